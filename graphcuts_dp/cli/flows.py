@@ -393,16 +393,16 @@ def _contributions_forecast(
 
 def _facts(made: Flows) -> dict[str, Any]:
     shares = zip(made.strategy.places, made.strategy.shares, strict=True)
-    names, measured = ("total", *made.levels), {}
-    left = Fraction(1)
-    if made.strategy.margin_noise is not None:
-        measured, left = {MARGINS: float(MARGIN_SHARE)}, 1 - MARGIN_SHARE
+    names = ("total", *made.levels)
+    margins = Fraction(0) if made.strategy.margin_noise is None else MARGIN_SHARE
+    share_of_margins = {MARGINS: float(margins)} if margins else {}
     return {
         **({"counted": made.counted_sentence} if made.counted_sentence else {}),
         "guarantee": str(made.guarantee),
         "counts": made.noisy.map.counted,
         "noise": made.strategy.noise.distribution,
-        "shares": {names[place]: float(share * left) for place, share in shares} | measured,
+        "shares": {names[place]: float(share * (1 - margins)) for place, share in shares}
+        | share_of_margins,
         "levels": {
             name: " x ".join(map(str, made.cells.shape(place)))
             for place, name in enumerate(made.levels, 1)

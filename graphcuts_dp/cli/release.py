@@ -141,7 +141,7 @@ def release(
         job = graph_job(graph, epsilon=each, groups=groups, simulated=True, **vars(method))
         simulated = job.run(graph, SeededEntropy(0))
         found = usefulness_of(simulated, edges=guess)
-        lost = kept = None
+        lost = response_note = None
         dense = simulated.measurements.matrix is not None
         if dense and fit.fit != "none" and not graph.weighted and groups is None:
             lost = communities_note(
@@ -150,7 +150,9 @@ def release(
         if simulated.measurements.matrix is not None and not graph.weighted:
             distribution = simulated.measurements.matrix.distribution
             size = size_of(Universe.of(graph))
-            kept = f"The noisy matrix {response_forecast(size, distribution, edges=guess)}."
+            response_note = (
+                f"The noisy matrix {response_forecast(size, distribution, edges=guess)}."
+            )
         step = Cost.of_pure(privacy_unit.per_change(privacy.epsilon))
         whole = privacy_unit.guarantee(
             job.guarantee, privacy_unit.cost(step, epsilon=privacy.epsilon)
@@ -160,7 +162,9 @@ def release(
             (one.what + unproven.get(one.basis, f" ({one.basis}, no proof)"), one.error)
             for one in found.questions
         ]
-        report = foretold(whole, privacy_unit, errors, [lost, kept], job.warning, _blocks(found))
+        report = foretold(
+            whole, privacy_unit, errors, [lost, response_note], job.warning, _blocks(found)
+        )
         fields = found.to_dict() | report.fields | {"communities": lost}
         return replace(report, fields=fields, blocks=[found])
     store = spending.check()

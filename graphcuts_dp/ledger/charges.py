@@ -11,13 +11,13 @@ Nothing that was measured leaves the process before 3, and a second FINISHED of 
 a use that was interrupted between 1 and 3 may be measured again under the same charge: what anybody
 can see of the first run is when it stopped. See SECURITY.md, "Measuring again after a crash".
 
-A use that measures its result too (`SecondMeasurement`) has two measurements, each with a commit:
+A use that also measures its result (`release.job.SecondMeasurement`) commits two measurements:
     3a. MEASURED is committed, with the first measurement, which may be shown from here on
-    3b. the result is computed of it, and measured: noise is drawn
+    3b. the result is computed from it, and measured: noise is drawn
     3c. FINISHED is committed, with the second measurement
     4.  the result and the second measurement are shown
 A crash before 3a is one before 3. After a crash between 3a and 3c the first measurement is never
-drawn again: the result is computed of what is stored, and measured under the same charge. Nothing
+drawn again: the result is computed from what is stored, and measured under the same charge. Nothing
 of a second measurement leaves the process before 3c, and a second MEASURED or FINISHED is refused.
 """
 
@@ -76,8 +76,8 @@ class KeptMeasurement:
     Attributes:
         content: the packed measurement, see `results.bundle.pack`.
         completion: how the result is made of it, plain values.
-        complete: False if the result is still to be measured.
-        later: the packed measurement of the result; None without one.
+        complete: False if a second measurement is still to be made.
+        later: the packed second measurement; None if absent.
     """
 
     content: bytes = field(repr=False)
@@ -155,8 +155,8 @@ class Charge:
         number = self.use.number
         with closing(open_ledger(self.store, whole=False)) as ledger, ledger.locked():
             totals = ledger.totals(number)
-            measured_by_other = kind == Kind.MEASURED or "later" not in body
-            if totals.finished is not None or (measured_by_other and totals.measured is not None):
+            first = "later" not in body
+            if totals.finished is not None or (first and totals.measured is not None):
                 raise LedgerError(
                     f"another process has taken up use {number} of {self.store.path} and measured "
                     "it; what was measured here was thrown away"
@@ -224,7 +224,7 @@ def begin_charge(
             it draws. None where it may read everything. They count for themselves where neighbours
             differ in one period, see `uses`, and else for every period.
         inputs: digest of public inputs, see `public_digest`.
-        content_bytes: how large what it measures is at most, from public sizes.
+        content_bytes: the largest size of what it measures, in bytes, from public sizes.
         stacklevel: of `warnings.warn`, as seen from the caller.
 
     Raises:

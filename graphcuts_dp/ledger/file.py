@@ -36,7 +36,7 @@ from graphcuts_dp.files import (
 )
 
 APPLICATION = 0x67634450  # "gcDP"
-LARGEST_CONTENT = 10**9 - 2**16  # bytes: SQLite has no longer values, and a mark stands before them
+LARGEST_CONTENT = 10**9 - 2**16  # bytes: the longest value of SQLite, less some for a mark
 VERSION = 2
 
 _TABLES = {

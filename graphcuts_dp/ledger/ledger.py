@@ -70,7 +70,7 @@ class Kind(IntEnum):
     JOINED = 13  # other data about the same people share the budget; it belongs to no use
     CHECKPOINT = 14  # what all uses so far add up to; it belongs to no use
     REGISTRY = 15  # who may use a server has changed, see `server.pairing`; it belongs to no use
-    MEASURED = 16  # what a use that will measure its result too has measured before that
+    MEASURED = 16  # first measurement of a use that has two
 
 
 @final
@@ -129,7 +129,7 @@ class UseTotals:
         snapshot: record of the latest hypothesis, or None.
         corrections: records of corrections since that snapshot.
         state: record that the stored state belongs to, or None.
-        measured: record of what a use has measured before it measures its result, or None.
+        measured: record of the first measurement of a use that has two, or None.
         finished: record of what a use that is no session has measured, or None.
         saved: records of the files that were written of that, in order.
     """

@@ -17,8 +17,8 @@ from graphcuts_dp.errors import LedgerError
 from graphcuts_dp.queries.universe import Universe
 
 _KEPT = "kept"
-# Noise that is still in use: who reads it can take it away again. "lost" may tell what a field is
-# where its secret was lost; else None.
+# Noise that is still in use: who reads it can take it away again. The value of a field
+# whose secret was lost is "lost" of its metadata, else None.
 SECRET: Mapping[str, Any] = {_KEPT: "secret"}
 APART: Mapping[str, Any] = {_KEPT: "apart"}  # made again of something else
 # The errors that `from_plain` raises of damaged values.
@@ -32,17 +32,17 @@ _hints = lru_cache(get_type_hints)
 
 @lru_cache
 def _members(kind: Any) -> tuple[tuple["Field[Any]", Any], ...]:
-    """The fields of a dataclass, with where they are kept."""
+    """Return the fields of a dataclass, each with None, "secret" or "apart"."""
     return tuple((each, each.metadata.get(_KEPT)) for each in fields(kind))
 
 
 def plain(value: Any, secrets: list[Any] | None = None) -> Any:
-    """A dataclass as plain values: its fields by name, but for those that have their defaults.
+    """Return a dataclass as plain values: its fields by name, without those at their defaults.
 
     Fields may be numbers, texts, fractions, tuples and other such dataclasses. Those marked
     `SECRET` are put into `secrets`; those marked `APART`, and those that are not compared, are
-    left out. A class with the attribute `stored_as_dict` is stored as its `to_dict` has it. Of
-    vertices there are the numbers.
+    left out. A class with the attribute `stored_as_dict` is stored by its `to_dict`. Of a universe
+    only the numbers of vertices and the kind are stored.
     """
     if isinstance(value, Universe):
         return [*value.shape, value.bipartite, value.directed]
@@ -64,7 +64,7 @@ def plain(value: Any, secrets: list[Any] | None = None) -> Any:
 
 @contextmanager
 def intact(damaged: str) -> Iterator[None]:
-    """Values of a store that are not what was written there are told in these words.
+    """Raise an error with this message if the body reads values that were not written so.
 
     Raises:
         LedgerError: the body raised one of `DAMAGED`.
@@ -76,7 +76,7 @@ def intact(damaged: str) -> Iterator[None]:
 
 
 def from_plain(hint: Any, value: Any, secrets: list[Any] | None = None) -> Any:
-    """The value of a type that `plain` made these of; what lies apart, and lost secrets, is None.
+    """Return the value that `plain` made these of; what lies apart, and lost secrets, is None.
 
     Raises:
         one of `DAMAGED`: other values. Nothing is quoted: it may be secret.

@@ -43,7 +43,7 @@ _API = "/api/"
 _PARTIAL = ".part"  # name of an upload that is not whole
 # By methods of `Page`.
 _ASKED = ("form", "head", "look", "eyes", "preview", "start", "resume", "runs", "run", "truth")
-NOT_PRIVATE = "x-not-private"  # heads the replies that hold something private, for the panels
+NOT_PRIVATE = "x-not-private"  # header of the replies for the marked panels
 # A result's picture stands in the page as data.
 _POLICY = (
     server.POLICY.replace("img-src 'self'", "img-src 'self' data: blob:")
@@ -132,7 +132,7 @@ class Page:
         ]
 
     def form(self, _: dict[str, Any]) -> dict[str, Any]:
-        """All steps and products with their fields, and the confidence of stated errors."""
+        """Return the steps, the products with their fields, and the confidence of stated errors."""
         products = {
             name: {
                 "title": each.title,
@@ -147,27 +147,27 @@ class Page:
             {"name": name, "title": title, "next": next_step}
             for name, (title, next_step) in STEPS.items()
         ]
-        told = {"products": products, "confidence": DEFAULT_PERCENT}
-        return told | {"steps": steps, "units": UNITS}
+        described = {"products": products, "confidence": DEFAULT_PERCENT}
+        return described | {"steps": steps, "units": UNITS}
 
     def head(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """The columns of a file, and what their names suggest."""
+        """Return the columns of a file, and what their names suggest."""
         names = head_of(str(asked["path"]), asked.get("values", {}))
         return {"names": names, "proposed": proposed(names)}
 
     def look(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """How a file would be read, from its head."""
+        """Return how a file would be read, from its head."""
         return look(str(asked["path"]), asked["values"])
 
     def eyes(self, asked: dict[str, Any]) -> Response:
-        """How many rows would be left out: not private, for the marked panel."""
+        """Return how many rows would be left out: not private, for the marked panel."""
         counted = counts_for_your_eyes(str(asked["path"]), asked["values"], PROGRAM)
         for fault in counted["faults"]:
             fault["text"] = LOOK.in_words(fault["text"])
         return JSONResponse(counted, headers={NOT_PRIVATE: "counted from rows"})
 
     def preview(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """What a dry run says; with an error to keep, at the epsilon that keeps it."""
+        """Return the forecast of a dry run; if an error is given, at the epsilon that keeps it."""
         product = PRODUCTS[asked["product"]]
         values = with_store(asked["values"], str(asked.get("source", "")))
         if asked.get("error"):
@@ -216,7 +216,7 @@ class Page:
         return told
 
     def truth(self, asked: dict[str, Any]) -> Response:
-        """The result against the private file: not private, for the marked panel."""
+        """Compare the result with the private file: not private, for the marked panel."""
         text = self._runs.find(str(asked["run"])).against_truth()
         return JSONResponse({"text": text}, headers={NOT_PRIVATE: "reads the truth"})
 

@@ -40,9 +40,9 @@ from graphcuts_dp.page.words import (
     PLAIN,
     SETTLED,
     WHO,
-    place_of,
     plain,
     shown,
+    step_of,
 )
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
 from graphcuts_dp.privacy.privacy_unit import PRIVACY_UNITS
@@ -70,7 +70,7 @@ class Product:
         preset: what its form begins with, by key.
         truth: what measures the result against the private file, by its command; or None.
         without: names of options that its form does not have.
-        offered_as: whether it is one of the things that can come out; "" for a helper.
+        offered_as: "result" if it is one of the things that can come out; "" for a helper.
     """
 
     title: str
@@ -121,7 +121,7 @@ class Product:
 
     @cached_property
     def by_key(self) -> dict[str, dict[str, Any]]:
-        """All fields by their keys, those within others, too."""
+        """Return all fields by their keys, those within others, too."""
         found = {}
         for each in self.fields():
             found[each["key"]] = each
@@ -132,7 +132,7 @@ class Product:
     def refusal(self, problem: Exception | str) -> dict[str, Any]:
         """Return a message in the words of the page, and the step at which it can be mended."""
         text = str(problem)
-        return {"detail": self.in_words(text), "step": place_of(text, self.by_key)}
+        return {"detail": self.in_words(text), "step": step_of(text, self.by_key)}
 
     def in_words(self, text: str) -> str:
         """Return a message of the command in the words of the page."""
@@ -181,7 +181,7 @@ class Product:
         return words
 
     def store(self, values: Values, stores: Path) -> str:
-        """The file of the store that is charged, see `with_store`.
+        """Return the file of the store that is charged, see `with_store`.
 
         Raises:
             ParameterError: none is named.
@@ -213,12 +213,12 @@ class Product:
             if about.default is dataclasses.MISSING and given[about.name] is None:
                 raise ParameterError(f"give {about.switch}: {about.help}")
         messages: list[str] = []
-        fields: dict[str, Any] = quietly(self, given, messages)
+        fields: dict[str, Any] = report_fields(self, given, messages)
         warned = [text.partition(": ")[2] for text in messages if text.startswith("warning")]
         return fields | {"notes": [*warned, *fields["notes"]]}
 
     def given(self, values: Values) -> dict[str, Any]:
-        """What the command gets in this process, of what was typed; files to write are left out."""
+        """Return the arguments of the command in this process, without files to write."""
         given: dict[str, Any] = {each.name: None for each in self.made.known}
         given |= {each.name: False for each in self.made.known if _is_flag(each)}
         for about, text in self.typed(values):
@@ -252,13 +252,15 @@ class Product:
         return min(LARGEST_EPSILON, up_to_digits(math.exp(high), 3))
 
 
-def quietly(product: Product, given: dict[str, Any], messages: list[str] | None = None) -> Any:
+def report_fields(
+    product: Product, given: dict[str, Any], messages: list[str] | None = None
+) -> Any:
     """Return the fields of the report of a command in this process.
 
     Args:
-        product: that the command makes.
+        product: whose command is run.
         given: from `Product.given`.
-        messages: to which is added what the command says.
+        messages: a list to which the lines that the command prints are added.
 
     Raises:
         GraphCutsError: as the command.
@@ -271,7 +273,7 @@ def quietly(product: Product, given: dict[str, Any], messages: list[str] | None 
 
 
 def with_store(values: Values, source: str) -> dict[str, str]:
-    """Return values with a store: the one that was typed, or one named after the private file."""
+    """Return the values with a store: that typed, or one named after the private file."""
     name = values.get(_STORE, "").strip() or f"{Path(source).name or 'data'}.db"
     return {**values, _STORE: name}
 
@@ -288,7 +290,7 @@ def typed_budget(values: Values) -> float | None:
 
 
 def _in_plain_words(told: dict[str, Any]) -> dict[str, Any]:
-    """A field, and those within it, with what `page.words` calls them."""
+    """Return a field, and those within it, in the words of the page."""
     known = PLAIN.get(told["key"])
     kinds = {
         name: [_in_plain_words({"step": told["step"], **each}) for each in fields]
@@ -356,7 +358,7 @@ def _field(about: Option, within: str = "") -> dict[str, Any]:
 
 
 def typed_value(about: Option, values: Values) -> str:
-    """The value of an option as one word; empty where none is given."""
+    """Return the value of an option as one word; empty if none was typed."""
     given = values.get(about.key, "").strip()
     if about.of is None:
         return given
@@ -434,5 +436,5 @@ PRODUCTS = {
         offered_as="",
     ),
 }
-# What tells how a private file would be read.
+# The command that reports how a private file would be read; it is not offered.
 LOOK = Product(title="", command="inspect", function=inspect.inspect)

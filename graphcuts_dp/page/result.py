@@ -48,7 +48,7 @@ def _name_of_file(part: re.Match[str]) -> str:
 
 
 def _without_folder(value: Any) -> Any:
-    """Return a value of a report, of the path of a file its name alone."""
+    """Return a value of a report; of a file's path its name alone."""
     return Path(value).name if isinstance(value, str) and Path(value).is_absolute() else value
 
 
@@ -74,9 +74,9 @@ def fragment(run: PageRun) -> str:
 
 
 def noise_warning(run: PageRun) -> str:
-    """Return a sentence where most of the numbers that were released are noise; else "".
+    """Return a sentence if most of the released numbers are noise; else "".
 
-    It compares each number of the finest level with its own half width, both released.
+    Each number of the finest level is compared with its own half width; both were released.
     """
     if run.product.result and isinstance(made := bundle.load(run.result), Flows):
         columns, finest = made.columns(), made.cells.depth - 1

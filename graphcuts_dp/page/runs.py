@@ -115,7 +115,7 @@ class PageRun:
 
     @property
     def _is_whole(self) -> bool:
-        """Whether its result is there: a session's is its store, a helper's what was printed."""
+        """True if the result is there: a file; of a session its store; of a helper its report."""
         if self.product.result:
             return receipt_path(self.result).exists()
         return bool(self.product.offered_as) or bool(self.report)
@@ -333,8 +333,8 @@ def spent_on(store: str) -> dict[str, Any] | None:
 def budget_of(store: str, values: Values, expected: dict[str, Any]) -> dict[str, Any]:
     """Return what a use would leave of the budget, and why it is refused, if it is.
 
-    A store that exists has its budget for ever; of a new one it is what was typed. The store
-    decides in the end: of a use with a delta this looks at epsilon alone.
+    The budget of a store that exists is its own, that of a new one is what was typed. Of a use
+    with a delta only epsilon is compared here; the store itself checks both when it is charged.
 
     Args:
         store: its file.
@@ -342,7 +342,8 @@ def budget_of(store: str, values: Values, expected: dict[str, Any]) -> dict[str,
         expected: from a preview.
 
     Returns:
-        `uses`, `total`, `left` and `after`, numbers or None without a budget, and `refusal`.
+        `uses`, this use; `used`, all before; `total`, `left` before and `after` this use, None
+        without a budget; and `refusal`, None if the budget allows it.
 
     Raises:
         LedgerError: the store cannot be read.

@@ -1,6 +1,6 @@
-"""How the page understands a private file: its columns, a sentence, made-up rows; and the panel.
+"""How the page understands a private file, and the panel that only the curator may see.
 
-`head_of` and `look` read the head of the file alone, and what they return may be shown to anybody.
+`head_of` and `look` read the head of the file alone, and return what anybody may see.
 `counts_for_your_eyes` counts the rows that cannot be used. Its command runs in a process of its
 own, and what it returns is NOT PRIVATE: the page shows it in a marked panel, and keeps it nowhere.
 """
@@ -17,7 +17,7 @@ from typing import Any
 from graphcuts_dp.cli.reading import GroupColumns, GroupFile
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError
 from graphcuts_dp.options import INPUT, read_options
-from graphcuts_dp.page.form import LOOK, PRODUCTS, Values, quietly, typed_value
+from graphcuts_dp.page.form import LOOK, PRODUCTS, Values, report_fields, typed_value
 from graphcuts_dp.page.words import DATE_FORMATS, DATES, PERSONS, PLAIN
 from graphcuts_dp.schema.bad_rows import BadRows
 from graphcuts_dp.schema.columns import Columns, parse_number
@@ -29,16 +29,18 @@ from graphcuts_dp.schema.vertices import VertexSet
 
 _TABLES = {".csv": ",", ".tsv": "\t"}
 _SECONDS = 600  # of counting rows
-_SAMPLE = 3  # made-up rows
+_SAMPLE = 3  # simulated rows
+# Keys of fields by their roles on the page.
 _KEYS = {words.role: key for key, words in PLAIN.items() if words.role}
+# Roles of fields by the roles of columns that the command reports.
 _ROLE_KEYS = {"source": "from", "target": "to", "user": "person", "period": "date"}
 
 
 def head_of(path: str, values: Values) -> list[str]:
-    """The names of the columns of a table, which its first line tells; no row is looked at.
+    """Return the names of the columns in the first line of a table; no row is looked at.
 
-    None where the file's name, or what was typed, does not say that the first line is one of names,
-    and where it holds a number: then it may be a row.
+    The list is empty if the first line may be a row: if neither the file's name nor what was typed
+    says that it has names, or if it holds a number.
 
     Args:
         path: of the file.
@@ -65,7 +67,7 @@ def head_of(path: str, values: Values) -> list[str]:
 
 
 def proposed(names: list[str]) -> dict[str, str]:
-    """Return values that names of columns suggest: who is a person, what is a date.
+    """Return values that names of columns suggest: which column names people, which dates.
 
     Args:
         names: of the columns, from `head_of`.
@@ -87,7 +89,7 @@ def look(path: str, values: Values) -> dict[str, Any]:
         GraphCutsError: the file is missing or no table, or options do not fit together.
     """
     given: dict[str, Any] = LOOK.given(values) | {"file": path}
-    report = quietly(LOOK, given)
+    report = report_fields(LOOK, given)
     names = {column["role"]: column["name"] for column in report["columns"] if column["role"]}
     direction = LOOK.in_words(report.get("direction", ""))
     if names.get("source") and names.get("target"):
@@ -106,7 +108,7 @@ def look(path: str, values: Values) -> dict[str, Any]:
 
 
 def _sample(values: Values, names: Mapping[str, str | None]) -> dict[str, Any]:
-    """Return rows that are made up of public names: what a row means, and no row of the file."""
+    """Return simulated rows of public names, to show what a row means; none is of the file."""
     drawn = random.Random(1)  # noqa: S311  # of an illustration
     labels: list[Any] = ["place 1", "place 2", "place 3"]
     with suppress(GraphCutsError):
@@ -150,9 +152,7 @@ def _public_places(values: Values) -> VertexSet | None:
 
 
 def counts_for_your_eyes(path: str, values: Values, program: tuple[str, ...]) -> dict[str, Any]:
-    """Return the share of rows that would be left out, and why. NOT PRIVATE.
-
-    It is kept nowhere.
+    """Return how many rows would be left out, and why. NOT PRIVATE; it is kept nowhere.
 
     Args:
         path: of the private file.
@@ -177,12 +177,14 @@ def counts_for_your_eyes(path: str, values: Values, program: tuple[str, ...]) ->
                 line, capture_output=True, text=True, check=False, timeout=_SECONDS
             )
         except subprocess.TimeoutExpired:
-            raise ParameterError("the file is large, and its rows were not counted") from None
+            raise ParameterError(
+                "the file is large, and its rows were not counted in time: go on without the count"
+            ) from None
     if ended.returncode:
         raise ParameterError(ended.stderr.strip().rpartition("error: ")[2])
     told = json.loads(ended.stdout)
     faults = told.get("faults") or {}
-    dated = any(date_fault(fault) for fault in faults)
+    dated = any(_is_date_fault(fault) for fault in faults)
     return {
         "rows": told["rows"],
         "skipped": told.get("skipped"),
@@ -193,6 +195,6 @@ def counts_for_your_eyes(path: str, values: Values, program: tuple[str, ...]) ->
     }
 
 
-def date_fault(fault: str) -> bool:
+def _is_date_fault(fault: str) -> bool:
     """Return whether rows cannot be used because of how their dates are written."""
     return f"{_KEYS['date_format'].rpartition('.')[2]}=" in fault

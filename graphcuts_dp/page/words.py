@@ -17,7 +17,7 @@ OUT, EXACT, CONFIRM, RESULT = "out", "exact", "confirm", "result"
 STEPS: Mapping[str, tuple[str, str]] = {
     DATA: (
         "Choose the data",
-        "Next, the page shows how it understands the file. Nothing leaves this machine.",
+        "Next, the page shows how it understands the file. Nothing is used up yet.",
     ),
     CHECK: (
         "Check what was understood",
@@ -43,7 +43,7 @@ STEPS: Mapping[str, tuple[str, str]] = {
         "Confirm",
         "The button uses up the amount that it names, for ever. Until then nothing happens.",
     ),
-    RESULT: ("Result", "Files that are listed here may be published."),
+    RESULT: ("Result", "Another result of these data uses up more."),
 }
 
 
@@ -56,9 +56,9 @@ class PlainWords:
         label: of its field.
         step: where the field stands.
         hint: below the field; None for the help of the command.
-        role: by which the scripts of the page know it; None for a field like others.
-        choices: plain words for words that may be typed.
-        needs_column: whether it is shown only where the file names a column of the date.
+        role: the name by which the scripts of the page find it; None if they treat it like others.
+        choices: plain words by the word of the command.
+        needs_column: whether it is shown only if a column of the date is chosen.
         empty: what a list shows where nothing is chosen.
     """
 
@@ -153,10 +153,10 @@ PLAIN: Mapping[str, PlainWords] = {
         },
     ),
     "privacy-unit.max-contributions": PlainWords(
-        label="At most so many rows of a person count",
+        label="How many rows of a person count, at most",
         step=COUNT,
         role="most_rows",
-        hint="A person with more has only so many counted. More rows need more noise.",
+        hint="Of a person with more, the others are left out. A higher limit needs more noise.",
     ),
     "privacy-unit.per-period": PlainWords(
         label="In each month separately",
@@ -164,9 +164,11 @@ PLAIN: Mapping[str, PlainWords] = {
         hint="A person is then protected in each month, not in all of them together.",
     ),
     "privacy-unit.max-units": PlainWords(label="Most that one row may count for", step=COUNT),
-    "privacy-unit.group-size": PlainWords(label="So many links together", step=COUNT),
+    "privacy-unit.group-size": PlainWords(
+        label="How many links are protected together", step=COUNT
+    ),
     "privacy-unit.max-degree": PlainWords(
-        label="At most so many links of a place count", step=COUNT, role="most_links"
+        label="How many links of a place count, at most", step=COUNT, role="most_links"
     ),
     "by": PlainWords(
         label="One table for each",
@@ -227,23 +229,17 @@ DATE_FORMATS = {
 }
 
 # What the page settles, or leaves to the command line: files are new, noise is never seeded, every
-# run has a store, and what users contribute is a question of its own.
+# run has a store, and how many rows people have is a product of its own.
 SETTLED = ("force", "seed", "uncounted", "expect_head", "contributions", "partition")
-# A private estimate of how many rows people have: one that about 5 of 100 people exceed.
+# A private estimate of the number of rows that about 5 of 100 people exceed.
 BOUND_PRESET = {"contributions": "choice", "contributions.share-above": "0.05", "epsilon": "0.1"}
 # Who is proposed to be protected, where columns name people, or dates, or neither.
 UNITS = {"person": "user", "date": "row", "": "edge"}
-# What the command that counts rows of people does not have of that of tables.
+# Options of tables that a count of people's rows does not have.
 NOT_OF_BOUND = (
     *("privacy_unit", "locations", "by", "known_max", "plot", "od", "margins", "spreadsheet"),
     *("accurate", "noise", "whole", "expected_cell"),
 )
-
-
-def shown(key: str) -> bool:
-    """Return whether the field of an option is shown at once."""
-    return key in PLAIN and key not in _IN_DETAILS
-
 
 _SWITCH = re.compile(r"--([a-z][a-z-]*)(?:[ =](?:([a-z-]+):)?([a-z][a-z-]*)=)?")
 _ARGUMENT = re.compile(r"(?<![\w\"-])([a-z][a-z_-]*)=('[^']*'|\"[^\"]*\"|[\w.,-]*\w)?")
@@ -271,11 +267,16 @@ _GENERAL = {  # words of the command line and of Python, in those of the page
 }
 
 
+def shown(key: str) -> bool:
+    """Return whether the field of an option is shown at once."""
+    return key in PLAIN and key not in _IN_DETAILS
+
+
 def label_of(key: str, labels: Mapping[str, str]) -> str:
     """Return what the page calls an option.
 
     Args:
-        key: as it is typed, of an option within another one with or without the name of that.
+        key: of an option as it is typed; one within another may come without the outer name.
         labels: of all fields of the form, by key.
     """
     key = key.replace("_", "-")
@@ -313,12 +314,12 @@ def plain(text: str, labels: Mapping[str, str]) -> str:
     return text
 
 
-def place_of(text: str, fields: Mapping[str, Mapping[str, Any]]) -> str | None:
+def step_of(text: str, fields: Mapping[str, Mapping[str, Any]]) -> str | None:
     """Return the step at which a message can be mended: that of the first option that it names.
 
     Args:
         text: of a command.
-        fields: of the form, by key, as `form.Product.fields` tells them.
+        fields: of the form, by key, see `form.Product.by_key`.
     """
     for name, (title, _) in STEPS.items():
         if f"\u201c{title}\u201d" in text:

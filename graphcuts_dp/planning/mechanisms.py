@@ -242,7 +242,7 @@ def _release(setting: Setting) -> float:
 
 
 def _cut_rates(setting: Setting) -> CutRates:
-    """Of `least_cut` between two vertices of a graph without weights."""
+    """Return the rates of `least_cut` between two vertices of a graph without weights."""
     return CutRates.of(Fraction(setting.for_one().epsilon), 1)
 
 

@@ -75,9 +75,9 @@ coefficient is 1. Players, and "practical", test their error, and mostly state l
 Net: one graph out of all that are possible. Sensing: linear queries on ratings."""
 _OF_PARTS = """\
 Least cut: what a private cut between two vertices weighs above the least one; typical is on
-average, and both are far too large where there is a clear cut, or where one end alone is
-cheap. Partition: half the interval of two halves of a release (response), chosen after looking;
-not how good they are."""
+average, and both are far too large where there is a clear cut, or where cutting off one
+terminal alone costs little. Partition: half the interval of two halves of a release (response),
+chosen after looking; not how good they are."""
 _OF_VERTICES = """\
 Vertices: errors of bounded cuts, which are below the true ones where a vertex has
 more than the bound across the cut. A synthetic graph cannot hide a vertex."""

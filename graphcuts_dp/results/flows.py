@@ -226,6 +226,7 @@ class Flows(FlowStatistics, Displayed):
         parts = zip(places, self.noisy.steps, strict=False)
         steps = [steps[self.cells.in_period(place, code)] for place, steps in parts]
         if self.noisy.map.margins:
+            # All margins of a period stand together, `width` of them.
             inside = self.cells.in_period(self.cells.depth - 1, code)
             margins = self.cells.margins
             touched = np.zeros(margins.total, dtype=np.bool_)

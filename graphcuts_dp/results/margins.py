@@ -2,10 +2,11 @@
 
 A *margin* is the sum of all cells of a level that begin (or end) in a group, in one period. Its
 estimate is the sum of the estimates, with the interval of this sum; its count is the sum of the
-rounded cells, so that published margins add up with the published cells.
+rounded cells, so that published margins add up with the published cells. Without directions a cell
+lies in the margins of both of its groups. All of it is post-processing.
+
 Where margins were measured (`release_flows(measure_margins=True)`), cells are estimated from them,
-too, and so are these sums. Without directions a cell lies in the margins of both of its groups. All
-of it is post-processing.
+too, and so are these sums.
 """
 
 from collections.abc import Iterator

@@ -77,7 +77,7 @@ _TIME_LIMIT = (
     "seconds of the fit, its certificates and mixtures together; not counted: reading, drawing the "
     "noise, one step of the fit, a rounding to weights 0 and 1, the shortest certificates"
 )
-_SAME = 1e-6  # how far numbers may differ that were computed on another machine
+_SAME = 1e-6  # largest difference, also relative, of one number computed on two machines
 _Arrays = dict[str, npt.NDArray[Any]]
 
 if TYPE_CHECKING:
@@ -357,8 +357,8 @@ class Release(Displayed):
         give together, so that values may be added up and averaged; the interval alone is cut to
         what is possible. It holds whatever the graph is, see `NoiseSum.radius`. A sparse release
         measured some cuts only: unions of groups, one vertex and the others. Elsewhere its model
-        answers, and `estimate` is "model". The typical error beside the proven interval is then an
-        estimate and no guarantee, see `CutAnswer`.
+        answers, and `kind` of the answer is "model". The typical error beside the proven interval
+        is then an estimate and no guarantee, see `CutAnswer`.
 
         Rank-one, matrix and other linear queries are answered from entries and degrees, of
         releases up to 2^24 pairs; a sparse release answers cuts alone.
@@ -706,10 +706,10 @@ def measurement_parts(measurements: Measurements, space: Space) -> ResultParts:
 
 
 def later_measurement_parts(measurements: Measurements) -> ResultParts:
-    """Return the parts of what a release measured last, after the fit; see `measurement_parts`.
+    """Return the parts of the measurement after the fit; see `measurement_parts`.
 
     Args:
-        measurements: of the release, the one after the fit at the end.
+        measurements: of the release; the last one is that after the fit.
     """
     last = measurements.values[-1]
     described, arrays = last.parts()
@@ -792,10 +792,10 @@ def _read(saved: SavedParts) -> dict[str, Any]:
         weights = _stored_weights(weights, layout)
     rounded = graph is not None and model is None
     if weights is None:
-        missing = rounded and graph is not None and not graph.weighted
+        mismatched = rounded and graph is not None and not graph.weighted
     else:  # units of decimals for graphs without weights, floats for those with weights
-        missing = not rounded or graph is None or graph.weighted != (weights.dtype == np.float64)
-    if missing:
+        mismatched = not rounded or graph is None or graph.weighted != (weights.dtype == np.float64)
+    if mismatched:
         raise ValueError("a graph that was rounded goes with its weights")
     read = {
         "measurements": measurements,
@@ -810,10 +810,10 @@ def _read(saved: SavedParts) -> dict[str, Any]:
 
 
 def _check_halves(read: Mapping[str, Any], stated: Mapping[str, Any] | None) -> None:
-    """Check that bounds on random halves that a receipt states are of its fit and measurements.
+    """Check the bounds on random halves in a receipt against its fit and measurements.
 
     Raises:
-        ValueError: they are not.
+        ValueError: they differ.
     """
     if stated is None:
         return

@@ -20,7 +20,7 @@ def truth_of(graph: AnyGraph) -> SparseMatrix:
 
 
 def checked_estimate(estimate: Estimate, graph: AnyGraph) -> SparseMatrix | Answers | Clustering:
-    """The estimate as a dense or sparse matrix of the graph's shape, a function, or a partition.
+    """Return the estimate as a matrix of the graph's shape, a function, or a partition.
 
     Args:
         estimate: what was handed in.
@@ -46,7 +46,7 @@ def checked_estimate(estimate: Estimate, graph: AnyGraph) -> SparseMatrix | Answ
 
 
 def _checked_clustering(given: Clustering, graph: AnyGraph) -> Clustering:
-    """The same with parts that are numbered from 0 on, without gaps."""
+    """Return the same partition with parts numbered from 0 on, without gaps."""
     codes = np.asarray(given.codes)
     if isinstance(graph, BipartiteGraph):
         raise MatrixError("a partition is of one set of vertices, and this graph has two")

@@ -62,7 +62,7 @@ MEASURES = (
             "graph or a matrix, the communities that Louvain finds in it."),
     Measure(name="disagreements", about="Edges of the true graph between parts, and pairs within "
             "parts that are no edges: of the partition that was handed in, or of the one that "
-            "Leiden finds in the graph for the least of these. It has no partition without any."),
+            "Leiden finds in the graph for the least of these. Even the best partition has some."),
     Measure(name="seconds", about="Elapsed time of the method with one thread in numerical "
             "libraries; other work on the machine counts.", relative=False),
     Measure(name="memory", about="Peak resident memory of the process while the method ran, less "
@@ -123,7 +123,7 @@ def _of_matrix(estimate: SparseMatrix, truth: Truth) -> dict[str, float]:
 
 
 def _of_found_parts(estimate: SparseMatrix, truth: Truth) -> dict[str, float]:
-    """Of the partitions that are found in an estimate: post-processing of it."""
+    """Return the errors of the partitions that are found in an estimate, by post-processing."""
     entries = estimate.data if sp.issparse(estimate) else estimate
     if truth.communities is None or np.count_nonzero(entries) > 2 * MOST_EDGES:
         return {}

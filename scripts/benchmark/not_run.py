@@ -1,8 +1,8 @@
 """Methods that are not run, each with the bound of its theorem beside what the empty graph errs.
 
 A theorem without stated constants is computed with 1 in their place and natural logarithms, in the
-method's favour. Where even so its bound exceeds the error of the empty graph, which spends
-nothing, the theorem says nothing of these graphs.
+method's favour. If its bound still exceeds the error of the empty graph, which spends nothing, the
+theorem says nothing about these graphs.
 """
 
 import math

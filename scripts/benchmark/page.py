@@ -22,7 +22,7 @@ from scripts.benchmark.ranks import (
 )
 from scripts.benchmark.runs import BenchmarkRun
 
-_SIZES_OF_BOUNDS = ("blocks-1000", "random-300", "blocks-20000")  # in the order of the cases
+_GRAPHS_OF_BOUNDS = ("blocks-1000", "random-300", "blocks-20000")  # in the order of the cases
 _EPSILONS_OF_BOUNDS = (1.0, 5.0)
 _UNSOUND, _UNAUDITED = "†", "*"
 _TEMPLATE = Template(Path(__file__).with_name("page.md").read_text(encoding="utf-8"))
@@ -68,7 +68,7 @@ def _what_was_run(results: Results, table: str) -> str:
 
 
 def _old_order(results: Results) -> str:
-    """What is weaker in runs of before vertices were shuffled."""
+    """Return a paragraph on what is weaker in runs from before vertices were shuffled."""
     old = sum(not run.shuffled for run in results.runs)
     if not old:
         return ""
@@ -211,9 +211,9 @@ def _line_of(name: str, case: GraphCase | None) -> tuple[str, ...]:
 
 
 def _not_run() -> str:
-    """Methods that are not run, with their bounds over the error of the empty graph."""
+    """Return the table of methods that are not run, with bounds over the empty graph's error."""
     sizes = [
-        (case.vertices, len(case.make().rows)) for case in CASES if case.name in _SIZES_OF_BOUNDS
+        (case.vertices, len(case.make().rows)) for case in CASES if case.name in _GRAPHS_OF_BOUNDS
     ]
     shares = {
         method.name: [bound_shares(method, sizes, epsilon) for epsilon in _EPSILONS_OF_BOUNDS]
@@ -231,8 +231,7 @@ def _not_run() -> str:
         )
         for method in NOT_RUN
     ]
-    heads = [f"{name}" for name in _SIZES_OF_BOUNDS]
-    return markdown(("method", "its theorem", *heads, "why"), rows)
+    return markdown(("method", "its theorem", *_GRAPHS_OF_BOUNDS, "why"), rows)
 
 
 def about(case: GraphCase) -> str:

@@ -1,8 +1,8 @@
-"""Makes the benchmark's pages and figures of its table, docs/benchmark/results.csv.gz.
+"""Makes the benchmark's pages and figures from its table, docs/benchmark/results.csv.gz.
 
-`python -m scripts.benchmark.pages [--add] [RUNS.jsonl]`: with a file of runs, the table is made of
-it first; with --add its runs take the place of those on the same graphs, and the others stay. Pages
-of graphs that the table does not have are deleted. The same table gives the same pages.
+`python -m scripts.benchmark.pages [--add] [RUNS.jsonl]`: with a file of runs, the table is made
+from it first; with --add its runs replace those on the same graphs, and the others stay. Pages of
+graphs that the table does not have are deleted. The same table gives the same pages.
 """
 
 import sys

@@ -71,13 +71,15 @@ class Results:
             self._cells[run.contender, run.graph, run.epsilon].append(run)
         self._known = {(run.graph, name) for run in self.runs for name in run.errors}
         self.ordered = {run.graph for run in self.runs if not run.shuffled}
-        kinds: dict[str, set[str]] = defaultdict(set)
+        measured: dict[str, set[str]] = defaultdict(set)
         for run in self.runs:
-            kinds[run.contender] |= set(run.errors) & set(RANKED)
-        self.partitioning = {name for name, have in kinds.items() if have and have <= OF_PARTITIONS}
+            measured[run.contender] |= set(run.errors) & set(RANKED)
+        self.partitioning = {
+            name for name, have in measured.items() if have and have <= OF_PARTITIONS
+        }
         self.answering = {
             name
-            for name, have in kinds.items()
+            for name, have in measured.items()
             if have and _OF_GRAPHS not in have and name not in self.partitioning
         }
 
@@ -86,12 +88,12 @@ class Results:
         return len({run.seed for run in self.runs if run.graph == graph})
 
     def error(self, contender: str, graph: str, epsilon: float, measure: str) -> float | None:
-        """Mean over seeds; None where it was not run, or cannot have the measure."""
+        """Return the mean over seeds; None if it was not run, or cannot have the measure."""
         values = self.values(contender, graph, epsilon, measure)
         return math.fsum(values) / len(values) if values else None
 
     def values(self, contender: str, graph: str, epsilon: float, measure: str) -> list[float]:
-        """The errors of all seeds; none where it was not run, or cannot have the measure.
+        """Return the errors of all seeds; empty if it was not run, or cannot have the measure.
 
         A run that failed counts as the empty graph, in what other runs on this graph have.
         """
@@ -170,7 +172,7 @@ class Results:
         errors: Mapping[str, Mapping[str, float]],
         worst_runs: Mapping[tuple[str, str], float],
     ) -> Standing:
-        """Of one contender among those of a table, without its rank.
+        """Return the standing of one contender in a table, without its rank.
 
         Args:
             name: of the contender.

@@ -51,17 +51,24 @@ class Shuffle:
 
     def graph(self, graph: AnyGraph) -> AnyGraph:
         """Return the graph with the new numbers for labels, and the same public bounds."""
-        ends = self.rows[graph.rows], self.columns[graph.columns]
+        endpoints = self.rows[graph.rows], self.columns[graph.columns]
         weights = graph.weights if graph.weighted else None
-        most = graph.max_weight if graph.weighted else None
-        change = 1.0 if graph.weighted and most is None else None
+        bound = graph.max_weight if graph.weighted else None
+        change = 1.0 if graph.weighted and bound is None else None
         if isinstance(graph, BipartiteGraph):
             left, right = graph.shape
             return BipartiteGraph(
-                *ends, weights, left=left, right=right, max_weight=most, max_weight_change=change
+                *endpoints,
+                weights,
+                left=left,
+                right=right,
+                max_weight=bound,
+                max_weight_change=change,
             )
         kind = DirectedGraph if isinstance(graph, DirectedGraph) else Graph
-        return kind(*ends, weights, vertices=graph.n, max_weight=most, max_weight_change=change)
+        return kind(
+            *endpoints, weights, vertices=graph.n, max_weight=bound, max_weight_change=change
+        )
 
     def groups(self, groups: Groups | None) -> Groups | None:
         """Return the same public groups of the renumbered vertices."""

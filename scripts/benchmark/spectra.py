@@ -78,8 +78,8 @@ def best_parts(matrix: SparseMatrix, *, resolution: float | None) -> IntVector:
 
     upper = sp.triu(sp.coo_array(matrix), 1).tocoo()
     kept = upper.data > 0
-    ends = np.column_stack([upper.row[kept], upper.col[kept]])
-    network = igraph.Graph(n=matrix.shape[0], edges=ends)
+    endpoints = np.column_stack([upper.row[kept], upper.col[kept]])
+    network = igraph.Graph(n=matrix.shape[0], edges=endpoints)
     weights = upper.data[kept].tolist()
     igraph.set_random_number_generator(random.Random(_SEED))  # noqa: S311
     try:

@@ -1,4 +1,4 @@
-// What a dry run says: who is protected, how exact it is, what it uses up; and the confirmation.
+// The forecast of a dry run: who is protected, how exact it is, what it uses up; and the confirmation.
 import { busy, element, facts, number, show, small } from "/page/shared.js";
 import { ask, by, keep, live, put, role, state, valueOf } from "/web/state.js";
 import { shareText } from "/web/understood.js";
@@ -66,7 +66,7 @@ const percent = (share) => `${(100 * share).toLocaleString("en", { maximumSignif
 
 function oddsText({ odds }) {
   const { prior, highest } = odds.find((each) => each.prior === 0.01) ?? odds[0];
-  return `Whoever holds a guess about one of the protected for ${percent(prior)} likely, can hold it for at most ${percent(highest)} likely after seeing the result.`;
+  return `A guess about one of the protected that is ${percent(prior)} likely before is at most ${percent(highest)} likely once the result is known.`;
 }
 
 const budgetText = ({ uses, total, after }) =>
@@ -124,7 +124,7 @@ function confirmation() {
     ["Protected is", preview.unit_in_words],
     ["Comes out", product.title],
     ["How exact", bound ? `${bound.of}: ± ${small(bound.bound)} (${live.confidence})` : ""],
-    ["Keeps account", state.values[role("store").key] || `${state.source.split(/[\\/]/).pop()}.db`],
+    ["File that keeps account", state.values[role("store").key] || `${state.source.split(/[\\/]/).pop()}.db`],
   ] : []);
   by("doubt").classList.toggle("hidden", !(eyes?.share > 0));
   if (eyes?.share > 0) by("doubt").lastElementChild.textContent = shareText(eyes);
@@ -143,7 +143,7 @@ async function begin() {
   by("run").disabled = !live.preview || Boolean(live.preview.budget.refusal);
 }
 
-// Where nobody chose: a person if a column names people, a row if rows have dates, else a link.
+// Propose, unless somebody chose: a person if a column names people, a row if rows have dates, else a link.
 export function proposeUnit() {
   const unit = role("unit");
   if (state.values[unit.key] && state.proposed[unit.key] !== state.values[unit.key]) return;

@@ -33,7 +33,7 @@ export async function follow(run) {
     await new Promise((resolve) => setTimeout(resolve, 500));
   }
   const good = status.state === "done";
-  const ready = status.mostly_noise ? `${status.mostly_noise} The files below may be published, but they say little.` : "It is ready. All files below may be published.";
+  const ready = status.mostly_noise ? `${status.mostly_noise} The files below may be published all the same.` : "It is ready. All files below may be published.";
   show(by("state"), [...status.errors, status.message, good ? ready : ""].filter(Boolean).join(" "), good && !status.mostly_noise ? "good" : "bad");
   if (good) {
     show(by("spent"), spentText(status.spent), "");

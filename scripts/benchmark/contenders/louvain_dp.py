@@ -55,7 +55,7 @@ class LouvainShares:
 
     @classmethod
     def of_parts(cls, epsilon: Fraction) -> "LouvainShares":
-        """One part in fifty, the rest for the cells, and nothing for blocks."""
+        """Return shares of one part in fifty, the rest for the cells, and nothing for blocks."""
         return cls(filled=epsilon / 50, cells=epsilon * 49 / 50, blocks=Fraction(0))
 
     @property

@@ -1,6 +1,7 @@
 """LouvainDP as it was published: the communities alone, with all of epsilon.
 
-The partition is handed in without a graph. What differs from the paper stands at louvain-dp.
+The partition is handed in without a graph. The module `louvain_dp` says what differs from the
+paper.
 """
 
 from scripts.benchmark.base import Clustering
@@ -9,7 +10,7 @@ from scripts.benchmark.contenders.opening import Run, contender
 
 
 def louvain_dp_parts(run: Run) -> Clustering:
-    """The communities that LouvainDP finds.
+    """Return the communities that LouvainDP finds.
 
     Guarantee: epsilon-DP: `found_communities` with these shares, of which blocks get none.
     Source: Nguyen, Imine, Rusinowitch, "Detecting communities under differential privacy",

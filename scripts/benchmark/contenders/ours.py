@@ -59,7 +59,7 @@ def _answers(run: Run) -> Submission:
 
 
 def _parts(run: Run, *, resolution: float | None) -> Submission:
-    """The clusters of the default release: a partition without a graph.
+    """Return the clusters of the default release: a partition without a graph.
 
     Guarantee: that of `release_graph`; the partition is computed from what it measured.
     """
