@@ -310,11 +310,11 @@ def flows(
     """
     store, files = spending.check(), grouping.of(groups)
     if asked.contributions is not None:
-        drawn = any((asked.plot, asked.od, asked.locations, asked.margins))
-        if target is not None or reading.columns.user is None or drawn:
+        for_tables = (asked.plot, asked.od, asked.locations, asked.margins, asked.measure_margins)
+        if target is not None or reading.columns.user is None or any(for_tables):
             raise ParameterError(
-                "--contributions needs the file of rows and --columns user=COLUMN, and no OUT or "
-                "maps: what it finds is printed"
+                "--contributions needs the file of rows and --columns user=COLUMN, and no OUT, "
+                "maps or margins: what it finds is printed"
             )
         shown = asked.contributions.kept_report()
         if shown is not None:

@@ -24,6 +24,7 @@ from typing import Any, final
 from filelock import lock_descriptor
 
 from graphcuts_dp.cli.console import PROGRESS_FILE
+from graphcuts_dp.display import down_to_digits
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.files import atomic_write
 from graphcuts_dp.ledger.opening import Store
@@ -358,10 +359,11 @@ def budget_of(store: str, values: Values, expected: dict[str, Any]) -> dict[str,
     if left is None:
         return told
     if uses > left * (1 + _ROUNDING):
+        most = down_to_digits(left, 6)
         told["refusal"] = (
-            f"only {left:g} of the budget is left, and this would use up {uses:g}: choose at most "
-            f"{left:g} under \u201cHow exact\u201d, which makes the numbers less exact"
+            f"Only {most:g} of the budget is left, and this would use up {uses:g}: type at most "
+            f"{most:g} as the amount to use, which makes the numbers less exact"
             if left > 0
-            else "the budget of these data is used up: nothing more can come out of them"
+            else "The budget of these data is used up: nothing more can come out of them"
         )
     return told | {"after": max(0.0, left - uses)}

@@ -238,6 +238,7 @@ UNITS = {"person": "user", "date": "row", "": "edge"}
 # Options of tables that a count of people's rows does not have.
 NOT_OF_BOUND = (
     *("privacy_unit", "locations", "by", "known_max", "plot", "od", "margins", "spreadsheet"),
+    "measure_margins",
     *("accurate", "noise", "whole", "expected_cell"),
 )
 
