@@ -1,10 +1,10 @@
-"""Final classes that are final when the program runs, too.
+"""A decorator for classes that refuse subclasses when the program runs.
 
-`typing.final` is a word for type checkers. A class on whose objects privacy rests must be what this
-package says it is: a subclass of `PrivacyUnit` could state a larger budget for one change, or one
-of `Groups` other cells each time that it is read, and noise would be too small. `final` refuses
-subclasses when they are defined. Objects that users may write themselves are protocols or abstract
-classes, which say what privacy does not rest on.
+`typing.final` is for type checkers alone. The methods of a class on which privacy rests must be
+those of this package: a subclass of `PrivacyUnit` could state a larger budget for one change, and a
+subclass of `Groups` could return other cells at each call, so that noise would be too small.
+`final` refuses subclasses when they are defined. Classes of objects that users may write are
+protocols or abstract classes, on which privacy does not rest.
 """
 
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 else:
 
     def final(kind: C) -> C:
-        """Return a class that cannot have subclasses; a decorator.
+        """Return the class, which refuses subclasses from then on.
 
         Raises:
-            ParameterError: when somebody defines a subclass.
+            ParameterError: a subclass is defined.
         """
 
         def refuse(cls: type, **_: Any) -> None:  # noqa: ARG001

@@ -1,8 +1,8 @@
 """Weights of a noisy cut and of the trivial ones, measured once, and the lightest of them.
 
-A private cut whose noise decides is worse than to cut off terminals alone. So the noisy cut is
-compared with the *trivial* cuts, in each of which one terminal keeps all *free* vertices (those
-that are no terminals): of two terminals, the other one is alone. What is measured are
+If noise decides a private cut, to cut off terminals alone is better. So the noisy cut is compared
+with the *trivial* cuts, in each of which one terminal keeps all *free* vertices (those that are no
+terminals); with two terminals, the other one is alone. The measured weights are
 
     x     the weight across the noisy cut, of pairs with a free endpoint,
     f_i   the weight between terminal i and all free vertices,
@@ -21,7 +21,7 @@ import numpy as np
 from graphcuts_dp.arrays import BoolVector, IntVector
 from graphcuts_dp.estimate.answers import nearest_within
 from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
-from graphcuts_dp.learn.least_cut_error import CutErrors, CutRates
+from graphcuts_dp.learn.least_cut_error import CutErrors, CutRates, halvings_of
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
 
@@ -34,10 +34,10 @@ class MeasuredCut:
     """The noisy cut, and noisy weights in grid units. Public.
 
     Attributes:
-        codes: the part of each vertex in the noisy cut, shape (n,).
-        across: x, with noise.
-        terminals: f, with noise.
-        between: b, with noise.
+        codes: number of the part of each vertex in the noisy cut, in 0..k - 1, shape (n,).
+        across: noisy x.
+        terminals: noisy f_i of each of the k terminals.
+        between: noisy b.
     """
 
     codes: IntVector
@@ -49,14 +49,15 @@ class MeasuredCut:
 @final
 @dataclass(frozen=True, kw_only=True)
 class LightestCut:
-    """The cut of the least measured weight, from public numbers.
+    """The cut of the least measured weight, computed from public numbers.
 
     Attributes:
-        codes: the part of each vertex, shape (n,).
-        value: its measured weight, moved into the interval where noise made it impossible.
-        interval: holds its weight, and `value`.
-        optimum: holds the weight of the least cut that keeps the terminals apart.
-        shortfall: how much more than the least cut it weighs at most.
+        codes: number of the part of each vertex, in 0..k - 1, shape (n,).
+        value: measured weight, moved into `interval` where noise made it impossible.
+        interval: bounds on the weight of the cut, which hold `value`.
+        optimum: bounds on the weight of the least cut that keeps the terminals apart.
+        shortfall: bound on how much more the cut weighs than the least cuts of all halvings, added
+            up. With two terminals that is the least cut.
     """
 
     codes: IntVector
@@ -75,13 +76,14 @@ def measure_weights(
     terminal_rows: Sequence[IntVector],
     rates: CutRates,
 ) -> MeasuredCut:
-    """Measure what the noisy cut and the trivial ones weigh.
+    """Measure the weights of the noisy cut and of the trivial ones.
 
     Args:
         graph: private.
         source: where the noise comes from.
-        weights: of the pairs of the graph, in grid units, none above `largest_weight`.
-        codes: the noisy cut, shape (n,).
+        weights: weights of the edges of the graph, in grid units, none above `largest_weight`,
+            shape (m,).
+        codes: number of the part of each vertex in the noisy cut, shape (n,).
         terminal_rows: row numbers of each terminal.
         rates: of the noise.
 
@@ -110,8 +112,8 @@ def measure_weights(
         codes=codes,
         across=_sum(weights, parted & ~only_terminals) + int(laplace(rates.across, 1, source)[0]),
         terminals=tuple(
-            _sum(weights, chosen) + noise
-            for chosen, noise in zip(
+            _sum(weights, counted) + noise
+            for counted, noise in zip(
                 at_terminal,
                 laplace(rates.terminal, len(terminal_rows), source).tolist(),
                 strict=True,
@@ -126,21 +128,21 @@ def lightest(
 ) -> LightestCut:
     """Return the cut of the least measured weight; of equal ones the noisy cut.
 
-    The interval may be quoted although the cut was chosen by its measured weight: it is one of a
-    family that holds for all candidates at once. The weight of the least cut lies above that of the
-    noisy cut less `errors.noisy`, over the number of halvings, and below that of this cut. Reads
-    nothing private.
+    The interval holds although the cut was chosen by its measured weight, since the intervals of
+    all candidates hold at once. The least cut weighs at least (w - `errors.noisy`)/h, with w the
+    weight of the noisy cut and h the number of halvings, and at most as much as this cut. All of it
+    is computed from public numbers.
 
     Args:
         measured: the noisy cut and the weights.
         terminal_rows: row numbers of each terminal.
-        errors: bounds that hold together with the stated confidence.
+        errors: error bounds that hold together with the stated confidence.
         unit: weight of one grid unit.
     """
-    noisy, everything = measured.across, sum(measured.terminals)
-    # The trivial cut of the heaviest terminal cuts off all others.
+    noisy = measured.across
+    # In the lightest trivial cut the heaviest terminal keeps all free vertices.
     keeper = int(np.argmax(np.array(measured.terminals, dtype=object)))
-    trivial = everything - measured.terminals[keeper]
+    trivial = sum(measured.terminals) - measured.terminals[keeper]
     codes, value, error = measured.codes, noisy, errors.across
     if trivial < noisy:
         codes, value, error = np.full_like(codes, keeper), trivial, errors.trivial
@@ -150,11 +152,10 @@ def lightest(
     weight = unit * value + between
     high = max(0.0, weight + error + errors.between)
     low = min(high, max(0.0, weight - error - errors.between))
-    halvings = (len(terminal_rows) - 1).bit_length()
-    # Both cuts hold b, so its noise does not count in their difference.
+    # Both weights include b, so its noise does not count in their difference.
     above_noisy = 0.0 if value == noisy else unit * (value - noisy) + errors.trivial + errors.across
     least = unit * noisy - errors.across + between - errors.between - errors.noisy
-    optimum = min(high, max(0.0, least / halvings)), high
+    optimum = min(high, max(0.0, least / halvings_of(len(terminal_rows)))), high
     return LightestCut(
         codes=codes,
         value=nearest_within(weight, (low, high)),
@@ -164,8 +165,8 @@ def lightest(
     )
 
 
-def _sum(weights: IntVector, chosen: BoolVector) -> int:
-    """Return the sum of chosen weights of up to 51 bits, exactly; it may have more than 63 bits."""
-    picked = weights[chosen]
-    low = picked & ((1 << _LOW_BITS) - 1)
-    return (int((picked >> _LOW_BITS).sum()) << _LOW_BITS) + int(low.sum())
+def _sum(weights: IntVector, counted: BoolVector) -> int:
+    """Return the exact sum of weights of up to 51 bits; it may have more than 63 bits."""
+    summands = weights[counted]
+    low = summands & ((1 << _LOW_BITS) - 1)
+    return (int((summands >> _LOW_BITS).sum()) << _LOW_BITS) + int(low.sum())

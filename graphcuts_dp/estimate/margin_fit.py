@@ -11,9 +11,9 @@ margins m = M x + noise of variance v, by the formula of best linear unbiased es
 By the theorem of Gauss and Markov, the estimates x' have the least variance of all that are linear
 in the noisy numbers and unbiased. They add up over the levels.
 
-Every coarsest period has a tree of its own, with margins of its own (`CellTree.of_period`): it is a
-*block*, and blocks are independent. M C M' has a row for each margin of a block; so its size is
-limited (`MOST_MARGIN_PRODUCTS`).
+Every coarsest period is a *block*, with a tree and margins of its own (`CellTree.of_period`), and
+blocks are independent. The matrix M C M' of a block has a row for each of its margins, so the size
+of a block is limited (`MOST_MARGIN_PRODUCTS`). The noisy sums of the levels are y.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,11 +32,11 @@ from graphcuts_dp.schema.cells import MOST_MARGIN_PRODUCTS, CellTree
 if TYPE_CHECKING:
     from graphcuts_dp.estimate.strategy import FlowStrategy
 
-# Cells of a level times finest cells, up to which the coefficients of each cell are computed.
+# Largest product of the numbers of cells of a level and of finest cells for which the coefficients
+# of each cell are computed.
 _MOST_EXACT = 1 << 16
-_UPWARD = (
-    1 + 1e-9
-)  # factor on sums of squares, moduli and largest coefficients: more than floats lose
+# Factor on sums of squares, moduli and largest coefficients: more than floats lose.
+_UPWARD = 1 + 1e-9
 
 
 def check_margins(cells: CellTree) -> None:
@@ -59,8 +59,8 @@ def least_squares(
 
     Args:
         cells: the public cells.
-        variances: of one noisy sum of each level, shape (depth,), see `LeastSquares`.
-        margin_variance: of one noisy margin; None if none was measured.
+        variances: variance of one noisy sum of each level, shape (depth,), see `LeastSquares`.
+        margin_variance: variance of one noisy margin; None if margins were not measured.
     """
     if margin_variance is None:
         return LeastSquares(cells, variances)
@@ -72,7 +72,7 @@ def fit_of(cells: CellTree, strategy: "FlowStrategy") -> "LeastSquares | MarginF
 
     Args:
         cells: the public cells.
-        strategy: of the levels, and of margins.
+        strategy: the noise of the levels, and of the margins if these are measured.
     """
     *variances, margin_variance = strategy.variances(cells.depth).tolist()
     has_margins = strategy.margin_noise is not None
@@ -84,13 +84,13 @@ class _PeriodFit:
     """The fit of a tree of cells with one root, and of its margins.
 
     Args:
-        cells: of one coarsest period.
-        variances: of the levels, see `LeastSquares`.
-        margin_variance: v, of one noisy margin.
+        cells: the cells of one coarsest period.
+        variances: variance of one noisy sum of each level, see `LeastSquares`, shape (depth,).
+        margin_variance: v, the variance of one noisy margin.
     """
 
     def __init__(self, cells: CellTree, variances: FloatVector, margin_variance: float) -> None:
-        self.cells, self._v, self._margin_variance = cells, variances, margin_variance
+        self.cells, self._noise_variances = cells, variances
         self.tree = LeastSquares(cells, variances)
         self._finest, self._margins = cells.depth - 1, cells.margins
         self._measured = np.flatnonzero(np.isfinite(variances)).tolist()
@@ -104,9 +104,9 @@ class _PeriodFit:
         }
         self._sizes = {noise: np.empty(size) for noise in self._measured}
         for margin in range(size):
-            chosen = np.zeros(size)
-            chosen[margin] = 1.0
-            of_y = self.tree.coefficients({self._finest: self._cells_of(chosen)})
+            indicator = np.zeros(size)
+            indicator[margin] = 1.0
+            of_y = self.tree.coefficients({self._finest: self._cells_of(indicator)})
             for noise in self._measured:
                 self._sizes[noise][margin] = np.abs(of_y[noise]).sum()
                 for level, row in enumerate(self._estimated({noise: of_y[noise]})):
@@ -120,12 +120,12 @@ class _PeriodFit:
         self._factor = scipy.linalg.cho_factor((S + S.T) / 2 + margin_variance * np.eye(size))
 
     def _cells_of(self, values: FloatVector) -> FloatVector:
-        """Return M' values: for each finest cell the sum over its margins."""
+        """Return M' values: the sum over the margins of each finest cell, shape (cells,)."""
         margins = self._margins
         return np.asarray(values[margins.leaving] + margins.two * values[margins.entering])
 
     def _sums_of(self, values: FloatVector) -> FloatVector:
-        """Return M values: the margins of numbers of finest cells."""
+        """Return M values: the margins of values of the finest cells, shape (margins,)."""
         margins = self._margins
         leaving = np.bincount(margins.leaving, weights=values, minlength=margins.total)
         entering = np.bincount(
@@ -134,7 +134,7 @@ class _PeriodFit:
         return np.asarray(leaving + entering)
 
     def _estimated(self, sums: Mapping[int, FloatVector]) -> Values:
-        """Return the estimates of the tree from sums of some levels, 0 for the other ones."""
+        """Return the estimates of the tree if the sums of all other levels are 0."""
         return self.tree.estimates(
             {
                 noise: sums[noise] if noise in sums else np.zeros(self.cells.size(noise))
@@ -144,7 +144,9 @@ class _PeriodFit:
 
     def _covariances(self, of_y: Sequence[FloatVector]) -> Values:
         """Return the covariances of a combination with all x, from its coefficients of y."""
-        return self._estimated({noise: self._v[noise] * of_y[noise] for noise in self._measured})
+        return self._estimated(
+            {noise: self._noise_variances[noise] * of_y[noise] for noise in self._measured}
+        )
 
     def _solved(self, values: FloatMatrix) -> FloatMatrix:
         """Return S^-1 values."""
@@ -153,41 +155,44 @@ class _PeriodFit:
     def estimates(self, sums: Mapping[int, FloatVector]) -> Values:
         """Return x', see `MarginFit.estimates`."""
         x = self.tree.estimates({noise: sums[noise] for noise in self._measured})
-        lacking = sums[self.cells.depth] - self._sums_of(x[self._finest])
+        residuals = sums[self.cells.depth] - self._sums_of(x[self._finest])
         correction = self._covariances(
-            self.tree.coefficients({self._finest: self._cells_of(self._solved(lacking))})
+            self.tree.coefficients({self._finest: self._cells_of(self._solved(residuals))})
         )
         return [level + change for level, change in zip(x, correction, strict=True)]
 
     def coefficients(self, combination: Mapping[int, FloatVector]) -> Values:
         """Return the coefficients of all noise, see `MarginFit.coefficients`.
 
-        With c the combination and g = S^-1 M C c, the combination of x' is that of x with
-        c - M' g, and g of the noisy margins.
+        With c the combination and g = S^-1 M C c, the combination c of x' is the combination
+        c - M' g of x plus the combination g of the noisy margins.
         """
         of_y = self.tree.coefficients(combination)
         g = self._solved(self._sums_of(self._covariances(of_y)[self._finest]))
-        moved = self.tree.coefficients({self._finest: self._cells_of(g)})
-        return [*(first - second for first, second in zip(of_y, moved, strict=True)), g]
+        subtracted = self.tree.coefficients({self._finest: self._cells_of(g)})
+        return [*(level - part for level, part in zip(of_y, subtracted, strict=True)), g]
 
     @cached_property
     def _gains(self) -> Values:
-        """S^-1 M C of the cells of each level, shape (margins, cells)."""
+        """Return S^-1 M C for the cells of each level, shape (margins, cells)."""
         return [self._solved(self._margin_covariances(level)) for level in range(self.cells.depth)]
 
     def _margin_covariances(self, level: int) -> FloatMatrix:
         """Return M C for the cells of a level, shape (margins, cells)."""
-        parts = (self._v[noise] * self._products[noise][level] for noise in self._measured)
+        parts = (
+            self._noise_variances[noise] * self._products[noise][level] for noise in self._measured
+        )
         return np.asarray(sum(parts))
 
     @cached_property
     def variances(self) -> Values:
-        """Return those of x', for each level an array of shape (cells,)."""
-        found = []
-        for level, before in enumerate(self.tree.variances):
-            lowered = (self._margin_covariances(level) * self._gains[level]).sum(axis=0)
-            found.append(np.maximum(before - lowered, 0.0))
-        return found
+        """Return the variances of x', for each level an array of shape (cells,)."""
+        return [
+            np.maximum(
+                variances - (self._margin_covariances(level) * self._gains[level]).sum(axis=0), 0.0
+            )
+            for level, variances in enumerate(self.tree.variances)
+        ]
 
     def spreads(self, level: int) -> ErrorSpread:
         """Return the spreads of all cells of a level, see `MarginFit.spreads`.
@@ -199,23 +204,26 @@ class _PeriodFit:
         variance of that noise, so at most the root of both variances over it, by Cauchy and
         Schwarz. The root of the sum of squares is another bound.
         """
-        before, gains, depth = self.tree.spreads(level), self._gains[level], self.cells.depth
+        of_tree, gains, depth = self.tree.spreads(level), self._gains[level], self.cells.depth
         squares, largest, absolute, squares_below = (
             np.zeros((gains.shape[1], depth + 1)) for _ in range(4)
         )
         for noise in self._measured:
-            lowered = 2 * (gains * self._products[noise][level]).sum(axis=0)
-            raised = (gains * (self._squares[noise] @ gains)).sum(axis=0)
-            own = before.squares[:, noise] + np.maximum(raised - lowered, -before.squares[:, noise])
-            # Of nearly equal numbers, whose difference is less sure than their sizes.
-            lost = (_UPWARD - 1) * (before.squares[:, noise] + np.abs(lowered) + raised)
-            squares_below[:, noise] = np.maximum(own - lost, 0.0)
-            own += lost
+            tree_squares = of_tree.squares[:, noise]
+            mixed = 2 * (gains * self._products[noise][level]).sum(axis=0)
+            margin_squares = (gains * (self._squares[noise] @ gains)).sum(axis=0)
+            total = tree_squares + np.maximum(margin_squares - mixed, -tree_squares)
+            # The terms may nearly cancel, so that floats lose a part of the terms, not of the sum.
+            float_error = (_UPWARD - 1) * (tree_squares + np.abs(mixed) + margin_squares)
+            squares_below[:, noise] = np.maximum(total - float_error, 0.0)
+            total += float_error
             covariance = np.sqrt(self.variances[level] * self.variances[noise].max())
-            squares[:, noise] = own
-            largest[:, noise] = np.minimum(np.sqrt(own), covariance / self._v[noise] * _UPWARD)
-            moduli = before.absolute[:, noise] + np.abs(gains).T @ self._sizes[noise]
-            moduli = np.minimum(moduli, np.sqrt(own * self.cells.size(noise)))
+            squares[:, noise] = total
+            largest[:, noise] = np.minimum(
+                np.sqrt(total), covariance / self._noise_variances[noise] * _UPWARD
+            )
+            moduli = of_tree.absolute[:, noise] + np.abs(gains).T @ self._sizes[noise]
+            moduli = np.minimum(moduli, np.sqrt(total * self.cells.size(noise)))
             absolute[:, noise] = moduli * _UPWARD
         squares[:, depth] = (gains**2).sum(axis=0) * _UPWARD
         largest[:, depth] = np.abs(gains).max(axis=0) * _UPWARD
@@ -233,47 +241,47 @@ class _PeriodFit:
         x'_e over that of this noise, see `spreads`, since their x' add up to x'_e; so the largest
         is at least a k-th part of that. Coefficients of the noise of margins are known.
         """
-        found = np.divide(squares, absolute, out=np.zeros_like(squares), where=absolute > 0)
+        least = np.divide(squares, absolute, out=np.zeros_like(squares), where=absolute > 0)
         for noise in [noise for noise in self._measured if noise >= level]:
             parts = np.ones(self.cells.size(noise), dtype=np.int64)
             for finer in range(noise, level, -1):
                 parts = self.cells.sums(finer, parts)
-            means = self.variances[level] / (self._v[noise] * parts)
-            found[:, noise] = np.maximum(found[:, noise], means)
-        found[:, -1] = np.abs(self._gains[level]).max(axis=0)
-        return np.maximum(found, 0.0) / _UPWARD
+            means = self.variances[level] / (self._noise_variances[noise] * parts)
+            least[:, noise] = np.maximum(least[:, noise], means)
+        least[:, -1] = np.abs(self._gains[level]).max(axis=0)
+        return np.maximum(least, 0.0) / _UPWARD
 
 
 @final
 class MarginFit:
     """The best linear unbiased estimates from noisy levels and noisy margins; see the module.
 
-    It has the methods of `LeastSquares`, with one more column of noise, that of the margins: its
-    number is the depth of the tree.
+    It has the methods of `LeastSquares`, with one more noise, that of the margins, whose index is
+    the depth of the tree.
 
     Args:
         cells: the public cells.
-        variances: of one noisy sum of each level, see `LeastSquares`, shape (depth,).
-        margin_variance: of one noisy margin, > 0 and finite.
+        variances: variance of one noisy sum of each level, see `LeastSquares`, shape (depth,).
+        margin_variance: variance of one noisy margin, > 0 and finite.
 
     Attributes:
-        variances: of the estimates x', for each level an array of shape (cells,), exact.
-        upward_variances: those of the tree alone, by which cells are rounded.
+        variances: exact variances of the estimates x', for each level an array of shape (cells,).
+        upward_variances: the variances of the tree alone by which cells are rounded.
     """
 
     def __init__(self, cells: CellTree, variances: FloatVector, margin_variance: float) -> None:
         self.cells = cells
         tree = LeastSquares(cells, variances)
         self.upward_variances = tree.upward_variances
-        codes = range(len(cells.lengths(1))) if cells.has_period_trees else range(1)
-        several = cells.has_period_trees
-        # Which cells of each level lie in each block, and which margins.
+        has_blocks = cells.has_period_trees
+        codes = range(len(cells.lengths(1)) if has_blocks else 1)
+        # For each block: which cells of each level lie in it, and which margins.
         self._cells: list[list[BoolVector]] = [
             [
                 np.ones(1, dtype=np.bool_),
                 *(
                     cells.in_period(level, code)
-                    if several
+                    if has_blocks
                     else np.ones(cells.size(level), dtype=np.bool_)
                     for level in range(1, cells.depth)
                 ),
@@ -288,8 +296,8 @@ class MarginFit:
             periods = np.unique(cells.periods_of(finest)[masks[finest]])
             inside[(periods[:, None] * width + np.arange(width)).ravel()] = True
             self._margins.append(inside)
-        # With one level of periods all of them have the same cells: one fit is that of all.
-        if not several:
+        # With one level of periods all blocks have the same cells, and share one fit.
+        if not has_blocks:
             self._blocks = [_PeriodFit(cells, variances, margin_variance)]
         elif cells.has_one_period_level:
             self._blocks = [_PeriodFit(cells.of_period(), variances, margin_variance)] * len(codes)
@@ -301,15 +309,15 @@ class MarginFit:
 
     @cached_property
     def variances(self) -> Values:
-        """Return those of the estimates, for each level an array of shape (cells,)."""
+        """Return the variances of the estimates, for each level an array of shape (cells,)."""
         return self._joined([block.variances for block in self._blocks])
 
     def estimates(self, sums: Mapping[int, FloatVector]) -> Values:
         """Return the estimates of all cells, which add up over the levels.
 
         Args:
-            sums: noisy sums of each measured level, by its index, shape (cells,) each; and under
-                the depth of the tree the noisy margins.
+            sums: noisy sums of each measured level by level index, shape (cells,) each, and the
+                noisy margins by the depth of the tree, shape (margins,).
         """
         depth = self.cells.depth
         return self._joined(
@@ -329,22 +337,22 @@ class MarginFit:
 
         Args:
             combination: coefficients of the estimates of some levels, by level index, shape
-                (cells,) each. That of the root stands for all coarsest periods.
+                (cells,) each. The coefficient of the root is that of all coarsest periods.
 
         Returns:
-            For each level an array of shape (cells,), and last one of shape (margins,).
+            For each level an array of shape (cells,), and then one of shape (margins,).
         """
         depth = self.cells.depth
-        found: Values = [np.zeros(self.cells.size(level)) for level in range(depth)]
-        found.append(np.zeros(self.cells.margins.total))
+        coefficients: Values = [np.zeros(self.cells.size(level)) for level in range(depth)]
+        coefficients.append(np.zeros(self.cells.margins.total))
         for block, cells, margins in self._parts:
             parts = {level: values[cells[level]] for level, values in combination.items()}
-            own = block.coefficients(parts)
+            of_block = block.coefficients(parts)
             for level in range(depth):
-                # Of several blocks the root is not measured, so that its coefficient is 0.
-                found[level][cells[level]] = own[level]
-            found[depth][margins] = own[depth]
-        return found
+                # If there are several blocks, the root is not measured: its coefficient is 0.
+                coefficients[level][cells[level]] = of_block[level]
+            coefficients[depth][margins] = of_block[depth]
+        return coefficients
 
     def spread_of(self, coefficients: Sequence[FloatVector]) -> ErrorSpread:
         """Return the spread of one combination, from the coefficients of all noise."""
@@ -356,8 +364,8 @@ class MarginFit:
     def spreads(self, level_index: int) -> ErrorSpread:
         """Return the spreads of the estimates of all cells of a level below the root.
 
-        `squares` are exact up to floats, which are rounded up. The others are bounds, which are far
-        off for cells of coarse levels; of few cells in a small table all three are exact.
+        `squares` are exact but for floats, which are rounded up. The others are bounds, which are
+        loose for cells of coarse levels. In small tables (`_MOST_EXACT`) all three are exact.
         """
         count = self.cells.size(level_index)
         if count * self.cells.size(self.cells.depth - 1) <= _MOST_EXACT:
@@ -367,11 +375,11 @@ class MarginFit:
             exact = ((row.squares, row.largest, row.absolute) for row in rows)
             return ErrorSpread(*(np.concatenate(parts) for parts in zip(*exact, strict=True)))
         tables = [np.zeros((self.cells.size(level_index), self.cells.depth + 1)) for _ in range(4)]
-        done: dict[int, ErrorSpread] = {}
+        spread_of_block: dict[int, ErrorSpread] = {}  # by the id of a block: some are the same
         for block, cells, _ in self._parts:
-            if id(block) not in done:
-                done[id(block)] = block.spreads(level_index)
-            spread = done[id(block)]
+            if id(block) not in spread_of_block:
+                spread_of_block[id(block)] = block.spreads(level_index)
+            spread = spread_of_block[id(block)]
             parts = (spread.squares, spread.largest, spread.absolute, spread.least_largest)
             for table, part in zip(tables, parts, strict=True):
                 table[cells[level_index]] = cast(FloatMatrix, part)
@@ -379,14 +387,14 @@ class MarginFit:
 
     @property
     def _parts(self) -> "list[tuple[_PeriodFit, list[BoolVector], BoolVector]]":
-        """Each block with the cells of each level that lie in it, and its margins."""
+        """Return each block with masks of its cells of each level, and of its margins."""
         return list(zip(self._blocks, self._cells, self._margins, strict=True))
 
     def _joined(self, of_blocks: Sequence[Values]) -> Values:
-        """Return numbers of all cells from those of the blocks; the root adds those of blocks."""
-        found: Values = [np.zeros(self.cells.size(level)) for level in range(self.cells.depth)]
+        """Return values of all cells from those of the blocks; at the root they are added up."""
+        joined: Values = [np.zeros(self.cells.size(level)) for level in range(self.cells.depth)]
         for values, cells in zip(of_blocks, self._cells, strict=True):
-            found[0] = found[0] + values[0]
+            joined[0] = joined[0] + values[0]
             for level in range(1, self.cells.depth):
-                found[level][cells[level]] = values[level]
-        return found
+                joined[level][cells[level]] = values[level]
+        return joined

@@ -5,16 +5,17 @@ set S of vertices, each of which is in S with probability 1/2, independently. Th
 between S and the others is the sum of d over the pairs that are cut. With the *squared distance* F,
 the sum of d^2 over all pairs, and the *total error* D, the sum of d over all pairs, its mean is
 D/2, its variance F/4, and its mean square (F + D^2)/4. (Proof: two pairs that share one vertex, or
-none, are cut independently of each other; docs/mathematics.md.) So two numbers tell all: D, which
-measurements of the total weight bound, and F, which one linear query of the private graph gives
-once x is fixed (`measure.mean_square`). *Scatter* is the standard deviation, sqrt(F)/2.
+none, are cut independently of each other; docs/mathematics.md.) So two numbers suffice: D, which is
+bounded by measurements of the total weight, and F, which follows from one linear query of the
+private graph once x is fixed (`measure.mean_square`). *Scatter* is the standard deviation,
+sqrt(F)/2.
 
 Pairs are those of vertices {i, j}. Of a directed graph both arcs of a pair count together, that is
 a_ij + a_ji and x_ij + x_ji; the cut is then the weight of all arcs between S and the others. Of a
 graph with two sides, S has vertices of both.
 
-Everything is counted on a public grid: `GRID_STEPS` grid units are the largest weight. All of this
-is public. Read `random_halves` first.
+Weights are counted on a public grid: `GRID_STEPS` grid units are the largest weight. This module
+reads public and noisy numbers alone. Read `random_halves` first.
 """
 
 import hashlib
@@ -32,15 +33,15 @@ from graphcuts_dp.confidence import percent
 from graphcuts_dp.estimate.measurement import CountMeasurement, MeasurementMap, registered
 from graphcuts_dp.schema.layout import Layout
 
-# Of the largest weight. That of a graph without weights is 1, so that weights of its fit, which
-# have four decimals, are whole numbers of grid units.
+# Grid units of the largest weight. A graph without weights has the largest weight 1, and its fits
+# have four decimals, so that these are whole numbers of grid units.
 GRID_STEPS = 10**4
 # Squared grid units by which one pair can change the squared distance; see `measure.mean_square`.
 SENSITIVITY = GRID_STEPS**2
 DIRECTED_SENSITIVITY = 3 * GRID_STEPS**2
-FOR_TOTAL_ERROR = 0.2  # of the failure probability, for the bound on the total error
-_CHUNK_ENTRIES = 1 << 20  # entries of rows that are handled at once
-_OUTWARD = 1 + 1e-9  # more than the floats below lose, relative
+FOR_TOTAL_ERROR = 0.2  # share of the failure probability for the bound on the total error
+_CHUNK_ENTRIES = 1 << 20  # entries of the rows that are read at once
+_OUTWARD = 1 + 1e-9  # factor on bounds: more than the floats below lose, relative
 
 Units = npt.NDArray[np.uint16]
 _Arrays = dict[str, npt.NDArray[Any]]
@@ -85,10 +86,10 @@ class SquaredDistance(MeasurementMap):
 @final
 @dataclass(frozen=True, eq=False)
 class FittedWeights:
-    """The weights of a fit on the grid of the squared distance. Public.
+    """The public weights of a fit on the grid of the squared distance.
 
     Attributes:
-        units: weights in grid units, shape `layout.shape`; of a symmetric matrix all of it.
+        units: weights in grid units, shape `layout.shape`; a symmetric matrix has both halves.
         layout: which pairs there are.
         max_weight: public largest weight; 1 for a graph without weights.
         rounding: upper bound on the root of the sum over pairs of the squared differences between
@@ -127,30 +128,30 @@ class FittedWeights:
 
         Args:
             rows: row of each edge, shape (m,).
-            columns: its column.
-            weights: in [0, max_weight], shape (m,).
+            columns: column of each edge, shape (m,).
+            weights: fitted weight of each edge, in [0, max_weight], shape (m,).
             layout: which pairs there are.
             max_weight: public largest weight.
         """
         unit = max_weight / GRID_STEPS
-        steps = on_grid(weights, max_weight)
+        edge_units = on_grid(weights, max_weight)
         units = np.zeros(layout.shape, dtype=np.uint16)
-        units[rows, columns] = steps
+        units[rows, columns] = edge_units
         if layout.symmetric:
-            units[columns, rows] = steps
-        lost = float(np.square(weights - steps * unit).sum())
-        # Of a directed graph the two arcs of a pair: (u + v)^2 <= 2 u^2 + 2 v^2.
-        rounding = math.sqrt(lost * (2 if layout.directed else 1)) * _OUTWARD
+            units[columns, rows] = edge_units
+        squared_rounding = float(np.square(weights - edge_units * unit).sum())
+        # The differences u, v of the two arcs of a directed pair: (u + v)^2 <= 2 u^2 + 2 v^2.
+        rounding = math.sqrt(squared_rounding * (2 if layout.directed else 1)) * _OUTWARD
         return cls(units, layout, max_weight, rounding, math.fsum(weights))
 
     @property
     def unit(self) -> float:
-        """Weight of a grid unit."""
+        """Return the weight of a grid unit."""
         return self.max_weight / GRID_STEPS
 
     @property
     def sensitivity(self) -> int:
-        """Squared grid units by which the weight of one pair, or arc, can change the query."""
+        """Return how much one pair, or one arc, can change the query, in squared grid units."""
         return DIRECTED_SENSITIVITY if self.layout.directed else SENSITIVITY
 
     @property
@@ -161,14 +162,15 @@ class FittedWeights:
 
     @cached_property
     def squares(self) -> int:
-        """Sum over pairs of the squared weights, in squared grid units; exact."""
+        """Return the exact sum over pairs of the squared weights, in squared grid units."""
         return sum(int(np.square(part).sum()) for part in self._pair_parts())
 
     @cached_property
     def most(self) -> int:
-        """The largest squared distance that any graph has from the fit; exact.
+        """Return the exact largest squared distance of any graph, in squared grid units.
 
-        A weight of a pair lies in [0, most], so its difference from x is at most max(x, most - x).
+        The weight of a pair is at most c = `GRID_STEPS`, or 2 c for the two arcs of a directed
+        pair, so that its difference from x is at most max(x, c - x), or max(x, 2 c - x).
         """
         largest = GRID_STEPS * (2 if self.layout.directed else 1)
         return sum(
@@ -177,11 +179,11 @@ class FittedWeights:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of shape, largest weight and weights, in hexadecimal."""
-        known = hashlib.sha256(repr((self.layout, self.max_weight)).encode())
+        """Return the SHA-256 of layout, largest weight and weights, in hexadecimal."""
+        hasher = hashlib.sha256(repr((self.layout, self.max_weight)).encode())
         for part in self._row_parts():
-            known.update(np.ascontiguousarray(part, dtype="<u2").data)
-        return known.hexdigest()
+            hasher.update(np.ascontiguousarray(part, dtype="<u2").data)
+        return hasher.hexdigest()
 
     def _row_parts(self) -> Iterator[Units]:
         """Iterate over the matrix, a few rows at a time."""
@@ -189,13 +191,13 @@ class FittedWeights:
         return (self.units[top : top + height] for top in range(0, len(self.units), height))
 
     def _pair_parts(self) -> Iterator[IntVector]:
-        """Iterate over the weights of pairs of vertices, each pair once, some at a time."""
+        """Iterate over the weights of pairs of vertices in grid units, each pair once."""
         top = 0
         for part in self._row_parts():
             weights = part.astype(np.int64)
             if self.layout.directed:
                 weights += self.units[:, top : top + len(part)].T
-            if self.layout.hollow:  # each pair once
+            if self.layout.hollow:
                 above = np.arange(weights.shape[1]) > np.arange(top, top + len(part))[:, None]
                 yield weights[above]
             else:
@@ -204,14 +206,14 @@ class FittedWeights:
 
 
 def on_grid(weights: FloatVector, max_weight: float) -> IntVector:
-    """Return weights in grid units, each rounded to the nearest by itself, in 0..`GRID_STEPS`.
+    """Return weights in grid units, each rounded to the nearest, in 0..`GRID_STEPS`, shape (m,).
 
     Args:
         weights: at least 0, shape (m,).
         max_weight: public largest weight.
     """
-    steps: FloatVector = np.rint(weights / (max_weight / GRID_STEPS))
-    return np.clip(steps, 0, GRID_STEPS).astype(np.int64)
+    rounded: FloatVector = np.rint(weights / (max_weight / GRID_STEPS))
+    return np.clip(rounded, 0, GRID_STEPS).astype(np.int64)
 
 
 @final
@@ -223,13 +225,13 @@ class RandomHalves:
     deviation sqrt(F)/2; see the module. Print it for a sentence.
 
     Attributes:
-        total_error: |D| is at most this: the error of the total weight of the fit.
+        total_error: upper bound on |D|, the error of the total weight of the fit.
         scatter: estimate of sqrt(F)/2.
-        scatter_at_most: sqrt(F)/2 is at most this.
+        scatter_at_most: upper bound on sqrt(F)/2.
         confidence: probability over the noise that both bounds hold together.
-        vertices: how many there are, of one vertex set; None for two.
-        informative: False if no graph at all could have a larger F than the bound: then it says
-            nothing, since epsilon is too small for this graph.
+        vertices: number of vertices; None if the graph has two vertex sets.
+        informative: whether the bound on F is below the largest F of any graph. If it is not,
+            epsilon is too small for this graph.
     """
 
     total_error: float
@@ -241,25 +243,26 @@ class RandomHalves:
 
     @property
     def root_mean_square(self) -> float:
-        """Upper bound on the root mean square error of random halves, sqrt((F + D^2)/4)."""
+        """Return an upper bound on the root mean square error, sqrt((F + D^2)/4)."""
         return math.hypot(self.scatter_at_most, self.total_error / 2) * _OUTWARD
 
     @property
     def equal_halves(self) -> float | None:
-        """The same bound for halves of exactly n/2 vertices, all equally likely.
+        """Return the same bound for halves of exactly n/2 vertices, all equally likely.
 
-        None for an odd number of vertices, fewer than four, or two vertex sets. The mean square is
+        It is None if n is odd or below four, or if there are two vertex sets. The mean square is
         n ((n-2)(F + D^2) - G)/(4 (n-1)(n-3)), where G is the sum over vertices of the squared error
         of their degrees; G >= 4 D^2/n, since the errors of the degrees add up to 2 D.
         """
         n = self.vertices
         if n is None or n % 2 or n < 4:
             return None
-        squares = 4 * self.scatter_at_most**2
-        total = self.total_error**2
-        # The factor of D^2, n - 2 - 4/n, is positive: so the largest D is the worst.
-        mean = n * ((n - 2) * squares + (n - 2 - 4 / n) * total) / (4 * (n - 1) * (n - 3))
-        return math.sqrt(mean) * _OUTWARD
+        squared_distance = 4 * self.scatter_at_most**2
+        squared_total = self.total_error**2
+        # The factor of D^2, n - 2 - 4/n, is positive, so the largest D is the worst.
+        weighted = (n - 2) * squared_distance + (n - 2 - 4 / n) * squared_total
+        mean_square = n * weighted / (4 * (n - 1) * (n - 3))
+        return math.sqrt(mean_square) * _OUTWARD
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for receipts."""
@@ -298,32 +301,32 @@ def random_halves(
     The squared distance is F = sum of x^2 + sum of (a^2 - 2 x a), of which the first is public, and
     the second is measured with noise k of the law P(k) proportional to e^(-rate |k|). With t such
     that P(k < -t) = e^(-rate (t+1))/(1 + e^(-rate)) is at most the failure probability of F, the
-    measured F plus t is an upper bound. It is also at most `FittedWeights.most`. What rounding to
-    the grid moves is added by the triangle inequality of the root of F.
+    measured F plus t is an upper bound. F is also at most `FittedWeights.most`. By the triangle
+    inequality, rounding to the grid changes sqrt(F) by at most the root of the sum of its squares.
 
     Args:
-        measured: the noisy query.
-        fitted: the fit that it was asked for.
-        total: interval of the total weight of the private graph that holds with a failure
-            probability of `FOR_TOTAL_ERROR` (1 - confidence).
+        measured: the noisy query, in squared grid units.
+        fitted: the fit that the query was asked for.
+        total: interval of the total weight of the private graph, whose failure probability is
+            `FOR_TOTAL_ERROR` (1 - confidence).
         rounded: whether weights of the private graph may lie between two points of the grid.
-        confidence: of all bounds together, in (0, 1).
+        confidence: probability that all bounds hold together, in (0, 1).
     """
     failure = (1 - confidence) * (1 - FOR_TOTAL_ERROR)
     rate = float(measured.rate)
     margin = _tail_radius(rate, failure)
     released = fitted.squares + int(measured.steps[0][0])
     upper = min(max(0, released + margin), fitted.most)
-    lost = fitted.rounding
-    if rounded:  # each weight by half a grid unit at most, both arcs of a pair by one
-        each = fitted.unit * (1.0 if fitted.layout.directed else 0.5)
-        lost += each * math.sqrt(fitted.pairs)
+    rounding = fitted.rounding
+    if rounded:  # each weight moves by half a grid unit at most, both arcs of a pair by one
+        pair_rounding = fitted.unit * (1.0 if fitted.layout.directed else 0.5)
+        rounding += pair_rounding * math.sqrt(fitted.pairs)
     low, high = total
     error = max(abs(high - fitted.total), abs(low - fitted.total))
     return RandomHalves(
         total_error=error * _OUTWARD + abs(fitted.total) * (_OUTWARD - 1),
         scatter=math.sqrt(max(released, 0)) * fitted.unit / 2,
-        scatter_at_most=(math.sqrt(upper) * fitted.unit + lost) / 2 * _OUTWARD,
+        scatter_at_most=(math.sqrt(upper) * fitted.unit + rounding) / 2 * _OUTWARD,
         confidence=confidence,
         vertices=fitted.layout.shape[0] if fitted.layout.hollow else None,
         informative=upper < fitted.most,

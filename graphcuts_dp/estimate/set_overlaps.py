@@ -1,4 +1,4 @@
-"""How sets of vertices lie to each other: whether they overlap as chance would have it.
+"""Whether sets of vertices are parts of a partition, or overlap as random sets do.
 
 Sets that mean something, such as communities, are often parts of a partition: any two of them have
 no vertex in common, or next to none if a few vertices were exchanged. Random sets overlap by about
@@ -15,8 +15,8 @@ import numpy as np
 from graphcuts_dp.arrays import BoolMatrix, BoolVector, IntVector
 from graphcuts_dp.estimate.estimator import CutMasks
 
-# What the sets of cuts of a kind are: the parts of a partition; sets that overlap as chance would
-# have it; or others, of which there may be too few to tell.
+# What the sets of the cuts of a kind are: parts of a partition; sets that overlap as random sets
+# do; or others, among them sets that are too few to decide.
 SetsOfKind = Literal["parts", "chance", "other"]
 
 # Within a kind, each cut has at most this many times as many pairs as the next smaller cut.
@@ -28,13 +28,13 @@ _MOST_CUTS_OF_A_KIND = 200  # cuts: the work grows with the square of their numb
 _LARGEST_SHARE = 0.1
 _LARGEST_SHARE_OF_CHANCE = 0.5
 
-_FEWEST_SETS = 3  # from which on it is told whether they overlap by chance
-_DEVIATIONS_OF_CHANCE = 4.0  # standard deviations by which overlaps of random sets may be off
-_TINY = 1e-12  # in place of a variance of 0, by which is divided
+_FEWEST_SETS = 3  # of which it is decided whether they overlap by chance
+_DEVIATIONS_OF_CHANCE = 4.0  # standard deviations that overlaps of random sets may be from the mean
+_TINY = 1e-12  # replaces a variance of 0 as a divisor
 
 
 class CutShape(NamedTuple):
-    """The properties of a cut by which kinds are formed.
+    """The properties of a cut that decide its kind.
 
     Attributes:
         relation: three truth values: whether S and T together cover all vertices (if not hollow:
@@ -118,9 +118,9 @@ def overlap_by_chance(sets: Sequence[BoolMatrix]) -> bool:
     The number of vertices that two random sets of sizes a and b have in common is hypergeometric,
     of mean a b/n. Its squared deviation over its variance has mean 1 and a variance of about
     2 + 1/variance. The mean over all pairs of distinct sets is compared with 1 plus four of its
-    standard deviations, as if pairs were independent, and so is the sum of all deviations, which
-    shows small sets that are disjoint. With fewer than three distinct sets nothing
-    can be told, and the answer is False; single vertices are never told from random ones.
+    standard deviations, as if pairs were independent. The sum of all deviations is compared with
+    four of its own, which detects small disjoint sets. Fewer than three distinct sets decide
+    nothing, and the answer is False; single vertices always count as random.
 
     Args:
         sets: two sets of each cut, shape (2, vertices) each.
@@ -132,10 +132,10 @@ def overlap_by_chance(sets: Sequence[BoolMatrix]) -> bool:
         return True
     if count < _FEWEST_SETS:
         return False
-    above = np.triu_indices(count, 1)
-    common = (distinct @ distinct.T)[above]
-    means = (np.outer(sizes, sizes) / n)[above]
-    outside = (np.outer(n - sizes, n - sizes) / (n * max(n - 1, 1)))[above]
+    pairs = np.triu_indices(count, 1)
+    common = (distinct @ distinct.T)[pairs]
+    means = (np.outer(sizes, sizes) / n)[pairs]
+    outside = (np.outer(n - sizes, n - sizes) / (n * max(n - 1, 1)))[pairs]
     variances = np.maximum(means * outside, _TINY)
     if abs(float((common - means).sum())) > _DEVIATIONS_OF_CHANCE * math.sqrt(variances.sum()):
         return False
@@ -145,7 +145,7 @@ def overlap_by_chance(sets: Sequence[BoolMatrix]) -> bool:
 
 
 def largest_partition(sets: Sequence[BoolMatrix]) -> tuple[IntVector, int]:
-    """Return cuts any two of whose sets are equal or apart, and how many vertices they cover.
+    """Return many cuts whose sets are pairwise equal or apart, and the number of covered vertices.
 
     Two cuts are compatible if any two of their four sets are, see `equal_or_apart`. A greedy search
     starts from each cut in turn. It looks at the cuts compatible with the first one, those that are
@@ -179,7 +179,7 @@ def largest_partition(sets: Sequence[BoolMatrix]) -> tuple[IntVector, int]:
 
 
 def equal_or_apart(sets: BoolMatrix) -> BoolMatrix:
-    """Return for any two sets whether they are equal or hardly overlap.
+    """Return whether sets are equal or hardly overlap, for any two of them.
 
     Args:
         sets: masks, shape (sets, vertices).
@@ -187,8 +187,8 @@ def equal_or_apart(sets: BoolMatrix) -> BoolMatrix:
     Returns:
         Shape (sets, sets), symmetric, True on the diagonal.
     """
-    flat = sets.astype(np.float64)
-    common = flat @ flat.T  # sizes of the intersections
+    masks = sets.astype(np.float64)
+    common = masks @ masks.T  # sizes of the intersections
     sizes = common.diagonal()
     smaller = np.minimum(sizes, sizes[:, None])
     by_chance = np.outer(sizes, sizes) / max(sets.shape[1], 1)

@@ -2,10 +2,11 @@
 
 `graphcuts_dp.cuts.least` draws a cut with discrete Laplace noise D on the cost of each vertex. Its
 proof shows that this *noisy cut* weighs more than the least one by at most the sum of max(0, D)
-over the n vertices; here a Chernoff bound is computed for that sum. Then it measures what the
-noisy cut weighs, and what the *trivial cuts* do, in which one terminal keeps all free vertices.
-`CutRates` are the rates of all noise, and `CutErrors` bounds what the noise of weights does. Noise
-is a whole number of grid units; a *grid unit* is a weight that the caller chooses.
+over the n vertices; here a Chernoff bound is computed for that sum. With more than two terminals
+each *halving* is such a cut, and the excess is that over the least cuts of all halvings, added up.
+Then the weights of the noisy cut and of the *trivial cuts* are measured, in which one terminal
+keeps all free vertices. `CutRates` are the rates of all noise, and `CutErrors` bounds its effects.
+Noise is a whole number of grid units; a *grid unit* is a weight that the caller chooses.
 """
 
 import math
@@ -19,17 +20,23 @@ import numpy as np
 from graphcuts_dp.privacy.count_noise import discrete_laplace_radius
 from graphcuts_dp.privacy.inversion import wide_context
 
-# Of epsilon, for the weight of the noisy cut. The weights at terminals cost nothing more. On the
-# tuning graphs of scripts/bench/bench_trivial_cuts.py, epsilon 0.3 to 3, it is within 1 % of the
-# best share in the mean ratio to the optimum; smaller ones state larger errors.
+# Share of epsilon for the weight of the noisy cut. The weights at terminals cost nothing more. On
+# the tuning graphs of scripts/bench/bench_trivial_cuts.py, epsilon 0.3 to 3, the mean ratio to the
+# optimum is within 1 % of that of the best share; smaller shares give larger errors.
 WEIGHT_SHARE = Fraction(1, 8)
-# Of the failure probability: for the excess of the noisy cut; of the rest, for its weight.
+# Shares of the failure probability: that of the excess of the noisy cut in all of it, and that of
+# the weight of the noisy cut in the remainder.
 _EXCESS_FAILURE, _ACROSS_FAILURE = 0.5, 0.6
-_DIGITS = 60  # of rates and losses, of which these binary ones are kept:
-_RATE_BITS, _LOSS_BITS = 80, 100
+_DIGITS = 60  # decimal digits of rates and losses
+_RATE_BITS, _LOSS_BITS = 80, 100  # binary digits after the point that are kept of them
 # The Chernoff bound holds for each exponent t in (0, rate). The least bound of 999 exponents is
 # taken; these are their t/rate.
 _TILTS = np.linspace(0.001, 0.999, 999)
+
+
+def halvings_of(terminals: int) -> int:
+    """Return the number ceil(log2 k) of halvings that part k >= 2 terminals."""
+    return (terminals - 1).bit_length()
 
 
 def least_cut_excess(n: int, rate: float | Fraction, *, unit: float = 1.0, beta: float) -> float:
@@ -64,10 +71,10 @@ class CutRates:
     """The rates of all noise of a private least cut, per grid unit.
 
     Attributes:
-        cut: of the noise on the cost of each vertex, in each halving.
-        across: of the weight of the noisy cut, without pairs of two terminals.
-        terminal: of the weight between each terminal and the free vertices.
-        between: of the weight of the pairs of two different terminals.
+        cut: rate of the noise on the cost of each vertex, in each halving.
+        across: rate for the weight of the noisy cut without pairs of two terminals.
+        terminal: rate for the weight between each terminal and the free vertices.
+        between: rate for the weight of the pairs of two different terminals.
     """
 
     cut: Fraction
@@ -79,20 +86,27 @@ class CutRates:
     def of(
         cls, epsilon: Fraction, change: int, halvings: int = 1, *, share: Fraction = WEIGHT_SHARE
     ) -> Self:
-        """Return the rates by which one change of so many grid units loses at most epsilon.
+        """Return the rates with which one change by so many grid units loses at most epsilon.
 
-        With x = `share` epsilon for `across`, this is `loss` solved for the others: for
-        `cut`, rounded to a lower rate, by what a pair of free vertices loses; then for `terminal`
-        by what is left to a pair of a terminal and a free vertex.
+        First `across` gets `share` of epsilon. Then `cut` is the largest rate, rounded down, with
+        which a pair of free vertices loses at most epsilon (`loss`), and `terminal` the largest
+        with which a pair of a terminal and a free vertex does.
+
+        Args:
+            epsilon: privacy parameter, above 0.
+            change: largest change of one weight, in grid units.
+            halvings: number of halvings, at least 1.
+            share: share of epsilon for `across`, in (0, 1).
         """
         across = share * epsilon
         bounds = [(epsilon - across) / 2]
-        for left, count in ((epsilon, halvings), (epsilon - across, halvings - 1)):
-            if halvings > 1:  # l(a) = ln(2 e^a - 1) is the share of each
+        if halvings > 1:
+            for total, count in ((epsilon, halvings), (epsilon - across, halvings - 1)):
                 with localcontext(wide_context(_DIGITS)):
-                    each = Decimal(left.numerator) / left.denominator / count
-                    least = int(((each.exp() + 1) / 2).ln() * 2**_RATE_BITS) - 1
-                bounds.append(Fraction(least, 2**_RATE_BITS))
+                    # Solve ln(2 e^a - 1) = the loss of each halving.
+                    halving_loss = Decimal(total.numerator) / total.denominator / count
+                    rounded_down = int(((halving_loss.exp() + 1) / 2).ln() * 2**_RATE_BITS) - 1
+                bounds.append(Fraction(rounded_down, 2**_RATE_BITS))
         cut = min(bounds)
         at_terminal = max(cut + across, halvings * cut, (halvings - 1) * cut + across)
         return cls(
@@ -103,7 +117,7 @@ class CutRates:
         )
 
     def loss(self, change: int, halvings: int = 1) -> Fraction:
-        """Return what all noise together loses by one change of so many grid units.
+        """Return the privacy loss of all noise together by one change of so many grid units.
 
         With h halvings, a = `cut` change, l = ln(2e^a - 1), and x, f, b the other rates times the
         change, the loss by Theorem "Weights of cuts" is at most
@@ -117,7 +131,7 @@ class CutRates:
             once = (2 * (Decimal(a.numerator) / a.denominator).exp() - 1).ln()
             most = Fraction(int(once * 2**_LOSS_BITS) + 1, 2**_LOSS_BITS)
         free = max(2 * a + x, (halvings - 1) * most + x)
-        if halvings > 1:  # of one, l <= 2a, and the power series of l loses digits
+        if halvings > 1:  # else l <= 2a, which the rounded l may exceed
             free = max(free, halvings * most)
         at_terminal = max(a + x, halvings * a, (halvings - 1) * a + x)
         return max(free, self.terminal * change + at_terminal, self.between * change)
@@ -125,16 +139,16 @@ class CutRates:
     def mean_excess(self, n: int, terminals: int) -> float:
         """Return a bound on the mean excess of the released cut over the least one, in grid units.
 
-        The mean of max(0, D) for discrete Laplace noise D of rate r is 1/(2 sinh r). The noisy cut
-        weighs more than the least one by a sum of n of them in each halving. A trivial cut is
-        released if its measured weight is less, and weighs more than the noisy cut by at most one
-        of them for `across`, and one for each terminal.
+        The mean of max(0, D) for discrete Laplace noise D of rate r is 1/(2 sinh r). The excess of
+        the noisy cut is at most n such terms in each halving. A trivial cut is released if its
+        measured weight is less; it weighs more than the noisy cut by at most one such term for
+        `across` and one for each terminal.
 
         Args:
             n: number of vertices.
-            terminals: their number.
+            terminals: number of terminals, at least 2.
         """
-        halvings = math.ceil(math.log2(terminals))
+        halvings = halvings_of(terminals)
         parts = (self.cut, halvings * n), (self.across, 1), (self.terminal, terminals)
         return sum(count / (2 * math.sinh(float(rate))) for rate, count in parts)
 
@@ -145,10 +159,10 @@ class CutErrors:
     """Bounds on errors of a private least cut, in weight, which hold together with 1 - beta.
 
     Attributes:
-        noisy: how much more the noisy cut weighs than the least one, over all halvings.
-        across: error of the measured weight of the noisy cut, without pairs of two terminals.
-        terminal: likewise of the weight between a terminal and the free vertices.
-        trivial: of a trivial cut, which adds up all of these but one.
+        noisy: excess of the noisy cut over the least cuts of all halvings, added up.
+        across: error of the measured weight of the noisy cut without pairs of two terminals.
+        terminal: error of the measured weight between a terminal and the free vertices.
+        trivial: error of the measured weight of a trivial cut without pairs of two terminals.
         between: error of the measured weight of the pairs of two terminals.
     """
 
@@ -166,44 +180,44 @@ class CutErrors:
         the weight at each terminal and the one between them.
 
         Args:
-            rates: of the noise.
+            rates: rates of the noise.
             n: number of vertices.
-            terminals: their number k; a trivial cut adds up k - 1 weights.
+            terminals: number k of terminals; a trivial cut adds up k - 1 weights.
             unit: weight of one grid unit.
-            beta: probability that any of them fails, in (0, 1).
+            beta: probability that any bound fails, in (0, 1).
         """
-        halvings = math.ceil(math.log2(terminals))
-        first = beta * _EXCESS_FAILURE / halvings
-        excess = halvings * least_cut_excess(n, rates.cut, unit=unit, beta=first)
-        weights = beta * (1 - _EXCESS_FAILURE)
-        single = weights * (1 - _ACROSS_FAILURE) / (terminals + 1)
+        halvings = halvings_of(terminals)
+        halving_failure = beta * _EXCESS_FAILURE / halvings
+        excess = halvings * least_cut_excess(n, rates.cut, unit=unit, beta=halving_failure)
+        weights_failure = beta * (1 - _EXCESS_FAILURE)
+        single_failure = weights_failure * (1 - _ACROSS_FAILURE) / (terminals + 1)
 
         def radius(rate: Fraction, failure: float) -> float:
             return unit * discrete_laplace_radius(float(rate), failure=failure)
 
-        at_terminal = radius(rates.terminal, single)
+        at_terminal = radius(rates.terminal, single_failure)
         return cls(
             noisy=excess,
-            across=radius(rates.across, weights * _ACROSS_FAILURE),
+            across=radius(rates.across, weights_failure * _ACROSS_FAILURE),
             terminal=at_terminal,
             trivial=(terminals - 1) * at_terminal,
-            between=radius(rates.between, single),
+            between=radius(rates.between, single_failure),
         )
 
     @property
     def above_trivial(self) -> float:
-        """Return a bound on how much more than the lightest trivial cut the released one weighs.
+        """Return a bound on how much more the released cut weighs than the lightest trivial one.
 
-        The released cut has the least measured weight. If it is the noisy cut, both weights may be
-        in error; if it is another trivial one, the two differ in one terminal each.
+        The released cut has the least measured weight. If it is the noisy cut, the errors of both
+        weights add up. If it is another trivial cut, the two weights differ in one terminal each.
         """
         return max(self.across + self.trivial, 2 * self.terminal)
 
     @property
     def above_least(self) -> float:
-        """Return a bound on how much more than the least cut the released one weighs, always.
+        """Return a bound on the excess of the released cut over the least cuts of all halvings.
 
-        The noisy cut is within `noisy` of it. A trivial one is released only if its measured weight
-        is the lower one, so that it weighs at most `across` + `trivial` more than the noisy cut.
+        That of the noisy cut is at most `noisy`. A trivial cut is released only if its measured
+        weight is lower, so that it weighs at most `across` + `trivial` more than the noisy cut.
         """
         return self.noisy + self.across + self.trivial

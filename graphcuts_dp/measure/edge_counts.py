@@ -15,15 +15,18 @@ from graphcuts_dp.measure.statistics import draw
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import LevelNoise
 
-# Part of epsilon for the number of edges; the number of fractional ones only decides one question.
+# Share of epsilon for the number of edges. The number of fractional weights gets less, since it
+# only decides whether weights are whole.
 _NUMBER_PART = Fraction(2, 3)
 
 
 def count_edges(graph: AnyGraph) -> tuple[IntVector, IntVector]:
-    """Return how many pairs weigh more than 0, and how many weigh no whole number. Private.
+    """Return the private numbers of edges and of fractional weights, shape (1,) each.
 
-    Sensitivity: neighbours differ in the weight of one pair, whatever it may change by. That pair
-    is an edge or not, and its weight is whole or not, so each number changes by at most 1.
+    An edge is a pair that weighs more than 0. A weight is fractional if it is no whole number.
+
+    Sensitivity: 1 each. Neighbours differ in the weight of one pair, by any amount. That pair is an
+    edge or not, and its weight is whole or not, so each number changes by at most 1.
     """
     weights = graph.weights
     fractional = weights != np.floor(weights)
@@ -36,7 +39,7 @@ def count_edges(graph: AnyGraph) -> tuple[IntVector, IntVector]:
 def measure_edge_counts(
     graph: AnyGraph, *, epsilon: Fraction, source: EntropySource
 ) -> CountMeasurement[EdgeCounts]:
-    """Return how many edges there are, and how many weigh no whole number, with Laplace noise.
+    """Return the numbers of edges and of fractional weights with discrete Laplace noise.
 
     Args:
         graph: the private graph.

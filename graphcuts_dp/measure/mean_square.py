@@ -1,6 +1,6 @@
 """The squared distance of a private graph from a fit: one linear query, asked after the fit.
 
-`estimate.mean_square` says what it is for, and has the grid and the bound that is made of it.
+Read `estimate.mean_square` first: it has the purpose, the grid, and the bound that follows.
 """
 
 from fractions import Fraction
@@ -34,8 +34,8 @@ def measure_squared_distance(
 
     Privacy:
         epsilon-DP, neighbours being graphs on the same vertices that differ in one pair, an arc if
-        they are directed, given x. Weights are counted in grid units, each by itself, so that only
-        one term changes. Let s be the largest weight in grid units, `GRID_STEPS`.
+        they are directed, given x. Each weight is rounded to grid units by itself, so that
+        only one term changes. The largest weight is s = `GRID_STEPS` grid units.
 
         *Graphs without directions.* The term is (a - x)^2 - x^2 with a and x in 0..s. So it changes
         by at most the larger of x^2 and (s - x)^2, which is at most s^2. Without weights a is 0 or
@@ -48,9 +48,9 @@ def measure_squared_distance(
         the largest weight and y = 0.
 
         Independent noise with P(k) proportional to e^(-rate |k|), rate = epsilon over these, on an
-        integer of that sensitivity is epsilon-DP. That x depends on earlier measurements of the
-        same graph is adaptive composition. It must not depend on this noise: a fit that were
-        changed after looking would make the bound false, though not the guarantee.
+        integer of that sensitivity is epsilon-DP. Since x depends on earlier measurements of the
+        same graph, costs add up by adaptive composition. If x were changed after this noise was
+        seen, the guarantee would hold, but the bound would be false.
 
     Source: Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009; DR14
         Theorem 3.16.
@@ -71,23 +71,23 @@ def measure_squared_distance(
 def squared_distance(graph: AnyGraph, fitted: FittedWeights, *, whole: bool) -> int:
     """Return the sum over pairs of a^2 - 2 x a in squared grid units, exactly. Private.
 
-    At most 2^31 edges of 3 10^8 each: 64 bits hold the sum.
+    There are at most 2^31 edges, each with a term within 3 10^8, so that 64 bits hold the sum.
     """
     rows, columns = graph.rows, graph.columns
     weights = np.floor(graph.weights) if whole else graph.weights
-    steps = on_grid(weights, fitted.max_weight)
+    a = on_grid(weights, fitted.max_weight)
     x = fitted.units[rows, columns].astype(np.int64)
     if not fitted.layout.directed:
-        return int((steps * (steps - 2 * x)).sum())
+        return int((a * (a - 2 * x)).sum())
     y = x + fitted.units[columns, rows]
-    alone = int((steps * (steps - 2 * y)).sum())
-    # b^2 = a_ij^2 + a_ji^2 + 2 a_ij a_ji: each arc finds the opposite one, so the sum counts each
-    # product twice, as it should be.
+    without_products = int((a * (a - 2 * y)).sum())
+    # b^2 = a_ij^2 + a_ji^2 + 2 a_ij a_ji: each arc is matched with the opposite one, so that the
+    # sum counts each product twice, as it should.
     size = fitted.layout.shape[0]
     codes = rows.astype(np.int64) * size + columns
     order = np.argsort(codes, kind="stable")
     opposite = columns.astype(np.int64) * size + rows
     index = np.searchsorted(codes[order], opposite)
     matches = order[np.minimum(index, len(order) - 1)] if len(order) else order
-    both = codes[matches] == opposite
-    return alone + int((steps * steps[matches] * both).sum())
+    has_opposite = codes[matches] == opposite
+    return without_products + int((a * a[matches] * has_opposite).sum())

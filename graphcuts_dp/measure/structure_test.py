@@ -10,8 +10,8 @@ positive semidefinite X with ones on the diagonal. Communities make <A - p J, X>
 avoid themselves its negative. Since no |X_ij| exceeds 1, one edge hardly matters, and a vertex with
 many edges matters no more than others.
 
-`smoothed_value` computes f with a proof of its error, which enters the sensitivity. What the number
-says of a graph is read off its noisy copy: `synth.detected_structure`.
+`smoothed_value` computes f with a proof of its error, which enters the sensitivity. What the noisy
+number means for a graph is computed in `synth.detected_structure`.
 """
 
 import math
@@ -29,21 +29,21 @@ from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.resources import one_blas_thread
 from graphcuts_dp.synth.detected_structure import StructureSetting
 
-STRUCTURE_STEPS = 1024  # grid units of a change of the value by 1
-_LARGEST_ERROR = 2.0**-6  # by which the errors of two computed values can differ
+STRUCTURE_STEPS = 1024  # grid units of a value of 1
+_LARGEST_ERROR = 2.0**-6  # largest difference of the errors of two computed values
 # Grid units by which one pair can change the count: a change of f by 2, and the error.
 STRUCTURE_CHANGE = int(STRUCTURE_STEPS * (2 + _LARGEST_ERROR))
-_UNEVENNESS_CHANGE = 2
+_UNEVENNESS_CHANGE = 2  # sensitivity of `unevenness`
 
-# Rounds of Newton's method that every graph gets, so that time tells nothing of it. Typical graphs
+# Rounds of Newton's method that every graph gets, so that time reveals nothing. Typical graphs
 # need 6 to 12, stars and the heaviest tails of 300 vertices up to 44.
 _ROUNDS = 56
-_MOST_ROUNDS = 4000  # if the value is not proven then; see `smoothed_value`
+_MOST_ROUNDS = 4000  # limit of rounds if the value is not proven before; see `smoothed_value`
 _CLOSE = 0.5  # deviation of the diagonal from 1 at which tau is lowered
 _LOWERED = 0.5  # factor of tau
 _BISECTIONS = 60  # of a line search
-_LONGEST_STEP = 1e3
-_ROUNDING = 2.0**-53
+_LONGEST_STEP = 1e3  # of a line search, in directions of Newton's method
+_ROUNDING = 2.0**-53  # relative error of a float operation
 _LOGARITHM_ROUNDING = 2.0**-48  # relative error of a logarithm and of what is added to it
 
 
@@ -84,7 +84,7 @@ def smoothed_value(matrix: FloatMatrix, tau: float) -> ProvenValue | None:
 
 
 def _followed(matrix: FloatMatrix, tau: float) -> ProvenValue | None:
-    """Follow the minimiser; see `smoothed_value`.
+    """Return `smoothed_value`, by following the minimiser.
 
     Raises:
         LinAlgError: eigenvalues or a factor cannot be computed.
@@ -92,8 +92,7 @@ def _followed(matrix: FloatMatrix, tau: float) -> ProvenValue | None:
     largest = float(np.linalg.eigvalsh(matrix)[-1])
     current_tau = max(tau, 2 * largest)
     y = np.full(len(matrix), largest + current_tau)
-    proven = None
-    for number in range(_MOST_ROUNDS):
+    for round_index in range(_MOST_ROUNDS):
         factor: FloatMatrix = np.linalg.cholesky(np.diag(y) - matrix).astype(np.float64)
         inverse = np.asarray(
             scipy.linalg.solve_triangular(factor, np.eye(len(y)), lower=True), dtype=np.float64
@@ -102,7 +101,7 @@ def _followed(matrix: FloatMatrix, tau: float) -> ProvenValue | None:
         diagonal = product.diagonal()
         if np.abs(current_tau * diagonal - 1).max() <= _CLOSE:
             current_tau = max(tau, _LOWERED * current_tau)
-        if current_tau == tau and number >= _ROUNDS - 1:
+        if current_tau == tau and round_index >= _ROUNDS - 1:
             proven = proven_value(matrix, tau, y, factor, inverse)
             if proven is not None:
                 return proven
@@ -114,14 +113,14 @@ def _followed(matrix: FloatMatrix, tau: float) -> ProvenValue | None:
         hessian = scipy.linalg.cho_factor(X, lower=True)
         direction = current_tau * scipy.linalg.cho_solve(hessian, current_tau * diagonal - 1)
         y = y + _step(direction, inverse, current_tau) * direction
-    return proven
+    return None
 
 
 def _step(direction: FloatVector, inverse: FloatMatrix, tau: float) -> float:
-    """Return the step along a direction with nearly the least objective, never out of the domain.
+    """Return the length of the step along a direction that nearly minimises the objective.
 
     With L L^T = Diag(y) - B and m the eigenvalues of L^-1 Diag(direction) L^-T, the objective at
-    step t is t sum(direction) - tau sum(log(1 + t m)) plus a constant.
+    t is t sum(direction) - tau sum(log(1 + t m)) plus a constant. Steps stay in its domain.
     """
     eigenvalues = np.linalg.eigvalsh((inverse * direction) @ inverse.T)
     low, high = 0.0, _LONGEST_STEP
@@ -144,7 +143,7 @@ def proven_value(
 ) -> ProvenValue | None:
     """Return the objective at y, if it is proven to be near its minimum f(B).
 
-    The proof is Theorem "Certified values of the structure test": it takes no fact about how y, the
+    The proof, Theorem "Certified values of the structure test", does not depend on how y, the
     factor and its inverse were computed. All products below are computed with errors, of which the
     Frobenius norm is at most (n + 2) 2^-53 times that of the product of the moduli, whatever the
     order of the sums. Sums of floats are covered by doubling the width.
@@ -163,12 +162,12 @@ def proven_value(
     error = float(np.linalg.norm(factor @ factor.T - (np.diag(y) - matrix)))
     error = 2 * (error + rounding * length**2)
     # r >= ||I - Z L||
-    rest = float(np.linalg.norm(np.eye(n) - inverse @ factor))
-    rest = 2 * (rest + rounding * length * float(np.linalg.norm(inverse)))
-    if not (error <= 1 / 64 and rest <= 1 / 64):  # also if one is no number
+    residual = float(np.linalg.norm(np.eye(n) - inverse @ factor))
+    residual = 2 * (residual + rounding * length * float(np.linalg.norm(inverse)))
+    if not (error <= 1 / 64 and residual <= 1 / 64):  # also if one of them is NaN
         return None
     squares = tau * np.einsum("ij,ij->j", inverse, inverse)  # near the diagonal of X
-    deviation = float(np.abs(squares - 1).max()) + 4 * (rest + 2 * rounding)  # d
+    deviation = float(np.abs(squares - 1).max()) + 4 * (residual + 2 * rounding)  # d
     if not deviation <= 1 / 4:
         return None
     logarithms = np.log(factor.diagonal())
@@ -180,9 +179,9 @@ def proven_value(
 
 
 def structure_count(graph: Graph, setting: StructureSetting) -> int:
-    """Return the larger of f(B) and f(-B), in grid units. Private.
+    """Return the larger of f(B) and f(-B), rounded down to grid units. Private.
 
-    B is A - p J on the vertices of the setting, with weights over the largest one.
+    B is A - p J on the vertices of the setting.
 
     Sensitivity: at most `STRUCTURE_CHANGE` = 1024 (2 + 1/64). Neighbours differ in one pair {i, j},
     so their matrices differ in two entries, by at most 1, or not at all if i or j is no vertex of
@@ -192,9 +191,9 @@ def structure_count(graph: Graph, setting: StructureSetting) -> int:
     test"; `proven_value` doubles the width). So computed values of neighbours differ by at most
     2 + 1/64, and floor(y) <= floor(x + k) = floor(x) + k for x <= y <= x + k with a whole k.
 
-    That it is so near is proven after each computation. If it is not proven, the count is the
-    largest that the public setting allows. The guarantee of the noise is for all matrices with
-    which this does not happen; in exact arithmetic it happens to none.
+    These errors are proven after each computation. If the proof fails, the count is the largest
+    that the public setting allows. The sensitivity is that of matrices whose proofs succeed; in
+    exact arithmetic all of them do.
     """
     matrix = _centred_matrix(graph, setting)
     values = [smoothed_value(sign * matrix, setting.tau) for sign in (1.0, -1.0)]
@@ -206,9 +205,9 @@ def structure_count(graph: Graph, setting: StructureSetting) -> int:
 
 def _centred_matrix(graph: Graph, setting: StructureSetting) -> FloatMatrix:
     """Return A - p J on the vertices of the setting. Private."""
-    number_of = np.full(graph.n, -1)
-    number_of[setting.vertices] = np.arange(len(setting.vertices))
-    rows, columns = number_of[graph.rows], number_of[graph.columns]
+    test_index = np.full(graph.n, -1)  # row in the matrix; -1 of a vertex that is not tested
+    test_index[setting.vertices] = np.arange(len(setting.vertices))
+    rows, columns = test_index[graph.rows], test_index[graph.columns]
     inside = (rows >= 0) & (columns >= 0)
     matrix = np.full((len(setting.vertices),) * 2, -setting.density)
     matrix[rows[inside], columns[inside]] += 1.0
@@ -224,12 +223,12 @@ def measure_structure(
 
     Args:
         graph: the private graph, without weights.
-        setting: public.
+        setting: the public tested vertices and density.
         epsilon: privacy parameter, exact.
         source: where the noise comes from.
 
     Privacy: epsilon-DP: see `draw`; the sensitivity is proven in `structure_count`.
-    Side channel: the test takes the same operations for all graphs on these vertices whose value is
+    Side channel: the test runs the same operations for all graphs on these vertices whose value is
         proven after `_ROUNDS` rounds.
     """
     return draw_structure(structure_count(graph, setting), epsilon=epsilon, source=source)
@@ -238,7 +237,7 @@ def measure_structure(
 def draw_structure(
     count: int, *, epsilon: Fraction, source: EntropySource
 ) -> CountMeasurement[NonlinearCounts]:
-    """Return a count of `structure_count` with discrete Laplace noise; see `measure_structure`."""
+    """Return a `structure_count` with discrete Laplace noise; see `measure_structure`."""
     return draw(
         "structure",
         NonlinearCounts(
@@ -261,8 +260,8 @@ def unevenness(degrees: IntVector) -> int:
     two degrees by 1, so for every c the sum changes by at most 2, and so does the least one; one
     edge in the empty graph on five vertices changes it by 2.
     """
-    middle = np.sort(degrees)[len(degrees) // 2]
-    return int(np.abs(degrees - middle).sum())
+    median = np.sort(degrees)[len(degrees) // 2]
+    return int(np.abs(degrees - median).sum())
 
 
 def measure_unevenness(

@@ -1,7 +1,7 @@
 """`detect_structure`: whether a release would show structure of a graph, and at which epsilon.
 
-It is the structure test of "auto" by itself, for a small part of a budget, before a mechanism is
-chosen. `synth.detected_structure` says what its noisy value means.
+It runs the structure test of "auto" alone, for a small part of a budget, before a mechanism is
+chosen. Read `synth.detected_structure` for what its noisy value means.
 """
 
 from collections.abc import Mapping
@@ -37,16 +37,16 @@ _NOISE = "discrete Laplace"
 @final
 @dataclass(frozen=True, kw_only=True)
 class DetectedStructure:
-    """Structure of a private graph beyond its density, as far as a noisy test tells it.
+    """Structure of a private graph beyond its density, estimated by a noisy test.
 
     Attributes:
-        signal: the largest eigenvalue of the structure, estimated; 0 if none was detected. Of
-            communities it is about the mean number of neighbours in the own community beyond what
-            the density explains. Uneven degrees have some as well.
-        density: noisy, rounded.
+        signal: estimated largest eigenvalue of the structure; 0 if none was detected. In a graph
+            of communities it is about the mean number of neighbours in the same community beyond
+            what the density explains. Uneven degrees raise it as well.
+        density: noisy density, rounded, in (0, 1).
         vertices: number of vertices of the graph.
-        value: of the test, noisy.
-        guarantee: of the test; what is released afterwards costs more beside it.
+        value: noisy value of the test.
+        guarantee: guarantee of the test alone, to which the costs of later releases add.
     """
 
     signal: float
@@ -57,17 +57,17 @@ class DetectedStructure:
 
     @classmethod
     def from_saved(cls, saved: SavedParts) -> Self:
-        """Read what a store has kept of the test."""
+        """Return the result of a test that a store has kept."""
         return cls.of(saved.fields["measured"], saved.fields["vertices"], saved.guarantee)
 
     @classmethod
     def of(cls, measured: Mapping[str, float], vertices: int, guarantee: PrivacyGuarantee) -> Self:
-        """Return what was detected.
+        """Return the detected structure.
 
         Args:
-            measured: the noisy total, and the noisy value of the test.
+            measured: the noisy "total" of the matrix, and the noisy "value" of the test.
             vertices: number of vertices.
-            guarantee: of both.
+            guarantee: guarantee of both numbers.
         """
         setting, value = StructureSetting.of(vertices, measured["total"]), measured["value"]
         return cls(
@@ -79,10 +79,10 @@ class DetectedStructure:
         )
 
     def shows_at(self, epsilon: float) -> bool:
-        """Return whether a release would show it if all of an epsilon went to the entries.
+        """Return whether a release would show the structure if the entries got all of an epsilon.
 
         Args:
-            epsilon: of a release with `mechanism="randomized-response"`, in [1e-6, 50].
+            epsilon: epsilon of a release with `mechanism="randomized-response"`, in [1e-6, 50].
 
         Raises:
             ParameterError: epsilon is out of range.
@@ -105,8 +105,8 @@ def detect_structure(
     Args:
         graph: the private graph, without weights and directions, on two vertices at least; with
             fewer than 40 there is hardly a structure that a release could show.
-        epsilon: privacy parameter of the test, for one edge, in [1e-5, 50]: of 300 vertices .01
-            moves the signal by about 1.3, of 100 vertices .05 do.
+        epsilon: privacy parameter of the test, for one edge, in [1e-5, 50]. The noise moves the
+            signal by about 1.3 if epsilon is .01 with 300 vertices, or .05 with 100 vertices.
         store: path of the store, or a `Store`, that the test is charged to; see `release_graph`.
         seed: makes the run repeatable and voids the guarantee; None for the system's entropy.
 
@@ -169,18 +169,21 @@ class StructureJob(Job[DetectedStructure]):
     ) -> dict[str, float]:
         """See `Job.measure`.
 
-        Guarantee: epsilon-DP. The total costs what its step gets, the test, which depends on the
-            noisy total, what is left: sequential composition. Source: DR14 Theorem 3.16.
+        Guarantee: epsilon-DP. The total costs the epsilon of its step. The test, which depends on
+            the noisy total, costs the remaining epsilon, by sequential composition.
+            Source: DR14 Theorem 3.16.
         """
         del progress
         execution = PlanExecution(self.budget_plan)
-        of_total, of_test = (Fraction(execution.take(step) or 0) for step in self.budget_plan.steps)
+        total_epsilon, test_epsilon = (
+            Fraction(execution.take(step) or 0) for step in self.budget_plan.steps
+        )
         distribution = distribution_for(bounded, "binary", self.budget_plan.amount)
-        total = measure_total(bounded, distribution, epsilon=of_total, source=source)
+        total = measure_total(bounded, distribution, epsilon=total_epsilon, source=source)
         setting = StructureSetting.of(self.vertices, total.total)
-        tested = measure_structure(bounded, setting, epsilon=of_test, source=source)
-        check_amounts(execution.plan, {TOTAL: total, STRUCTURE: tested})
-        return {"total": float(total.total), "value": float(tested.values[0][0])}
+        structure = measure_structure(bounded, setting, epsilon=test_epsilon, source=source)
+        check_amounts(execution.plan, {TOTAL: total, STRUCTURE: structure})
+        return {"total": float(total.total), "value": float(structure.values[0][0])}
 
     def finish(
         self,

@@ -1,12 +1,12 @@
 """Random rounding of a fit with weights to a sparse graph: few edges, with plausible weights.
 
-A fit x gives a weight to every pair. `round_to_weights` makes a graph in which most pairs have none
-and each pair has the weight x in expectation. Each pair gets a *law*: a probability of having no
-weight, and one for each of some public weights, the *points*. Of all laws with the mean x_ij these
-are the nearest to a common law, which does not depend on the pair: they are proportional to it
-times e^(t_ij w) for the weight w (exponential tilting), where t_ij is chosen so that the mean is
-x_ij. The common law is chosen so that the expected number of edges, and of edges in each public
-class of weights, are those that were counted with noise, as far as x allows.
+A fit x gives a weight to every pair. `round_to_weights` draws a graph in which most pairs have the
+weight 0 and each pair has the weight x in expectation. Each pair gets a *law*: a probability of
+having no weight, and one for each of some public weights, the *points*. Of all laws with the mean
+x_ij it is the nearest to a common law, which does not depend on the pair: it is proportional to
+that law times e^(t_ij w) for the weight w (exponential tilting), where t_ij is chosen so that the
+mean is x_ij. The common law is chosen so that the expected number of edges, and of edges in each
+public class of weights, are the noisy counts, as far as x allows.
 
 Laws are tabulated for some means and interpolated between them. A mixture of two laws has the mean
 of their means, so the mean is exact between the tabulated ones, too.
@@ -29,23 +29,23 @@ from graphcuts_dp.synth.dependent_rounding import round_keeping_degrees
 from graphcuts_dp.synth.fit_weights import DECIMALS
 
 _FRACTIONAL = 0.25  # share of edges with fractional weights below which weights are whole
-_POINTS_OF_CLASS = 12  # at most
-_SPAN = 32.0  # the first class, whose start is a grid unit, has points down to this part of its end
-_MEANS = 64  # for which laws are tabulated
-_LEAST_MEAN = 1e-4  # of the tabulated ones but 0, over the least point
-_TILTS = 60  # halvings of an interval that holds a tilt
-_FITTING_ROUNDS = 25  # of the number of edges in each class
-_SHIFTS = 20  # halvings of an interval that holds the factor of all edges
-_LARGEST_LOG = 20.0  # of a factor of the common law
-_CHUNK = 1 << 16  # edges whose laws are written out at once
+_POINTS_OF_CLASS = 12  # largest number of points of a class
+_SPAN = 32.0  # the first class, which starts at a grid unit, has points from its end over this
+_MEANS = 64  # number of means for which laws are tabulated
+_LEAST_MEAN = 1e-4  # least tabulated mean above 0, over the least point
+_TILTS = 60  # bisections for a tilt
+_FITTING_ROUNDS = 25  # rounds that fit the number of edges in each class
+_SHIFTS = 20  # bisections for the common factor of all edges
+_LARGEST_LOG = 20.0  # largest |logarithm| of a factor of the common law
+_CHUNK = 1 << 16  # edges whose laws are computed at once
 _GOLDEN = (math.sqrt(5) - 1) / 2  # multiples of it are spread most evenly, modulo 1
-_TINY = 1e-300
+_TINY = 1e-300  # replaces a divisor of 0
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class WeightCounts:
-    """What was counted of the edges of a graph with weights.
+    """Noisy counts of the edges of a graph with weights.
 
     Attributes:
         edges: estimated number of edges; may be below 0.
@@ -61,15 +61,15 @@ class WeightCounts:
 
     @classmethod
     def of(cls, measured: Measurements, *, whole: bool) -> Self | None:
-        """Return the counts of a release, or None if it has none.
+        """Return the counts of a release; None if it did not measure them.
 
         The number of edges is the mean of the counted one and of the sum over the classes, with
         weights that are inverse to their variances.
 
         Args:
-            measured: of the release.
-            whole: whether weights were rounded down to whole numbers; else they are taken to be
-                whole if less than a quarter of the edges are counted to be fractional.
+            measured: the measurements of the release.
+            whole: whether weights were rounded down to whole numbers. If not, they count as whole
+                if the noisy number of fractional ones is below a quarter of that of edges.
         """
         counted, classes = measured.find(EdgeCounts), measured.find(Classes)
         if counted is None or classes is None:
@@ -92,8 +92,8 @@ class WeightCounts:
     def shares(self) -> FloatVector:
         """Return the estimated share of each class in the edges, shape (classes,).
 
-        The nearest vector to the noisy counts whose entries are at least 0 and add up to the number
-        of edges, over that number, which counts as 1 at least.
+        It is the nearest vector to the noisy counts whose entries are at least 0 and add up to the
+        number of edges, divided by that number, which counts as 1 if it is less.
         """
         edges = max(self.edges, 1.0)
         falling = np.sort(self.class_edges)[::-1]
@@ -105,13 +105,13 @@ class WeightCounts:
 @final
 @dataclass(frozen=True, eq=False)
 class _Laws:
-    """Laws of the weight of a pair, by its mean.
+    """Laws of the weight of a pair, tabulated by their means.
 
     Attributes:
         points: weights above 0, ascending, shape (points,).
         means: ascending from 0 to the last point, shape (means,).
-        chances: probability of each point, shape (means, points); what is missing to 1 is that of
-            no weight.
+        chances: probability of each point, shape (means, points); the remainder of each row to 1
+            is the probability of no weight.
     """
 
     points: FloatVector
@@ -119,7 +119,7 @@ class _Laws:
     chances: FloatMatrix
 
     def edge_chances(self, expected: RealMatrix) -> RealMatrix:
-        """Return the probability that a pair of this expected weight is an edge."""
+        """Return the probability that a pair is an edge, from its expected weight, of any shape."""
         table = np.minimum(self.chances.sum(axis=1), 1.0)
         return np.asarray(np.interp(expected, self.means, table))
 
@@ -127,7 +127,7 @@ class _Laws:
         """Return the weights of edges: the quantiles of their laws, given that they are edges.
 
         Args:
-            expected: weight of each pair, shape (edges,).
+            expected: expected weight of each pair, shape (edges,).
             uniform: numbers between 0 and 1, shape (edges,).
         """
         index = np.clip(
@@ -151,23 +151,22 @@ def round_to_weights(
 ) -> npt.NDArray[np.float64]:
     """Return a sparse matrix of weights with about the expectation of a fit.
 
-    1. Which pairs are edges: each with the probability of its law, by dependent coins that keep the
+    1. Draw the edges, each pair with the probability of its law, by dependent coins that keep the
        number of edges of each vertex within 2 1/8 of its expectation (`round_keeping_degrees`).
-    2. What they weigh: the quantile of the law of the edge at a uniform number. Edges are listed
-       vertex by vertex, and each number is the one before it plus the golden section, modulo 1,
-       from a uniform start: the numbers of any edges that follow each other in the list are spread
-       evenly, so that their weights nearly add up to what is expected.
+    2. Give each edge the quantile of its law at a uniform number. Edges are listed vertex by
+       vertex, and each number is the one before it plus the golden section, modulo 1, from a
+       uniform start. The numbers of consecutive edges are spread evenly, so that their weights
+       nearly add up to what is expected.
 
     The expectation of each pair is x, up to 2^-32 of the largest weight. Two exceptions: with whole
     weights x counts as the largest whole number within the maximum, where it is above that; and
     weights below 10^-4 are none, as in all synthetic graphs.
 
-    How far a cut differs from its expectation is computed where it is published: see
-    `FitSummary.rounding`, which holds for all cuts.
+    `FitSummary.rounding` bounds the differences of all cuts from their expectations.
 
     Args:
         matrix: the fit x, entries in [0, cap]; symmetric to the last bit if `symmetric`.
-        counts: what was counted of the edges.
+        counts: the noisy counts of the edges.
         cap: largest weight, or infinity.
         symmetric: whether this is an undirected adjacency matrix.
         source: where the coins come from.
@@ -175,8 +174,8 @@ def round_to_weights(
     Returns:
         Weights, of the shape of the matrix: whole numbers, or multiples of 10^-4, or the maximum.
     """
-    chosen = matrix[np.triu_indices(len(matrix), 1)] if symmetric else matrix.ravel()
-    pairs: FloatVector = chosen.astype(np.float64)
+    entries = matrix[np.triu_indices(len(matrix), 1)] if symmetric else matrix.ravel()
+    pairs: FloatVector = entries.astype(np.float64)
     result = np.zeros(matrix.shape)
     if not pairs.any():
         return result
@@ -208,14 +207,16 @@ def _uniform_numbers(
 ) -> FloatVector:
     """Return a uniform number in [0, 1) for each edge; see `round_to_weights`.
 
-    The list has vertices in the order of their expected weight, and the edges of a vertex in the
-    order of theirs.
+    Vertices are listed by their expected weight, and the edges of a vertex by theirs. An undirected
+    edge is listed at its endpoint of the larger expected weight.
     """
-    strengths = [matrix.sum(axis=axis, dtype=np.float64) for axis in (1, 0)]
-    first, second = strengths[0][rows], strengths[0 if symmetric else 1][columns]
-    owners = np.where(first >= second, rows, columns) if symmetric else rows
-    owner_strengths = np.maximum(first, second) if symmetric else first
-    order = np.lexsort((matrix[rows, columns], owners, owner_strengths))
+    strengths = matrix.sum(axis=1, dtype=np.float64)
+    vertices, vertex_strengths = rows, strengths[rows]
+    if symmetric:
+        column_strengths = strengths[columns]
+        vertices = np.where(vertex_strengths >= column_strengths, rows, columns)
+        vertex_strengths = np.maximum(vertex_strengths, column_strengths)
+    order = np.lexsort((matrix[rows, columns], vertices, vertex_strengths))
     start = float(source.bytes(4).view(np.uint32)[0]) * 2.0**-32
     uniform = np.zeros(len(rows))
     uniform[order] = (start + _GOLDEN * np.arange(len(rows))) % 1.0
@@ -223,11 +224,11 @@ def _uniform_numbers(
 
 
 def _fitted_laws(pairs: FloatVector, counts: WeightCounts, cap: float) -> _Laws | None:
-    """Return the laws whose expected numbers of edges are those that were counted.
+    """Return laws whose expected numbers of edges are the counted ones; None without points.
 
-    Factors of the classes of the common law are multiplied by wanted over expected numbers, in
-    rounds (iterative proportional fitting); at last a common factor of all edges makes their number
-    right. Numbers that x does not allow are approached. None if no weight is possible.
+    In each round the factors of the classes of the common law are multiplied by wanted over
+    expected numbers (iterative proportional fitting). Then a common factor of all edges corrects
+    their number. Numbers that x does not allow are approached.
     """
     whole = counts.whole and cap >= 1
     largest = float(pairs.max())
@@ -250,8 +251,8 @@ def _fitted_laws(pairs: FloatVector, counts: WeightCounts, cap: float) -> _Laws 
     factors = np.zeros(len(counts.starts))
     for _ in range(_FITTING_ROUNDS):
         table = _tilted(points, logs + factors[classes], means)
-        found = np.bincount(classes, crowd @ table, minlength=len(factors))
-        change = np.log(wanted / np.maximum(found, _TINY))
+        expected = np.bincount(classes, crowd @ table, minlength=len(factors))
+        change = np.log(wanted / np.maximum(expected, _TINY))
         factors = np.clip(factors + 0.7 * change, -_LARGEST_LOG, _LARGEST_LOG)
     low, high = -_LARGEST_LOG, _LARGEST_LOG
     for _ in range(_SHIFTS):
@@ -267,16 +268,16 @@ def _fitted_laws(pairs: FloatVector, counts: WeightCounts, cap: float) -> _Laws 
 def _points(
     starts: FloatVector, top: float, *, whole: bool
 ) -> tuple[FloatVector, IntVector, FloatVector]:
-    """Return public weights, the class of each, and the logarithm of its share in the class.
+    """Return the points, the class of each, and the logarithm of its share in the class.
 
-    Within a class weights are as in a law whose logarithm is spread evenly.
+    All three have the shape (points,). Within a class the logarithm of the weight is spread evenly.
 
     Args:
-        starts: least weight of each class.
+        starts: least weight of each class, ascending, shape (classes,).
         top: the largest weight.
         whole: whether weights are whole numbers.
     """
-    found: list[FloatVector] = []
+    points_of_classes: list[FloatVector] = []
     classes: list[IntVector] = []
     logs: list[FloatVector] = []
     bounds = np.append(starts, top)
@@ -292,27 +293,27 @@ def _points(
             values = np.unique(np.rint(np.geomspace(first, stop - 1, _POINTS_OF_CLASS)))
         else:
             low = max(low, high / _SPAN) if index == 0 else low
-            edges = np.geomspace(low, high, _POINTS_OF_CLASS + 1)
-            values = np.unique(np.round(np.sqrt(edges[1:] * edges[:-1]), DECIMALS))
+            borders = np.geomspace(low, high, _POINTS_OF_CLASS + 1)
+            values = np.unique(np.round(np.sqrt(borders[1:] * borders[:-1]), DECIMALS))
             values = values[(values > 0) & (values < top)]
             values = np.append(values, top) if last else values
         if not len(values):
             continue
         gaps = np.gradient(values) if len(values) > 1 else np.ones(1)
         shares = gaps / values
-        found.append(values.astype(np.float64))
+        points_of_classes.append(values.astype(np.float64))
         classes.append(np.full(len(values), index, dtype=np.int64))
         logs.append(np.log(shares / shares.sum()))
         if last:
             break
-    if not found:
+    if not points_of_classes:
         return np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0)
-    points, first_of = np.unique(np.concatenate(found), return_index=True)
+    points, first_of = np.unique(np.concatenate(points_of_classes), return_index=True)
     return points, np.concatenate(classes)[first_of], np.concatenate(logs)[first_of]
 
 
 def _crowd(pairs: FloatVector, means: FloatVector) -> FloatVector:
-    """Return how many pairs count at each tabulated mean, by linear interpolation."""
+    """Return the number of pairs at each mean, interpolated linearly, shape (means,)."""
     index = np.clip(np.searchsorted(means, pairs, side="right") - 1, 0, len(means) - 2)
     share = (pairs - means[index]) / (means[index + 1] - means[index])
     size = len(means)
@@ -322,12 +323,12 @@ def _crowd(pairs: FloatVector, means: FloatVector) -> FloatVector:
 
 
 def _tilted(points: FloatVector, logs: FloatVector, means: FloatVector) -> FloatMatrix:
-    """Return laws of given means that are a common law times e^(t w), shape (means, points).
+    """Return the laws of some means: a common law times e^(t w), shape (means, points).
 
     Args:
         points: weights above 0, ascending.
-        logs: of the common law, that of no weight being 0.
-        means: ascending from 0 to the last point; those two have the only law that is possible.
+        logs: logarithms of the common law, shape (points,); that of no weight is 0.
+        means: ascending from 0 to the last point, each of which has only one possible law.
     """
     values = np.concatenate([[0.0], points])
     base = np.concatenate([[0.0], logs])
