@@ -192,8 +192,8 @@ def structure_count(graph: Graph, setting: StructureSetting) -> int:
     2 + 1/64, and floor(y) <= floor(x + k) = floor(x) + k for x <= y <= x + k with a whole k.
 
     These errors are proven after each computation. If the proof fails, the count is the largest
-    that the public setting allows. The sensitivity is that of matrices whose proofs succeed; in
-    exact arithmetic all of them do.
+    that the public setting allows. The guarantee of the noise is for all matrices whose proofs
+    succeed; in exact arithmetic all of them do.
     """
     matrix = _centred_matrix(graph, setting)
     values = [smoothed_value(sign * matrix, setting.tau) for sign in (1.0, -1.0)]

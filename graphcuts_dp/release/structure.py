@@ -124,8 +124,8 @@ def detect_structure(
 
     Examples:
         >>> flights = gc.datasets.load("us-flights", weighted=False)
-        >>> found = gc.detect_structure(flights, epsilon=0.1)
-        >>> advice = "auto" if found.shows_at(1.0) else "more epsilon, or public groups"
+        >>> structure = gc.detect_structure(flights, epsilon=0.1)
+        >>> advice = "auto" if structure.shows_at(1.0) else "more epsilon, or public groups"
     """
     exact = exact_epsilon(epsilon)
     if exact < 10 * Fraction(SMALLEST_EPSILON):

@@ -66,8 +66,8 @@ class StructureSetting:
     def of(cls, vertices: int, total: float) -> Self:
         """Return the setting for a number of vertices and a noisy sum of the matrix.
 
-        The density lies in [1/n, 1 - 1/n], and is rounded. Of more than `MOST_TESTED` vertices so
-        many are tested, chosen at random without regard to the graph.
+        The density is clipped to [1/n, 1 - 1/n] and then rounded. Of more than `MOST_TESTED`
+        vertices so many are tested, chosen at random without regard to the graph.
 
         Args:
             vertices: n, at least 2.

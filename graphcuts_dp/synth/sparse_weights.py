@@ -30,7 +30,7 @@ from graphcuts_dp.synth.fit_weights import DECIMALS
 
 _FRACTIONAL = 0.25  # share of edges with fractional weights below which weights are whole
 _POINTS_OF_CLASS = 12  # largest number of points of a class
-_SPAN = 32.0  # the first class, which starts at a grid unit, has points from its end over this
+_SPAN = 32.0  # the first class starts at a grid unit, and its points at its end over this
 _MEANS = 64  # number of means for which laws are tabulated
 _LEAST_MEAN = 1e-4  # least tabulated mean above 0, over the least point
 _TILTS = 60  # bisections for a tilt
@@ -328,7 +328,7 @@ def _tilted(points: FloatVector, logs: FloatVector, means: FloatVector) -> Float
     Args:
         points: weights above 0, ascending.
         logs: logarithms of the common law, shape (points,); that of no weight is 0.
-        means: ascending from 0 to the last point, each of which has only one possible law.
+        means: ascending from 0 to the last point; these two have only one possible law each.
     """
     values = np.concatenate([[0.0], points])
     base = np.concatenate([[0.0], logs])
