@@ -28,7 +28,7 @@ from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.rows import PrivateData, bounded_graph, paired_graph, without_rows
 from graphcuts_dp.io.edge_store import LARGEST_OPEN
-from graphcuts_dp.learn.least_cut_error import CutErrors, CutRates
+from graphcuts_dp.learn.least_cut_error import CutErrors, CutRates, halvings_of
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, stated_cost
@@ -105,15 +105,17 @@ def least_cut(
     apart, and those above M, of 2^51/n grid units, are cut to that, which does not either.
 
     Accuracy: with the default confidence the cut weighs at most `CutErrors.above_trivial` more than
-    the lightest trivial one, and `above_least` more than the least cut P*: P costs at most
-    D(P) - D(P*) more, which is at most the sum of max(0, D) over free vertices outside P* and of
-    max(0, -D) over those in it, on average (n - 2)/(2 sinh L) grid units. `Partition.shortfall` is
-    the lesser of this and of the upper end of its interval. On graphs with a clear cut all is far
-    less (docs/measured). Weights and intervals are those of weights rounded down to the grid, which
-    adds a grid unit for each pair across at most. All this holds if a least cut and the shortfall
-    are below M together: P then weighs less than M with weights cut to M, so that it parts no pair
-    that was cut. M is above every weight that has a maximum; without one, see `notes` of the
-    partition. No private cut is off by less than order n/epsilon on every graph (source).
+    the lightest trivial one, and `above_least` more than the least cut P*, or than the least cuts
+    of its halvings, added up, of more terminals: P costs at most D(P) - D(P*) more, which is at
+    most the sum of max(0, D) over free vertices outside P* and of max(0, -D) over those in it, on
+    average (n - 2)/(2 sinh L) grid units. `Partition.shortfall` is the lesser of this and of the
+    upper end of its interval, or of more terminals the upper end less the lower end of
+    `Partition.optimum`. On graphs with a clear cut all is far less (docs/measured). Weights and
+    intervals are those of weights rounded down to the grid, which adds a grid unit for each pair
+    across at most. All this holds if a least cut and the shortfall are below M together: P then
+    weighs less than M with weights cut to M, so that it parts no pair that was cut. M is above
+    every weight that has a maximum; without one, see `notes` of the partition. No private cut is
+    off by less than order n/epsilon on every graph (source).
 
     Examples:
         >>> club = gc.datasets.load("karate")
@@ -153,7 +155,7 @@ def cut_job(
     terminal_rows = rows_of_terminals(graph.vertices, terminals)
     if len(terminal_rows) > 2 and isinstance(graph, DirectedGraph):
         raise ParameterError("a directed graph is cut between two terminals: name two")
-    halvings = math.ceil(math.log2(len(terminal_rows)))
+    halvings = halvings_of(len(terminal_rows))
     step = privacy_unit.per_change(epsilon)
     grid = grid_of_cuts(graph, step / halvings)
     rates = CutRates.of(step, grid.sensitivity, halvings)
@@ -266,8 +268,10 @@ class CutJob(Job[Partition]):
         }
 
     @property
-    def _halvings(self) -> int:
-        return math.ceil(math.log2(len(self.terminal_rows)))
+    def _least(self) -> str:
+        """The cuts that `CutErrors.above_least` compares with."""
+        several = halvings_of(len(self.terminal_rows)) > 1
+        return "the least cuts of its halvings, added up" if several else "the least one"
 
     @property
     def _errors(self) -> CutErrors:
@@ -291,16 +295,15 @@ class CutJob(Job[Partition]):
     def notes(self) -> tuple[str, ...]:
         """See `Job.notes`."""
         errors = self._errors
-        least = f"{up_to_digits(errors.above_least, 4):,.4g} more than the least one"
+        least = f"{up_to_digits(errors.above_least, 4):,.4g} more than {self._least}"
         trivial = f"{up_to_digits(errors.above_trivial, 4):,.4g} more than any that only cuts off"
         note = f"With probability {DEFAULT_PERCENT} the cut weighs at most {least}"
-        note += ", added up over all halvings" * (self._halvings > 1)
         return (f"{note}, and at most {trivial} terminals.{self._heavy}",)
 
     def errors(self) -> Iterable[tuple[str, float]]:
         """See `Job.errors`."""
         return (
-            ("what the cut weighs above the least one", self._errors.above_least),
+            (f"what the cut weighs above {self._least}", self._errors.above_least),
             ("above one that cuts off terminals alone", self._errors.above_trivial),
         )
 
@@ -391,7 +394,7 @@ def measure_cut(
     steps = grid.edge_steps(graph)
     weights = np.ones(len(graph.rows), np.int64) if steps is None else steps
     weights = np.minimum(weights, MOST_TOTAL // n)  # `largest_weight`, which is stated
-    halvings = math.ceil(math.log2(len(terminal_rows)))
+    halvings = halvings_of(len(terminal_rows))
     # ResultParts and terminals go by the leading binary digits of the terminals' numbers.
     part = np.zeros(n, dtype=np.int64)
     for bit in reversed(range(halvings)):

@@ -155,13 +155,16 @@ def lightest(
     # Both weights include b, so its noise does not count in their difference.
     above_noisy = 0.0 if value == noisy else unit * (value - noisy) + errors.trivial + errors.across
     least = unit * noisy - errors.across + between - errors.between - errors.noisy
-    optimum = min(high, max(0.0, least / halvings_of(len(terminal_rows)))), high
+    halvings = halvings_of(len(terminal_rows))
+    optimum = min(high, max(0.0, least / halvings)), high
+    # The least cuts of several halvings may add up to more than the least cut.
+    shortfall = min(high, errors.noisy + above_noisy) if halvings == 1 else high - optimum[0]
     return LightestCut(
         codes=codes,
         value=nearest_within(weight, (low, high)),
         interval=(low, high),
         optimum=optimum,
-        shortfall=max(0.0, min(high, errors.noisy + above_noisy)),
+        shortfall=max(0.0, shortfall),
     )
 
 

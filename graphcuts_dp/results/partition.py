@@ -68,8 +68,7 @@ class Partition(Displayed):
         names: of the parts: the first terminal of each; of a release 1, 2, ..., the largest first.
         codes: the number of the part of each vertex, from 0 on, shape (n,).
         guarantee: of differential privacy; a partition of a release has that of it.
-        shortfall: by how much it is worse than the best of the true graph, at most; of a cut of
-            more than two parts than the least cuts at each step of halving, added up.
+        shortfall: by how much it is worse than the best of the true graph, at most.
         confidence: that shortfall, interval and optimum are right, together.
         options: that it was asked for with, the resolution filled in; None of a least cut.
         value: in the release: `measure` of the synthetic weights that it was found in. Nearly

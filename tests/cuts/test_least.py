@@ -337,7 +337,7 @@ def test_what_is_told_beforehand():
     assert f"{up_to_digits(least_error, 4):,.4g} more than the least" in note
     assert f"at most {trivial_error:.4g} more than any that only cuts off terminals" in note
     (several,) = cut_job(CLUB, 0, 33, 5, epsilon=1.0).notes
-    assert "added up over all halvings" in several
+    assert "more than the least cuts of its halvings, added up" in several
     steps = []
     gc.least_cut(CLUB, 0, 33, 5, progress=lambda *told: steps.append(told))
     assert steps == [(0.0, "cutting"), (0.5, "cutting"), (1.0, "done")]

@@ -161,6 +161,23 @@ def test_of_several_terminals_the_heaviest_keeps_all_others():
     assert lightest(replace(noisy, across=4), rows, ERRORS, 0.5).codes.tolist() == [0, 1, 2, 1]
 
 
+def test_of_several_terminals_the_stated_excess_is_that_over_the_least_cut():
+    """Its halvings part these vertices at 8 each; apart from halvings it takes 6."""
+    kinds = [(3, 3, 5, 0), (3, 3, 0, 5), (5, 0, 3, 3), (0, 5, 3, 3)]
+    edges = [
+        (terminal, 4 + vertex, kinds[vertex % 4][terminal])
+        for vertex in range(400)
+        for terminal in range(4)
+        if kinds[vertex % 4][terminal]
+    ]
+    rows, columns, weights = np.array(edges).T
+    graph = gc.Graph(rows, columns, weights.astype(float), vertices=404, max_weight=5.0)
+    made = gc.least_cut(graph, 0, 1, 2, 3, epsilon=50.0, seed=1)
+    best = 6.0 * 400
+    assert weight(graph, made.codes) - best <= made.shortfall
+    assert made.optimum[0] <= best <= made.optimum[1]
+
+
 def weight(graph, codes):
     return graph.weights[codes[graph.rows] != codes[graph.columns]].sum()
 
@@ -204,7 +221,7 @@ def test_what_is_stated_fails_no_more_often_than_it_may(name, epsilon):
             wrong |= not made.optimum[0] <= best <= made.optimum[1]
             wrong |= weighs - best > made.shortfall
         failed += wrong
-        assert made.shortfall <= above_least
+        assert made.shortfall <= above_least or len(terminals) > 2
     assert failed <= 30
 
 
