@@ -52,6 +52,7 @@ VALUES: Mapping[str, Mapping[str, str]] = {
         "response": "randomized-response",
         "degrees+response": "degrees+randomized-response",
     },
+    "oracle": {"cut-norm": "low-rank"},
     "privacy_unit": {
         "edges": "edge",
         "rows": "row",

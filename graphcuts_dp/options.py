@@ -78,6 +78,7 @@ class Option:
         flag: what the command line calls it; None for the name with hyphens.
         metavar: what stands for the value in its help.
         parse: makes the value of a typed word; None where the kind tells how.
+        commas: whether values may contain a comma, as in "2,p".
         of: of which objects the value is one, where it is an object of options itself: their class,
             or a table that names several.
     """
@@ -98,6 +99,7 @@ class Option:
     flag: str | None = None
     metavar: str | None = None
     parse: Callable[[str], Any] | None = None
+    commas: bool = False
     of: Any = None
 
     @property
@@ -209,7 +211,7 @@ def option(default: Any = dataclasses.MISSING, *, help: str, **known: Any) -> An
         default: its value where none is given; without it, one has to be given.
         help: one sentence that says what it does.
         known: any of `unit`, `least`, `most`, `above`, `below`, `choices`, `group`, `usual`,
-            `flag`, `metavar` and `parse`, as in `Option`.
+            `flag`, `metavar`, `parse` and `commas`, as in `Option`.
     """
     about = Option(default=default, help=help, **known)
     return dataclasses.field(default=default, metadata={_KEY: about})
@@ -344,6 +346,7 @@ def read_options(text: str | None, kind: Callable[..., T], name: str = "") -> T:
     A key alone says yes. The first option may be given without its key, with a colon after it
     where no name of a table stands there: "exact:steps=3". Keys have hyphens or underscores; a
     comma within a value is typed `\\,`; one that is the whole value may stand alone: "key=,".
+    Values of an option with `commas` may contain plain ones: "norm=2,p".
 
     Args:
         text: what was typed; None for the defaults.
@@ -359,7 +362,7 @@ def read_options(text: str | None, kind: Callable[..., T], name: str = "") -> T:
     if leading is not None:
         parts = [leading[1], *_COMMA.split(leading[2])]
     values: dict[str, Any] = {}
-    for place, part in enumerate(parts):
+    for place, part in enumerate(_with_commas(parts, known)):
         key, equals, value = part.strip().partition("=")
         key = key.strip().replace("_", "-")
         if not equals and key in known and known[key].kind is bool:
@@ -380,6 +383,24 @@ def read_options(text: str | None, kind: Callable[..., T], name: str = "") -> T:
     if missing:
         raise ParameterError(f"give {' and '.join(missing)}, for example {missing[0]}=...")
     return kind(**values)
+
+
+def _with_commas(parts: Iterable[str], known: Mapping[str, Option]) -> list[str]:
+    """Join what a comma inside a value has parted, where the option allows commas.
+
+    Args:
+        parts: what stood between commas.
+        known: the options, by key.
+    """
+    joined: list[str] = []
+    for part in parts:
+        previous = joined[-1].partition("=")[0].strip().replace("_", "-") if joined else ""
+        is_option = "=" in part or part.strip().replace("_", "-") in known
+        if previous in known and known[previous].commas and not is_option:
+            joined[-1] += f",{part}"
+        else:
+            joined.append(part)
+    return joined
 
 
 def no_choice(option: str, word: Any, choices: Iterable[str]) -> str:

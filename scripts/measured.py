@@ -113,6 +113,13 @@ def _typical(cells: Row, part: str) -> Sequence[str] | None:
     return summary and summary.groups()
 
 
+def _oracles(cells: Row, part: str) -> Sequence[str] | None:
+    del part
+    if len(cells) != 10 or cells[0] == "n":
+        return None
+    return ", ".join(cells[:3]), *cells[3:5], *cells[6:8], f"{cells[8]} to {cells[9]}"
+
+
 CUTS = {
     "answers": Cut(
         'Errors of `estimate="shrunk"` on cuts between communities: in a list of one kind over '
@@ -254,6 +261,12 @@ CUTS = {
             if len(cells) > 6 and _numbers(cells)
             else None
         ),
+    ),
+    "oracles": Cut(
+        "The cutting-plane fit with each oracle, on the same noisy matrices of two seeds: rounds, "
+        "seconds, the gap and why it ended, and the cut norm of what it leaves, from both sides.",
+        ("n, seed, oracle", "rounds", "seconds", "gap", "ended", "cut norm left"),
+        _oracles,
     ),
     "partitions": Cut(
         "Seven graphs, five releases of each: the value in the true graph of the partition found "

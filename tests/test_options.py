@@ -16,6 +16,7 @@ from graphcuts_dp.options import (
     INPUT,
     METHOD,
     OUTPUT,
+    Checked,
     Option,
     check,
     chosen,
@@ -144,6 +145,26 @@ def test_what_stands_for_no_object_is_refused_in_one_line(typed, told):
 @pytest.mark.parametrize("typed", ["9", "9:by=foot", "9,by=foot", "by=foot,steps=9"])
 def test_the_first_option_may_leave_out_its_key(typed):
     assert read_options(typed, Walk) == Walk(9, "foot" if "foot" in typed else "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape(Checked):
+    norm: str = option("l2", help="Norm.", commas=True)
+    steps: int = option(1, help="Steps.")
+    force: bool = option(False, help="Force.")
+
+
+@pytest.mark.parametrize(
+    ("typed", "made"),
+    [
+        ("norm=2,p", Shape(norm="2,p")),
+        ("norm=2\\,p", Shape(norm="2,p")),
+        ("steps=2,norm=2,1.25,force", Shape(norm="2,1.25", steps=2, force=True)),
+        ("norm=2,p,steps=3", Shape(norm="2,p", steps=3)),
+    ],
+)
+def test_a_value_may_hold_a_comma_where_its_option_allows_it(typed, made):
+    assert read_options(typed, Shape) == made
 
 
 def test_a_function_is_described_by_its_annotations():

@@ -166,7 +166,9 @@ class Learning(Checked):
     """
 
     rule: str | Learner = "multiplicative-weights"
-    norm: str | None = option(None, help=f"Norm of mirror-descent, l2 if omitted: {NORM_HELP}.")
+    norm: str | None = option(
+        None, help=f"Norm of mirror-descent, l2 if omitted: {NORM_HELP}.", commas=True
+    )
     distinguisher: str | Distinguisher = option(  # a field
         "auto",
         help="How cuts are found: auto, exponential, released, exact-cuts, response-rank-one, "

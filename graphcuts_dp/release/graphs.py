@@ -259,6 +259,8 @@ class _Request:
         """Return the job of a release with a noisy matrix."""
         graph = self.graph
         method = fitting.method(graph.max_weight)
+        if method is not None:
+            method.check_size(graph.shape)
         check_size(graph.shape, noise=self.noise, fit=method is not None)
         step = self.privacy_unit.per_change(self.epsilon)
         distribution = distribution_for(graph, self.noise, step)
@@ -698,6 +700,7 @@ def _check_sparse(fitting: FitOptions) -> None:
     given = {
         "fit": fitting.fit not in ("auto", "none"),
         "oracle": fitting.oracle != FitOptions().oracle,
+        "tolerance": fitting.tolerance is not None,
     }
     for name, is_given in given.items():
         if is_given:

@@ -226,7 +226,7 @@ class MirrorDescent(LearningMethod):
     name = "mirror-descent"
     linear = True
 
-    norm: str | None = option(None, help=f"Norm of mirror-descent: {NORM_HELP}.")
+    norm: str | None = option(None, help=f"Norm of mirror-descent: {NORM_HELP}.", commas=True)
 
     def announced(self, work: SessionWorkload, grid: Grid) -> dict[str, Any]:
         """See `LearningMethod.announced`; a bounded grid allows no norm that has a price."""

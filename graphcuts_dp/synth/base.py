@@ -33,6 +33,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from graphcuts_dp.arrays import RealMatrix
+from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.blocks import Blocks
 from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement, Degrees, Total
 from graphcuts_dp.final_classes import final
@@ -328,8 +329,11 @@ class FitMethod:
     Attributes:
         run: called with the problem; `time_limit`, seconds after which it is to return the best
             point so far, or None; and `progress`, called with the fraction done and a message.
+            With `has_gap` also with `tolerance`, if the user names one.
         uses_degrees: whether noisy degrees and a noisy total help it: a budget may then be split.
         needs_cap: whether it refuses weights without a public maximum.
+        has_gap: whether it stops once its gap (see `GapSearch`) is within a tolerance.
+        max_size: largest number of rows and columns of z together that it takes.
 
     A fit of your own, which `release_graph(graph, epsilon=1.0, fit=FitMethod(clipped))` takes::
 
@@ -341,3 +345,20 @@ class FitMethod:
     run: Callable[..., Fit]
     uses_degrees: bool = False
     needs_cap: bool = False
+    has_gap: bool = False
+    max_size: float = math.inf
+
+    def check_size(self, shape: tuple[int, int]) -> None:
+        """Refuse a matrix with more rows and columns than this fit takes.
+
+        Args:
+            shape: rows and columns of the matrix.
+
+        Raises:
+            ParameterError: there are more than `max_size`.
+        """
+        if sum(shape) > self.max_size:
+            raise ParameterError(
+                f"this fit takes {self.max_size:,} rows and columns together, and this graph has "
+                f"{sum(shape):,}; choose another fit, or another oracle"
+            )

@@ -27,7 +27,7 @@ from graphcuts_dp.errors import SolverError
 from graphcuts_dp.resources import NEVER, Deadline
 from graphcuts_dp.synth.base import FitProblem, GapSearch, close_gap
 from graphcuts_dp.synth.first_order import first_order
-from graphcuts_dp.synth.separation_oracles import Cut, Oracle, oracle_named
+from graphcuts_dp.synth.separation_oracles import DEFAULT_ORACLE, Cut, Oracle, oracle_named
 
 _FADE = 0.25  # factor of a row's importance in each round
 _LEAST_IMPORTANCE = _FADE**4  # less important rows are left out of projections
@@ -169,14 +169,14 @@ class CuttingPlane(GapSearch):
     Args:
         problem: z and the box.
         deadline: of the whole run.
-        oracle: one, or its name: "cut-norm" or "spectral".
+        oracle: one, or its name: "low-rank", "sdp" or "spectral".
     """
 
     method = "cutting-plane"
     most_rounds: ClassVar = {math.inf: 100}
 
     def __init__(
-        self, problem: FitProblem, deadline: Deadline = NEVER, oracle: Oracle | str = "cut-norm"
+        self, problem: FitProblem, deadline: Deadline = NEVER, oracle: Oracle | str = DEFAULT_ORACLE
     ) -> None:
         super().__init__(problem, deadline)
         if isinstance(oracle, str):

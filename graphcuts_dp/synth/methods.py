@@ -12,11 +12,13 @@ a weighted mean of a fit and the first-order fit. It is made if the worst error 
 proven to be below a bound that the true graph itself keeps with high probability.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Self
 
+from graphcuts_dp.cutnorm.relaxation import MAX_SIZE
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.final_classes import final
 from graphcuts_dp.options import check, chosen, option
@@ -25,19 +27,18 @@ from graphcuts_dp.synth.cutting_plane import cutting_plane
 from graphcuts_dp.synth.first_order import first_order
 from graphcuts_dp.synth.maximum_entropy import maximum_entropy
 from graphcuts_dp.synth.query_game import query_game
-from graphcuts_dp.synth.separation_oracles import ORACLES
+from graphcuts_dp.synth.separation_oracles import DEFAULT_ORACLE, ORACLES
 from graphcuts_dp.synth.spectral_fit import spectral
 
 # Fits by name. "auto" chooses one of them, and "none" is no fit; see `FitOptions.method`.
 FITS: Mapping[str, FitMethod] = {
     "maximum-entropy": FitMethod(maximum_entropy, uses_degrees=True, needs_cap=True),
-    "first-order": FitMethod(first_order),
-    "cutting-plane": FitMethod(cutting_plane),
-    "game": FitMethod(query_game),
-    "spectral": FitMethod(spectral),
+    "first-order": FitMethod(first_order, has_gap=True),
+    "cutting-plane": FitMethod(cutting_plane, has_gap=True),
+    "game": FitMethod(query_game, has_gap=True),
+    "spectral": FitMethod(spectral, has_gap=True),
 }
 FIT_NAMES = ("auto", *FITS, "none")
-_DEFAULT_ORACLE = "cut-norm"  # of the cutting plane
 
 
 @final
@@ -56,8 +57,14 @@ class FitOptions:
             noisy matrix instead, as GRU12, section 6.2, for reference. "none" keeps the noisy
             matrix alone. "auto" is maximum-entropy if weights have a public maximum, else
             first-order; with an oracle that is not the default it is cutting-plane.
-        oracle: separation oracle of the cutting-plane fit, "cut-norm" or "spectral". Other fits
-            have none, and refuse one that is not the default.
+        oracle: separation oracle of the cutting-plane fit: "low-rank" finds cuts by the
+            relaxation of Alon and Naor in a few dimensions, "sdp" by the same relaxation as a
+            semidefinite program (for reference, up to about 120 vertices, minutes each), and
+            "spectral" by singular vectors, for the normalised cut norm. Other fits have none, and
+            refuse one that is not the default.
+        tolerance: largest gap at which the fit stops: how far its value may be above the least, as
+            a fraction of the value, in [0, 1]. None for 0.05, and 0.03 for "spectral".
+            "maximum-entropy" has no gap and refuses it.
         time_limit: seconds for everything after the noise: the fit, certificates (proofs of its
             worst cut error), and mixtures with the first-order fit; None for no limit. When the
             time is up, the best point so far is taken, with the proof that takes the least time.
@@ -82,7 +89,13 @@ class FitOptions:
         "auto", help="How the graph is fitted.", choices=FIT_NAMES, parse=str
     )
     oracle: str = option(
-        _DEFAULT_ORACLE, help="How the cutting-plane fit finds violated cuts.", choices=ORACLES
+        DEFAULT_ORACLE, help="How the cutting-plane fit finds violated cuts.", choices=ORACLES
+    )
+    tolerance: float | None = option(
+        None,
+        help="Gap at which fits that minimise a norm stop, as a fraction of their error.",
+        least=0,
+        most=1,
     )
     time_limit: float | None = option(
         None,
@@ -100,8 +113,10 @@ class FitOptions:
         check(self)
         if not isinstance(self.fit, str | FitMethod):
             raise ParameterError("fit is a name, or an object as `FitMethod` describes it")
-        if self.oracle != _DEFAULT_ORACLE and self.fit not in ("auto", "cutting-plane"):
+        if self.oracle != DEFAULT_ORACLE and self.fit not in ("auto", "cutting-plane"):
             raise ParameterError("an oracle can be chosen for fit='cutting-plane' only")
+        if self.fit == "none" and self.tolerance is not None:
+            raise ParameterError("tolerance is for a fit; leave it out with fit='none'")
 
     @classmethod
     def of(cls, fit: str | FitMethod) -> Self:
@@ -128,7 +143,7 @@ class FitOptions:
         if fit == "none":
             return None
         if fit == "auto":
-            if self.oracle != _DEFAULT_ORACLE:
+            if self.oracle != DEFAULT_ORACLE:
                 fit = "cutting-plane"
             else:
                 fit = "first-order" if max_weight is None else "maximum-entropy"
@@ -140,13 +155,23 @@ class FitOptions:
                 "fit='first-order'"
             )
         if fit == "cutting-plane":  # the only fit with an option of its own
-            method = replace(method, run=partial(cutting_plane, oracle=self.oracle))
+            run = partial(cutting_plane, oracle=self.oracle)
+            max_size = MAX_SIZE if self.oracle == "sdp" else math.inf
+            method = replace(method, run=run, max_size=max_size)
+        if self.tolerance is not None:
+            if not method.has_gap:
+                raise ParameterError(
+                    "this fit has no gap and takes no tolerance: leave it out, or choose "
+                    "fit='first-order'"
+                )
+            method = replace(method, run=partial(method.run, tolerance=self.tolerance))
         return method
 
 
 def fit_options() -> Mapping[str, Callable[..., FitOptions]]:
     """Return for each name of a fit the function that makes its `FitOptions`.
 
-    Its keyword arguments are the other options: `oracle`, `time_limit` and `certificate`.
+    Its keyword arguments are the other options: `oracle`, `tolerance`, `time_limit` and
+    `certificate`.
     """
     return {name: partial(FitOptions, fit=name) for name in FIT_NAMES}

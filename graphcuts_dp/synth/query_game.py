@@ -21,7 +21,7 @@ from graphcuts_dp.arrays import RealMatrix
 from graphcuts_dp.resources import NEVER, Deadline
 from graphcuts_dp.synth.base import FitProblem, GapSearch, close_gap
 from graphcuts_dp.synth.degree_matching import degree_matched_start
-from graphcuts_dp.synth.separation_oracles import Cut, CutNormOracle
+from graphcuts_dp.synth.separation_oracles import Cut, LowRankOracle
 
 # D, the length of the data player's steps, as a share of the size of the box; see `regret_bound`.
 # With it, ||x - z||_C / n^1.5 was .250, .230, .245 at n = 60, 150, 400; the first-order fit had
@@ -81,11 +81,11 @@ class QueryGame(GapSearch):
         self,
         problem: FitProblem,
         deadline: Deadline = NEVER,
-        oracle: CutNormOracle | None = None,
+        oracle: LowRankOracle | None = None,
     ) -> None:
         super().__init__(problem, deadline)
-        self.oracle = oracle or CutNormOracle(problem.shape, cuts=_MIXED_CUTS)
-        self.judge = CutNormOracle(problem.shape, deadline)
+        self.oracle = oracle or LowRankOracle(problem.shape, cuts=_MIXED_CUTS)
+        self.judge = LowRankOracle(problem.shape, deadline)
         self.x: RealMatrix = degree_matched_start(problem)
         # An entry moves by at most the cap, and seldom by more than the standard deviation of the
         # entries of z. (If all entries are equal, any length will do.)

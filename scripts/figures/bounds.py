@@ -141,6 +141,59 @@ def gru12_lemma_6_1_general(
     return min(_least(for_each), _least(for_all)) / epsilon
 
 
+def sized_cut_radius(n: int, s: int, t: int, *, epsilon: float, beta: float) -> float:
+    """Return a bound on the noise of all cuts with |S| = s and |T| = t.
+
+    The noise is Lap(1/epsilon) on each pair of vertices. The bound is Theorem 6.5 with a union over
+    these binom(n, s) binom(n, t) cuts, and is at most of order sqrt(n s t)/epsilon.
+
+    Args:
+        n: number of vertices.
+        s, t: sizes of S and T, from 1 to n.
+        epsilon: > 0.
+        beta: probability that any of these cuts has more noise, in (0, 1).
+
+    Source: GRU12, section 6.1.
+    """
+    log_cuts = math.log(math.comb(n, s)) + math.log(math.comb(n, t))
+    exponent = math.log(2 / beta) + log_cuts
+    terms = s * t
+    if 6 * exponent <= terms:
+        return math.sqrt(6 * terms * exponent) / epsilon
+    return 6 * exponent / epsilon
+
+
+def pure_cut_lower_bound(n: int, *, epsilon: float, beta: float) -> float:
+    """Return an error that each (epsilon, 0)-private mechanism has on some graph and cut.
+
+    It has that error, at least, with probability above beta on some graph; it grows as n.
+
+    Take m = n/2 disjoint pairs of vertices, and graphs that have an edge in w of these. From
+    answers within alpha, all sums over subsets of the pairs are known to 2 alpha, so that two
+    graphs with more than 4 alpha differing pairs are never confused. There is a set C of such
+    graphs any two of which differ in at least w pairs, of size binom(m, w) over the number of
+    graphs that differ from one in fewer. Any two differ by at most 2w edges, so that each graph of
+    C is decoded from another one's answers with probability (1 - beta) exp(-2 w epsilon) at least.
+    These probabilities add up to at most 1; where |C| (1 - beta) exp(-2 w epsilon) > 1, some error
+    is w/4 at least.
+
+    Args:
+        n: number of vertices, at least 2.
+        epsilon: > 0.
+        beta: probability of a larger error that is allowed, in (0, 1).
+
+    Source: GRU12, section 6, which says without a proof that no error is o(|V|).
+    """
+    m = n // 2
+    largest = 0
+    for w in range(1, m + 1):
+        near = sum(math.comb(w, j) * math.comb(m - w, j) for j in range((w - 1) // 2 + 1))
+        log_size = math.log(math.comb(m, w)) - math.log(near)
+        if log_size + math.log1p(-beta) > 2 * w * epsilon:
+            largest = w
+    return largest / 4
+
+
 def k_norm_bound(queries: int, *, epsilon: float, beta: float) -> float:
     """The K-norm mechanism: no answer is off by more, whatever the k linear queries are.
 

@@ -72,8 +72,8 @@ def test_dr14_is_not_trivial_on_a_dense_graph():
 
 
 @pytest.mark.parametrize("constant", [1e4, 1e9, 1e15])
-def test_erratum_gru12_the_error_is_five_thirds_of_alpha(constant):
-    """Theorem 4.9 proves 5T/4, and alpha = 3T/4."""
+def test_gru12_the_error_is_five_thirds_of_alpha(constant):
+    """Theorem 4.9 states and proves 5T/4; the least T has alpha = 3T/4."""
     B = inverse_square(constant)
     bound = gru12_online(B, queries=1e5, **GUARANTEE)
     sigma = 1000 * math.sqrt(B(bound.alpha)) * math.log(4e6)

@@ -12,6 +12,7 @@ from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
 from graphcuts_dp.estimate.noises import NOISES, noise_distribution
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
+from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.measure.entries import randomized_response
 from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
 from graphcuts_dp.release import graphs
@@ -143,6 +144,33 @@ def test_the_fit_is_chosen_by_the_cap_and_the_oracle():
     assert release_graph(weighted(), epsilon=9.0, noise="laplace").fit.method == "first-order"
     asked = release_graph(graph_of(), epsilon=9.0, fit=FitOptions(oracle="spectral"))
     assert asked.fit.method == "cutting-plane"
+
+
+@pytest.mark.parametrize("fit", NORM_FITS)
+def test_a_fit_stops_at_the_gap_that_is_asked_for(fit):
+    rough = release_graph(graph_of(), epsilon=1.0, fit=FitOptions(fit, tolerance=0.5), seed=1)
+    near = release_graph(graph_of(), epsilon=1.0, fit=fit, seed=1)
+    assert (rough.fit.tolerance, rough.fit.stopped) == (0.5, "gap")
+    assert near.fit.tolerance <= 0.05
+    assert rough.fit.rounds <= near.fit.rounds
+
+
+@pytest.mark.parametrize(
+    "options", [{"fit": "maximum-entropy"}, {"fit": "auto"}, {"fit": "none"}, {"tolerance": 2}]
+)
+def test_a_tolerance_that_no_fit_can_use_is_refused(options):
+    with pytest.raises(ParameterError, match="tolerance"):
+        release_graph(
+            graph_of(), epsilon=9.0, fit=FitOptions(**{"tolerance": 0.1, **options}), seed=1
+        )
+
+
+def test_the_semidefinite_oracle_refuses_large_graphs_before_it_is_paid(tmp_path):
+    store = Store(tmp_path / "a.db")
+    fit = FitOptions("cutting-plane", oracle="sdp")
+    with pytest.raises(ParameterError, match="260 rows and columns"):
+        release_graph(random_graph(140), epsilon=9.0, fit=fit, store=store)
+    assert not (tmp_path / "a.db").exists()
 
 
 def test_heavy_weights_without_a_cap_stay_integers_and_sums_exact():

@@ -23,10 +23,11 @@ from norm_reference import (
 
 import graphcuts_dp as gc
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
+from graphcuts_dp.resources import Deadline
 from graphcuts_dp.synth.cutting_plane import CuttingPlane, cutting_plane
 from graphcuts_dp.synth.first_order import first_order
 from graphcuts_dp.synth.methods import spectral
-from graphcuts_dp.synth.separation_oracles import CutNormOracle
+from graphcuts_dp.synth.separation_oracles import LowRankOracle, SemidefiniteOracle
 
 SEEDS = range(24)  # every combination of density, noise level and kind of graph that there is
 SIZES = (5, 7, 9, 12)
@@ -95,6 +96,40 @@ def test_cutting_plane_in_the_normalised_cut_norm(noise):
     assert exact >= 0.9 * len(SEEDS)  # the oracle nearly always finds the largest cut
 
 
+@pytest.mark.parametrize("noise", NOISES)
+def test_all_oracles_of_the_cut_norm_give_fits_within_their_gap(noise):
+    """No oracle's bound is above another one's value, and values are those of brute force."""
+    for _, z, symmetric in instances(noise, (4, 7), SEEDS[:2]):
+        problem = matrix_problem(z, symmetric)
+        fits = [cutting_plane(problem, oracle=oracle) for oracle in ("low-rank", "sdp")]
+        for fit in fits:
+            exact = exact_cut_norm(fit.matrix.astype(float) - z)
+            assert fit.value == pytest.approx(exact, rel=1e-6, abs=1e-9)
+            assert all(fit.lower <= other.value * ROUNDING for other in fits)
+            assert fit.gap <= fit.tolerance
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_the_semidefinite_oracle_finds_cuts_as_large_as_enumeration(symmetric):
+    ratios = []
+    for seed in range(6):
+        matrix = np.random.default_rng(seed).normal(size=(9, 9))
+        if symmetric:
+            matrix += matrix.T
+        cuts = SemidefiniteOracle().separate(matrix)
+        values = [abs(matrix[np.ix_(S, T)].sum()) for S, T in cuts]
+        assert values == pytest.approx(sorted(values, reverse=True))
+        ratios.append(values[0] / exact_cut_norm(matrix))
+    assert max(ratios) <= 1 + 1e-9
+    assert min(ratios) > 0.95
+
+
+def test_the_semidefinite_oracle_without_time_still_gives_a_cut():
+    matrix = np.random.default_rng(0).normal(size=(9, 9))
+    S, T = SemidefiniteOracle(Deadline.after(0.0)).separate(matrix)[0]
+    assert abs(matrix[np.ix_(S, T)].sum()) > 0.5 * exact_cut_norm(matrix)
+
+
 def relaxation(matrix):
     """SDP/4 of a matrix by many alternations in float64, from two starts."""
     values = []
@@ -157,7 +192,7 @@ class ForgetfulOracle:
     objective = "cut norm"
 
     def __init__(self, shape):
-        self.sound = CutNormOracle(shape)
+        self.sound = LowRankOracle(shape)
         self.calls = 0
 
     def weight(self, S, T):
