@@ -82,7 +82,7 @@ ADDITIONS = {
     "fit": (
         ("synth/clipped.py", CLIPPED),
         "synth/methods.py",
-        '    "spectral": FitMethod(spectral),\n',
+        '    "spectral": FitMethod(spectral, has_gap=True),\n',
         '    "clipped": FitMethod(clipped, needs_cap=True),\n',
         "from graphcuts_dp.synth.clipped import clipped\n",
     ),
