@@ -64,6 +64,19 @@ def test_a_net_has_one_member_for_each_way_to_answer():
     assert heavy.weights.sum() == pytest.approx(3.0)
 
 
+def test_the_noise_of_a_net_is_for_the_heaviest_query_wherever_it_stands():
+    """With the sensitivity of the first query alone, light queries first would mean less noise."""
+    light, heavy = np.zeros((2, 4, 4))
+    light[0, 1] = light[1, 0] = 1
+    heavy[2, 3] = heavy[3, 2] = 10
+    errors = [
+        of_net(queries=[gc.Query.matrix(each) for each in order]).law.error(0.05)
+        for order in ((light, heavy), (heavy, light))
+    ]
+    assert errors[0] == errors[1]
+    assert errors[0] > 4 * of_net(queries=[gc.Query.matrix(light)]).law.error(0.05)
+
+
 def test_answers_have_intervals_for_the_queries_of_the_release():
     made = of_net()
     error = made.law.error(np.nextafter(1 - 0.9, 0))
