@@ -13,10 +13,10 @@ from graphcuts_dp.cli.console import Report, say, write_out
 from graphcuts_dp.cli.queries import (
     AskedQuery,
     TypedQuery,
+    check_quoted,
     pairs_of_groups,
     read_query_file,
     read_sets,
-    split_words,
 )
 from graphcuts_dp.cli.reading import GroupFile
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
@@ -32,6 +32,7 @@ from graphcuts_dp.queries.query_lines import read_linear_query
 from graphcuts_dp.results import bundle
 from graphcuts_dp.results.flows import FlowAnswer, Flows
 from graphcuts_dp.results.release import KIND, Release
+from graphcuts_dp.schema.typed_names import split_names
 from graphcuts_dp.schema.vertices import ALL, Space
 
 _Answering = Release | IterativeRelease
@@ -159,12 +160,15 @@ def _sum_of_cells(
     Raises:
         QueryError: no level has these groups, or the finest one that has them not these periods.
     """
-    sides = [split_words(text) for text in (typed.first or "", typed.second or ALL)]
+    texts = (typed.first or "", typed.second or ALL)
+    sides = [split_names(text) for text in texts]
     how: Any = {"confidence": intervals.confidence, "simultaneous": intervals.simultaneous}
     if period is not None:
-        how["period"] = split_words(period)
+        how["period"] = split_names(period)
     for level in reversed(flows.levels):
         known = [{str(label): label for label in labels} for labels in flows.labels(level)]
+        for text, names, labels in zip(texts, sides, known, strict=True):
+            check_quoted(text, names, labels.__contains__)
         pairs = list(zip(sides, known, strict=True))
         if any(ALL in side and (len(side) > 1 or ALL in labels) for side, labels in pairs):
             raise QueryError(

@@ -21,6 +21,7 @@ from graphcuts_dp.queries.linear import sides_of
 from graphcuts_dp.results.bundle import check_path
 from graphcuts_dp.results.partition import KIND, Partition
 from graphcuts_dp.results.release import Release
+from graphcuts_dp.schema.typed_names import split_lists
 from graphcuts_dp.schema.vertices import Label, VertexSet
 from graphcuts_dp.synth.partitions import KINDS, Partitioning, check_kind
 
@@ -110,7 +111,7 @@ def cuts(
         private, _ = reading.read_private(source, privacy_unit)
         spending.remind(private, source)
     vertices = sides_of(bounded_graph(without_rows(private), privacy_unit))[0]
-    ends = [_terminal(text, vertices) for text in (first, *second.split("/"))]
+    ends = [_terminal(text, vertices) for text in (first, *split_lists(second))]
     job = cut_job(private, *ends, epsilon=epsilon, privacy_unit=privacy_unit)
     if run.dry_run:
         return foretold(job.guarantee, privacy_unit, job.errors(), job.notes, job.warning)

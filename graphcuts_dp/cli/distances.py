@@ -10,7 +10,6 @@ import typer
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, note_formulas, progress_bar
 from graphcuts_dp.cli.options import naming
-from graphcuts_dp.cli.queries import split_words
 from graphcuts_dp.cli.reading import Run
 from graphcuts_dp.cli.release import released
 from graphcuts_dp.cli.spending import Spending, kept_source, still_there, store_named
@@ -35,6 +34,7 @@ from graphcuts_dp.plotting.style import write_figure
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.results.bundle import receipt_path
 from graphcuts_dp.schema.columns import Columns
+from graphcuts_dp.schema.typed_names import split_names
 
 
 @final
@@ -117,7 +117,7 @@ class Asking:
     """What a session is asked."""
 
     ask: Sequence[str] = option(
-        (), help="Vertices to ask the session about, with commas between.", parse=split_words
+        (), help="Vertices to ask the session about, with commas between.", parse=split_names
     )
     name: str = options.NAME
     unguaranteed: bool = options.UNGUARANTEED

@@ -2,7 +2,6 @@
 
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from functools import partial
 from math import isfinite
 from typing import Any, final
 
@@ -43,6 +42,7 @@ from graphcuts_dp.release.job import execute
 from graphcuts_dp.results.bundle import KINDS, check_path
 from graphcuts_dp.results.flows import Flows
 from graphcuts_dp.results.od_tables import GroupLocations, od_files
+from graphcuts_dp.schema.typed_names import split_names
 
 _SHOWN = 10  # cells of the finest level
 
@@ -173,7 +173,7 @@ class FlowOptions(TableRun):
     by: list[str] | None = option(
         None,
         usual=True,
-        parse=partial(str.split, sep=","),
+        parse=split_names,
         help="Of rows with periods: one table for each day, month, quarter or year; or several of "
         "these, coarsest first, as year,month. Those of --periods if omitted.",
     )
@@ -221,7 +221,8 @@ class FlowOptions(TableRun):
     locations: str | None = input_option(
         None,
         usual=True,
-        help="Public coordinates of the groups: a .csv or .tsv file with columns id, lat and lon.",
+        help="Public coordinates of the groups, or of all vertices in them: a .csv or .tsv file "
+        "with columns id, lat and lon.",
         metavar="FILE",
     )
 
@@ -334,7 +335,7 @@ def flows(
         )
     if groups is None or target is None:
         raise ParameterError("name the groups and the file to write: GRAPH GROUPS OUT")
-    places = None
+    places = found = None
     if asked.dry_run:
         private, found = reading.without_file(privacy.privacy_unit, files)
     else:
@@ -342,13 +343,13 @@ def flows(
         places = asked.read(target)
         kept = kept_result(Flows)
         if kept is not None:
-            return _written(kept, target, source, asked, places)
+            if places is not None:
+                _, found = reading.without_file(privacy.privacy_unit, files)
+            return _written(kept, target, source, asked, _of_groups(places, found))
         private, found = reading.read_private(source, privacy.privacy_unit, files)
         spending.remind(private, source)
     sides: Any = found  # never None: the file is named
-    if places is not None:
-        for side in sides if isinstance(sides, tuple) else (sides,):
-            places.of_labels(side.labels())  # refused here, before anything is spent
+    places = _of_groups(places, sides)  # refused here, before anything is spent
     job = flows_job(
         private,
         sides,
@@ -368,6 +369,15 @@ def flows(
         return foretold(job.guarantee, privacy_unit, errors, job.notes, job.warning, cells)
     made = carry_out(job, private, target, store=store, seed=asked.seed)
     return _written(made, target, source, asked, places)
+
+
+def _of_groups(places: GroupLocations | None, sides: Any) -> GroupLocations | None:
+    """Return where groups are, from locations that may be those of their vertices.
+
+    Raises:
+        QueryError: they are neither those of all groups nor those of all vertices.
+    """
+    return None if places is None else GroupLocations.of(places, sides)
 
 
 def _written(

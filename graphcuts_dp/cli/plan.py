@@ -7,7 +7,6 @@ import sys
 import warnings
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import cast, final, get_args
 
 from graphcuts_dp.cli import options
@@ -34,6 +33,7 @@ from graphcuts_dp.release.graphs import graph_job
 from graphcuts_dp.release.usefulness import made_up_graph, usefulness_of
 from graphcuts_dp.schema.counting import CONTRIBUTED, Counting
 from graphcuts_dp.schema.group_tree import GroupTree
+from graphcuts_dp.schema.typed_names import split_names
 from graphcuts_dp.schema.vertices import VertexSet
 
 EVERYBODY, ANALYSTS, TEAM = WHO = ("everybody", "analysts", "team")
@@ -112,7 +112,7 @@ class PlannedFlows(Checked):
     by: list[str] | None = input_option(
         None,
         help="With --periods: levels of them, as year,month; see `flows`.",
-        parse=partial(str.split, sep=","),
+        parse=split_names,
     )
 
     def of(

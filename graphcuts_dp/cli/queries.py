@@ -2,6 +2,7 @@
 
 import csv
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -13,6 +14,7 @@ from graphcuts_dp.queries.group_names import GroupNames, is_group
 from graphcuts_dp.queries.linear import MARK, CutQuery, LinearQuery, sides_of
 from graphcuts_dp.queries.query_lines import folder_of, read_linear_query, read_lines
 from graphcuts_dp.schema.groups import Groups
+from graphcuts_dp.schema.typed_names import join_names, split_names
 from graphcuts_dp.schema.vertices import ALL, Label, Space, VertexSet
 
 _GROUP = "@@"  # before the name of a group; a single @ is for files
@@ -51,7 +53,8 @@ class TypedQuery:
 
     first: str | None = input_option(
         None,
-        help='The set S of vertices: ann,bob, @FILE or @@GROUP; "*" is all.',
+        help='The set S of vertices: ann,bob, @FILE or @@GROUP; "*" is all. A name with a comma '
+        "stands in double quotes.",
         flag="--from",
         metavar="SET",
     )
@@ -113,33 +116,46 @@ def read_set(text: str, vertices: VertexSet, groups: Groups | None = None) -> li
         try:
             return list(read_vertices(text[1:]).labels)
         except FileFormatError as problem:
-            if groups is None or not any(is_group(word[1:], groups) for word in text.split(",")):
+            if groups is None or not any(is_group(word[1:], groups) for word in _words(text)):
                 raise
             raise FileFormatError(
                 f"{problem}; @ is for files, type @{text} for the group"
             ) from None
-    words = split_words(text)
+    words = _words(text)
     if not all(words):
         raise QueryError("an empty label in a set; write labels with single commas between")
+    check_quoted(text, words, lambda label: vertices.find_text(label) is not None)
     return [_label(word, vertices, groups) for word in words]
 
 
-def split_words(text: str) -> list[str]:
-    """The labels of a set, which stand in quotes where they hold a comma, as in CSV.
+def check_quoted(text: str, words: Sequence[str], is_known: Callable[[str], bool]) -> None:
+    """Refuse a label with a comma that was typed without quotes.
+
+    Args:
+        text: a set as it was typed.
+        words: the labels that it was split into.
+        is_known: returns whether a text is a label.
+
+    Raises:
+        QueryError: the whole text is a label, and not all words are.
+    """
+    label = text.strip()
+    if len(words) > 1 and is_known(label) and not all(map(is_known, words)):
+        raise QueryError(
+            f"{label!r:.60} holds a comma: type it in double quotes: '{join_names([label])}'"
+        )
+
+
+def _words(text: str) -> list[str]:
+    """Return the labels of a set; see `split_names`.
 
     Raises:
         QueryError: quotes that do not match.
     """
-    if '"' not in text:
-        return [word.strip() for word in text.split(",")]
     try:
-        (words,) = csv.reader([text], skipinitialspace=True, strict=True)
-    except (csv.Error, ValueError):
-        raise QueryError(
-            'check the quotes of the set: a label with a comma is typed "Lee, Ann", and a quote '
-            'within such a label twice, ""'
-        ) from None
-    return words
+        return split_names(text)
+    except ParameterError as problem:
+        raise QueryError(str(problem)) from None
 
 
 def _label(word: str, vertices: VertexSet, groups: Groups | None) -> Label:
@@ -219,8 +235,7 @@ def _of_table(path: str, space: Space, names: GroupNames | None) -> list[AskedQu
 
 def _marked(cell: str) -> str:
     """In a cell "@NAME" is a group, never a file."""
-    words = [word.strip() for word in cell.split(",")]
-    return ",".join(MARK + word if word.startswith(MARK) else word for word in words)
+    return join_names(MARK + word if word.startswith(MARK) else word for word in _words(cell))
 
 
 def pairs_of_groups(names: GroupNames, space: Space) -> list[AskedQuery]:
@@ -248,7 +263,7 @@ def pairs_of_groups(names: GroupNames, space: Space) -> list[AskedQuery]:
 
 
 def _text(given: object) -> str:
-    return ",".join(map(str, given)) if isinstance(given, list | tuple) else str(given)
+    return join_names(given) if isinstance(given, list | tuple) else str(given)
 
 
 def _short(text: str) -> str:

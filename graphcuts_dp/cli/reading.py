@@ -35,6 +35,7 @@ from graphcuts_dp.schema.columns import Column, Columns, column_of, delimiter_of
 from graphcuts_dp.schema.counting import Counting
 from graphcuts_dp.schema.group_tables import vertices_of_table
 from graphcuts_dp.schema.groups import Groups
+from graphcuts_dp.schema.typed_names import split_names
 from graphcuts_dp.schema.vertices import Arcs, Space, VertexSet, sets_in, vertex_sets
 
 _unit_option = partial(privacy_option, usual=True, of=PRIVACY_UNITS)
@@ -114,7 +115,8 @@ class Reading:
         None,
         usual=True,
         help="Public vertex set: a count n (vertices 0 to n-1), or a file with one label on each "
-        "line. For a bipartite graph two of these, left,right.",
+        "line. For a bipartite graph two of these, left,right. If omitted, public groups name the "
+        "vertices.",
         metavar="COUNT|FILE",
     )
     public_vertices_from_file: bool = input_option(
@@ -279,24 +281,40 @@ class Reading:
             )
 
     def vertices_beside(self, grouping: "GroupFile | None") -> GivenVertices:
-        """The vertices that the public groups name, where no option names those of rows.
+        """Return the vertices that the public groups name, and say so; None if others are named.
 
         Raises:
             FileFormatError, GraphError: groups that do not tell them.
         """
+        found = self._vertices_of_groups(grouping)
+        if found is not None:
+            note("The public vertices are those of the groups, since --vertices names no others.")
+        return found
+
+    def _vertices_of_groups(self, grouping: "GroupFile | None") -> GivenVertices:
+        """Return the vertices that the public groups name; None where an option names others.
+
+        Of a graph, groups that need not list all of its vertices, or may list more, do not count.
+        """
         named = self.vertices is not None or self.public_vertices_from_file
         if named or grouping is None or grouping.groups is None:
             return None
-        note("The public vertices are those of the groups, since --vertices names no others.")
+        if not (self.rows or grouping.lists_all_vertices):
+            return None
         return grouping.space(bipartite=self.bipartite)
 
-    def read_data(self, path: str) -> PrivateData:
-        """Read a graph, or rows where the options speak of these.
+    def read_again(self, path: str, grouping: "GroupFile") -> PrivateData:
+        """Read a graph, or rows where the options speak of these, as they were read before.
+
+        Args:
+            path: of the private file.
+            grouping: the public groups that a session began with; they may name the vertices.
 
         Raises:
             GraphCutsError: as `read` and `read_rows`.
         """
-        return self.read_rows(path) if self.rows else self.read(path)
+        public = self._vertices_of_groups(grouping)
+        return self.read_rows(path, public=public) if self.rows else self.read(path, public=public)
 
     def read_private(
         self,
@@ -338,7 +356,8 @@ class Reading:
             if rows.counting == "weight":
                 note("Amounts come out as they are typed in the file.")
             return rows, None if grouping is None else grouping.read(rows.space)
-        graph = self.read(path, tell=note)
+        public = self.vertices_beside(grouping)
+        graph = self.read(path, public=public, tell=note)
         groups, missing = None, []
         try:
             graph.check_bounded()
@@ -353,7 +372,9 @@ class Reading:
         if missing:
             raise ParameterError("; and ".join(map(str, missing)))
         for text in describe_reading(
-            vertices_given=self.vertices is not None or self.public_vertices_from_file,
+            vertices_given=self.vertices is not None
+            or self.public_vertices_from_file
+            or public is not None,
             inferred=any(vertices.inferred for vertices in sets_in(graph.space)),
             weighted=graph.weighted,
             capped=self.max_weight is not None,
@@ -496,7 +517,7 @@ def _count_or_file(text: str) -> int | str:
 
 
 def _levels(text: str) -> list[Column]:
-    found = [column_of(word.strip()) for word in text.split("/")]
+    found = [column_of(word) for word in split_names(text, "/")]
     if "" in found:
         raise ParameterError("an empty name in levels; write names with single slashes between")
     return found
@@ -579,6 +600,12 @@ class GroupFile(GroupReading):
         metavar="FILE",
     )
 
+    @property
+    def lists_all_vertices(self) -> bool:
+        """Whether a row of the table stands for each vertex, and none for anything else."""
+        how = self.groups_columns
+        return how.default_group is None and how.unknown != "ignore"
+
     def read(self, space: Space) -> _Groups:
         """The groups of the vertices of pairs, where there are two sides those of both; or None.
 
@@ -629,6 +656,23 @@ class GroupFile(GroupReading):
             with naming("--groups-columns", GroupColumns, path, columns="levels"):
                 found.append(vertices_of_table(path, levels, how.vertex, how.text))
         return (found[0], found[1]) if bipartite else found[0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what reads the groups again, from any folder: plain values."""
+        files = {
+            name: path and str(Path(path).resolve())
+            for name, path in (("groups", self.groups), ("right_groups", self.right_groups))
+        }
+        return {**asdict(self), **files}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "GroupFile":
+        """Return the groups of `to_dict`.
+
+        Raises:
+            TypeError: another version has written them.
+        """
+        return cls(**{**values, "groups_columns": GroupColumns(**values.get("groups_columns", {}))})
 
     def names(self, space: Space) -> GroupNames | None:
         """What reads the names of the groups in queries; None without `--groups`.

@@ -311,7 +311,7 @@ def iteratively(
         reading = replace(reading, kind="bipartite")
     made = kept_result(IterativeRelease)
     if made is None:
-        private, _ = reading.read_private(source, privacy_unit)
+        private, _ = reading.read_private(source, privacy_unit, grouping)
         graph = bounded_graph(without_rows(private), privacy_unit)
         spending.remind(private, source)
         if construction.files == GRAPH:

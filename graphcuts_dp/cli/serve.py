@@ -90,10 +90,9 @@ def start(
         raise ParameterError("a new store needs --budget, the limit of all that is spent")
     check_not_lost(place)
     with serving(place.file):
-        private, _ = reading.read_private(graph, privacy_unit)
+        private, groups = reading.read_private(graph, privacy_unit, grouping)
         if isinstance(private, Rows):
             raise ParameterError("the server reads graphs, not rows with users")
-        groups = grouping.read(private.space)
         check_known(Subject.of(private), place)
         if not place.exists:
             create_ledger(place, private, privacy_unit=str(privacy_unit))

@@ -69,6 +69,7 @@ _PROMPT_HELP = """A query is one or two sets of labels:
   {"left": {"ann": 0.5}, "right": {"kim": 1}}    any line of `session run`
   @team.txt | kim        a set from a file, one label on each line
   @@Sales, @@IT | kim    groups of the public table --groups
+  "Lee, Ann", bob        a name with a comma stands in double quotes
 Commands:
   :status                what was guaranteed, asked and left
   :cost QUERY            whether a query is on the record already; asks nothing
@@ -134,10 +135,11 @@ class KeptSession:
         source = kept_source(place, self.name, SESSION)
         path = still_there(self.graph, source.pop("path", None), "--graph")
         try:
+            began_with = GroupFile.from_dict(source.pop("grouping", {}))
             reading = Reading.from_dict(source)
         except TypeError:
             raise LedgerError("the session was begun by another version of this program") from None
-        private = reading.read_data(path)
+        private = reading.read_again(path, began_with)
         groups = grouping.read(private.space)
         return open_session(private, store=place, name=self.name, groups=groups)
 
@@ -192,13 +194,15 @@ def start(
         empty, _ = reading.without_file(privacy_unit, grouping)
         return _foretold(bounded_graph(empty, privacy_unit), privacy_unit, SessionTerms.of(**terms))
     kept = place.opened
-    private, _ = reading.read_private(graph, privacy_unit)
+    private, groups = reading.read_private(graph, privacy_unit, grouping)
     source = {"path": str(Path(graph).resolve()), **reading.to_dict()}
+    if groups is not None:
+        source["grouping"] = grouping.to_dict()
     with session_of(
         private,
         store=kept,
         name=place.name,
-        groups=grouping.read(private.space),
+        groups=groups,
         seed=seed,
         source=source,
         **terms,

@@ -6,6 +6,7 @@ __getattr__, __dir__, __all__ = exports(
     __name__,
     {
         "flows": ("FlowAnswer",),
+        "od_tables": ("GroupLocations",),
         "partition": ("Partition",),
     },
 )

@@ -11,6 +11,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self, final
 
@@ -22,6 +23,7 @@ from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.files import PathLike, atomic_set, atomic_write, check_writable_set
 from graphcuts_dp.frames import check_parquet, csv_bytes, frame_of, parquet_bytes, plain
 from graphcuts_dp.results.flow_table import FlowTable
+from graphcuts_dp.schema.groups import Groups
 from graphcuts_dp.schema.text_rows import read_table
 from graphcuts_dp.schema.vertices import Label
 
@@ -48,20 +50,27 @@ class GroupLocations:
     degrees: FloatMatrix
 
     @classmethod
-    def of(cls, source: Any) -> Self:
-        """From a .csv or .tsv file with a header, or a table of any library.
+    def of(cls, source: Any, groups: Groups | tuple[Groups, Groups] | None = None) -> Self:
+        """Read locations from a .csv or .tsv file with a header, or a table of any library.
 
         The group is in the column id, group or label, else in the first one; perhaps its name in
         a column name; its place in lat and lon (or latitude, and lng, long or longitude).
 
         Args:
             source: path of the file, or the table.
+            groups: the groups of the flows, of both sides if there are two. The locations may then
+                be those of vertices in place of groups: a group of the finest level is in the
+                middle of its vertices.
 
         Raises:
             FileFormatError: the file cannot be read, has no such columns, or, by the number of its
                 line, a place that is none on earth or a group that has a row already.
             ParameterError: something else.
+            QueryError: with `groups`, locations that are neither those of all groups nor those of
+                all vertices.
         """
+        if groups is not None:
+            return cls.of(source).of_groups(groups if isinstance(groups, tuple) else (groups,))
         if isinstance(source, cls):
             return source
         if isinstance(source, str | os.PathLike):
@@ -110,19 +119,77 @@ class GroupLocations:
             places.append(place)
         return cls(names=names, degrees=np.array(places, dtype=np.float64).reshape(-1, 2))
 
+    def of_groups(self, sides: Sequence[Groups]) -> Self:
+        """Return the locations of the finest groups of each side, from theirs or their vertices'.
+
+        Raises:
+            QueryError: they are neither those of all groups nor those of all vertices of a side.
+        """
+        points: dict[str, list[FloatVector]] = {}  # of each group, with one row or several
+        for groups in sides:
+            labels, codes = groups.labels(), groups.codes()
+            vertices = groups.vertices.labels
+            group_count = sum(str(label) in self._rows for label in labels)
+            vertex_count = sum(str(label) in self._rows for label in vertices)
+            if group_count == len(labels):
+                members = zip(labels, labels, strict=True)
+            elif vertex_count == len(vertices):
+                members = zip(vertices, (labels[code] for code in codes), strict=True)
+            else:
+                if not vertex_count:
+                    self.of_labels(labels)  # names a group without a location
+                raise QueryError(
+                    f"the locations name {group_count} of {len(labels)} groups and {vertex_count} "
+                    f"of {len(vertices)} vertices: give those of all groups, or of all vertices"
+                )
+            for name, label in members:
+                points.setdefault(str(label), []).append(self.degrees[self._rows[str(name)]])
+        return type(self)(
+            names={label: self.names.get(label, label) for label in points},
+            degrees=np.array([_middle(np.array(rows)) for rows in points.values()]),
+        )
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        """The row of each label."""
+        return {label: row for row, label in enumerate(self.names)}
+
     def of_labels(self, labels: Sequence[Label]) -> FloatMatrix:
         """Latitudes and longitudes of groups, shape (groups, 2).
 
         Raises:
             QueryError: a group that has none.
         """
-        rows = {label: row for row, label in enumerate(self.names)}
+        rows = self._rows
         missing = [label for label in labels if str(label) not in rows]
         if missing:
             raise QueryError(
                 f"{len(missing)} of {len(labels)} groups have no location: {missing[0]!r:.60}"
             )
         return self.degrees[[rows[str(label)] for label in labels]]
+
+
+def _middle(degrees: FloatMatrix) -> FloatVector:
+    """Return the middle of places on the sphere: the direction of the sum of their unit vectors.
+
+    It is the first place where this sum is 0, as for two places opposite each other.
+
+    Args:
+        degrees: latitudes and longitudes, shape (places, 2).
+    """
+    first: FloatVector = degrees[0]
+    if len(degrees) == 1:
+        return first
+    latitude, longitude = np.radians(degrees).T
+    along = np.cos(latitude)
+    x, y, z = (
+        float(part.sum())
+        for part in (along * np.cos(longitude), along * np.sin(longitude), np.sin(latitude))
+    )
+    if math.hypot(x, y, z) < 1e-9 * len(degrees):
+        return first
+    middle = math.atan2(z, math.hypot(x, y)), math.atan2(y, x)
+    return np.array([math.degrees(angle) for angle in middle])
 
 
 def on_a_plane(degrees: FloatMatrix) -> FloatMatrix:

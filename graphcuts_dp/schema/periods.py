@@ -32,6 +32,7 @@ from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.final_classes import final
 from graphcuts_dp.schema.group_tree import GroupTree
+from graphcuts_dp.schema.typed_names import split_names
 from graphcuts_dp.schema.vertices import VertexSet
 
 DATES = ("year", "quarter", "month", "day")  # kinds of dates, from the coarsest to the finest
@@ -331,7 +332,7 @@ def _coarser_label(text: str, kind: str) -> str:
 
 def _labels_of_text(text: str) -> tuple[str, ...]:
     """Return the labels of the periods in a text: a range, or a list of labels and ranges."""
-    parts = [part.strip() for part in text.split(",")]
+    parts = split_names(text)
     if len(parts) == 1:
         return _labels_of_range(text)
     _check_count(len(parts))

@@ -189,7 +189,8 @@ def test_margins_are_asked_for_by_one_side_or_a_star(done, told, refused, tmp_pa
         assert told(*ask, "*", "--to", typed)["value"] == flows.between(everywhere, names).value
     assert "check the quotes" in refused(*ask, '"Halle, Saale')
     assert "'*' stands alone" in refused(*ask, "*,Ulm")
-    assert "has these groups" in refused(*ask, "Halle, Saale")
+    assert "in double quotes: '\"Halle, Saale\"'" in refused(*ask, "Halle, Saale")
+    assert "has these groups" in refused(*ask, "Halle")
 
 
 def test_rows_come_in_from_a_program(done, refused, monkeypatch, tmp_path):

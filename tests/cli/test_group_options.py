@@ -1,5 +1,7 @@
 """Groups and directions on the command line: sets that name groups, and arcs that are read."""
 
+import os
+
 import numpy as np
 import pytest
 from helpers import random_graph
@@ -118,3 +120,67 @@ def test_files_of_the_other_kind_are_refused_in_the_words_of_the_command_line(
     assert "pass --kind directed" in refused("release", "arcs.graphml", *line)
     said = refused("release", "edges.graphml", *line, "--kind", "directed")
     assert "leave out --kind directed" in said
+
+
+TABLE_OF_UNITS = ("--groups", "staff.csv", "--groups-columns", "levels=unit")
+
+
+@pytest.fixture
+def edges(tmp_path):
+    """Edges that do not name all people of the public table."""
+    (tmp_path / "mail.csv").write_text("source,target\nann,eve\nbob,eve\n")
+    rows = "".join(f"{vertex},{unit}\n" for vertex, unit in UNITS.items())
+    (tmp_path / "staff.csv").write_text("vertex,unit\n" + rows)
+
+
+@pytest.mark.usefixtures("edges")
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("flows", "mail.csv", "staff.csv", "out.csv", "--epsilon", "9"),
+        ("release", "mail.csv", "out.csv", "--epsilon", "9", *TABLE_OF_UNITS),
+        (
+            *("session", "start", "mail.csv", "--store", "m.db", "--queries", "9"),
+            *("--epsilon", "9", "--delta", "1e-6"),
+            *("--method", "multiplicative-weights:start=groups", *TABLE_OF_UNITS),
+        ),
+    ],
+    ids=lambda line: line[0],
+)
+def test_groups_name_the_vertices_of_a_graph(line, done, told, tmp_path):
+    _, err = done(*line)
+    assert "The public vertices are those of the groups" in err
+    assert "not private in its vertex set" not in err
+    if line[0] == "flows":
+        assert "Board" in (tmp_path / "out.csv").read_text()  # whose vertices have no edges
+    if line[0] == "release":
+        assert told("answer", "out.csv", "--from", "kim")["value"] is not None
+    if line[0] == "session":  # goes on with the same vertices, from another folder, too
+        (tmp_path / "elsewhere").mkdir()
+        os.chdir(tmp_path / "elsewhere")
+        assert told("session", "ask", "../m.db", "--from", "kim")["value"] is not None
+
+
+@pytest.mark.usefixtures("edges")
+def test_groups_that_are_not_the_vertices_do_not_name_them(done, refused):
+    line = ("release", "mail.csv", "out.csv", "--epsilon", "9", *TABLE_OF_UNITS[:3])
+    _, err = done(*line, "unknown=ignore")
+    assert "not private in its vertex set" in err
+    assert "not a vertex of the graph" in refused(*line, "default-group=others", "--force")
+
+
+@pytest.mark.usefixtures("edges")
+def test_vertices_that_are_named_are_not_those_of_the_groups(done, refused, tmp_path):
+    (tmp_path / "staff.txt").write_text("\n".join(["zoe", *UNITS]) + "\n")
+    line = (
+        "flows",
+        "mail.csv",
+        "staff.csv",
+        "out.csv",
+        "--epsilon",
+        "9",
+        "--vertices",
+        "staff.txt",
+    )
+    assert "default-group" in refused(*line)
+    done(*line, "--groups-columns", "default-group=others")

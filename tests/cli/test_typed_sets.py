@@ -3,8 +3,9 @@
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.cli.queries import read_set
+from graphcuts_dp.cli.queries import read_query_file, read_set
 from graphcuts_dp.errors import FileFormatError, QueryError
+from graphcuts_dp.queries.group_names import GroupNames
 from graphcuts_dp.queries.query_lines import read_cut, read_lines
 from graphcuts_dp.schema.vertices import VertexSet
 
@@ -36,6 +37,25 @@ LABELS = ["Lee, Ann", 'O"Neil', '"x"', "Bob", "a b"]
 )
 def test_labels_with_commas_and_quotes_are_typed_as_in_csv(text, labels):
     assert read_set(text, VertexSet(LABELS)) == labels
+
+
+def test_a_label_with_a_comma_and_no_quotes_is_refused_with_how_to_type_it():
+    with pytest.raises(QueryError, match="'Lee, Ann' holds a comma: type it in double"):
+        read_set("Lee, Ann", VertexSet(LABELS))
+    assert read_set("a, b", VertexSet(["a", "b", "a, b"])) == ["a", "b"]
+
+
+def test_a_file_of_queries_quotes_labels_and_groups_as_csv_does(tmp_path):
+    units = {"Lee, Ann": "Sales, north", "Bob": "IT", "Eve": "IT"}
+    vertices = VertexSet(list(units))
+    groups = gc.Groups.of(units, vertices)
+    names = GroupNames(groups, groups)
+    path = tmp_path / "cuts.csv"
+    path.write_text('S,T\n"""Lee, Ann"",Bob",Eve\n"""@Sales, north""",@IT\n')
+    labels, named = read_query_file(str(path), vertices, names)
+    assert labels.query == gc.CutQuery(["Lee, Ann", "Bob"], ["Eve"])
+    S, T = named.query.masks(vertices)
+    assert (S.tolist(), T.tolist()) == ([True, False, False], [False, True, True])
 
 
 @pytest.mark.parametrize("text", ['"Lee, Ann', '"Lee, Ann"x', '"Bob",', ',"Bob"', '"', '"a"\n"b"'])

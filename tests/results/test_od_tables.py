@@ -238,6 +238,59 @@ def test_two_sides_may_have_places_of_their_own():
     assert sorted(made.to_locations(where, kind="pandas")["id"]) == ["a", "b", "c"]
 
 
+def located_at(**degrees):
+    return pd.DataFrame([(name, *pair) for name, pair in degrees.items()], columns=PLACE)
+
+
+PLACE = ["id", "lat", "lon"]
+TOWNS = {"u": (10.0, 179.0), "v": (10.0, -179.0), "w": (-20.0, 5.0)}
+
+
+def test_locations_of_vertices_place_a_group_in_their_middle():
+    groups = gc.Groups.of({"u": "east", "v": "east", "w": "south"}, gc.VertexSet(["u", "v", "w"]))
+    located = GroupLocations.of(located_at(**TOWNS), groups)
+    assert located.names == {"east": "east", "south": "south"}
+    (east, south) = located.of_labels(["east", "south"])
+    assert south.tolist() == [-20, 5]
+    assert abs(east[1]) == pytest.approx(180)  # across the date line, not at longitude 0
+    assert east[0] == pytest.approx(10, abs=0.01)
+    districts = {"east": (1.0, 2.0), "south": (3.0, 4.0)}
+    kept = GroupLocations.of(located_at(**districts), groups)
+    assert kept.degrees.tolist() == [[1, 2], [3, 4]]
+    # Where districts have locations of their own, those of places are not needed.
+    both = GroupLocations.of(located_at(**TOWNS, **districts), groups)
+    assert both.degrees.tolist() == kept.degrees.tolist()
+
+
+def test_opposite_places_have_a_middle_all_the_same():
+    groups = gc.Groups.of({"u": "a", "v": "a"}, gc.VertexSet(["u", "v"]))
+    located = GroupLocations.of(located_at(u=(0.0, 0.0), v=(0.0, 180.0)), groups)
+    assert located.degrees.tolist() == [[0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("names", "counts"),
+    [
+        (("u", "v", "south"), "name 1 of 2 groups and 2 of 3 vertices"),
+        (("u", "v"), "name 0 of 2 groups and 2 of 3 vertices"),
+        (("south",), "1 of 2 groups have no location: 'east'"),
+    ],
+)
+def test_locations_of_some_groups_and_some_vertices_are_refused(names, counts):
+    groups = gc.Groups.of({"u": "east", "v": "east", "w": "south"}, gc.VertexSet(["u", "v", "w"]))
+    given = located_at(**dict.fromkeys(names, (1.0, 2.0)))
+    with pytest.raises(QueryError, match=counts):
+        GroupLocations.of(given, groups)
+
+
+def test_both_sides_of_a_graph_may_have_locations_of_vertices():
+    left = gc.Groups.of({"a1": "a", "a2": "a"}, gc.VertexSet(["a1", "a2"]))
+    right = gc.Groups.of({"b1": "b"}, gc.VertexSet(["b1"]))
+    given = located_at(a1=(0.0, 0.0), a2=(0.0, 2.0), b=(5.0, 5.0))
+    located = GroupLocations.of(given, (left, right))
+    assert np.allclose(located.of_labels(["a", "b"]), [[0, 1], [5, 5]])
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -29,7 +29,7 @@ function makeSide(name) {
     element("div", { class: "field" },
       element("label", { for: `labels-${name}`, text: "Vertex labels" }),
       element("textarea", { id: `labels-${name}`, rows: 3, "aria-describedby": `labels-${name}-hint`, oninput: () => chosen(name) }),
-      element("span", { class: "hint", id: `labels-${name}-hint`, text: "Commas or new lines between." })),
+      element("span", { class: "hint", id: `labels-${name}-hint`, text: "Commas or new lines between; a label with a comma in double quotes." })),
     element("div", {},
       element("label", { for: `file-${name}`, text: "Or a CSV file" }),
       element("input", { type: "file", id: `file-${name}`, accept: ".csv,.txt,text/csv,text/plain", onchange: (event) => fromFile(name, event.target.files[0]) }),
@@ -44,7 +44,7 @@ function chosen(name) {
 async function fromFile(name, file) {
   if (!file) return;
   const lines = (await file.text()).split(/\r?\n/).map(firstCell).filter(Boolean);
-  by(`labels-${name}`).value = lines.join("\n");
+  by(`labels-${name}`).value = lines.map((each) => (/,|^"/.test(each) ? `"${each.replaceAll('"', '""')}"` : each)).join("\n");
   chosen(name);
 }
 
@@ -57,7 +57,7 @@ const labels = { numbers: false };
 
 function typed(name) {
   const groups = [...document.querySelectorAll(`input[name="group-${name}"]:checked`)].map((each) => each.value);
-  const words = by(`labels-${name}`).value.split(/[\n,]/).map((each) => each.trim()).filter(Boolean);
+  const words = [...by(`labels-${name}`).value.matchAll(/"((?:[^"]|"")*)"|[^"\s,][^\n,]*/g)].map(([word, quoted]) => quoted?.replaceAll('""', '"') ?? word.trim());
   return [...groups, ...words.map((each) => (labels.numbers && /^(0|-?[1-9]\d{0,17})$/.test(each) ? Number(each) : each))];
 }
 
