@@ -28,6 +28,9 @@ def make_files(folder):
     joined = np.triu(rng.random(near.shape) < np.where(near, 0.4, 0.1), 1)
     mail = "".join(f"{STAFF[i]} {STAFF[j]}\n" for i, j in np.argwhere(joined))
     (folder / "mail.edges.gz").write_bytes(gzip.compress(mail.encode()))
+    _write(
+        folder / "mail.csv", "from,to", *(line.replace(" ", ",") for line in mail.split("\n")[:-1])
+    )
     _write(folder / "staff.txt", *STAFF)
     units = [(DEPARTMENTS[number], "Front" if number in (0, 3) else "Back")
              for number in departments]  # fmt: skip
@@ -49,7 +52,7 @@ def make_files(folder):
     cuts = [{"S": ["ann", "bob"]}, {"S": ["ann"], "T": ["kim", "lee"]}]
     for name in ("cuts.jsonl", "queries.jsonl"):
         _write(folder / name, *map(json.dumps, cuts))
-    _write(folder / "cuts.csv", "S,T", '"ann,bob",kim', "ann,")
+    _write(folder / "cuts.csv", "S,T", '"ann,bob",kim', "ann,", "@Sales,@IT")
 
 
 def _calls(folder, rng):
@@ -112,6 +115,8 @@ def _trips(folder, rng):
     _write(folder / "zones.txt", *zones)
     districts = (f"{zone},{'north' if i < 3 else 'south'}" for i, zone in enumerate(zones))
     _write(folder / "zones.csv", "zone,district", *districts)
+    areas = (f"{zone},{'coast' if i < 2 else 'inland'},{zone}" for i, zone in enumerate(zones))
+    _write(folder / "areas.csv", "zone,region,area", *areas)
     ends = rng.choice(zones, (6000, 2))
     table = pd.DataFrame(
         {
@@ -125,6 +130,7 @@ def _trips(folder, rng):
     (folder / "trips").mkdir()
     for part in range(2):
         table[part::2].to_parquet(folder / "trips" / f"part-{part}.parquet")
+    table.to_parquet(folder / "trips.parquet")
     table.to_csv(folder / "trips.csv", sep=";", decimal=",", index=False)
     days = pd.to_datetime(table["date"])
     taxi = table.drop(columns=["date", "amount"]).assign(time=days.dt.strftime("%d.%m.%Y 23:30"))

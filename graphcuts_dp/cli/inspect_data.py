@@ -51,14 +51,9 @@ def inspect_data(path: str, reading: Reading, *, nonprivate: bool) -> Report:
         GraphCutsError: the file does not exist, is no table and no graph, or is damaged; or an
             option has no meaning.
     """
-    if not is_there(path):
-        raise FileFormatError(f"{path} does not exist; check the name")
     reading = _of_rows(path, reading)
-    options, problems = _options(path, reading)
-    with naming("--columns", Columns, path):
-        head = read_head(path, options)
-    problems += head.problems
-    needed = [_advice(problem, path) for problem in problems] + _still_needed(head, reading)
+    head, options, problems = head_of(path, reading)
+    needed = [advice(problem, path) for problem in problems] + _still_needed(head, reading)
     facts = {"format": f"{head.form}{', packed' if path.lower().endswith('.gz') else ''}"}
     facts |= _sentences(head, reading)
     command, replaced = _command(path, head, reading)
@@ -73,12 +68,27 @@ def inspect_data(path: str, reading: Reading, *, nonprivate: bool) -> Report:
     }
     parts: list[Any] = [facts, *_column_lines(head)]
     if nonprivate:
-        weighted = False if _ignores_weights(head, reading) else options.weighted
+        weighted = False if ignores_weights(head, reading) else options.weighted
         counted, shown = _counted(path, head, replace(options, weighted=weighted))
         data, parts = {"mark": MARK, **data, **counted}, [COUNTED, *parts, *shown]
     parts += [f"Needed: {text}" for text in needed]
     parts += [f"Next, with {replaced}:", command]
     return Report(data, parts)
+
+
+def head_of(path: str, reading: Reading) -> tuple[FileHead, Options, list[GraphCutsError]]:
+    """Return the head of a private file, the options of its reader, and what does not fit in them.
+
+    Raises:
+        GraphCutsError: the file does not exist, is no table and no graph, or is damaged; or an
+            option has no meaning.
+    """
+    if not is_there(path):
+        raise FileFormatError(f"{path} does not exist; check the name")
+    options, problems = _options(path, reading)
+    with naming("--columns", Columns, path):
+        head = read_head(path, options)
+    return head, options, [*problems, *head.problems]
 
 
 def is_there(path: str | Path) -> bool:
@@ -135,7 +145,7 @@ def _options(path: str, reading: Reading) -> tuple[Options, list[GraphCutsError]
     )
 
 
-def _advice(problem: GraphCutsError, path: str) -> str:
+def advice(problem: GraphCutsError, path: str) -> str:
     """Return a refusal with its options as they are typed."""
     try:
         with naming("--columns", Columns, path):
@@ -164,7 +174,7 @@ def _still_needed(head: FileHead, reading: Reading) -> list[str]:
         needed.append("--privacy-unit user:max-contributions=, how much of each user counts.")
     elif reading.counting == "weight":
         needed.append("--privacy-unit row:max-units=, how many units of the weight of a row count.")
-    if _needs_bound(head, reading):
+    if needs_bound(head, reading):
         needed.append(
             "a public bound on weights: --max-weight or --max-weight-change 1; or --ignore-weights."
         )
@@ -176,7 +186,7 @@ def _still_needed(head: FileHead, reading: Reading) -> list[str]:
     return needed
 
 
-def _needs_bound(head: FileHead, reading: Reading) -> bool:
+def needs_bound(head: FileHead, reading: Reading) -> bool:
     """Whether a graph has weights, of which nobody has given a bound."""
     given = (reading.max_weight, reading.max_weight_change, head.declared.max_weight)
     ignored = reading.rows or reading.ignore_weights or head.without_weights
@@ -190,7 +200,7 @@ def _weight_is_open(head: FileHead, reading: Reading) -> bool:
     return not (reading.rows or said or head.declared.weighted is not None)
 
 
-def _ignores_weights(head: FileHead, reading: Reading) -> bool:
+def ignores_weights(head: FileHead, reading: Reading) -> bool:
     """Whether the command of the report says that a graph has no weights, which nobody said."""
     unknown = head.lists_vertices and head.has_weights is None
     is_open = (
@@ -286,9 +296,9 @@ def _counted(path: str, head: FileHead, options: Options) -> tuple[dict[str, Any
         with naming("--columns", Columns, path):
             counts = count_bad_rows(path, options)
     except GraphCutsError as problem:
-        text = f"Rows were not counted: {_advice(problem, path)}"
+        text = f"Rows were not counted: {advice(problem, path)}"
         return {"rows": None, "not_counted": text}, [text]
-    faults = {_advice(FileFormatError(text), path): n for text, n in counts.faults.items()}
+    faults = {advice(FileFormatError(text), path): n for text, n in counts.faults.items()}
     data = {
         "rows": counts.rows,
         "skipped": counts.skipped,
@@ -337,10 +347,10 @@ def _command(path: str, head: FileHead, reading: Reading) -> tuple[str, str]:
     elif reading.counting == "weight":
         words += ["--privacy-unit", "row:max-units=1"]
         replaced.append("bound on the weight of a row")
-    if _needs_bound(head, reading):
+    if needs_bound(head, reading):
         typed = replace(typed, max_weight=_MAX_WEIGHT)
         replaced.append("bound on weights")
-    if _ignores_weights(head, reading):
+    if ignores_weights(head, reading):
         typed = replace(typed, ignore_weights=True)
     columns = ",".join(_typed_columns(head, reading))
     if _COLUMN in columns:

@@ -14,6 +14,7 @@ import typer
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, foretold, out, progress_bar, say, show_facts, write_out
+from graphcuts_dp.cli.inspect_data import is_there
 from graphcuts_dp.cli.options import Commands
 from graphcuts_dp.cli.queries import TypedQuery, read_sets
 from graphcuts_dp.cli.reading import STDIN, ApproximatePrivacyOptions, GroupFile, Reading
@@ -127,6 +128,8 @@ class KeptSession:
     def resume(self, store: str, grouping: GroupFile) -> Session:
         """Open it with its graph, and with groups that queries may name.
 
+        They are those that it began with, if they are still there and no others are given.
+
         Raises:
             ParameterError: no such session, or nobody knows where the graph is.
             GraphCutsError: as `open_session`, and as `GroupFile.read`.
@@ -140,6 +143,8 @@ class KeptSession:
         except TypeError:
             raise LedgerError("the session was begun by another version of this program") from None
         private = reading.read_again(path, began_with)
+        if grouping.groups is None and began_with.groups and is_there(began_with.groups):
+            grouping = began_with
         groups = grouping.read(private.space)
         return open_session(private, store=place, name=self.name, groups=groups)
 
@@ -173,6 +178,8 @@ def start(
     Example: graphcuts-dp session start mail.edges.gz --store mail.db --epsilon 1 --delta 1e-6
     --queries 10000 --method multiplicative-weights:start=groups --groups staff.csv
 
+    --groups FILE names the vertices where --vertices does not, and queries may name these groups.
+
     The whole session costs epsilon and delta once, however many of its queries you ask. The store
     records what was spent and answered. Keep it beside the graph, and as private as the graph.
     """
@@ -181,11 +188,6 @@ def start(
     on_groups = getattr(method, "start", None) == GROUPS
     if on_groups and grouping.groups is None:
         raise ParameterError("start=groups needs --groups FILE, a public table of the vertices")
-    if not on_groups and grouping.groups is not None:
-        raise ParameterError(
-            "--groups is for --method ...:start=groups here; to name groups in queries, give it to "
-            "session ask"
-        )
     privacy_unit = privacy.unit_of_graph
     terms = named_terms(privacy.epsilon, privacy.delta, queries, method)
     terms["privacy_unit"] = privacy_unit.typed
@@ -202,7 +204,7 @@ def start(
         private,
         store=kept,
         name=place.name,
-        groups=groups,
+        groups=groups if on_groups else None,
         seed=seed,
         source=source,
         **terms,

@@ -63,12 +63,17 @@ _SHEET = (
     "gc.Graph.of(pandas.read_excel(FILE), columns=gc.Columns(source=..., target=...))"
 )
 _DATABASE = (
-    "a database; export the table of edges as CSV, or in Python: "
-    "gc.Graph.of(pandas.read_sql(QUERY, CONNECTION), columns=gc.Columns(...))"
+    "a database; export the table as CSV or Parquet, or in Python: "
+    'pandas.read_sql(QUERY, CONNECTION).to_parquet("table.parquet")'
+)
+_DUCKDB = (
+    "a database; export the table as CSV or Parquet, or in Python: "
+    'duckdb.connect(FILE).sql("from TABLE").write_parquet("table.parquet")'
 )
 _ELSEWHERE = {
     **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"), _SHEET),
-    **dict.fromkeys((".sqlite", ".sqlite3", ".duckdb", ".sql"), _DATABASE),
+    **dict.fromkeys((".sqlite", ".sqlite3", ".sql"), _DATABASE),
+    ".duckdb": _DUCKDB,
 }
 
 

@@ -15,19 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from graphcuts_dp.cli.reading import GroupColumns, GroupFile
-from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError
+from graphcuts_dp.errors import GraphCutsError, ParameterError
 from graphcuts_dp.options import INPUT, read_options
 from graphcuts_dp.page.form import LOOK, PRODUCTS, Values, report_fields, typed_value
-from graphcuts_dp.page.words import DATE_FORMATS, DATES, PERSONS, PLAIN
-from graphcuts_dp.schema.bad_rows import BadRows
-from graphcuts_dp.schema.columns import Columns, parse_number
-from graphcuts_dp.schema.file_bytes import opened_unpacked
+from graphcuts_dp.page.words import PLAIN
+from graphcuts_dp.schema.columns import Columns
+from graphcuts_dp.schema.dates import DATE_EXAMPLES
 from graphcuts_dp.schema.periods import Periods
-from graphcuts_dp.schema.text_format import TextFormat
-from graphcuts_dp.schema.text_rows import begin
+from graphcuts_dp.schema.table_headers import names_in_header, suggested_columns
 from graphcuts_dp.schema.vertices import VertexSet
 
-_TABLES = {".csv": ",", ".tsv": "\t"}
 _SECONDS = 600  # of counting rows
 _SAMPLE = 3  # simulated rows
 # Keys of fields by their roles on the page.
@@ -39,8 +36,7 @@ _ROLE_KEYS = {"source": "from", "target": "to", "user": "person", "period": "dat
 def head_of(path: str, values: Values) -> list[str]:
     """Return the names of the columns in the first line of a table; no row is looked at.
 
-    The list is empty if the first line may be a row: if neither the file's name nor what was typed
-    says that it has names, or if it holds a number.
+    The list is empty if the first line may be a row, see `names_in_header`.
 
     Args:
         path: of the file.
@@ -51,19 +47,7 @@ def head_of(path: str, values: Values) -> list[str]:
     """
     about = next(each for each in PRODUCTS["table"].offered if each.of is Columns)
     columns = read_options(typed_value(about, values) or None, Columns)
-    place = Path(path).expanduser()
-    if not place.exists():
-        raise FileFormatError(f"{path} does not exist")
-    ending = Path(place.name.lower().removesuffix(".gz")).suffix
-    named = columns.header is True or (columns.header is None and ending in _TABLES)
-    if place.is_dir() or not named:
-        return []
-    with opened_unpacked(place) as file:
-        form = TextFormat(_TABLES.get(ending))
-        head = begin(file, form, columns, BadRows())
-    if any(parse_number(cell) is not None for cell in head.first_cells):
-        return []
-    return head.first_cells
+    return names_in_header(Path(path).expanduser(), columns)
 
 
 def proposed(names: list[str]) -> dict[str, str]:
@@ -72,11 +56,7 @@ def proposed(names: list[str]) -> dict[str, str]:
     Args:
         names: of the columns, from `head_of`.
     """
-    found = {}
-    for role, known in (("person", PERSONS), ("date", DATES)):
-        fitting = [name for name in names if name.strip().casefold() in known]
-        if len(fitting) == 1:
-            found[_KEYS[role]] = fitting[0]
+    found = {_KEYS[_ROLE_KEYS[role]]: name for role, name in suggested_columns(names).items()}
     if found:  # a table of rows, such as trips, rather than a network
         found[_KEYS["direction"]] = "directed"
     return found
@@ -110,7 +90,7 @@ def look(path: str, values: Values) -> dict[str, Any]:
 def _sample(values: Values, names: Mapping[str, str | None]) -> dict[str, Any]:
     """Return simulated rows of public names, to show what a row means; none is of the file."""
     drawn = random.Random(1)  # noqa: S311  # of an illustration
-    labels: list[Any] = ["place 1", "place 2", "place 3"]
+    labels: list[Any] = ["Northfield", "Eastbrook", "Oldtown"]
     with suppress(GraphCutsError):
         public = _public_places(values)
         labels = list(public.labels[:50]) if public is not None else labels
@@ -125,7 +105,7 @@ def _sample(values: Values, names: Mapping[str, str | None]) -> dict[str, Any]:
 
 
 def _a_date(values: Values, number: int) -> str:
-    example = DATE_FORMATS.get(values.get(_KEYS["date_format"], ""))
+    example = DATE_EXAMPLES.get(values.get(_KEYS["date_format"], ""))
     if example is not None:
         return example
     with suppress(GraphCutsError):
@@ -191,7 +171,7 @@ def counts_for_your_eyes(path: str, values: Values, program: tuple[str, ...]) ->
         "share": told.get("share_skipped"),
         "faults": [{"text": fault, "rows": count} for fault, count in faults.items()],
         "not_counted": told.get("not_counted"),
-        "date_formats": DATE_FORMATS if dated else {},
+        "date_formats": DATE_EXAMPLES if dated else {},
     }
 
 

@@ -210,24 +210,6 @@ _IN_DETAILS = (
     "store",
 )
 
-# Names of columns, in small letters, from which a column is proposed.
-PERSONS = (
-    *("user", "userid", "person", "personid", "patient", "patientid", "customer", "client"),
-    *("member", "passenger", "rider", "card", "employee", "student", "nutzer", "kunde"),
-)
-DATES = (
-    *("date", "day", "time", "month", "datetime", "timestamp", "started", "started_at"),
-    *("start_time", "when", "created", "datum", "tag", "zeit", "monat"),
-)
-# How dates may be written, with an example.
-DATE_FORMATS = {
-    "%d.%m.%Y": "31.01.2026",
-    "%d/%m/%Y": "31/01/2026",
-    "%m/%d/%Y": "01/31/2026",
-    "%d.%m.%Y %H:%M": "31.01.2026 08:30",
-    "%Y%m%d": "20260131",
-}
-
 # What the page settles, or leaves to the command line: files are new, noise is never seeded, every
 # run has a store, and how many rows people have is a product of its own.
 SETTLED = ("force", "seed", "uncounted", "expect_head", "contributions", "partition")

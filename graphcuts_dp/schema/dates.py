@@ -14,6 +14,14 @@ from graphcuts_dp.schema.time_zones import zone_of
 # Directives of `strptime` that a format may have. Others depend on the language or the time zone of
 # the machine (%B, %Z), or name a date by other numbers than day, month and year (%j, %G).
 _DIRECTIVES = "dmYyHMSfz%"
+# Usual ways to write dates beside ISO 8601, each with an example.
+DATE_EXAMPLES = {
+    "%d.%m.%Y": "31.01.2026",
+    "%d/%m/%Y": "31/01/2026",
+    "%m/%d/%Y": "01/31/2026",
+    "%d.%m.%Y %H:%M": "31.01.2026 08:30",
+    "%Y%m%d": "20260131",
+}
 _OFFSET = r"(?:[Zz]|[+-]\d\d(?::?\d\d)?)"
 _ISO_INSTANT = re.compile(
     rf"\d{{4}}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?{_OFFSET}", re.ASCII

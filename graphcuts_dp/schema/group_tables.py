@@ -138,6 +138,21 @@ def vertices_of_table(
         raise FileFormatError(f"{path!s}: {problem}") from None
 
 
+def group_column_names(path: PathLike, options: Columns) -> list[str]:
+    """Return the names of the columns of a public table beside that of the vertices.
+
+    Args:
+        path: the file.
+        options: `header`, `delimiter` and `encoding` of the file.
+
+    Raises:
+        FileFormatError: no such table.
+    """
+    header, _ = _read_text_table(path, read_unpacked(path), None, None, options)
+    key_column = _key_position(header, len(header or ()), None)
+    return [name for position, name in enumerate(header or ()) if position != key_column]
+
+
 def _read_text_table(
     path: PathLike,
     data: bytes,

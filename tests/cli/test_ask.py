@@ -1,14 +1,15 @@
-"""`graphcuts-dp plan --ask`: what it proposes works, keeps the error, and reads nothing private."""
+"""`graphcuts-dp plan --ask`: what it proposes runs, keeps the error, and reads no private row."""
 
 import builtins
 import io
+import random
 import re
 import shlex
 
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.cli import plan as asking
+from graphcuts_dp.cli import asking
 from graphcuts_dp.learn.sizes import usual_edges
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.graphs import graph_job
@@ -17,16 +18,14 @@ from graphcuts_dp.schema.vertices import VertexSet
 from graphcuts_dp.server import app
 
 N = 40
-EDGE = ("edge", "1")
-USER = ("user", "2", "caller")
+EDGE, ROW = ("edge", "1"), ("row",)
+USER = ("user", "caller", "2")
 VERTEX = ("vertex", "3")
-
-
-def lines(data="mail.edges", groups="", unit=EDGE, error="60", who="", n=N):
-    """What somebody types: a line for each question; the number of vertices where it is asked."""
-    asked = unit == USER if who == "analysts" else who in ("", "everybody") and not groups
-    size = [str(n)] if asked else []
-    return "\n".join([data, groups, *unit, error, who, *size])
+ZONES = {"Süd, links des Mains": "Süd", "Nord": "Nord", "Hafen": "Nord"}
+# Answers about trips: file, unit, column and bound of users, who, groups, levels, date, periods,
+# how dates are written, bad rows, error.
+TRIPS = ["trips.csv", "", "", "", "", "zones.csv", "district", ""]
+TRIPS += ["2026-01..2026-03", "31.01.2026", "", ""]
 
 
 @pytest.fixture(autouse=True)
@@ -38,51 +37,131 @@ def folder(tmp_path):
     (tmp_path / "staff.csv").write_text(
         "vertex,half\n" + "".join(f"{i},{2 * i // N}\n" for i in range(N))
     )
+    (tmp_path / "staff.txt").write_text("".join(f"{i}\n" for i in range(N)))
+    drawn, lines = random.Random(7), ["patient;from;to;date"]
+    for _ in range(400):
+        day = f"{drawn.randint(1, 28):02}.{drawn.randint(1, 3):02}.2026"
+        a, b = drawn.choices([f'"{zone}"' for zone in ZONES], k=2)
+        lines.append(f"p{drawn.randint(1, 90)};{a};{b};{day}")
+    (tmp_path / "trips.csv").write_text("\n".join(lines) + "\n")
+    zones = "".join(f'"{zone}";{district};{zone[:1]}\n' for zone, district in ZONES.items())
+    (tmp_path / "zones.csv").write_text("zone;district;letter\n" + zones)
     return tmp_path
 
 
 @pytest.fixture
 def typed(monkeypatch):
-    return lambda text: monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    def type_(*lines):
+        text = "".join(f"{line}\n" for line in lines)
+        monkeypatch.setattr("sys.stdin", io.StringIO(text))
+
+    return type_
 
 
 @pytest.fixture
 def proposed(told, typed):
-    def run(*given, **named):
-        typed(lines(*given, **named))
+    def run(*lines):
+        typed(*lines)
         return told("plan", "--ask")
 
     return run
 
 
-@pytest.mark.parametrize("groups", ["", "staff.csv"])
+def lines(data="mail.edges", groups="none", unit=EDGE, error="60", who="everybody"):
+    """What somebody types about a graph, or about rows of a file whose header names no date."""
+    asked = [data, *unit, who, groups]
+    if data == "calls.csv" and groups != "none" and who == "everybody":
+        asked += ["none", ""]  # no date; bad rows
+    return [*asked, *[str(N)] * (groups == "none"), error]
+
+
+def run_all(told, call):
+    """Run all commands as they stand; returns what each printed."""
+    printed = []
+    for command in told["commands"]:
+        first, *words = shlex.split(command)
+        assert first == "graphcuts-dp"
+        status, out, err = call(*words)
+        assert status == 0, (command, err)
+        printed.append(" ".join(out.replace("= ", "").split()))
+    return printed
+
+
+@pytest.mark.parametrize("groups", ["none", "staff.csv"])
 @pytest.mark.parametrize("who", ["everybody", "analysts", "team"])
 @pytest.mark.parametrize("unit", [EDGE, ("edge", "3"), USER, VERTEX], ids=lambda it: it[:2])
 def test_what_it_proposes_can_be_typed(groups, who, unit, proposed, call, typed, monkeypatch):
     """Along every path through the questions."""
     monkeypatch.setattr(app, "serve", lambda *_: None)
-    error = "300" if groups and who == "everybody" else "900"  # a cell holds 190 edges
+    error = "300" if groups != "none" and who == "everybody" else "900"  # a cell holds 190 edges
     data = "calls.csv" if unit == USER else "mail.edges"
-    if (who, unit) in (("everybody", VERTEX), ("team", USER)):
-        typed(lines(data, groups, unit, error, who))
+    if (who, unit, groups) == ("everybody", VERTEX, "none") or (who, unit) == ("team", USER):
+        typed(*lines(data, groups, unit, error, who))
         assert "choose analysts" in call("plan", "--ask")[2]
         return
-    told = proposed(data, groups, unit, error, who)
-    assert told["private_file_read"] is False
-    first, *line = shlex.split(told["command"])
-    assert first == "graphcuts-dp"
-    status, out, err = call(*line)
-    assert status == 0, err
+    told = proposed(*lines(data, groups, unit, error, who))
+    assert told["private_rows_read"] is False
+    printed = run_all(told, call)
     if who == "team":
-        assert line[line.index("--budget") + 1] == f"{told['epsilon']:g}"
+        assert f"--budget {told['epsilon']:g}" in told["command"]
         return
-    flat = " ".join(out.replace("= ", "").split())
-    assert f"epsilon {told['epsilon']:g}" in flat
-    assert re.search(rf"privacy unit:? {told['privacy_unit']}\b", flat)
+    assert len(printed) == 3  # a forecast, what spends, and a question afterwards
+    assert f"epsilon {told['epsilon']:g}" in printed[1]
+    assert re.search(rf"privacy unit:? {told['privacy_unit']}\b", printed[1])
+
+
+def test_trips_of_people_come_out_by_month_and_district(proposed, call):
+    told = proposed(*TRIPS)
+    assert (told["epsilon"], told["privacy_unit"]) == (1, "1 user")
+    assert "--counting" not in told["command"]
+    _, table, answer = run_all(told, call)
+    assert "period from to" in table
+    assert "Süd" in answer or "in [" in answer
+    flows = gc.load("flows.csv")
+    assert flows.levels == ("district",)
+    assert flows.periods.labels() == ("2026-01", "2026-02", "2026-03")
+    # German dates are read as they were answered: nearly all of 400 rows are there.
+    assert flows.noisy.map.counted == "rows"
+    low, high = flows.total.interval
+    assert low <= 400 <= high
+
+
+def test_a_row_is_proposed_where_only_dates_are_named(proposed, call, folder):
+    text = (folder / "trips.csv").read_text()
+    (folder / "days.csv").write_text(re.sub(r"(?m)^\w+;", "", text))
+    told = proposed("days.csv", "", "", "zones.csv", "district", *TRIPS[7:])
+    assert told["privacy_unit"] == "1 row"
+    assert told["error"] < 10  # of a table with sensitivity 1
+    run_all(told, call)
+
+
+def test_wrong_answers_are_asked_again_and_the_others_stay(proposed):
+    wrong = [
+        *("none.csv", "trips.csv", "persons", "", "nobody", "", "none", "1.5", "0", ""),
+        *("all", "", "none.csv", "zones.csv", "letter/none", "district", "", "soon"),
+        *(TRIPS[8], "1st of May", "31.01.2026", "perhaps", "", "-3", "1e-9", ""),
+    ]
+    assert proposed(*wrong) == proposed(*TRIPS)
+
+
+def test_back_returns_with_what_was_answered_before(proposed, typed, done):
+    # From the third question to the first and forward again, with each answer as it was.
+    told = proposed(*TRIPS[:3], "back", "back", "back", "", "", *TRIPS[2:])
+    assert told == proposed(*TRIPS)
+    typed("back", *TRIPS)
+    assert "This is the first question" in done("plan", "--ask")[1]
+    changed = proposed(*TRIPS[:-1], "back", "skip", "")
+    assert "on-bad=skip" in changed["command"]
+
+
+def test_without_a_file_it_proposes_a_plan(proposed, call):
+    told = proposed("", "vertex", "", "analysts", "500", "")
+    assert told["command"].startswith("graphcuts-dp plan --n 500")
+    run_all(told, call)
 
 
 def test_the_error_is_kept_and_not_by_much_more_epsilon_than_needed(proposed):
-    told = proposed(groups="staff.csv", error="20")
+    told = proposed(*lines(groups="staff.csv", error="20"))
     graph = gc.read_graph("mail.edges", vertices=N)
     groups = gc.Groups.read("staff.csv", graph)
 
@@ -96,13 +175,13 @@ def test_the_error_is_kept_and_not_by_much_more_epsilon_than_needed(proposed):
 
     assert radius(told["epsilon"]) <= 20
     assert radius(0.9 * told["epsilon"]) > 20
-    three = proposed(groups="staff.csv", unit=("edge", "3"), error="20")
+    three = proposed(*lines(groups="staff.csv", unit=("edge", "3"), error="20"))
     assert three["epsilon"] == pytest.approx(3 * told["epsilon"], rel=0.1)
-    told = proposed(who="analysts", error="500")
+    told = proposed(*lines(who="analysts", error="500"))
     plan = gc.plan(N, edges=200, queries=50, epsilon=told["epsilon"])
     laplace = next(row for row in plan.rows if row.method == "laplace")
     assert 0.85 * 500 < laplace.guaranteed <= 500
-    told = proposed()
+    told = proposed(*lines())
 
     def halves(epsilon):
         """As the dry run of a release forecasts, of a graph with as many edges as is usual."""
@@ -115,63 +194,68 @@ def test_the_error_is_kept_and_not_by_much_more_epsilon_than_needed(proposed):
 
 
 def test_it_says_what_the_guarantee_means_and_where_it_is_weak(done, typed):
-    typed(lines(groups="staff.csv", error="2"))
+    typed(*lines(groups="staff.csv", error="2"))
     out, err = done("plan", "--ask")
-    for words in ("Type:", "  graphcuts-dp flows mail.edges staff.csv", "Forecast:", "Strength:"):
+    for words in ("type:", "  graphcuts-dp flows mail.edges staff.csv", "Forecast:", "Strength:"):
         assert words in out
     assert ("That is weak" in out) == (float(out.split("--epsilon ")[1].split()[0]) >= 3)
-    assert "Nothing of the private file was read" in err
-    typed(lines(who="analysts", error="50"))
+    assert "No row of the private file was read" in err
+    typed(*lines(who="analysts", error="50"))
     assert "That is weak" in done("plan", "--ask")[0]
 
 
-def test_the_private_file_is_looked_at_for_its_existence_only(call, folder, typed, monkeypatch):
-    (folder / "mail.edges").write_bytes(b"\xff\x00")
-    (folder / "mail.edges").chmod(0)
-    opened = []
-    plain = builtins.open
-    monkeypatch.setattr(builtins, "open", lambda *a, **k: opened.append(a[0]) or plain(*a, **k))
-    typed(lines())
-    assert call("plan", "--ask")[0] == 0
-    assert not [name for name in map(str, opened) if name.endswith("mail.edges")]
+def test_no_row_of_the_private_file_changes_what_is_said(done, folder, typed):
+    typed(*TRIPS)
+    before = done("plan", "--ask")
+    head = (folder / "trips.csv").read_text().splitlines()[0]
+    (folder / "trips.csv").write_text(f"{head}\nsecret;x;y;never\nsecret\n")
+    typed(*TRIPS)
+    assert done("plan", "--ask") == before
 
 
 def test_questions_are_asked_where_somebody_sits(done, monkeypatch):
-    asked = []
+    asked, answers = [], iter(["calls.csv", "user", "colour", "caller"])
 
     def answered(question):
         asked.append(question)
-        answers = {"1": "mail.edges", "2": "staff.csv", "3": "", "4": "30", "5": ""}
-        return answers.get(question.strip()[0], "")
+        return next(answers, "staff.csv" if "public table" in question else "")
 
     monkeypatch.setattr(asking.sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(builtins, "input", answered)
-    told, _ = done("plan", "--ask")
-    assert [question[0] for question in asked] == ["1", "2", "3", " ", "4", "5"]
-    assert "graphcuts-dp flows mail.edges staff.csv flows.csv" in told
+    out, err = done("plan", "--ask")
+    assert "no column; there are caller, callee" in err
+    assert asked[2] == asked[3]  # asked again
+    assert "[edge]" in asked[1]
+    assert "graphcuts-dp flows calls.csv staff.csv flows.csv" in out
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "'' does not exist; name a file"),
-        (lines("none.edges"), "none.edges' does not exist"),
-        (lines(groups="none.csv"), "none.csv' does not exist"),
-        (lines(n=""), "say how many vertices"),
-        (lines(n="1e3.5"), "is no number such as 0"),
+        (["none.edges"], "none.edges does not exist"),
+        (lines(groups="none.csv")[:-1], "none.csv' does not exist"),
+        ([*lines()[:-2], ""], "this needs an answer"),
+        ([*lines()[:-2], "1e3.5"], "is no number such as 20"),
+        ([*lines()[:-2], "1"], "say how many vertices"),
         (lines(error="0"), "the error is a number"),
         (lines(error="nan"), "the error is a number"),
         (lines(error="much"), "is no number such as 20"),
         (lines(error="1e-9"), "cannot be had"),
-        (lines(who="me"), "'me' is none of everybody"),
-        (lines(unit=("people", "1")), "'people' is none of edge"),
-        (lines(unit=("user", "2", "")), "needs the column that names the user"),
-        (lines(unit=VERTEX), "cannot hide a vertex"),
-        (lines(groups="staff.csv", unit=VERTEX), "choose analysts"),
-        (lines(unit=("edge", "0")), "group-size must be a whole number"),
-        (lines(unit=("edge", "1.5")), "1.5 is no whole number"),
+        (["mail.edges", "edge", "1", "me"], "'me' is none of everybody"),
+        (["mail.edges", "persons"], "'persons' is none of edge"),
+        (["calls.csv", "user", "nobody"], "there are caller, callee"),
+        (["mail.edges", "vertex", "3", "", "none"], "cannot hide a vertex"),
+        (["calls.csv", "row", "", "none"], "is between public places"),
+        (["calls.csv", "row", "analysts"], "choose everybody"),
+        (["mail.edges", "edge", "0"], "group-size must be a whole number"),
+        (["mail.edges", "edge", "1.5"], "1.5 is no whole number"),
     ],
 )
-def test_answers_that_do_not_fit_are_told_in_a_line(text, message, refused, typed):
-    typed(text)
-    assert message in refused("plan", "--ask")
+def test_answers_that_end_with_a_wrong_one_are_refused_with_its_question(
+    text, message, call, typed
+):
+    typed(*text)
+    status, out, err = call("plan", "--ask")
+    assert (status, out) == (2, "")
+    assert message in err.splitlines()[-1]
+    assert err.splitlines()[-1].startswith("error: ")

@@ -184,3 +184,14 @@ def test_vertices_that_are_named_are_not_those_of_the_groups(done, refused, tmp_
     )
     assert "default-group" in refused(*line)
     done(*line, "--groups-columns", "default-group=others")
+
+
+@pytest.mark.usefixtures("edges")
+def test_a_session_that_began_with_groups_answers_about_them(told, done, refused, tmp_path):
+    start = ("session", "start", "mail.csv", "--store", "m.db", "--queries", "9", "--epsilon", "99")
+    done(*start, "--name", "named", *TABLE_OF_UNITS)
+    ask = ("session", "ask", "m.db", "--name", "named")
+    assert told(*ask, "--from", "@@Sales", "--to", "@@IT")["value"] == pytest.approx(2, abs=1)
+    assert told(*ask, *TABLE_OF_UNITS, "--from", "@@Sales", "--to", "@@IT")["value"] is not None
+    (tmp_path / "staff.csv").unlink()  # which names the vertices
+    assert "staff.csv" in refused(*ask, "--from", "ann")

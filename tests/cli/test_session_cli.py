@@ -100,7 +100,6 @@ def test_ask_in_all_its_forms(done, told, store):
         (("session", "status", "mail.db", "--name", "other"), "there is: default"),
         (("session", "status", "mail.db", "--expect-head", "5"), "a head is what"),
         (("session", "status", "none.db"), "none.db"),
-        ((*START, *TERMS, "--name", "b", *TABLE[:2]), "give it to session ask"),
         ((*START, *TERMS[:-1], "frieze-kannan:start=groups", "--name", "b"), "needs --groups FILE"),
     ],
 )

@@ -1039,7 +1039,7 @@ ADVICE = (
         ),
     ),
     Advice(
-        "a database; export the table of edges as CSV",
+        "a database; export the table as CSV or Parquet",
         file(b"SQLite format 3", "x.sqlite"),
         (
             (file("x,y\na,b\n", source="x", target="y"), AB),

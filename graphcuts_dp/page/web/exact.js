@@ -99,18 +99,28 @@ function errors(error) {
 // The same simulated numbers at every epsilon, so that what changes is the size of the noise.
 const uniform = (i) => { const x = Math.sin(i * 12.9898 + 1) * 43758.5453; return x - Math.floor(x); };
 const normal = (i) => Math.sqrt(-2 * Math.log(uniform(i) || 0.5)) * Math.cos(2 * Math.PI * uniform(i + 0.5));
+// Names of simulated rows: of places, or of people where the file or its columns speak of these.
+const PLACES = ["Northfield", "Eastbrook", "Oldtown", "Southgate", "Westhill", "Newport"];
+const GROUPS = ["Ada", "Ben", "Cleo", "Dan", "Eva", "Finn"].map((name) => `${name}\u2019s group`);
+const OF_PEOPLE = /person|people|sender|receiver|recipient|caller|callee|mail|employee|staff|student|member|friend|payer|payee|absender|anrufer/i;
 const ROWS = 5;
+
+function simulatedNames() {
+  const endpoints = live.names.filter((name) => name !== valueOf("person"));
+  const file = state.source.split(/[\\/]/).pop();
+  return [file, ...endpoints].some((name) => OF_PEOPLE.test(name)) ? GROUPS : PLACES;
+}
 
 export function simulate() {
   const size = live.preview?.picture;
   by("simulated").parentElement.classList.toggle("hidden", !size);
   by("cell").parentElement.classList.toggle("hidden", !size || size.cell !== null);
   if (!size) return;
-  const usual = size.cell ?? Number(by("cell").value);
+  const usual = size.cell ?? Number(by("cell").value), names = simulatedNames();
   const rows = Array.from({ length: ROWS }, (_, i) => {
     const truth = Math.round(usual * (0.25 + 1.5 * uniform(i))), noisy = truth + size.deviation * normal(i + 0.25);
     const clear = Math.abs(noisy) > size.error;
-    return [`row ${i + 1}`, number(truth, 0), `${number(noisy, 1)} ± ${number(size.error, 1)}`, clear ? "a number" : "could be nothing"];
+    return [`${names[i]} \u2192 ${names[i + 1]}`, number(truth, 0), `${number(noisy, 1)} ± ${number(size.error, 1)}`, clear ? "a number" : "could be nothing"];
   });
   by("simulated").tBodies[0].replaceChildren(...rows.map((cells) => element("tr", {}, ...cells.map((text, i) => element("td", { text, class: i === 1 || i === 2 ? "number" : "" })))));
 }

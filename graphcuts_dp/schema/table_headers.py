@@ -1,0 +1,70 @@
+"""The header of a table of text: names of its columns, and what they suggest that a row is.
+
+The header is public and no row is looked at. A table with a column that names people, or dates, is
+one of rows such as trips, whose privacy unit is a person or a row. Any other is taken for a graph,
+whose privacy unit is an edge.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp.files import PathLike
+from graphcuts_dp.schema.bad_rows import BadRows
+from graphcuts_dp.schema.columns import Columns, parse_number
+from graphcuts_dp.schema.file_bytes import opened_unpacked
+from graphcuts_dp.schema.text_format import TextFormat
+from graphcuts_dp.schema.text_rows import begin
+
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}  # of files whose first line names the columns
+# Names of columns, in small letters, that name people.
+_PERSONS = (
+    *("user", "userid", "user_id", "person", "personid", "person_id", "patient", "patientid"),
+    *("patient_id", "customer", "client", "member", "passenger", "rider", "card", "employee"),
+    *("student", "nutzer", "kunde"),
+)
+# Names of columns that hold dates or times.
+_DATES = (
+    *("date", "day", "time", "month", "datetime", "timestamp", "started", "started_at"),
+    *("start_time", "when", "created", "datum", "tag", "zeit", "monat"),
+)
+
+
+def names_in_header(path: PathLike, columns: Columns) -> list[str]:
+    """Return the names of the columns in the first line of a table; no row is looked at.
+
+    The list is empty if the first line may be a row: if neither the file's name nor the caller says
+    that it has names, or if it holds a number.
+
+    Args:
+        path: of the file.
+        columns: how it is read.
+
+    Raises:
+        FileFormatError: there is no such file, or it cannot be read.
+    """
+    file_path = Path(path)
+    if not file_path.exists():
+        raise FileFormatError(f"{path} does not exist")
+    ending = Path(file_path.name.lower().removesuffix(".gz")).suffix
+    named = columns.header is True or (columns.header is None and ending in _DELIMITERS)
+    if file_path.is_dir() or not named:
+        return []
+    with opened_unpacked(file_path) as file:
+        head = begin(file, TextFormat(_DELIMITERS.get(ending)), columns, BadRows())
+    if any(parse_number(cell) is not None for cell in head.first_cells):
+        return []
+    return head.first_cells
+
+
+def suggested_columns(names: Sequence[str]) -> dict[str, str]:
+    """Return the columns of users and of periods that names suggest, by "user" and "period".
+
+    A role is left out if no name fits, or several do.
+    """
+    suggested = {}
+    for role, words in (("user", _PERSONS), ("period", _DATES)):
+        fitting = [name for name in names if name.strip().casefold() in words]
+        if len(fitting) == 1:
+            suggested[role] = fitting[0]
+    return suggested
