@@ -49,6 +49,7 @@ from graphcuts_dp.schema.table_headers import names_in_header, suggested_columns
 from graphcuts_dp.schema.typed_names import join_names, split_names
 
 NONE, BACK, ISO = "none", "back", "2026-01-31"
+_HOW = f'An empty line takes what stands in brackets, and "{BACK}" returns to the question before.'
 _USUAL_EPSILON = 1.0  # of the error that is proposed, where it is any use
 _LARGE = 3.0  # an epsilon from which a guarantee is weak
 _DIGITS = 3  # significant ones of an advised epsilon, which is rounded up
@@ -153,6 +154,8 @@ class Dialogue:
             ParameterError: what is typed ends with a wrong answer, or before a question without a
                 usual answer.
         """
+        if sys.stdin.isatty():
+            say(_HOW)
         asked: list[str] = []  # keys, in order
         while question := self._next(asked):
             if self._answer(question):
@@ -460,7 +463,10 @@ def _questions() -> tuple[Question, ...]:
         ),
         Question(
             key="who",
-            text=lambda _: f"Who shall see answers: {', '.join(WHO)}?",
+            text=lambda _: (
+                "Who shall see answers: everybody (a published result), analysts "
+                "(questions one by one), team (the same in a browser)?"
+            ),
             usual=lambda _: EVERYBODY,
             read=_read_who,
         ),
@@ -469,7 +475,7 @@ def _questions() -> tuple[Question, ...]:
             text=lambda _: (
                 f"Which public table lists the places or people, with their groups? (or: {NONE})"
             ),
-            usual=lambda answers: "" if answers["unit"] == "row" else NONE,
+            usual=lambda answers: "" if answers["unit"] in ("user", "row") else NONE,
             read=_read_groups,
             applies=lambda answers: answers["data"] is not None,
         ),

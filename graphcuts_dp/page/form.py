@@ -215,7 +215,8 @@ class Product:
         messages: list[str] = []
         fields: dict[str, Any] = report_fields(self, given, messages)
         warned = [text.partition(": ")[2] for text in messages if text.startswith("warning")]
-        return fields | {"notes": [*warned, *fields["notes"]]}
+        errors = [{**each, "of": self.in_words(each["of"])} for each in fields["errors"]]
+        return fields | {"errors": errors, "notes": [*warned, *fields["notes"]]}
 
     def given(self, values: Values) -> dict[str, Any]:
         """Return the arguments of the command in this process, without files to write."""

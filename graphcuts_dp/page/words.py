@@ -236,6 +236,7 @@ _AGAIN = re.compile(r"\u201d \(\u201c[^\u201d]*\u201d\)")  # the same in Python,
 _SHORT = 4  # letters of options that are also words of sentences, such as --by
 _GENERAL = {  # words of the command line and of Python, in those of the page
     "a dry run": "a preview",
+    "a cell": "a number",
     "the command": "the page",
     "vertex set": "list of places",
     "vertices": "places",

@@ -153,6 +153,8 @@ def choose_trips(curator, trips, folder):
 def test_trips_to_a_table_by_month(curator, trips, tmp_path):
     curator.pictures("data")
     choose_trips(curator, trips, tmp_path)
+    curator.wait(lambda: "Northfield \u2192 Eastbrook" in curator.text("#simulated"))
+    assert "Simulated names and numbers" in curator.text("#simulated")
     curator.pictures("exact")
     curator.next("confirm")
     curator.wait(lambda: "any one person" in curator.text("#summary"))
@@ -253,8 +255,7 @@ def test_a_budget_that_is_used_up_stops_before_the_confirmation(curator, trips, 
 def test_mail_to_a_simulated_network(curator, mail, tmp_path):
     curator.fill("#source", str(mail))
     curator.next("check")
-    curator.fill("[data-key='groups']", str(tmp_path / "staff.csv"))
-    curator.fill("[data-key='vertices']", str(tmp_path / "staff.txt"))
+    curator.fill("[data-key='groups']", str(tmp_path / "staff.csv"))  # names the people, too
     curator.next("who")
     assert curator.find("[data-key='privacy-unit'][value='edge']").is_selected()
     curator.next("count")
@@ -264,6 +265,7 @@ def test_mail_to_a_simulated_network(curator, mail, tmp_path):
     curator.next("exact")
     curator.fill("#epsilon", "4")
     curator.wait(lambda: curator.find("body").get_attribute("data-preview") == "4")
+    assert "Ada\u2019s group \u2192 Ben\u2019s group" in curator.text("#simulated")
     curator.next("confirm")
     assert curator.spent() == []
     curator.run()

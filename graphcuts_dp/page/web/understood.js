@@ -54,7 +54,7 @@ export async function takeFile(file) {
   await take(path);
 }
 
-// The sentence, made-up rows and the panel; only the newest question counts.
+// The sentence, simulated rows and the panel; only the newest question counts.
 export async function understand() {
   const mine = ++turn, body = { path: state.source, values: state.values };
   let looked;
@@ -69,7 +69,8 @@ export async function understand() {
   if (mine !== turn) return;
   show(by("missing"), "");
   by("direction").textContent = [looked.direction && `${looked.direction[0].toUpperCase()}${looked.direction.slice(1)}.`, looked.format && `The file is ${looked.format}.`].filter(Boolean).join(" ");
-  by("zone").textContent = [looked.time_zone && `Time zone: ${looked.time_zone}.`, looked.ignored && looked.ignored !== "nothing" && `Not used: ${looked.ignored}.`].filter(Boolean).join(" ");
+  const zone = looked.time_zone?.replace(/^none: /, "");
+  by("zone").textContent = [zone && `${zone[0].toUpperCase()}${zone.slice(1)}.`, looked.ignored && looked.ignored !== "nothing" && `Not used: ${looked.ignored}.`].filter(Boolean).join(" ");
   const { names, means, rows } = looked.sample;
   by("sample").tHead.replaceChildren(element("tr", {}, ...names.map((name, i) => element("th", { text: name === means[i] ? name : `${name} (${means[i]})` }))));
   by("sample").tBodies[0].replaceChildren(...rows.map((cells) => element("tr", {}, ...cells.map((text) => element("td", { text })))));
