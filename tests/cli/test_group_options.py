@@ -188,7 +188,8 @@ def test_vertices_that_are_named_are_not_those_of_the_groups(done, refused, tmp_
 
 @pytest.mark.usefixtures("edges")
 def test_a_session_that_began_with_groups_answers_about_them(told, done, refused, tmp_path):
-    start = ("session", "start", "mail.csv", "--store", "m.db", "--queries", "9", "--epsilon", "99")
+    start = ("session", "start", "mail.csv", "--store", "m.db", "--queries", "9", "--epsilon", "50")
+    start += ("--seed", "1")
     done(*start, "--name", "named", *TABLE_OF_UNITS)
     ask = ("session", "ask", "m.db", "--name", "named")
     assert told(*ask, "--from", "@@Sales", "--to", "@@IT")["value"] == pytest.approx(2, abs=1)

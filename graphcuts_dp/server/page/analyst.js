@@ -57,7 +57,7 @@ const labels = { numbers: false };
 
 function typed(name) {
   const groups = [...document.querySelectorAll(`input[name="group-${name}"]:checked`)].map((each) => each.value);
-  const words = [...by(`labels-${name}`).value.matchAll(/"((?:[^"]|"")*)"|[^"\s,][^\n,]*/g)].map(([word, quoted]) => quoted?.replaceAll('""', '"') ?? word.trim());
+  const words = [...by(`labels-${name}`).value.matchAll(/"((?:[^"]|"")*)"|[^"\s,][^\n,]*/g)].map(([word, quoted]) => quoted?.replaceAll('""', '"') ?? word.trim()).filter(Boolean);
   return [...groups, ...words.map((each) => (labels.numbers && /^(0|-?[1-9]\d{0,17})$/.test(each) ? Number(each) : each))];
 }
 
