@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from graphcuts_dp import estimate as estimate
     from graphcuts_dp import evaluation as evaluation
     from graphcuts_dp import planning as planning
+    from graphcuts_dp import plugins as plugins
     from graphcuts_dp import release as release
     from graphcuts_dp import results as results
     from graphcuts_dp import schema as schema
@@ -127,7 +128,7 @@ _HOMES = {
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 # What `__all__` lacks belongs to one of these, such as `gc.schema.GroupTree`, and is found too.
 _ROOMS = ("cutnorm", "estimate", "evaluation", "release", "results", "schema", "server", "session")
-_SUBMODULES = ("datasets", "distances", "planning", *_ROOMS)
+_SUBMODULES = ("datasets", "distances", "planning", "plugins", *_ROOMS)
 
 __all__ = sorted(["__version__", *_MODULES, *_SUBMODULES])
 

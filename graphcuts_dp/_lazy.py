@@ -7,10 +7,13 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
+FindName = Callable[[str], Any]  # `__getattr__` of a package
+ListNames = Callable[[], list[str]]  # `__dir__`
+
 
 def exports(
     package: str, homes: Mapping[str, tuple[str, ...]]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+) -> tuple[FindName, ListNames, list[str]]:
     """`__getattr__`, `__dir__` and `__all__` of a package, from its modules and their names."""
     modules = {name: module for module, names in homes.items() for name in names}
 

@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, final
 
-from filelock import lock_descriptor
-
 from graphcuts_dp.errors import FileFormatError
 
 PathLike = str | os.PathLike[str]
@@ -351,6 +349,8 @@ def _move_back(members: Sequence[_Member], made: Sequence[os.stat_result | None]
 @contextlib.contextmanager
 def _turn(folder: Path) -> Iterator[None]:
     """Keep others who publish sets out of a folder."""
+    from filelock import lock_descriptor  # at use: it imports asyncio and ssl
+
     handle = None
     try:
         with contextlib.suppress(OSError):  # not every folder may be opened, or can be locked

@@ -42,6 +42,7 @@ from typing import (
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.former_names import KEYS, VALUES
+from graphcuts_dp.plug_ins import PlugInTable
 
 INPUT, PRIVACY, METHOD, OUTPUT = "Input", "Privacy", "Method", "Output"
 GROUPS = (INPUT, PRIVACY, METHOD, OUTPUT)  # in which help lists them
@@ -114,7 +115,12 @@ class Option:
 
     @property
     def kinds(self) -> Mapping[str, Any]:
-        """What makes its objects, by name; one without a name for a class alone."""
+        """What makes its objects, by name; one without a name for a class alone.
+
+        Those of plug-ins are left out, since they would be imported.
+        """
+        if isinstance(self.of, PlugInTable):
+            return {name: self.of[name] for name in self.of.built_in}
         if isinstance(self.of, Mapping):
             return self.of
         return {} if self.of is None else {"": self.of}
@@ -217,9 +223,9 @@ def option(default: Any = dataclasses.MISSING, *, help: str, **known: Any) -> An
     return dataclasses.field(default=default, metadata={_KEY: about})
 
 
-input_option = partial(option, group=INPUT)
-privacy_option = partial(option, group=PRIVACY)
-output_option = partial(option, group=OUTPUT)
+input_option: partial[Any] = partial(option, group=INPUT)
+privacy_option: partial[Any] = partial(option, group=PRIVACY)
+output_option: partial[Any] = partial(option, group=OUTPUT)
 
 
 def described(options: Any) -> tuple[Option, ...]:

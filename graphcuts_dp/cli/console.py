@@ -37,8 +37,8 @@ PROGRESS_FILE = "GRAPHCUTS_DP_PROGRESS"  # names a file for the progress of the 
 
 # A pipe has no width to respect, and a closed standard output is None.
 _WIDE = None if sys.stdout is not None and sys.stdout.isatty() else 200
-out = Console(soft_wrap=True, highlight=False, width=_WIDE)
-err = Console(stderr=True, soft_wrap=True, highlight=False)
+out: Console = Console(soft_wrap=True, highlight=False, width=_WIDE)
+err: Console = Console(stderr=True, soft_wrap=True, highlight=False)
 
 
 def say(message: str) -> None:

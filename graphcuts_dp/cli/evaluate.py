@@ -21,7 +21,7 @@ from graphcuts_dp.results.release import Release
 from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.vertices import VertexSet
 
-evaluate = Commands(
+evaluate: Commands = Commands(
     cls=command_first("graphs"),
     help="Measure errors against the truth: evaluate TRUE SYNTHETIC. NOT PRIVATE.",
 )

@@ -118,7 +118,7 @@ class _Commands(Group):
             formatter.write_dl([(name, told) for name, (_, told) in COMMANDS.items()])
 
 
-app = typer.Typer(
+app: typer.Typer = typer.Typer(
     name="graphcuts-dp",
     cls=_Commands,
     help="Answer cut queries on private graphs, with a proven guarantee of differential privacy.",

@@ -40,11 +40,11 @@ from graphcuts_dp.server.pairing import check_not_lost, open_registry, paired, p
 from graphcuts_dp.server.people import CURATOR, ROLES, Caps, People, Person
 from graphcuts_dp.server.settings import Binding
 
-serve = Commands(
+serve: Commands = Commands(
     cls=command_first("start"),
     help="Serve sessions to analysts over HTTP, with a page for browsers.",
 )
-access = Commands(help="Manage who may use the server, and verify its audit log.")
+access: Commands = Commands(help="Manage who may use the server, and verify its audit log.")
 serve.add_typer(access, name="access")
 STORE = typer.Argument(metavar="STORE", help="The store of the server.")
 PERSON = typer.Argument(metavar="NAME", help="Name of the person.")

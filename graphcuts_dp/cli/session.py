@@ -53,7 +53,7 @@ from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.online import GROUPS, STARTS
 from graphcuts_dp.session.runner import SessionStatus
 from graphcuts_dp.session.session import Session, named_terms, open_session, session_of
-from graphcuts_dp.session.terms import METHODS, Auto, Method, SessionTerms
+from graphcuts_dp.session.terms import METHOD_NAMES, Auto, Method, SessionTerms
 from graphcuts_dp.session.transcript import (
     LedgerStatus,
     answer_to_dict,
@@ -78,7 +78,7 @@ Commands:
   :plot FILE.png         draw all answers with their intervals (.png or .pdf)
   :help                  this text
   :quit                  leave; the session stays open for another day"""
-session = Commands(
+session: Commands = Commands(
     help="Answer cut queries on a private graph one by one, with a durable ledger.",
 )
 
@@ -165,7 +165,7 @@ def start(
     method: Method = option(
         Auto(),
         help="How queries are answered; auto, the least guaranteed error, if omitted.",
-        of={Auto.name: Auto, **METHODS},
+        of=METHOD_NAMES,
     ),
     dry_run: bool = options.DRY_RUN,
     seed: int | None = options.SEED,

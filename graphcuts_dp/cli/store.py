@@ -12,7 +12,9 @@ from graphcuts_dp.ledger.migration import Migration, migrate_store
 from graphcuts_dp.options import output_option
 from graphcuts_dp.release.receipt_check import check_receipt
 
-store = Commands(help="Look after a store: what was spent, and which results belong to it.")
+store: Commands = Commands(
+    help="Look after a store: what was spent, and which results belong to it."
+)
 store.command("status")(status)
 
 

@@ -150,7 +150,7 @@ class LowRankSolver:
         if rank is not None and rank < 1:
             raise ParameterError(f"rank must be at least 1, not {rank}")
         self.shape = shape
-        self.rank = full_rank(shape) if rank is None else rank
+        self.rank: int = full_rank(shape) if rank is None else rank
         self.dtype: np.dtype[Any] = np.dtype(dtype)
         if self.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
             raise ParameterError(f"dtype must be float32 or float64, not {self.dtype}")

@@ -101,7 +101,7 @@ class Operand:
         elif sp.issparse(data):
             self.kind = "sparse"
         is_narrow = data.dtype is not None and np.dtype(data.dtype) == np.float32
-        self.dtype = np.dtype(np.float32) if is_narrow else np.dtype(np.float64)
+        self.dtype: np.dtype[Any] = np.dtype(np.float32) if is_narrow else np.dtype(np.float64)
 
     @classmethod
     def from_matrix(cls, matrix: Any) -> Self:

@@ -103,9 +103,9 @@ class ScaledMatrix:
     ) -> None:
         self.operand = operand
         self.bordered = bordered
-        self.left = 1.0 / np.sqrt(d_U)
-        self.right = 1.0 / np.sqrt(d_V)
-        self.shape = (d_U.size, d_V.size)
+        self.left: npt.NDArray[np.float64] = 1.0 / np.sqrt(d_U)
+        self.right: npt.NDArray[np.float64] = 1.0 / np.sqrt(d_V)
+        self.shape: tuple[int, int] = (d_U.size, d_V.size)
 
     def apply(self, block: FloatArray, *, transpose: bool = False) -> FloatArray:
         """Return M @ block, or M^T @ block.

@@ -43,11 +43,11 @@ class Locations:
 
     def __init__(self, metric: Metric, counts: npt.ArrayLike) -> None:
         self.metric = metric
-        self.counts = _whole_numbers(counts)
+        self.counts: IntVector = _whole_numbers(counts)
         if self.counts.shape != (len(metric),):
             raise QueryError(f"one number of people for each of the {len(metric)} vertices, please")
         self.counts.flags.writeable = False
-        self.people = int(self.counts.sum())
+        self.people: int = int(self.counts.sum())
         if not 1 <= self.people <= MOST_PEOPLE:
             raise QueryError("there are no people; give at least one location")
 

@@ -65,8 +65,10 @@ class Metric:
         vertices: Vertices,
         coordinates: npt.ArrayLike | None = None,
     ) -> None:
-        self.vertices = vertices if isinstance(vertices, VertexSet) else VertexSet(vertices)
-        self.lengths = _length_matrix(rows, columns, lengths, len(self))
+        self.vertices: VertexSet = (
+            vertices if isinstance(vertices, VertexSet) else VertexSet(vertices)
+        )
+        self.lengths: Any = _length_matrix(rows, columns, lengths, len(self))
         parts = int(csgraph.connected_components(self.lengths, directed=False)[0])
         if parts > 1:
             raise GraphError(
@@ -81,7 +83,7 @@ class Metric:
                 )
             self.coordinates.flags.writeable = False
         self.positions: FloatMatrix | None = None
-        self.p = 0.0
+        self.p: float = 0.0
         self._progress: Progress = silent
 
     @classmethod
@@ -404,7 +406,7 @@ class RootedTree:
         order, parent = csgraph.breadth_first_order(lengths, 0, directed=False)
         self.order: IntVector = order.astype(np.int64)
         self.parent: IntVector = np.where(parent < 0, -1, parent).astype(np.int64)
-        self.length = np.zeros(len(order))
+        self.length: FloatVector = np.zeros(len(order))
         below = self.order[1:]
         if len(below):
             self.length[below] = np.asarray(lengths[below, self.parent[below]]).ravel()

@@ -144,8 +144,8 @@ class Blocks:
     """
 
     def __init__(self, rows: Sequence[RowBlock]) -> None:
-        self.distribution = rows[0].distribution
-        self.layout = rows[0].layout
+        self.distribution: NoiseDistribution | None = rows[0].distribution
+        self.layout: Layout = rows[0].layout
         self._rows = list(rows)
 
     @staticmethod

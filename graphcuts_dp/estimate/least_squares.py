@@ -69,6 +69,7 @@ from graphcuts_dp.privacy.refined_noise import LimitLaplace
 from graphcuts_dp.queries.coefficients import Extent, pair_coefficients
 from graphcuts_dp.queries.linear import CutQuery, LinearQuery, RankOneQuery, pairs_of_cut
 from graphcuts_dp.schema.value_bounds import most_weight
+from graphcuts_dp.schema.vertices import Space
 
 # Relative error of floats in the value of a query that is no cut, over the sum of what is added up.
 _LINEAR_ROUNDING = 1e-11
@@ -89,7 +90,9 @@ class MatrixEstimator:
     """
 
     def __init__(self, measurements: Measurements, noisy: NoisyMatrix) -> None:
-        self.noisy, self.space, self.shape = noisy, noisy.space, noisy.shape
+        self.noisy: NoisyMatrix = noisy
+        self.space: Space = noisy.space
+        self.shape: tuple[int, int] = noisy.shape
         self._sums = UsableMeasurements.of(measurements)
         self._cell_entries: FloatVector | None = None
 

@@ -272,7 +272,7 @@ class MarginFit:
     def __init__(self, cells: CellTree, variances: FloatVector, margin_variance: float) -> None:
         self.cells = cells
         tree = LeastSquares(cells, variances)
-        self.upward_variances = tree.upward_variances
+        self.upward_variances: Values = tree.upward_variances
         has_blocks = cells.has_period_trees
         codes = range(len(cells.lengths(1)) if has_blocks else 1)
         # For each block: which cells of each level lie in it, and which margins.

@@ -127,7 +127,9 @@ class Synthetic:
     """
 
     def __init__(self, matrix: Any, space: Space, deviation: float, *, symmetric: bool) -> None:
-        self.matrix, self._space, self._symmetric = matrix, space, symmetric
+        self.matrix: Any = matrix
+        self._space = space
+        self._symmetric = symmetric
         self._deviation = deviation
 
     def values(self, cuts: Sequence[CutQuery]) -> FloatVector:

@@ -17,6 +17,7 @@ from graphcuts_dp.estimate.least_squares import MatrixEstimator
 from graphcuts_dp.estimate.misfit import MatrixMisfit, Misfit
 from graphcuts_dp.estimate.shrinkage import Synthetic, shrunk_list
 from graphcuts_dp.queries.linear import CutQuery, LinearQuery
+from graphcuts_dp.schema.vertices import Space
 
 NO_SYNTHETIC_GRAPH = "this release has no synthetic graph: it was made with fit='none'"
 
@@ -33,8 +34,10 @@ class ShrunkEstimator:
     """
 
     def __init__(self, unbiased: MatrixEstimator, synthetic: Synthetic | None) -> None:
-        self.unbiased, self.synthetic = unbiased, synthetic
-        self.shape, self.space = unbiased.shape, unbiased.space
+        self.unbiased: MatrixEstimator = unbiased
+        self.synthetic: Synthetic | None = synthetic
+        self.shape: tuple[int, int] = unbiased.shape
+        self.space: Space = unbiased.space
 
     def estimate(self, queries: Sequence[LinearQuery], options: AnswerOptions) -> Estimates:
         """Estimate a list of cuts together; see `Estimator.estimate`.

@@ -44,7 +44,7 @@ from graphcuts_dp.privacy.laws import TwoSidedGeometric
 from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm
 from graphcuts_dp.queries.linear import CutQuery, LinearQuery, pairs_of_sizes
 from graphcuts_dp.schema.value_bounds import most_weight
-from graphcuts_dp.schema.vertices import one_set
+from graphcuts_dp.schema.vertices import Space, one_set
 
 _LEADING_DIGITS = 3  # of a number of noises, which is rounded up so that few radii are computed
 # Lists of at most so many queries are not searched for shared sets: all are answered from masks.
@@ -102,7 +102,9 @@ class SparseEstimator:
     """
 
     def __init__(self, measurements: Measurements, model: SparseModel) -> None:
-        self.model, self.space, self.shape = model, model.space, model.layout.shape
+        self.model: SparseModel = model
+        self.space: Space = model.space
+        self.shape: tuple[int, int] = model.layout.shape
         degrees = measurements.find(Degrees)
         if degrees is None:
             raise ValueError("a sparse release has degrees")

@@ -5,8 +5,8 @@ the vertex set and the schema (weighted or not, maximum weight), which are publi
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar, cast
 
 import numpy.typing as npt
 import scipy.sparse as sp
@@ -29,6 +29,8 @@ from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.vertices import Arcs, Label, Space, VertexSet, sets_in, vertex_sets
 
 OTHER_VERTICES = "the graphs have different vertices; read both with the same vertices="
+_P = ParamSpec("_P")
+_G = TypeVar("_G")
 
 if TYPE_CHECKING:
     import igraph
@@ -482,7 +484,17 @@ class DirectedGraph(_OneSet, _TwoSided):
 
 
 AnyGraph = Graph | BipartiteGraph | DirectedGraph
-read_graph = Graph.read
+
+
+def _as_declared(method: Callable[_P, _G]) -> Callable[[Callable[..., _G]], Callable[_P, _G]]:
+    """Return a decorator that gives a function the signature and the docstring of a method."""
+    decorator: Any = wraps(method, assigned=("__doc__",))
+    return cast(Callable[[Callable[..., _G]], Callable[_P, _G]], decorator)
+
+
+@_as_declared(Graph.read)
+def read_graph(*source: Any, **options: Any) -> Graph:
+    return Graph.read(*source, **options)
 
 
 def check_kinds(g: EdgeStore, h: EdgeStore) -> None:

@@ -13,7 +13,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Self, get_args
+from typing import Any, BinaryIO, ClassVar, Self, get_args
 
 import numpy as np
 
@@ -531,7 +531,7 @@ class Rows:
         periods = "" if self.periods is None else f", {len(self.periods.labels)} periods"
         return f"Rows(n={sizes}{kind}, {self.counting}{unit}{periods})"
 
-    __hash__ = None  # type: ignore[assignment]  # a hash would be a fingerprint of the rows
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]  # a hash would be a fingerprint of the rows
 
 
 @final

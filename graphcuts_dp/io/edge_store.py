@@ -7,7 +7,7 @@ weighted ones its place among the sorted ones.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Literal, Self
+from typing import Any, BinaryIO, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -332,7 +332,7 @@ class EdgeStore(Displayed):
             and np.array_equal(self.weights, other.weights)
         )
 
-    __hash__ = None  # type: ignore[assignment]  # a hash would be a fingerprint of the edges
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]  # a hash would be a fingerprint of the edges
 
     def __repr__(self) -> str:
         size = f"n={self.shape[0]}" if one_set(self.space) else f"shape={self.shape}"

@@ -20,7 +20,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, BinaryIO
-from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
@@ -163,6 +162,8 @@ def write_graphml(
     Raises:
         FileFormatError: a label that XML cannot hold.
     """
+    from xml.sax.saxutils import escape, quoteattr  # at use: it imports urllib, http and ssl
+
     names = written_names(graph)
     ids = names if len(set(names)) == len(names) else [f"n{row}" for row in range(len(names))]
     quoted = [quoteattr(name, _BLANKS) for name in ids]

@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, cast, final
 
-from graphcuts_dp.errors import FileFormatError, GraphError
+from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
 from graphcuts_dp.files import PathLike, atomic_set, atomic_write, check_writable
 from graphcuts_dp.io.arrow import (
     Opening,
@@ -50,6 +50,7 @@ from graphcuts_dp.io.exchange import (
 )
 from graphcuts_dp.io.matrices import read_mtx, read_npz, write_mtx, write_npz
 from graphcuts_dp.io.text import read_edge_list, write_edge_list
+from graphcuts_dp.plug_ins import PlugInTable
 from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.file_bytes import opened_unpacked, read_text
 from graphcuts_dp.schema.text_format import TextFormat
@@ -142,6 +143,17 @@ FORMATS: Mapping[str, FileFormat] = {
     ".feather": _table(open_arrow, write_arrow),
     ".net": FileFormat(read=read_pajek, write=write_pajek, encoded=True),
 }
+
+
+def _format_of_package(ending: str, plug_in: object) -> FileFormat:
+    if not ending.startswith(".") or not isinstance(plug_in, FileFormat):
+        raise ParameterError("its entry point must be a `FileFormat`, and its name an ending")
+    return plug_in
+
+
+FORMATS = PlugInTable(
+    "graphcuts_dp.file_formats", "file format", FORMATS, _format_of_package, private=True
+)
 
 
 @contextmanager

@@ -369,9 +369,9 @@ class Steps:
     def __init__(self, universe: Universe, queries: Sequence[LinearQuery], cap: float) -> None:
         if universe.size > MOST_SENSED_PAIRS:
             raise GraphError(f"sensing holds all pairs, up to {MOST_SENSED_PAIRS}: use fewer items")
-        self.queries = tuple(queries)
+        self.queries: tuple[LinearQuery, ...] = tuple(queries)
         self.universe = universe
-        self.cap = float(cap)
+        self.cap: float = float(cap)
         largest = max(Extent.of(query, universe.space).largest for query in queries)
         if largest == 0:
             raise ParameterError("all queries are constant: there is nothing to measure")
@@ -379,15 +379,15 @@ class Steps:
         bits = min(_MOST_BITS, (SUM_BITS - universe.size.bit_length()) // 2 - 1)
         self._of_ratings = 2.0 ** (math.floor(math.log2(cap)) - bits)
         self._of_coefficients = 2.0 ** (math.floor(math.log2(largest)) - bits)
-        self.unit = self._of_ratings * self._of_coefficients
+        self.unit: float = self._of_ratings * self._of_coefficients
         if not 0 < self.unit < math.inf:
             raise ParameterError("coefficients times max_weight must be numbers of usual size")
         # Rounding is monotone: the largest coefficient has the most steps.
         most = self._rating_steps = math.floor(cap / self._of_ratings)
         self._most_coefficient_steps = round(largest / self._of_coefficients)
-        self.sensitivity = self._most_coefficient_steps * most
+        self.sensitivity: int = self._most_coefficient_steps * most
         of_entry = cap * self._of_coefficients / 2 + self._of_ratings * largest
-        self.rounding = universe.size * of_entry
+        self.rounding: float = universe.size * of_entry
 
     def count(self, ratings: BipartiteGraph) -> IntVector:
         """All true answers, shape (len(queries),), exactly in steps. Private."""

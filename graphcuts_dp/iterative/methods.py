@@ -49,6 +49,7 @@ from graphcuts_dp.learn.learners import Learner, MedianLearner
 from graphcuts_dp.learn.norms import NORM_HELP
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.options import Checked, chosen, option
+from graphcuts_dp.plug_ins import PlugInTable
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.k_norm import NORMS
@@ -316,6 +317,22 @@ DISTINGUISHERS: Mapping[str, Callable[[Task], Distinguisher]] = {
     "power-rank-one": _power,
     "power-rank-one-certified": lambda task: _power(task, 1.0),
 }
+
+
+def _distinguisher_of_package(_: str, plug_in: object) -> Callable[[Task], Distinguisher]:
+    if not callable(plug_in):
+        raise ParameterError("its entry point must be a function of a `Task`")
+    return lambda task: distinguisher_of(cast(Distinguisher, plug_in(task)), task)
+
+
+DISTINGUISHERS = PlugInTable(
+    "graphcuts_dp.distinguishers",
+    "distinguisher",
+    DISTINGUISHERS,
+    _distinguisher_of_package,
+    private=True,
+)
+_BUILT_IN = DISTINGUISHERS.built_in
 LISTED = ("exponential", "released")  # those that search a public list
 DISTINGUISHER_NAMES = ("auto", *DISTINGUISHERS)
 
@@ -347,7 +364,7 @@ def distinguisher_of(name: str | Distinguisher, task: Task) -> Distinguisher:
         raise ParameterError(
             f"unknown distinguisher {name!r}; choose one of {', '.join(DISTINGUISHER_NAMES)}"
         )
-    if (task.queries is not None) != (name in LISTED):
+    if name in _BUILT_IN and (task.queries is not None) != (name in LISTED):
         raise ParameterError(
             f"the distinguishers {' and '.join(LISTED)} need queries, the public list to choose"
             " from, and the others take none"

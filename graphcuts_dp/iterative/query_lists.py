@@ -117,7 +117,7 @@ class PublicList(Sequence[Any]):
 
     universe: Universe
     asked: Sequence[Question]
-    scale = 1.0
+    scale: float = 1.0
     signed = statistics = disjoint = False
 
     @abstractmethod
@@ -162,7 +162,8 @@ class CutList(PublicList):
         if not masks:
             raise ParameterError("give at least one query")
         S, T = (np.stack(words) for words in zip(*masks, strict=True))
-        self.universe, self.words = universe, (S, T)
+        self.universe: Universe = universe
+        self.words: tuple[npt.NDArray[Any], npt.NDArray[Any]] = (S, T)
 
     @classmethod
     def of_masks(
@@ -383,7 +384,7 @@ class QuestionList(PublicList):
 
     def __init__(self, universe: Universe, questions: Iterable[Question]) -> None:
         self.universe = universe
-        self.asked = asked_of(questions, universe)
+        self.asked: tuple[Question, ...] = asked_of(questions, universe)
         if not self.asked:
             raise ParameterError("give at least one query")
         if len(self.asked) * universe.size > MOST_NUMBERS:
@@ -392,13 +393,13 @@ class QuestionList(PublicList):
                 " give fewer queries, or cuts alone"
             )
         self._counted = np.array([isinstance(each, GraphQuery) for each in self.asked])
-        self.statistics = bool(self._counted.any())
+        self.statistics: bool = bool(self._counted.any())
         rows = np.array([self._row(each) for each in self.asked])
-        self.signed = bool((rows < 0).any())
+        self.signed: bool = bool((rows < 0).any())
         largest = float(np.abs(rows).max(initial=0.0))
         if not largest and not self.statistics:
             raise ParameterError("all queries are constant: there is nothing to learn")
-        self.scale = largest or 1.0
+        self.scale: float = largest or 1.0
         self.given_rows: FloatMatrix = rows
         self.rows: FloatMatrix = rows / self.scale
         self.given_rows.flags.writeable = self.rows.flags.writeable = False

@@ -62,6 +62,8 @@ class Task:
         check_probability("beta", beta)
         check_probability("delta", delta, zero=True)
         self.data: PrivateData = without_rows(data)
+        self.graph: AnyGraph
+        self.privacy_unit: PrivacyUnit
         self.graph, self.privacy_unit = paired_graph(self.data, privacy_unit, epsilon=epsilon)
         if not Universe.of(self.graph).size:
             raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
@@ -76,7 +78,9 @@ class Task:
                 raise QueryError(f"queries are a list of queries, not {queries!r:.60}")
             queries = tuple(queries)
         self.queries: Sequence[Any] | None = cast("Sequence[Any] | None", queries)
-        self.epsilon, self.delta, self.beta = epsilon, delta, beta
+        self.epsilon: float = epsilon
+        self.delta: float = delta
+        self.beta: float = beta
 
     @cached_property
     def universe(self) -> Universe:

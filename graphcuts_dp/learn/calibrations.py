@@ -385,7 +385,7 @@ class Tight(ZcdpBudget, KnownCalibration):
     """
 
     name = TIGHT
-    bound = staticmethod(tight_online)
+    bound: ClassVar[Callable[..., ErrorBound]] = staticmethod(tight_online)
 
     value_share: float = 0.0
 
@@ -555,7 +555,7 @@ class GRU12(_Paper):
     """
 
     name = "gru12"
-    bound = staticmethod(gru12_online)
+    bound: ClassVar[Callable[..., ErrorBound]] = staticmethod(gru12_online)
 
 
 @final
@@ -575,7 +575,7 @@ class JT12(_Paper):
     """
 
     name = "jt12"
-    bound = staticmethod(jt12_online)
+    bound: ClassVar[Callable[..., ErrorBound]] = staticmethod(jt12_online)
 
 
 @final
@@ -612,7 +612,7 @@ class DR14(_Paper):
     """
 
     name = "dr14"
-    bound = staticmethod(dr14_online)
+    bound: ClassVar[Callable[..., ErrorBound]] = staticmethod(dr14_online)
     pure = True
 
     def tune(self, update_bound: UpdateBound, sensitivity: int) -> Tuning:

@@ -40,6 +40,7 @@ from graphcuts_dp.learn.learners import (
     MultiplicativeWeightsLearner,
 )
 from graphcuts_dp.learn.norms import AUTO, norm_updates
+from graphcuts_dp.plug_ins import PlugInTable
 from graphcuts_dp.queries.universe import Universe
 
 # `learner` is called with (universe, disjoint, rule), `updates` with (n, edges, rule, disjoint),
@@ -61,6 +62,24 @@ CONSTRUCTIONS: Mapping[str, KnownConstruction] = {
         updates=norm_updates,
     ),
 }
+
+
+def _learner_of_package(name: str, plug_in: object) -> KnownConstruction:
+    if not callable(plug_in):
+        raise ParameterError("its entry point must be a function of a `Universe`")
+
+    def learner(universe: Universe, *_: object) -> Learner:
+        made: Learner = plug_in(universe)
+        return learner_of(made, universe)
+
+    def updates(*_: object) -> UpdateBound:
+        raise ParameterError(f"the planner knows no bound on the updates of {name!r:.60}")
+
+    return KnownConstruction(initials=name, learner=learner, updates=updates)
+
+
+CONSTRUCTIONS = PlugInTable("graphcuts_dp.learners", "learner", CONSTRUCTIONS, _learner_of_package)
+BUILT_IN = CONSTRUCTIONS.built_in  # the constructions of which the planner knows the bounds
 
 
 def learner_of(

@@ -22,7 +22,7 @@ from typing import Self, final
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
+from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.errors import HypothesisError, QueryError
 from graphcuts_dp.learn.base import Arrays, Hypothesis
 from graphcuts_dp.learn.blocks import BlockHypothesis
@@ -63,7 +63,7 @@ class BitSets:
     def __init__(self, n: int, rows: Words | None = None) -> None:
         self.n = n
         self.rows: Words = np.empty((0, -(-n // 64)), dtype=np.uint64) if rows is None else rows
-        self.sizes = np.bitwise_count(self.rows).sum(axis=1, dtype=np.int64)
+        self.sizes: IntVector = np.bitwise_count(self.rows).sum(axis=1, dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self.rows)

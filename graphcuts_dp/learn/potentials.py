@@ -89,7 +89,7 @@ class Potential(ABC):
         order: s >= 2, the order of uniform convexity.
     """
 
-    order = 2.0
+    order: float = 2.0
 
     @abstractmethod
     def value(self, x: FloatArray) -> float:

@@ -233,7 +233,7 @@ class StoreFile:
                     if not read_only:
                         _remove(_part_of(path))  # a second name of this file, or one left behind
                     self._connection = _connect(path, timeout=timeout, read_only=read_only)
-                    self.header = self._open(self._connection)
+                    self.header: bytes = self._open(self._connection)
                 except BaseException:
                     self._disconnect()
                     raise

@@ -217,8 +217,8 @@ class Entries:
 
     def __init__(self, connection: sqlite3.Connection, records: int, chain: Any) -> None:
         self._connection = connection
-        self.records = records
-        self.chain = chain
+        self.records: int = records
+        self.chain: Any = chain
         self.rows: list[Row] = []
 
     def add(
@@ -299,11 +299,11 @@ class Ledger:
         whole: bool = True,
         read_only: bool = False,
     ) -> None:
-        self.file = StoreFile(path, timeout=timeout, read_only=read_only)
+        self.file: StoreFile = StoreFile(path, timeout=timeout, read_only=read_only)
         self._expected = expected
         self._forget()
         try:
-            self.header = current(decode(self.file.header, path))
+            self.header: Any = current(decode(self.file.header, path))
             with self.file.locked():
                 if whole or expected is not None or not self._begin_at_checkpoint():
                     self._read_whole()
@@ -315,7 +315,7 @@ class Ledger:
 
     def _forget(self) -> None:
         """Stand before the first record."""
-        self.records = 0
+        self.records: int = 0
         self.chain: Any = hashlib.sha256(self.file.header)
         self.joined: list[int] = []
         self.registry: int | None = None

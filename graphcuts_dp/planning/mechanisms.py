@@ -27,7 +27,7 @@ from graphcuts_dp.iterative.rank_one import Released
 from graphcuts_dp.iterative.tuning import PracticalIterative, TightIterative
 from graphcuts_dp.learn.bounds import UpdateBound, multiplicative_weights_updates
 from graphcuts_dp.learn.calibrations import CALIBRATIONS, Tight
-from graphcuts_dp.learn.constructions import CONSTRUCTIONS
+from graphcuts_dp.learn.constructions import BUILT_IN, CONSTRUCTIONS
 from graphcuts_dp.learn.forecasts import (
     learning_error,
     median_error,
@@ -59,8 +59,8 @@ PARTS = LEAST, HALVES = "between two", "halves"
 TIGHT = Tight.name
 _PAPERS = tuple(name for name in CALIBRATIONS if name != TIGHT)
 _MIRROR, _MEDIAN = "mirror-descent", "median"
-SESSIONS = (*CONSTRUCTIONS, _MEDIAN, "gaussian", "laplace", "binary")
-_CONSTRUCTIONS = {name: known.updates for name, known in CONSTRUCTIONS.items() if name != _MIRROR}
+SESSIONS = (*BUILT_IN, _MEDIAN, "gaussian", "laplace", "binary")
+_CONSTRUCTIONS = {name: CONSTRUCTIONS[name].updates for name in BUILT_IN if name != _MIRROR}
 Error = Callable[[Setting], float]
 
 

@@ -512,7 +512,7 @@ class PlanExecution:
         # of refinements included, are of that.
         self._available: dict[str, Fraction] = {}
         self._runs: list[StepRun] = []
-        self.left = plan.unreserved
+        self.left: Fraction = plan.unreserved
         self.amounts: dict[str, Fraction] = {}
         for run in plan.ran or ():
             self.take(plan.steps[run.step], run.share)

@@ -21,9 +21,9 @@ Terms used here; `linear` has more on the first three:
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol, final
+from typing import Any, ClassVar, NoReturn, Protocol, final
 
 import numpy as np
 import numpy.typing as npt
@@ -190,8 +190,11 @@ class GraphQuery:
 
     # The other methods of `LinearQuery`, but for `value` and `sensitivity`, refuse in the same way.
     # A method that `LinearQuery` gets must be added here.
-    coefficients_at = coefficient_range = factors = coefficients
-    norm_squared = value_on_matrix = coefficients
+    coefficients_at: ClassVar[Callable[..., NoReturn]] = coefficients
+    coefficient_range: ClassVar[Callable[..., NoReturn]] = coefficients
+    factors: ClassVar[Callable[..., NoReturn]] = coefficients
+    norm_squared: ClassVar[Callable[..., NoReturn]] = coefficients
+    value_on_matrix: ClassVar[Callable[..., NoReturn]] = coefficients
 
     def not_linear_error(self) -> QueryError:
         """Return the error for places where a linear query is needed, not raised yet."""

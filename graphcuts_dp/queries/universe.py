@@ -71,10 +71,12 @@ class Universe:
             inferred = isinstance(right, VertexSet) and right.inferred
             self.space = left, VertexSet(right, inferred=inferred)
         self._layout = layout = Layout.of(self.space)
-        self.shape, self.symmetric, self.directed = layout.shape, layout.symmetric, directed
-        self.hollow = layout.hollow
-        self.bipartite = not self.hollow
-        self.size = layout.pairs_before(self.shape[0])  # pairs in all rows
+        self.shape: tuple[int, int] = layout.shape
+        self.symmetric: bool = layout.symmetric
+        self.directed: bool = directed
+        self.hollow: bool = layout.hollow
+        self.bipartite: bool = not self.hollow
+        self.size: int = layout.pairs_before(self.shape[0])  # pairs in all rows
 
     @classmethod
     def of(cls, graph: AnyGraph) -> Self:

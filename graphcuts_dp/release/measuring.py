@@ -95,7 +95,9 @@ class GraphStatistic(ABC):
     name: ClassVar[str]
 
     def __init__(self, graph: AnyGraph, noise: str, distribution: NoiseDistribution) -> None:
-        self.graph, self.noise, self.distribution = graph, noise, distribution
+        self.graph: AnyGraph = graph
+        self.noise: str = noise
+        self.distribution: NoiseDistribution = distribution
 
     @abstractmethod
     def measure(self, purchase: Purchase) -> Measurement:

@@ -1,7 +1,9 @@
 """What callers get and can save: releases, tables of flows, their files and receipts."""
 
-from graphcuts_dp._lazy import exports
+from graphcuts_dp._lazy import FindName, ListNames, exports
 
+__getattr__: FindName
+__dir__: ListNames
 __getattr__, __dir__, __all__ = exports(
     __name__,
     {

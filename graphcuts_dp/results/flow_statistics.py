@@ -19,7 +19,7 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.confidence import (
     DEFAULT_CONFIDENCE,
     INTERVAL_COLUMNS,
@@ -555,13 +555,15 @@ class TableEnds:
         if not cells.one_set:
             raise QueryError("flows between two sides have no inside: this needs one vertex set")
         self.flows = flows
-        self.place = place_of_one(flows, level)
-        self.level = cells.levels[self.place - 1]
-        self.labels = cells.rows.labels(cells.names(self.place)[0])
-        self.codes = cells.cells(self.place)
-        self.diagonal = self.codes[0] == self.codes[1]
-        self.twice = 2.0 if cells.symmetric else 1.0  # an edge has two ends where arcs have one
-        self.everything = np.full(len(self.codes[0]), self.twice)  # of t
+        self.place: int = place_of_one(flows, level)
+        self.level: str = cells.levels[self.place - 1]
+        self.labels: tuple[Label, ...] = cells.rows.labels(cells.names(self.place)[0])
+        self.codes: tuple[IntVector, IntVector] = cells.cells(self.place)
+        self.diagonal: BoolVector = self.codes[0] == self.codes[1]
+        self.twice: float = (
+            2.0 if cells.symmetric else 1.0
+        )  # an edge has two ends where arcs have one
+        self.everything: FloatVector = np.full(len(self.codes[0]), self.twice)  # of t
         self.inside: FloatVector = self.everything * self.diagonal  # of the trace of E
 
     def leaving(self, group: int) -> FloatVector:

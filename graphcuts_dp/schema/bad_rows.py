@@ -49,7 +49,7 @@ class BadRows:
     """
 
     def __init__(self, *, skip: bool | None = None) -> None:
-        self.skip = bool(skip)
+        self.skip: bool = bool(skip)
         self._can_be_skipped = skip is not None
         self._first: dict[str, str] = {}  # position of the first row of each kind
 
@@ -100,7 +100,7 @@ class CountedBadRows(BadRows):
     def __init__(self) -> None:
         super().__init__(skip=True)
         self.counts: dict[str, int] = {}
-        self.rows = 0
+        self.rows: int = 0
         self._latest_position = ""
 
     def add(self, fault: str, position: str, count: int = 1) -> None:

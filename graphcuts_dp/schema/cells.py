@@ -130,11 +130,11 @@ class CellTree:
         loops: bool = False,
     ) -> None:
         self.rows = rows
-        self.columns = rows if columns is None else columns
-        self.one_set = columns is None
-        self.directed = directed and columns is None
+        self.columns: GroupTree = rows if columns is None else columns
+        self.one_set: bool = columns is None
+        self.directed: bool = directed and columns is None
         self.periods = periods
-        self.loops = loops and columns is None
+        self.loops: bool = loops and columns is None
         if len(self.rows.levels) != len(self.columns.levels):
             raise GraphError("groups of both sides need the same number of levels; repeat one")
         group_names = tuple(
@@ -153,7 +153,7 @@ class CellTree:
         self._group_level: list[int] = [*range(finest + 1), *(finest for _ in finer_periods)]
         self._period_level: list[int] = [0, *(1 for _ in group_names), *finer_periods]
         if len(period_names) < 2:
-            self.levels = group_names
+            self.levels: tuple[str, ...] = group_names
         else:
             self.levels = tuple(
                 f"{group_names[group_level - 1]} by {period_names[period_level - 1]}"
@@ -161,7 +161,7 @@ class CellTree:
                     self._group_level[1:], self._period_level[1:], strict=True
                 )
             )
-        self.depth = len(self._group_level)
+        self.depth: int = len(self._group_level)
         self._group_cells: list[_GroupCells] = []
         for group_level in range(finest + 1):
             self._group_cells.append(self._cells_of_groups(group_level))

@@ -362,7 +362,8 @@ class Groups(GroupTree):
             and np.array_equal(self.codes(), other.codes())
         )
 
-    __hash__ = GroupTree.__hash__
+    def __hash__(self) -> int:
+        return super().__hash__()
 
 
 @final

@@ -53,8 +53,8 @@ _LONGEST = 1 << 21  # numbers of a query that a history shows
 _PAGE = 1 << 18  # after so many a page of a history ends
 
 
-router = APIRouter(prefix="/v1", responses=PROBLEMS)
-curating = APIRouter(prefix="/v1", responses=PROBLEMS, dependencies=[for_curators])
+router: APIRouter = APIRouter(prefix="/v1", responses=PROBLEMS)
+curating: APIRouter = APIRouter(prefix="/v1", responses=PROBLEMS, dependencies=[for_curators])
 
 
 @router.get("/me")

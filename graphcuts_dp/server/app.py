@@ -46,7 +46,7 @@ from graphcuts_dp.server.service import (
 )
 from graphcuts_dp.server.settings import Binding
 
-requests = logging.getLogger("graphcuts_dp.requests")
+requests: logging.Logger = logging.getLogger("graphcuts_dp.requests")
 FOLDER = Path(__file__).resolve().parent / "page"
 _PLACES = {"/": "login.html", "/analyst": "analyst.html", "/curator": "curator.html"}
 POLICY = (
@@ -250,7 +250,7 @@ def log_failure(problem: Exception) -> None:
     log.error("failure: %s at %s", type(problem).__name__, places)
 
 
-pages = APIRouter()
+pages: APIRouter = APIRouter()
 
 
 @pages.post("/v1/login")

@@ -261,10 +261,14 @@ class Desk:
         self._store = store
         self._groups = groups
         self.book = book
-        self.universe = Universe.of(graph)
+        self.universe: Universe = Universe.of(graph)
         self.privacy_unit = privacy_unit
-        self.grid = SessionTerms.of(epsilon=1.0, queries=1, privacy_unit=privacy_unit).grid(graph)
-        self.names = None if groups is None else GroupNames(*sides_of_groups(graph, groups))
+        self.grid: Grid = SessionTerms.of(epsilon=1.0, queries=1, privacy_unit=privacy_unit).grid(
+            graph
+        )
+        self.names: GroupNames | None = (
+            None if groups is None else GroupNames(*sides_of_groups(graph, groups))
+        )
         sided = [] if self.names is None else [self.names.left, self.names.right]
         self._named = [names_of_sets(each) for each in sided] or [{}, {}]
         self._ledger = open_ledger(store, graph)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import MISSING, fields
 from http import HTTPStatus
-from typing import Annotated, Any, Literal, TypeVar, cast, final, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast, final, get_type_hints
 
 import numpy as np
 from pydantic import (
@@ -82,7 +82,9 @@ Weights = dict[Text, Weight] | list[Weight]
 class Strict(BaseModel):
     """A model that refuses unknown names."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        extra="forbid", frozen=True, from_attributes=True
+    )
 
 
 M = TypeVar("M", bound=Strict)
@@ -544,7 +546,7 @@ class MeOut(Strict):
 class Problem(BaseModel):
     """What went wrong: application/problem+json."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow")
 
     type: str
     title: str
@@ -577,8 +579,8 @@ class RefusedError(GraphCutsError):
     ) -> None:
         super().__init__(detail)
         self.status = status
-        self.kind = kind or str(status)
-        self.headers = headers or {}
+        self.kind: str = kind or str(status)
+        self.headers: dict[str, str] = headers or {}
         self.more = more
 
     @property

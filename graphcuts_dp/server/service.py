@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from ipaddress import IPv4Network, IPv6Network
 from typing import Annotated, Any, Final, ParamSpec, TypeVar, cast, final
 
 from fastapi import Depends, Request
@@ -23,7 +24,7 @@ from graphcuts_dp.server.models import RefusedError, refusal_of
 from graphcuts_dp.server.people import ANALYST, CURATOR, MONITOR, Login
 from graphcuts_dp.server.settings import Binding, Limits, Rates, Ticks
 
-log = logging.getLogger("graphcuts_dp.server")
+log: logging.Logger = logging.getLogger("graphcuts_dp.server")
 Result = TypeVar("Result")
 Given = ParamSpec("Given")
 COOKIE: Final = "gcdp_login"
@@ -56,14 +57,15 @@ class Service:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.desk = desk
-        self.hosts = frozenset[str]() if binding is None else binding.hosts
+        self.hosts: frozenset[str] = frozenset[str]() if binding is None else binding.hosts
         binding = binding or Binding()
-        self.secure, self.proxies = binding.secure, binding.proxies
-        self.limits = limits or Limits(rate=binding.rate)
-        self.ticks = ticks or Ticks(binding.tick)
+        self.secure: bool = binding.secure
+        self.proxies: tuple[IPv4Network | IPv6Network, ...] = binding.proxies
+        self.limits: Limits = limits or Limits(rate=binding.rate)
+        self.ticks: Ticks = ticks or Ticks(binding.tick)
         self.clock = clock
-        self.rates = Rates(self.limits.rate, self.limits.burst)
-        self.failures = Rates(self.limits.failures / 60, self.limits.failures)
+        self.rates: Rates = Rates(self.limits.rate, self.limits.burst)
+        self.failures: Rates = Rates(self.limits.failures / 60, self.limits.failures)
         self.counts: Counter[str] = Counter()
         self.overruns = 0
         self._waiting = 0
@@ -211,10 +213,10 @@ def _only(refusal: str, *roles: str) -> Callable[[Login], Awaitable[Login]]:
     return check
 
 
-for_analysts = Depends(_only("analysts ask; make yourself a token of that role", ANALYST))
-for_readers = Depends(_only("this token reads the metrics alone", ANALYST, CURATOR))
-for_curators = Depends(_only("only a curator may do that", CURATOR))
-for_monitors = Depends(_only("monitors and curators read the metrics", MONITOR, CURATOR))
+for_analysts: Any = Depends(_only("analysts ask; make yourself a token of that role", ANALYST))
+for_readers: Any = Depends(_only("this token reads the metrics alone", ANALYST, CURATOR))
+for_curators: Any = Depends(_only("only a curator may do that", CURATOR))
+for_monitors: Any = Depends(_only("monitors and curators read the metrics", MONITOR, CURATOR))
 Reader = Annotated[Login, for_readers]
 Analyst = Annotated[Login, for_analysts]
 Curator = Annotated[Login, for_curators]

@@ -47,7 +47,7 @@ from graphcuts_dp.session.runner import (
     begun_or_resumed,
     check_agreed,
 )
-from graphcuts_dp.session.terms import METHODS, Auto, ByRule, Method, SessionTerms
+from graphcuts_dp.session.terms import METHOD_NAMES, Auto, ByRule, Method, SessionTerms
 from graphcuts_dp.session.transcript import History, export_ledger
 
 if TYPE_CHECKING:
@@ -413,7 +413,7 @@ def named_terms(
     if isinstance(method, str) and ":" not in method:
         return given | {"method": method}
     found = method if isinstance(method, str | Method) else ByRule(rule=OwnLearner.of(method))
-    taken = chosen(found, {Auto.name: Auto, **METHODS}, "method")
+    taken = chosen(found, METHOD_NAMES, "method")
     return given | {**vars(taken), "method": taken.name}
 
 

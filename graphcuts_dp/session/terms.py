@@ -19,12 +19,13 @@ from graphcuts_dp.final_classes import final
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.calibrations import CALIBRATIONS
-from graphcuts_dp.learn.constructions import CONSTRUCTIONS, learner_of
+from graphcuts_dp.learn.constructions import BUILT_IN, CONSTRUCTIONS, learner_of
 from graphcuts_dp.learn.learners import OWN, Learner, MedianLearner, OwnLearner
 from graphcuts_dp.learn.norms import NORM_HELP
 from graphcuts_dp.learn.sizes import CutSizes, size_of
 from graphcuts_dp.learn.workload import SessionWorkload, Setting
 from graphcuts_dp.options import PRIVACY, Checked, option
+from graphcuts_dp.plug_ins import PlugInTable
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.default_unit import EDGE
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, PrivacyGuarantee
@@ -305,7 +306,22 @@ METHODS: Mapping[str, Callable[..., Method]] = {
     **{name: partial(ByRule, rule=name) for name in CONSTRUCTIONS},
     **{each.name: each for each in _CLASSES},
 }
-LINEAR_METHODS = tuple(name for name, kind in METHODS.items() if kind().linear)
+# Of these "auto" chooses, and a list of those that have an option: no method of a plug-in.
+_BUILT_IN = tuple(name for name in METHODS if name not in CONSTRUCTIONS or name in BUILT_IN)
+LINEAR_METHODS = tuple(name for name in _BUILT_IN if METHODS[name]().linear)
+
+
+def _method_of_package(name: str, plug_in: object) -> Callable[..., Method]:
+    if not isinstance(plug_in, type) or not issubclass(plug_in, Method) or plug_in.name != name:
+        raise ParameterError("its entry point must be a subclass of `Method` with this name")
+    return plug_in
+
+
+METHODS = PlugInTable(
+    "graphcuts_dp.session_methods", "session method", METHODS, _method_of_package, private=True
+)
+# What `method=` can name, "auto" among it; no plug-in is imported before it is used.
+METHOD_NAMES = METHODS.beside({Auto.name: Auto})
 
 
 def method_named(name: str, **options: Any) -> Method:
@@ -324,7 +340,7 @@ def method_named(name: str, **options: Any) -> Method:
         if each in known or value != getattr(Auto, each, None)
     }
     for option_name in options.keys() - known:
-        takers = [other for other in METHODS if hasattr(METHODS[other](), option_name)]
+        takers = [other for other in _BUILT_IN if hasattr(METHODS[other](), option_name)]
         if not takers:
             raise ParameterError(f"unknown option {option_name!r:.60} of a session")
         raise ParameterError(
@@ -463,7 +479,7 @@ class SessionTerms(Checked):
         }
         errors: dict[SessionTerms, float] = {}
         refusal = ParameterError("there is no method")
-        for name in LINEAR_METHODS if self.workload.linear else METHODS:
+        for name in LINEAR_METHODS if self.workload.linear else _BUILT_IN:
             work = self.workload
             if name != MirrorDescent.name:
                 work = replace(work, max_spectral_norm=None)

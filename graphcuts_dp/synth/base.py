@@ -231,16 +231,17 @@ class GapSearch(ABC):
 
     method: str
     objective: str
-    tolerance = 0.05
+    tolerance: float = 0.05
     one_thread = True
     most_rounds: ClassVar[Mapping[float, int]]
-    best = math.inf
+    best: float = math.inf
     best_matrix: RealMatrix
-    lower = 0.0
+    lower: float = 0.0
     rounds = 0
 
     def __init__(self, problem: FitProblem, deadline: Deadline = NEVER) -> None:
-        self.problem, self.deadline = problem, deadline
+        self.problem: FitProblem = problem
+        self.deadline: Deadline = deadline
 
     @abstractmethod
     def round(self) -> None:

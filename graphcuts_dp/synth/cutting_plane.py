@@ -14,6 +14,7 @@ entries that can vary: of a symmetric matrix, the entries above the diagonal.
 """
 
 import math
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar, final
 
@@ -25,7 +26,7 @@ import scipy
 from graphcuts_dp.arrays import FloatVector, RealMatrix
 from graphcuts_dp.errors import SolverError
 from graphcuts_dp.resources import NEVER, Deadline
-from graphcuts_dp.synth.base import FitProblem, GapSearch, close_gap
+from graphcuts_dp.synth.base import Fit, FitProblem, GapSearch, close_gap
 from graphcuts_dp.synth.first_order import first_order
 from graphcuts_dp.synth.separation_oracles import DEFAULT_ORACLE, Cut, Oracle, oracle_named
 
@@ -56,7 +57,7 @@ class Master:
 
     def __init__(self, variables: int, cap: float) -> None:
         self.cap = cap
-        self.matrix = np.empty((0, variables))
+        self.matrix: RealMatrix = np.empty((0, variables))
         self._constants = np.empty(0)
         self._importance = np.empty(0)  # shape (rows,)
         self._lp: Any = highspy.Highs()  # type: ignore[no-untyped-call]
@@ -173,7 +174,10 @@ class CuttingPlane(GapSearch):
     """
 
     method = "cutting-plane"
-    most_rounds: ClassVar = {math.inf: 100}
+    most_rounds: ClassVar[Mapping[float, int]] = {math.inf: 100}
+    best: float
+    best_matrix: RealMatrix
+    lower: float
 
     def __init__(
         self, problem: FitProblem, deadline: Deadline = NEVER, oracle: Oracle | str = DEFAULT_ORACLE
@@ -181,7 +185,8 @@ class CuttingPlane(GapSearch):
         super().__init__(problem, deadline)
         if isinstance(oracle, str):
             oracle = oracle_named(oracle, problem.shape, deadline)
-        self.oracle, self.objective = oracle, oracle.objective
+        self.oracle: Oracle = oracle
+        self.objective: str = oracle.objective
         n, m = problem.shape
         # Variables: the entries above the diagonal, or off it, or all of a biadjacency matrix.
         is_variable = np.ones((n, m), dtype=np.bool_)
@@ -190,8 +195,8 @@ class CuttingPlane(GapSearch):
         elif problem.hollow:
             is_variable = ~np.eye(n, dtype=np.bool_)
         self._variable_indices: tuple[npt.NDArray[np.intp], ...] = np.nonzero(is_variable)
-        self.z = self._vector(problem.noisy)
-        self.master = Master(len(self.z), problem.cap)
+        self.z: FloatVector = self._vector(problem.noisy)
+        self.master: Master = Master(len(self.z), problem.cap)
         start = first_order(problem, max_rounds=_START_ROUNDS, time_limit=deadline.seconds_left)
         self._consider(start.matrix.astype(np.float64))
 
@@ -247,4 +252,4 @@ class CuttingPlane(GapSearch):
         return np.asarray(matrix[self._variable_indices], dtype=np.float64)
 
 
-cutting_plane = partial(close_gap, CuttingPlane)
+cutting_plane: partial[Fit] = partial(close_gap, CuttingPlane)

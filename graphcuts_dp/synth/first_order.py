@@ -23,6 +23,7 @@ the processor's cache. Read `FirstOrder` first.
 """
 
 import math
+from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar, final
 
@@ -32,7 +33,7 @@ from graphcuts_dp.arrays import FloatVector, RealMatrix
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock, mirror_upper
 from graphcuts_dp.resources import NEVER, Deadline
-from graphcuts_dp.synth.base import FitProblem, GapSearch, close_gap
+from graphcuts_dp.synth.base import Fit, FitProblem, GapSearch, close_gap
 from graphcuts_dp.synth.degree_matching import chunks, degree_matched_shifts, shifted
 
 # Entries of a chunk: a handful of float32 arrays of this size fit into a core's cache.
@@ -224,22 +225,26 @@ class FirstOrder(GapSearch):
     method = "first-order"
     objective = "cut norm (semidefinite)"
     # Seconds at n = 2,000, minutes at 10,000; the gap is then 5-20 %.
-    most_rounds: ClassVar = {1000: 800, 5000: 300, math.inf: 100}
+    most_rounds: ClassVar[Mapping[float, int]] = {1000: 800, 5000: 300, math.inf: 100}
+    best: float
+    lower: float
 
     def __init__(self, problem: FitProblem, deadline: Deadline = NEVER) -> None:
         super().__init__(problem, deadline)
-        self.blocks = problem.blocks.copy()
+        self.blocks: Blocks = problem.blocks.copy()
         self.blocks.map(begin, *degree_matched_shifts(problem), problem.cap)
-        self.residual = Residual(self.blocks)
+        self.residual: Residual = Residual(self.blocks)
         # With about 2 sqrt(n) columns in U and V they reach an optimum of the relaxation. With too
         # few the lower bound stays low: at n = 10,000 the gap was 19 % after 150 rounds with 32
         # columns, and 15 % after 90 rounds with 64.
         rank = 32 if max(problem.shape) <= 2000 else 64
-        self.solver = LowRankSolver(problem.shape, rank=rank, dtype=np.float32, seed=0)
-        self.aim = _LARGEST_AIM
-        self.stalled = 0
-        self.scale = 1.0
-        self.alternations = _ALTERNATIONS
+        self.solver: LowRankSolver = LowRankSolver(
+            problem.shape, rank=rank, dtype=np.float32, seed=0
+        )
+        self.aim: float = _LARGEST_AIM
+        self.stalled: int = 0
+        self.scale: float = 1.0
+        self.alternations: int = _ALTERNATIONS
 
     def round(self) -> None:
         """Do steps 1 to 4; the lower bound is computed in every fifth round."""
@@ -347,4 +352,4 @@ class FirstOrder(GapSearch):
         return fade, weight * self.scale
 
 
-first_order = partial(close_gap, FirstOrder)
+first_order: partial[Fit] = partial(close_gap, FirstOrder)

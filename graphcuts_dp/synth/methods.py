@@ -22,6 +22,7 @@ from graphcuts_dp.cutnorm.relaxation import MAX_SIZE
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.final_classes import final
 from graphcuts_dp.options import check, chosen, option
+from graphcuts_dp.plug_ins import PlugInTable
 from graphcuts_dp.synth.base import FitMethod
 from graphcuts_dp.synth.cutting_plane import cutting_plane
 from graphcuts_dp.synth.first_order import first_order
@@ -38,6 +39,15 @@ FITS: Mapping[str, FitMethod] = {
     "game": FitMethod(query_game, has_gap=True),
     "spectral": FitMethod(spectral, has_gap=True),
 }
+
+
+def _fit_of_package(_: str, plug_in: object) -> FitMethod:
+    if not isinstance(plug_in, FitMethod):
+        raise ParameterError("its entry point must be a `FitMethod`")
+    return plug_in
+
+
+FITS = PlugInTable("graphcuts_dp.fit_methods", "fit", FITS, _fit_of_package)
 FIT_NAMES = ("auto", *FITS, "none")
 
 

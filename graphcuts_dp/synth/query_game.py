@@ -12,6 +12,7 @@ of a longer search by `search`.
 """
 
 import math
+from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar
 
@@ -19,7 +20,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import RealMatrix
 from graphcuts_dp.resources import NEVER, Deadline
-from graphcuts_dp.synth.base import FitProblem, GapSearch, close_gap
+from graphcuts_dp.synth.base import Fit, FitProblem, GapSearch, close_gap
 from graphcuts_dp.synth.degree_matching import degree_matched_start
 from graphcuts_dp.synth.separation_oracles import Cut, LowRankOracle
 
@@ -75,7 +76,10 @@ class QueryGame(GapSearch):
     method = "game"
     objective = "cut norm"
     # The gap is about 10 % then, or 20 % above 300 vertices; seconds of work.
-    most_rounds: ClassVar = {300: 1000, math.inf: 400}
+    most_rounds: ClassVar[Mapping[float, int]] = {300: 1000, math.inf: 400}
+    best: float
+    best_matrix: RealMatrix
+    lower: float
 
     def __init__(
         self,
@@ -84,13 +88,13 @@ class QueryGame(GapSearch):
         oracle: LowRankOracle | None = None,
     ) -> None:
         super().__init__(problem, deadline)
-        self.oracle = oracle or LowRankOracle(problem.shape, cuts=_MIXED_CUTS)
-        self.judge = LowRankOracle(problem.shape, deadline)
+        self.oracle: LowRankOracle = oracle or LowRankOracle(problem.shape, cuts=_MIXED_CUTS)
+        self.judge: LowRankOracle = LowRankOracle(problem.shape, deadline)
         self.x: RealMatrix = degree_matched_start(problem)
         # An entry moves by at most the cap, and seldom by more than the standard deviation of the
         # entries of z. (If all entries are equal, any length will do.)
         reach = min(problem.cap, float(problem.noisy.std())) or 1.0
-        self.step_length = _STEP_SHARE * reach * math.sqrt(problem.noisy.size)
+        self.step_length: float = _STEP_SHARE * reach * math.sqrt(problem.noisy.size)
         # Sums over the rounds t so far, each with its weight w.
         self._point_sum = np.zeros_like(self.x)  # of w x_t
         self._query_sum = np.zeros_like(self.x)  # of w Q_t
@@ -197,4 +201,4 @@ def _largest(cuts: list[Cut], residual: RealMatrix) -> float:
     return max(abs(float(S @ residual @ T)) for S, T in cuts)
 
 
-query_game = partial(close_gap, QueryGame)
+query_game: partial[Fit] = partial(close_gap, QueryGame)

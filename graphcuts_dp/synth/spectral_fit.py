@@ -5,6 +5,7 @@ matrix, and the *box* holds the matrices x with entries in [0, cap].
 """
 
 import math
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -13,7 +14,7 @@ import scipy
 
 from graphcuts_dp.arrays import RealMatrix
 from graphcuts_dp.resources import NEVER, Deadline
-from graphcuts_dp.synth.base import FitProblem, GapSearch, close_gap
+from graphcuts_dp.synth.base import Fit, FitProblem, GapSearch, close_gap
 from graphcuts_dp.synth.degree_matching import degree_matched_start
 
 # The mass of `Spectral`, as a share of min(shape) sqrt(max(shape)) times the standard deviation of
@@ -51,16 +52,19 @@ class Spectral(GapSearch):
 
     method = "spectral"
     objective = "spectral norm"
-    tolerance = 0.03
-    most_rounds: ClassVar = {math.inf: 60}  # each with a full decomposition
+    tolerance: float = 0.03
+    most_rounds: ClassVar[Mapping[float, int]] = {math.inf: 60}  # each with a full decomposition
     one_thread = False  # decompositions are large
+    best: float
+    best_matrix: RealMatrix
+    lower: float
 
     def __init__(self, problem: FitProblem, deadline: Deadline = NEVER) -> None:
         super().__init__(problem, deadline)
         z = problem.noisy
-        self.x = degree_matched_start(problem)
-        self.u = np.zeros_like(z)
-        self.mass = _MASS_SHARE * min(z.shape) * math.sqrt(max(z.shape)) * float(z.std())
+        self.x: RealMatrix = degree_matched_start(problem)
+        self.u: RealMatrix = np.zeros_like(z)
+        self.mass: float = _MASS_SHARE * min(z.shape) * math.sqrt(max(z.shape)) * float(z.std())
 
     def round(self) -> None:
         """Do the three steps, and compute the lower bound and the value."""
@@ -121,4 +125,4 @@ def _spectral_norm(matrix: RealMatrix, *, symmetric: bool) -> float:
     return float(scipy.linalg.svdvals(matrix, check_finite=False)[0])
 
 
-spectral = partial(close_gap, Spectral)
+spectral: partial[Fit] = partial(close_gap, Spectral)
