@@ -9,6 +9,14 @@ from graphcuts_dp import __version__
 
 _DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(_DOCS / "_ext"))
+sys.path.insert(0, str(_DOCS.parent))
+
+from scripts.reference import missing, sections_of, see_also  # noqa: E402  # beside docs/
+from tests.audits.public_names import public_names  # noqa: E402
+
+_NAMES = {name: value for name, value in public_names().items() if name != "__version__"}
+_API = (_DOCS / "api.md").read_text(encoding="utf-8")
+_SECTIONS = sections_of(_API)
 # Files at the top of the repository that are pages of the site: links to them lead to the page.
 _PAGES = {
     "../README.md": "index.md",
@@ -41,6 +49,7 @@ myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 
 autosummary_generate = True
+templates_path = ["_templates"]
 autodoc_typehints = "none"  # the signature has them in source form
 autodoc_member_order = "bysource"
 napoleon_google_docstring = True
@@ -153,8 +162,30 @@ def _card_table(found: re.Match[str]) -> str:
     return head + end + re.sub(r"<tr\b.*?</tr>", row, rows, flags=re.DOTALL)
 
 
+def _also(app: object, what: str, name: str, of: object, options: object, lines: list[str]) -> None:
+    """Add to the page of a public name which other names and pages of the guide to see."""
+    public = next((each for each, value in _NAMES.items() if value is of), None)
+    if public is None or what not in ("class", "function", "exception", "module"):
+        return
+    others = [
+        f":doc:`{other} </api/graphcuts_dp.{other}>`"
+        for other in see_also(public, _SECTIONS, "\n".join(lines))
+    ]
+    (section,) = (section for section in _SECTIONS if public in section.names)
+    guides = [f":doc:`/{page.removesuffix('.md')}`" for page in section.guides]
+    lines += ["", ".. rubric:: See also", "", ", ".join([*guides, *others])]
+
+
+def _whole(app: object) -> None:
+    """Stop the build where the reference lacks something."""
+    if lacking := missing(_NAMES, _API):
+        raise RuntimeError("the API reference is not whole:\n" + "\n".join(lacking))
+
+
 def setup(app: object) -> None:
     """Called by Sphinx."""
+    app.connect("builder-inited", _whole, 100)  # type: ignore[attr-defined]
+    app.connect("autodoc-process-docstring", _also, 900)  # type: ignore[attr-defined]
     app.connect("autodoc-process-docstring", _plain, 400)  # type: ignore[attr-defined]
     app.connect("source-read", _lead_to_pages)  # type: ignore[attr-defined]
     app.connect("include-read", _lead_home)  # type: ignore[attr-defined]

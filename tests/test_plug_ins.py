@@ -92,10 +92,10 @@ with warnings.catch_warnings(record=True) as met:
         with gc.open_session(graph, store=f"{method}.db", **terms) as session:
             first = session.ask([0, 1])
         with gc.open_session(graph, store=f"{method}.db") as session:
-            said[method] = [session.method, session.ask([0, 1]).value == first.value]
+            said[method] = [session.parameters["method"], session.ask([0, 1]).value == first.value]
     graph.write("g.arrows")
     said["format"] = [open("g.arrows").readline(), gc.read_graph("g.arrows", vertices=8) == graph]
-    said["auto"] = gc.open_session(graph, store="a.db", epsilon=1.0, queries=5).method
+    said["auto"] = gc.open_session(graph, store="a.db", epsilon=1.0, queries=5).parameters["method"]
     said["warned"] = sorted(
         str(each.message).split(" is of ")[0]
         for each in met
@@ -187,7 +187,7 @@ graph = gc.Graph([0, 1, 2, 3, 4], [1, 2, 3, 4, 5], vertices=8)
 release = gc.release_graph(graph, epsilon=2.0, seed=1)
 session = gc.open_session(graph, store="b.db", epsilon=1.0, queries=5)
 plan = gc.plan(100, edges=300, queries=5, epsilon=1.0)
-print(json.dumps([release.fit.method, session.method, plan.best_method]))
+print(json.dumps([release.fit.method, session.parameters["method"], plan.best_method]))
 """
     assert len(answered(broken, code)[0]) == 3
     for words in ("session start --help", "release --help", "plan --n 100 --epsilon 1 --queries 5"):

@@ -194,6 +194,12 @@ class CutNormCertificate(Displayed):
         failure_probability: of `upper`, over the random vectors of its proof.
         normalised_lower: lower bound on the normalised cut norm; None if the method computes none.
         normalised_upper: upper bound on the normalised cut norm; None if the method computes none.
+
+    Examples:
+        >>> import numpy as np
+        >>> certificate = gc.cut_norm(np.array([[1.0, -1.0], [-1.0, 1.0]]))
+        >>> certificate.lower <= 1.0 <= certificate.upper
+        True
     """
 
     lower: float

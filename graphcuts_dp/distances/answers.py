@@ -87,6 +87,12 @@ class DistancePlan(Tabled):
         delta: likewise.
         confidence: of the guaranteed errors, for all vertices at once.
         rows: by guaranteed error.
+
+    Examples:
+        >>> city = gc.distances.Metric.grid(3, 4)
+        >>> plan = gc.distances.plan_distances(city, people=1000, epsilon=1.0)
+        >>> len(plan.rows) > 0
+        True
     """
 
     metric: Metric
@@ -196,6 +202,12 @@ def plan_distances(
         ParameterError: a number out of range, an unknown name, Gaussian noise without delta, or a
             map of a single vertex.
         GraphError: a map that is not connected, or has lengths that are not positive.
+
+    Examples:
+        >>> city = gc.distances.Metric.grid(3, 4)
+        >>> plan = gc.distances.plan_distances(city, people=1000, epsilon=1.0)
+        >>> len(plan.rows) > 0
+        True
     """
     metric = Metric.of(map_graph)
     checked_people(people)
@@ -326,6 +338,13 @@ class DistanceAnswer(Answer):
 
     Attributes:
         vertex: label.
+
+    Examples:
+        >>> city = gc.distances.Metric.grid(3, 4)
+        >>> answers = gc.distances.answer_distances(city, [0, 0, 5, 11], epsilon=1.0)
+        >>> low, high = answers.answer(0).interval
+        >>> low <= answers.answer(0).value <= high
+        True
     """
 
     vertex: Label
@@ -359,6 +378,13 @@ class DistanceAnswers(Displayed):
         confidence: that all intervals hold the true values at once.
         guarantee: of differential privacy, for the people.
         plan: the mechanisms that were compared; its best one was run.
+
+    Examples:
+        >>> city = gc.distances.Metric.grid(3, 4)
+        >>> answers = gc.distances.answer_distances(city, [0, 0, 5, 11], epsilon=1.0)
+        >>> low, high = answers.answer(0).interval
+        >>> low <= answers.answer(0).value <= high
+        True
     """
 
     metric: Metric
@@ -386,6 +412,9 @@ class DistanceAnswers(Displayed):
 
     def answer(self, vertex: Label) -> DistanceAnswer:
         """The answer of one vertex.
+
+        Args:
+            vertex: its label.
 
         Raises:
             QueryError: it is not on the map.
@@ -493,7 +522,11 @@ class DistanceAnswers(Displayed):
         )
 
     def to_frame(self, kind: Any = None) -> Any:
-        """One row a vertex, as `Graph.to_frame`: vertex, value, low, high."""
+        """One row a vertex, as `Graph.to_frame`: vertex, value, low, high.
+
+        Args:
+            kind: library of the frame, such as `pandas`; the one that is installed if None.
+        """
         columns = zip(*self._rows, strict=True)
         return made_frame(dict(zip(_COLUMNS, map(list, columns), strict=True)), kind)
 

@@ -39,6 +39,12 @@ class Locations:
 
     Raises:
         QueryError: counts of a wrong length or sort, or nobody.
+
+    Examples:
+        >>> city = gc.distances.Metric.grid(3, 4)
+        >>> people = gc.distances.Locations.from_labels(city, [0, 0, 5])
+        >>> people.people
+        3
     """
 
     def __init__(self, metric: Metric, counts: npt.ArrayLike) -> None:
@@ -76,6 +82,10 @@ class Locations:
     def from_labels(cls, metric: Metric, labels: Iterable[Label]) -> Self:
         """One label for each person.
 
+        Args:
+            metric: the public map.
+            labels: of the vertex of each person.
+
         Raises:
             QueryError: a label that is not on the map (told by its number, not its name), or none.
         """
@@ -84,6 +94,10 @@ class Locations:
     @classmethod
     def from_counts(cls, metric: Metric, counts: Mapping[Label, int]) -> Self:
         """Numbers of people by label; vertices that are left out have none.
+
+        Args:
+            metric: the public map.
+            counts: people by label of a vertex; whole numbers, at least 0.
 
         Raises:
             QueryError: as for `from_labels`, or a number that is not whole or below 0.
@@ -100,6 +114,10 @@ class Locations:
         vertex (or location, place, label), and people (or count); without the latter each row is a
         person. Any other file has one vertex on each line, a person's. Each may be packed (.gz).
         Numbers are integers if the map's labels are.
+
+        Args:
+            metric: the public map.
+            path: the file.
 
         Raises:
             FileFormatError: the file cannot be read, holds no location, or names in a row (told by
@@ -174,12 +192,22 @@ class DistanceQuery:
         vertex: a label of the map.
 
     Source: HR12 section 2.1, which scales the diameter to 1.
+
+    Examples:
+        >>> city = gc.distances.Metric.grid(3, 4)
+        >>> people = gc.distances.Locations.from_labels(city, [0, 0, 5])
+        >>> query = gc.distances.DistanceQuery(0)
+        >>> round(query.value(people), 3)  # true, and so private
+        0.667
     """
 
     vertex: Label
 
     def value(self, locations: Locations) -> float:
         """The true answer, in the units of the map's lengths. Private.
+
+        Args:
+            locations: where the people are, on the map of the query. Private.
 
         Raises:
             QueryError: the vertex is not on the map.
@@ -193,6 +221,9 @@ class DistanceQuery:
 
         ecc(v)/n: a person can move from v itself, at distance 0, to a farthest vertex, and no two
         distances from v differ by more. The largest over all v is diameter/n.
+
+        Args:
+            metric: the public map.
 
         Raises:
             QueryError: the vertex is not on the map.

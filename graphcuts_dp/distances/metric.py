@@ -54,6 +54,11 @@ class Metric:
     Raises:
         GraphError: a length that is not positive and finite, ends outside the vertex set, a map
             that is not connected, or coordinates that do not fit.
+
+    Examples:
+        >>> city = gc.distances.Metric.grid(3, 4)
+        >>> len(city.vertices)
+        12
     """
 
     def __init__(
@@ -154,6 +159,10 @@ class Metric:
     def grid(cls, rows: int, columns: int) -> Self:
         """A grid with unit lengths and integer coordinates; vertices 0.., row by row.
 
+        Args:
+            rows: number of rows, at least 1.
+            columns: number of columns, at least 1.
+
         Raises:
             ParameterError: a side below 1.
         """
@@ -211,6 +220,9 @@ class Metric:
     def row(self, vertex: Label) -> int:
         """Row number of a vertex.
 
+        Args:
+            vertex: its label.
+
         Raises:
             QueryError: it is not on the map.
         """
@@ -255,7 +267,11 @@ class Metric:
         return None if self.coordinates is None else _grid_positions(self.coordinates, self.lengths)
 
     def distances_from(self, rows: npt.ArrayLike) -> FloatMatrix:
-        """Distances from k vertices, given by row numbers, to all, shape (k, V)."""
+        """Distances from k vertices, given by row numbers, to all, shape (k, V).
+
+        Args:
+            rows: row numbers of vertices, shape (k,).
+        """
         index = np.asarray(rows, dtype=np.int64).reshape(-1)
         points = self.l1_coordinates
         if points is None:
@@ -306,6 +322,9 @@ class Metric:
         """The sum over x of d(v, x) weights[x], for all vertices v; weights are real.
 
         O(V) on trees, V shortest-path searches on other maps.
+
+        Args:
+            weights: one for each vertex, shape (V,).
         """
         mass = np.asarray(weights, dtype=np.float64)
         if self.tree is not None:
@@ -499,6 +518,13 @@ def read_map(
     Raises:
         FileFormatError: a file cannot be read, or is malformed.
         GraphError: the map is not connected.
+
+    Examples:
+        >>> import pathlib, tempfile
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "map.csv"
+        >>> _ = file.write_text("source,target,weight\\na,b,2\\nb,c,1\\n")
+        >>> gc.distances.read_map(file).vertices.labels
+        ('a', 'b', 'c')
     """
     graph = read_graph(path, columns=text, weighted=False if ignore_lengths else None, merge="min")
     points = None if coordinates is None else read_coordinates(coordinates, graph.vertices)

@@ -198,6 +198,15 @@ class DistanceSession(StoreSession[InteractiveDistances]):
     Several sessions, threads and processes may work on one store. All answers together have
     `guarantee`; it was paid for when the session began. A vertex that was asked before is answered
     from the record, free. Use it as a context manager, or call `close`.
+
+    Examples:
+        >>> city = gc.distances.Metric.grid(3, 4)
+        >>> import pathlib, tempfile
+        >>> store = pathlib.Path(tempfile.mkdtemp()) / "people.db"
+        >>> with gc.distances.open_distance_session(
+        ...     city, [0, 0, 5, 11], store=store, epsilon=1.0, queries=3
+        ... ) as session:
+        ...     answer = session.ask(0)
     """
 
     chunk = 16
@@ -316,6 +325,15 @@ def open_distance_session(
 
     Warns:
         AccuracyWarning: half the diameter for every vertex guarantees as much.
+
+    Examples:
+        >>> city = gc.distances.Metric.grid(3, 4)
+        >>> import pathlib, tempfile
+        >>> store = pathlib.Path(tempfile.mkdtemp()) / "people.db"
+        >>> with gc.distances.open_distance_session(
+        ...     city, [0, 0, 5, 11], store=store, epsilon=1.0, queries=3
+        ... ) as session:
+        ...     answer = session.ask(0)
     """
     placed = Locations.of(Metric.of(map_graph), locations)
     terms = {

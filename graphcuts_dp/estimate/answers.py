@@ -51,6 +51,13 @@ class CutAnswer:
             model of what the fit may have missed, no guarantee, and made for sets that were not
             chosen by looking at the private graph, as the neighbours of a vertex are. None of
             queries that are no cuts.
+
+    Examples:
+        >>> release = gc.release_graph(gc.datasets.load("karate"), epsilon=2.0)
+        >>> answer = release.answer([0, 1], [2, 3])
+        >>> low, high = answer.interval
+        >>> low <= answer.value <= high
+        True
     """
 
     estimate: float

@@ -348,6 +348,13 @@ class RoundedFlows:
             0 and at most what the pairs of the cell can weigh.
         unit: the weight of a count of 1. It is 1 but for rows whose unit of weight is larger, and
             for weights with an error below 1, where it is a power of ten.
+
+    Examples:
+        >>> club = gc.datasets.load("karate")
+        >>> halves = gc.Groups(gc.VertexSet(club.labels), {"half": [v % 2 for v in range(34)]})
+        >>> rounded = gc.release_flows(club, halves, epsilon=1.0).rounded()
+        >>> bool((rounded.values() >= 0).all())
+        True
     """
 
     cells: CellTree
@@ -355,7 +362,11 @@ class RoundedFlows:
     unit: float
 
     def column(self, level_index: int) -> IntVector | FloatVector:
-        """Return the cells of a level as weights, shape (cells,): whole numbers as integers."""
+        """Return the cells of a level as weights, shape (cells,): whole numbers as integers.
+
+        Args:
+            level_index: position in `counts`.
+        """
         counts = self.counts[level_index]
         if self.unit < 1:
             return np.round(counts * self.unit, round(-math.log10(self.unit)))

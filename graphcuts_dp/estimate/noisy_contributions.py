@@ -64,6 +64,16 @@ class Contributions(Displayed):
         rate: of the discrete Laplace noise of each count; None for a public table.
         what: what was counted: "pairs", "rows" or "units of weight".
         guarantee: of the table; None for a public one.
+
+    Examples:
+        >>> import pandas
+        >>> frame = pandas.DataFrame(
+        ...     {"user": [1, 1, 2], "source": ["a", "b", "a"], "target": ["b", "a", "b"]}
+        ... )
+        >>> rows = gc.Rows.of(frame, vertices=["a", "b"], columns=gc.Columns(user="user"))
+        >>> made = gc.release_contributions(rows, epsilon=1.0)
+        >>> made.guarantee.epsilon
+        1.0
     """
 
     bounds: tuple[int, ...]

@@ -107,6 +107,9 @@ class FlowWorkload:
     def of(cls, workload: "str | FlowWorkload") -> "FlowWorkload":
         """Return the workload that a name or an object stands for.
 
+        Args:
+            workload: what is to be accurate, by name, or a `FlowWorkload`.
+
         Raises:
             ParameterError: if it is neither.
         """

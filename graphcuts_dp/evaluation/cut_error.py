@@ -84,6 +84,11 @@ def cut_errors(
 
     Raises:
         QueryError: the release is of other vertices.
+
+    Examples:
+        >>> club = gc.datasets.load("karate")
+        >>> release = gc.release_graph(club, epsilon=2.0)
+        >>> errors = gc.cut_errors(club, release)  # reads the private graph
     """
     noisy = release.noisy
     if graph.space != noisy.space:

@@ -291,6 +291,9 @@ class _Kind(EdgeStore):
     def difference(self, other: "AnyGraph") -> sp.csr_array:
         """`to_scipy` of this graph less that of another one on the same vertices, in any order.
 
+        Args:
+            other: a graph of the same class on the same vertices.
+
         Raises:
             GraphError: other vertices, or a graph of another kind.
         """

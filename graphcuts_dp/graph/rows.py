@@ -82,6 +82,16 @@ class Rows:
         endpoint_columns: public: likewise, of both endpoints.
         reading: public: a sentence that names the columns that were read and ignored, where a file
             was read into memory.
+
+    Examples:
+        >>> trips = [("ann", "a", "b"), ("ann", "b", "a"), ("bo", "a", "b")]
+        >>> import pandas
+        >>> frame = pandas.DataFrame(trips, columns=["user", "source", "target"])
+        >>> rows = gc.Rows.of(frame, vertices=["a", "b"], columns=gc.Columns(user="user"))
+        >>> unit = gc.PrivacyUnit.user(max_contributions=2)
+        >>> zones = gc.Groups(gc.VertexSet(["a", "b"]), {"zone": ["a", "b"]})
+        >>> gc.release_flows(rows, zones, epsilon=1.0, privacy_unit=unit).guarantee.epsilon
+        1.0
     """
 
     space: Space
@@ -362,13 +372,22 @@ class Rows:
         return CONTRIBUTED[self.counting]
 
     def privacy_unit(self, privacy_unit: PrivacyUnit) -> str:
-        """Return the privacy unit in few words, with its period if it is for one. Public."""
+        """Return the privacy unit in few words, with its period if it is for one. Public.
+
+        Args:
+            privacy_unit: as in `release_flows`.
+        """
         if self.periods is None or not (privacy_unit.per_period or privacy_unit.kind == "edge"):
             return str(privacy_unit)
         return f"{replace(privacy_unit, per_period=False)} in one {self.periods.by}"
 
     def shape_of_cells(self, *, loops: bool = True, per_period: bool = False) -> Shape:
-        """Public: how coded rows become cells, and how what they count is bounded."""
+        """Public: how coded rows become cells, and how what they count is bounded.
+
+        Args:
+            loops: whether pairs of a vertex with itself count.
+            per_period: whether each period has cells of its own.
+        """
         left, right = vertex_sets(self.space)
         return Shape(
             counting=self.counting,

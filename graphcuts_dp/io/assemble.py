@@ -146,6 +146,15 @@ class Options:
     """What the caller says about the source; see `Graph.read` for each.
 
     Attributes:
+        columns: which columns are read, and how.
+        vertices: the public vertex sets; None to take those of the source.
+        weighted: whether weights are read; None to follow the source.
+        max_weight: public maximum of a weight.
+        max_weight_change: 1, or None: how much neighbours differ in a weight without a maximum.
+        public_vertices: whether vertices that occur in edges are declared to be public.
+        bipartite: whether there are two sides.
+        directed: whether edges are arcs.
+        merge: weight of an edge that occurs several times: "max", "min" or "sum".
         periods: those that are declared for rows with periods.
         counting: what rows count; of a graph it is not asked.
         weight_unit: the weight of one step of what they count.
@@ -165,7 +174,11 @@ class Options:
     weight_unit: float = 1.0
 
     def space(self, sets: tuple[VertexSet, ...]) -> Space:
-        """What may be joined of one vertex set, or of two."""
+        """What may be joined of one vertex set, or of two.
+
+        Args:
+            sets: the vertex set, or two.
+        """
         if self.bipartite:
             return sets[0], sets[1]
         return Arcs(sets[0]) if self.directed else sets[0]
@@ -232,7 +245,11 @@ class RawEdges:
     error: type[GraphCutsError] = GraphError
 
     def keep(self, good: BoolVector) -> None:
-        """Keep some rows. Where bad ones are refused, that is done later: nothing changes here."""
+        """Keep some rows. Where bad ones are refused, that is done later: nothing changes here.
+
+        Args:
+            good: whether each row is kept, shape (rows,).
+        """
         if not self.bad.skip or good.all():
             return
         for name in ("sources", "targets", "weights", "users", "periods"):

@@ -479,6 +479,14 @@ class Game(Checked):
         ParameterError: a value out of range.
 
     Guarantee: see `PlayerGame`.
+
+    Examples:
+        >>> club = gc.datasets.load("karate")
+        >>> cuts = [gc.CutQuery([0]), gc.CutQuery([33])]
+        >>> game = gc.Game()
+        >>> made = gc.release_iteratively(club, cuts, epsilon=4.0, delta=1e-6, construction=game)
+        >>> made.guarantee.epsilon
+        4.0
     """
 
     player: str = option("both", help="Who learns in the query release game.", choices=PLAYERS[1:])
@@ -490,7 +498,11 @@ class Game(Checked):
     files: ClassVar[str] = GRAPH
 
     def job(self, task: Task) -> Job[IterativeRelease]:
-        """A whole game."""
+        """A whole game.
+
+        Args:
+            task: what is asked for.
+        """
         hidden = self.hide_queries
         how = "practical" if hidden is None else f"practical, queries hidden: {hidden:g}"
         names = {"construction": f"game, player {self.player}"}
@@ -498,7 +510,11 @@ class Game(Checked):
         return job_of(self.mechanism(task), task, names, how, public)
 
     def mechanism(self, task: Task) -> "PlayerGame":
-        """The game of these options, whose cost is that of one change."""
+        """The game of these options, whose cost is that of one change.
+
+        Args:
+            task: what is asked for.
+        """
         task.check_size()
         task.public_queries("the query release game")
         if not isinstance(task.listed, CutList):

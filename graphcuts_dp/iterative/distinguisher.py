@@ -88,8 +88,9 @@ class GraphSearch:
 class Distinguisher(Protocol):
     """A way to find such queries, tuned to a budget. All its parameters are public.
 
-    One of your own, which `release_iteratively(graph, distinguisher=InTurn(universe, cuts), ...)`
-    takes. Privacy rests on `setup` and `call` being what it really costs; this one reads nothing::
+    One of your own, which `gc.Learning(distinguisher=InTurn(universe, cuts))` takes as the
+    `construction` of `release_iteratively`. Privacy rests on `setup` and `call` being what it
+    really costs; this one reads nothing::
 
         @dataclass
         class InTurn:
@@ -144,10 +145,17 @@ class Distinguisher(Protocol):
         """About what F usually is: measured, not proven. Only numbers of rounds rest on it."""
 
     def with_rho(self, rho: float, *, rounds: int) -> Self:
-        """The same distinguisher with `begin` and `rounds` calls rho-zCDP together."""
+        """The same distinguisher with `begin` and `rounds` calls rho-zCDP together.
+
+        Args:
+            rho: of all together, above 0.
+        """
 
     def with_epsilon(self, epsilon: Fraction, *, rounds: int) -> Self:
         """The same distinguisher with `begin` and `rounds` calls purely epsilon-DP together.
+
+        Args:
+            epsilon: of all together, exact, above 0.
 
         Raises:
             ParameterError: no pure bound is proven for it.
@@ -155,6 +163,10 @@ class Distinguisher(Protocol):
 
     def begin(self, graph: AnyGraph, source: EntropySource) -> Search:
         """Start on a private graph.
+
+        Args:
+            graph: the private graph.
+            source: where the noise comes from.
 
         Raises:
             ParameterError: a graph that is not over `universe`.

@@ -88,6 +88,13 @@ class Net(Checked):
     Source: DR14 Algorithm 7, Propositions 5.1 and 5.2. Deviations: noisy maximum in place of the
     exponential mechanism, which it equals or beats; answers are not divided by the size of the
     database, which is private.
+
+    Examples:
+        >>> small = gc.Graph([0, 1], [1, 2], vertices=4)
+        >>> net = gc.Net()
+        >>> made = gc.release_iteratively(small, [gc.CutQuery([0])], epsilon=2.0, construction=net)
+        >>> made.guarantee.epsilon
+        2.0
     """
 
     alpha: float = option(
@@ -101,7 +108,11 @@ class Net(Checked):
     files: ClassVar[str] = GRAPH
 
     def job(self, task: Task) -> Job[IterativeRelease]:
-        """One draw."""
+        """One draw.
+
+        Args:
+            task: what is asked for.
+        """
         if task.graph.weighted:
             raise GraphError("a net is for graphs without weights: use another construction")
         universe, queries = task.universe, task.public_queries("a net")
@@ -602,6 +613,17 @@ class Sensing(Checked):
     Source: JT12 section 4.2; DR14 Alg. 8 in place of JT12's online test; Hardt, Ligett, McSherry
     2012 (all rounds are used, the last one tests). Corrected: the potential's ball is dropped, as
     its radius would be private.
+
+    Examples:
+        >>> stars = [3.0, 5.0]
+        >>> ratings = gc.BipartiteGraph([0, 1], [1, 0], stars, left=2, right=2, max_weight=5.0)
+        >>> sums = [gc.Query.rank_one([1, 1], [1, 0])]
+        >>> sensing = gc.Sensing()
+        >>> made = gc.release_iteratively(
+        ...     ratings, sums, epsilon=2.0, delta=1e-6, construction=sensing
+        ... )
+        >>> made.guarantee.epsilon
+        2.0
     """
 
     rounds: int | None = option(
@@ -619,7 +641,11 @@ class Sensing(Checked):
     files: ClassVar[str] = TABLE
 
     def job(self, task: Task) -> Job[IterativeRelease]:
-        """All choices and measurements."""
+        """All choices and measurements.
+
+        Args:
+            task: what is asked for.
+        """
         ratings = task.graph
         if not isinstance(ratings, BipartiteGraph):
             raise GraphError("ratings are a BipartiteGraph: users on the left, items on the right")

@@ -164,6 +164,13 @@ class Learning(Checked):
         ParameterError: a value out of range.
 
     Guarantee: see `IterativeConstruction`.
+
+    Examples:
+        >>> club = gc.datasets.load("karate")
+        >>> learning = gc.Learning(rule="frieze-kannan", rounds=5)
+        >>> made = gc.release_iteratively(club, epsilon=4.0, delta=1e-6, construction=learning)
+        >>> made.settings.construction
+        'frieze-kannan'
     """
 
     rule: str | Learner = "multiplicative-weights"
@@ -184,7 +191,11 @@ class Learning(Checked):
     files: ClassVar[str] = GRAPH
 
     def job(self, task: Task) -> Job[IterativeRelease]:
-        """All rounds."""
+        """All rounds.
+
+        Args:
+            task: what is asked for.
+        """
         mechanism = self.mechanism(task)
         names = {
             "construction": mechanism.name,
@@ -194,7 +205,11 @@ class Learning(Checked):
         return job_of(mechanism, task, names, self.calibration)
 
     def mechanism(self, task: Task) -> IterativeConstruction:
-        """The mechanism of these options, whose cost is that of one change."""
+        """The mechanism of these options, whose cost is that of one change.
+
+        Args:
+            task: what is asked for.
+        """
         task.check_size()
         finder = distinguisher_of(self.distinguisher, task)
         budget = self._budget(task, pure=finder.call is None)

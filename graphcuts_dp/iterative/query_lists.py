@@ -125,7 +125,11 @@ class PublicList(Sequence[Any]):
         """The first place of a query as it was given; None for one that is not in the list."""
 
     def rounding(self, grid: Grid) -> float:  # noqa: ARG002
-        """By how much whole steps can move what is measured of the list's own, in weight."""
+        """By how much whole steps can move what is measured of the list's own, in weight.
+
+        Args:
+            grid: how weights are counted.
+        """
         return 0.0
 
     def __contains__(self, query: object) -> bool:
@@ -151,6 +155,14 @@ class CutList(PublicList):
     Raises:
         ParameterError: no query.
         QueryError: another query than a cut, or one that does not fit the vertex sets.
+
+    Examples:
+        >>> club = gc.datasets.load("karate")
+        >>> import numpy as np
+        >>> one = np.eye(34, dtype=bool)  # each vertex against all others
+        >>> cuts = gc.CutList.of_masks(gc.plugins.Universe.of(club), one, ~one)
+        >>> len(cuts)
+        34
     """
 
     def __init__(self, universe: Universe, queries: Iterable[CutQuery]) -> None:
@@ -171,6 +183,11 @@ class CutList(PublicList):
     ) -> "CutList":
         """From truth vectors, shapes (k, n) each, or (k, n_left) and (k, n_right), k >= 1.
 
+        Args:
+            universe: the public vertex pairs.
+            S: truth vectors of the first sides, shape (queries, rows).
+            T: of the second sides, shape (queries, columns).
+
         Raises:
             ParameterError: other shapes.
         """
@@ -181,6 +198,11 @@ class CutList(PublicList):
     @classmethod
     def of_words(cls, universe: Universe, S: Words, T: Words) -> "CutList":
         """From what `words` gives.
+
+        Args:
+            universe: the public vertex pairs.
+            S: bits of the first sides in words of 64, one row for each query.
+            T: of the second sides.
 
         Raises:
             ParameterError: arrays of another form.
@@ -246,11 +268,21 @@ class CutList(PublicList):
         )
 
     def public_query(self, listed_query: Any) -> tuple[Question, float]:
-        """The query that was given for one of the list's own, and the factor between answers."""
+        """The query that was given for one of the list's own, and the factor between answers.
+
+        Args:
+            listed_query: one of the list's own, as `public_query` takes it.
+        """
         return listed_query, 1.0
 
     def counted(self, listed_query: Any, graph: AnyGraph, grid: Grid) -> int:
-        """The true answer of one of the list's own in steps of the grid. Private."""
+        """The true answer of one of the list's own in steps of the grid. Private.
+
+        Args:
+            listed_query: one of the list's own, as `public_query` takes it.
+            graph: the graph, on the vertices of the list. Private where it is a private one.
+            grid: how weights are counted.
+        """
         return grid.count(listed_query, graph)
 
     def arrays(self) -> dict[str, Any]:
@@ -277,18 +309,31 @@ class CutList(PublicList):
         return total
 
     def scored(self, graph: AnyGraph, scoring: Scoring) -> npt.NDArray[np.int64]:
-        """The true answers in sub-steps, exactly. Private."""
+        """The true answers in sub-steps, exactly. Private.
+
+        Args:
+            graph: the graph, on the vertices of the list. Private where it is a private one.
+            scoring: what is counted of each query.
+        """
         return self.counts(graph, scoring.grid) * scoring.substeps
 
     def answers(self, hypothesis: Hypothesis) -> FloatVector:
-        """A hypothesis's answers to the list's own, shape (len(self),)."""
+        """A hypothesis's answers to the list's own, shape (len(self),).
+
+        Args:
+            hypothesis: a public approximation of the graph, over the universe of the list.
+        """
         dense = getattr(hypothesis, "dense", None)
         if max(self.universe.shape) <= MOST_DENSE_VERTICES and dense is not None:
             return self.on_matrix(dense())
         return hypothesis.estimate_all(self)
 
     def on_matrix(self, matrix: Any) -> FloatVector:
-        """Answers on a dense or sparse matrix over the universe, which is not checked."""
+        """Answers on a dense or sparse matrix over the universe, which is not checked.
+
+        Args:
+            matrix: a matrix over the universe.
+        """
         answers = np.empty(len(self))
         for part, S, T in self._batches():
             answers[part] = np.einsum("ij,ij->i", S @ matrix, T)

@@ -110,6 +110,13 @@ class IterativeRelease(Displayed):
         cap: public largest weight of a pair.
         listed: the queries that were given, if any.
         law: of errors, where it tells them for every confidence.
+
+    Examples:
+        >>> club = gc.datasets.load("karate")
+        >>> learning = gc.Learning(rule="frieze-kannan", rounds=5)
+        >>> made = gc.release_iteratively(club, epsilon=4.0, delta=1e-6, construction=learning)
+        >>> made.settings.construction
+        'frieze-kannan'
     """
 
     universe: Universe
@@ -299,6 +306,9 @@ class IterativeRelease(Displayed):
     @classmethod
     def from_saved(cls, saved: SavedParts) -> Self:
         """Read what `to_parts` returned.
+
+        Args:
+            saved: the parts of a saved result, as `gc.load` reads them.
 
         Raises:
             GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: it is something

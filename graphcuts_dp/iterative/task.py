@@ -122,6 +122,9 @@ class Task:
     def public_queries(self, what: str) -> Sequence[Any]:
         """The queries.
 
+        Args:
+            what: what needs them, for the message of the error.
+
         Raises:
             ParameterError: there are none.
         """

@@ -69,7 +69,11 @@ class Hypothesis(ABC):
         """
 
     def estimate_all(self, queries: Sequence[LinearQuery]) -> FloatVector:
-        """Return the answers to many queries, shape (len(queries),)."""
+        """Return the answers to many queries, shape (len(queries),).
+
+        Args:
+            queries: in the order of the answers.
+        """
         return np.array([self.estimate(query) for query in queries], dtype=np.float64)
 
     @abstractmethod
@@ -93,6 +97,10 @@ class Hypothesis(ABC):
     @classmethod
     def from_bytes(cls, data: bytes, universe: Universe) -> Self:
         """Return the hypothesis that `to_bytes` wrote.
+
+        Args:
+            data: the bytes.
+            universe: the public vertex pairs.
 
         Raises:
             FileFormatError: bytes that are damaged, of another kind, or for another universe.

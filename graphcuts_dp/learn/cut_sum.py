@@ -146,11 +146,19 @@ class CutSum(Hypothesis):
 
     @classmethod
     def constant(cls, universe: Universe, weight: float) -> Self:
-        """Return the hypothesis with the same weight on every pair."""
+        """Return the hypothesis with the same weight on every pair.
+
+        Args:
+            universe: the public vertex pairs.
+            weight: of each pair.
+        """
         return cls(universe, BlockHypothesis.constant(universe, weight))
 
     def plus(self, query: LinearQuery, weight: float) -> Self:
         """Return a hypothesis with `weight` times a cut added.
+
+        Args:
+            query: a cut of the universe.
 
         Raises:
             QueryError: not a cut query, or one that does not fit the vertex sets.
@@ -171,6 +179,9 @@ class CutSum(Hypothesis):
 
     def estimate(self, query: LinearQuery) -> float:
         """Return the answer to one query: fast for cuts, slower for others.
+
+        Args:
+            query: a query of the universe.
 
         Raises:
             QueryError: a query that does not fit the vertex sets.

@@ -110,7 +110,14 @@ class _SteppingRule(Construction[H]):
         check_tuning(self.start.universe, self.alpha)
 
     def step(self, hypothesis: H, query: LinearQuery, sign: Sign, value: float | None) -> float:
-        """Return a step that is certainly not above the true discrepancy |g|, at least alpha."""
+        """Return a step that is certainly not above the true discrepancy |g|, at least alpha.
+
+        Args:
+            hypothesis: a public approximation of the graph, over the universe of the list.
+            query: a query of the universe.
+            sign: +1 if the truth is above the hypothesis, -1 below.
+            value: noisy true answer, or None.
+        """
         if value is None or self.rule == "as printed":
             return self.alpha
         value_error = self.alpha if self.value_error is None else self.value_error

@@ -116,6 +116,9 @@ class SessionWorkload(Checked):
         """Return the expected number of edges, or total in units of the largest weight.
 
         It lies in [1, X]. Without a guess, `usual_edges` assumes about 10 edges a vertex.
+
+        Args:
+            n: number of vertices, or a pair of numbers for two sides.
         """
         guess = usual_edges(n) if self.expected_edges is None else float(self.expected_edges)
         return min(max(1.0, guess), float(pairs_of(n)))

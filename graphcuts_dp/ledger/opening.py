@@ -164,7 +164,11 @@ class Store:
 
     @classmethod
     def of(cls, store: "PathLike | Store") -> "Store":
-        """A store from its path."""
+        """A store from its path.
+
+        Args:
+            store: a path, or a `Store`.
+        """
         return store if isinstance(store, Store) else cls(store)
 
     @property

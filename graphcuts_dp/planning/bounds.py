@@ -53,6 +53,17 @@ class ContributionBoundRow:
             `Contributions.left_out_by_detected`.
         error: root of the squares of the noise and of what is left out of one of the cells at
             most: of all users where that is known, else of those that noise cannot hide.
+
+    Examples:
+        >>> import pandas
+        >>> frame = pandas.DataFrame(
+        ...     {"user": [1, 1, 2], "source": ["a", "b", "a"], "target": ["b", "a", "b"]}
+        ... )
+        >>> rows = gc.Rows.of(frame, vertices=["a", "b"], columns=gc.Columns(user="user"))
+        >>> known = gc.release_contributions(rows, epsilon=1.0)
+        >>> plan = gc.planning.plan_contribution_bounds(known, epsilon=1.0)
+        >>> len(plan.rows) > 0
+        True
     """
 
     max_contributions: int
@@ -80,6 +91,17 @@ class ContributionBoundPlan(Tabled):
             `Contributions.left_out_of_one`.
         coverage: what the best bound, or the chosen one, does to intervals of the count of all
             rows, in sentences.
+
+    Examples:
+        >>> import pandas
+        >>> frame = pandas.DataFrame(
+        ...     {"user": [1, 1, 2], "source": ["a", "b", "a"], "target": ["b", "a", "b"]}
+        ... )
+        >>> rows = gc.Rows.of(frame, vertices=["a", "b"], columns=gc.Columns(user="user"))
+        >>> known = gc.release_contributions(rows, epsilon=1.0)
+        >>> plan = gc.planning.plan_contribution_bounds(known, epsilon=1.0)
+        >>> len(plan.rows) > 0
+        True
     """
 
     rows: tuple[ContributionBoundRow, ...]
@@ -158,6 +180,17 @@ def plan_contribution_bounds(
     is left out of a cell, for which the upper end stands. Where there is none, it is that of users
     that noise cannot hide. Users that it can hide are not weighed then: a bound that kept all
     their rows would need noise of as many rows as one of them has, which is no smaller an error.
+
+    Examples:
+        >>> import pandas
+        >>> frame = pandas.DataFrame(
+        ...     {"user": [1, 1, 2], "source": ["a", "b", "a"], "target": ["b", "a", "b"]}
+        ... )
+        >>> rows = gc.Rows.of(frame, vertices=["a", "b"], columns=gc.Columns(user="user"))
+        >>> known = gc.release_contributions(rows, epsilon=1.0)
+        >>> plan = gc.planning.plan_contribution_bounds(known, epsilon=1.0)
+        >>> len(plan.rows) > 0
+        True
     """
     exact = float(exact_epsilon(epsilon))
     if isinstance(cells, bool) or not isinstance(cells, int) or cells < 1:
@@ -261,6 +294,11 @@ class DegreeBoundRow:
             all of epsilon; None without groups.
         taken: what the bound takes from the number of all edges, from and to, by the degrees that
             were guessed; None without any.
+
+    Examples:
+        >>> plan = gc.planning.plan_degree_bounds([2, 5, 10], epsilon=1.0)
+        >>> [row.max_degree for row in plan.rows]
+        [2, 5, 10]
     """
 
     max_degree: int
@@ -272,7 +310,16 @@ class DegreeBoundRow:
 @final
 @dataclass(frozen=True, repr=False, kw_only=True)
 class DegreeBoundPlan(Tabled):
-    """The error to expect from each degree bound, in ascending order of the bounds."""
+    """The error to expect from each degree bound, in ascending order of the bounds.
+
+    Attributes:
+        rows: one for each bound.
+
+    Examples:
+        >>> plan = gc.planning.plan_degree_bounds([2, 5, 10], epsilon=1.0)
+        >>> [row.max_degree for row in plan.rows]
+        [2, 5, 10]
+    """
 
     rows: tuple[DegreeBoundRow, ...]
 
@@ -322,6 +369,11 @@ def plan_degree_bounds(
     Raises:
         ParameterError: a number out of range.
         GraphError: groups that can hold no pair.
+
+    Examples:
+        >>> plan = gc.planning.plan_degree_bounds([2, 5, 10], epsilon=1.0)
+        >>> [row.max_degree for row in plan.rows]
+        [2, 5, 10]
     """
     if not bounds:
         raise ParameterError("give at least one degree bound, for example [10, 20, 50]")

@@ -154,6 +154,11 @@ class PlanRow(Named):
         epsilon_needed: least epsilon that guarantees the plan's target, to four digits; infinite
             for never; None if there is no target, of games, whose bound may grow with epsilon, and
             of iterative releases that are vacuous.
+
+    Examples:
+        >>> plan = gc.plan(1000, edges=5000, queries=100, epsilon=1.0, delta=1e-6)
+        >>> plan.best_method in {row.method for row in plan.rows}
+        True
     """
 
     guaranteed: float
@@ -173,6 +178,11 @@ class Plan(Tabled):
         target_error: what `PlanRow.epsilon_needed` is for, in edges, or None.
         assumed: whether m is nobody's guess, but what is usual.
         table: the table of rows that flows are of; None for those of a graph.
+
+    Examples:
+        >>> plan = gc.plan(1000, edges=5000, queries=100, epsilon=1.0, delta=1e-6)
+        >>> plan.best_method in {row.method for row in plan.rows}
+        True
     """
 
     setting: Setting
@@ -354,7 +364,11 @@ class Plan(Tabled):
         )
 
     def to_frame(self, kind: Any = None) -> Any:
-        """The rows as a table, as `Graph.to_frame`: the attributes of `PlanRow`, a column each."""
+        """The rows as a table, as `Graph.to_frame`: the attributes of `PlanRow`, a column each.
+
+        Args:
+            kind: library of the frame, such as `pandas`; the one that is installed if None.
+        """
         names = [each.name for each in fields(PlanRow)]
         return made_frame({name: [getattr(row, name) for row in self.rows] for name in names}, kind)
 

@@ -236,7 +236,13 @@ class BudgetPlan(Tabled):
 
     @classmethod
     def of_one(cls, statistic: str, noise: str, cost: Cost) -> Self:
-        """Return the plan that spends a whole cost on one statistic."""
+        """Return the plan that spends a whole cost on one statistic.
+
+        Args:
+            statistic: name of what is measured.
+            noise: name of its noise.
+            cost: what it costs.
+        """
         return cls.of_cost(cost, [BudgetStep(statistic=statistic, share=ALL_LEFT, noise=noise)])
 
     @classmethod
@@ -339,6 +345,9 @@ class BudgetPlan(Tabled):
     def least(self, statistic: str) -> Fraction:
         """Return the least amount that a statistic gets in any run that measures it.
 
+        Args:
+            statistic: name of a statistic of the plan.
+
         Raises:
             ValueError: no run measures it.
         """
@@ -386,6 +395,9 @@ class BudgetPlan(Tabled):
     def replayed(self, ran: Sequence[StepRun]) -> Self:
         """Return the plan after these runs of its steps.
 
+        Args:
+            ran: the steps that ran, in order.
+
         Raises:
             BudgetError: they are not steps of this plan in its order, or a step got a share that it
                 does not offer.
@@ -415,6 +427,9 @@ class BudgetPlan(Tabled):
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
         """Read what `to_dict` wrote.
+
+        Args:
+            stored: what `to_dict` returned, perhaps of an earlier version.
 
         Raises:
             LookupError, TypeError, ValueError, ZeroDivisionError: it is something else.

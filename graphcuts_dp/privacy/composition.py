@@ -66,6 +66,9 @@ class Cost:
     def from_dict(cls, stored: dict[str, Any]) -> "Cost":
         """Read what `to_dict` wrote.
 
+        Args:
+            stored: what `to_dict` returned, perhaps of an earlier version.
+
         Raises:
             TypeError: the fields are others.
             ValueError: the pure epsilon is no fraction.
@@ -84,7 +87,12 @@ class Cost:
 
     @classmethod
     def of_rho(cls, rho: float, *, delta: float) -> "Cost":
-        """Return the cost of rho-zCDP, stated for a delta in (0, 1)."""
+        """Return the cost of rho-zCDP, stated for a delta in (0, 1).
+
+        Args:
+            rho: of zCDP, at least 0.
+            delta: in [0, 1).
+        """
         return cls(epsilon=zcdp_epsilon(rho, delta=delta), delta=delta, rho=rho)
 
     @property
@@ -142,6 +150,10 @@ class Cost:
 
     def keeps(self, *, epsilon: float | Fraction, delta: float = 0.0) -> bool:
         """Return True if one of the bounds proves (epsilon, delta)-DP.
+
+        Args:
+            epsilon: at least 0.
+            delta: in [0, 1).
 
         Raises:
             ParameterError: epsilon is not above 0, and the cost has a rho.

@@ -91,10 +91,19 @@ class IntegerNoise(ABC):
 
     @abstractmethod
     def draw_many(self, size: int, source: EntropySource) -> IntVector:
-        """Draw independent samples, in grid units, shape (size,)."""
+        """Draw independent samples, in grid units, shape (size,).
+
+        Args:
+            size: number of samples.
+            source: where the noise comes from.
+        """
 
     def draw(self, source: EntropySource) -> int:
-        """Draw one sample, in grid units."""
+        """Draw one sample, in grid units.
+
+        Args:
+            source: where the noise comes from.
+        """
         return int(self.draw_many(1, source)[0])
 
     @property
@@ -103,7 +112,11 @@ class IntegerNoise(ABC):
         return math.sqrt(self.law(1.0).variance)
 
     def radius(self, failure: float) -> int:
-        """Return t, in grid units, with P(|noise| > t) <= failure, by Chernoff's bound."""
+        """Return t, in grid units, with P(|noise| > t) <= failure, by Chernoff's bound.
+
+        Args:
+            failure: in (0, 1).
+        """
         single_noise = (self.law(1.0), 1.0, 1)  # law, coefficient, number of such noises
         return math.floor(chernoff_radius([single_noise], -math.log(failure)))
 
@@ -370,7 +383,12 @@ class ValueNoise(IntegerNoise):
     parameter: Fraction
 
     def draw_many(self, size: int, source: EntropySource) -> IntVector:
-        """Draw independent samples, in grid units, shape (size,)."""
+        """Draw independent samples, in grid units, shape (size,).
+
+        Args:
+            size: number of samples.
+            source: where the noise comes from.
+        """
         return count_noise(self.distribution).draw(self.parameter, size, source)
 
     @property
@@ -389,7 +407,11 @@ class ValueNoise(IntegerNoise):
         return family.cost(loss, delta=delta)
 
     def radius(self, failure: float) -> int:
-        """Return t, in grid units, with P(|noise| > t) <= failure, from the tail of its family."""
+        """Return t, in grid units, with P(|noise| > t) <= failure, from the tail of its family.
+
+        Args:
+            failure: probability of a larger value, in (0, 1).
+        """
         return count_noise(self.distribution).radius(self.parameter, failure)
 
 

@@ -61,6 +61,11 @@ class PrivacyGuarantee(Displayed):
         budget_plan: how epsilon was spent; None if no plan was executed.
         provenance: when, why and by which program it was released, and the store that was charged;
             None if that is not known. Guarantees that differ in it alone are equal.
+
+    Examples:
+        >>> release = gc.release_graph(gc.datasets.load("karate"), epsilon=2.0)
+        >>> release.guarantee.epsilon, release.guarantee.delta
+        (2.0, 0.0)
     """
 
     epsilon: float
@@ -92,7 +97,11 @@ class PrivacyGuarantee(Displayed):
         return self.seed is None
 
     def released_as(self, provenance: Provenance | None) -> Self:
-        """Return the same guarantee with the provenance of a result."""
+        """Return the same guarantee with the provenance of a result.
+
+        Args:
+            provenance: where the data came from.
+        """
         return replace(self, provenance=provenance)
 
     @property
@@ -186,6 +195,9 @@ class PrivacyGuarantee(Displayed):
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
         """Read what `to_dict` wrote.
+
+        Args:
+            stored: what `to_dict` returned, perhaps of an earlier version.
 
         Raises:
             LookupError, TypeError, ValueError, ArithmeticError, AttributeError: it is something

@@ -198,6 +198,9 @@ class LinearQuery(Protocol):
         Shape (n, n), symmetric with a zero diagonal, for one vertex set; (n, n) with a zero
         diagonal for `Arcs`; (n_left, n_right) for two sides.
 
+        Args:
+            space: the public vertex sets.
+
         Raises:
             QueryError: a query that does not fit the vertex sets.
         """
@@ -207,6 +210,9 @@ class LinearQuery(Protocol):
         """Return the query in factors; None if it has none.
 
         `answer_on_matrix` answers a query with factors by them, and others by `value_on_matrix`.
+
+        Args:
+            space: the public vertex sets.
         """
         del space
         return None
@@ -230,6 +236,10 @@ class LinearQuery(Protocol):
 
         It makes the matrix of coefficients. Cuts and rank-one queries inherit this, but have faster
         ways for callers: `value`, and `answer_on_matrix`.
+
+        Args:
+            matrix: a matrix over the universe.
+            space: the public vertex sets.
         """
         return weighted_sum(self.coefficients(space), matrix, space)
 
@@ -244,19 +254,33 @@ class LinearQuery(Protocol):
         return float(np.abs(self.coefficients(space_of(graph))).max(initial=0.0))
 
     def norm_squared(self, space: Space) -> float:
-        """Return ||q||_2^2, the sum over pairs of the squared coefficients."""
+        """Return ||q||_2^2, the sum over pairs of the squared coefficients.
+
+        Args:
+            space: the public vertex sets.
+        """
         coefficients = self.coefficients(space)
         return weighted_sum(coefficients, coefficients, space)
 
     def coefficient_range(self, space: Space) -> tuple[float, float]:
-        """Return bounds (low, high) on the coefficients, with low <= 0 <= high."""
+        """Return bounds (low, high) on the coefficients, with low <= 0 <= high.
+
+        Args:
+            space: the public vertex sets.
+        """
         coefficients = self.coefficients(space)
         return min(0.0, float(coefficients.min())), max(0.0, float(coefficients.max()))
 
     def coefficients_at(
         self, rows: npt.NDArray[np.integer], columns: npt.NDArray[np.integer], space: Space
     ) -> FloatVector:
-        """Return the coefficients of the pairs (rows[k], columns[k]), shape (k,)."""
+        """Return the coefficients of the pairs (rows[k], columns[k]), shape (k,).
+
+        Args:
+            rows: row numbers, shape (k,).
+            columns: column numbers, shape (k,).
+            space: the public vertex sets.
+        """
         coefficients: FloatVector = self.coefficients(space)[rows, columns]
         return coefficients
 
@@ -347,6 +371,9 @@ class CutQuery(LinearQuery):
     def coefficients(self, space: Space) -> FloatMatrix:
         """Return 1 for each pair between S and T, and 0 for others.
 
+        Args:
+            space: the public vertex sets.
+
         Raises:
             QueryError: an unknown vertex, or a truth vector of the wrong length.
         """
@@ -359,24 +386,42 @@ class CutQuery(LinearQuery):
         return joined.astype(np.float64)
 
     def factors(self, space: Space) -> QueryFactors:
-        """Return the indicators of S and T, and of their overlap where pairs are unordered."""
+        """Return the indicators of S and T, and of their overlap where pairs are unordered.
+
+        Args:
+            space: the public vertex sets.
+        """
         S, T = self.masks(space)
         overlap = (S & T).astype(np.float64) if isinstance(space, VertexSet) else None
         return QueryFactors(S.astype(np.float64), T.astype(np.float64), overlap)
 
     def norm_squared(self, space: Space) -> float:
-        """Return the number of pairs between S and T."""
+        """Return the number of pairs between S and T.
+
+        Args:
+            space: the public vertex sets.
+        """
         return float(pairs_of_cut(*self.masks(space), space))
 
     def coefficient_range(self, space: Space) -> tuple[float, float]:
-        """Return (0, 1) for all S and T."""
+        """Return (0, 1) for all S and T.
+
+        Args:
+            space: the public vertex sets.
+        """
         del space
         return 0.0, 1.0
 
     def coefficients_at(
         self, rows: npt.NDArray[np.integer], columns: npt.NDArray[np.integer], space: Space
     ) -> FloatVector:
-        """Return 1 for each of these pairs that joins S and T, and 0 for others."""
+        """Return 1 for each of these pairs that joins S and T, and 0 for others.
+
+        Args:
+            rows: row numbers, shape (k,).
+            columns: column numbers, shape (k,).
+            space: the public vertex sets.
+        """
         S, T = self.masks(space)
         joined: BoolVector = S[rows] & T[columns]
         if isinstance(space, VertexSet):

@@ -80,12 +80,20 @@ class Universe:
 
     @classmethod
     def of(cls, graph: AnyGraph) -> Self:
-        """Return all pairs of a graph's public vertex sets."""
+        """Return all pairs of a graph's public vertex sets.
+
+        Args:
+            graph: of any kind; its vertex sets are read, and no edge.
+        """
         return cls.over(space_of(graph))
 
     @classmethod
     def over(cls, space: Space) -> Self:
-        """Return all pairs of a space: of one vertex set, across two, or `Arcs`."""
+        """Return all pairs of a space: of one vertex set, across two, or `Arcs`.
+
+        Args:
+            space: one vertex set, a pair of them, or `Arcs`.
+        """
         if isinstance(space, VertexSet):
             return cls(space)
         return cls(space.vertices, directed=True) if isinstance(space, Arcs) else cls(*space)
@@ -133,16 +141,27 @@ class Universe:
         return matrix + matrix.T if self.symmetric else matrix
 
     def clear_diagonal(self, matrix: FloatMatrix) -> None:
-        """Set to 0, in place, the entries of a matrix over the universe that are no pairs."""
+        """Set to 0, in place, the entries of a matrix over the universe that are no pairs.
+
+        Args:
+            matrix: a matrix over the universe.
+        """
         if self.hollow:
             np.fill_diagonal(matrix, 0)
 
     def total(self, matrix: npt.NDArray[Any]) -> float:
-        """Return the sum over pairs of the entries of a matrix over the universe."""
+        """Return the sum over pairs of the entries of a matrix over the universe.
+
+        Args:
+            matrix: a matrix over the universe.
+        """
         return float(matrix.sum(dtype=np.float64)) / (2 if self.symmetric else 1)
 
     def pairs_between(self, query: CutQuery) -> int:
         """Return the number of pairs that a cut query counts.
+
+        Args:
+            query: a query of the universe.
 
         Raises:
             QueryError: an unknown vertex, or a truth vector of the wrong length.
@@ -151,6 +170,10 @@ class Universe:
 
     def answers(self, queries: Sequence[LinearQuery], matrix: Any) -> FloatVector:
         """Return answers on a matrix over the universe, which is not checked again.
+
+        Args:
+            queries: in the order of the answers.
+            matrix: a matrix over the universe.
 
         Returns:
             Shape (len(queries),).
@@ -163,6 +186,9 @@ class Universe:
     def masks(self, query: CutQuery) -> tuple[BoolVector, BoolVector]:
         """Return the truth vectors of S and T; do not write to them.
 
+        Args:
+            query: a query of the universe.
+
         Raises:
             QueryError: an unknown vertex, or a truth vector of the wrong length.
         """
@@ -173,6 +199,9 @@ class Universe:
 
         The answer on a matrix H is `total(coefficients * H)`.
 
+        Args:
+            query: a query of the universe.
+
         Raises:
             QueryError: a query that does not fit the vertex sets.
         """
@@ -180,6 +209,9 @@ class Universe:
 
     def norm_squared(self, query: LinearQuery) -> float:
         """Return ||q||_2^2 over pairs; for a cut query the number of pairs between S and T.
+
+        Args:
+            query: a query of the universe.
 
         Raises:
             QueryError: a query that does not fit the vertex sets.
@@ -190,6 +222,9 @@ class Universe:
         """Return bounds (low, high) on the coefficients of a query, with low <= 0 <= high.
 
         (0, 1) for every cut query; (0, sensitivity) for a rank-one query.
+
+        Args:
+            query: a query of the universe.
 
         Raises:
             QueryError: a query that does not fit the vertex sets.

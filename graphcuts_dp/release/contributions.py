@@ -55,6 +55,16 @@ class ContributionBound:
         max_contributions: the bound.
         share_above: of the users that was to be above it.
         guarantee: of the choice.
+
+    Examples:
+        >>> import pandas
+        >>> frame = pandas.DataFrame(
+        ...     {"user": [1, 1, 2], "source": ["a", "b", "a"], "target": ["b", "a", "b"]}
+        ... )
+        >>> rows = gc.Rows.of(frame, vertices=["a", "b"], columns=gc.Columns(user="user"))
+        >>> bound = gc.choose_contribution_bound(rows, epsilon=1.0)
+        >>> bound.guarantee.epsilon
+        1.0
     """
 
     max_contributions: int
@@ -63,7 +73,11 @@ class ContributionBound:
 
     @classmethod
     def from_saved(cls, saved: SavedParts) -> Self:
-        """Read what a store has kept of the choice."""
+        """Read what a store has kept of the choice.
+
+        Args:
+            saved: the parts of a saved result, as `gc.load` reads them.
+        """
         return cls(**saved.fields, guarantee=saved.guarantee)
 
 
@@ -96,6 +110,16 @@ def release_contributions(
 
     Guarantee: epsilon-DP for all rows of one user, or with `per_period` for those in one period,
     however many, see `measure_contributions`.
+
+    Examples:
+        >>> import pandas
+        >>> frame = pandas.DataFrame(
+        ...     {"user": [1, 1, 2], "source": ["a", "b", "a"], "target": ["b", "a", "b"]}
+        ... )
+        >>> rows = gc.Rows.of(frame, vertices=["a", "b"], columns=gc.Columns(user="user"))
+        >>> made = gc.release_contributions(rows, epsilon=1.0)
+        >>> made.guarantee.epsilon
+        1.0
     """
     job = contributions_job(rows, epsilon=epsilon, bounds=bounds, per_period=per_period)
     return execute(job, rows, store=store, seed=seed)
@@ -166,6 +190,16 @@ def choose_contribution_bound(
 
     Guarantee: epsilon-DP for all rows of one user, or with `per_period` for those in one period,
     however many, see `choose_by_share`.
+
+    Examples:
+        >>> import pandas
+        >>> frame = pandas.DataFrame(
+        ...     {"user": [1, 1, 2], "source": ["a", "b", "a"], "target": ["b", "a", "b"]}
+        ... )
+        >>> rows = gc.Rows.of(frame, vertices=["a", "b"], columns=gc.Columns(user="user"))
+        >>> bound = gc.choose_contribution_bound(rows, epsilon=1.0)
+        >>> bound.guarantee.epsilon
+        1.0
     """
     job = bound_job(
         rows, epsilon=epsilon, share_above=share_above, bounds=bounds, per_period=per_period
@@ -254,6 +288,11 @@ class DegreeBound:
         max_degree: D, for `privacy_unit="vertex"`.
         candidates: what it was chosen from, ascending.
         guarantee: of the choice; what is released with it costs more beside it.
+
+    Examples:
+        >>> bound = gc.choose_degree_bound(gc.datasets.load("karate"), epsilon=1.0)
+        >>> bound.guarantee.epsilon
+        1.0
     """
 
     max_degree: int
@@ -262,7 +301,11 @@ class DegreeBound:
 
     @classmethod
     def from_saved(cls, saved: SavedParts) -> Self:
-        """Read what a store has kept of the choice."""
+        """Read what a store has kept of the choice.
+
+        Args:
+            saved: the parts of a saved result, as `gc.load` reads them.
+        """
         max_degree, candidates = saved.fields["max_degree"], tuple(saved.fields["candidates"])
         return cls(max_degree=max_degree, candidates=candidates, guarantee=saved.guarantee)
 
@@ -296,6 +339,11 @@ def choose_degree_bound(
 
     Guarantee: epsilon-DP, for neighbours that differ in the edges at one vertex: see `pick_bound`.
     Source: Raskhodnikova, Smith, FOCS 2016, section 4.
+
+    Examples:
+        >>> bound = gc.choose_degree_bound(gc.datasets.load("karate"), epsilon=1.0)
+        >>> bound.guarantee.epsilon
+        1.0
     """
     exact = exact_epsilon(epsilon)
     number = isinstance(noise, int | float) and not isinstance(noise, bool)

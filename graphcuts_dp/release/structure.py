@@ -47,6 +47,14 @@ class DetectedStructure:
         vertices: number of vertices of the graph.
         value: noisy value of the test.
         guarantee: guarantee of the test alone, to which the costs of later releases add.
+
+    Examples:
+        >>> import numpy as np
+        >>> draw = np.random.default_rng(0)
+        >>> rows, columns = np.nonzero(np.triu(draw.random((60, 60)) < 0.2, 1))
+        >>> found = gc.detect_structure(gc.Graph(rows, columns, vertices=60), epsilon=1.0)
+        >>> found.guarantee.epsilon
+        1.0
     """
 
     signal: float
@@ -57,7 +65,11 @@ class DetectedStructure:
 
     @classmethod
     def from_saved(cls, saved: SavedParts) -> Self:
-        """Return the result of a test that a store has kept."""
+        """Return the result of a test that a store has kept.
+
+        Args:
+            saved: the parts of a saved result, as `gc.load` reads them.
+        """
         return cls.of(saved.fields["measured"], saved.fields["vertices"], saved.guarantee)
 
     @classmethod

@@ -254,6 +254,10 @@ class FlowStatistics(FlowTable):
         rows and columns. The interval is that of a ratio of quadratic functions; see
         `_mixing`. Arguments and errors as for `share_inside`.
 
+        Args:
+            level: of the groups; the finest if None.
+            confidence: probability with which each interval holds, in (0, 1).
+
         Source: Newman, Girvan, *Finding and evaluating community structure in networks*, 2004;
         Leicht, Newman 2008 for directed graphs.
         """
@@ -266,6 +270,10 @@ class FlowStatistics(FlowTable):
 
         (trace e - sum of e^2)/(1 - sum of e^2), where the sum of e^2 is sum r_a c_a/t^2. Arguments
         and errors as for `share_inside`.
+
+        Args:
+            level: of the groups; the finest if None.
+            confidence: probability with which each interval holds, in (0, 1).
 
         Source: Newman, *Mixing patterns in networks*, 2003, equation (2).
         """
@@ -326,6 +334,11 @@ class FlowStatistics(FlowTable):
 
         A cell over the size of the row's group; inside a group each edge is a contact of two
         members. Arguments and errors as for `Flows.intervals`.
+
+        Args:
+            level: of the groups; the finest if None.
+            confidence: probability with which each interval holds, in (0, 1).
+            simultaneous: whether all intervals of the level hold at once with that probability.
 
         Source: Mossong and others, *Social Contacts and Mixing Patterns Relevant to the Spread of
         Infectious Diseases*, 2008.

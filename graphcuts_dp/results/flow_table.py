@@ -110,7 +110,11 @@ class FlowTable:
         return self.cells.periods
 
     def labels(self, level: str | None) -> tuple[tuple[Label, ...], tuple[Label, ...]]:
-        """Of the groups of a level, those of the rows and those of the columns."""
+        """Of the groups of a level, those of the rows and those of the columns.
+
+        Args:
+            level: of the groups; the finest if None.
+        """
         left, right = self.cells.names(self.cells.level_index(level))
         return self.groups.labels(left), self.right_groups.labels(right)
 
@@ -128,7 +132,11 @@ class FlowTable:
         return self.fit_on(self.cells)
 
     def fit_on(self, cells: CellTree) -> LeastSquares | MarginFit:
-        """Return the least squares of a table of other periods that was measured like this one."""
+        """Return the least squares of a table of other periods that was measured like this one.
+
+        Args:
+            cells: of the other table.
+        """
         margin_variance = float(self.variances[-1]) if self.noisy.map.margins else None
         return least_squares(cells, self.variances[:-1], margin_variance)
 
@@ -159,6 +167,10 @@ class FlowTable:
 
     def deviations(self, level: str | None = None, period: str | None = None) -> FloatMatrix:
         """Standard deviations of the errors of `values`, likewise; at most, for Gaussian noise.
+
+        Args:
+            level: of the groups; the finest if None.
+            period: one period; all together if None.
 
         Raises:
             QueryError: no such level or period.
@@ -221,7 +233,11 @@ class FlowTable:
         return self.cells.matrix(place, radii + lost)
 
     def half_widths_of(self, place: int) -> FloatVector:
-        """Return the half width of each cell of a place alone, of the default confidence."""
+        """Return the half width of each cell of a place alone, of the default confidence.
+
+        Args:
+            place: 0 for everything, else 1 plus the index of a level.
+        """
         radii = self._radii(place, DEFAULT_CONFIDENCE, False)
         return np.asarray(radii + self.lost_by_rounding(place))
 
@@ -288,13 +304,25 @@ class FlowTable:
         confidence: float = DEFAULT_CONFIDENCE,
         simultaneous: bool = False,
     ) -> Table:
-        """The columns of `to_frame` as arrays, by name."""
+        """The columns of `to_frame` as arrays, by name.
+
+        Args:
+            level: of the groups; all levels if None.
+            confidence: probability with which each interval holds, in (0, 1).
+            simultaneous: whether all intervals of the level hold at once with that probability.
+        """
         places = range(1, self.cells.depth) if level is None else [self.cells.level_index(level)]
         parts = [self.rows_of(p, confidence, simultaneous) for p in places]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def rows_of(self, place: int, confidence: float, simultaneous: bool) -> Table:
-        """The cells of a place as the columns of a table."""
+        """The cells of a place as the columns of a table.
+
+        Args:
+            place: 0 for everything, else 1 plus the index of a level.
+            confidence: probability with which each interval holds, in (0, 1).
+            simultaneous: whether all intervals of the level hold at once with that probability.
+        """
         a, b = self.cells.cells(place)
         left, right = (np.array(side, dtype=object) for side in self.labels(self.levels[place - 1]))
         low, high = self._bounds(place, self._radii(place, confidence, False))
@@ -490,7 +518,11 @@ class FlowTable:
         return radii * float(noisy.unit)
 
     def lost_by_rounding(self, place: int) -> FloatVector:
-        """By how much rounding weights down can have lowered the sums, shape (cells,)."""
+        """By how much rounding weights down can have lowered the sums, shape (cells,).
+
+        Args:
+            place: 0 for everything, else 1 plus the index of a level.
+        """
         if self.noisy.map.whole or self.noisy.map.rounding == "none":
             return np.zeros(self.cells.size(place))
         steps = self.cells.pairs(place)

@@ -68,6 +68,16 @@ class FlowAnswer:
             the same for all rows, with None for an end that nothing bounds. Estimate, value and
             `interval` are of counted rows. None where nothing is left out.
         counted: which rows count and what is left out, in a sentence; empty where all count.
+
+    Examples:
+        >>> club = gc.datasets.load("karate")
+        >>> halves = gc.Groups(gc.VertexSet(club.labels), {"half": [v % 2 for v in range(34)]})
+        >>> flows = gc.release_flows(club, halves, epsilon=1.0)
+        >>> flows.values().shape
+        (2, 2)
+        >>> answer = flows.between(0, 1)
+        >>> answer.interval[0] <= answer.value <= answer.interval[1]
+        True
     """
 
     estimate: float
@@ -116,6 +126,16 @@ class Flows(FlowStatistics, Displayed):
         guarantee: of differential privacy, for all of it together.
         counted_rows: which rows count, where a bound on users (or on the weight of a row) leaves
             out others; None where all count.
+
+    Examples:
+        >>> club = gc.datasets.load("karate")
+        >>> halves = gc.Groups(gc.VertexSet(club.labels), {"half": [v % 2 for v in range(34)]})
+        >>> flows = gc.release_flows(club, halves, epsilon=1.0)
+        >>> flows.values().shape
+        (2, 2)
+        >>> answer = flows.between(0, 1)
+        >>> answer.interval[0] <= answer.value <= answer.interval[1]
+        True
     """
 
     def between(
@@ -421,6 +441,11 @@ class Flows(FlowStatistics, Displayed):
         """The places of the groups of a level as flowmap.blue reads them: id, name, lat, lon.
 
         Arguments and errors as for `to_od`.
+
+        Args:
+            locations: where the people are, on the same map. Private.
+            level: of the groups; the finest if None.
+            kind: library of the frame, such as `pandas`; the one that is installed if None.
         """
         return made_frame(od_tables.location_columns(self, locations, level), kind)
 
@@ -554,6 +579,9 @@ class Flows(FlowStatistics, Displayed):
     @classmethod
     def from_saved(cls, saved: SavedParts) -> Self:
         """Read what `to_parts` returned.
+
+        Args:
+            saved: the parts of a saved result, as `gc.load` reads them.
 
         Raises:
             GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: it is something

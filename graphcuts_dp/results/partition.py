@@ -82,6 +82,12 @@ class Partition(Displayed):
             cut.
         bins: how many bins each part has, the smallest ones together; likewise.
         tree: of a hierarchy, its merges as those of `scipy.cluster.hierarchy`; None of others.
+
+    Examples:
+        >>> club = gc.datasets.load("karate")
+        >>> parts = gc.least_cut(club, 0, 33, epsilon=2.0)
+        >>> parts.part_of(0) != parts.part_of(33)
+        True
     """
 
     kind: str
@@ -139,6 +145,9 @@ class Partition(Displayed):
     def part_of(self, vertex: Label) -> Label:
         """The name of the part that a vertex is in.
 
+        Args:
+            vertex: its label.
+
         Raises:
             QueryError: an unknown vertex.
         """
@@ -150,7 +159,11 @@ class Partition(Displayed):
         return Groups(self.vertices, {"part": self.part_names})
 
     def to_frame(self, kind: Any = None) -> Any:
-        """One row a vertex: vertex and part. Of a kind as for `Graph.to_frame`."""
+        """One row a vertex: vertex and part. Of a kind as for `Graph.to_frame`.
+
+        Args:
+            kind: library of the frame, such as `pandas`; the one that is installed if None.
+        """
         return made_frame(self._columns, kind)
 
     def to_dict(self) -> dict[str, Any]:
@@ -241,6 +254,9 @@ class Partition(Displayed):
     @classmethod
     def from_saved(cls, saved: SavedParts) -> Self:
         """Read what `to_parts` returned.
+
+        Args:
+            saved: the parts of a saved result, as `gc.load` reads them.
 
         Raises:
             GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: it is something

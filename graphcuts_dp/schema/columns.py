@@ -143,6 +143,13 @@ class Columns:
         one_based: of text edge lists, whether ids are the integers 1, 2, ..., which become 0, 1,
             .... A count n of vertices then means ids 1..n, and labels that are passed are those
             after the shift. Never guessed.
+
+    Examples:
+        >>> columns = gc.Columns(source="caller", target="callee", weight="minutes")
+        >>> calls = {"caller": ["a", "b"], "callee": ["b", "c"], "minutes": [3.0, 1.0]}
+        >>> import pandas
+        >>> gc.Graph.of(pandas.DataFrame(calls), columns=columns, max_weight=10.0).labels
+        ('a', 'b', 'c')
     """
 
     source: Column | None = option(

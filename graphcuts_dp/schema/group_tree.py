@@ -40,6 +40,11 @@ class GroupTree:
     Raises:
         GraphError: no level, no group, a label twice in a level or not a string or integer, or
             numbers that do not fit together.
+
+    Examples:
+        >>> zones = gc.Groups(gc.VertexSet(["a", "b", "c"]), {"zone": ["north", "north", "south"]})
+        >>> zones.tree.labels("zone")
+        ('north', 'south')
     """
 
     def __init__(
@@ -87,6 +92,9 @@ class GroupTree:
     def labels(self, level: str | None = None) -> tuple[Label, ...]:
         """Return the labels of the groups of a level in the order of codes; None for the finest.
 
+        Args:
+            level: of the groups; the finest if None.
+
         Raises:
             QueryError: no such level.
         """
@@ -96,6 +104,10 @@ class GroupTree:
         """Return the label of a level that is written as a text; None if there is none.
 
         "7" may be the label 7; "007" is not.
+
+        Args:
+            text: as it is typed.
+            level: of the groups; the finest if None.
 
         Raises:
             QueryError: no such level.
@@ -109,6 +121,9 @@ class GroupTree:
     def sizes(self, level: str | None = None) -> IntVector:
         """Return how many vertices each group has, shape (groups,). Do not write to it.
 
+        Args:
+            level: of the groups; the finest if None.
+
         Raises:
             QueryError: no such level.
         """
@@ -119,6 +134,9 @@ class GroupTree:
 
         Zeros for the first level.
 
+        Args:
+            level: of the groups; the finest if None.
+
         Raises:
             QueryError: no such level.
         """
@@ -126,6 +144,9 @@ class GroupTree:
 
     def level_index(self, level: str | None = None) -> int:
         """Return the index of a level: 0 for the coarsest; the last one for None.
+
+        Args:
+            level: of the groups; the finest if None.
 
         Raises:
             QueryError: no such level.
@@ -197,6 +218,9 @@ class GroupTree:
     @staticmethod
     def from_dict(stored: Mapping[str, Any]) -> "GroupTree":
         """Return the tree that `to_dict` wrote.
+
+        Args:
+            stored: what `to_dict` returned, perhaps of an earlier version.
 
         Raises:
             GraphError, KeyError, TypeError, ValueError: it is something else.

@@ -328,6 +328,9 @@ class Groups(GroupTree):
     def down_to(self, level: str) -> "Groups":
         """Return the groups without the levels that are finer than one.
 
+        Args:
+            level: of the groups; the finest if None.
+
         Raises:
             QueryError: no such level.
         """

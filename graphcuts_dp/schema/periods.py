@@ -170,6 +170,9 @@ class Periods:
     def codes(self, by: str | Iterable[str] | None = None) -> IntVector:
         """Return for each period its code in the finest level of `tree(by)`, shape (periods,).
 
+        Args:
+            by: one level or several, as of `tree`.
+
         Raises:
             ParameterError: as `tree`.
         """

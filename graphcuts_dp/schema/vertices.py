@@ -151,6 +151,9 @@ class VertexSet:
 
         A text of digits also stands for an integer label, unless it has 100 characters or more:
         "007" is found as 7.
+
+        Args:
+            text: a label as a file has it.
         """
         row = self.find(text)
         digits = text.removeprefix("-")

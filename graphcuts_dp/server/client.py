@@ -136,7 +136,13 @@ _NAMED = 16  # as `server.models` counts them
 
 @final
 class RemoteSession:
-    """A session on a server; made by `connect`. It is used like a `Session`."""
+    """A session on a server; made by `connect`. It is used like a `Session`.
+
+    Examples:
+        >>> gc.connect("http://localhost:1", token="none")
+        Traceback (most recent call last):
+        graphcuts_dp.errors.ServerError: ...
+    """
 
     def __init__(self, line: Connection, status: dict[str, Any]) -> None:
         self._line = line
@@ -258,6 +264,9 @@ class RemoteSession:
 
     def cost(self, queries: Iterable[LinearQuery]) -> Preview:
         """What `ask_all` would use; in one request, so not of too many. Nothing is asked.
+
+        Args:
+            queries: what would be asked.
 
         Raises:
             QueryError, ServerError: as `ask`.
@@ -403,6 +412,11 @@ def connect(
         ParameterError: no address, or a parameter that is missing.
         BudgetError: a limit or the budget does not allow the session. Nothing was spent.
         ServerError: the server cannot be reached, or refuses the token.
+
+    Examples:
+        >>> gc.connect("http://localhost:1", token="none")
+        Traceback (most recent call last):
+        graphcuts_dp.errors.ServerError: ...
     """
     line = Connection(url, token, timeout=timeout, certificate=certificate)
     try:

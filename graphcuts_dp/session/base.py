@@ -61,6 +61,16 @@ class Answer:
         queries_left: guaranteed answers that are left; None when there is no limit.
         updates_left: corrections that are left; None when the mechanism makes none.
         seeded: whether noise came from a seed, so that the answer is not private.
+
+    Examples:
+        >>> club = gc.datasets.load("karate")
+        >>> import pathlib, tempfile
+        >>> store = pathlib.Path(tempfile.mkdtemp()) / "club.db"
+        >>> with gc.open_session(club, store=store, epsilon=1.0, queries=10) as session:
+        ...     answer = session.ask([0, 1], [2, 3])
+        >>> low, high = answer.interval
+        >>> low <= answer.value <= high, answer.queries_left
+        (True, 9)
     """
 
     value: float
@@ -133,6 +143,10 @@ class SessionMechanism(ABC, Generic[Q, S]):
     def start(self, data: Any, source: EntropySource) -> S:
         """The state before the first query. Reads the data if the method buys something first.
 
+        Args:
+            data: the private data.
+            source: where the noise comes from.
+
         Raises:
             ParameterError: data that it was not made for.
         """
@@ -181,11 +195,18 @@ class SessionMechanism(ABC, Generic[Q, S]):
         can have used. Also right for a state restored without its secret.
 
         Here, that nothing was: right where a step reads public data only.
+
+        Args:
+            source: where the noise comes from.
         """
         return state
 
     def unguaranteed(self, state: S, query: Q) -> Answer:  # noqa: ARG002
         """An answer from what was learnt so far, free and without guarantee.
+
+        Args:
+            state: the present one.
+            query: a query of the universe.
 
         Raises:
             ExhaustedError: the method has learnt nothing to answer from.
@@ -285,6 +306,9 @@ class CutMechanism(SessionMechanism[Question, S]):
 
         As far as the guarantee holds, the error of every answer is at most this. Rounding of
         floats, of a 10^9th part of the value and of this, comes on top.
+
+        Args:
+            state: the present one.
         """
         return self.expected_error(0.0)
 

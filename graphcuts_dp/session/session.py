@@ -86,6 +86,16 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
     that was answered before is answered from the record, free, in whatever form it is written. A
     cut without pairs is 0; it costs nothing, and is not put on the record.
     Use it as a context manager, or call `close`.
+
+    Examples:
+        >>> club = gc.datasets.load("karate")
+        >>> import pathlib, tempfile
+        >>> store = pathlib.Path(tempfile.mkdtemp()) / "club.db"
+        >>> with gc.open_session(club, store=store, epsilon=1.0, queries=10) as session:
+        ...     answer = session.ask([0, 1], [2, 3])
+        >>> low, high = answer.interval
+        >>> low <= answer.value <= high, answer.queries_left
+        (True, 9)
     """
 
     def __init__(
@@ -268,6 +278,9 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
 
     def cost(self, queries: Iterable[Question]) -> Preview:
         """What `ask_all` would use. Nothing is asked.
+
+        Args:
+            queries: what would be asked.
 
         Raises:
             QueryError: unknown vertices.

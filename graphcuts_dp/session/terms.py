@@ -56,6 +56,11 @@ class Method(ABC, Checked):
     def mechanism(self, terms: "SessionTerms", universe: Universe, grid: Grid) -> CutMechanism[Any]:
         """The mechanism that a session of these terms runs. Reads nothing private.
 
+        Args:
+            terms: the agreement of the session.
+            universe: the public vertex pairs.
+            grid: how weights are counted.
+
         Raises:
             ParameterError: terms that do not suit it.
         """
@@ -163,7 +168,12 @@ class LearningMethod(Method):
         return not CALIBRATIONS[self.calibration].pure
 
     def announced(self, work: SessionWorkload, grid: Grid) -> dict[str, Any]:  # noqa: ARG002
-        """What the update rule is told, for `learner_of`."""
+        """What the update rule is told, for `learner_of`.
+
+        Args:
+            work: what was announced of the queries.
+            grid: how weights are counted.
+        """
         rule = "tight" if self.calibration == "tight" else "as printed"
         return {"disjoint": work.disjoint, "rule": rule}
 
@@ -204,7 +214,12 @@ class MultiplicativeWeights(LearningMethod):
 @final
 @dataclass(frozen=True, kw_only=True)
 class FriezeKannan(LearningMethod):
-    """Sums of cuts: for graphs of any size."""
+    """Sums of cuts: for graphs of any size.
+
+    Examples:
+        >>> gc.FriezeKannan(start="total").calibration
+        'tight'
+    """
 
     name = "frieze-kannan"
 

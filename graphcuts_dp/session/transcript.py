@@ -155,6 +155,15 @@ class LedgerStatus:
         privacy_unit: of all guarantees, see `PrivacyGuarantee.privacy_unit`.
         seeded: whether any use is seeded: then nothing is guaranteed.
         head: where the record stands, for `Store.expect_head`.
+
+    Examples:
+        >>> club = gc.datasets.load("karate")
+        >>> import pathlib, tempfile
+        >>> store = pathlib.Path(tempfile.mkdtemp()) / "club.db"
+        >>> with gc.open_session(club, store=store, epsilon=1.0, queries=10) as session:
+        ...     answer = session.ask([0, 1], [2, 3])
+        >>> gc.store_status(store).epsilon
+        1.0
     """
 
     store: str

@@ -85,7 +85,11 @@ class FitProblem:
         return self.blocks.estimate()
 
     def project(self, matrix: RealMatrix) -> RealMatrix:
-        """Project a matrix to the box, in place; a symmetric matrix stays so to the last bit."""
+        """Project a matrix to the box, in place; a symmetric matrix stays so to the last bit.
+
+        Args:
+            matrix: of the shape of z; it is written to.
+        """
         np.clip(matrix, 0.0, self.cap, out=matrix)
         if self.hollow:
             np.fill_diagonal(matrix, 0.0)

@@ -3,7 +3,7 @@
 A block is a fence of a page. Each runs in a fresh copy of the files, but for one after the comment
 `<!-- continues -->`, which goes on where the last block of its language ended, the first of Python
 where the last command did; names of Python are kept down a page. `<!-- not run: reason -->` before
-a fence says why it cannot run here.
+a fence says why it cannot run here, `<!-- needs module -->` that it runs where that is installed.
 """
 
 import re
@@ -12,6 +12,7 @@ import shutil
 import sys
 import warnings
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -92,6 +93,8 @@ def test_the_examples_of_a_page_run(page, first, tmp_path, monkeypatch, capsys, 
     request.addfinalizer(known["connection"].close)
     for number, (mark, language, text) in enumerate(blocks_of(page)):
         if mark.startswith("not run: "):
+            continue
+        if mark.startswith("needs ") and find_spec(mark.removeprefix("needs ")) is None:
             continue
         if mark != "continues":
             folders[language] = shutil.copytree(first, tmp_path / str(number))

@@ -1,10 +1,11 @@
 """Our samplers beside OpenDP's, an implementation that shares no code with them.
 
-OpenDP is in the extra `bench` only; without it these tests are skipped, and say so. Both draw from
+OpenDP is in the extra `dev`; without it these tests are skipped, and say so. Both draw from
 the operating system, so no seed can be fixed: each comparison is a chi-square test at a level of
 1e-9 that values tell nothing of who drew them, and there are fewer than 20.
 """
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -21,7 +22,7 @@ from graphcuts_dp.privacy.noise import (
 )
 from graphcuts_dp.release.flow_tables import flows_job
 
-dp = pytest.importorskip("opendp.prelude", reason="OpenDP is not installed: pip install '.[bench]'")
+dp = pytest.importorskip("opendp.prelude", reason="OpenDP is not installed: pip install '.[dev]'")
 
 pytestmark = pytest.mark.slow
 SIZE = 100_000
@@ -91,4 +92,5 @@ def test_a_job_with_gaussian_noise_is_told_in_zero_concentrated_privacy():
     assert str(measurement.output_measure) == str(dp.zero_concentrated_divergence())
     assert measurement.map(1) == job.cost.rho
     assert measurement.map(3) == pytest.approx(9 * job.cost.rho)
-    assert measurement(club).guarantee == job.guarantee
+    guarantee = measurement(club).guarantee  # with the steps that ran
+    assert replace(guarantee, budget_plan=None) == job.guarantee

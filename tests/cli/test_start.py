@@ -42,6 +42,19 @@ def test_only_what_is_needed_is_loaded():
         assert set(found) <= needed | set(by_locks)
 
 
+def test_a_first_graph_loads_no_library_that_only_some_uses_need():
+    """`scripts/bench/bench_start.py` measures what the first graph costs; this is why so little."""
+    heavy = ("cvxpy", "highspy", "igraph", "matplotlib", "networkx", "pandas", "pyarrow", "scs")
+    heavy += ("asyncio", "duckdb", "fastapi", "filelock", "rich", "ssl", "typer", "urllib.request")
+    code = (
+        "import sys\nbefore = set(sys.modules)\nimport scipy.sparse\nbefore |= set(sys.modules)\n"
+        "import graphcuts_dp as gc; gc.Graph([0], [1], vertices=3)\n"
+        f"print([name for name in {heavy} if name in set(sys.modules) - before])"
+    )
+    ended = run(code)
+    assert ended.stdout.strip() == "[]", ended.stdout + ended.stderr
+
+
 @pytest.mark.parametrize("name", main.COMMANDS)
 def test_the_list_of_commands_says_what_each_says(name):
     assert main.COMMANDS[name][1] == main.loaded_command(name).get_short_help_str(400)
