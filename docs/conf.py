@@ -54,6 +54,7 @@ autodoc_typehints = "none"  # the signature has them in source form
 autodoc_member_order = "bysource"
 napoleon_google_docstring = True
 napoleon_use_rtype = False
+napoleon_use_ivar = True  # attributes are fields of the class; properties have entries of their own
 
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True

@@ -36,10 +36,12 @@ def test_a_strict_program_passes_mypy(tmp_path):
 def pyright(*words, folder):
     """Run the second type checker in a folder, where no settings lie; it sees this package."""
     pytest.importorskip("basedpyright", reason="basedpyright is not installed")
+    # With --verifytypes it looks for packages by the `python` that it finds, whatever it is told.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     return subprocess.run(
-        [sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable, *words],
+        [sys.executable, "-m", "basedpyright", *words],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PATH": path, "VIRTUAL_ENV": sys.prefix},
         capture_output=True,
         text=True,
         check=False,
