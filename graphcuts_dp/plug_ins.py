@@ -114,7 +114,7 @@ class PlugInTable(MutableMapping[str, T], Generic[T]):
         points = installed(self.group).get(name, ())
         if not points:
             raise KeyError(name)
-        packages = [_package_of(point) for point in points]
+        packages = sorted(_package_of(point) for point in points)
         if len(points) > 1:
             raise ParameterError(
                 f"several installed packages have a {self._what} {name!r:.60}: "

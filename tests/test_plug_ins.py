@@ -40,13 +40,16 @@ def install(folder, name, groups, module=None):
     return folder
 
 
-def run(folder, *words):
-    """Python with the packages of a folder; in that folder."""
+def run(folder, *words, place=None):
+    """Python with the packages of a folder; in a place with two small files."""
+    place = folder if place is None else place
+    (place / "g.csv").write_text("source,target\n0,1\n1,2\n2,3\n3,4\n4,5\n")
+    (place / "g.arrows").write_text("0->1\n1->2\n2->3\n")
     path = os.pathsep.join([str(folder), str(ROOT)])
-    environment = {**os.environ, "PYTHONPATH": path, "GRAPHCUTS_DP_STATE": str(folder / "state")}
+    environment = {**os.environ, "PYTHONPATH": path, "GRAPHCUTS_DP_STATE": str(place / "state")}
     return subprocess.run(
         [sys.executable, *words],
-        cwd=folder,
+        cwd=place,
         env={**environment, "COLUMNS": "200"},
         capture_output=True,
         text=True,
@@ -136,25 +139,22 @@ COMMANDS = {
     " --construction multiplicative-weights:distinguisher=in-turn,rounds=3",
     "session method": "session start g.csv --store m.db --vertices 8 --epsilon 2 --queries 5"
     " --method middle",
-    "learner of a session": "session start g.csv --store h.db --vertices 8 --epsilon 2 --delta 1e-6"
+    "learner of a session": "session start g.csv --store h.db --vertices 8 --epsilon 9 --delta 1e-6"
     " --queries 5 --method half-steps",
 }
 
 
 @pytest.mark.parametrize("kind", COMMANDS)
-def test_each_name_works_on_the_command_line(kind, installed):
-    (installed / "g.csv").write_text("source,target\n0,1\n1,2\n2,3\n3,4\n4,5\n")
-    (installed / "g.arrows").write_text("0->1\n1->2\n2->3\n")
-    ended = run(installed, "-m", "graphcuts_dp", *COMMANDS[kind].split())
+def test_each_name_works_on_the_command_line(kind, installed, tmp_path):
+    ended = run(installed, "-m", "graphcuts_dp", *COMMANDS[kind].split(), place=tmp_path)
     assert ended.returncode == 0, ended.stderr
     assert "Traceback" not in ended.stderr
 
 
-def test_help_names_them(installed):
-    for command in ("release", "release-iteratively"):
-        ended = run(installed, "-m", "graphcuts_dp", command, "--help")
-        names = {"release": ("clipped", "wide"), "release-iteratively": ("half-steps",)}[command]
-        assert all(name in ended.stdout for name in names), ended.stdout
+def test_help_names_them(installed, tmp_path):
+    ended = run(installed, "-m", "graphcuts_dp", "release", "--help", place=tmp_path)
+    assert "clipped" in ended.stdout
+    assert "wide" in ended.stdout
 
 
 BROKEN = "import no_such_module_anywhere\n"
@@ -163,17 +163,16 @@ EVERY = {group: dict.fromkeys(points, "broken_parts:X") for group, points in GRO
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory):
-    folder = install(tmp_path_factory.mktemp("broken"), "broken-parts", EVERY, BROKEN)
-    (folder / "g.csv").write_text("source,target\n0,1\n1,2\n2,3\n3,4\n4,5\n")
-    (folder / "g.arrows").write_text("0->1\n")
-    return folder
+    return install(tmp_path_factory.mktemp("broken"), "broken-parts", EVERY, BROKEN)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in COMMANDS if kind != "learner of a session"])
-def test_a_package_that_cannot_be_imported_is_one_line(kind, broken):
-    ended = run(broken, "-m", "graphcuts_dp", *COMMANDS[kind].split())
+def test_a_package_that_cannot_be_imported_is_one_line(kind, broken, tmp_path):
+    ended = run(broken, "-m", "graphcuts_dp", *COMMANDS[kind].split(), place=tmp_path)
     assert ended.returncode == 2, ended.stderr
-    (line,) = ended.stderr.strip().splitlines()
+    lines = ended.stderr.strip().splitlines()
+    (line,) = (line for line in lines if not line.startswith("note: "))
+    assert line.startswith("error: ")
     assert f"the {kind} " in line
     assert "of broken-parts 1.0 cannot be imported" in line
     assert "no_such_module_anywhere" in line
@@ -221,8 +220,6 @@ print(json.dumps(said))
 def test_an_object_of_another_kind_is_refused(words, tmp_path):
     every = {group: dict.fromkeys(points, "odd:X") for group, points in GROUPS.items()}
     install(tmp_path, "odd", every, "X = 7\n")
-    (tmp_path / "g.csv").write_text("source,target\n0,1\n1,2\n2,3\n3,4\n4,5\n")
-    (tmp_path / "g.arrows").write_text("0->1\n")
     ended = run(tmp_path, "-m", "graphcuts_dp", *words.split())
     assert ended.returncode == 2, ended.stderr
     assert "of odd 1.0 is no such object: its entry point must be" in ended.stderr

@@ -313,7 +313,7 @@ class Metric:
 
     @cached_property
     def matrix(self) -> FloatMatrix:
-        """All distances, shape (V, V), read-only: 8 V^2 bytes, kept once read, whatever V is."""
+        """Return all distances, shape (V, V), read-only; 8 V^2 bytes are kept from then on."""
         found = self.distances_from(np.arange(len(self)))
         found.flags.writeable = False
         return found
