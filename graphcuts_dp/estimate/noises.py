@@ -22,7 +22,7 @@ from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise, Noi
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 
 # Each builder takes epsilon and the maximum weight, or None.
-NOISES: Mapping[str, Callable[[Fraction, float | None], NoiseDistribution]] = {
+_OUR_NOISES: Mapping[str, Callable[[Fraction, float | None], NoiseDistribution]] = {
     "binary": binary_noise,
     "laplace": laplace_grid,
     "discrete-laplace": discrete_laplace_noise,
@@ -48,7 +48,7 @@ def _noise_of_package(
     return build
 
 
-NOISES = PlugInTable("graphcuts_dp.noises", "noise", NOISES, _noise_of_package, private=True)
+NOISES = PlugInTable("graphcuts_dp.noises", "noise", _OUR_NOISES, _noise_of_package, private=True)
 # In grid units. A sum of 2^31 such entries is at most 2^62, so that 64 bits hold it and its noise.
 LARGEST_ENTRY = 2**31
 _LEAST_MAX_WEIGHT = 1e-300  # below this, floats lose digits of a grid unit

@@ -125,7 +125,7 @@ def _edge_list(form: TextFormat) -> FileFormat:
     )
 
 
-FORMATS: Mapping[str, FileFormat] = {
+_OUR_FORMATS: Mapping[str, FileFormat] = {
     ".edges": _edge_list(TextFormat()),
     ".edgelist": _edge_list(TextFormat()),
     ".txt": _edge_list(TextFormat()),
@@ -152,7 +152,7 @@ def _format_of_package(ending: str, plug_in: object) -> FileFormat:
 
 
 FORMATS = PlugInTable(
-    "graphcuts_dp.file_formats", "file format", FORMATS, _format_of_package, private=True
+    "graphcuts_dp.file_formats", "file format", _OUR_FORMATS, _format_of_package, private=True
 )
 
 

@@ -320,7 +320,7 @@ def _power(task: Task, certificate: float = 0.0) -> Distinguisher:
     )
 
 
-DISTINGUISHERS: Mapping[str, Callable[[Task], Distinguisher]] = {
+_OUR_DISTINGUISHERS: Mapping[str, Callable[[Task], Distinguisher]] = {
     "exponential": lambda task: Exponential(
         queries=cast(CutList, task.listed), epsilon=_ANY, grid=task.grid
     ),
@@ -343,7 +343,7 @@ def _distinguisher_of_package(_: str, plug_in: object) -> Callable[[Task], Disti
 DISTINGUISHERS = PlugInTable(
     "graphcuts_dp.distinguishers",
     "distinguisher",
-    DISTINGUISHERS,
+    _OUR_DISTINGUISHERS,
     _distinguisher_of_package,
     private=True,
 )

@@ -45,7 +45,7 @@ from graphcuts_dp.queries.universe import Universe
 
 # `learner` is called with (universe, disjoint, rule), `updates` with (n, edges, rule, disjoint),
 # where n is the size of a graph (`learn.sizes.Size`). Lambdas drop what a construction ignores.
-CONSTRUCTIONS: Mapping[str, KnownConstruction] = {
+_OUR_CONSTRUCTIONS: Mapping[str, KnownConstruction] = {
     "multiplicative-weights": KnownConstruction(
         initials="MW",
         learner=lambda universe, _, rule: MultiplicativeWeightsLearner(universe, rule),
@@ -78,7 +78,9 @@ def _learner_of_package(name: str, plug_in: object) -> KnownConstruction:
     return KnownConstruction(initials=name, learner=learner, updates=updates)
 
 
-CONSTRUCTIONS = PlugInTable("graphcuts_dp.learners", "learner", CONSTRUCTIONS, _learner_of_package)
+CONSTRUCTIONS = PlugInTable(
+    "graphcuts_dp.learners", "learner", _OUR_CONSTRUCTIONS, _learner_of_package
+)
 BUILT_IN = CONSTRUCTIONS.built_in  # the constructions of which the planner knows the bounds
 
 

@@ -317,13 +317,13 @@ _CLASSES = (
     Laplace,
     RandomizedResponse,
 )
-METHODS: Mapping[str, Callable[..., Method]] = {
+_OUR_METHODS: Mapping[str, Callable[..., Method]] = {
     **{name: partial(ByRule, rule=name) for name in CONSTRUCTIONS},
     **{each.name: each for each in _CLASSES},
 }
 # Of these "auto" chooses, and a list of those that have an option: no method of a plug-in.
-_BUILT_IN = tuple(name for name in METHODS if name not in CONSTRUCTIONS or name in BUILT_IN)
-LINEAR_METHODS = tuple(name for name in _BUILT_IN if METHODS[name]().linear)
+_BUILT_IN = tuple(name for name in _OUR_METHODS if name not in CONSTRUCTIONS or name in BUILT_IN)
+LINEAR_METHODS = tuple(name for name in _BUILT_IN if _OUR_METHODS[name]().linear)
 
 
 def _method_of_package(name: str, plug_in: object) -> Callable[..., Method]:
@@ -333,7 +333,7 @@ def _method_of_package(name: str, plug_in: object) -> Callable[..., Method]:
 
 
 METHODS = PlugInTable(
-    "graphcuts_dp.session_methods", "session method", METHODS, _method_of_package, private=True
+    "graphcuts_dp.session_methods", "session method", _OUR_METHODS, _method_of_package, private=True
 )
 # What `method=` can name, "auto" among it; no plug-in is imported before it is used.
 METHOD_NAMES = METHODS.beside({Auto.name: Auto})

@@ -32,7 +32,7 @@ from graphcuts_dp.synth.separation_oracles import DEFAULT_ORACLE, ORACLES
 from graphcuts_dp.synth.spectral_fit import spectral
 
 # Fits by name. "auto" chooses one of them, and "none" is no fit; see `FitOptions.method`.
-FITS: Mapping[str, FitMethod] = {
+_OUR_FITS: Mapping[str, FitMethod] = {
     "maximum-entropy": FitMethod(maximum_entropy, uses_degrees=True, needs_cap=True),
     "first-order": FitMethod(first_order, has_gap=True),
     "cutting-plane": FitMethod(cutting_plane, has_gap=True),
@@ -47,7 +47,7 @@ def _fit_of_package(_: str, plug_in: object) -> FitMethod:
     return plug_in
 
 
-FITS = PlugInTable("graphcuts_dp.fit_methods", "fit", FITS, _fit_of_package)
+FITS = PlugInTable("graphcuts_dp.fit_methods", "fit", _OUR_FITS, _fit_of_package)
 FIT_NAMES = ("auto", *FITS, "none")
 
 

@@ -89,7 +89,7 @@ ADDITIONS = {
     "update rule": (
         ("learn/half_steps.py", shown_below("### An update rule")[0]),
         "learn/constructions.py",
-        "CONSTRUCTIONS: Mapping[str, KnownConstruction] = {\n",
+        "_OUR_CONSTRUCTIONS: Mapping[str, KnownConstruction] = {\n",
         """    "half-steps": KnownConstruction(
         initials="HS",
         learner=lambda universe, *_: HalfSteps(universe),
@@ -101,7 +101,7 @@ ADDITIONS = {
     "file format": (
         ("io/arrows.py", ARROWS),
         "io/files.py",
-        "FORMATS: Mapping[str, FileFormat] = {\n",
+        "_OUR_FORMATS: Mapping[str, FileFormat] = {\n",
         '    ".arrows": FileFormat(read=read_arrows, write=write_arrows),\n',
         "from graphcuts_dp.io.arrows import read_arrows, write_arrows\n",
     ),
