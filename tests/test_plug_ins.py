@@ -96,8 +96,9 @@ with warnings.catch_warnings(record=True) as met:
             first = session.ask([0, 1])
         with gc.open_session(graph, store=f"{method}.db") as session:
             said[method] = [session.parameters["method"], session.ask([0, 1]).value == first.value]
-    graph.write("g.arrows")
-    said["format"] = [open("g.arrows").readline(), gc.read_graph("g.arrows", vertices=8) == graph]
+    graph.write("made.arrows")
+    same = gc.read_graph("made.arrows", vertices=8) == graph
+    said["format"] = [open("made.arrows").readline(), same]
     said["auto"] = gc.open_session(graph, store="a.db", epsilon=1.0, queries=5).parameters["method"]
     said["warned"] = sorted(
         str(each.message).split(" is of ")[0]
