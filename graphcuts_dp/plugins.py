@@ -22,7 +22,7 @@ __dir__: ListNames
 __getattr__, __dir__, __all__ = exports(
     "graphcuts_dp",
     {
-        "iterative.distinguisher": ("Distinguisher", "Found"),
+        "iterative.distinguisher": ("Distinguisher", "ProposedQuery"),
         "iterative.task": ("Task",),
         "io.assemble": ("Options", "RawEdges"),
         "io.files": ("FileFormat",),

@@ -41,7 +41,7 @@ from graphcuts_dp.queries.universe import Universe
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class ProposedQuery:
     """What a distinguisher says. Public.
 
     Attributes:
@@ -57,7 +57,7 @@ class Found:
 class Search(Protocol):
     """A distinguisher at work on one graph, with what it has bought at the start."""
 
-    def find(self, hypothesis: Hypothesis, source: EntropySource) -> Found:
+    def find(self, hypothesis: Hypothesis, source: EntropySource) -> ProposedQuery:
         """A query on which the graph and a hypothesis differ by nearly as much as on any.
 
         Args:
@@ -81,7 +81,7 @@ class GraphSearch:
             what `Distinguisher.setup` has paid for; None where that is proven at every call only.
     """
 
-    find: Callable[[Hypothesis, EntropySource], Found]
+    find: Callable[[Hypothesis, EntropySource], ProposedQuery]
     prove: Callable[[Hypothesis, EntropySource], float] | None = None
 
 
@@ -114,7 +114,7 @@ class Distinguisher(Protocol):
 
             def find(self, hypothesis, source):
                 self.cuts = [*self.cuts[1:], self.cuts[0]]
-                return Found(query=self.cuts[-1], sign=None)
+                return ProposedQuery(query=self.cuts[-1], sign=None)
     """
 
     @property
@@ -302,13 +302,15 @@ class Exponential(PaidByCall):
         checked_graph(graph, self.universe, self.grid)
         return GraphSearch(partial(self._find, self.queries.scored(graph, self.scoring)))
 
-    def _find(self, counts: IntVector, hypothesis: Hypothesis, source: EntropySource) -> Found:
+    def _find(
+        self, counts: IntVector, hypothesis: Hypothesis, source: EntropySource
+    ) -> ProposedQuery:
         """One draw; the counts are private."""
         gaps = counts - self.scoring.rounded(self.queries.answers(hypothesis))
         rate = self.scoring.rate(self.epsilon)
         index = exponential_choice(np.concatenate([gaps, -gaps]), rate, source)
         query = self.queries[index % len(counts)]
-        return Found(query=query, sign=1 if index < len(counts) else -1)
+        return ProposedQuery(query=query, sign=1 if index < len(counts) else -1)
 
 
 MOST_VERTICES = 22  # 2^22 products, both signs: 64 MiB
@@ -379,12 +381,14 @@ class ExactCuts(PaidByCall):
         matrix[graph.rows, graph.columns] = steps * self.scoring.substeps
         return matrix + matrix.T if self.universe.symmetric else matrix
 
-    def _find(self, counted: IntMatrix, hypothesis: Hypothesis, source: EntropySource) -> Found:
+    def _find(
+        self, counted: IntMatrix, hypothesis: Hypothesis, source: EntropySource
+    ) -> ProposedQuery:
         gaps = counted - self.scoring.rounded(written_out(hypothesis, self.universe))
         rate = self.scoring.rate(self.epsilon)
         cuts = CutSampler(gaps, rate, bipartite=self.universe.bipartite)
         S, T, sign = cuts.draw(source)
-        return Found(query=CutQuery(S, T), sign=sign)
+        return ProposedQuery(query=CutQuery(S, T), sign=sign)
 
 
 @final

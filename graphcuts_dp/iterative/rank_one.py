@@ -46,8 +46,8 @@ from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative.distinguisher import (
-    Found,
     GraphSearch,
+    ProposedQuery,
     checked_graph,
     root_at_most,
     written_out,
@@ -122,7 +122,7 @@ def matrix_search(universe: Universe, noisy: FloatMatrix) -> GraphSearch:
         noisy: Z with E[Z] = G, over the universe. It is not copied.
     """
 
-    def find(hypothesis: Hypothesis, source: EntropySource) -> Found:  # noqa: ARG001
+    def find(hypothesis: Hypothesis, source: EntropySource) -> ProposedQuery:  # noqa: ARG001
         """A cut made from the top singular pair of Z - h."""
         gaps = noisy - written_out(hypothesis, universe)
         pair = top_pair(gaps, symmetric=universe.symmetric)
@@ -131,7 +131,7 @@ def matrix_search(universe: Universe, noisy: FloatMatrix) -> GraphSearch:
     return GraphSearch(find)
 
 
-def _cut_of(gaps: FloatMatrix, pair: UnitPair, *, ordered: bool) -> Found:
+def _cut_of(gaps: FloatMatrix, pair: UnitPair, *, ordered: bool) -> ProposedQuery:
     """Alternate: the best partner of a set, then the best partner of that, while it helps."""
     known, on_left = heavier_sign(pair.left), True
     best = -1.0
@@ -210,10 +210,10 @@ def best_partner(
     return partner, across
 
 
-def found_cut(S: BoolVector, T: BoolVector, gap: float) -> Found:
+def found_cut(S: BoolVector, T: BoolVector, gap: float) -> ProposedQuery:
     """A cut with the sign of its noisy gap."""
     sign: Sign = 1 if gap >= 0 else -1
-    return Found(query=CutQuery(S, T), sign=sign)
+    return ProposedQuery(query=CutQuery(S, T), sign=sign)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -371,10 +371,10 @@ class Released(PaidOnce):
             off: FloatVector = released - self.queries.answers(hypothesis)
             return off
 
-        def find(hypothesis: Hypothesis, source: EntropySource) -> Found:  # noqa: ARG001
+        def find(hypothesis: Hypothesis, source: EntropySource) -> ProposedQuery:  # noqa: ARG001
             off = gaps(hypothesis)
             worst = int(np.argmax(np.abs(off)))
-            return Found(query=self.queries[worst], sign=1 if off[worst] > 0 else -1)
+            return ProposedQuery(query=self.queries[worst], sign=1 if off[worst] > 0 else -1)
 
         def prove(hypothesis: Hypothesis, source: EntropySource) -> float:  # noqa: ARG001
             return float(np.abs(gaps(hypothesis)).max()) + self.radius(self.beta)
@@ -690,7 +690,7 @@ class PowerSearch:
     def __repr__(self) -> str:
         return "PowerSearch()"
 
-    def find(self, hypothesis: Hypothesis, source: EntropySource) -> Found:
+    def find(self, hypothesis: Hypothesis, source: EntropySource) -> ProposedQuery:
         """See `Search.find`: a cut made from the pair with one more noisy product.
 
         The first set is where u has one sign; the noisy sums of R over it give its best partner,

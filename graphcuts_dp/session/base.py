@@ -216,7 +216,7 @@ class SessionMechanism(ABC, Generic[Q, S]):
             f"method {self.name!r} keeps nothing to answer from; start another one"
         )
 
-    def told(self, key: Any, answer: Answer) -> Answer:  # noqa: ARG002
+    def recorded(self, key: Any, answer: Answer) -> Answer:  # noqa: ARG002
         """An answer as it is recorded and shown. Post-processing with public numbers."""
         return answer
 
@@ -316,8 +316,8 @@ class CutMechanism(SessionMechanism[Question, S]):
         """See `SessionMechanism.counter`: `EdgeCounter.counts`."""
         return EdgeCounter(data, self.grid).counts if self.needs_truth else super().counter(data)
 
-    def told(self, key: EncodedQuery, answer: Answer) -> Answer:
-        """See `SessionMechanism.told`: about the number itself, cut to what it can be on any graph.
+    def recorded(self, key: EncodedQuery, answer: Answer) -> Answer:
+        """See `SessionMechanism.recorded`: about the number, cut to what it can be on any graph.
 
         A statistic of f steps of its sensitivity s lies in [f s, f s + s - 1]. Cutting takes no
         value farther from the truth, and no truth out of an interval; one that lies beside all

@@ -196,7 +196,7 @@ class Runner(Generic[M]):
             except GraphCutsError as problem:
                 return made, state, problem
             state, answer = self.mechanism.step(state, key.query, truth, source)
-            made.append(self.mechanism.told(key, answer))
+            made.append(self.mechanism.recorded(key, answer))
         return made, state, None
 
     def _write(
@@ -212,7 +212,9 @@ class Runner(Generic[M]):
 
     def _answer_freely(self, rest: Sequence[EncodedQuery], state: Any) -> None:
         """Answers without guarantee, which read what was learnt only."""
-        made = [self.mechanism.told(k, self.mechanism.unguaranteed(state, k.query)) for k in rest]
+        made = [
+            self.mechanism.recorded(k, self.mechanism.unguaranteed(state, k.query)) for k in rest
+        ]
         with self.ledger.writing() as entries:
             for key, answer in zip(rest, made, strict=True):
                 _keep_query(entries, key)

@@ -11,7 +11,7 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.worst_cut_errors import noise_cut_bound
-from graphcuts_dp.iterative.distinguisher import Distinguisher, Found
+from graphcuts_dp.iterative.distinguisher import Distinguisher, ProposedQuery
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.cut_sum import CutSum
 from graphcuts_dp.learn.learners import Learner
@@ -47,7 +47,12 @@ def example(protocol, **names):
 
 
 def test_a_distinguisher_of_your_own():
-    names = {"dataclass": dataclass, "math": math, "Found": Found, "Universe": Universe}
+    names = {
+        "dataclass": dataclass,
+        "math": math,
+        "ProposedQuery": ProposedQuery,
+        "Universe": Universe,
+    }
     in_turn = example(Distinguisher, CutQuery=gc.CutQuery, **names)["InTurn"]
     graph = small_graph()
     made = released(graph, distinguisher=in_turn(Universe.of(graph), CUTS), delta=0.0)

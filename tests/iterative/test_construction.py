@@ -13,7 +13,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative.construction import IterativeConstruction
-from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential, Found
+from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential, ProposedQuery
 from graphcuts_dp.iterative.rank_one import ResponseRankOne
 from graphcuts_dp.iterative.tuning import (
     PaperIterative,
@@ -265,7 +265,7 @@ class Liar:
     with_epsilon = begin = with_rho
 
     def find(self, *_):
-        return Found(query=self.query, sign=None)
+        return ProposedQuery(query=self.query, sign=None)
 
 
 def lied_to(seed, calibration, learner=LEARNERS[1], query=HALF, **options):

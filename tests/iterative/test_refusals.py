@@ -13,7 +13,7 @@ from graphcuts_dp.errors import GraphCutsError, HypothesisError, ParameterError
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative.construction import IterativeConstruction
-from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential, Found
+from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential, ProposedQuery
 from graphcuts_dp.iterative.query_lists import QuestionList
 from graphcuts_dp.iterative.rank_one import PowerRankOne, Released, ResponseRankOne
 from graphcuts_dp.iterative.tuning import PracticalIterative, PureIterative, TightIterative
@@ -182,7 +182,7 @@ class Pairs:
     begin = with_rho
 
     def find(self, *_):
-        return Found(query=gc.Query.matrix(np.ones((8, 8))), sign=None)
+        return ProposedQuery(query=gc.Query.matrix(np.ones((8, 8))), sign=None)
 
 
 def run(graph=GRAPH, **options):

@@ -22,7 +22,7 @@ from graphcuts_dp.distances import counts, learner
 from graphcuts_dp.errors import BudgetError, ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative import construction, lists, tuning
-from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential, Found
+from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential, ProposedQuery
 from graphcuts_dp.iterative.query_lists import CutList
 from graphcuts_dp.iterative.rank_one import PowerRankOne
 from graphcuts_dp.iterative.tuning import (
@@ -393,7 +393,7 @@ class Own:
         return self
 
     def find(self, *_):
-        return Found(query=CUT, sign=None)
+        return ProposedQuery(query=CUT, sign=None)
 
 
 def test_a_distinguisher_of_ones_own_that_costs_more_than_it_was_given_is_refused():
