@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from graphcuts_dp.estimate.consistency import RoundedFlows as RoundedFlows
     from graphcuts_dp.estimate.noisy_contributions import Contributions as Contributions
     from graphcuts_dp.estimate.strategy import FlowWorkload as FlowWorkload
+    from graphcuts_dp.evaluation.comparison import compare as compare
+    from graphcuts_dp.evaluation.comparison_tables import GraphComparison as GraphComparison
     from graphcuts_dp.evaluation.cut_error import cut_errors as cut_errors
     from graphcuts_dp.graph.adjacency import BipartiteGraph as BipartiteGraph
     from graphcuts_dp.graph.adjacency import DirectedGraph as DirectedGraph
@@ -93,6 +95,7 @@ _HOMES = {
     "cutnorm.cut_norm": ("cut_norm",),
     "cuts.least": ("least_cut",),
     "estimate.strategy": ("FlowWorkload",),
+    "evaluation.comparison": ("compare",),
     "evaluation.cut_error": ("cut_errors",),
     "graph.adjacency": ("BipartiteGraph", "DirectedGraph", "Graph", "read_graph"),
     "graph.rows": ("Rows",),

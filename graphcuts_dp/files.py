@@ -21,6 +21,8 @@ from graphcuts_dp.errors import FileFormatError
 
 PathLike = str | os.PathLike[str]
 
+PICTURE_ENDINGS = (".png", ".pdf", ".svg")  # of the files that plots are drawn to
+
 _UNIX = hasattr(os, "geteuid")
 
 # Whether a file that somebody has open cannot be removed, so that its lock cannot lose its name.
@@ -101,6 +103,16 @@ def check_not_kept(path: PathLike) -> None:
     """
     if Path(os.path.realpath(path)) in _KEPT.get():
         raise FileFormatError(f"{path} is read or kept by this command; write to another file")
+
+
+def check_picture(path: PathLike) -> None:
+    """Check that the name of a file ends as a picture's.
+
+    Raises:
+        FileFormatError: it ends otherwise.
+    """
+    if not str(path).lower().endswith(PICTURE_ENDINGS):
+        raise FileFormatError(f"{path}: a plot ends in .png, .pdf or .svg")
 
 
 def check_writable(path: PathLike, *, force: bool = False) -> Path:

@@ -10,9 +10,10 @@ from graphcuts_dp.cli.console import Report, progress_bar, say
 from graphcuts_dp.cli.options import Commands, command_first
 from graphcuts_dp.cli.reading import Reading
 from graphcuts_dp.cutnorm.cut_norm import METHODS, NORMS, cut_norm
+from graphcuts_dp.evaluation.comparison import compare as compare_graphs
 from graphcuts_dp.evaluation.cut_error import cut_errors, graph_cut_errors
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable, KeptTable
-from graphcuts_dp.graph.adjacency import BipartiteGraph
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
 from graphcuts_dp.options import input_option, option, output_option
 from graphcuts_dp.plotting.style import write_figure
 from graphcuts_dp.queries.linear import sides_of
@@ -54,9 +55,7 @@ def graphs(
     """
     queries = [read_cut(line, number) for number, line in read_lines(cuts)] if cuts else []
     graph = reading.read(source)
-    public = (graph.left, graph.right) if isinstance(graph, BipartiteGraph) else graph.vertices
-    same = Reading(kind=reading.kind, columns=Columns(one_based=reading.columns.one_based))
-    synthetic = same.read(other, public=public)
+    synthetic = _read_like(graph, other, reading)
     with progress_bar("measuring") as progress:
         table = graph_cut_errors(
             graph,
@@ -67,6 +66,38 @@ def graphs(
             progress=progress,
         )
     return _report(table, plot, force=force)
+
+
+@evaluate.command()
+def compare(
+    *,
+    source: str = typer.Argument(metavar="REAL", help="The real graph."),
+    others: list[str] = typer.Argument(
+        metavar="SYNTHETIC", help="Any other graphs on the same vertices, one or more."
+    ),
+    reading: Reading,
+    plot: str | None = options.PLOT,
+    seed: int = SEED,
+    force: bool = options.FORCE,
+) -> Report:
+    """Compare synthetic graphs with the real one by many statistics. NOT PRIVATE.
+
+    Example: graphcuts-dp evaluate compare mail.edges.gz synthetic.graphml --plot comparison.pdf
+
+    Example: graphcuts-dp evaluate compare mail.edges.gz one.csv two.csv three.csv --json
+
+    Prints the errors of cuts, with certified bounds on the worst one, and degrees, weights,
+    clustering, assortativity, modularity, path lengths and leading eigenvalues of each graph,
+    beside a graph of Chung and Lu and the empty graph. NOT PRIVATE.
+    """
+    graph = reading.read(source)
+    synthetic = {_name(path, others): _read_like(graph, path, reading) for path in others}
+    with progress_bar("comparing") as progress:
+        comparison = compare_graphs(graph, synthetic, seed=seed, progress=progress)
+    if plot is not None:  # before the table: whoever reads that may stop reading early
+        comparison.plot(plot, force=force)
+        say(f"figure: {plot} ({NOT_PRIVATE})")
+    return Report(comparison.to_dict(), [comparison])
 
 
 @evaluate.command()
@@ -136,6 +167,19 @@ def norm_of(
     names = ("norm", "lower", "upper", "upper_proof", "failure_probability", "method", "stopped")
     data = {"mark": NOT_PRIVATE, **{name: getattr(found, name) for name in names}}
     return Report(data | {"S": S, "T": T}, [found], [f"{NOT_PRIVATE}; --json names S and T"])
+
+
+def _read_like(graph: AnyGraph, path: str, reading: Reading) -> AnyGraph:
+    """Read another graph of the same kind, on the same vertices."""
+    public = (graph.left, graph.right) if isinstance(graph, BipartiteGraph) else graph.vertices
+    same = Reading(kind=reading.kind, columns=Columns(one_based=reading.columns.one_based))
+    return same.read(path, public=public)
+
+
+def _name(path: str, paths: list[str]) -> str:
+    """Return the name of a file without its folder, or with it where others have the same name."""
+    name = Path(path).name
+    return name if [Path(other).name for other in paths].count(name) == 1 else path
 
 
 def _members(vertices: VertexSet, mask: Any) -> list[Any]:

@@ -202,7 +202,7 @@ class FlowOptions(TableRun):
         None,
         usual=True,
         help="Also draw the finest level: a heat map, the largest flows over time if there are "
-        "periods, or with --locations a map (.png or .pdf).",
+        "periods, or with --locations a map (.png, .pdf or .svg).",
         metavar="FILE",
     )
     od: str | None = output_option(

@@ -17,8 +17,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from graphcuts_dp.cli.console import HELP, Report, accuracy_notes, show
-from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError
-from graphcuts_dp.files import check_not_kept, check_writable, kept_files
+from graphcuts_dp.errors import GraphCutsError, ParameterError
+from graphcuts_dp.files import check_not_kept, check_picture, check_writable, kept_files
 from graphcuts_dp.options import (
     GROUPS,
     METHOD,
@@ -62,7 +62,9 @@ UNGUARANTEED = option(
 OUT = output_option(
     None, help="File to write to; standard output if omitted.", flag="-o --output", metavar="FILE"
 )
-PLOT = output_option(None, help="Also draw the result to this .png or .pdf file.", metavar="FILE")
+PLOT = output_option(
+    None, help="Also draw the result to this .png, .pdf or .svg file.", metavar="FILE"
+)
 SEED = output_option(None, help="Seed of a repeatable run. NOT PRIVATE: for tests only.")
 DRY_RUN = output_option(
     False,
@@ -276,8 +278,8 @@ def _check_files(files: Mapping[str, Any], values: Mapping[str, Any]) -> None:
         path = files.get(name)
         if path is not None:
             check_not_kept(path)
-        if path is not None and name == "plot" and not path.lower().endswith((".png", ".pdf")):
-            raise FileFormatError(f"{path}: a plot ends in .png or .pdf")
+        if path is not None and name == "plot":
+            check_picture(path)
         if path is not None and name in values:
             check_writable(path, force=values["force"])
 

@@ -30,6 +30,7 @@ from graphcuts_dp.cli.spending import (
 from graphcuts_dp.confidence import percent
 from graphcuts_dp.display import Card, printable, short_bound
 from graphcuts_dp.errors import GraphCutsError, LedgerError, ParameterError, QueryError
+from graphcuts_dp.files import PICTURE_ENDINGS
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.rows import bounded_graph
 from graphcuts_dp.learn.workload import SessionWorkload
@@ -75,7 +76,7 @@ Commands:
   :status                what was guaranteed, asked and left
   :cost QUERY            whether a query is on the record already; asks nothing
   :history [N]           the latest answers
-  :plot FILE.png         draw all answers with their intervals (.png or .pdf)
+  :plot FILE.png         draw all answers with their intervals (.png, .pdf or .svg)
   :help                  this text
   :quit                  leave; the session stays open for another day"""
 session: Commands = Commands(
@@ -621,7 +622,7 @@ class Prompt:
             out.print(f"{number:>6}  {cut:<30}  {answer_text(entry.answer)}", markup=False)
 
     def _plot(self, path: str) -> None:
-        if not path.lower().endswith((".png", ".pdf")):
+        if not path.lower().endswith(PICTURE_ENDINGS):
             raise QueryError("name a file, for example :plot answers.png")
         from graphcuts_dp.plotting.style import write_figure
 

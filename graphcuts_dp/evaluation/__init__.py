@@ -7,6 +7,8 @@ __dir__: ListNames
 __getattr__, __dir__, __all__ = exports(
     __name__,
     {
+        "comparison": ("compare",),
+        "comparison_tables": ("ComparisonRow", "GraphComparison"),
         "cut_error": ("cut_errors",),
     },
 )

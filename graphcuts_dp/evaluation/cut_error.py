@@ -13,13 +13,14 @@ import scipy.sparse as sp
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import GraphError, QueryError
+from graphcuts_dp.evaluation.degree_baseline import expected_by_degrees
+from graphcuts_dp.evaluation.modularity import communities_of, modularity
 from graphcuts_dp.evaluation.tables import CutErrorRow, CutErrorTable, CutPoint, KeptRow
 from graphcuts_dp.graph.adjacency import (
     OTHER_VERTICES,
     AnyGraph,
     BipartiteGraph,
     DirectedGraph,
-    Graph,
     check_kinds,
 )
 from graphcuts_dp.queries.linear import CutQuery, answer_all, answer_on_matrix
@@ -30,7 +31,6 @@ from graphcuts_dp.schema.vertices import Label
 _RANDOM_CUTS = 200
 _LEAST_COMMUNITY = 10
 _TOLERANCE = 0.1  # of the bounds on worst cuts: closer ones take several times as long
-_ROWS = 256  # of a community that are added up at once
 _LARGE = 1 << 22  # entries from which differences are held in single precision
 _QUANTILES = {"least": 0.0, "tenth": 0.1, "median": 0.5, "nine tenths": 0.9, "largest": 1.0}
 DEGREES, EMPTY = "true degrees alone", "empty graph"
@@ -149,28 +149,17 @@ def graph_cut_errors(
     return _table(title, graph, made, families, communities, seen(progress), points)
 
 
-def _by_degrees(graph: AnyGraph) -> npt.NDArray[np.float64]:
-    """The matrix r_i c_j / sum that true degrees expect, within the cap."""
-    matrix = graph.to_scipy()
-    rows, columns = (np.asarray(matrix.sum(axis=axis)).ravel() for axis in (1, 0))
-    found = np.outer(rows, columns / max(rows.sum(), 1e-300))
-    if not isinstance(graph, BipartiteGraph):
-        np.fill_diagonal(found, 0.0)
-    cap = graph.max_weight if graph.weighted else 1.0
-    return found if cap is None else np.minimum(found, cap, out=found)
-
-
 def _table(
     title: str,
     graph: AnyGraph,
     given: Mapping[str, Made],
     families: Sequence[CutFamily],
-    communities: Sequence[IntVector],
+    communities: IntVector | None,
     tell: Progress,
     points: tuple[CutPoint, ...],
 ) -> CutErrorTable:
     """All errors, one estimate after the other: one matrix is held at a time."""
-    estimates: dict[str, Made] = {**given, DEGREES: lambda: _by_degrees(graph), EMPTY: None}
+    estimates: dict[str, Made] = {**given, DEGREES: lambda: expected_by_degrees(graph), EMPTY: None}
     truth = graph.to_scipy()
     values = [family.values(truth, graph) for family in families]
     total = float(truth.sum())
@@ -196,7 +185,7 @@ def _table(
     rows = [CutErrorRow("worst cut (matrix form)", 0, total, tuple(worst))]
     for family, value, error in zip(families, values, zip(*errors, strict=True), strict=True):
         rows.append(CutErrorRow(family.kind, len(value), float(value.mean()), error))
-    names = ["modularity of the communities"] * bool(len(communities))
+    names = ["modularity of the communities"] * (communities is not None)
     names += [f"degrees: {name}" for name in _QUANTILES]
     shape = [
         KeptRow(name, each[0], each[1:])
@@ -227,27 +216,11 @@ def _lost(difference: npt.NDArray[np.floating], total: float) -> float:
     return unit * (float(np.linalg.norm(difference.ravel(), 1)) + total)
 
 
-def _kept(matrix: Any, communities: Sequence[IntVector]) -> list[float]:
-    """Modularity of communities, if there are any, and quantiles of the degrees of rows.
-
-    With B the sums between communities, which hold each vertex once, and w the sum of all weights,
-    modularity is the trace of B/w less the sum of its row sums times its column sums (Newman 2004).
-    """
+def _kept(matrix: Any, communities: IntVector | None) -> list[float]:
+    """Return the modularity of communities, if there are any, and quantiles of degrees of rows."""
     degrees = np.asarray(matrix.sum(axis=1, dtype=np.float64)).ravel()
-    found = [float(each) for each in np.quantile(degrees, list(_QUANTILES.values()))]
-    if not communities:
-        return found
-    total = float(degrees.sum())
-    into = np.asarray(matrix.sum(axis=0, dtype=np.float64)).ravel()
-    within = math.fsum(
-        float(matrix[np.ix_(some, members)].sum(dtype=np.float64))
-        for members in communities
-        for some in np.array_split(members, 1 + len(members) // _ROWS)  # so copies are small
-    )
-    expected = math.fsum(
-        float(degrees[members].sum() * into[members].sum()) for members in communities
-    )
-    return [within / total - expected / total**2 if total > 0 else 0.0, *found]
+    quantiles = [float(value) for value in np.quantile(degrees, list(_QUANTILES.values()))]
+    return quantiles if communities is None else [modularity(matrix, communities), *quantiles]
 
 
 def cut_families(graph: AnyGraph, *, seed: int = 0) -> list[CutFamily]:
@@ -257,8 +230,8 @@ def cut_families(graph: AnyGraph, *, seed: int = 0) -> list[CutFamily]:
 
 def _families(
     graph: AnyGraph, *, groups: Mapping[str, Sequence[Label]] | None = None, seed: int
-) -> tuple[list[CutFamily], list[IntVector]]:
-    """The kinds of cuts, and all communities, if the vertices are one set."""
+) -> tuple[list[CutFamily], IntVector | None]:
+    """The kinds of cuts, and the community of each vertex, if the vertices are one set."""
     rng = np.random.default_rng(seed)
     n, other = graph.shape
     families = [CutFamily("one vertex against all", tuple(_degree_cuts(graph)), axis=1)]
@@ -277,13 +250,13 @@ def _families(
         sets.append(CutQuery(_random_set(rng, n, small[0]), _random_set(rng, other, small[1])))
     families.append(CutFamily("random halves", tuple(halves)))
     families.append(CutFamily("small random sets", tuple(sets)))
-    communities: list[IntVector] = []
+    communities: IntVector | None = None
     if not isinstance(graph, BipartiteGraph):
         ordered = isinstance(graph, DirectedGraph)
-        communities = _communities(graph, seed)
-        large = [each for each in communities if len(each) >= _LEAST_COMMUNITY]
+        communities = communities_of(graph, seed=seed)
+        large = np.flatnonzero(np.bincount(communities) >= _LEAST_COMMUNITY)
         if len(large) > 1:
-            masks = [np.isin(np.arange(n), each) for each in large]
+            masks = [communities == part for part in large]
             families.append(CutFamily("between communities", _between(masks, ordered)))
         if groups is not None and len(groups) > 1:
             members = [graph.vertices.mask(group) for group in groups.values()]
@@ -329,22 +302,3 @@ def _random_set(rng: np.random.Generator, n: int, size: int) -> npt.NDArray[np.b
 def _between(sets: Sequence[npt.NDArray[np.bool_]], ordered: bool) -> tuple[CutQuery, ...]:
     pairs = permutations(sets, 2) if ordered else combinations(sets, 2)
     return tuple(CutQuery(S, T) for S, T in pairs)
-
-
-def _communities(graph: Graph | DirectedGraph, seed: int) -> list[IntVector]:
-    """The members of the communities of the true graph by the Louvain method.
-
-    Of a directed graph, without the directions.
-    """
-    import random
-
-    import igraph  # slow to import, and only needed here
-
-    edges = np.column_stack([graph.rows, graph.columns])
-    network = igraph.Graph(n=graph.n, edges=edges)
-    igraph.set_random_number_generator(random.Random(seed))  # noqa: S311
-    try:
-        found = network.community_multilevel(weights=graph.weights.tolist())
-    finally:
-        igraph.set_random_number_generator(random)
-    return [np.array(members, dtype=np.int64) for members in found]

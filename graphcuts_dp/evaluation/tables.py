@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NOT_PRIVATE = "not private: evaluation"
+READS_TRUTH = "this reads the private graph: its output is not private"
 
 
 @final

@@ -297,14 +297,7 @@ class _Kind(EdgeStore):
         Raises:
             GraphError: other vertices, or a graph of another kind.
         """
-        check_kinds(self, other)
-        rows, columns = (
-            [given.find(label) for label in wanted.labels] if len(wanted) == len(given) else [None]
-            for wanted, given in zip(*map(vertex_sets, (self.space, other.space)), strict=True)
-        )
-        if None in rows or None in columns:
-            raise GraphError(OTHER_VERTICES)
-        return self._matrix() - other.to_scipy()[rows][:, columns]
+        return self._matrix() - matrix_on(self.space, other)
 
     def to_frame(self, kind: Any = None) -> Any:
         """Make a table with columns source, target and weight (if any), one row for each edge.
@@ -500,15 +493,35 @@ def read_graph(*source: Any, **options: Any) -> Graph:
     return Graph.read(*source, **options)
 
 
-def check_kinds(g: EdgeStore, h: EdgeStore) -> None:
-    """Refuse two graphs of which only one is bipartite, or directed.
+def check_kinds(g: EdgeStore, h: EdgeStore | type[EdgeStore]) -> None:
+    """Refuse two graphs, or a graph and a kind, of which only one is bipartite, or directed.
 
     Raises:
         GraphError: such graphs.
     """
     for kind, name in ((BipartiteGraph, "bipartite"), (DirectedGraph, "directed")):
-        if isinstance(g, kind) != isinstance(h, kind):
+        if isinstance(g, kind) != (h is kind or isinstance(h, kind)):
             raise GraphError(f"one graph is {name} and the other is not")
+
+
+def matrix_on(space: Space, graph: AnyGraph) -> sp.csr_array:
+    """Return the sparse matrix of a graph with rows and columns in the order of a space.
+
+    Args:
+        space: of the same vertices as the graph's, in any order.
+        graph: whose matrix is returned.
+
+    Raises:
+        GraphError: other vertices, or the space of another kind of graph.
+    """
+    check_kinds(graph, graph_class(space))
+    rows, columns = (
+        [given.find(label) for label in wanted.labels] if len(wanted) == len(given) else [None]
+        for wanted, given in zip(*map(vertex_sets, (space, graph.space)), strict=True)
+    )
+    if None in rows or None in columns:
+        raise GraphError(OTHER_VERTICES)
+    return graph.to_scipy()[rows][:, columns]
 
 
 def kind_of_graph(*, bipartite: bool, directed: bool) -> type[AnyGraph]:

@@ -2,7 +2,7 @@
 
 Figures are as wide as one column or both columns of a page, readable in grey and by the
 colour-blind. `drawing` opens a figure with one picture, `house_style` sets the style for figures
-with several. `write_figure` writes a PNG or a PDF.
+with several. `write_figure` writes a PNG, a PDF or an SVG.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from graphcuts_dp.files import PathLike, atomic_write
+from graphcuts_dp.files import PathLike, atomic_write, check_picture
 
 # Widths of figures in inches: in one column of a page, and across both.
 COLUMN = 3.4
@@ -77,13 +77,15 @@ def write_figure(figure: Figure, path: PathLike, *, force: bool = False) -> None
 
     Args:
         figure: the figure.
-        path: the file; a PDF if its name ends in .pdf, else a PNG.
+        path: the file; its name ends in .png, .pdf or .svg.
         force: replace a file that exists.
 
     Raises:
-        FileFormatError: the file cannot be written, or exists.
+        FileFormatError: the file cannot be written, exists, or has another ending.
     """
-    is_pdf = Path(path).suffix.lower() == ".pdf"
-    metadata = {"CreationDate": None} if is_pdf else {"Software": None}  # leave these out
-    with atomic_write(path, force=force) as handle:
-        figure.savefig(handle, format="pdf" if is_pdf else "png", metadata=metadata)
+    check_picture(path)
+    ending = Path(path).suffix.lower()
+    # Dates and random names of parts are left out.
+    metadata = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}, ".png": {"Software": None}}
+    with atomic_write(path, force=force) as handle, mpl.rc_context({"svg.hashsalt": "graphcuts"}):
+        figure.savefig(handle, format=ending[1:], metadata=metadata[ending])

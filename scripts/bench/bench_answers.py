@@ -29,6 +29,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import graphcuts_dp as gc
+from graphcuts_dp.evaluation.modularity import communities_of
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.linear import answer_on_matrix, pairs_of_cut
 from graphcuts_dp.release.graphs import graph_job
@@ -48,7 +49,6 @@ from scripts.bench.bench_baselines import (
 )
 from scripts.bench.harness import Table
 from scripts.benchmark.min_cuts import one_matrix
-from scripts.benchmark.truth import communities_of
 
 CUTS, ALONE = 60, 12  # of each random kind; of each kind that are asked one by one
 LEAST_COMMUNITY = 10

@@ -7,13 +7,14 @@ from typing import Any, final
 import numpy as np
 import scipy.sparse as sp
 
-from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import MatrixError
+from graphcuts_dp.evaluation.modularity import best_parts, modularity
+from graphcuts_dp.evaluation.worst_cut import worst_cut
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph
 from scripts.benchmark.base import Clustering, Estimate, SparseMatrix
 from scripts.benchmark.estimates import checked_estimate
 from scripts.benchmark.min_cuts import MOST_EDGES, FlowNetwork, global_min_cut, one_matrix
-from scripts.benchmark.spectra import best_parts, largest_singular, modularity
+from scripts.benchmark.spectra import largest_singular
 from scripts.benchmark.truth import Truth, upper_half
 
 OF_PARTITIONS = frozenset({"found communities", "disagreements"})
@@ -111,7 +112,7 @@ def relative(errors: Mapping[str, float], empty: Mapping[str, float]) -> dict[st
 
 def _of_matrix(estimate: SparseMatrix, truth: Truth) -> dict[str, float]:
     difference = _difference(estimate, truth.matrix)
-    lower, upper = worst_cut(difference)
+    lower, upper = worst_cut(difference, tolerance=TOLERANCE, time_limit=_SECONDS)
     errors = {
         "worst cut found": lower,
         "worst cut proven": upper,
@@ -130,16 +131,6 @@ def _of_found_parts(estimate: SparseMatrix, truth: Truth) -> dict[str, float]:
     both = estimate + estimate.T
     clusters = best_parts(both / 2, resolution=0.5) if truth.plain else None
     return truth.partition_errors(best_parts(both, resolution=None), clusters)
-
-
-def worst_cut(difference: SparseMatrix) -> tuple[float, float]:
-    """The cut norm from both sides: a cut that was found, and a bound that is proven."""
-    entries = difference.data if sp.issparse(difference) else difference
-    total = float(abs(entries.sum()))
-    if not entries.size or entries.min() >= 0 or entries.max() <= 0:
-        return total, total  # entries of one sign: the largest cut is all of them
-    found = cut_norm(difference, tolerance=TOLERANCE, time_limit=_SECONDS)
-    return found.lower, found.upper
 
 
 def _difference(estimate: SparseMatrix, truth: SparseMatrix) -> SparseMatrix:

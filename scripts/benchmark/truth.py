@@ -7,6 +7,7 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector, IntVector
+from graphcuts_dp.evaluation.modularity import communities_of, modularity
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.schema.groups import Groups
 from scripts.benchmark.base import SparseMatrix
@@ -21,7 +22,7 @@ from scripts.benchmark.min_cuts import (
     one_matrix,
     pairs_to_part,
 )
-from scripts.benchmark.spectra import best_parts, disagreements, largest_singular, modularity
+from scripts.benchmark.spectra import disagreements, largest_singular
 
 
 @final
@@ -146,9 +147,3 @@ def upper_half(matrix: FloatVector) -> FloatVector:
     """The entries above the diagonal, one after the other."""
     found: FloatVector = matrix[np.triu_indices(len(matrix), 1)]
     return found
-
-
-def communities_of(graph: Graph | DirectedGraph) -> IntVector:
-    """Communities of a graph, without directions, by Louvain's method; see `best_parts`."""
-    both = truth_of(graph)
-    return best_parts(both if isinstance(graph, Graph) else both + both.T, resolution=None)

@@ -32,7 +32,7 @@ JUNK = (
 OUTPUTS = ("new.edges", "new.csv", "new.graphml.gz", "new.npz", "new\udcff.edges", "new\n.csv")
 # What the values of a parameter look like: by what --help shows of it, and of files by its name.
 BY_SHOWN = {
-    **dict.fromkeys(("GRAPH", "TRUE", "SYNTHETIC", "A", "B"), ("graph",)),
+    **dict.fromkeys(("GRAPH", "TRUE", "REAL", "SYNTHETIC", "A", "B"), ("graph",)),
     **dict.fromkeys(("NUMBER", "COUNT", "EDGES", None), ("number",)),
     **dict.fromkeys(("NUMBERS", "COUNTS"), ("number", "text")),
     **dict.fromkeys(("RELEASE", "RECEIPT"), ("release",)),

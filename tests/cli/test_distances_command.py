@@ -128,7 +128,7 @@ KEPT = ("--store", "kept.db", "--ask")
         (("plain.csv", *BASE[1:], "--columns", "header=no"), "pass --columns delimiter="),
         ((*BASE, "--mechanism", "magic"), "unknown --mechanism magic"),
         ((*BASE, "--top", "-1"), "--top"),
-        ((*BASE, "--plot", "map.gif"), ".png or .pdf"),
+        ((*BASE, "--plot", "map.gif"), ".png, .pdf or .svg"),
         ((*BASE, "--plot", "none/map.png"), "does not exist"),
         ((*BASE, "--coordinates", "people.csv"), "columns x and y"),
         ((*BASE, "--coordinates", "few.csv"), "no row for 11 vertices"),

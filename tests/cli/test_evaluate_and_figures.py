@@ -7,6 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import graphcuts_dp as gc
+from graphcuts_dp.evaluation.tables import READS_TRUTH
 from scripts.figures.registry import find_figure
 
 PAIR = ("true.edges", "other.csv")
@@ -43,6 +44,28 @@ def test_any_graph_is_evaluated(done, told, tmp_path, words):
     assert given["errors"]["empty graph"] == pytest.approx(1.5)
 
 
+def test_graphs_are_compared(done, told, tmp_path):
+    line = ("evaluate", "compare", *PAIR, "true.edges", "--seed", "2")
+    out, _ = done(*line, "--plot", "comparison.svg")
+    for text in (READS_TRUTH, MARK, "worst cut, at most", "other.csv", "Chung-Lu"):
+        assert text in out
+    assert b"<svg" in (tmp_path / "comparison.svg").read_bytes()
+    found = told(*line)
+    assert (found["mark"], found["warning"], found["seed"]) == (MARK, READS_TRUTH, 2)
+    rows = {row["statistic"]: row for row in found["rows"]}
+    assert rows["edges"]["values"] == {
+        "other.csv": 2,
+        "true.edges": 3,
+        "Chung-Lu": rows["edges"]["values"]["Chung-Lu"],
+        "empty graph": 0,
+    }
+    assert rows["worst cut, at most"]["values"]["true.edges"] == 0
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "other.csv").write_bytes((tmp_path / "other.csv").read_bytes())
+    both = told("evaluate", "compare", *PAIR, "more/other.csv")["graphs"]
+    assert both[:2] == ["other.csv", "more/other.csv"]
+
+
 def test_help_shows_the_short_form(done):
     out, _ = done("evaluate", "graphs", "--help")
     assert "Example: graphcuts-dp evaluate mail.edges.gz synthetic.graphml" in " ".join(out.split())
@@ -62,7 +85,10 @@ def test_help_shows_the_short_form(done):
         ((*PAIR, "--cuts", "bare.jsonl"), "line 1 of the queries"),
         ((*PAIR, "--cuts", "more.jsonl"), "line 1 of the queries"),
         ((*PAIR, "--plot", "no/a.png"), "create it first"),
-        ((*PAIR, "--plot", "a.gif"), ".png or .pdf"),
+        ((*PAIR, "--plot", "a.gif"), ".png, .pdf or .svg"),
+        (("compare", "true.edges"), "SYNTHETIC"),
+        (("compare", "true.edges", "other.csv", "a.edges"), "vert"),
+        (("compare", *PAIR, "--plot", "a.gif"), ".png, .pdf or .svg"),
         (("cut-norm", "a.edges", "true.edges"), "different vertices"),
         (("cut-norm", "a.edges", "--norm", "nuclear"), "unknown --norm nuclear"),
         (("cut-norm", "a.edges", "--method", "magic"), "unknown --method magic"),

@@ -249,8 +249,8 @@ def test_a_table_by_month_is_drawn_over_time_and_asked(done, refused, monkeypatc
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--plot", "flows.svg"), "a plot ends in .png or .pdf"),
-        (("--plot", "places.csv"), "a plot ends in .png or .pdf"),
+        (("--plot", "flows.gif"), "a plot ends in .png, .pdf or .svg"),
+        (("--plot", "places.csv"), "a plot ends in .png, .pdf or .svg"),
         (("--od", "od.xlsx"), "od.xlsx must end in .csv, .parquet, .geojson"),
         (("--od", "flows.csv"), "are the same file"),
         (("--od", "flows.csv.json"), "must end in .csv"),

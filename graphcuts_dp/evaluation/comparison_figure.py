@@ -1,0 +1,125 @@
+"""The picture of a comparison: degrees, and how far each graph is from the real one."""
+
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.evaluation.comparison_tables import (
+    CHUNG_LU,
+    EMPTY,
+    ComparisonRow,
+    GraphComparison,
+)
+from graphcuts_dp.evaluation.tables import NOT_PRIVATE
+from graphcuts_dp.plotting.style import COLOURS, COLUMN, house_style, plain_text
+
+_ROW = 0.17  # inches
+_DEGREES = 1.9  # inches, of the upper panel
+_MARKERS = ("o", "D", "s", "^")  # of synthetic graphs; if there are more, all have the first one
+_MARKERS_OF_BASELINES = {CHUNG_LU: "x", EMPTY: "|"}
+_LEAST_ERROR = 1e-3  # smaller ones are drawn there
+
+
+def comparison_figure(comparison: GraphComparison) -> Figure:
+    """Draw a comparison, as wide as one column of a paper.
+
+    Args:
+        comparison: from `compare`.
+
+    Returns:
+        A figure of two panels: how many vertices have at least so many edges, of the real and the
+        other graphs; and the error of each statistic (of a value |value - real| / |real|), on a
+        logarithmic scale, where errors below 0.001 stand at its left end. Marked as not private.
+    """
+    rows = [row for row in comparison.rows if any(error is not None for error in row.errors)]
+    with house_style():
+        figure = Figure(figsize=(COLUMN, _DEGREES + 0.9 + _ROW * len(rows)))
+        ratios = (_DEGREES, 0.5 + _ROW * len(rows))
+        degrees, errors = figure.subplots(2, 1, height_ratios=ratios)
+        _draw_degrees(degrees, comparison)
+        _draw_errors(errors, comparison, rows)
+        handles, names = errors.get_legend_handles_labels()
+        real = degrees.lines[0]
+        figure.legend(
+            [real, *handles], ["real", *names], loc="outside lower center", ncols=2, fontsize=7
+        )
+        figure.suptitle(NOT_PRIVATE, fontsize=7)
+    return figure
+
+
+class _Look(NamedTuple):
+    """How a graph is drawn.
+
+    Attributes:
+        marker: of its errors.
+        line: of its degrees.
+        colour: of both.
+        label: in the legend; one that begins with "_" stands in none.
+    """
+
+    marker: str
+    line: str
+    colour: str
+    label: str
+
+
+def _looks(comparison: GraphComparison) -> list[_Look]:
+    """Return how each graph is drawn; many synthetic graphs look alike."""
+    count = len(comparison.synthetic)
+    looks = []
+    for index, name in enumerate(comparison.graphs):
+        if name in _MARKERS_OF_BASELINES:
+            grey = COLOURS["true degrees alone"]
+            looks.append(_Look(_MARKERS_OF_BASELINES[name], "--", grey, name))
+        elif count > len(_MARKERS):
+            label = f"{count} synthetic" if index == 0 else "_"
+            looks.append(_Look(_MARKERS[0], "-", COLOURS["synthetic"], label))
+        else:
+            looks.append(_Look(_MARKERS[index], "-", COLOURS["synthetic"], plain_text(name)))
+    return looks
+
+
+def _draw_degrees(axes: Axes, comparison: GraphComparison) -> None:
+    real, *others = comparison.degrees
+    axes.plot(*_at_least(real), color=COLOURS["truth"], linewidth=1.4, zorder=3)
+    for look, degrees in zip(_looks(comparison), others, strict=True):
+        values, shares = _at_least(degrees)
+        axes.plot(values, shares, look.line, color=look.colour, linewidth=0.9)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("degree", fontsize=8)
+    axes.set_ylabel("share of vertices\nwith at least it", fontsize=8)
+    axes.tick_params(labelsize=7)
+
+
+def _at_least(degrees: FloatVector) -> tuple[FloatVector, FloatVector]:
+    """Return the degrees above 0, and which share of the vertices has at least each of them."""
+    values, counts = np.unique(degrees, return_counts=True)
+    shares = np.cumsum(counts[::-1])[::-1] / max(len(degrees), 1)
+    positive = values > 0
+    return values[positive], shares[positive]
+
+
+def _draw_errors(axes: Axes, comparison: GraphComparison, rows: list[ComparisonRow]) -> None:
+    for index, look in enumerate(_looks(comparison)):
+        errors = [row.errors[index] for row in rows]
+        axes.scatter(
+            [max(error, _LEAST_ERROR) for error in errors if error is not None],
+            [place for place, error in enumerate(errors) if error is not None],
+            marker=look.marker,
+            color=look.colour,
+            s=14,
+            linewidths=0.9,
+            label=look.label,
+            zorder=2 if index >= len(comparison.synthetic) else 3,
+        )
+    axes.set_xscale("log")
+    axes.set_yticks(range(len(rows)), [row.statistic for row in rows], fontsize=6)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.grid(axis="both", color="#e5e5e5", linewidth=0.5)
+    axes.set_axisbelow(True)
+    axes.set_xlabel("error, relative", fontsize=8)
+    axes.tick_params(axis="x", labelsize=7)

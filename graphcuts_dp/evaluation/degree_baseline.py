@@ -1,0 +1,102 @@
+"""What the true degrees alone tell of a graph: the model of Chung and Lu. Reads the truth.
+
+A pair (i, j) has the expected weight r_i c_j / w, where r and c are the sums of the rows and the
+columns and w is the sum of all entries; no more than the maximum weight, and 0 on a diagonal.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph, on_space
+
+_MOST_PAIRS = 10**8  # that are drawn one by one
+_ROWS = 256  # of pairs that are drawn at once
+_TINY = 1e-300
+
+
+def expected_by_degrees(graph: AnyGraph) -> FloatMatrix:
+    """Return the matrix of the weights that true degrees expect, dense, of the graph's shape.
+
+    Source: Chung, Lu 2002.
+    """
+    rows, columns = _sums(graph.to_scipy())
+    expected = np.outer(rows, columns / max(rows.sum(), _TINY))
+    if not isinstance(graph, BipartiteGraph):
+        np.fill_diagonal(expected, 0.0)
+    cap = graph.max_weight if graph.weighted else 1.0
+    return expected if cap is None else np.minimum(expected, cap, out=expected)
+
+
+def drawn_by_degrees(graph: AnyGraph, *, seed: int) -> AnyGraph:
+    """Draw a graph that has the true degrees in expectation, and nothing else of the graph.
+
+    With k and l the numbers of edges of rows and columns, and m their sum, the pair (i, j) is an
+    edge with probability min(1, k_i l_j / m). In a weighted graph, an edge has the weight that
+    makes its expected weight the one of `expected_by_degrees`. Above 1e8 pairs, k_i l_j / m is the
+    mean of a Poisson number of parallel edges, of which one is kept: some large degrees come out
+    smaller.
+
+    Args:
+        graph: of any kind.
+        seed: of the draw, 0 or larger.
+
+    Source: Chung, Lu 2002; Norros, Reittu 2006 for parallel edges.
+    """
+    rng = np.random.default_rng(seed)
+    pattern = graph.to_scipy()
+    strengths = _sums(pattern)
+    pattern.data[:] = 1.0
+    degrees = _sums(pattern)
+    m = max(float(degrees[0].sum()), _TINY)
+    one_by_one = pattern.shape[0] * pattern.shape[1] <= _MOST_PAIRS
+    draw = _drawn_one_by_one if one_by_one else _drawn_in_parallel
+    rows, columns = draw(degrees[0], degrees[1] / m, rng)
+    kept = np.ones(len(rows), dtype=np.bool_)
+    if isinstance(graph, Graph):
+        kept = rows < columns
+    elif not isinstance(graph, BipartiteGraph):
+        kept = rows != columns
+    rows, columns = rows[kept], columns[kept]
+    if not graph.weighted:
+        return on_space(graph.space, rows, columns)
+    total = max(float(strengths[0].sum()), _TINY)
+    chance = np.minimum(degrees[0][rows] * degrees[1][columns] / m, 1.0)
+    weights = strengths[0][rows] * strengths[1][columns] / total / chance
+    cap = graph.max_weight
+    if cap is not None:
+        weights = np.minimum(weights, cap)
+    return on_space(graph.space, rows, columns, weights, max_weight=cap)
+
+
+def _sums(matrix: Any) -> tuple[FloatVector, FloatVector]:
+    """Return the sums of the rows and of the columns of a sparse matrix."""
+    rows, columns = (np.asarray(matrix.sum(axis=axis)).ravel() for axis in (1, 0))
+    return rows.astype(np.float64), columns.astype(np.float64)
+
+
+def _drawn_one_by_one(
+    rows: FloatVector, columns: FloatVector, rng: np.random.Generator
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Draw each pair (i, j) by itself, with probability min(1, rows_i columns_j)."""
+    edges = []
+    for start in range(0, len(rows), _ROWS):
+        some = rows[start : start + _ROWS]
+        hits = np.nonzero(rng.random((len(some), len(columns))) < np.outer(some, columns))
+        edges.append((hits[0] + start, hits[1]))
+    return np.concatenate([pair[0] for pair in edges]), np.concatenate([pair[1] for pair in edges])
+
+
+def _drawn_in_parallel(
+    rows: FloatVector, columns: FloatVector, rng: np.random.Generator
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Draw a Poisson number of edges for each pair (i, j), of mean rows_i columns_j."""
+    count = int(rng.poisson(rows.sum() * columns.sum()))
+    if not count:
+        return np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp)
+    first, second = (
+        rng.choice(len(sums), size=count, p=sums / sums.sum()) for sums in (rows, columns)
+    )
+    return first, second
