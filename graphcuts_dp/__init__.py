@@ -11,6 +11,7 @@ from graphcuts_dp._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from graphcuts_dp import cutnorm as cutnorm
+    from graphcuts_dp import cuts as cuts
     from graphcuts_dp import datasets as datasets
     from graphcuts_dp import distances as distances
     from graphcuts_dp import estimate as estimate
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from graphcuts_dp import session as session
     from graphcuts_dp.cutnorm.certificate import CutNormCertificate as CutNormCertificate
     from graphcuts_dp.cutnorm.cut_norm import cut_norm as cut_norm
+    from graphcuts_dp.cuts.least import cut_job as cut_job
     from graphcuts_dp.cuts.least import least_cut as least_cut
     from graphcuts_dp.estimate.answers import CutAnswer as CutAnswer
     from graphcuts_dp.estimate.consistency import RoundedFlows as RoundedFlows
@@ -60,9 +62,13 @@ if TYPE_CHECKING:
         choose_contribution_bound as choose_contribution_bound,
     )
     from graphcuts_dp.release.contributions import choose_degree_bound as choose_degree_bound
+    from graphcuts_dp.release.contributions import contributions_job as contributions_job
     from graphcuts_dp.release.contributions import release_contributions as release_contributions
+    from graphcuts_dp.release.flow_tables import flows_job as flows_job
     from graphcuts_dp.release.flow_tables import release_flows as release_flows
+    from graphcuts_dp.release.graphs import graph_job as graph_job
     from graphcuts_dp.release.graphs import release_graph as release_graph
+    from graphcuts_dp.release.job import Job as Job
     from graphcuts_dp.release.resume import resume as resume
     from graphcuts_dp.release.structure import DetectedStructure as DetectedStructure
     from graphcuts_dp.release.structure import detect_structure as detect_structure
@@ -130,7 +136,10 @@ _HOMES = {
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 # What `__all__` lacks belongs to one of these, such as `gc.schema.GroupTree`, and is found too.
-_ROOMS = ("cutnorm", "estimate", "evaluation", "release", "results", "schema", "server", "session")
+_ROOMS = (
+    *("cutnorm", "cuts", "estimate", "evaluation", "release", "results", "schema", "server"),
+    "session",
+)
 _SUBMODULES = ("datasets", "distances", "planning", "plugins", *_ROOMS)
 
 __all__ = sorted(["__version__", *_MODULES, *_SUBMODULES])

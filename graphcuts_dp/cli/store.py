@@ -4,13 +4,14 @@ from typing import Any
 
 import typer
 
-from graphcuts_dp.cli.console import Report
-from graphcuts_dp.cli.options import Commands
+from graphcuts_dp.cli.console import Report, write_out
+from graphcuts_dp.cli.options import FORCE, OUT, Commands
 from graphcuts_dp.cli.session import status
 from graphcuts_dp.cli.spending import store_named
 from graphcuts_dp.ledger.migration import Migration, migrate_store
 from graphcuts_dp.options import output_option
 from graphcuts_dp.release.receipt_check import check_receipt
+from graphcuts_dp.session.transcript import store_status
 
 store: Commands = Commands(
     help="Look after a store: what was spent, and which results belong to it."
@@ -54,6 +55,25 @@ def migrate(
     """
     migration = migrate_store(store_named(store).file, dry_run=dry_run)
     return Report(_fields(migration), _lines(store, migration))
+
+
+@store.command("export")
+def export(
+    *,
+    store: str = typer.Argument(metavar="STORE", help="The store."),
+    output: str | None = OUT,
+    force: bool = FORCE,
+) -> None:
+    """Print the ledger as a portable JSON document, for other tools that add up privacy costs.
+
+    Example: graphcuts-dp store export mail.db -o ledger.json
+
+    The document has public facts alone: what was spent in total and by each use, the privacy unit,
+    and each use's events for dp_accounting; no data, answers, or names of files. Its fields are
+    described in the documentation, under reliability.
+    """
+    document = store_status(store_named(store)).to_json()
+    write_out([document, "\n"], output, force=force)
 
 
 def _fields(migration: Migration) -> dict[str, Any]:

@@ -5,7 +5,8 @@ undirected graph, of shape (n, n) with u -> v in row u for a directed one, of sh
 n_right) for a bipartite one. What cannot be defined is None: of a graph without edges, there is no
 mean path length.
 
-Where the exact number would take long, it is estimated from a sample, and a `Statistic` says so.
+Where the exact number would take long, it is estimated from a sample, and a `StatisticValue` says
+so.
 """
 
 from typing import Any, NamedTuple
@@ -29,7 +30,7 @@ _MOST_STEPS = 3 * 10**8  # edges and vertices that all searches for paths togeth
 _SMALL = 400  # rows up to which all eigenvalues are as fast as some
 
 
-class Statistic(NamedTuple):
+class StatisticValue(NamedTuple):
     """A number that describes a graph.
 
     Attributes:
@@ -41,7 +42,7 @@ class Statistic(NamedTuple):
     sample: str = ""
 
 
-def clustering(matrix: sp.csr_array, *, seed: int = 0) -> tuple[Statistic, Statistic]:
+def clustering(matrix: sp.csr_array, *, seed: int = 0) -> tuple[StatisticValue, StatisticValue]:
     """Return the global and the mean local clustering coefficient of an undirected graph.
 
     With closed_i the sum over ordered pairs of neighbours j, k of i of (w_ij w_ik w_jk)^(1/3), and
@@ -62,7 +63,7 @@ def clustering(matrix: sp.csr_array, *, seed: int = 0) -> tuple[Statistic, Stati
     degrees = np.diff(matrix.indptr).astype(np.float64)
     pairs = degrees * (degrees - 1)
     if not pairs.sum():
-        return Statistic(0.0), Statistic(0.0)
+        return StatisticValue(0.0), StatisticValue(0.0)
     if len(degrees) > _DENSE and float((degrees**2).sum()) > _MOST_TERMS:
         return _sampled_clustering(roots, pairs, np.random.default_rng(seed))
     if len(degrees) <= _DENSE:
@@ -71,21 +72,20 @@ def clustering(matrix: sp.csr_array, *, seed: int = 0) -> tuple[Statistic, Stati
     else:
         closed = np.asarray((roots @ roots).multiply(roots).sum(axis=1)).ravel()
     local = np.divide(closed, pairs, out=np.zeros_like(closed), where=pairs > 0)
-    return Statistic(float(closed.sum() / pairs.sum())), Statistic(float(local.mean()))
+    return StatisticValue(float(closed.sum() / pairs.sum())), StatisticValue(float(local.mean()))
 
 
 def _sampled_clustering(
     roots: sp.csr_array, pairs: FloatVector, rng: np.random.Generator
-) -> tuple[Statistic, Statistic]:
+) -> tuple[StatisticValue, StatisticValue]:
     """Estimate both coefficients of `clustering` from random pairs of neighbours."""
     sample = f"{_WEDGES:,} pairs of neighbours"
     centres = np.flatnonzero(pairs)
     by_pairs = rng.choice(len(pairs), size=_WEDGES, p=pairs / pairs.sum())
     by_vertex = rng.choice(centres, size=_WEDGES)
-    overall, local = (
-        float(_closed(roots, vertices, rng).mean()) for vertices in (by_pairs, by_vertex)
-    )
-    return Statistic(overall, sample), Statistic(local * len(centres) / len(pairs), sample)
+    overall = float(_closed(roots, by_pairs, rng).mean())
+    local = float(_closed(roots, by_vertex, rng).mean()) * len(centres) / len(pairs)
+    return StatisticValue(overall, sample), StatisticValue(local, sample)
 
 
 def _closed(
@@ -106,7 +106,7 @@ def _closed(
     return product
 
 
-def bipartite_clustering(matrix: sp.csr_array) -> Statistic:
+def bipartite_clustering(matrix: sp.csr_array) -> StatisticValue:
     """Return four times the number of squares over the number of paths of three edges.
 
     Args:
@@ -122,10 +122,10 @@ def bipartite_clustering(matrix: sp.csr_array) -> Statistic:
     left, right = _degrees(matrix)
     edges = matrix.tocoo()
     paths = float(((left[edges.row] - 1) * (right[edges.col] - 1)).sum())
-    return Statistic(4 * squares / paths if paths else 0.0)
+    return StatisticValue(4 * squares / paths if paths else 0.0)
 
 
-def assortativity(matrix: sp.csr_array) -> Statistic:
+def assortativity(matrix: sp.csr_array) -> StatisticValue:
     """Return the correlation of the degrees of the two ends of an edge.
 
     Of an undirected graph each edge counts in both orders; of a directed one the out-degree of the
@@ -140,22 +140,22 @@ def assortativity(matrix: sp.csr_array) -> Statistic:
     edges = matrix.tocoo()
     first, second = tails[edges.row], heads[edges.col]
     if len(first) < 2 or np.ptp(first) == 0 or np.ptp(second) == 0:
-        return Statistic(None)
-    return Statistic(float(np.corrcoef(first, second)[0, 1]))
+        return StatisticValue(None)
+    return StatisticValue(float(np.corrcoef(first, second)[0, 1]))
 
 
-def reciprocity(matrix: sp.csr_array) -> Statistic:
+def reciprocity(matrix: sp.csr_array) -> StatisticValue:
     """Return the share of arcs whose reverse is an arc, too; None without arcs."""
     if not matrix.nnz:
-        return Statistic(None)
+        return StatisticValue(None)
     pattern = matrix.copy()
     pattern.data[:] = 1.0
-    return Statistic(float(pattern.multiply(pattern.T).sum()) / matrix.nnz)
+    return StatisticValue(float(pattern.multiply(pattern.T).sum()) / matrix.nnz)
 
 
 def path_lengths(
     matrix: sp.csr_array, *, directed: bool = False, seed: int = 0
-) -> tuple[Statistic, Statistic]:
+) -> tuple[StatisticValue, StatisticValue]:
     """Return the mean path length in the largest component, and its share of all vertices.
 
     The length of a path is its number of edges, whatever they weigh. The mean is over all ordered
@@ -175,9 +175,9 @@ def path_lengths(
     _, labels = connected_components(matrix, directed=directed, connection="strong")
     members = np.flatnonzero(labels == np.argmax(np.bincount(labels)))
     size = len(members)
-    share = Statistic(size / n)
+    share = StatisticValue(size / n)
     if size < 2:
-        return Statistic(None), share
+        return StatisticValue(None), share
     part = matrix[members][:, members].tocoo()
     count, sample = size, ""
     if size > _MOST_SOURCES:
@@ -190,7 +190,7 @@ def path_lengths(
         ends = np.column_stack([part.row[kept], part.col[kept]])
         network = igraph.Graph(n=size, edges=ends, directed=directed)
         total = sum(sum(network.distances(source=int(one), mode="out")[0]) for one in sources)
-    return Statistic(float(total) / (count * (size - 1)), sample), share
+    return StatisticValue(float(total) / (count * (size - 1)), sample), share
 
 
 def leading_values(matrix: sp.csr_array, count: int, *, symmetric: bool) -> FloatVector | None:

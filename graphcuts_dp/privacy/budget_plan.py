@@ -52,6 +52,8 @@ _MOST_DECISIONS = 12
 _LONGEST_TEXT = 10_000  # characters
 _LARGEST_AMOUNT = 10**6
 _LARGEST_GROUP = 2**40
+# Of a total: what is left of it by the rounding of floats is smaller, and is no part of its own.
+_LEAST_PART = Fraction(1, 10**9)
 _CACHED = 256  # lists of steps whose runs are kept: the same steps are planned for many budgets
 
 
@@ -313,6 +315,33 @@ class BudgetPlan(Tabled):
             if execution.take(self.steps[run.step], run.share) is None:
                 raise ValueError("a step that measured nothing did not run")
         return execution.amounts
+
+    def separate_amounts(self, total: Fraction) -> tuple[Fraction, ...]:
+        """Return exact amounts that add up to a total, one for each part that is known beforehand.
+
+        Each statistic that every possible run measures with one and the same amount is a part, and
+        all others together are one: their amounts are chosen by earlier results. In a composition
+        theorem the parts count as mechanisms whose costs are fixed, which theorems about more than
+        sums need; the last part is an interactive mechanism, interleaved with the others.
+
+        Args:
+            total: for the whole privacy unit, in the currency of the plan; not below the cost.
+
+        Source: Lyu 2022 and Vadhan, Zhang 2023 (interleaved, with interactive ones).
+        """
+        changes = self.group_size if self.currency == "epsilon" else self.group_size**2
+        first, *others = _possible_portions(self.steps)
+        parts = [
+            portion * self.amount * changes
+            for statistic, portion in first.items()
+            if all(portions.get(statistic) == portion for portions in others)
+        ]
+        left = total - sum(parts, Fraction(0))
+        if not parts or left > total * _LEAST_PART:
+            parts.append(left)
+        elif left > 0:  # by rounding
+            parts[-1] += left
+        return tuple(parts)
 
     @cached_property
     def names(self) -> dict[str, str]:

@@ -26,7 +26,7 @@ from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import ParameterError, PrivacyWarning
 from graphcuts_dp.final_classes import final
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
-from graphcuts_dp.privacy.composition import rounded_up
+from graphcuts_dp.privacy.dp_events import Event, event_for, pure_event, zcdp_event
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.provenance import Provenance
 
@@ -133,23 +133,88 @@ class PrivacyGuarantee(Displayed):
         return time_within(self.privacy_unit)
 
     @property
-    def dp_event(self) -> dict[str, str | float] | None:
+    def pure_losses(self) -> tuple[Fraction, ...]:
+        """Exact epsilons that the pure epsilon is the sum of, see `BudgetPlan.separate_amounts`.
+
+        Empty if privacy is not pure, and for a seeded run, which guarantees nothing.
+        """
+        if self.delta or not self.is_private:
+            return ()
+        return self._parts("epsilon", Fraction(self.epsilon))
+
+    @property
+    def concentrated_losses(self) -> tuple[Fraction, ...]:
+        """Exact bounds of zCDP that add up to that of the whole.
+
+        epsilon-DP is (epsilon^2/2)-zCDP. Empty if none is proven, and for a seeded run.
+        """
+        if not self.is_private or (self.delta and self.rho is None):
+            return ()
+        if self.delta and self.rho is not None:
+            return self._parts("rho", Fraction(self.rho))
+        rhos = tuple(loss**2 / 2 for loss in self.pure_losses)
+        whole = None if self.rho is None else Fraction(self.rho)
+        return rhos if whole is None or sum(rhos) <= whole else (whole,)
+
+    def _parts(self, currency: str, total: Fraction) -> tuple[Fraction, ...]:
+        """Return the parts of a total in the currency of the budget plan; all of it without one."""
+        plan = self.budget_plan
+        if plan is None or plan.currency != currency or (currency == "epsilon" and plan.delta):
+            return (total,)
+        return plan.separate_amounts(total)
+
+    @property
+    def dp_event(self) -> Event | None:
         """The cost as an event of the package dp_accounting, which adds it to costs of others.
 
-        It is `ZCDpEvent(rho)`; epsilon-DP is (epsilon^2/2)-zCDP. The accountant for Renyi privacy
-        accepts it for every kind of neighbours. xi, the constant part of the divergence, is 0 for
-        all mechanisms here. `RandomizedResponseDpEvent` is not used for epsilon-DP: version 0.6 of
-        that package counts it once, however often it is repeated.
+        Plain values, for JSON; `to_dp_event` makes the object for an accountant. Of pure privacy it
+        is what the accountant for privacy loss distributions takes, each step of the budget plan by
+        itself whose epsilon is known beforehand: the discrete Laplace noise whose privacy loss is
+        that of the worst mechanism with this epsilon, see `dp_events`. Otherwise it is
+        `ZCDpEvent(rho)`.
 
-        None if neither a rho nor a pure epsilon is proven, and for a seeded run, which guarantees
-        nothing.
+        None if neither a rho nor a pure epsilon is proven, and for a seeded run.
         """
-        rho = self.rho
-        if rho is None and not self.delta:
-            rho = rounded_up(Fraction(self.epsilon) ** 2 / 2)
-        if rho is None or not self.is_private:
-            return None
-        return {"event": "ZCDpEvent", "rho": rho, "xi": 0.0}
+        if self.pure_losses:
+            return pure_event(self.pure_losses)
+        return self.zcdp_event
+
+    @property
+    def zcdp_event(self) -> Event | None:
+        """The cost as an event of zCDP, which the accountant for Renyi privacy always takes.
+
+        It loses where privacy is pure: epsilon = 1 becomes 5.2 at delta = 1e-6. None as for
+        `dp_event`.
+        """
+        rhos = self.concentrated_losses
+        return zcdp_event(rhos) if rhos else None
+
+    def to_dp_event(self, accountant: Any) -> Any:
+        """Return the cost as the event of dp_accounting that an accountant takes.
+
+        The first that it takes of: discrete Laplace noise, and for neighbours that replace one
+        record randomised response, both exact for a pure epsilon; zCDP. Compose it without a count
+        (the accountant for privacy loss distributions counts randomised response once).
+
+        Args:
+            accountant: of dp_accounting, whose neighbours differ in this `privacy_unit`.
+
+        Raises:
+            ParameterError: dp_accounting is not installed; nothing is guaranteed, or what is
+                guaranteed is no event of this accountant, such as zCDP for the one for privacy loss
+                distributions.
+
+        Examples:
+            >>> from dp_accounting.pld import PLDAccountant
+            >>> accountant = PLDAccountant()
+            >>> club = gc.datasets.load("karate")
+            >>> for _ in range(2):
+            ...     release = gc.release_graph(club, epsilon=0.5, fit="none")
+            ...     _ = accountant.compose(release.guarantee.to_dp_event(accountant))
+            >>> round(accountant.get_epsilon(1e-6), 2)
+            1.0
+        """
+        return event_for(accountant, self.pure_losses, self.concentrated_losses)
 
     @property
     def facts(self) -> tuple[tuple[str, object], ...]:
@@ -190,6 +255,7 @@ class PrivacyGuarantee(Displayed):
             "budget_plan": None if self.budget_plan is None else self.budget_plan.to_dict(),
             "rho": self.rho,
             "dp_event": self.dp_event,
+            "zcdp_event": self.zcdp_event,
         }
 
     @classmethod

@@ -12,9 +12,12 @@ __getattr__, __dir__, __all__ = exports(
             "DegreeBound",
             "choose_contribution_bound",
             "choose_degree_bound",
+            "contributions_job",
             "release_contributions",
         ),
-        "job": ("BudgetPlan",),  # which a job has before, and a result after
+        "flow_tables": ("flows_job",),
+        "graphs": ("graph_job",),
+        "job": ("BudgetPlan", "Job"),  # a job has a plan before, and a result after
         "structure": ("DetectedStructure", "detect_structure"),
     },
 )

@@ -1,5 +1,6 @@
 """What a ledger shows: histories, totals and exports. Nothing secret, and no graph is needed."""
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -36,6 +37,8 @@ from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.queries import decode_query
 from graphcuts_dp.session.runner import SessionStatus, recorded_answer, session_status
 
+LEDGER_SCHEMA = "graphcuts_dp.ledger"  # of `LedgerStatus.to_json`
+LEDGER_SCHEMA_VERSION = 1  # raised when a field goes, or changes its name or its meaning
 _COLUMNS = ("record", "S", "T", "value", "low", "high", "guaranteed", "corrected", "mark")
 
 
@@ -134,6 +137,26 @@ class UseStatus:
             "guarantee": self.use.guarantee.to_dict(),
         }
 
+    def to_portable_dict(self) -> dict[str, Any]:
+        """Return plain values for `LedgerStatus.to_json`: what is public, and adds up elsewhere."""
+        guarantee = self.use.guarantee
+        return {
+            "number": self.use.number,
+            "kind": self.use.kind,
+            "state": self.state,
+            "time": self.use.time,
+            "author": self.use.author,
+            "purpose": self.use.purpose,
+            "made_by": self.use.made_by,
+            "periods": None if self.use.periods is None else list(self.use.periods),
+            "cost": self.use.cost.to_dict(),
+            "neighbours": guarantee.neighbours,
+            "public": guarantee.public,
+            "private": guarantee.is_private,
+            "dp_event": guarantee.dp_event,
+            "zcdp_event": guarantee.zcdp_event,
+        }
+
 
 @final
 @dataclass(frozen=True)
@@ -195,6 +218,39 @@ class LedgerStatus:
             "uses": [use.to_dict() for use in self.uses],
             "sessions": [session.to_dict() for session in self.sessions],
         }
+
+    def to_json(self) -> str:
+        """Return the ledger as a portable document of JSON, for other tools that add up costs.
+
+        It has public facts alone: no data, names of files, answers or accounts of the operating
+        system. Its fields are described in docs/reliability.md, and those of one "schema_version"
+        keep their names and meanings. Each use has its cost, its guarantee and its events for
+        dp_accounting, see `PrivacyGuarantee.dp_event`.
+
+        Examples:
+            >>> import json, pathlib, tempfile
+            >>> store = pathlib.Path(tempfile.mkdtemp()) / "club.db"
+            >>> _ = gc.release_graph(gc.datasets.load("karate"), epsilon=1.0, store=store)
+            >>> ledger = json.loads(gc.store_status(store).to_json())
+            >>> ledger["schema"], ledger["total"]["epsilon"], len(ledger["uses"])
+            ('graphcuts_dp.ledger', 1.0, 1)
+        """
+        document = {
+            "schema": LEDGER_SCHEMA,
+            "schema_version": LEDGER_SCHEMA_VERSION,
+            "made_by": f"graphcuts_dp {__version__}",
+            "store": self.store,
+            "head": self.head,
+            "privacy_unit": self.privacy_unit,
+            "private": not self.seeded,
+            "total": {"epsilon": self.epsilon, "delta": self.delta},
+            "all_periods": None if self.all_periods is None else _stated(self.all_periods),
+            "periods": {label: _stated(cost) for label, cost in self.periods.items()},
+            "budget": self.budget,
+            "left": self.left,
+            "uses": [use.to_portable_dict() for use in self.uses],
+        }
+        return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def _stated(cost: Cost) -> dict[str, float]:

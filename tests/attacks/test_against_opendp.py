@@ -13,14 +13,13 @@ import pytest
 from p_values import dependence
 
 import graphcuts_dp as gc
-from graphcuts_dp.cuts.least import cut_job
+from graphcuts_dp.privacy.composition import Cost, compose, zcdp_epsilon
 from graphcuts_dp.privacy.entropy import SystemEntropy
 from graphcuts_dp.privacy.noise import (
     sample_discrete_gaussian,
     sample_discrete_laplace,
     sample_flips,
 )
-from graphcuts_dp.release.flow_tables import flows_job
 
 dp = pytest.importorskip("opendp.prelude", reason="OpenDP is not installed: pip install '.[dev]'")
 
@@ -75,7 +74,7 @@ def test_twins_of_another_scale_are_rejected(name, scale):
 
 def test_a_job_is_a_measurement_of_opendp():
     club = gc.datasets.load("karate")
-    measurement = cut_job(club, 0, 33, epsilon=2.0).to_opendp()
+    measurement = gc.cuts.cut_job(club, 0, 33, epsilon=2.0).to_opendp()
     assert [measurement.map(steps) for steps in (0, 1, 3)] == [0.0, 2.0, 6.0]
     assert sorted(sum(measurement(club).parts, ())) == list(range(34))
     assert dp.c.make_composition([measurement, measurement]).map(1) == 4.0
@@ -87,10 +86,49 @@ def test_a_job_with_gaussian_noise_is_told_in_zero_concentrated_privacy():
     club = gc.datasets.load("karate")
     groups = gc.Groups(gc.VertexSet(club.labels), {"half": [v % 2 for v in range(34)]})
     workload = gc.FlowWorkload(noise="gaussian")
-    job = flows_job(club, groups, epsilon=1.0, delta=1e-6, workload=workload)
+    job = gc.release.flows_job(club, groups, epsilon=1.0, delta=1e-6, workload=workload)
     measurement = job.to_opendp()
     assert str(measurement.output_measure) == str(dp.zero_concentrated_divergence())
     assert measurement.map(1) == job.cost.rho
     assert measurement.map(3) == pytest.approx(9 * job.cost.rho)
-    guarantee = measurement(club).guarantee  # with the steps that ran
+    guarantee = measurement(club).guarantee
+    assert guarantee.budget_plan.ran is not None
     assert replace(guarantee, budget_plan=None) == job.guarantee
+
+
+@pytest.mark.parametrize("delta", [1e-4, 1e-6, 1e-10])
+@pytest.mark.parametrize("rho", [0.01, 0.3, 2.0])
+def test_concentrated_privacy_is_converted_alike(rho, delta):
+    dp.enable_features("contrib", "honest-but-curious")
+    one = dp.m.make_user_measurement(
+        dp.atom_domain(T=int),
+        dp.absolute_distance(T=int),
+        dp.zero_concentrated_divergence(),
+        lambda x: x,
+        lambda _: rho,
+    )
+    theirs = dp.c.make_zCDP_to_approxDP(one).map(1).epsilon(delta)
+    assert theirs == pytest.approx(zcdp_epsilon(rho, delta=delta), rel=1e-6)
+
+
+@pytest.mark.parametrize("epsilons", [(0.5,), (0.1, 0.2, 0.3), (0.05,) * 20])
+def test_compositions_cost_alike(epsilons):
+    """Of jobs: pure ones as sums of epsilon, and in zero-concentrated privacy as sums of rho."""
+    club = gc.datasets.load("karate")
+    jobs = [gc.release.graph_job(club, epsilon=epsilon, fitted=False) for epsilon in epsilons]
+    together = dp.c.make_composition([job.to_opendp() for job in jobs])
+    ours = compose([job.cost for job in jobs], delta=0.0)
+    assert together.map(1) == pytest.approx(ours.epsilon, rel=1e-6)
+    assert len(together(club)) == len(jobs)
+
+    groups = gc.Groups(gc.VertexSet(club.labels), {"half": [v % 2 for v in range(34)]})
+    workload = gc.FlowWorkload(noise="gaussian")
+    smooth = [
+        gc.release.flows_job(club, groups, epsilon=epsilon, delta=1e-6, workload=workload)
+        for epsilon in epsilons
+    ]
+    mixed = dp.c.make_zCDP_to_approxDP(dp.c.make_composition([job.to_opendp() for job in smooth]))
+    costs = [Cost.of_rho(job.cost.rho, delta=1e-6) for job in smooth]
+    rho = sum(cost.rho for cost in costs)
+    assert mixed.map(1).epsilon(1e-6) == pytest.approx(zcdp_epsilon(rho, delta=1e-6), rel=1e-6)
+    assert compose(costs, delta=1e-6).epsilon <= zcdp_epsilon(rho, delta=1e-6) * (1 + 1e-9)

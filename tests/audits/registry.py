@@ -117,6 +117,10 @@ _PRODUCTS: Mapping[str, Callable[[], Iterable[str]]] = {
 # Plans; and `connect`, which asks a server: the sessions that answer there are audited.
 READS_NO_DATA = {
     "connect",
+    "contributions_job",  # this job and the others read the schema of the data alone
+    "cut_job",
+    "flows_job",
+    "graph_job",
     "plan",
     "planning.plan_contribution_bounds",
     "planning.plan_degree_bounds",

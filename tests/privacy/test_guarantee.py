@@ -5,15 +5,11 @@ And in plain words: odds by Bayes' rule, and sentences for everybody whom a guar
 
 import json
 import math
-from dataclasses import replace
 from fractions import Fraction
 
-import dp_accounting
 import networkx as nx
 import numpy as np
 import pytest
-from dp_accounting import NeighboringRelation
-from dp_accounting.rdp import RdpAccountant
 from products import GRAPH, WITH_DELTA, make
 
 import graphcuts_dp as gc
@@ -21,10 +17,9 @@ from graphcuts_dp.errors import ParameterError, PrivacyWarning
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.ledger.opening import Store, create_ledger
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
-from graphcuts_dp.privacy.composition import Cost, as_stored, zcdp_epsilon
+from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.explanation import posterior
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, delta_warning, exact_epsilon
-from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.server.desk import forecast
 from graphcuts_dp.session.session import session_of
@@ -268,35 +263,3 @@ def test_budgets(tmp_path, budget):
 def test_a_guarantee_says_what_of_time_its_neighbours_differ_in(privacy_unit, within):
     guarantee = gc.PrivacyGuarantee(epsilon=1.0, neighbours="one", privacy_unit=privacy_unit)
     assert guarantee.differs_within == within
-
-
-@pytest.mark.parametrize("delta", [1e-4, 1e-8])
-def test_costs_add_up_with_those_of_others_in_dp_accounting(delta):
-    """By the events that their guarantees name: pure privacy, and Gaussian noise."""
-    pure, smooth = Cost.of_pure(Fraction(1, 10)), Cost.of_rho(0.01, delta=1e-6)
-    guaranteed = [
-        PrivacyGuarantee(epsilon=pure.epsilon, neighbours="x"),
-        PrivacyUnit.edge(1).guarantee(
-            PrivacyGuarantee(epsilon=smooth.epsilon, delta=smooth.delta, neighbours="x"), smooth
-        ),
-    ]
-    accountant = RdpAccountant(neighboring_relation=NeighboringRelation.ADD_OR_REMOVE_ONE)
-    for guarantee in guaranteed:
-        event = dict(guarantee.dp_event)
-        accountant.compose(getattr(dp_accounting, event.pop("event"))(**event), 40)
-    total = 40 * (0.1**2 / 2 + 0.01)
-    added = accountant.get_epsilon(delta)
-    # their orders are a grid, and their conversion is Renyi's, which is the tighter one
-    assert (
-        0.9 * zcdp_epsilon(total, delta=delta) <= added <= 1.01 * zcdp_epsilon(total, delta=delta)
-    )
-
-
-def test_what_has_no_event_says_so():
-    one = PrivacyGuarantee(epsilon=1.0, neighbours="x")
-    assert one.dp_event == {"event": "ZCDpEvent", "rho": 0.5, "xi": 0.0}
-    assert replace(one, epsilon=0.1).dp_event["rho"] >= Fraction(0.1) ** 2 / 2
-    assert replace(one, seed=3).dp_event is None
-    assert replace(one, delta=1e-6).dp_event is None
-    assert replace(one, delta=1e-6, rho=0.25).dp_event["rho"] == 0.25
-    assert PrivacyGuarantee.from_dict(replace(one, rho=0.25).to_dict()).rho == 0.25
