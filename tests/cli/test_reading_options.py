@@ -19,7 +19,7 @@ QUICK = ("--construction", "multiplicative-weights:rounds=1", "--uncounted")
 @pytest.mark.parametrize(
     "command",
     ["release", "release-iteratively", "session start", "distances", "flows", "evaluate graphs",
-     "evaluate release", "evaluate cut-norm", "serve start", "inspect"],
+     "evaluate compare", "evaluate release", "evaluate cut-norm", "serve start", "inspect"],
 )  # fmt: skip
 def test_every_command_that_reads_a_graph_takes_the_columns(done, command):
     out, _ = done(*command.split(), "--help")
