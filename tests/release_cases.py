@@ -23,7 +23,7 @@ def job_of(
 ) -> MatrixJob | SparseJob:
     """The job of a release by a mechanism; degrees have a share of epsilon, if it is given.
 
-    With `tested` False, looks at degrees choose their share, as they do of other kinds of graphs.
+    With `tested` False, looks at degrees choose their share, as they do where the test is not made.
     """
     job = graph_job(
         graph,
@@ -35,7 +35,7 @@ def job_of(
     )
     if tested or not isinstance(job, MatrixJob):
         return job
-    shares, old = replace(job.shares, tested=False), job.budget_plan
+    shares, old = replace(job.shares, tested=None), job.budget_plan
     plan = matrix_plan(shares, job.distribution, epsilon=old.amount, groups=job.groups)
     plan = replace(plan, group_size=old.group_size, delta=old.delta)
     return replace(job, shares=shares, budget_plan=plan)

@@ -1,7 +1,7 @@
 """The structure test: one number that is large if a graph has structure beyond its density.
 
-With A the matrix of weights (each divided by the largest one), p a public density, and J the matrix
-of ones off the diagonal, let B = A - p J or its negative. The number is the larger of both
+With A the matrix of weights, each divided by the largest one, p a public density, and J the matrix
+that is 1 for every pair, let B = A - p J or its negative. The number is the larger of both
 
     f(B) = min over y of  sum(y) - tau log det(Diag(y) - B),
 
@@ -10,20 +10,30 @@ positive semidefinite X with ones on the diagonal. Communities make <A - p J, X>
 avoid themselves its negative. Since no |X_ij| exceeds 1, one edge hardly matters, and a vertex with
 many edges matters no more than others.
 
+The matrix A - p J of a directed or two-sided graph is not symmetric. Such a graph is tested as one
+without directions on both sides, with no edges within a side: with 0 for the unknown blocks,
+
+    B = [ 0           A - p J ]
+        [ (A - p J)^T 0       ].
+
+Its negative has the same value, since a change of the signs of one side turns one into the other.
+
 `smoothed_value` computes f with a proof of its error, which enters the sensitivity. What the noisy
 number means for a graph is computed in `synth.detected_structure`.
 """
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple, final
 
 import numpy as np
+import numpy.typing as npt
 import scipy.linalg
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.estimate.measurement import CountMeasurement, NonlinearCounts
-from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.measure.statistics import draw
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.resources import one_blas_thread
@@ -178,51 +188,86 @@ def proven_value(
     return ProvenValue(value, width) if width <= _LARGEST_ERROR else None
 
 
-def structure_count(graph: Graph, setting: StructureSetting) -> int:
+def structure_count(graph: AnyGraph, setting: StructureSetting) -> int:
     """Return the larger of f(B) and f(-B), rounded down to grid units. Private.
 
-    B is A - p J on the vertices of the setting.
+    B is the matrix of the module's docstring on the vertices of the setting.
 
-    Sensitivity: at most `STRUCTURE_CHANGE` = 1024 (2 + 1/64). Neighbours differ in one pair {i, j},
-    so their matrices differ in two entries, by at most 1, or not at all if i or j is no vertex of
-    the setting: f changes by at most 2, and so does the larger of both values (Theorem "The
-    structure test changes by two"). The computed value exceeds f by at most a, and f exceeds it by
-    at most b, with a + b <= 1/128 for every matrix (Theorem "Certified values of the structure
-    test"; `proven_value` doubles the width). So computed values of neighbours differ by at most
-    2 + 1/64, and floor(y) <= floor(x + k) = floor(x) + k for x <= y <= x + k with a whole k.
+    Sensitivity: at most `STRUCTURE_CHANGE` = 1024 (2 + 1/64). Neighbours differ in one pair. In B
+    every pair has two entries, (i, j) and (j, i), also an arc of a directed graph and an edge
+    between two sides. So the matrices of neighbours differ in two entries, by at most 1, or not at
+    all if the pair is not tested: f changes by at most 2, and so does the larger of both values
+    (Theorem "The structure test changes by two"). The computed value exceeds f by at most a, and f
+    exceeds it by at most b, with a + b <= 1/128 for every matrix (Theorem "Certified values of the
+    structure test"; `proven_value` doubles the width). So computed values of neighbours differ by
+    at most 2 + 1/64, and floor(y) <= floor(x + k) = floor(x) + k for x <= y <= x + k with a whole
+    k.
 
     These errors are proven after each computation. If the proof fails, the count is the largest
     that the public setting allows. The guarantee of the noise is for all matrices whose proofs
     succeed; in exact arithmetic all of them do.
     """
     matrix = _centred_matrix(graph, setting)
-    values = [smoothed_value(sign * matrix, setting.tau) for sign in (1.0, -1.0)]
+    signs = (1.0, -1.0) if setting.layout.symmetric else (1.0,)
+    values = [smoothed_value(sign * matrix, setting.tau) for sign in signs]
     proven = [value.value for value in values if value is not None]
     if len(proven) < len(values):
         return STRUCTURE_STEPS * len(matrix) ** 2
     return math.floor(max(proven) * STRUCTURE_STEPS)
 
 
-def _centred_matrix(graph: Graph, setting: StructureSetting) -> FloatMatrix:
-    """Return A - p J on the vertices of the setting. Private."""
-    test_index = np.full(graph.n, -1)  # row in the matrix; -1 of a vertex that is not tested
-    test_index[setting.vertices] = np.arange(len(setting.vertices))
-    rows, columns = test_index[graph.rows], test_index[graph.columns]
+def _centred_matrix(graph: AnyGraph, setting: StructureSetting) -> FloatMatrix:
+    """Return B of the module's docstring on the vertices of the setting. Private.
+
+    Weights are multiples of 1/1024 and the density is one of 1/4096, so all entries are exact.
+    """
+    rows = _tested(graph.rows, setting.rows, setting.layout.shape[0])
+    columns = _tested(graph.columns, setting.columns, setting.layout.shape[1])
     inside = (rows >= 0) & (columns >= 0)
-    matrix = np.full((len(setting.vertices),) * 2, -setting.density)
-    matrix[rows[inside], columns[inside]] += 1.0
-    matrix[columns[inside], rows[inside]] += 1.0
-    np.fill_diagonal(matrix, 0.0)
-    return matrix
+    weights = _scaled_weights(graph)[inside] / STRUCTURE_STEPS
+    matrix = np.full((len(setting.rows), len(setting.columns)), -setting.density)
+    matrix[rows[inside], columns[inside]] += weights
+    if setting.layout.symmetric:
+        matrix[columns[inside], rows[inside]] += weights
+    if setting.layout.hollow:  # rows and columns are the same vertices
+        np.fill_diagonal(matrix, 0.0)
+    if setting.layout.symmetric:
+        return matrix
+    r, c = matrix.shape
+    return np.block([[np.zeros((r, r)), matrix], [matrix.T, np.zeros((c, c))]])
+
+
+def _scaled_weights(graph: AnyGraph) -> IntVector:
+    """Return the weight of each edge in 1/1024 of the largest weight, rounded. Private.
+
+    Each is a function of one weight alone, with values from 0 to 1024, so a pair changes it by at
+    most 1024, and the weights of other pairs stay. An edge of a graph without weights has 1024.
+
+    Raises:
+        TypeError: weights without a public maximum.
+    """
+    if not graph.weighted:
+        return np.full(len(graph.rows), STRUCTURE_STEPS)
+    if graph.max_weight is None:
+        raise TypeError("structure is tested of graphs whose weights have a maximum")
+    shares = np.clip(graph.weights / graph.max_weight, 0.0, 1.0)
+    return np.rint(shares * STRUCTURE_STEPS).astype(np.int64)
+
+
+def _tested(endpoints: npt.NDArray[np.integer], tested: IntVector, vertices: int) -> IntVector:
+    """Return the row or column in the tested matrix of each endpoint; -1 if it is not tested."""
+    index = np.full(vertices, -1)
+    index[tested] = np.arange(len(tested))
+    return np.asarray(index[endpoints])
 
 
 def measure_structure(
-    graph: Graph, setting: StructureSetting, *, epsilon: Fraction, source: EntropySource
+    graph: AnyGraph, setting: StructureSetting, *, epsilon: Fraction, source: EntropySource
 ) -> CountMeasurement[NonlinearCounts]:
     """Return the value of the structure test with discrete Laplace noise.
 
     Args:
-        graph: the private graph, without weights.
+        graph: the private graph; its weights, if any, have a maximum.
         setting: the public tested vertices and density.
         epsilon: privacy parameter, exact.
         source: where the noise comes from.
@@ -253,31 +298,55 @@ def draw_structure(
     )
 
 
-def unevenness(degrees: IntVector) -> int:
-    """Return the sum of |degree - median degree|. Private.
+def unevenness(sides: Sequence[IntVector]) -> int:
+    """Return the sum of |degree - median degree| over one or both sides. Private.
 
-    Sensitivity: exactly 2. The sum is the least sum of |degree - c| over all c. One edge changes
-    two degrees by 1, so for every c the sum changes by at most 2, and so does the least one; one
-    edge in the empty graph on five vertices changes it by 2.
+    Sensitivity: exactly 2, if a pair changes each of its two degrees by at most 1. The sum of a
+    side is the least sum of |degree - c| over all c. An edge of a graph without directions changes
+    two degrees, so for every c the sum changes by at most 2, and so does the least one; one edge in
+    the empty graph on five vertices changes it by 2. An arc, or an edge between two sides, changes
+    one degree of either side, so the least sum of each side changes by at most 1.
+
+    Args:
+        sides: the degrees of a graph without directions; else those of rows and of columns.
     """
-    median = np.sort(degrees)[len(degrees) // 2]
-    return int(np.abs(degrees - median).sum())
+    medians = (np.sort(degrees)[len(degrees) // 2] for degrees in sides)
+    return sum(
+        int(np.abs(degrees - median).sum()) for degrees, median in zip(sides, medians, strict=True)
+    )
+
+
+def degrees_of_sides(graph: AnyGraph) -> list[IntVector]:
+    """Return the degrees of a graph without directions, else those of rows and columns. Private.
+
+    With weights, they are sums of `_scaled_weights`.
+    """
+    n, m = graph.shape
+    weights = _scaled_weights(graph) if graph.weighted else np.ones(len(graph.rows))
+
+    def sums(endpoints: npt.NDArray[np.integer], vertices: int) -> IntVector:
+        return np.bincount(endpoints, weights, vertices).astype(np.int64)  # exact below 2^53
+
+    rows, columns = sums(graph.rows, n), sums(graph.columns, m)
+    return [rows + columns] if isinstance(graph, Graph) else [rows, columns]
 
 
 def measure_unevenness(
-    graph: Graph, *, epsilon: Fraction, source: EntropySource
+    graph: AnyGraph, *, epsilon: Fraction, source: EntropySource
 ) -> CountMeasurement[NonlinearCounts]:
     """Return the sum of |degree - median degree| with discrete Laplace noise.
 
     Args:
-        graph: the private graph, without weights.
+        graph: the private graph; its weights, if any, have a maximum, in which the sum is stated.
         epsilon: privacy parameter, exact.
         source: where the noise comes from.
 
-    Privacy: epsilon-DP: see `draw`; the sensitivity is proven in `unevenness`.
+    Privacy: epsilon-DP: see `draw`; the sensitivity is proven in `unevenness`, for weights in units
+        of 1/1024 of the largest, of which a pair changes a degree by at most 1024.
     Side channel: counting takes time proportional to the number of edges.
     """
-    degrees = np.bincount(np.concatenate([graph.rows, graph.columns]), minlength=graph.n)
+    steps = STRUCTURE_STEPS if graph.weighted else 1
+    change = _UNEVENNESS_CHANGE * steps
     return draw(
         "unevenness",
         NonlinearCounts(
@@ -285,9 +354,9 @@ def measure_unevenness(
             "an edge changes two degrees by 1, and the least sum of distances from any number by "
             "no more",
         ),
-        [[np.array([unevenness(degrees)], dtype=np.int64)]],
-        [(_UNEVENNESS_CHANGE, _UNEVENNESS_CHANGE**2)],
-        unit=1.0,
+        [[np.array([unevenness(degrees_of_sides(graph))], dtype=np.int64)]],
+        [(change, change**2)],
+        unit=1 / steps,
         epsilon=epsilon,
         source=source,
     )

@@ -23,7 +23,7 @@ from graphcuts_dp.estimate.measurement import (
 )
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.estimate.usable_sums import with_fresh_sums
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.cells import refinable_groups
 from graphcuts_dp.measure.edge_counts import measure_edge_counts
 from graphcuts_dp.measure.entries import measure_kept_edges, randomized_response
@@ -272,9 +272,7 @@ class UnevennessStatistic(GraphStatistic):
 
     def measure(self, purchase: Purchase) -> Measurement:
         """See `GraphStatistic.measure`."""
-        return measure_unevenness(
-            unweighted(self.graph), epsilon=purchase.epsilon, source=purchase.source
-        )
+        return measure_unevenness(self.graph, epsilon=purchase.epsilon, source=purchase.source)
 
 
 @final
@@ -286,7 +284,7 @@ class StructureStatistic(GraphStatistic):
     def measure(self, purchase: Purchase) -> Measurement:
         """See `GraphStatistic.measure`."""
         return measure_structure(
-            unweighted(self.graph),
+            self.graph,
             purchase.decisions.test_setting(),
             epsilon=purchase.epsilon,
             source=purchase.source,
@@ -472,17 +470,6 @@ def check_amounts(run: BudgetPlan, measured: Mapping[str, Measurement]) -> None:
         most = amount if cost.pure is not None else Fraction(rounded_up(amount))
         stated_cost(cost, epsilon=most, delta=delta)
         delta_left -= delta
-
-
-def unweighted(graph: AnyGraph) -> Graph:
-    """Return a graph of one vertex set without directions and weights, which a test takes.
-
-    Raises:
-        TypeError: another one.
-    """
-    if not isinstance(graph, Graph) or graph.weighted:
-        raise TypeError("structure is tested of graphs without weights and directions")
-    return graph
 
 
 def sparse_distribution(graph: AnyGraph, noise: str, epsilon: Fraction | float) -> LaplaceNoise:

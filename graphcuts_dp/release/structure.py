@@ -10,9 +10,9 @@ from fractions import Fraction
 from typing import Any, Self, final
 
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.estimate.noises import noise_distribution
+from graphcuts_dp.estimate.noises import best_capped_noise, noise_distribution
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.rows import without_rows
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.measure.entries import distribution_for
@@ -27,6 +27,7 @@ from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.release.measuring import check_amounts
 from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.results.packing import ResultParts, SavedParts
+from graphcuts_dp.schema.layout import Layout
 from graphcuts_dp.synth.budget_plans import STRUCTURE, TOTAL
 from graphcuts_dp.synth.detected_structure import StructureSetting, shows_structure_at
 
@@ -40,11 +41,13 @@ class DetectedStructure:
     """Structure of a private graph beyond its density, estimated by a noisy test.
 
     Attributes:
-        signal: estimated largest eigenvalue of the structure; 0 if none was detected. In a graph
-            of communities it is about the mean number of neighbours in the same community beyond
-            what the density explains. Uneven degrees raise it as well.
-        density: noisy density, rounded, in (0, 1).
-        vertices: number of vertices of the graph.
+        signal: estimated largest singular value of the structure, of a graph without directions
+            largest modulus of an eigenvalue; 0 if none was detected. In a graph of communities it
+            is about the mean number of neighbours in the same community beyond what the density
+            explains. Uneven degrees raise it as well. In units of weights.
+        density: noisy mean weight of a pair over the largest weight, rounded, in (0, 1).
+        shape: rows and columns of the matrix of the graph.
+        max_weight: public largest weight; None for a graph without weights.
         value: noisy value of the test.
         guarantee: guarantee of the test alone, to which the costs of later releases add.
 
@@ -59,7 +62,8 @@ class DetectedStructure:
 
     signal: float
     density: float
-    vertices: int
+    shape: tuple[int, int]
+    max_weight: float | None
     value: float
     guarantee: PrivacyGuarantee
 
@@ -70,22 +74,33 @@ class DetectedStructure:
         Args:
             saved: the parts of a saved result, as `gc.load` reads them.
         """
-        return cls.of(saved.fields["measured"], saved.fields["vertices"], saved.guarantee)
+        n, m, symmetric, directed = saved.fields["layout"]
+        layout, max_weight = Layout((n, m), symmetric, directed), saved.fields["max_weight"]
+        return cls.of(saved.fields["measured"], layout, max_weight, saved.guarantee)
 
     @classmethod
-    def of(cls, measured: Mapping[str, float], vertices: int, guarantee: PrivacyGuarantee) -> Self:
+    def of(
+        cls,
+        measured: Mapping[str, float],
+        layout: Layout,
+        max_weight: float | None,
+        guarantee: PrivacyGuarantee,
+    ) -> Self:
         """Return the detected structure.
 
         Args:
             measured: the noisy "total" of the matrix, and the noisy "value" of the test.
-            vertices: number of vertices.
+            layout: of the matrix of the graph.
+            max_weight: public largest weight; None for a graph without weights.
             guarantee: guarantee of both numbers.
         """
-        setting, value = StructureSetting.of(vertices, measured["total"]), measured["value"]
+        largest, value = max_weight or 1.0, measured["value"]
+        setting = StructureSetting.of(layout, measured["total"] / largest)
         return cls(
-            signal=setting.signal_of(value),
+            signal=setting.signal_of(value) * largest,
             density=setting.density,
-            vertices=vertices,
+            shape=layout.shape,
+            max_weight=max_weight,
             value=value,
             guarantee=guarantee,
         )
@@ -99,9 +114,11 @@ class DetectedStructure:
         Raises:
             ParameterError: epsilon is out of range.
         """
-        noise = noise_distribution("binary", epsilon=exact_epsilon(epsilon), max_weight=1.0)
+        exact, largest = exact_epsilon(epsilon), self.max_weight or 1.0
+        name = "binary" if self.max_weight is None else best_capped_noise(exact, largest)
+        noise = noise_distribution(name, epsilon=exact, max_weight=largest)
         return shows_structure_at(
-            self.signal, self.vertices, self.density, noise.standard_deviation
+            self.signal / largest, self.shape, self.density, noise.standard_deviation / largest
         )
 
 
@@ -115,8 +132,8 @@ def detect_structure(
     """Test privately whether a graph has structure that a release could show.
 
     Args:
-        graph: the private graph, without weights and directions, on two vertices at least; with
-            fewer than 40 there is hardly a structure that a release could show.
+        graph: the private graph, without weights or with `max_weight`; with two vertices at least;
+            with fewer than 40 there is hardly a structure that a release could show.
         epsilon: privacy parameter of the test, for one edge, in [1e-5, 50]. The noise moves the
             signal by about 1.3 if epsilon is .01 with 300 vertices, or .05 with 100 vertices.
         store: path of the store, or a `Store`, that the test is charged to; see `release_graph`.
@@ -142,10 +159,10 @@ def detect_structure(
     exact = exact_epsilon(epsilon)
     if exact < 10 * Fraction(SMALLEST_EPSILON):
         raise ParameterError("a structure test takes epsilon from 1e-5 on")
-    if not isinstance(graph, Graph) or graph.weighted:
-        raise ParameterError("a structure test is for graphs without weights and directions")
-    if graph.n < 2:
-        raise GraphError("a graph of one vertex has no pairs: there is nothing to test")
+    if graph.weighted and graph.max_weight is None:
+        raise ParameterError("a structure test of weights needs their maximum: state max_weight")
+    if min(graph.shape) < 2:
+        raise GraphError("a side of one vertex has no communities: there is nothing to test")
     plan = BudgetPlan(
         steps=(
             BudgetStep(statistic=TOTAL, share=_TOTAL_SHARE, noise=_NOISE),
@@ -159,7 +176,8 @@ def detect_structure(
         epsilon=epsilon,
         budget_plan=plan,
         guarantee=release_guarantee(public, stated_cost(plan.cost, epsilon=epsilon)),
-        vertices=graph.n,
+        layout=Layout.of(graph.space),
+        max_weight=graph.max_weight if graph.weighted else None,
     )
     return execute(job, graph, store=store, seed=seed)
 
@@ -170,14 +188,16 @@ class StructureJob(Job[DetectedStructure]):
     """A structure test.
 
     Attributes:
-        vertices: number of vertices.
+        layout: of the matrix of the graph.
+        max_weight: public largest weight; None for a graph without weights.
     """
 
     kind: str = "structure test"
-    vertices: int
+    layout: Layout
+    max_weight: float | None
 
     def measure(
-        self, bounded: Graph, source: EntropySource, progress: Progress = silent
+        self, bounded: AnyGraph, source: EntropySource, progress: Progress = silent
     ) -> dict[str, float]:
         """See `Job.measure`.
 
@@ -190,9 +210,10 @@ class StructureJob(Job[DetectedStructure]):
         total_epsilon, test_epsilon = (
             Fraction(execution.take(step) or 0) for step in self.budget_plan.steps
         )
-        distribution = distribution_for(bounded, "binary", self.budget_plan.amount)
+        name = "binary" if self.max_weight is None else "laplace"
+        distribution = distribution_for(bounded, name, self.budget_plan.amount)
         total = measure_total(bounded, distribution, epsilon=total_epsilon, source=source)
-        setting = StructureSetting.of(self.vertices, total.total)
+        setting = StructureSetting.of(self.layout, total.total / (self.max_weight or 1.0))
         structure = measure_structure(bounded, setting, epsilon=test_epsilon, source=source)
         check_amounts(execution.plan, {TOTAL: total, STRUCTURE: structure})
         return {"total": float(total.total), "value": float(structure.values[0][0])}
@@ -206,11 +227,12 @@ class StructureJob(Job[DetectedStructure]):
     ) -> DetectedStructure:
         """See `Job.finish`."""
         del source, progress
-        return DetectedStructure.of(measured, self.vertices, guarantee)
+        return DetectedStructure.of(measured, self.layout, self.max_weight, guarantee)
 
     def parts(self, measured: dict[str, float], guarantee: PrivacyGuarantee) -> ResultParts:
         """See `Job.parts`."""
-        fields = {"measured": measured, "vertices": self.vertices}
+        layout = [*self.layout.shape, self.layout.symmetric, self.layout.directed]
+        fields = {"measured": measured, "layout": layout, "max_weight": self.max_weight}
         return ResultParts(kind=self.kind, guarantee=guarantee, fields=fields)
 
     def completed(

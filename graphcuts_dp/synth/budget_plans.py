@@ -45,7 +45,12 @@ from graphcuts_dp.privacy.budget_plan import (
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON
 from graphcuts_dp.schema.groups import Groups, Sides
-from graphcuts_dp.synth.detected_structure import DEGREE_SHARES, MOST_TESTED
+from graphcuts_dp.schema.layout import Layout
+from graphcuts_dp.synth.detected_structure import (
+    DEGREE_SHARES,
+    MOST_TESTED,
+    tested_vertices,
+)
 from graphcuts_dp.synth.mechanisms import AUTO, RESPONSE, SPLIT, Mechanism
 
 # Names of statistics, in steps and in receipts.
@@ -101,7 +106,7 @@ _UNEVENNESS_SHARE, _UNEVENNESS_SHARE_OF_FEW = Fraction(1, 200), Fraction(1, 100)
 _FEW_VERTICES = 200
 _LEAST_STRUCTURE_SHARE, _LARGEST_STRUCTURE_SHARE = 0.005, 0.02
 _STRUCTURE_NUMERATOR = 30.0  # the share is this over n^1.5 for n tested vertices
-FEWEST_TESTED = 40  # vertices; with fewer, looks at degrees choose
+FEWEST_TESTED = 40  # vertices of a side; with fewer, looks at degrees choose
 
 MOST_GROUPS = 256  # of one level: a step of the fit takes O(n^2 groups) operations
 # Constants of `group_share`, tuned with bench_groups.py on its tuning graphs at epsilon 1, random
@@ -260,8 +265,8 @@ class MatrixShares:
         groups: informative groups. They give the shares for the case that a first look has found
             the groups informative, and both looks are measured. None for the case without groups,
             or with groups that are not informative.
-        tested: whether "auto" chooses the share of the degrees by the structure test; if not, it
-            does by looks at degrees.
+        tested: layout of the matrix if "auto" chooses the share of the degrees by the structure
+            test; None if it does by looks at degrees.
     """
 
     shape: tuple[int, int]
@@ -269,7 +274,7 @@ class MatrixShares:
     noise: str
     options: Mechanism = field(default_factory=Mechanism)
     groups: MeasuredGroups | None = None
-    tested: bool = False
+    tested: Layout | None = None
 
     @property
     def mechanism(self) -> str:
@@ -301,7 +306,8 @@ class MatrixShares:
     @property
     def structure(self) -> Fraction:
         """Share of the structure test, of what groups, total and unevenness leave."""
-        share = _STRUCTURE_NUMERATOR / min(max(self.shape), MOST_TESTED) ** 1.5
+        vertices = max(self.shape) if self.tested is None else tested_vertices(self.tested)
+        share = _STRUCTURE_NUMERATOR / min(vertices, MOST_TESTED) ** 1.5
         clipped = min(max(share, _LEAST_STRUCTURE_SHARE), _LARGEST_STRUCTURE_SHARE)
         return Fraction(clipped).limit_denominator(1000)
 
@@ -633,7 +639,7 @@ def _steps_by_total(
     if shares.first_total < shares.total:
         yield _count_step(TOTAL, shares.first_total, *of_total)
     yield _count_step(TOTAL, shares.total, *of_total)
-    if shares.tested and shares.fixed is None:
+    if shares.tested is not None and shares.fixed is None:
         yield _count_step(UNEVENNESS, shares.unevenness, *conditions)
         yield _count_step(STRUCTURE, shares.structure, *conditions)
         yield BudgetStep(

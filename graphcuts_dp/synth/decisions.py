@@ -284,12 +284,15 @@ class MatrixDecisions(Decisions):
 
     def test_setting(self) -> StructureSetting:
         """See `Decisions.test_setting`."""
-        return StructureSetting.of(max(self.shares.shape), self._total)
+        if self.shares.tested is None:
+            return super().test_setting()
+        return StructureSetting.of(self.shares.tested, self._total / self.shares.largest_weight)
 
     @cached_property
     def _tested_share(self) -> Fraction:
         """The share of the degrees that the structure test and their unevenness choose."""
         left = self._left_by_total / (1 - self.shares.total) * self.shares.left_by_tests
+        largest = self.shares.largest_weight
         structure, unevenness = (
             float(self._counts(statistic, NonlinearCounts).values[0][0])
             for statistic in (STRUCTURE, UNEVENNESS)
@@ -298,7 +301,7 @@ class MatrixDecisions(Decisions):
             self.test_setting(),
             structure=structure,
             unevenness=unevenness,
-            deviation=lambda part: self.shares.deviation(left * part),
+            deviation=lambda part: self.shares.deviation(left * part) / largest,
         )
 
     @cached_property

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from scipy.linalg import solve_triangular
 
-from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.measure import structure_test
 from graphcuts_dp.measure.structure_test import (
     STRUCTURE_CHANGE,
     STRUCTURE_STEPS,
+    degrees_of_sides,
     measure_structure,
     measure_unevenness,
     proven_value,
@@ -22,12 +23,17 @@ from graphcuts_dp.measure.structure_test import (
     unevenness,
 )
 from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.schema.layout import Layout
 from graphcuts_dp.synth.detected_structure import MOST_TESTED, StructureSetting
 
 
 def graph_of(edges, n):
     rows, columns = np.array(list(edges), dtype=int).reshape(-1, 2).T
     return Graph(rows, columns, vertices=n)
+
+
+def setting_of(n, total):
+    return StructureSetting.of(Layout((n, n), symmetric=True), total)
 
 
 def flipped(edges, pair):
@@ -76,7 +82,7 @@ def quick_rounds(monkeypatch):
 @pytest.mark.parametrize("density", [0.25, 0.5, 0.8])
 def test_no_flip_of_a_small_graph_changes_the_count_by_more_than_proven(density):
     """All 1,024 graphs of five vertices, and every pair of them that differs in one edge."""
-    setting = StructureSetting.of(5, density * 20)
+    setting = setting_of(5, density * 20)
     pairs = list(itertools.combinations(range(5), 2))
     counts = {}
     for bits in itertools.product((0, 1), repeat=len(pairs)):
@@ -95,12 +101,69 @@ def test_no_flip_of_a_small_graph_changes_the_count_by_more_than_proven(density)
     assert largest > 0.55 * STRUCTURE_CHANGE
 
 
+def arcs(pairs, weights):
+    """A directed graph on three vertices."""
+    del weights
+    return DirectedGraph(*np.array(pairs, dtype=int).reshape(-1, 2).T, vertices=3)
+
+
+def two_sides(pairs, weights):
+    """Two vertices beside four."""
+    del weights
+    return BipartiteGraph(*np.array(pairs, dtype=int).reshape(-1, 2).T, left=2, right=4)
+
+
+def weighted(pairs, weights):
+    """Four vertices, with weights of at most 5."""
+    rows, columns = np.array(pairs, dtype=int).reshape(-1, 2).T
+    return Graph(rows, columns, 5.0 * np.array(weights), vertices=4, max_weight=5.0)
+
+
+KINDS = {
+    arcs: ([(a, b) for a in range(3) for b in range(3) if a != b], (0, 1)),
+    two_sides: ([(a, b) for a in range(2) for b in range(4)], (0, 1)),
+    weighted: (list(itertools.combinations(range(4), 2)), (0, 0.4, 1)),
+}
+
+
+@pytest.mark.usefixtures("quick_rounds")
+@pytest.mark.parametrize("density", [0.25, 0.7])
+@pytest.mark.parametrize("make", KINDS)
+def test_no_change_of_a_pair_changes_what_is_counted_by_more_than_proven(make, density):
+    """All directed, two-sided and weighted graphs of a size, and all changes of one pair."""
+    pairs, levels = KINDS[make]
+    counts, sums = {}, {}
+    for weights in itertools.product(levels, repeat=len(pairs)):
+        edges = [(pair, weight) for pair, weight in zip(pairs, weights, strict=True) if weight]
+        graph = make([pair for pair, _ in edges], [weight for _, weight in edges])
+        layout = Layout.of(graph.space)
+        total = density * math.prod(layout.shape)
+        counts[weights] = structure_count(graph, StructureSetting.of(layout, total))
+        sums[weights] = unevenness(degrees_of_sides(graph))
+    step = STRUCTURE_STEPS if make is weighted else 1
+    for values, most, least in ((counts, STRUCTURE_CHANGE, 0.2), (sums, 2 * step, 0.99)):
+        largest = max(
+            abs(value - values[(*weights[:place], level, *weights[place + 1 :])])
+            for weights, value in values.items()
+            for place in range(len(pairs))
+            for level in levels
+        )
+        assert largest <= most
+        assert largest > least * most
+
+
+def test_weights_without_a_maximum_are_refused():
+    graph = Graph([0], [1], [3.0], vertices=5)
+    with pytest.raises(TypeError, match="maximum"):
+        structure_count(graph, setting_of(5, 3.0))
+
+
 @pytest.mark.usefixtures("quick_rounds")
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("density", [0.1, 0.5])
 def test_no_flip_of_a_larger_graph_changes_the_count_by_more_than_proven(shape, density):
     n = 20
-    setting, edges = StructureSetting.of(n, density * n * (n - 1)), SHAPES[shape](20)
+    setting, edges = setting_of(n, density * n * (n - 1)), SHAPES[shape](20)
     count = structure_count(graph_of(edges, n), setting)
     pairs = [(0, 1), (0, 2), (0, 19), (1, 2), (3, 4), (3, 5), (10, 18), (17, 18)]
     changes = [
@@ -172,7 +235,7 @@ def test_the_rounds_that_every_graph_gets_are_enough(shape, n, monkeypatch):
     monkeypatch.setattr(structure_test, "_MOST_ROUNDS", structure_test._ROUNDS)
     matrix = graph_of(SHAPES[shape](n), n).dense().astype(float)
     for density in (1 / n, 0.3, 1 - 1 / n):
-        setting = StructureSetting.of(n, density * n * (n - 1))
+        setting = setting_of(n, density * n * (n - 1))
         centred = np.where(np.eye(n) > 0, 0, matrix - setting.density)
         for sign in (1, -1):
             assert smoothed_value(sign * centred, setting.tau) is not None
@@ -182,7 +245,7 @@ def test_a_value_that_is_not_proven_is_replaced_by_a_public_one(monkeypatch):
     monkeypatch.setattr(structure_test, "_ROUNDS", 1)
     monkeypatch.setattr(structure_test, "_MOST_ROUNDS", 2)
     n = 30
-    setting = StructureSetting.of(n, 0.2 * n * (n - 1))
+    setting = setting_of(n, 0.2 * n * (n - 1))
     counts = {structure_count(graph_of(make(n), n), setting) for make in (star, two_cliques)}
     assert counts == {STRUCTURE_STEPS * n**2}
 
@@ -190,14 +253,22 @@ def test_a_value_that_is_not_proven_is_replaced_by_a_public_one(monkeypatch):
 def test_a_part_of_many_vertices_is_tested_and_chosen_without_regard_to_the_graph(monkeypatch):
     monkeypatch.setattr(structure_test, "_ROUNDS", 1)
     n = MOST_TESTED + 40
-    setting = StructureSetting.of(n, 0.1 * n * (n - 1))
-    assert len(setting.vertices) == MOST_TESTED
-    assert np.array_equal(setting.vertices, StructureSetting.of(n, 7.0).vertices)
-    outside = np.setdiff1d(np.arange(n), setting.vertices)
+    setting = setting_of(n, 0.1 * n * (n - 1))
+    assert len(setting.rows) == MOST_TESTED
+    assert np.array_equal(setting.rows, setting_of(n, 7.0).rows)
+    outside = np.setdiff1d(np.arange(n), setting.rows)
     edges = random_edges(n, 0.02, 3)
     more = edges | {(int(outside[0]), int(outside[1]))}
     counts = [structure_count(graph_of(each, n), setting) for each in (edges, more)]
     assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize(("left", "right"), [(40, 1000), (1000, 40), (200, 350), (60, 90)])
+def test_of_two_sides_the_smaller_one_is_tested_first(left, right):
+    setting = StructureSetting.of(Layout((left, right), symmetric=False), 0.1 * left * right)
+    tested = len(setting.rows), len(setting.columns)
+    assert sum(tested) == min(left + right, MOST_TESTED)
+    assert min(tested) == min(left, right, MOST_TESTED // 2)
 
 
 @pytest.mark.parametrize("n", [5, 6])
@@ -205,18 +276,18 @@ def test_no_flip_changes_the_unevenness_by_more_than_two(n):
     largest = 0
     for seed in range(60):
         edges = random_edges(n, seed / 60, seed)
-        before = unevenness(graph_of(edges, n).dense().sum(axis=0).astype(int))
+        before = unevenness([graph_of(edges, n).dense().sum(axis=0).astype(int)])
         for pair in itertools.combinations(range(n), 2):
             degrees = graph_of(flipped(edges, pair), n).dense().sum(axis=0).astype(int)
-            largest = max(largest, abs(unevenness(degrees) - before))
+            largest = max(largest, abs(unevenness([degrees]) - before))
             middle = int(np.median(degrees))
-            assert unevenness(degrees) == np.abs(degrees - middle).sum()
+            assert unevenness([degrees]) == np.abs(degrees - middle).sum()
     assert largest == 2
 
 
 def test_noise_costs_what_was_asked_for():
     graph = graph_of(two_cliques(12), 12)
-    setting, source = StructureSetting.of(12, 60.0), SeededEntropy(0)
+    setting, source = setting_of(12, 60.0), SeededEntropy(0)
     epsilon = Fraction(1, 7)
     for measured, change in (
         (measure_structure(graph, setting, epsilon=epsilon, source=source), 2064),
