@@ -42,9 +42,6 @@ def _numbers(cells: Row) -> bool:
     return len(cells) > 1 and bool(re.match(r"-?[\d.,]", cells[-1]))
 
 
-_CHOICES = {"default", "former"}  # of shares for degrees: today's, and that by looks at degrees
-
-
 def _answers(cells: Row, part: str) -> Sequence[str] | None:
     if len(cells) != 10 or cells[1] not in {"com-com", "com-rest"}:
         return None
@@ -305,16 +302,17 @@ CUTS = {
         ),
     ),
     "regret": Cut(
-        "40 graphs on which no threshold was chosen, one draw each. Mean and largest regret of the "
-        "worst cut over the best of five fixed shares in hindsight; and where the best share keeps "
-        "more than half of the modularity of the communities, the part of the graphs that keep at "
+        "40 graphs on which no threshold was chosen. Regret of the worst cut over that of the best "
+        "of five fixed shares in hindsight, each the geometric mean over the seeds of a graph, and "
+        "of these the mean and the largest over the graphs; and where the best share keeps more "
+        "than half of the modularity of the communities, the part of the graphs that keep at "
         "least .8 of that. A fixed share spends nothing on looking. Near the threshold one draw "
-        "decides, so a single graph can lose all that the best share keeps; unequal blocks and "
-        "blocks between two parts are the worst.",
-        ("epsilon", "choice", "mean", "largest", "kept .8", "worst on"),
+        "decides, so a single graph can lose all that the best share keeps. Fixed shares are "
+        "shares for degrees.",
+        ("epsilon", "choice", "seeds", "mean", "largest", "kept .8", "worst on"),
         lambda cells, _: (
-            (*cells[:2], *cells[3:5], f"{cells[5]} of {cells[6]}", cells[7])
-            if len(cells) == 8 and cells[1] in _CHOICES
+            (*cells[:2], cells[3], *cells[4:6], f"{cells[7]} of {cells[8]}", cells[9])
+            if len(cells) == 10
             else None
         ),
     ),

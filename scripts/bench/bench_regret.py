@@ -1,12 +1,13 @@
 """Regret of the default's choice of a share for degrees: its worst cut over that of the best share.
 
 Run `python -m scripts.bench.bench_regret [--quick] [--part tuning] [--save FILE] [--seconds S]`.
-Each graph of regret_graphs.py is fitted with fixed shares of epsilon for the degrees (0, .2, .35,
-.6, .95; the rest goes to entries) and with the default. Regret: error of the worst cut that a local
-search finds on the expected weights of the fit, over that of the best fixed share, which is chosen
-on the other seeds if there are several. Kept: where the best share keeps more than half of the
-modularity of the communities, how many graphs keep at least .8 of that with the default. The mean
-and the largest regret are of means over the seeds, "draw" is the largest regret of a single seed.
+Each graph of a part of regret_graphs.py (tuning, validation or large) or of regret_kinds.py
+(directed, two-sided or weighted) is fitted with fixed shares of epsilon for the degrees (0, .2,
+.35, .6, .95; the rest goes to entries) and with the default. Regret: error of the worst cut that a
+local search finds on the expected weights of the fit, over that of the best fixed share, which is
+chosen on the other seeds if there are several. Kept: where the best share keeps more than half of
+the modularity of the communities, how many graphs keep at least .8 of that with the default. The
+mean and the largest regret are of means over the seeds, "draw" is the largest regret of a seed.
 The file of --save has one line of JSON for each run; a later call goes on where it ended, and one
 with --seconds 0 prints the table of what is there.
 """
@@ -28,8 +29,12 @@ from graphcuts_dp.synth.base import FitProblem
 from graphcuts_dp.synth.methods import FitOptions
 from scripts.bench.harness import Table, run
 from scripts.bench.regret_graphs import LARGE, TUNING, VALIDATION, RegretGraph
+from scripts.bench.regret_kinds import DIRECTED, TWO_SIDED, WEIGHTED, KindGraph
 
-PARTS = {"tuning": TUNING, "validation": VALIDATION, "large": LARGE}
+PARTS: dict[str, tuple[RegretGraph, ...] | tuple[KindGraph, ...]] = {
+    "tuning": TUNING, "validation": VALIDATION, "large": LARGE,
+    "directed": DIRECTED, "two-sided": TWO_SIDED, "weighted": WEIGHTED,
+}  # fmt: skip
 EPSILONS = (1.0, 1.5, 2.5, 0.5, 0.3)
 SHARES = (0.0, 0.2, 0.35, 0.6, 0.95)
 DEFAULT = "default"
@@ -37,11 +42,14 @@ _STARTS, _ROUNDS = 12, 60  # of the search for the worst cut
 
 
 def worst_cut(difference: Any) -> float:
-    """Largest |sum over S x T| that a local search finds, from eigenvectors and random starts."""
+    """Largest |sum over S x T| that a local search finds, from singular and random vectors."""
     random = np.random.default_rng(0)
-    _, vectors = np.linalg.eigh(difference)
-    starts = [vectors[:, index] for index in (0, 1, 2, -1, -2, -3)]
-    starts += list(random.standard_normal((_STARTS - len(starts), len(difference))))
+    if difference.shape[0] == difference.shape[1] and np.array_equal(difference, difference.T):
+        _, vectors = np.linalg.eigh(difference)
+        starts = [vectors[:, index] for index in (0, 1, 2, -1, -2, -3)]
+    else:
+        starts = list(np.linalg.svd(difference, full_matrices=False)[2][:6])
+    starts += list(random.standard_normal((_STARTS - len(starts), difference.shape[1])))
     best = 0.0
     for start in starts:
         for sign in (1.0, -1.0):
@@ -90,7 +98,7 @@ def fitted(graph: Any, epsilon: float, how: str | float, seed: int) -> tuple[Any
 
 def results(
     part: str, epsilons: tuple[float, ...], seeds: range
-) -> Iterator[tuple[RegretGraph, tuple[Any, ...]]]:
+) -> Iterator[tuple[RegretGraph | KindGraph, tuple[Any, ...]]]:
     """Every run that is wanted, those of few vertices and of one seed first."""
     for seed in seeds:
         for epsilon in epsilons:
@@ -99,16 +107,16 @@ def results(
                     yield entry, (entry.name, epsilon, seed, how)
 
 
-def measure(entry: RegretGraph, key: tuple[Any, ...]) -> dict[str, Any]:
+def measure(entry: RegretGraph | KindGraph, key: tuple[Any, ...]) -> dict[str, Any]:
     """A run."""
     graph, labels = entry.drawn()
     _, epsilon, seed, how = key
     x, measured = fitted(graph, epsilon, how, seed)
     truth = graph.dense()
     return {
-        "key": key, "n": graph.n, "cut": worst_cut_error(x - truth),
-        "modularity": float(modularity(x, labels)),
-        "true": float(modularity(truth, labels)),
+        "key": key, "n": max(graph.shape), "cut": worst_cut_error(np.asarray(x) - truth),
+        "modularity": 0.0 if labels is None else float(modularity(x, labels)),
+        "true": 0.0 if labels is None else float(modularity(truth, labels)),
         "spent": [[name, part] for name, part in measured.guarantee.spent],
     }  # fmt: skip
 

@@ -103,6 +103,37 @@ def draw_sparse() -> None:
     _save(figure, "sparse", ["n", "release", "error of", "over the best"], table)
 
 
+def draw_regret() -> None:
+    """The picture of docs/releases.md: regret of the default and of fixed shares."""
+    rows = _measured("regret")
+    curves = {choice: [row for row in rows if row[1] == choice] for choice in _CURVES}
+    with house_style():
+        figure = Figure(figsize=(PAGE, 2.8))
+        panels = figure.subplots(1, 2, sharey=True)
+        for axes, title, column in zip(panels, ("Mean", "Largest"), (3, 4), strict=True):
+            for index, (choice, own) in enumerate(curves.items()):
+                values = [float(row[column]) for row in own]
+                epsilons = [float(row[0]) for row in own]
+                axes.plot(epsilons, values, label=_CURVES[choice], **look(index))
+            axes.set_yscale("log")
+            axes.set_yticks([1, 1.5, 2, 3, 4], ["1", "1.5", "2", "3", "4"])
+            axes.minorticks_off()
+            light_grid(axes)
+            axes.set_title(f"{title} over 40 graphs")
+            axes.set_xlabel("epsilon")
+        panels[0].set_ylabel("worst cut over that of the best share")
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    _save(figure, "regret", CUTS["regret"].columns, rows)
+
+
+_CURVES = {
+    "default": "default",
+    "0.0": "entries alone",
+    "0.35": ".35 for degrees",
+    "0.95": ".95 for degrees",
+}
+
+
 _RELEASES = {
     "raw": "noise on every pair",
     "degrees": "degrees alone",
@@ -138,7 +169,12 @@ def _save(figure: Figure, name: str, columns: Sequence[str], rows: Table) -> Non
                 columns=columns, rows=rows, parameters=parameters)  # fmt: skip
 
 
-DRAWN = {"partitions": draw_partitions, "people": draw_people, "sparse": draw_sparse}
+DRAWN = {
+    "partitions": draw_partitions,
+    "people": draw_people,
+    "regret": draw_regret,
+    "sparse": draw_sparse,
+}
 
 if __name__ == "__main__":
     for draw in DRAWN.values():

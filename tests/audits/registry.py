@@ -95,7 +95,11 @@ _PRODUCTS: Mapping[str, Callable[[], Iterable[str]]] = {
     "release_iteratively": _iterative,
     "open_session": _sessions,
     "choose_degree_bound": lambda: ["degree bound"],
-    "detect_structure": lambda: ["structure test"],
+    "detect_structure": lambda: [
+        "structure test",
+        "structure test, arcs and two sides",
+        "structure test, weights",
+    ],
     "distances.answer_distances": _distances,
     "distances.open_distance_session": lambda: [
         f"distances: session, {noise}" for noise in ("laplace", "gaussian")
