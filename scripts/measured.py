@@ -302,7 +302,7 @@ CUTS = {
         ),
     ),
     "regret": Cut(
-        "40 graphs on which no threshold was chosen. Regret of the worst cut over that of the best "
+        "Up to 40 graphs on which no threshold was chosen. Regret of the worst cut over that of the best "
         "of five fixed shares in hindsight, each the geometric mean over the seeds of a graph, and "
         "of these the mean and the largest over the graphs; and where the best share keeps more "
         "than half of the modularity of the communities, the part of the graphs that keep at "

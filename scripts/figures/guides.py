@@ -113,13 +113,14 @@ def draw_regret() -> None:
         for axes, title, column in zip(panels, ("Mean", "Largest"), (3, 4), strict=True):
             for index, (choice, own) in enumerate(curves.items()):
                 values = [float(row[column]) for row in own]
-                epsilons = [float(row[0]) for row in own]
-                axes.plot(epsilons, values, label=_CURVES[choice], **look(index))
+                axes.plot(
+                    [float(row[0]) for row in own], values, label=_CURVES[choice], **look(index)
+                )
             axes.set_yscale("log")
             axes.set_yticks([1, 1.5, 2, 3, 4], ["1", "1.5", "2", "3", "4"])
             axes.minorticks_off()
             light_grid(axes)
-            axes.set_title(f"{title} over 40 graphs")
+            axes.set_title(f"{title} over graphs")
             axes.set_xlabel("epsilon")
         panels[0].set_ylabel("worst cut over that of the best share")
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
