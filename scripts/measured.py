@@ -302,18 +302,15 @@ CUTS = {
         ),
     ),
     "regret": Cut(
-        "Up to 40 graphs on which no threshold was chosen. Regret of the worst cut over that of the best "
-        "of five fixed shares in hindsight, each the geometric mean over the seeds of a graph, and "
-        "of these the mean and the largest over the graphs; and where the best share keeps more "
-        "than half of the modularity of the communities, the part of the graphs that keep at "
-        "least .8 of that. A fixed share spends nothing on looking. Near the threshold one draw "
-        "decides, so a single graph can lose all that the best share keeps. Fixed shares are "
-        "shares for degrees.",
-        ("epsilon", "choice", "seeds", "mean", "largest", "kept .8", "worst on"),
+        "Graphs on which no threshold was chosen. Regret of the worst cut over that of the best of "
+        "five fixed shares for degrees in hindsight, each the geometric mean over the seeds of a "
+        "graph, and of these the mean and the largest over the graphs; and where the best share "
+        "keeps more than half of the modularity of the communities, the part of the graphs that "
+        "keep at least .8 of that. A fixed share spends nothing on looking. Near the threshold one "
+        "draw decides, so a single graph can lose all that the best share keeps.",
+        ("epsilon", "choice", "graphs", "mean", "largest", "kept .8"),
         lambda cells, _: (
-            (*cells[:2], cells[3], *cells[4:6], f"{cells[7]} of {cells[8]}", cells[9])
-            if len(cells) == 10
-            else None
+            (*cells[:3], *cells[4:6], f"{cells[7]} of {cells[8]}") if len(cells) == 10 else None
         ),
     ),
     "shares": Cut(

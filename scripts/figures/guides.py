@@ -122,7 +122,7 @@ def draw_regret() -> None:
             light_grid(axes)
             axes.set_title(f"{title} over graphs")
             axes.set_xlabel("epsilon")
-        panels[0].set_ylabel("worst cut over that of the best share")
+        panels[0].set_ylabel("regret of the worst cut")
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     _save(figure, "regret", CUTS["regret"].columns, rows)
 
