@@ -1,4 +1,4 @@
-"""Types of arrays: one name for each kind of entries, wherever it is used.
+"""Types of arrays, one name for each kind of entries wherever it is used; and numpy's scalars.
 
 The names say what an array is for; the type checker sees the type of the entries alone.
 """
@@ -19,3 +19,15 @@ FloatVector = npt.NDArray[np.float64]
 FloatMatrix = npt.NDArray[np.float64]
 FloatArray = npt.NDArray[np.float64]  # of any number of dimensions
 RealMatrix = npt.NDArray[np.floating[Any]]  # float32 where memory counts, else float64
+
+
+def plain_number(value: Any) -> Any:
+    """Return a scalar of numpy as Python's own number or text, and all else as it is.
+
+    So are those of a short tuple or list whose first entry is such a scalar.
+    """
+    if isinstance(value, np.generic):
+        return value.item()
+    if type(value) in (tuple, list) and value and isinstance(value[0], np.generic):
+        return type(value)(map(plain_number, value))
+    return value

@@ -8,6 +8,8 @@ All derive from `GraphCutsError`; the command line prints the message and exits 
 class GraphCutsError(Exception):
     """Base class of all errors raised on purpose by this package."""
 
+    __str__ = Exception.__str__  # `KeyError` would put its message between quotes
+
 
 class ParameterError(GraphCutsError, ValueError):
     """A parameter is out of its documented range (epsilon, method names, tolerances)."""
@@ -17,12 +19,20 @@ class GraphError(GraphCutsError, ValueError):
     """A graph cannot be built: wrong shape, asymmetric, non-finite or negative weights, empty."""
 
 
-class FileFormatError(GraphCutsError):
+class KindError(GraphError, TypeError):
+    """Something of a kind that no conversion takes was passed in place of a graph or of rows."""
+
+
+class FileFormatError(GraphCutsError, ValueError):
     """A file cannot be read or written in the format that its ending announces."""
 
 
 class QueryError(GraphCutsError, ValueError):
     """A query names an unknown vertex or does not fit the graph it is asked of."""
+
+
+class UnknownVertexError(QueryError, KeyError):
+    """A set or a vertex is asked for by a label that the public vertex set lacks."""
 
 
 class ExhaustedError(QueryError):
@@ -55,6 +65,10 @@ class ServerError(GraphCutsError, RuntimeError):
 
 class AccuracyWarning(UserWarning):
     """What was asked for is private, but worthless at this size and epsilon, or in part."""
+
+
+class ConversionWarning(UserWarning):
+    """A conversion joins or leaves out something. Decided by the kind of source, by no edge."""
 
 
 class PrivacyWarning(UserWarning):

@@ -9,6 +9,7 @@ from functools import wraps
 from inspect import signature
 from typing import Any, TypeVar, cast
 
+from graphcuts_dp.arrays import plain_number
 from graphcuts_dp.errors import ParameterError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -137,7 +138,8 @@ def current(stored: Any) -> Any:
 def refuses_former_options(**former: str) -> Callable[[F], F]:
     """Decorate a function or a class: former names of options are refused, with the new ones.
 
-    These are the names of `OPTIONS` that are none of its parameters.
+    These are the names of `OPTIONS` that are none of its parameters. Numbers may be scalars of
+    numpy, such as `float32`: the function sees Python's own, as checks of types and JSON need.
 
     Args:
         former: new names that only this function has, by the former ones.
@@ -155,7 +157,8 @@ def _decorated(function: F, former: Mapping[str, str]) -> F:
     @wraps(function)
     def checked(*args: Any, **options: Any) -> Any:
         check_options(options, renamed)
-        return function(*args, **options)
+        plain_options = {name: plain_number(value) for name, value in options.items()}
+        return function(*map(plain_number, args), **plain_options)
 
     return cast(F, checked)
 

@@ -40,6 +40,7 @@ from typing import (
     get_type_hints,
 )
 
+from graphcuts_dp.arrays import plain_number
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.former_names import KEYS, VALUES
 from graphcuts_dp.plug_ins import PlugInTable
@@ -324,6 +325,8 @@ class Checked:
     """An object of options that checks itself when it is made."""
 
     def __post_init__(self) -> None:
+        for about in described(self):
+            object.__setattr__(self, about.name, plain_number(getattr(self, about.name)))
         check(self)
 
 

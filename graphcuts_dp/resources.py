@@ -18,6 +18,8 @@ from typing import Any, Self, TypeVar, final
 
 from threadpoolctl import ThreadpoolController
 
+from graphcuts_dp.errors import ParameterError
+
 
 @final
 @dataclass(frozen=True)
@@ -61,16 +63,71 @@ def silent(done: float, message: str) -> None:
 
 _QUIET_SECONDS = 2.0  # work shorter than this gets no bar
 _SECONDS_BETWEEN = 0.2  # of two looks of a bar
+_BAR_WIDTH = 30  # characters
 
 
-def seen(progress: Progress) -> Progress:
-    """It, or in a notebook in place of `silent` a bar below the cell, which goes when all is done.
+def seen(progress: Progress | bool) -> Progress:
+    """Return what reports the progress of a run, from what a caller passes as `progress=`.
 
-    Only the kernel of a notebook gets one: its own IPython is asked, so that nothing is imported.
+    Args:
+        progress: a function is called; True shows a bar, in a notebook below the cell and elsewhere
+            on standard error; `silent`, the default, shows one in a notebook alone; False none.
+
+    Raises:
+        ParameterError: something else.
     """
+    if progress is False:
+        return _silent_everywhere
+    if progress is not True and not callable(progress):
+        raise ParameterError(
+            "progress is True, False, or a function of the fraction done and a message"
+        )
+    if (progress is True or progress is silent) and _in_notebook():
+        return _notebook_bar()
+    return _TerminalBar() if progress is True else progress
+
+
+def _silent_everywhere(done: float, message: str) -> None:
+    """Tell nobody, not in notebooks either."""
+    del done, message
+
+
+def _in_notebook() -> bool:
+    """Return whether the kernel of a notebook runs; its own IPython is asked: none is imported."""
     shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    if progress is not silent or getattr(shell, "kernel", None) is None:
-        return progress
+    return getattr(shell, "kernel", None) is not None
+
+
+class _TerminalBar:
+    """A bar on standard error, shown at once, since it was asked for; it goes when all is done.
+
+    No thread draws it, so that a run that fails leaves nothing behind that goes on drawing. Where
+    standard error is no terminal, each report is a line.
+    """
+
+    def __init__(self) -> None:
+        from rich.console import Console  # slow to import, and seldom needed
+
+        self._console = Console(stderr=True)
+        self._next_look = 0.0
+
+    def __call__(self, done: float, message: str) -> None:
+        over, now = done >= 1, time.monotonic()
+        if now < self._next_look and not over:
+            return
+        self._next_look = now + _SECONDS_BETWEEN
+        filled = round(_BAR_WIDTH * min(done, 1.0))
+        line = f"{'#' * filled}{'-' * (_BAR_WIDTH - filled)} {done:4.0%} {message}"
+        if not self._console.is_terminal:
+            print(line, file=self._console.file)
+            return
+        width = self._console.width - 1
+        text = "" if over else line[:width]
+        print(f"\r{text:<{width}}\r{text}", end="", file=self._console.file, flush=True)
+
+
+def _notebook_bar() -> Progress:
+    """Return a bar below the cell of a notebook, which goes when all is done."""
     display = import_module("IPython.display").display
     next_look = time.monotonic() + _QUIET_SECONDS
     handle: Any = None

@@ -136,7 +136,7 @@ def _options(path: str, reading: Reading) -> tuple[Options, list[GraphCutsError]
             public_vertices=reading.public_vertices_from_file,
             bipartite=reading.bipartite,
             directed=reading.directed,
-            merge=cast(Merge, reading.merge),
+            merge=cast(Merge | None, reading.merge),
             periods=periods,
             counting=cast(Counting, reading.counting or "rows"),
             weight_unit=reading.weight_unit,

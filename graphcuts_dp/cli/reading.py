@@ -143,10 +143,11 @@ class Reading:
         help="In place of --max-weight, only 1: neighbours differ in one weight by at most 1, so "
         "an edge that weighs far more can be detected.",
     )
-    merge: str = input_option(
-        "max",
-        help="Weight of an edge that several lines of the file list: the largest, the smallest, or "
-        "their sum.",
+    merge: str | None = input_option(
+        None,
+        help="Weight of an edge that several lines of the file list: their sum, which is the "
+        "default, the largest, or the smallest. Of both entries of a pair in a matrix the largest "
+        "is the default.",
         choices=("max", "min", "sum"),
     )
     counting: str | None = input_option(
@@ -228,7 +229,7 @@ class Reading:
                 weighted=False if self.ignore_weights else None,
                 max_weight=self.max_weight,
                 max_weight_change=self.max_weight_change,
-                merge=cast(Merge, self.merge),
+                merge=cast(Merge | None, self.merge),
                 tell=tell,
             )
 
@@ -274,7 +275,7 @@ class Reading:
             ParameterError: one is given.
         """
         given = (self.max_weight, self.max_weight_change, self.ignore_weights or None)
-        if any(each is not None for each in given) or self.merge != "max":
+        if any(each is not None for each in given) or self.merge is not None:
             raise ParameterError(
                 "--max-weight, --max-weight-change, --ignore-weights and --merge are for graphs, "
                 "not for rows; see --counting"
@@ -378,7 +379,7 @@ class Reading:
             inferred=any(vertices.inferred for vertices in sets_in(graph.space)),
             weighted=graph.weighted,
             capped=self.max_weight is not None,
-            merge=cast(Merge, self.merge),
+            merge=cast(Merge | None, self.merge),
             bipartite=self.bipartite,
             directed=self.directed,
             repeats=FORMATS[ending_of(path)].repeats,

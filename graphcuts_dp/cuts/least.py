@@ -26,13 +26,14 @@ from graphcuts_dp.files import PathLike
 from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.private_data import PrivateSource, private_data
 from graphcuts_dp.graph.rows import PrivateData, bounded_graph, paired_graph, without_rows
 from graphcuts_dp.io.edge_store import LARGEST_OPEN
 from graphcuts_dp.learn.least_cut_error import CutErrors, CutRates, halvings_of
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, stated_cost
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.entropy import EntropySource, Seed
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
@@ -51,13 +52,13 @@ _FLOW_BITS = 29  # about as much noise in all still flows fast
 
 @refuses_former_options()
 def least_cut(
-    graph: PrivateData,
+    graph: PrivateSource,
     *terminals: Terminal,
-    epsilon: float = 1.0,
+    epsilon: float,
     privacy_unit: str | PrivacyUnit = "edge",
     store: PathLike | Store | None = None,
-    seed: int | None = None,
-    progress: Progress = silent,
+    seed: Seed | None = None,
+    progress: Progress | bool = silent,
 ) -> Partition:
     """Find privately a cut of little weight that keeps vertices apart.
 
@@ -66,7 +67,8 @@ def least_cut(
     is halved again within its part.
 
     Args:
-        graph: the private graph, or rows with users; undirected or directed. Of a directed one
+        graph: the private graph, or rows with users; undirected or directed; or a graph of networkx
+            or igraph, a matrix, or a table, see `private_data`. Of a directed one
             the arcs that leave the part of the first terminal count, and there are two terminals.
         terminals: two or more: each a label, or a list of labels that stay together. Public.
         epsilon: privacy parameter for one `privacy_unit`, in [1e-6, 50]; all of it is spent,
@@ -77,8 +79,9 @@ def least_cut(
             may change together, each has a k-th of epsilon. It cannot be a vertex.
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the
             cut is charged to it, and refused if its budget does not allow it.
-        seed: makes the run repeatable and voids the guarantee; None for the system's entropy.
-        progress: called with the fraction done and a message.
+        seed: makes the run repeatable and voids the guarantee: an integer, or a SeedSequence or
+            Generator of numpy; None for the system's entropy.
+        progress: True shows a bar; a function is called with the fraction done and a message.
 
     Returns:
         A `Partition` with a part for each terminal, named by it: the lightest, by noisy weight, of
@@ -129,14 +132,15 @@ def least_cut(
     s-t and Multiway Cut", NeurIPS 2023: the idea, and the lower bound. The proof, the grid and the
     rule for equal cuts are our own.
     """
-    job = cut_job(graph, *terminals, epsilon=epsilon, privacy_unit=privacy_unit)
-    return execute(job, graph, store=store, seed=seed, progress=progress)
+    data = private_data(graph)
+    job = cut_job(data, *terminals, epsilon=epsilon, privacy_unit=privacy_unit)
+    return execute(job, data, store=store, seed=seed, progress=progress)
 
 
 def cut_job(
     data: PrivateData,
     *terminals: Terminal,
-    epsilon: float = 1.0,
+    epsilon: float,
     privacy_unit: str | PrivacyUnit = "edge",
 ) -> "CutJob":
     """Return what `least_cut` does with these options. Reads the schema of the data alone.

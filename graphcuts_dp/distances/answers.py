@@ -31,7 +31,7 @@ from graphcuts_dp.options import check_probability
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.count_noise import COUNT_NOISES, count_noise
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING, Seed, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.results import bundle
@@ -575,7 +575,7 @@ def answer_distances(
     mechanism: str = "auto",
     noise: str = "auto",
     confidence: float = DEFAULT_CONFIDENCE,
-    seed: int | None = None,
+    seed: Seed | None = None,
 ) -> DistanceAnswers:
     """Release the average distance of every vertex of a public map to all people, privately.
 

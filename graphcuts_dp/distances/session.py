@@ -41,7 +41,7 @@ from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.plain_values import APART, intact, plain
 from graphcuts_dp.ledger.uses import DISTANCE_SESSION, Use
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.entropy import EntropySource, Seed, as_seed
 from graphcuts_dp.privacy.guarantee import warn_of_delta
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.schema.vertices import Label
@@ -279,14 +279,14 @@ def open_distance_session(
     map_graph: Any,
     locations: Any,
     *,
-    store: PathLike | Store,
+    store: PathLike | Store | None = None,
     name: str = "default",
     epsilon: float | None = None,
     delta: float | None = None,
     queries: int | None = None,
     group_size: int | None = None,
     confidence: float | None = None,
-    seed: int | None = None,
+    seed: Seed | None = None,
 ) -> DistanceSession:
     """Begin a session of distances on private locations, or resume one.
 
@@ -305,7 +305,8 @@ def open_distance_session(
     Args:
         map_graph: the public map, as for `answer_distances`.
         locations: private, as for `answer_distances`.
-        store: path of the store, or a `Store`. It holds secrets: only its owner may read it.
+        store: path of the store, or a `Store`. It holds secrets: only its owner may read it. None
+            for a new session that ends with the process.
         name: of the session.
         epsilon: privacy of the whole session, in [1e-6, 50].
         delta: in [0, 1); 0, for pure privacy, if omitted.
@@ -350,23 +351,25 @@ def session_on(
     placed: Locations,
     terms: dict[str, Any],
     *,
-    store: PathLike | Store,
+    store: PathLike | Store | None,
     name: str,
-    seed: int | None = None,
+    seed: Seed | None = None,
     source: dict[str, Any] | None = None,
 ) -> DistanceSession:
     """A session as `open_distance_session` opens it, of whose terms those that are None are open.
 
     `source` says how the files were read; it is kept for the command line.
     """
+    number = as_seed(seed)
     use, runner = begun_or_resumed(
-        Store.of(store),
+        store,
         placed.subject,
         terms,
+        seed=number,
+        stacklevel=5,
         kind=DISTANCE_SESSION,
         name=name,
-        seed=seed,
-        fresh=lambda wanted: _fresh(placed, wanted, seed),
+        fresh=lambda wanted: _fresh(placed, wanted, number),
         resume=lambda use, wanted: (_agreed(use, placed, wanted), placed),
         source=source,
     )
@@ -382,12 +385,12 @@ def _fresh(placed: Locations, wanted: dict[str, Any], seed: int | None) -> Begin
             "half the diameter for every vertex guarantees as much as this session: raise epsilon,"
             " ask more people, guarantee fewer answers, or use answer_distances",
             AccuracyWarning,
-            stacklevel=7,
+            stacklevel=8,
         )
     budget = {name: asked[name] for name in ("epsilon", "delta")}
     privacy_unit = PrivacyUnit.person(asked["group_size"])
     cost, guarantee = guarantee_of_people(privacy_unit, learner.budget_plan, seed=seed, **budget)
-    warn_of_delta(cost.delta, count=placed.people, of="people", stacklevel=7)
+    warn_of_delta(cost.delta, count=placed.people, of="people", stacklevel=8)
     mechanism = InteractiveDistances(learner, cost, seed)
     return Beginning(mechanism=mechanism, data=placed, parameters=asked, guarantee=guarantee)
 

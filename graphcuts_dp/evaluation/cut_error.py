@@ -16,6 +16,7 @@ from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.evaluation.degree_baseline import expected_by_degrees
 from graphcuts_dp.evaluation.modularity import communities_of, modularity
 from graphcuts_dp.evaluation.tables import CutErrorRow, CutErrorTable, CutPoint, KeptRow
+from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.graph.adjacency import (
     OTHER_VERTICES,
     AnyGraph,
@@ -23,6 +24,8 @@ from graphcuts_dp.graph.adjacency import (
     DirectedGraph,
     check_kinds,
 )
+from graphcuts_dp.graph.private_data import PrivateSource, private_graph
+from graphcuts_dp.privacy.entropy import Seed, as_seed
 from graphcuts_dp.queries.linear import CutQuery, answer_all, answer_on_matrix
 from graphcuts_dp.resources import Progress, seen, silent
 from graphcuts_dp.results.release import Release
@@ -59,13 +62,14 @@ class CutFamily:
         return answer_on_matrix(self.queries, matrix, graph.space)
 
 
+@refuses_former_options()
 def cut_errors(
-    graph: AnyGraph,
+    graph: PrivateSource,
     release: Release,
     *,
     groups: Mapping[str, Sequence[Label]] | None = None,
-    seed: int = 0,
-    progress: Progress = silent,
+    seed: Seed = 0,
+    progress: Progress | bool = silent,
 ) -> CutErrorTable:
     """Measure the cut errors of a release against the graph that it was made from.
 
@@ -75,7 +79,7 @@ def cut_errors(
         groups: named sets of vertices; the cuts between each two of them become a family of
             their own (not of bipartite graphs).
         seed: of the random cuts, 0 or larger.
-        progress: called with the fraction done and a message.
+        progress: True shows a bar; a function is called with the fraction done and a message.
 
     Returns:
         Errors of the noisy matrix, of the synthetic graph if there is one, of what the true
@@ -90,34 +94,35 @@ def cut_errors(
         >>> release = gc.release_graph(club, epsilon=2.0)
         >>> errors = gc.cut_errors(club, release)  # reads the private graph
     """
-    noisy = release.noisy
-    if graph.space != noisy.space:
+    truth, noisy = private_graph(graph), release.noisy
+    if truth.space != noisy.space:
         raise QueryError("the release was made from a graph on other vertices")
-    if graph.weighted and noisy.distribution.name == "binary":
+    if truth.weighted and noisy.distribution.name == "binary":
         raise QueryError("the release was made without weights; read the graph without them too")
     estimates: dict[str, Made] = {"noisy": lambda: noisy.estimate(_precision(noisy.shape))}
     if release.has_graph:
         estimates["synthetic"] = release.graph.dense
-    families, communities = _families(graph, groups=groups, seed=seed)
+    families, communities = _families(truth, groups=groups, seed=as_seed(seed) or 0)
     return _table(
         f"{noisy.distribution.name} noise, epsilon = {release.guarantee.epsilon:g}",
-        graph,
+        truth,
         estimates,
         families,
         communities,
         seen(progress),
-        _points(families, graph, release.graph if release.has_graph else None, release),
+        _points(families, truth, release.graph if release.has_graph else None, release),
     )
 
 
+@refuses_former_options()
 def graph_cut_errors(
-    graph: AnyGraph,
-    synthetic: AnyGraph,
+    graph: PrivateSource,
+    synthetic: PrivateSource,
     *,
     queries: Sequence[CutQuery] = (),
-    seed: int = 0,
+    seed: Seed = 0,
     title: str = "synthetic against true graph",
-    progress: Progress = silent,
+    progress: Progress | bool = silent,
 ) -> CutErrorTable:
     """Measure the cut errors of any graph against a true one on the same vertices.
 
@@ -127,7 +132,7 @@ def graph_cut_errors(
         queries: cuts that become a family of their own.
         seed: of the random cuts, 0 or larger.
         title: of the table.
-        progress: called with the fraction done and a message.
+        progress: True shows a bar; a function is called with the fraction done and a message.
 
     Returns:
         Errors of the synthetic graph, of what the true degrees alone would tell (Chung, Lu), and of
@@ -138,15 +143,16 @@ def graph_cut_errors(
         GraphError: other vertices, or graphs of two kinds.
         QueryError: a cut of unknown vertices.
     """
-    check_kinds(graph, synthetic)
-    if graph.space != synthetic.space:
+    truth, synthetic = private_graph(graph), private_graph(synthetic)
+    check_kinds(truth, synthetic)
+    if truth.space != synthetic.space:
         raise GraphError(OTHER_VERTICES)
-    families, communities = _families(graph, seed=seed)
+    families, communities = _families(truth, seed=as_seed(seed) or 0)
     if queries:
         families.append(CutFamily("given cuts", tuple(queries)))
-    points = _points(families, graph, synthetic)
+    points = _points(families, truth, synthetic)
     made: dict[str, Made] = {"synthetic": synthetic.dense}
-    return _table(title, graph, made, families, communities, seen(progress), points)
+    return _table(title, truth, made, families, communities, seen(progress), points)
 
 
 def _table(

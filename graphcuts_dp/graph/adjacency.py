@@ -4,6 +4,7 @@ A graph may be private, so nothing here prints its edges or their number: `repr`
 the vertex set and the schema (weighted or not, maximum weight), which are public.
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar, cast
@@ -11,13 +12,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar, cast
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from graphcuts_dp.errors import GraphError, ParameterError
+from graphcuts_dp.errors import ConversionWarning, GraphError, ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.final_classes import final
 from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.io import libraries, sources
-from graphcuts_dp.io.assemble import Options, RawEdges, numbered
-from graphcuts_dp.io.edge_store import Above, EdgeParts, EdgeStore, Merge, Vertices, checked_parts
+from graphcuts_dp.io.assemble import Options, RawEdges, merging, numbered
+from graphcuts_dp.io.edge_store import (
+    ADDED,
+    Above,
+    EdgeParts,
+    EdgeStore,
+    Merge,
+    Vertices,
+    checked_parts,
+)
 from graphcuts_dp.io.files import (
     VertexSource,
     naming_file,
@@ -55,12 +64,12 @@ class _Kind(EdgeStore):
         weighted: bool | None = None,
         max_weight: float | None = None,
         max_weight_change: float | None = None,
-        merge: Merge = "max",
+        merge: Merge | None = None,
         tell: Callable[[str], None] | None = None,
     ) -> Self:
         """Read a private graph from a file; `gc.read_graph` is `Graph.read`.
 
-        Always: loops are dropped, parallel edges are merged, and arcs are edges unless a
+        Always: loops are dropped, parallel edges are one edge, and arcs are edges unless a
         `DirectedGraph` is read. Ids that are all integer literals are integers; if a single one is
         not (007, +1, NA), all are strings (for bipartite graphs: on each side).
 
@@ -90,11 +99,12 @@ class _Kind(EdgeStore):
             max_weight_change: 1 to have weights without a cap: then a change of a weight by at most
                 1 is hidden, and no edge that weighs more. Rows that weigh more than 2^40 (1.1e12)
                 are bad ones. One of the two is needed for all that draws noise.
-            merge: weight of parallel and reciprocal edges: the largest ("max"), the smallest
-                ("min", for lengths) or their "sum", which is then clipped to the cap. Reciprocal
-                arcs of a directed graph stay two. A matrix (.mtx, .npz) that does not declare
-                itself symmetric may hold an edge twice, so the sum of its weights is refused for
-                undirected graphs.
+            merge: weight of parallel and reciprocal edges: their "sum", which is then clipped to
+                `max_weight`, the largest ("max", for lists that name each edge in both directions)
+                or the smallest ("min", for lengths). None for the sum; but a matrix (.mtx, .npz)
+                that does not declare itself symmetric may hold an edge twice, so that for
+                undirected graphs the larger entry counts there, and "sum" is refused. Reciprocal
+                arcs of a directed graph stay two.
             tell: called with a sentence that names the columns, or attributes of edges, that were
                 read and ignored.
 
@@ -130,11 +140,9 @@ class _Kind(EdgeStore):
             merge=merge,
         )
         with naming_file(path):
-            raw = read_raw(path, options)
-            reading = raw.reading
-            graph = cls._built(raw, options)
-        if tell is not None and reading:
-            tell(reading)
+            graph = cls._built(read_raw(path, options), options)
+        if tell is not None and graph.reading:
+            tell(graph.reading)
         return graph
 
     @classmethod
@@ -148,7 +156,7 @@ class _Kind(EdgeStore):
         weighted: bool | None = None,
         max_weight: float | None = None,
         max_weight_change: float | None = None,
-        merge: Merge = "max",
+        merge: Merge | None = None,
         tell: Callable[[str], object] | None = None,
     ) -> Self:
         """Make a graph of edges, a table, a matrix, or a graph of another library.
@@ -185,14 +193,21 @@ class _Kind(EdgeStore):
             merge: as for `read`. Of a matrix a "sum" would count each edge of a symmetric one
                 twice, and whether it is symmetric is not for its entries to tell: to add up arcs,
                 give `matrix + matrix.T`.
-            tell: as for `read`; of networkx and igraph a sentence about attributes of edges.
+            tell: as for `read`; of networkx and igraph sentences about attributes. Without it, a
+                warning says what is joined or left out.
 
         Raises:
             FileFormatError: a file of vertices that cannot be read.
+            KindError: none of these sources.
             GraphError: ends that are neither strings nor integers, or missing; no such columns; a
                 matrix that is not real, finite, non-negative or, but for two sides, square; an end
                 outside the vertex set; no vertices; weights that are negative or not finite.
             ParameterError: `max_weight` or `merge` is none.
+
+        Warns:
+            ConversionWarning: attributes of vertices, declared attributes of edges, or columns that
+                are not read; a multigraph, whose parallel edges become one. It depends on the kind
+                of source, on its vertices and on declared names, never on an edge.
 
         Examples:
             >>> gc.Graph.of([("ann", "bob"), ("bob", "eve")], vertices=["ann", "bob", "eve", "kim"])
@@ -213,12 +228,23 @@ class _Kind(EdgeStore):
             max_weight_change=max_weight_change,
             merge=merge,
         )
-        raw = sources.edges_of(source, options)
-        reading = raw.reading
-        graph = cls._built(raw, options)
-        if tell is not None and reading:
-            tell(reading)
+        graph, left_out = cls._converted(source, options)
+        if tell is not None and graph.reading:
+            tell(graph.reading)
+        elif tell is None and left_out:
+            warnings.warn(left_out, ConversionWarning, stacklevel=3)
         return graph
+
+    @classmethod
+    def converted(cls, source: Any) -> tuple[Self, str]:
+        """Return what `of` makes without options, and what it warns of."""
+        return cls._converted(source, cls._options(None, columns=Columns()))
+
+    @classmethod
+    def _converted(cls, source: Any, options: Options) -> tuple[Self, str]:
+        raw = sources.edges_of(source, options)
+        left_out = raw.left_out
+        return cls._built(raw, options), left_out
 
     @classmethod
     def _options(cls, vertices: Any, **given: Any) -> Options:
@@ -236,7 +262,9 @@ class _Kind(EdgeStore):
         note, change = raw.schema.note, options.max_weight_change
         # Where bad rows are left out, no row decides whether the table is read, nor do their sums.
         above: Above = "clip" if raw.bad.skip else "refuse"
-        graph._set_up(space, parts, cap, change, note, clip=True, above=above, merge=options.merge)
+        merge = merging(raw, options)
+        graph._set_up(space, parts, cap, change, note, clip=True, above=above, merge=merge)
+        graph.reading = raw.reading
         return graph
 
     def write(
@@ -336,7 +364,7 @@ class _OneSet(_Kind):
     ) -> None:
         parts, found = checked_parts(rows, columns, weights), _vertex_set(vertices)
         space = Arcs(found) if self._directed else found
-        self._set_up(space, parts, max_weight, max_weight_change, note)
+        self._set_up(space, parts, max_weight, max_weight_change, note, merge=ADDED)
 
     @property
     def vertices(self) -> VertexSet:
@@ -361,7 +389,7 @@ class Graph(_OneSet):
     Args:
         rows: first end of each edge, row numbers in 0..n-1, shape (edges,).
         columns: second end, likewise. Loops are dropped (they never cross a cut); a pair that
-            occurs more than once, in either direction, is one edge with the largest weight.
+            occurs more than once, in either direction, is one edge, whose weights are added.
         weights: None for a simple graph, else finite numbers >= 0; zeros are no edges.
         vertices: public vertex set: a count, labels, or a `VertexSet`.
         max_weight: public bound on any weight. Neighbouring graphs then differ in one pair by up
@@ -411,7 +439,7 @@ class BipartiteGraph(_TwoSided):
     Args:
         rows: left end of each edge, row numbers in 0..n_left-1.
         columns: right end of each edge, in 0..n_right-1. A pair that occurs more than once is one
-            edge with the largest weight.
+            edge, whose weights are added.
         weights: None for a simple graph, else finite numbers >= 0; zeros are no edges.
         left: public left vertex set: a count, labels, or a `VertexSet`.
         right: public right vertex set, likewise. A label may occur on both sides.
@@ -439,9 +467,8 @@ class BipartiteGraph(_TwoSided):
         note: str = "",
     ) -> None:
         parts = checked_parts(rows, columns, weights)
-        self._set_up(
-            (_vertex_set(left), _vertex_set(right)), parts, max_weight, max_weight_change, note
-        )
+        space = _vertex_set(left), _vertex_set(right)
+        self._set_up(space, parts, max_weight, max_weight_change, note, merge=ADDED)
 
 
 @final
@@ -453,8 +480,8 @@ class DirectedGraph(_OneSet, _TwoSided):
 
     Args:
         rows: tail of each arc (the vertex that it leaves), row numbers in 0..n-1, shape (arcs,).
-        columns: head, likewise. Loops are dropped; an arc that occurs more than once is one arc
-            with the largest weight. u -> v and v -> u are two arcs.
+        columns: head, likewise. Loops are dropped; an arc that occurs more than once is one arc,
+            whose weights are added. u -> v and v -> u are two arcs.
         weights: None for a simple graph, else finite numbers >= 0; zeros are no arcs.
         vertices: public vertex set: a count, labels, or a `VertexSet`.
         max_weight: public bound on any weight. Neighbouring graphs differ in one arc: it is there

@@ -2,8 +2,9 @@
 
 Vertices: those that the caller gives, else those that the source declares, else those that occur.
 They are sorted, unless the caller or a file of ours gives an order. Loops are dropped; arcs are
-edges, unless a directed graph is asked for; parallel edges are merged; weights above the cap are
-clipped to it. No error tells more of the private edges than where the source breaks a rule.
+edges, unless a directed graph is asked for; parallel edges are one edge, whose weights are added;
+weights above the cap are clipped to it. No error tells more of the private edges than where the
+source breaks a rule.
 
 Undirected edges are never read as two arcs: what hides one arc would then hide half an edge.
 
@@ -32,6 +33,7 @@ from graphcuts_dp.former_names import current
 from graphcuts_dp.io.codes import CodedText, Ends
 from graphcuts_dp.io.edge_store import (
     ABOVE_OPEN,
+    ADDED,
     LARGEST_OPEN,
     EdgeParts,
     EdgeStore,
@@ -48,6 +50,7 @@ from graphcuts_dp.schema.vertices import (
     Label,
     Space,
     VertexSet,
+    label_order,
     labels_or_number,
     one_set,
     sets_in,
@@ -168,7 +171,7 @@ class Options:
     public_vertices: bool = False
     bipartite: bool = False
     directed: bool = False
-    merge: Merge = "max"
+    merge: Merge | None = None
     periods: Periods | None = None
     counting: Counting = "rows"
     weight_unit: float = 1.0
@@ -187,7 +190,7 @@ class Options:
         cap = self.max_weight
         if cap is not None and not (np.isfinite(cap) and cap > 0):
             raise ParameterError("max_weight must be a positive, finite number")
-        if self.merge not in ("max", "min", "sum"):
+        if self.merge not in (None, "max", "min", "sum"):
             raise ParameterError("merge must be 'max', 'min' or 'sum'")
 
 
@@ -217,6 +220,8 @@ class RawEdges:
         undeclared: whether there are weights is told by the edges alone.
         columns: which columns were read, if there are columns.
         reading: sentences that say so, and which rows are left out; they depend on no row.
+        left_out: of these, what is joined or left out although the caller has said nothing of it;
+            it depends on the kind of source, its vertices and its declared names alone.
         time_zone: public: in which the times of rows have their dates; None without.
         bad: the kinds of bad rows that were met; where these are left out, `numbered` leaves out
             those of its own tests.
@@ -239,6 +244,7 @@ class RawEdges:
     arbitrary_order: bool = False
     columns: ColumnPlaces | None = None
     reading: str = ""
+    left_out: str = ""
     time_zone: str | None = None
     bad: BadRows = field(default_factory=BadRows)
     where: Callable[[int], str]
@@ -255,6 +261,15 @@ class RawEdges:
         for name in ("sources", "targets", "weights", "users", "periods"):
             values = getattr(self, name)
             setattr(self, name, None if values is None else some_of(values, good))
+
+
+def merging(raw: RawEdges, options: Options) -> Merge:
+    """Return what becomes of the weights of parallel edges.
+
+    They are added if nothing else is said; but both entries of a pair in a matrix that does not
+    declare whether they are one edge or two give the larger one.
+    """
+    return options.merge or ("max" if raw.both_ways else ADDED)
 
 
 UNDIRECTED = "the source holds undirected edges; it is no DirectedGraph"
@@ -573,7 +588,7 @@ def _relabelled(
     if given is None and not raw.arbitrary_order:
         return ends[0], ends[1], old
     if given is None:
-        new = tuple(VertexSet(sorted(vertices.labels, key=_label_order)) for vertices in old)
+        new = tuple(VertexSet(sorted(vertices.labels, key=label_order)) for vertices in old)
     else:
         new = given if isinstance(given, tuple) else (given,)
     if raw.anonymous:
@@ -692,16 +707,12 @@ def _ranked(
     distinct = [names[i] for i in used.tolist()]
     labelled: Sequence[Label] = labels_of(distinct) if raw.literal_integers else distinct
     alike = len({type(name) for name in labelled}) == 1  # then no key is needed, which is faster
-    key: Any = labelled.__getitem__ if alike else lambda i: _label_order(labelled[i])
+    key: Any = labelled.__getitem__ if alike else lambda i: label_order(labelled[i])
     order = sorted(range(len(labelled)), key=key)
     ranks = np.empty(len(order), dtype=np.int32)
     ranks[order] = np.arange(len(order))
     vertices = VertexSet([labelled[i] for i in order])
     return vertices, [_changed(codes, ranks.__getitem__, raw.owned) for codes in found]
-
-
-def _label_order(label: Label) -> tuple[bool, Label]:
-    return isinstance(label, str), label  # integers by size, then strings by letters
 
 
 def _coded(ends: list[IntegerVector], owned: bool) -> tuple[IntVector, list[IntegerVector]]:

@@ -5,8 +5,10 @@ the peak, beside the arrays that come out, there are a key of 8 bytes for each e
 weighted ones its place among the sorted ones.
 """
 
-from collections.abc import Callable, Iterable
+import weakref
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, BinaryIO, ClassVar, Literal, Self
 
 import numpy as np
@@ -14,11 +16,21 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatArray, IndexArray, IntegerVector, IntVector
 from graphcuts_dp.display import Card, Displayed, size_text
-from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.schema.vertices import Arcs, Label, Space, VertexSet, one_set, sides_in
+from graphcuts_dp.errors import GraphError, KindError, ParameterError
+from graphcuts_dp.schema.vertices import (
+    Arcs,
+    Label,
+    Space,
+    VertexSet,
+    one_set,
+    sets_in,
+    sides_in,
+)
 
 Merge = Literal["max", "min", "sum"]
+ADDED: Merge = "sum"  # weights of parallel edges, if nothing else is said
 
+_NOT_PICKLED = ("origin", "adjacency", "biadjacency")  # of this process, or made of the edges
 _CHUNK = 1 << 16  # edges that are written at a time
 PIECE = 1 << 18  # entries that are changed at a time: what is made of them stays in the cache
 MOST_ROWS = 2**31  # row numbers are 32-bit integers >= 0
@@ -168,6 +180,13 @@ class EdgeStore(Displayed):
             rows.
         note: what everybody who meets the graph should know, such as "seeded: not private"; shown
             by `repr`, written to files, not compared.
+        reading: public: what was read of the source and what was not, in sentences that depend on
+            the kind of source and its declared names alone; neither compared nor written to files.
+        origin: what the graph was made of when a function was given that in place of a graph, by
+            which a second use of the same data is known. Private.
+
+    A graph is a collection of its vertices, which are public. How many edges there are is not: a
+    graph becomes no array, and only what says so (`to_scipy`, `to_frame`, ...) shows them.
     """
 
     space: Space
@@ -178,6 +197,40 @@ class EdgeStore(Displayed):
     max_weight: float | None
     max_weight_change: float | None
     note: str
+    reading: str = ""
+    origin: "weakref.ref[Any] | None" = None
+
+    def __len__(self) -> int:
+        """Return the number of vertices, public; of both sides together if there are two."""
+        return sum(map(len, sets_in(self.space)))
+
+    def __iter__(self) -> Iterator[Label]:
+        """Return the labels of the vertices, public, in row order; left ones before right ones."""
+        return chain.from_iterable(vertices.labels for vertices in sets_in(self.space))
+
+    def __contains__(self, label: Hashable) -> bool:
+        """Return whether there is a vertex of this label, on either side. Types count."""
+        return any(vertices.find(label) is not None for vertices in sets_in(self.space))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """Refuse to become an array, since that would show the edges.
+
+        Raises:
+            KindError: always.
+        """
+        raise KindError(
+            f"a {type(self).__name__} is no array, since its edges may be private: to_scipy() "
+            "and dense() make a matrix that holds them, np.array(graph.labels) the labels"
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: the edges are in it, so a pickle is as private as the graph."""
+        return {name: value for name, value in vars(self).items() if name not in _NOT_PICKLED}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        for array in (self.rows, self.columns, self.weights):
+            array.flags.writeable = False  # which a pickle forgets
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -213,9 +266,9 @@ class EdgeStore(Displayed):
         """
         if self.weighted and self.max_weight is None and self.max_weight_change is None:
             raise ParameterError(
-                "weights without a public bound: pass max_weight= when you read the graph, or read "
-                "it "
-                "without its weights (weighted=False), or pass max_weight_change=1: then "
+                "weights without a public bound: pass max_weight= when you read the graph, or make "
+                "it by Graph.of, or leave its weights out (weighted=False), or pass "
+                "max_weight_change=1: then "
                 "neighbours differ in one weight by at most 1, and an edge that weighs more is "
                 "detectable"
             )
@@ -351,6 +404,7 @@ class EdgeStore(Displayed):
                 ("vertices", size_text(self.shape[: 1 if one_set(self.space) else 2])),
                 ("weights", weights),
                 ("edges", "not shown: they may be private, and so may their number"),
+                *([("reading", self.reading)] if self.reading else []),
             ),
             warning=self.note,
         )

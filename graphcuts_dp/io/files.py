@@ -39,7 +39,7 @@ from graphcuts_dp.io.assemble import (
     dump_schema,
     load_schema,
 )
-from graphcuts_dp.io.edge_store import EdgeStore, Merge, Vertices
+from graphcuts_dp.io.edge_store import ADDED, EdgeStore, Merge, Vertices
 from graphcuts_dp.io.exchange import (
     read_gml,
     read_graphml,
@@ -132,7 +132,7 @@ _OUR_FORMATS: Mapping[str, FileFormat] = {
     ".csv": _edge_list(TextFormat(",")),
     ".tsv": _edge_list(TextFormat("\t")),
     ".konect": _edge_list(TextFormat(konect=True)),
-    ".mtx": FileFormat(read=read_mtx, write=write_mtx),
+    ".mtx": FileFormat(read=read_mtx, write=write_mtx, repeats=False),
     ".npz": FileFormat(read=read_npz, write=write_npz, repeats=False),
     ".graphml": FileFormat(
         read=read_graphml, write=write_graphml, named_weight=True, attributes=True
@@ -275,7 +275,7 @@ def describe_reading(
     inferred: bool = False,
     weighted: bool,
     capped: bool = False,
-    merge: Merge = "max",
+    merge: Merge | None = None,
     bipartite: bool = False,
     directed: bool = False,
     repeats: bool = True,
@@ -302,7 +302,7 @@ def describe_reading(
         "max": "the largest weight is kept",
         "min": "the smallest weight is kept",
         "sum": "their weights are added up",
-    }[merge]
+    }[merge or (ADDED if repeats else "max")]
     several = ["Duplicate"] if repeats else []
     several += [] if directed or bipartite else ["reciprocal"]
     if several:

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcuts_dp.arrays import BoolVector
-from graphcuts_dp.errors import GraphError
+from graphcuts_dp.errors import GraphError, KindError
 from graphcuts_dp.io.assemble import (
     Options,
     RawEdges,
@@ -30,12 +30,15 @@ from graphcuts_dp.io.edge_store import EdgeStore
 from graphcuts_dp.io.graphml import attributes_read
 from graphcuts_dp.io.matrices import matrix_edges
 from graphcuts_dp.schema.bad_rows import BadRows
-from graphcuts_dp.schema.vertices import Arcs, Label, one_set, sets_in, vertex_sets
+from graphcuts_dp.schema.columns import shown_names
+from graphcuts_dp.schema.library_graphs import plain_label, unread_attributes, vertex_labels
+from graphcuts_dp.schema.vertices import Arcs, is_label, one_set, sets_in, vertex_sets
 
 if TYPE_CHECKING:
     import igraph
     import networkx as nx
 
+_PARALLEL = "A multigraph may join a pair several times: that is one edge, whose weights are added."
 _WEIGHT = "weight"  # the edge attribute that both libraries take for the weight
 # Rows that can be iterated though they are no pair: of each kind, what is wrong.
 _NO_EDGES: tuple[tuple[tuple[type, ...], str], ...] = (
@@ -52,7 +55,7 @@ def edges_of_list(edges: Iterable[Any], options: Options) -> RawEdges:
         GraphError: something else than tuples, or tuples of different lengths.
     """
     if isinstance(edges, dict):
-        raise GraphError("a dict is no list of edges; pass tuples such as (source, target, weight)")
+        raise KindError("a dict is no list of edges; pass tuples such as (source, target, weight)")
     try:
         rows = list(edges)
         for types, problem in _NO_EDGES:
@@ -60,7 +63,7 @@ def edges_of_list(edges: Iterable[Any], options: Options) -> RawEdges:
                 raise GraphError(problem)
         rows = list(map(tuple, rows))
     except TypeError:
-        raise GraphError(
+        raise KindError(
             "a graph is made of pairs (source, target) or triples with a weight, a matrix, a table,"
             " or a graph of networkx or igraph"
         ) from None
@@ -95,7 +98,7 @@ def edges_of_list(edges: Iterable[Any], options: Options) -> RawEdges:
 def _are_labels(values: Sequence[Any]) -> BoolVector:
     if _is_plain(values):
         return np.ones(len(values), dtype=np.bool_)
-    return np.fromiter(map(_is_label, values), np.bool_, len(values))
+    return np.fromiter(map(is_label, values), np.bool_, len(values))
 
 
 def _is_plain(values: Sequence[Any]) -> bool:
@@ -108,7 +111,7 @@ def _coded(columns: Sequence[Sequence[Any]], options: Options) -> Sequence[Ends]
 
     They are texts where they are looked up in a given vertex set.
     """
-    labels = [values if _is_plain(values) else list(map(_plain, values)) for values in columns]
+    labels = [values if _is_plain(values) else list(map(plain_label, values)) for values in columns]
     if all(set(map(type, values)) <= {int} for values in labels):
         try:
             return [np.array(values, dtype=np.int64) for values in labels]
@@ -123,7 +126,6 @@ def edges_of_matrix(matrix: Any, options: Options) -> RawEdges:
     """Read the non-zero entries of a matrix, dense or scipy sparse."""
     if sp.issparse(matrix):
         matrix = sp.coo_array(matrix)
-        matrix.sum_duplicates()
     return matrix_edges(
         matrix,
         Schema(),
@@ -140,7 +142,7 @@ def edges_of_networkx(graph: "nx.Graph[Any]", options: Options) -> RawEdges:
         GraphError: nodes that are neither text nor integers, or a wrong direction.
     """
     _check_direction(graph, options)
-    nodes = [_plain(node) for node in graph.nodes]
+    nodes = vertex_labels(graph)
     sides = [graph.nodes[node].get("bipartite") for node in graph.nodes]
     table = {node: row for row, node in enumerate(graph.nodes)}
     named = named_attribute(options)
@@ -150,6 +152,7 @@ def edges_of_networkx(graph: "nx.Graph[Any]", options: Options) -> RawEdges:
         for side in (0, 1)
     ]
     declared = None if named is None else True
+    left_out = _vertex_attributes(graph) + ([_PARALLEL] if graph.is_multigraph() else [])
     weights = listed_weights([edge[2] for edge in triples], options, declared, _where)
     return edges_by_rows(
         ends,
@@ -158,7 +161,8 @@ def edges_of_networkx(graph: "nx.Graph[Any]", options: Options) -> RawEdges:
         weights,
         options,
         where=_where,
-        reading=other_attributes([named or _WEIGHT]),
+        reading=" ".join(filter(None, [other_attributes([named or _WEIGHT]), *left_out])),
+        left_out=" ".join(left_out),
         undeclared=named is None,
         arbitrary_order=True,
     )
@@ -174,7 +178,7 @@ def edges_of_igraph(graph: "igraph.Graph", options: Options) -> RawEdges:
     _check_direction(graph, options)
     n = graph.vcount()
     of_vertices, of_edges = graph.vs.attributes(), graph.es.attributes()
-    nodes = [_plain(name) for name in (graph.vs["name"] if "name" in of_vertices else range(n))]
+    nodes = vertex_labels(graph)
     sides: list[Any] = list(graph.vs["type"]) if "type" in of_vertices else [None] * n
     pairs = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
     named, weights = named_attribute(options), None
@@ -183,6 +187,8 @@ def edges_of_igraph(graph: "igraph.Graph", options: Options) -> RawEdges:
     weight = named or _WEIGHT
     if weight in of_edges:
         weights = listed_weights(list(graph.es[weight]), options, True, _where)
+    of_edges_read = attributes_read(named, [name for name in of_edges if name != weight])
+    left_out = [*filter(None, [of_edges_read]), *_vertex_attributes(graph)]
     return edges_by_rows(
         list(pairs.T),
         nodes,
@@ -190,9 +196,19 @@ def edges_of_igraph(graph: "igraph.Graph", options: Options) -> RawEdges:
         weights,
         options,
         where=_where,
-        reading=attributes_read(named, [name for name in of_edges if name != weight]),
+        reading=" ".join(left_out),
+        left_out="" if named else " ".join(left_out),
         arbitrary_order=True,
     )
+
+
+def _vertex_attributes(graph: Any) -> list[str]:
+    """Return a sentence about the attributes of vertices, if there are any; these are public."""
+    names = unread_attributes(graph)
+    if not names:
+        return []
+    advice = f"groups of one are made by Groups.of({names[0]!r:.60}, graph)"
+    return [f"Attributes of vertices are not kept ({shown_names(names)}); {advice}."]
 
 
 def to_networkx(graph: EdgeStore) -> "nx.Graph[Any]":
@@ -243,13 +259,3 @@ def _check_direction(graph: Any, options: Options) -> None:
 
 def _where(position: int) -> str:
     return f"edge {position} (counted from 0)"
-
-
-def _is_label(value: Any) -> bool:
-    return isinstance(value, str | int | np.integer) and not isinstance(value, bool)
-
-
-def _plain(value: Any) -> Label:
-    if not _is_label(value):
-        raise GraphError("vertex labels must be strings or integers; relabel the vertices first")
-    return str(value) if isinstance(value, str) else int(value)

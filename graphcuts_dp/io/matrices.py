@@ -100,6 +100,7 @@ def matrix_edges(
     if matrix.ndim != 2 or matrix.dtype.kind not in "biuf" or 0 in matrix.shape:
         raise error("a matrix of a graph has two dimensions, real entries, and at least one row")
     entries = sp.coo_array(matrix)
+    entries.sum_duplicates()  # as scipy does of all its matrices
     height, width = entries.shape
     if height != width and not options.bipartite:
         raise error("the matrix is not square; a biadjacency matrix makes a BipartiteGraph")

@@ -1,17 +1,17 @@
 """Which reader takes a table, a graph of another library, a matrix, or a list of edges.
 
 The rules are those of files: loops are dropped, arcs are edges (unless a `DirectedGraph` is made),
-parallel edges are merged, weights above the cap are clipped. Without `vertices` the labels are
-sorted: their order in the source may tell in which order edges were added.
+weights of parallel edges are added, weights above the cap are clipped. Without `vertices` the
+labels are sorted: their order in the source may tell in which order edges were added.
 """
 
-import sys
+import os
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from graphcuts_dp.errors import GraphError
+from graphcuts_dp.errors import GraphError, KindError
 from graphcuts_dp.frames import made_frame
 from graphcuts_dp.io.assemble import Options, RawEdges
 from graphcuts_dp.io.edge_store import EdgeStore
@@ -23,7 +23,10 @@ from graphcuts_dp.io.libraries import (
 )
 from graphcuts_dp.io.tables import edges_of_table, open_table
 from graphcuts_dp.schema.columns import Columns
+from graphcuts_dp.schema.library_graphs import library_of
 from graphcuts_dp.schema.vertices import vertex_sets
+
+_LIBRARIES = {"networkx": edges_of_networkx, "igraph": edges_of_igraph}
 
 
 def edges_of(source: Any, options: Options) -> RawEdges:
@@ -32,10 +35,13 @@ def edges_of(source: Any, options: Options) -> RawEdges:
     Raises:
         GraphError: as `Graph.of`.
     """
-    for library, read in (("networkx", edges_of_networkx), ("igraph", edges_of_igraph)):
-        module = sys.modules.get(library)
-        if module is not None and isinstance(source, module.Graph):
-            return read(source, options)
+    if isinstance(source, EdgeStore):
+        raise KindError(f"this is a {type(source).__name__} already; pass it as it is")
+    if isinstance(source, str | os.PathLike):
+        raise KindError("a file is read by gc.read_graph, or by the method read of its kind")
+    library = library_of(source)
+    if library is not None:
+        return _LIBRARIES[library](source, options)
     if not (sp.issparse(source) or isinstance(source, np.ndarray | list | tuple | set)):
         table = open_table(source)
         if table is not None:

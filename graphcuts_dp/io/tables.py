@@ -22,7 +22,7 @@ from graphcuts_dp.io.batches import TableBatch
 from graphcuts_dp.io.codes import Gathered
 from graphcuts_dp.io.convert import convert_batches, row_label
 from graphcuts_dp.schema.bad_rows import BadRows
-from graphcuts_dp.schema.columns import ColumnPlaces, find_columns
+from graphcuts_dp.schema.columns import ColumnPlaces, Columns, find_columns
 from graphcuts_dp.schema.periods import DATES
 from graphcuts_dp.schema.table_schema import TableSchema, stored_kind, table_schema
 from graphcuts_dp.schema.unpacking import check_unpacked
@@ -189,6 +189,7 @@ def edges_of_table(table: OpenedTable, options: Options) -> RawEdges:
         owned=True,
         columns=plan.columns,
         reading=plan.reading,
+        left_out="" if options.columns != Columns() else plan.columns.ignoring,
         time_zone=plan.schema.time_zone,
         literal_integers=table.facts is not None,
         bad=bad,

@@ -17,7 +17,7 @@ from graphcuts_dp.files import PathLike
 from graphcuts_dp.final_classes import final
 from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.rows import PrivateData
+from graphcuts_dp.graph.private_data import PrivateSource, private_data
 from graphcuts_dp.iterative.construction import (
     Game,
     IterativeConstruction,
@@ -52,6 +52,7 @@ from graphcuts_dp.options import Checked, chosen, option
 from graphcuts_dp.plug_ins import PlugInTable
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.distributions import NoiseDistribution
+from graphcuts_dp.privacy.entropy import Seed
 from graphcuts_dp.privacy.k_norm import NORMS
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.queries.graph_queries import Question
@@ -65,7 +66,7 @@ _ANY = Fraction(1)  # the calibration chooses the budget
 
 @refuses_former_options()
 def release_iteratively(
-    graph: PrivateData,
+    graph: PrivateSource,
     queries: Iterable[Question] | None = None,
     *,
     epsilon: float,
@@ -74,8 +75,8 @@ def release_iteratively(
     beta: float = DEFAULT_FAILURE,
     privacy_unit: str | PrivacyUnit = "edge",
     store: PathLike | Store | None = None,
-    seed: int | None = None,
-    progress: Progress = silent,
+    seed: Seed | None = None,
+    progress: Progress | bool = silent,
 ) -> IterativeRelease:
     """Learn about a graph from noisy answers to queries that are chosen, or given as a list.
 
@@ -83,8 +84,9 @@ def release_iteratively(
     for lists of `queries`, for proven errors on small graphs, and for comparison.
 
     Args:
-        graph: the private graph, or rows with users, at least two vertices (one on each side if
-            bipartite), at most 8192 a side where a graph is learnt; weights need a public bound.
+        graph: the private graph, or rows with users, or a graph of networkx or igraph, a matrix, or
+            a table, see `private_data`: at least two vertices (one on each side if bipartite), at
+            most 8192 a side where a graph is learnt; weights need a public bound.
         queries: a public list of cuts, a `CutList` for very long ones; or of any linear queries (at
             most 2^24 coefficients together), and for the median of statistics, too.
         epsilon: privacy parameter for one `privacy_unit`, in [1e-6, 50]; all of it is spent.
@@ -104,8 +106,10 @@ def release_iteratively(
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the
             release is charged to it, and refused if its budget does not allow it. None for a graph
             of which nothing else is ever released.
-        seed: makes the run repeatable and voids the guarantee; None for the system's entropy.
-        progress: called with the fraction of the rounds done and a message.
+        seed: makes the run repeatable and voids the guarantee: an integer, or a SeedSequence or
+            Generator of numpy; None for the system's entropy.
+        progress: True shows a bar; a function is called with the fraction of the rounds done and a
+            message.
 
     Raises:
         ParameterError: an option out of range, or options that do not fit together or the graph.
@@ -132,9 +136,10 @@ def release_iteratively(
         >>> few.answer([33]).interval == few.answer(cuts[1]).interval
         True
     """
-    task = Task(graph, queries, epsilon=epsilon, delta=delta, beta=beta, privacy_unit=privacy_unit)
+    data = private_data(graph)
+    task = Task(data, queries, epsilon=epsilon, delta=delta, beta=beta, privacy_unit=privacy_unit)
     job: Job[IterativeRelease] = construction_of(construction).job(task)
-    return execute(job, graph, store=store, seed=seed, progress=progress)
+    return execute(job, data, store=store, seed=seed, progress=progress)
 
 
 @final

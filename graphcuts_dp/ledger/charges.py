@@ -240,7 +240,7 @@ def begin_charge(
     warn_of_delta(cost.delta, count=count, of=of, stacklevel=stacklevel + 1)
     if store is None:
         if guarantee.is_private:
-            _warn_of_second_use(data, stacklevel=stacklevel + 1)
+            warn_of_second_use(data, stacklevel=stacklevel + 1)
         return Charge(Provenance(time=time_now(), made_by=MADE_BY))
     chosen_store = Store.of(store)
     if chosen_store.keep and content_bytes > LARGEST_CONTENT:
@@ -300,9 +300,14 @@ def charge_of_use(ledger: Ledger, store: Store, use: Use) -> Charge:
     return Charge(provenance_of(ledger, use), store, use)
 
 
-def _warn_of_second_use(data: object, *, stacklevel: int) -> None:
-    """Warn, once in a process, where the same object is used twice without a store."""
+def warn_of_second_use(data: object, *, stacklevel: int) -> None:
+    """Warn, once in a process, where the same object is used twice without a store.
+
+    A graph that was made of what a function was given counts as that.
+    """
     global _warned  # once in a process
+    origin = getattr(data, "origin", None)
+    data = data if origin is None else origin()
     known = _USED_WITHOUT_STORE.get(id(data))
     if known is None or known() is not data:
         with contextlib.suppress(TypeError):  # of an object without weak references

@@ -136,10 +136,11 @@ def sides_of_groups(graph: PrivateData, groups: Groups | tuple[Groups, Groups]) 
     given = groups if isinstance(groups, tuple) else (groups, groups)
     if pair is one_set or not all(type(each) is Groups for each in given):
         wanted = "a Groups" if one_set else "a pair of Groups, left and right"
-        raise GraphError(f"the groups of this graph are {wanted}; make them with Groups.read")
-    if any(each.vertices != own for each, own in zip(given, sets, strict=True)):
-        raise GraphError("the groups are of other vertices than the graph's; make them from it")
-    return given[0], given[1]
+        raise GraphError(
+            f"the groups of this graph are {wanted}; make them with Groups.of or Groups.read"
+        )
+    left, right = (each.on(vertices) for each, vertices in zip(given, sets, strict=True))
+    return left, left if one_set else right
 
 
 def cell_tree(data: PrivateData, sides: Sides, by: str | Sequence[str] | None = None) -> CellTree:

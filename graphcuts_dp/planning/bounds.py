@@ -342,6 +342,7 @@ class DegreeBoundPlan(Tabled):
         return f"DegreeBoundPlan({len(self.rows)} bounds)"
 
 
+@refuses_former_options()
 def plan_degree_bounds(
     bounds: Sequence[int],
     *,

@@ -6,7 +6,7 @@ seed can compute the noise; its results are marked with `SEEDED_WARNING`.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, Self, final
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from graphcuts_dp.errors import ParameterError
 
 SEEDED_WARNING = "seeded: not private"
+_SEEDS = "a seed is an integer >= 0, or a SeedSequence or Generator of numpy"
 ByteVector = npt.NDArray[np.uint8]
 
 
@@ -74,7 +75,7 @@ class SeededEntropy:
 
     def __init__(self, seed: int) -> None:
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-            raise ParameterError("a seed is an integer >= 0")
+            raise ParameterError(_SEEDS)
         self.seed: int | None = int(seed)
         self._start(np.random.SeedSequence(int(seed)))
 
@@ -146,9 +147,55 @@ class SeededEntropy:
         return f"SeededEntropy({SEEDED_WARNING})"
 
 
-def entropy_source(seed: int | None) -> EntropySource:
-    """Return the operating system's entropy if the seed is None, else a seeded stream."""
-    return SystemEntropy() if seed is None else SeededEntropy(seed)
+Seed = (
+    int
+    | np.random.SeedSequence
+    | np.random.BitGenerator
+    | np.random.Generator
+    | np.random.RandomState
+    | Sequence[int]
+)
+
+
+def as_seed(seed: Seed | None) -> int | None:
+    """Return a seed as an integer >= 0, from whatever numpy takes for one; None stays None.
+
+    Args:
+        seed: an integer >= 0, which stays as it is; a `SeedSequence`, whose first 128 bits are
+            taken and whose state does not change; a `Generator`, `RandomState` or `BitGenerator`,
+            of which 128 bits are drawn, so that a second call gives another seed; or integers >= 0,
+            of which numpy makes a `SeedSequence`.
+
+    Raises:
+        ParameterError: something else.
+    """
+    if seed is None:
+        return None
+    if isinstance(seed, int | np.integer) and not isinstance(seed, bool) and seed >= 0:
+        return int(seed)
+    if isinstance(seed, list | tuple | np.ndarray):
+        try:
+            seed = np.random.SeedSequence(seed)
+        except (TypeError, ValueError):
+            raise ParameterError(_SEEDS) from None
+    if isinstance(seed, np.random.SeedSequence):
+        words = seed.generate_state(2, np.uint64)
+        return int.from_bytes(words.astype("<u8").tobytes(), "little")
+    if isinstance(seed, np.random.BitGenerator):
+        seed = np.random.Generator(seed)
+    if isinstance(seed, np.random.Generator | np.random.RandomState):
+        return int.from_bytes(seed.bytes(16), "little")
+    raise ParameterError(_SEEDS)
+
+
+def entropy_source(seed: Seed | None) -> EntropySource:
+    """Return the operating system's entropy if the seed is None, else a seeded stream.
+
+    Raises:
+        ParameterError: as `as_seed`.
+    """
+    number = as_seed(seed)
+    return SystemEntropy() if number is None else SeededEntropy(number)
 
 
 def repeatable(source: EntropySource) -> SeededEntropy:

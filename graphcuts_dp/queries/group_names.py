@@ -27,7 +27,7 @@ from graphcuts_dp.errors import QueryError
 from graphcuts_dp.queries.linear import MARK, CutQuery, Subset
 from graphcuts_dp.schema.group_tree import listed
 from graphcuts_dp.schema.groups import Groups, GroupUnion
-from graphcuts_dp.schema.vertices import ALL, Label, NamedSet
+from graphcuts_dp.schema.vertices import ALL, Label, NamedSet, plain_subset
 
 _MAX_CACHED_NAMES = 100_000  # sets that one `Groups` keeps by name; then its cache is emptied
 
@@ -88,7 +88,10 @@ def members(subset: Subset | str, groups: Groups) -> Subset:
                 f"a set is a list of labels, or the name of a group, such as '@{subset:.60}'"
             )
         subset = [subset]
-    labels: list[Any] = list(subset) if isinstance(subset, Iterable) else [subset]
+    subset = plain_subset(subset) if isinstance(subset, Iterable) else [subset]
+    if isinstance(subset, np.ndarray):
+        return subset
+    labels: list[Any] = list(subset)
     marked = [label for label in labels if isinstance(label, str) and label.startswith(MARK)]
     # A vertex may have a label that begins with "@". It is no name, and stays among the labels.
     names = [label for label in marked if not _is_vertex(label, groups)]

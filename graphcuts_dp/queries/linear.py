@@ -17,10 +17,11 @@ a zero diagonal. `isinstance(space, VertexSet)` is true for the first alone. The
 tuples (rows, columns): `Arcs` is a subclass of tuple, with two equal sets that are not the same
 object. `sides_of` returns rows and columns for all three, the same object twice for a `VertexSet`.
 
-A set of vertices in a query is a list of labels, a truth vector over the vertices of its side (True
-for the vertices in the set), "*" for all vertices, or a `NamedSet`: a set stored by a name, such as
-a group, which makes its truth vector when asked. `VertexSet.mask` turns each of these into a truth
-vector, and refuses unknown vertices.
+A set of vertices in a query is a list of labels, truth values, one for each vertex of its side
+(True for the vertices in the set), "*" for all vertices, or a `NamedSet`: a set stored by a name,
+such as a group, which makes its truth vector when asked. Integers are labels; `VertexSet.at` makes
+a set of row numbers. `VertexSet.mask` turns each of these into a truth vector, and refuses unknown
+vertices.
 
 A cut query counts every edge once, also where S and T overlap; 1_S' A 1_T would count the edges
 inside both twice. (GRU12 section 2 uses both forms.) This module imports no class of graphs: it
@@ -39,7 +40,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
-from graphcuts_dp.errors import QueryError
+from graphcuts_dp.errors import KindError, QueryError
 from graphcuts_dp.schema.vertices import (
     ALL,
     Arcs,
@@ -48,6 +49,7 @@ from graphcuts_dp.schema.vertices import (
     Space,
     VertexSet,
     one_set,
+    plain_subset,
     sides_in,
 )
 
@@ -158,9 +160,23 @@ def matrix_and_space(data: Data, bipartite: bool, directed: bool = False) -> tup
             )
         np.fill_diagonal(matrix, 0)
         return matrix, Arcs(VertexSet(rows)) if directed else VertexSet(rows)
+    check_graph(data)
     if one_set(data.space):
         return cast(_GraphOnOneSet, data).adjacency, data.space
     return cast(_GraphOnTwoSides, data).biadjacency, data.space
+
+
+def check_graph(data: object) -> None:
+    """Check that data are a graph of this package, of which a true answer can be computed.
+
+    Raises:
+        KindError: something else.
+    """
+    if not hasattr(data, "space"):
+        raise KindError(
+            "true answers are those of a graph or of a dense matrix of numpy: make a graph of "
+            "what you have, gc.Graph.of(source)"
+        )
 
 
 class QueryFactors(NamedTuple):
@@ -354,6 +370,7 @@ class CutQuery(LinearQuery):
         """
         if isinstance(data, np.ndarray):
             return float(answer_all([self], data, bipartite=bipartite, directed=directed)[0])
+        check_graph(data)
         S, T = self.masks(data)
         if isinstance(data.space, VertexSet):
             codes = S * np.uint8(1) | T * np.uint8(2)  # (n,)
@@ -773,9 +790,13 @@ def _unchanging(subset: Subset | str) -> Subset:
             hint = "; to name groups, open the session, or make the release, with groups="
         raise QueryError(f"a set of vertices is a list of labels, not the string {subset!r}{hint}")
     try:
-        return tuple(subset)
+        members = plain_subset(subset)
     except TypeError:
         raise QueryError(f"a set of vertices is a list of labels, not {subset!r}") from None
+    if not isinstance(members, np.ndarray):
+        return tuple(members)
+    members.flags.writeable = False
+    return members
 
 
 def _copied_numbers(entries: npt.ArrayLike) -> FloatMatrix:

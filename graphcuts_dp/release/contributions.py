@@ -17,7 +17,9 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_contributions import Contributions, check_bounds
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.final_classes import final
+from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.private_data import PrivateSource, private_graph, private_rows
 from graphcuts_dp.graph.rows import Rows, without_rows
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.measure.statistics import (
@@ -32,7 +34,7 @@ from graphcuts_dp.measure.statistics import (
 )
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, stated_cost
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.entropy import EntropySource, Seed
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.privacy_unit import NO_PERIODS, PrivacyUnit
 from graphcuts_dp.queries.universe import Universe
@@ -81,6 +83,7 @@ class ContributionBound:
         return cls(**saved.fields, guarantee=saved.guarantee)
 
 
+@refuses_former_options()
 def release_contributions(
     rows: Rows,
     *,
@@ -88,7 +91,7 @@ def release_contributions(
     bounds: tuple[int, ...] | list[int] | None = None,
     per_period: bool = False,
     store: PathLike | Store | None = None,
-    seed: int | None = None,
+    seed: Seed | None = None,
 ) -> Contributions:
     """Release how many users have how much, with noise: what each bound would leave out.
 
@@ -121,6 +124,7 @@ def release_contributions(
         >>> made.guarantee.epsilon
         1.0
     """
+    rows = private_rows(rows)
     job = contributions_job(rows, epsilon=epsilon, bounds=bounds, per_period=per_period)
     return execute(job, rows, store=store, seed=seed)
 
@@ -158,6 +162,7 @@ def contributions_job(
     )
 
 
+@refuses_former_options()
 def choose_contribution_bound(
     rows: Rows,
     *,
@@ -166,7 +171,7 @@ def choose_contribution_bound(
     bounds: tuple[int, ...] | list[int] | None = None,
     per_period: bool = False,
     store: PathLike | Store | None = None,
-    seed: int | None = None,
+    seed: Seed | None = None,
 ) -> ContributionBound:
     """Choose privately a bound that about a given share of the users exceeds.
 
@@ -201,6 +206,7 @@ def choose_contribution_bound(
         >>> bound.guarantee.epsilon
         1.0
     """
+    rows = private_rows(rows)
     job = bound_job(
         rows, epsilon=epsilon, share_above=share_above, bounds=bounds, per_period=per_period
     )
@@ -310,19 +316,21 @@ class DegreeBound:
         return cls(max_degree=max_degree, candidates=candidates, guarantee=saved.guarantee)
 
 
+@refuses_former_options()
 def choose_degree_bound(
-    graph: AnyGraph,
+    graph: PrivateSource,
     *,
     epsilon: float,
     noise: float = 1.0,
     candidates: Sequence[int] | None = None,
     store: PathLike | Store | None = None,
-    seed: int | None = None,
+    seed: Seed | None = None,
 ) -> DegreeBound:
     """Choose privately a degree bound with about the least sum of left-out weight and noise.
 
     Args:
-        graph: the private graph.
+        graph: the private graph, or one of networkx or igraph, a matrix, or a table, see
+            `private_data`.
         epsilon: privacy parameter of the choice, for one vertex with all its edges, in [1e-6, 50]:
             a tenth of what the answers get is a beginning.
         noise: the error of an answer that a bound of 1 would cost, in weight, in [0, 1e9]: for one
@@ -345,11 +353,12 @@ def choose_degree_bound(
         >>> bound.guarantee.epsilon
         1.0
     """
+    data = private_graph(graph)
     exact = exact_epsilon(epsilon)
     number = isinstance(noise, int | float) and not isinstance(noise, bool)
     if not number or not 0 <= noise <= _LARGEST_NOISE:
         raise ParameterError("noise is the error that a bound of 1 costs, for example 1.0")
-    found = bound_candidates(graph, candidates)
+    found = bound_candidates(data, candidates)
     whole = tuple(int(bound) for bound in found)
     if whole != found:
         raise ParameterError("candidates are whole numbers, for example candidates=[10, 20, 40]")
@@ -358,11 +367,11 @@ def choose_degree_bound(
     guarantee = PrivacyGuarantee(
         epsilon=stated_cost(plan.cost, epsilon=epsilon).epsilon,
         neighbours="all edges of any one vertex, however many",
-        public=f"{Universe.of(graph).public} and the candidates",
+        public=f"{Universe.of(data).public} and the candidates",
         privacy_unit="1 vertex",
     )
     job = DegreeBoundJob(
-        public=without_rows(graph),
+        public=without_rows(data),
         epsilon=epsilon,
         budget_plan=plan,
         guarantee=guarantee,
@@ -370,7 +379,7 @@ def choose_degree_bound(
         noise=float(noise),
         rate=rate,
     )
-    return execute(job, graph, store=store, seed=seed)
+    return execute(job, data, store=store, seed=seed)
 
 
 @final

@@ -34,6 +34,7 @@ from graphcuts_dp.files import PathLike
 from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.private_data import PrivateSource, private_data
 from graphcuts_dp.graph.rows import (
     PairCounts,
     PrivateData,
@@ -57,7 +58,7 @@ from graphcuts_dp.measure.left_out import measure_left_out
 from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetStep
 from graphcuts_dp.privacy.composition import check_spent, stated_cost
 from graphcuts_dp.privacy.default_unit import EDGE
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.entropy import EntropySource, Seed
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
@@ -75,7 +76,7 @@ _LINE_BYTES = 100  # of a cell: a line with two names of groups, three numbers; 
 
 @refuses_former_options()
 def release_flows(  # noqa: PLR0913  # public options, all keyword-only
-    graph: PrivateData,
+    graph: PrivateSource,
     groups: Groups | tuple[Groups, Groups],
     *,
     epsilon: float,
@@ -86,12 +87,13 @@ def release_flows(  # noqa: PLR0913  # public options, all keyword-only
     known_max: int | None = None,
     measure_margins: bool = False,
     store: PathLike | Store | None = None,
-    seed: int | None = None,
+    seed: Seed | None = None,
 ) -> Flows:
     """Release what passes between public groups, for all cells of all levels and periods.
 
     Args:
-        graph: the private graph, or rows, of which those whose ends are equal count, too.
+        graph: the private graph; rows, of which those whose ends are equal count, too; or a graph
+            of networkx or igraph, a matrix, or a table, see `private_data`.
         groups: the public groups of its vertices; of a bipartite graph a pair, left and right,
             with the same number of levels. They come out with the table, so they must be public,
             and not made from the edges.
@@ -155,8 +157,9 @@ def release_flows(  # noqa: PLR0913  # public options, all keyword-only
         ... )
         >>> low, high = flows.between("Mr. Hi", "Officer").interval
     """
+    data = private_data(graph)
     job = flows_job(
-        graph,
+        data,
         groups,
         epsilon=epsilon,
         delta=delta,
@@ -166,7 +169,7 @@ def release_flows(  # noqa: PLR0913  # public options, all keyword-only
         known_max=known_max,
         measure_margins=measure_margins,
     )
-    return execute(job, graph, store=store, seed=seed)
+    return execute(job, data, store=store, seed=seed)
 
 
 def privacy_unit_of(data: PrivateData, privacy_unit: str | PrivacyUnit | None) -> PrivacyUnit:

@@ -20,6 +20,7 @@ from graphcuts_dp.estimate.worst_cut_errors import accuracy_warning, expected_er
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
+from graphcuts_dp.graph.private_data import PrivateSource, private_data
 from graphcuts_dp.graph.rows import PrivateData, bounded_graph, paired_graph, without_rows
 from graphcuts_dp.learn.detectability import (
     degrees_needed,
@@ -34,7 +35,7 @@ from graphcuts_dp.options import chosen
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import rounded_up, stated_cost
 from graphcuts_dp.privacy.distributions import NoiseDistribution
-from graphcuts_dp.privacy.entropy import EntropySource, repeatable
+from graphcuts_dp.privacy.entropy import EntropySource, Seed, repeatable
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON, PrivacyGuarantee
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.queries.universe import Universe
@@ -96,7 +97,7 @@ _MANY_VERTICES = 2000  # of weights without a cap, from which "auto" is a sparse
 
 @refuses_former_options()
 def release_graph(
-    graph: PrivateData,
+    graph: PrivateSource,
     *,
     epsilon: float,
     noise: str | None = None,
@@ -105,14 +106,14 @@ def release_graph(
     fit: str | FitMethod | FitOptions = "auto",
     privacy_unit: str | PrivacyUnit = "edge",
     store: PathLike | Store | None = None,
-    seed: int | None = None,
-    progress: Progress = silent,
+    seed: Seed | None = None,
+    progress: Progress | bool = silent,
 ) -> Release:
     """Release a synthetic graph whose cuts are near those of a private one.
 
     Args:
-        graph: the private graph, or rows with users, at least two vertices (one on each side if
-            bipartite).
+        graph: the private graph, at least two vertices (one on each side if bipartite); rows with
+            users; or a graph of networkx or igraph, a matrix, or a table, see `private_data`.
         epsilon: privacy parameter for one `privacy_unit`, in [1e-6, 50]; all of it is spent.
         noise: "binary" (flipped bits, least error; the default, for graphs without weights),
             "laplace" (the default of graphs with weights at small epsilon), "staircase" (for
@@ -137,10 +138,11 @@ def release_graph(
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the
             release is charged to it, and refused if its budget does not allow it. None for a graph
             of which nothing else is ever released.
-        seed: makes the run repeatable and voids the guarantee; None for the system's entropy. The
-            noise is the same on every machine whose memory suffices for the noisy matrix, or with
-            a mechanism that is named; the last digits of the fit depend on the processor.
-        progress: called with the fraction done and a message.
+        seed: makes the run repeatable and voids the guarantee: an integer, or a SeedSequence or
+            Generator of numpy; None for the system's entropy. The noise is the same on every
+            machine whose memory suffices for the noisy matrix, or with a mechanism that is named;
+            the last digits of the fit depend on the processor.
+        progress: True shows a bar; a function is called with the fraction done and a message.
 
     Returns:
         A `Release`. If the private graph has weights, its synthetic one has about the measured
@@ -177,8 +179,9 @@ def release_graph(
 
     Source: GRU12 section 6, Lemma 6.2.
     """
+    data = private_data(graph)
     job = graph_job(
-        graph,
+        data,
         epsilon=epsilon,
         noise=noise,
         mechanism=mechanism,
@@ -186,7 +189,7 @@ def release_graph(
         fit=fit,
         privacy_unit=privacy_unit,
     )
-    return execute(job, graph, store=store, seed=seed, progress=progress)
+    return execute(job, data, store=store, seed=seed, progress=progress)
 
 
 def graph_job(

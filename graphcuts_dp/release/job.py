@@ -20,7 +20,7 @@ from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.public_inputs import public_digest
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, stated_cost
-from graphcuts_dp.privacy.entropy import EntropySource, apart, entropy_source
+from graphcuts_dp.privacy.entropy import EntropySource, Seed, apart, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.provenance import Provenance
 from graphcuts_dp.resources import Progress, seen, silent
@@ -39,8 +39,8 @@ def execute(
     data: PrivateData,
     *,
     store: PathLike | Store | None = None,
-    seed: int | None = None,
-    progress: Progress = silent,
+    seed: Seed | None = None,
+    progress: Progress | bool = silent,
 ) -> R:
     """Charge a job to a store, and run it.
 
@@ -54,7 +54,7 @@ def execute(
         data: private.
         store: see `begin_charge`; None charges nothing, and nothing is kept.
         seed: makes the run repeatable and voids the guarantee; None for the system's entropy.
-        progress: called with the fraction done and a message; notebooks get a bar without it.
+        progress: see `seen`; notebooks get a bar without it.
 
     Raises:
         ParameterError: the data have another schema, or the seed is none. Nothing was spent.
@@ -65,7 +65,7 @@ def execute(
     Warns:
         AccuracyWarning: before anything is spent, what the job warns of.
     """
-    source = entropy_source(seed)
+    source, report = entropy_source(seed), seen(progress)
     bounded = job.bounded(data)
     warning = job.warning
     if warning is not None:
@@ -82,21 +82,21 @@ def execute(
         content_bytes=job.measured_bytes,
         stacklevel=4,
     )
-    progress, job = seen(progress), job.released_as(charge.provenance)
+    job = job.released_as(charge.provenance)
     if charge.store is None:
-        return job.run(bounded, source, progress)
+        return job.run(bounded, source, report)
     kept, second = charge.measurement, job.second_measurement
     if kept is None:
         # Messages of progress may tell noisy values, or which steps run, and a callback may raise.
         # A run that ended before its measurement was kept would have told something, and be
         # repeated.
-        progress(0.0, "measuring")
+        report(0.0, "measuring")
         measured = job.measure(bounded, source, silent)
         content = pack(job.parts(measured, job.guarantee_of_run(source)))
         kept = KeptMeasurement(content, job.completion(source), complete=second is None)
         charge = charge.keep(content, kept.completion, last=kept.complete)
     # The privacy boundary: nothing that was measured has left the process before.
-    result = job.completed(unpack(kept.content, charge.provenance), kept.completion, progress)
+    result = job.completed(unpack(kept.content, charge.provenance), kept.completion, report)
     if second is not None and not kept.complete:
         # Nothing is told from here until the second measurement is kept.
         result = second.measured(result, bounded, apart(source))

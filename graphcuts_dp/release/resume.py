@@ -19,7 +19,7 @@ from graphcuts_dp.release.contributions import (
     contributions_from,
 )
 from graphcuts_dp.release.structure import DetectedStructure
-from graphcuts_dp.resources import Progress, silent
+from graphcuts_dp.resources import Progress, seen, silent
 from graphcuts_dp.results.flows import Flows
 from graphcuts_dp.results.packing import SavedParts, unpack
 from graphcuts_dp.results.partition import Partition
@@ -38,7 +38,9 @@ _READERS: dict[str, Callable[[SavedParts], Any]] = {
 _ITERATIVE = ("iterative construction", "answers")
 
 
-def resume(store: PathLike | Store, *, use: int | None = None, progress: Progress = silent) -> Any:
+def resume(
+    store: PathLike | Store, *, use: int | None = None, progress: Progress | bool = silent
+) -> Any:
     """Make the result of a use again, free of charge, from what its store has kept.
 
     For results that were lost after a crash, a full disk or a deleted file. The data are not
@@ -49,7 +51,8 @@ def resume(store: PathLike | Store, *, use: int | None = None, progress: Progres
         store: an existing one.
         use: number of the use, as `store_status` lists them; None for the last one that is no
             session.
-        progress: called with the fraction of a fit that is done and a message.
+        progress: True shows a bar; a function is called with the fraction of a fit that is done and
+            a message.
 
     Returns:
         What the call returned that was charged: a `Release`, `Flows`, `Partition`, ... On the same
@@ -78,7 +81,7 @@ class PublicDataNeededError(LedgerError):
 
 
 def result_of(
-    store: PathLike | Store, use: int | None = None, *, progress: Progress = silent
+    store: PathLike | Store, use: int | None = None, *, progress: Progress | bool = silent
 ) -> Any:
     """Return what `resume` returns.
 
@@ -86,6 +89,7 @@ def result_of(
         PublicDataNeededError: the same call makes the result again, not this one.
         LedgerError: as `resume`.
     """
+    report = seen(progress)
     with closing(open_ledger(store)) as ledger, ledger.locked():
         chosen = use_to_resume(ledger, use)
         measurement = kept_by_use(ledger, chosen.number)
@@ -100,7 +104,7 @@ def result_of(
     saved = unpack(measurement.content, provenance)
     try:
         if saved.kind == "release":
-            release = completed_release(saved, measurement.completion, progress)
+            release = completed_release(saved, measurement.completion, report)
             if measurement.later is not None:
                 release = with_later_measurement(release, unpack(measurement.later, provenance))
             return release

@@ -12,7 +12,9 @@ from typing import Any, Self, final
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.estimate.noises import best_capped_noise, noise_distribution
 from graphcuts_dp.files import PathLike
+from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.private_data import PrivateSource, private_graph
 from graphcuts_dp.graph.rows import without_rows
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.measure.entries import distribution_for
@@ -20,7 +22,7 @@ from graphcuts_dp.measure.statistics import measure_total
 from graphcuts_dp.measure.structure_test import measure_structure
 from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetPlan, BudgetStep, PlanExecution
 from graphcuts_dp.privacy.composition import stated_cost
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.entropy import EntropySource, Seed
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON, PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.release.guarantees import release_guarantee
 from graphcuts_dp.release.job import Job, execute
@@ -122,18 +124,20 @@ class DetectedStructure:
         )
 
 
+@refuses_former_options()
 def detect_structure(
-    graph: AnyGraph,
+    graph: PrivateSource,
     *,
     epsilon: float,
     store: PathLike | Store | None = None,
-    seed: int | None = None,
+    seed: Seed | None = None,
 ) -> DetectedStructure:
     """Test privately whether a graph has structure that a release could show.
 
     Args:
-        graph: the private graph, without weights or with `max_weight`; with two vertices at least;
-            with fewer than 40 there is hardly a structure that a release could show.
+        graph: the private graph, or what `private_data` makes one of, without weights or with
+            `max_weight`; with two vertices at least; with fewer than 40 there is hardly a structure
+            that a release could show.
         epsilon: privacy parameter of the test, for one edge, in [1e-5, 50]. The noise moves the
             signal by about 1.3 if epsilon is .01 with 300 vertices, or .05 with 100 vertices.
         store: path of the store, or a `Store`, that the test is charged to; see `release_graph`.
@@ -156,12 +160,13 @@ def detect_structure(
         >>> structure = gc.detect_structure(flights, epsilon=0.1)
         >>> advice = "auto" if structure.shows_at(1.0) else "more epsilon, or public groups"
     """
+    data = private_graph(graph)
     exact = exact_epsilon(epsilon)
     if exact < 10 * Fraction(SMALLEST_EPSILON):
         raise ParameterError("a structure test takes epsilon from 1e-5 on")
-    if graph.weighted and graph.max_weight is None:
+    if data.weighted and data.max_weight is None:
         raise ParameterError("a structure test of weights needs their maximum: state max_weight")
-    if min(graph.shape) < 2:
+    if min(data.shape) < 2:
         raise GraphError("a side of one vertex has no communities: there is nothing to test")
     plan = BudgetPlan(
         steps=(
@@ -170,16 +175,16 @@ def detect_structure(
         ),
         amount=exact,
     )
-    public = without_rows(graph)
+    public = without_rows(data)
     job = StructureJob(
         public=public,
         epsilon=epsilon,
         budget_plan=plan,
         guarantee=release_guarantee(public, stated_cost(plan.cost, epsilon=epsilon)),
-        layout=Layout.of(graph.space),
-        max_weight=graph.max_weight if graph.weighted else None,
+        layout=Layout.of(data.space),
+        max_weight=data.max_weight if data.weighted else None,
     )
-    return execute(job, graph, store=store, seed=seed)
+    return execute(job, data, store=store, seed=seed)
 
 
 @final

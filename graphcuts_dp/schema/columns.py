@@ -306,6 +306,11 @@ class ColumnPlaces:
         sentences = [str(self), left_out(self.used, text=text) if skip else ""]
         return " ".join(filter(None, sentences))
 
+    @property
+    def ignoring(self) -> str:
+        """Which columns are read and ignored; empty if none is ignored."""
+        return str(self) if self.width > len(set(self.used.values())) else ""
+
     def __str__(self) -> str:
         """Return which columns are read and ignored; empty if there was nothing to choose."""
         if self.width == 2 and not self.names:

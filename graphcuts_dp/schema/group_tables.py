@@ -4,7 +4,7 @@ A table of groups has one row for each vertex, with a column that names the vert
 group labels for each level, from the coarsest to the finest. All that is read here is public:
 groups appear in every result that is computed from them.
 
-`read_levels` reads a text file for `Groups.read`, and `levels_of` a dict or a frame for
+`read_levels` reads a text file for `Groups.read`, and `levels_of` a dict, sets or a frame for
 `Groups.of`. Both return `Levels`: for each level the label of each vertex, in the order of the
 vertices, None for no group. `schema.group_codes` turns them into numbered groups.
 
@@ -22,14 +22,14 @@ A key is matched with a vertex by its text: 1 and "1" are one vertex, "007" and 
 happens to a row about no vertex is said by `unknown`: "error" refuses it, "ignore" leaves it out.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
+from graphcuts_dp.errors import FileFormatError, GraphError, KindError, ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.frames import frame_of
 from graphcuts_dp.schema.columns import (
@@ -40,9 +40,10 @@ from graphcuts_dp.schema.columns import (
     position_without_header,
 )
 from graphcuts_dp.schema.file_bytes import read_unpacked
+from graphcuts_dp.schema.library_graphs import plain_label, vertex_labels
 from graphcuts_dp.schema.text_format import TextFormat
 from graphcuts_dp.schema.text_rows import Row, labels_of, read_rows
-from graphcuts_dp.schema.vertices import Label, VertexSet
+from graphcuts_dp.schema.vertices import Label, VertexSet, label_order, only_numbers_rows
 
 Levels = dict[str, list[Any]]  # for each level the label of each vertex, None for no group
 
@@ -307,35 +308,55 @@ def _typed_labels(cells: Sequence[str | None]) -> list[Label | None]:
 
 def levels_of(
     source: Any,
-    vertices: VertexSet,
+    vertices: VertexSet | None,
     columns: Column | Sequence[Column] | None,
     vertex: Column | None,
     unknown: str,
-) -> tuple[Levels, dict[str, list[Label]]]:
-    """Return the groups of vertices in a dict or a frame; see `Groups.of` for the arguments.
+) -> tuple[VertexSet, Levels, dict[str, list[Label]]]:
+    """Return the groups of vertices in a dict, in sets, or in a frame; see `Groups.of`.
 
     Returns:
-        The levels; and for each level that is an ordered categorical column of pandas, the order of
-        its groups.
+        The vertices, which are those of the source, sorted, if none were given; the levels; and for
+        each level that is an ordered categorical column of pandas, the order of its groups.
 
     Raises:
         GraphError: no groups, as `Groups.of`.
         ParameterError: an option out of range.
     """
     _check_unknown(unknown)
+    keys, labels_of_rows, order = _rows_of_groups(source, columns, vertex)
+    if vertices is None:
+        vertices = VertexSet(sorted(map(plain_label, keys), key=label_order))
+    return vertices, _labels_by_vertex(vertices, keys, labels_of_rows, unknown), order
+
+
+def _rows_of_groups(
+    source: Any, columns: Column | Sequence[Column] | None, vertex: Column | None
+) -> tuple[list[Any], Mapping[str, Sequence[Any]], dict[str, list[Label]]]:
+    """Return the vertex of each row, its label on each level, and the order of some levels."""
     requested: list[Column] | None = None  # the columns that the caller picks
     if columns is not None:
         requested = [columns] if isinstance(columns, str | int) else list(columns)
         if not requested or len(set(requested)) != len(requested):
             raise GraphError("columns are distinct names, for example ['state', 'county']")
+    names = ["group"] if requested is None else [str(name) for name in requested]
+    if hasattr(source, "membership") and hasattr(source, "graph"):  # a clustering of igraph
+        source = dict(zip(vertex_labels(source.graph), source.membership, strict=True))
     if isinstance(source, Mapping):
-        names = ["group"] if requested is None else [str(name) for name in requested]
-        return _labels_by_vertex(vertices, source, _dict_columns(source, names), unknown), {}
+        return list(source), _dict_columns(source, names), {}
+    if isinstance(source, list | tuple | Set):
+        keys, numbers = _members_of_sets(source)
+        if len(names) != 1:
+            raise GraphError("a list of sets has one level: pass one name, columns='community'")
+        return keys, {names[0]: numbers}, {}
     # `numbered`: whether it is a table of pandas without column names, whose columns are 0, 1, ....
     source, numbered = _with_text_names(source)
     frame = frame_of(source)
     if frame is None:
-        raise GraphError("groups are made of a dict or a table")
+        raise KindError(
+            "groups are made of a dict, a list of sets, a table, or the name of an attribute of "
+            "the vertices of a graph of networkx or igraph"
+        )
     group_names = None if requested is None else [_frame_column(frame, name) for name in requested]
     if vertex is None:
         key_column = _key_name(source, frame, group_names or [], numbered=numbered)
@@ -360,7 +381,31 @@ def levels_of(
         level_names = {name: f"level {number}" for number, name in enumerate(group_names, 1)}
         columns_by_name = {level_names[name]: labels for name, labels in columns_by_name.items()}
         order = {level_names[name]: labels for name, labels in order.items()}
-    return _labels_by_vertex(vertices, keys, columns_by_name, unknown), order
+    return keys, columns_by_name, order
+
+
+def _members_of_sets(sets: Collection[Any]) -> tuple[list[Label], list[int]]:
+    """Return the members of a list of sets, and the number of the set of each.
+
+    Raises:
+        GraphError: something else than sets of labels, a label in two of them, or a set of none.
+    """
+    keys: list[Label] = []
+    numbers: list[int] = []
+    for number, members in enumerate(sets):
+        if isinstance(members, str | bytes | Mapping) or not isinstance(members, Iterable):
+            raise GraphError(
+                "groups as a list are one set of labels for each; of one label for each vertex "
+                "make a dict: dict(zip(vertices, labels))"
+            )
+        labels = list(members)
+        if not labels:
+            raise GraphError(f"set {number} (counted from 0) of the groups is empty; leave it out")
+        keys += labels
+        numbers += [number] * len(labels)
+    if len(set(keys)) != len(keys):
+        raise GraphError("a vertex is in two of the sets; groups do not overlap")
+    return keys, numbers
 
 
 def _check_unknown(unknown: str) -> None:
@@ -446,7 +491,7 @@ def _key_name(source: Any, frame: Any, group_names: Sequence[str], *, numbered: 
     if index is not None and not callable(index):  # arrays of Arrow have a method of this name
         is_series = not hasattr(source, "columns")
         is_named = any(name is not None for name in index.names)
-        if is_series or is_named or not _is_default_index(index):
+        if is_series or is_named or not only_numbers_rows(index):
             may_be_row_numbers = (
                 not is_series
                 and not is_named
@@ -465,13 +510,6 @@ def _key_name(source: Any, frame: Any, group_names: Sequence[str], *, numbered: 
             "named index: frame.rename_axis('vertex')"
         )
     return keys[0]
-
-
-def _is_default_index(index: Any) -> bool:
-    """Return whether an index of pandas only numbers the rows: a range 0, 1, 2, ..."""
-    if type(index).__name__ != "RangeIndex":
-        return False
-    return (getattr(index, "start", None), getattr(index, "step", None)) == (0, 1)
 
 
 def _vertex_labels(column: Any) -> list[Any]:

@@ -79,6 +79,11 @@ class GroupTree:
                 raise GraphError("sizes of groups do not add up to those of the level before")
             sizes_before = level_sizes
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._sizes = tuple(map(frozen, self._sizes))  # a pickle forgets that they are read-only
+        self._parents = tuple(map(frozen, self._parents))
+
     @property
     def levels(self) -> tuple[str, ...]:
         """Names of the levels, from the coarsest to the finest."""

@@ -23,13 +23,14 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, IntVector
-from graphcuts_dp.errors import GraphError, QueryError
+from graphcuts_dp.errors import GraphError, KindError, UnknownVertexError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.final_classes import final
 from graphcuts_dp.schema.columns import Column, Columns
 from graphcuts_dp.schema.group_codes import codes_of, sorted_within, with_default_groups
 from graphcuts_dp.schema.group_tables import levels_of, read_levels
 from graphcuts_dp.schema.group_tree import GroupTree, checked_names, frozen, listed
+from graphcuts_dp.schema.library_graphs import library_of, vertex_attribute, vertex_set_of
 from graphcuts_dp.schema.vertices import Arcs, Label, NamedSet, VertexSet
 
 # Memory of the truth vectors of groups that `Groups.members` keeps: 128 MiB, one byte a vertex.
@@ -167,7 +168,7 @@ class Groups(GroupTree):
     def of(
         cls,
         source: Any,
-        graph: Any,
+        graph: Any = None,
         columns: Column | Sequence[Column] | None = None,
         *,
         vertex: Column | None = None,
@@ -175,26 +176,34 @@ class Groups(GroupTree):
         order: Mapping[str, Sequence[Label]] | None = None,
         unknown: str = "error",
     ) -> Self:
-        """Make public groups from a dict or a table.
+        """Make public groups from a dict, a list of sets, a table, or an attribute of vertices.
 
         Vertices are matched by their text: 1 and "1" are one vertex.
 
         Args:
-            source: a dict, or a table of pandas, polars or the like.
+            source: one of the following.
 
                 A dict has for each vertex the label of its group, or with several levels a tuple of
-                labels from the coarsest to the finest. Vertices that it lacks have no group. Node
-                attributes of networkx are a dict by `dict(nx_graph.nodes(data="club"))`.
+                labels from the coarsest to the finest. Vertices that it lacks have no group.
+
+                A list of sets of labels, such as the communities of networkx, makes groups 0, 1, 2,
+                ... in this order; a clustering of igraph likewise. Groups are public: find them in
+                a public or a synthetic graph, never in the private one.
 
                 A table has one row for each vertex; a series has the vertices in its index. Text
                 and integers are labels as they are. A whole floating-point number is an integer,
                 as pandas stores integers so in columns with gaps. None, "" and NaN stand for no
                 group.
-            graph: the graph, or its public `VertexSet`; of a bipartite graph one side.
-            columns: of a dict, the names of the levels, from the coarsest to the finest; None for
-                "group". Of a table, the columns of the levels, by name or position from 0; None for
-                all but `vertex`. A table of pandas without column names has levels "level 1",
-                "level 2", ...
+
+                A text is the name of an attribute of the vertices of `graph`, which is one of
+                networkx or igraph then.
+            graph: the graph, or its public `VertexSet`; of a bipartite graph one side. Of a graph
+                of networkx or igraph, the vertices are its labels, sorted. None: the vertices are
+                those of the source, sorted, and must be all of the graph's.
+            columns: of a dict or a list of sets, the names of the levels, from the coarsest to the
+                finest; None for "group". Of a table, the columns of the levels, by name or position
+                from 0; None for all but `vertex`. A table of pandas without column names has levels
+                "level 1", "level 2", ...
             vertex: of a table: column of the vertices, by name or position. None for the index of a
                 table of pandas, unless it only numbers the rows; else for the only column that is
                 called vertex, id, node, name, or the like, or the first of columns without names.
@@ -205,18 +214,49 @@ class Groups(GroupTree):
                 out.
 
         Raises:
-            GraphError: as `Groups`; no such column, an unknown vertex, or one with two rows.
+            GraphError: as `Groups`; no such column or attribute, an unknown vertex, one with two
+                rows, or one in two sets.
+            KindError: something else.
             ParameterError: an option out of range.
 
         Examples:
             >>> graph = gc.Graph.of([("ann", "bob")], vertices=["ann", "bob", "eve"])
             >>> gc.Groups.of({"ann": "Sales", "bob": "IT", "eve": "IT"}, graph).labels()
             ('IT', 'Sales')
+            >>> gc.Groups.of([{"ann"}, {"bob", "eve"}]).labels()
+            (0, 1)
+            >>> import networkx as nx
+            >>> gc.Groups.of("club", nx.karate_club_graph()).labels()
+            ('Mr. Hi', 'Officer')
         """
-        vertices = vertices_of(graph)
-        levels, category_order = levels_of(source, vertices, columns, vertex, unknown)
+        vertices = None if graph is None else vertices_of(graph)
+        if isinstance(source, str):
+            if library_of(graph) is None:
+                raise KindError(
+                    f"{source!r:.60} would be an attribute of vertices: pass the graph of networkx "
+                    "or igraph that has it; files are read by Groups.read"
+                )
+            columns = source if columns is None else columns
+            source = vertex_attribute(graph, source)
+        vertices, levels, category_order = levels_of(source, vertices, columns, vertex, unknown)
         full_order = {**category_order, **(order or {})}
         return cls(vertices, levels, default_group=default_group, order=full_order)
+
+    def on(self, vertices: VertexSet) -> "Groups":
+        """Return the same groups on a vertex set with the same labels in another order.
+
+        Raises:
+            GraphError: other vertices.
+        """
+        if vertices == self.vertices:
+            return self
+        rows = [self.vertices.find(label) for label in vertices.labels]
+        if len(vertices) != len(self.vertices) or None in rows:
+            raise GraphError(
+                "the groups are of other vertices than the graph's: make them from the graph, "
+                "Groups.of(source, graph)"
+            )
+        return Groups.of_codes(vertices, self.tree, self.codes()[np.array(rows, dtype=np.int64)])
 
     @classmethod
     def of_codes(cls, vertices: VertexSet, tree: GroupTree, codes: IntVector) -> Self:
@@ -349,12 +389,17 @@ class Groups(GroupTree):
             level: name of a level; None for the finest.
 
         Raises:
-            QueryError: no such level or vertex.
+            QueryError: no such level, or, as `UnknownVertexError`, no such vertex.
         """
         row = self.vertices.find(vertex)
         if row is None:
-            raise QueryError(f"unknown vertex {vertex!r:.60}")
+            raise UnknownVertexError(f"unknown vertex {vertex!r:.60}")
         return self.labels(level)[int(self.codes(level)[row])]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._codes = [frozen(codes) for codes in self._codes]
+        self._members = {}
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Groups):
@@ -431,7 +476,8 @@ def vertices_of(graph: Any) -> VertexSet:
     """Return the vertex set of a graph or of rows with users, or a vertex set itself.
 
     Args:
-        graph: a `VertexSet`; a graph, with an attribute `vertices`; or `Rows`, the rows of users
+        graph: a `VertexSet`; a graph of networkx or igraph, whose labels are sorted; a graph, with
+            an attribute `vertices`; or `Rows`, the rows of users
             from which tables are made, with an attribute `space`. A space says which pairs of
             vertices there are: it is a vertex set, `Arcs` of one (all ordered pairs), or a pair of
             vertex sets.
@@ -441,6 +487,8 @@ def vertices_of(graph: Any) -> VertexSet:
     """
     if isinstance(graph, VertexSet):
         return graph
+    if library_of(graph) is not None:
+        return vertex_set_of(graph)
     for name in ("vertices", "space"):
         space = getattr(graph, name, None)
         if isinstance(space, VertexSet):

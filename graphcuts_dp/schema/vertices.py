@@ -21,15 +21,15 @@ A `Space` says which pairs of vertices a graph can join:
 
 import unicodedata
 from abc import abstractmethod
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence, Set
 from functools import cached_property
-from typing import Any, Self, cast
+from typing import Any, Self, TypeGuard, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector
-from graphcuts_dp.errors import GraphError, QueryError
+from graphcuts_dp.errors import GraphError, QueryError, UnknownVertexError
 from graphcuts_dp.final_classes import final
 
 Label = str | int
@@ -37,6 +37,7 @@ ALL = "*"  # stands for all vertices: `mask("*")`. In a list, `mask(["*"])`, "*"
 _MOST_VERTICES = 2**31 - 1  # row numbers are 32-bit integers
 # Texts of this length or more are not looked up as integers, which takes Python long.
 _MOST_DIGITS = 100
+_TRUTH_TYPES = {bool, np.bool_}
 
 
 class NamedSet(Iterable[Label]):
@@ -161,17 +162,54 @@ class VertexSet:
             row = self.find(int(text))
         return row
 
+    def at(self, rows: Iterable[int] | npt.NDArray[np.integer[Any]]) -> BoolVector:
+        """Return the truth vector of the vertices with some row numbers, shape (n,), read-only.
+
+        A set in a query is made of labels, also where these are integers. This is how to name
+        vertices by their place instead: `gc.CutQuery(graph.vertices.at([0, 3]))`.
+
+        Args:
+            rows: row numbers in 0..n-1.
+
+        Raises:
+            QueryError: something else than integers in this range.
+
+        Examples:
+            >>> people = gc.VertexSet(["ann", "bob", "eve"])
+            >>> people.at([0, 2]).tolist()
+            [True, False, True]
+        """
+        array = np.asarray(rows if isinstance(rows, np.ndarray) else list(rows))
+        numbers = array if array.size else array.astype(np.int64)
+        if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+            raise QueryError("row numbers are integers; labels stand in a set as they are")
+        if numbers.size and not (numbers.min() >= 0 and numbers.max() < len(self)):
+            raise QueryError(f"row numbers of this vertex set are 0..{len(self) - 1}")
+        mask = np.zeros(len(self), dtype=np.bool_)
+        mask[numbers] = True
+        mask.flags.writeable = False
+        return mask
+
     def mask(self, subset: Iterable[Label] | npt.NDArray[Any]) -> BoolVector:
         """Return the truth vector of a subset of the vertices.
 
         Args:
-            subset: labels, or a truth vector of length n, or "*" for all vertices.
+            subset: labels, or truth values, one for each vertex, or "*" for all vertices. Integers
+                are labels, and `at` makes a subset of row numbers. Truth values are in the order of
+                the vertices, whatever holds them; but those of a series of pandas belong to the
+                labels of its index, unless that only numbers the rows.
 
         Returns:
             Shape (n,). A read-only truth vector comes back as it is, another one as a copy.
 
         Raises:
-            QueryError: an unknown vertex, or a truth vector of the wrong length.
+            UnknownVertexError: a label that is no vertex.
+            QueryError: a truth vector of the wrong length, or truth values and labels together.
+
+        Examples:
+            >>> people = gc.VertexSet(["ann", "bob", "eve"])
+            >>> people.mask(["bob"]).tolist() == people.mask([False, True, False]).tolist()
+            True
         """
         if isinstance(subset, str) and subset == ALL:
             return np.ones(len(self), dtype=np.bool_)
@@ -179,6 +217,8 @@ class VertexSet:
             raise QueryError(f"a set of vertices is a list of labels, not the string {subset!r}")
         if isinstance(subset, NamedSet):
             subset = subset.truth_vector()
+        if not isinstance(subset, np.ndarray):
+            subset = plain_subset(subset)
         if isinstance(subset, np.ndarray) and subset.dtype == np.bool_:
             if subset.shape != (len(self),):
                 raise QueryError(
@@ -189,7 +229,7 @@ class VertexSet:
         if self.is_default and isinstance(subset, np.ndarray) and subset.dtype.kind in "iu":
             unknown = (subset < 0) | (subset >= len(self))
             if unknown.any():
-                raise QueryError(f"unknown vertex {subset[unknown][0]!s}")
+                raise UnknownVertexError(f"unknown vertex {subset[unknown][0]!s}")
             mask[subset] = True
             return mask
         labels = subset if isinstance(subset, Collection) else tuple(subset)
@@ -200,7 +240,7 @@ class VertexSet:
         for label in labels:
             row = self.find(label)
             if row is None:
-                raise QueryError(
+                raise UnknownVertexError(
                     f"unknown vertex {label!r}; the public vertex set has {len(self)} vertices"
                 )
             mask[row] = True
@@ -265,6 +305,37 @@ class Arcs(tuple[VertexSet, VertexSet]):
 
     def __repr__(self) -> str:
         return f"Arcs({self.vertices!r})"
+
+
+def plain_subset(subset: Iterable[Any]) -> Collection[Any]:
+    """Return a subset as a truth vector if it holds truth values, else as a collection of labels.
+
+    A series of pandas with truth values becomes the labels of its index where they are true, unless
+    the index only numbers the rows.
+
+    Raises:
+        QueryError: truth values and labels together, or a truth value that is missing.
+    """
+    members = subset if isinstance(subset, Collection) else tuple(subset)
+    if isinstance(members, NamedSet | Set):
+        return members
+    types = set(map(type, members))
+    if types.isdisjoint(_TRUTH_TYPES):
+        return members
+    if not types <= _TRUTH_TYPES:
+        raise QueryError("a set holds labels or truth values, not both, and none is missing")
+    truth = np.fromiter(members, np.bool_, len(members))
+    index = getattr(subset, "index", None)
+    if index is None or callable(index) or only_numbers_rows(index):
+        return truth
+    return list(index[truth])
+
+
+def only_numbers_rows(index: Any) -> bool:
+    """Return whether an index of pandas only numbers the rows: a range 0, 1, 2, ..."""
+    if type(index).__name__ != "RangeIndex":
+        return False
+    return (getattr(index, "start", None), getattr(index, "step", None)) == (0, 1)
 
 
 Space = VertexSet | tuple[VertexSet, VertexSet]  # see the table at the top; `Arcs` are a pair, too
@@ -339,11 +410,19 @@ def _python_labels(labels: Iterable[Label]) -> Sequence[Label]:
 
 
 def _python_label(label: object) -> Label:
-    if isinstance(label, np.integer):
-        return int(label)
-    if isinstance(label, bool) or not isinstance(label, str | int):
+    if not is_label(label):
         raise GraphError("vertex labels must be strings or integers")
     return str(label) if isinstance(label, str) else int(label)
+
+
+def is_label(value: object) -> TypeGuard[Label]:
+    """Return whether something can label a vertex: a text or an integer, and no truth value."""
+    return isinstance(value, str | int | np.integer) and not isinstance(value, bool)
+
+
+def label_order(label: Label) -> tuple[bool, Label]:
+    """Return a key that sorts labels: integers by size, then strings by letters."""
+    return isinstance(label, str), label
 
 
 def _check_distinct(labels: tuple[Label, ...]) -> None:

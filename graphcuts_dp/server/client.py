@@ -247,7 +247,7 @@ class RemoteSession:
         queries: Iterable[LinearQuery],
         *,
         unguaranteed: bool = False,
-        progress: Progress = silent,
+        progress: Progress | bool = silent,
     ) -> list[Answer]:
         """Answer many queries; see `Session.ask_all`.
 

@@ -21,14 +21,23 @@ from graphcuts_dp.errors import (
     LedgerError,
     ParameterError,
 )
+from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.rows import PrivateData
-from graphcuts_dp.ledger.charges import open_to_charge
+from graphcuts_dp.ledger.charges import open_to_charge, warn_of_second_use
 from graphcuts_dp.ledger.ledger import Entries, Kind, Ledger, StoredState, UseTotals, encode
 from graphcuts_dp.ledger.opening import Store, Subject, check_vertices, open_ledger
 from graphcuts_dp.ledger.plain_values import DAMAGED, from_plain, intact, plain
+from graphcuts_dp.ledger.temporary import TemporaryStore
 from graphcuts_dp.ledger.uses import Use, begin_use, uses_of
 from graphcuts_dp.privacy.composition import as_stored
-from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, SeededEntropy, SystemEntropy
+from graphcuts_dp.privacy.entropy import (
+    SEEDED_WARNING,
+    EntropySource,
+    Seed,
+    SeededEntropy,
+    SystemEntropy,
+    as_seed,
+)
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.session.base import (
     NOTHING,
@@ -63,6 +72,7 @@ class Runner(Generic[M]):
         self._state: Any = None
         self._record = 0  # that `_state` belongs to
         self._learnt: tuple[int, bytes] | None = None  # the latest snapshot that was read
+        self.temporary: TemporaryStore | None = None  # that the ledger is on, which ends with this
 
     @cached_property
     def _truths(self) -> Callable[[Sequence[Any]], Sequence[int | None]]:
@@ -437,8 +447,24 @@ class StoreSession(Generic[M]):
         self.close()
 
     def close(self) -> None:
-        """Give the store back. Nothing is lost without it, but files stay beside the store."""
+        """Give the store back. Nothing is lost without it, but files stay beside the store.
+
+        A session without a store ends here.
+        """
         self._ledger.close()
+        if self._runner.temporary is not None:
+            self._runner.temporary.remove()
+
+    def __getstate__(self) -> Any:
+        """Refuse to be pickled or copied.
+
+        Raises:
+            TypeError: always.
+        """
+        raise TypeError(
+            "a session cannot be pickled or copied, since its store must see each answer once: "
+            "open it in the other process, on the same store"
+        )
 
     @property
     def name(self) -> str:
@@ -504,6 +530,49 @@ def check_agreed(terms: Use, agreed: dict[str, Any], wanted: dict[str, Any]) -> 
 
 
 def begun_or_resumed(
+    store: PathLike | Store | None,
+    subject: PrivateData | Subject,
+    terms: dict[str, Any],
+    *,
+    seed: Seed | None,
+    stacklevel: int,
+    **known: Any,
+) -> tuple[Use, Runner[Any]]:
+    """Begin a session, or go on with the one of this name, on the ledger of a store.
+
+    Args:
+        store: made if it is not there; what is refused must leave none. None for a new session in a
+            store that ends with it.
+        subject: the private data that it is about.
+        terms: plain values by name; those that are None are open.
+        seed: of the noise of a new session, or None.
+        stacklevel: of the warning of a second use.
+        known: see `_on_store`.
+
+    Raises:
+        BudgetError: the budget does not allow the session. Nothing was spent.
+        LedgerError: the store cannot be used; or the state in it is of another mechanism.
+        ParameterError: no name, epsilon, number of queries or seed of a session.
+
+    Warns:
+        PrivacyWarning: without a store, the second time that the same data are used.
+    """
+    number = as_seed(seed)
+    if store is not None:
+        return _on_store(Store.of(store), subject, terms, seed=number, **known)
+    temporary = TemporaryStore()
+    try:
+        use, runner = _on_store(temporary.store, subject, terms, seed=number, **known)
+    except BaseException:
+        temporary.remove()
+        raise
+    runner.temporary = temporary
+    if number is None:
+        warn_of_second_use(subject, stacklevel=stacklevel + 1)
+    return use, runner
+
+
+def _on_store(
     store: Store,
     subject: PrivateData | Subject,
     terms: dict[str, Any],
@@ -515,12 +584,12 @@ def begun_or_resumed(
     resume: Callable[[Use, dict[str, Any]], tuple[SessionMechanism[Any, Any], Any]],
     **noted: Any,
 ) -> tuple[Use, Runner[Any]]:
-    """Begin a session, or go on with the one of this name, on the ledger of a store.
+    """Do what `begun_or_resumed` does, on a store.
 
     Args:
-        store: made if it is not there; what is refused must leave none.
-        subject: the private data that it is about.
-        terms: plain values by name; those that are None are open.
+        store: as there.
+        subject: likewise.
+        terms: likewise.
         kind: of the use.
         name: of the session.
         seed: of the noise of a new session, or None.
@@ -530,9 +599,7 @@ def begun_or_resumed(
         noted: see `begin_use`: how the data were read.
 
     Raises:
-        BudgetError: the budget does not allow the session. Nothing was spent.
-        LedgerError: the store cannot be used; or the state in it is of another mechanism.
-        ParameterError: no name, epsilon, number of queries or seed of a session.
+        GraphCutsError: as there.
     """
     if not isinstance(name, str) or not 0 < len(name) <= 100 or not name.isprintable():
         raise ParameterError("a session's name is a printable text of 1 to 100 characters")
@@ -544,8 +611,6 @@ def begun_or_resumed(
         for key, example in (("epsilon", "1.0"), ("queries", "100")):
             if key not in wanted:
                 raise ParameterError(f"a new session needs {key}, for example {key}={example}")
-        if seed is not None:
-            SeededEntropy(seed)
         return fresh(wanted)
 
     beginning = None

@@ -18,6 +18,7 @@ from graphcuts_dp.errors import (
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.graph.adjacency import AnyGraph, read_graph
+from graphcuts_dp.graph.private_data import PrivateSource, private_data
 from graphcuts_dp.graph.rows import PrivateData, bounded_graph, without_rows
 from graphcuts_dp.learn.learners import Learner, OwnLearner
 from graphcuts_dp.learn.workload import SessionWorkload
@@ -25,7 +26,7 @@ from graphcuts_dp.ledger.opening import Store, reading_of, size_of
 from graphcuts_dp.ledger.uses import SESSION, Use
 from graphcuts_dp.measure.cells import sides_of_groups
 from graphcuts_dp.options import chosen
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.entropy import Seed, SeededEntropy, as_seed
 from graphcuts_dp.privacy.guarantee import guarantee_text, warn_of_delta
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.queries.graph_queries import GraphQuery, Question
@@ -234,7 +235,7 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
         queries: Iterable[Question],
         *,
         unguaranteed: bool = False,
-        progress: Progress = silent,
+        progress: Progress | bool = silent,
     ) -> list[Answer]:
         """Answer many queries; much faster than one by one.
 
@@ -249,8 +250,8 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
                 queries, "binary" cuts and rank-one queries, "median" cuts and statistics, the
                 others cuts.
             unguaranteed: as for `ask`.
-            progress: called with the part that is done (0 where the number of queries is not
-                known) and a message.
+            progress: True shows a bar; a function is called with the part that is done (0 where the
+                number of queries is not known) and a message.
 
         Raises:
             QueryError: as for `ask`; the chunk's earlier answers are on the record.
@@ -335,9 +336,9 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
 
 @refuses_former_options()
 def open_session(
-    graph: PrivateData | PathLike,
+    graph: PrivateSource | PathLike,
     *,
-    store: PathLike | Store,
+    store: PathLike | Store | None = None,
     name: str = "default",
     epsilon: float | None = None,
     delta: float | None = None,
@@ -345,7 +346,7 @@ def open_session(
     method: str | Method | Learner = "auto",
     privacy_unit: str | PrivacyUnit | None = None,
     groups: Groups | tuple[Groups, Groups] | None = None,
-    seed: int | None = None,
+    seed: Seed | None = None,
 ) -> Session:
     """Begin a session on a private graph, or resume one.
 
@@ -354,9 +355,11 @@ def open_session(
     it is resumed; what was agreed on may then be left out, and must agree where it is given.
 
     Args:
-        graph: the private graph, a file for `read_graph`, or rows with users.
+        graph: the private graph, a file for `read_graph`, rows with users, or a graph of networkx
+            or igraph, a matrix, or a table, see `private_data`.
         store: path of the store, for example "mail.db", or a `Store`, which can say more, such as
-            the budget of a new one. It holds secrets: only its owner may read it.
+            the budget of a new one. It holds secrets: only its owner may read it. None for a new
+            session that ends with the process: nobody adds up what else is spent on the graph.
         name: of the session; analysts with sessions of their own choose their own.
         epsilon: privacy of the whole session, in [1e-6, 50].
         delta: in [0, 1), for example 1e-6; 0 if omitted.
@@ -374,7 +377,8 @@ def open_session(
         groups: public groups that queries may name, as `ask("@Sales", "@IT")`, and that a session
             may start from; of a bipartite graph a pair, left and right. They are not kept: pass
             them again when the session is resumed.
-        seed: makes the noise repeatable. NOT PRIVATE: for tests only.
+        seed: makes the noise repeatable: an integer, or a SeedSequence or Generator of numpy. NOT
+            PRIVATE: for tests only.
 
     Returns:
         An open session.
@@ -388,6 +392,7 @@ def open_session(
         GraphError: groups of other vertices.
 
     Warns:
+        PrivacyWarning: without a store, the second time that the same data are used.
         AccuracyWarning: before anything is spent, when the answers are guaranteed no better than
             half of what a cut of this vertex set can hold would be.
 
@@ -399,6 +404,9 @@ def open_session(
         ...     first, again = session.ask([0, 1]), session.ask([0, 1])
         ...     print(first.value == again.value, session.remaining.queries)
         True 9
+        >>> with gc.open_session(club, epsilon=1.0, queries=10) as session:  # without a file
+        ...     session.remaining.queries
+        10
     """
     given = named_terms(epsilon, delta, queries, method)
     own = given.pop("rule", None)
@@ -431,12 +439,12 @@ def named_terms(
 
 
 def session_of(
-    graph: PrivateData | PathLike,
+    graph: PrivateSource | PathLike,
     *,
-    store: PathLike | Store,
+    store: PathLike | Store | None,
     name: str = "default",
     groups: Groups | tuple[Groups, Groups] | None = None,
-    seed: int | None = None,
+    seed: Seed | None = None,
     source: dict[str, Any] | None = None,
     own: OwnLearner | None = None,
     stacklevel: int = 5,
@@ -458,24 +466,28 @@ def session_of(
     Raises:
         GraphCutsError: as `open_session`.
     """
-    if not isinstance(graph, PrivateData):
+    if isinstance(graph, str | os.PathLike):
         source = source or {"path": os.path.realpath(graph)}
-        graph = read_graph(graph)
+        data: PrivateData = read_graph(graph)
+    else:
+        data = private_data(graph, stacklevel=stacklevel)
+    number = as_seed(seed)
     if given.get("privacy_unit") is not None:
         given["privacy_unit"] = PrivacyUnit.of(given["privacy_unit"]).typed
-    between = None if groups is None else sides_of_groups(graph, groups)
+    between = None if groups is None else sides_of_groups(data, groups)
     names = None if between is None else GroupNames(*between)
     use, runner = begun_or_resumed(
-        Store.of(store),
-        graph,
+        store,
+        data,
         given,
+        seed=number,
+        stacklevel=stacklevel,
         kind=SESSION,
         name=name,
-        seed=seed,
-        fresh=lambda wanted: _fresh(graph, wanted, seed, own, between, stacklevel + 1),
-        resume=lambda use, wanted: _agreed(use, graph, wanted, own),
+        fresh=lambda wanted: _fresh(data, wanted, number, own, between, stacklevel + 2),
+        resume=lambda use, wanted: _agreed(use, data, wanted, own),
         source=source,
-        reading=reading_of(graph),
+        reading=reading_of(data),
     )
     return Session(use, runner, names)
 
