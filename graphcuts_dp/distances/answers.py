@@ -585,8 +585,8 @@ def answer_distances(
     Args:
         map_graph: the public map: a `Metric`, `Graph` (weights are lengths), or graph of networkx
             or igraph.
-        locations: a `Locations` on that map, labels (one a person), numbers of people by label, or
-            the path of a CSV file, see `Locations.read`.
+        locations: a `Locations` on that map, labels (one a person), numbers of people by label, a
+            table with the columns of `Locations.read`, or the path of a CSV file, see there.
         epsilon: privacy parameter, in [1e-6, 50].
         delta: in [0, 1); 0 for pure privacy.
         group_size: how many people together are one privacy unit.

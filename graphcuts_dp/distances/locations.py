@@ -13,6 +13,7 @@ from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.files import PathLike
+from graphcuts_dp.frames import frame_of
 from graphcuts_dp.ledger.identity import identity_of_counts
 from graphcuts_dp.ledger.opening import Subject
 from graphcuts_dp.schema.file_bytes import read_text
@@ -74,6 +75,8 @@ class Locations:
             return cls.read(metric, source)
         if isinstance(source, Mapping):
             return cls.from_counts(metric, source)
+        if hasattr(type(source), "columns"):
+            return cls._from_table(metric, source)
         if isinstance(source, Iterable):
             return cls.from_labels(metric, source)
         raise ParameterError("locations are a Locations, labels, numbers by label, or a CSV file")
@@ -104,6 +107,24 @@ class Locations:
         """
         held = np.zeros(len(metric), dtype=np.int64)
         np.add.at(held, _rows_of(metric, counts), _whole_numbers(list(counts.values())))
+        return cls(metric, held)
+
+    @classmethod
+    def _from_table(cls, metric: Metric, table: Any) -> "Locations":
+        """Return the locations in a table, whose columns are named as in a file, see `read`."""
+        frame = frame_of(table)
+        if frame is None:
+            raise ParameterError("the table of locations is of no library that is known here")
+        names = {str(name).strip().lower(): name for name in frame.columns}
+        vertex = next((names[head] for head in _VERTEX_HEADS if head in names), None)
+        people = next((names[head] for head in _COUNT_HEADS if head in names), None)
+        if vertex is None:
+            raise ParameterError("the table of locations has no column vertex; rename one")
+        labels = frame[vertex].to_list()
+        if people is None:
+            return cls.from_labels(metric, labels)
+        held = np.zeros(len(metric), dtype=np.int64)
+        np.add.at(held, _rows_of(metric, labels), _whole_numbers(frame[people].to_list()))
         return cls(metric, held)
 
     @classmethod

@@ -366,7 +366,7 @@ def session_on(
         placed.subject,
         terms,
         seed=number,
-        stacklevel=5,
+        stacklevel=4,
         kind=DISTANCE_SESSION,
         name=name,
         fresh=lambda wanted: _fresh(placed, wanted, number),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
 from graphcuts_dp.display import Card, Displayed
+from graphcuts_dp.frames import made_frame
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -129,6 +130,26 @@ class CutErrorTable(Displayed):
         from graphcuts_dp.evaluation.cut_error_figure import cut_error_figure  # matplotlib is slow
 
         return cut_error_figure(self)
+
+    def to_frame(self, kind: Any = None) -> Any:
+        """Make a table with a row for each kind of cut. Not private.
+
+        Its columns are kind, cuts, size, and a mean error for each of `estimates`.
+
+        Args:
+            kind: see `Graph.to_frame`.
+
+        Raises:
+            ParameterError: see `Graph.to_frame`.
+        """
+        columns: dict[str, list[Any]] = {
+            "kind": [row.kind for row in self.rows],
+            "cuts": [row.cuts for row in self.rows],
+            "size": [row.size for row in self.rows],
+        }
+        for index, name in enumerate(self.estimates):
+            columns[name] = [row.errors[index] for row in self.rows]
+        return made_frame(columns, kind)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, marked as not private."""

@@ -19,7 +19,6 @@ from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.io import libraries, sources
 from graphcuts_dp.io.assemble import Options, RawEdges, merging, numbered
 from graphcuts_dp.io.edge_store import (
-    ADDED,
     Above,
     EdgeParts,
     EdgeStore,
@@ -364,7 +363,7 @@ class _OneSet(_Kind):
     ) -> None:
         parts, found = checked_parts(rows, columns, weights), _vertex_set(vertices)
         space = Arcs(found) if self._directed else found
-        self._set_up(space, parts, max_weight, max_weight_change, note, merge=ADDED)
+        self._set_up(space, parts, max_weight, max_weight_change, note)
 
     @property
     def vertices(self) -> VertexSet:
@@ -389,7 +388,7 @@ class Graph(_OneSet):
     Args:
         rows: first end of each edge, row numbers in 0..n-1, shape (edges,).
         columns: second end, likewise. Loops are dropped (they never cross a cut); a pair that
-            occurs more than once, in either direction, is one edge, whose weights are added.
+            occurs more than once, in either direction, is one edge with the largest weight.
         weights: None for a simple graph, else finite numbers >= 0; zeros are no edges.
         vertices: public vertex set: a count, labels, or a `VertexSet`.
         max_weight: public bound on any weight. Neighbouring graphs then differ in one pair by up
@@ -439,7 +438,7 @@ class BipartiteGraph(_TwoSided):
     Args:
         rows: left end of each edge, row numbers in 0..n_left-1.
         columns: right end of each edge, in 0..n_right-1. A pair that occurs more than once is one
-            edge, whose weights are added.
+            edge with the largest weight.
         weights: None for a simple graph, else finite numbers >= 0; zeros are no edges.
         left: public left vertex set: a count, labels, or a `VertexSet`.
         right: public right vertex set, likewise. A label may occur on both sides.
@@ -468,7 +467,7 @@ class BipartiteGraph(_TwoSided):
     ) -> None:
         parts = checked_parts(rows, columns, weights)
         space = _vertex_set(left), _vertex_set(right)
-        self._set_up(space, parts, max_weight, max_weight_change, note, merge=ADDED)
+        self._set_up(space, parts, max_weight, max_weight_change, note)
 
 
 @final
@@ -480,8 +479,8 @@ class DirectedGraph(_OneSet, _TwoSided):
 
     Args:
         rows: tail of each arc (the vertex that it leaves), row numbers in 0..n-1, shape (arcs,).
-        columns: head, likewise. Loops are dropped; an arc that occurs more than once is one arc,
-            whose weights are added. u -> v and v -> u are two arcs.
+        columns: head, likewise. Loops are dropped; an arc that occurs more than once is one arc
+            with the largest weight. u -> v and v -> u are two arcs.
         weights: None for a simple graph, else finite numbers >= 0; zeros are no arcs.
         vertices: public vertex set: a count, labels, or a `VertexSet`.
         max_weight: public bound on any weight. Neighbouring graphs differ in one arc: it is there

@@ -774,7 +774,7 @@ def _unchanging(subset: Subset | str) -> Subset:
     """
     if isinstance(subset, NamedSet):
         return subset
-    if isinstance(subset, np.ndarray):
+    if isinstance(subset, np.ndarray) and subset.dtype != np.object_:
         # A read-only array that owns its memory is shared by queries, not copied. A view is copied:
         # its memory can be written through another array.
         if subset.flags.owndata and not subset.flags.writeable:

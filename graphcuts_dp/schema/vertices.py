@@ -203,8 +203,8 @@ class VertexSet:
             Shape (n,). A read-only truth vector comes back as it is, another one as a copy.
 
         Raises:
-            UnknownVertexError: a label that is no vertex.
-            QueryError: a truth vector of the wrong length, or truth values and labels together.
+            UnknownVertexError: a label that is no vertex, as a truth value among labels is.
+            QueryError: a truth vector of the wrong length.
 
         Examples:
             >>> people = gc.VertexSet(["ann", "bob", "eve"])
@@ -217,7 +217,7 @@ class VertexSet:
             raise QueryError(f"a set of vertices is a list of labels, not the string {subset!r}")
         if isinstance(subset, NamedSet):
             subset = subset.truth_vector()
-        if not isinstance(subset, np.ndarray):
+        if not isinstance(subset, np.ndarray) or subset.dtype == np.object_:
             subset = plain_subset(subset)
         if isinstance(subset, np.ndarray) and subset.dtype == np.bool_:
             if subset.shape != (len(self),):
@@ -312,18 +312,13 @@ def plain_subset(subset: Iterable[Any]) -> Collection[Any]:
 
     A series of pandas with truth values becomes the labels of its index where they are true, unless
     the index only numbers the rows.
-
-    Raises:
-        QueryError: truth values and labels together, or a truth value that is missing.
     """
     members = subset if isinstance(subset, Collection) else tuple(subset)
     if isinstance(members, NamedSet | Set):
         return members
     types = set(map(type, members))
-    if types.isdisjoint(_TRUTH_TYPES):
-        return members
-    if not types <= _TRUTH_TYPES:
-        raise QueryError("a set holds labels or truth values, not both, and none is missing")
+    if not types or not types <= _TRUTH_TYPES:
+        return members  # a truth value among labels is an unknown vertex
     truth = np.fromiter(members, np.bool_, len(members))
     index = getattr(subset, "index", None)
     if index is None or callable(index) or only_numbers_rows(index):

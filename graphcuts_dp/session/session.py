@@ -470,7 +470,7 @@ def session_of(
         source = source or {"path": os.path.realpath(graph)}
         data: PrivateData = read_graph(graph)
     else:
-        data = private_data(graph, stacklevel=stacklevel)
+        data = private_data(graph, stacklevel=stacklevel - 2)
     number = as_seed(seed)
     if given.get("privacy_unit") is not None:
         given["privacy_unit"] = PrivacyUnit.of(given["privacy_unit"]).typed
@@ -481,7 +481,7 @@ def session_of(
         data,
         given,
         seed=number,
-        stacklevel=stacklevel,
+        stacklevel=stacklevel - 3,
         kind=SESSION,
         name=name,
         fresh=lambda wanted: _fresh(data, wanted, number, own, between, stacklevel + 2),

@@ -41,8 +41,8 @@ def test_from_edges():
 
 def test_rules_of_merging():
     arcs = [("a", "b", 1.0), ("b", "a", 2.5)]
-    assert gc.Graph.of(arcs).weights.tolist() == [2.5]
-    assert gc.Graph.of(arcs, merge="sum").weights.tolist() == [3.5]
+    assert gc.Graph.of(arcs).weights.tolist() == [3.5]
+    assert gc.Graph.of(arcs, merge="max").weights.tolist() == [2.5]
     assert gc.Graph.of(arcs, merge="min").weights.tolist() == [min(arc[2] for arc in arcs)]
     assert gc.Graph.of(arcs, merge="sum", max_weight=3).weights.tolist() == [3]
     assert gc.Graph.of([("a", "b", 1e308), ("b", "a", 1e308)], merge="sum").weights[0] < np.inf

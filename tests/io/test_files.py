@@ -58,8 +58,9 @@ def test_integers_sort_by_size_and_may_be_large_or_negative(put):
 
 def test_weights(put):
     path, weight = put("x.edges", "a b 1.5\nb a 2\nb c 1e-3\nc d 0\n"), gc.Columns(weight=2)
-    assert gc.read_graph(path, columns=weight).weights.tolist() == [2.0, 1e-3]
-    capped = gc.read_graph(path, columns=weight, merge="sum", max_weight=3)
+    assert gc.read_graph(path, columns=weight).weights.tolist() == [3.5, 1e-3]
+    assert gc.read_graph(path, columns=weight, merge="max").weights.tolist() == [2.0, 1e-3]
+    capped = gc.read_graph(path, columns=weight, max_weight=3)
     assert (capped.weights.tolist(), capped.max_weight) == ([3.0, 1e-3], 3.0)
     assert not read_graph(path, weighted=False).weighted
     assert len(read_graph(path, weighted=False).rows) == 3
@@ -396,7 +397,7 @@ TABLE = "*Vertices 3\n*Matrix\n0 1 0\n0 0 2.5\n0 0 0\n"
 # A file, options, and the graph or words of the error.
 EXCHANGED = [
     (".graphml", TWO + HALF + END, {"weighted": False}, Graph([0], [1], vertices=["a", "b"])),
-    (".graphml", USUAL, {}, Graph([0], [1], [5], vertices=["a", "b"])),
+    (".graphml", USUAL, {}, Graph([0], [1], [8], vertices=["a", "b"])),
     (
         ".graphml",
         TWO + '<edge source="b" target="a"/>' + END,
@@ -542,5 +543,7 @@ def test_notes_depend_on_options_alone():
     assert loops == "Edges whose ends are equal are dropped: they cross no cut."
     assert merged == "Reciprocal edges are merged."
     told = " ".join(describe_reading(vertices_given=True, weighted=True, directed=True))
-    assert "Duplicate arcs are merged; the largest weight is kept." in told
+    assert "Duplicate arcs are merged; their weights are added up." in told
     assert "reciprocal" not in told
+    of_a_matrix = describe_reading(vertices_given=True, weighted=True, repeats=False)
+    assert of_a_matrix[-1] == "Reciprocal edges are merged; the largest weight is kept."

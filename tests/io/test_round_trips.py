@@ -237,8 +237,9 @@ def test_reads_what_networkx_writes(tmp_path, ending, write):
     write(arcs, path)
     expected = DirectedGraph([0, 1], [1, 0], [5, 2], vertices=list(read_graph(path).labels))
     assert gc.DirectedGraph.read(path) == expected
-    assert read_graph(path).weights.tolist() == [5]
-    assert read_graph(path, merge="sum", max_weight=6).weights.tolist() == [6]
+    assert read_graph(path).weights.tolist() == [7]
+    assert read_graph(path, max_weight=6).weights.tolist() == [6]
+    assert read_graph(path, merge="max").weights.tolist() == [5]
     women = nx.davis_southern_women_graph()
     women.graph.clear()
     write(women, path)

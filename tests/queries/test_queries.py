@@ -126,7 +126,9 @@ def test_sets_as_labels_masks_row_numbers_and_iterators():
     assert answer_all([], graph).shape == (0,)
 
 
-@pytest.mark.parametrize("labels", [[6], [-1], ["a"], [0.5], [True], np.array([6]), np.array([-1])])
+@pytest.mark.parametrize(
+    "labels", [[6], [-1], ["a"], [0.5], [0, True], np.array([6]), np.array([-1])]
+)
 def test_unknown_vertices(labels):
     graph = random_graph(6, 6)
     for query in (CutQuery(labels, [0]), CutQuery([0], labels)):

@@ -439,7 +439,7 @@ def test_vertices_that_only_bad_rows_name_are_none(put):
 def test_decimal_commas(put):
     path = put("x.csv", "a;b;weight\n1;2;3,5\n2;3;1e1\n" + "3;1;0,25\n" * 3)
     graph = gc.read_graph(path, columns=gc.Columns(decimal=","), max_weight_change=1)
-    assert graph.weights.tolist() == [3.5, 0.25, 10.0]
+    assert graph.weights.tolist() == [3.5, 0.75, 10.0]
     quoted = put("y.csv", 'a,b,weight\n1,2,"3,5"\n')
     graph = gc.read_graph(quoted, columns=gc.Columns(decimal=","), max_weight_change=1)
     assert graph.weights.tolist() == [3.5]

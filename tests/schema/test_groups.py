@@ -352,7 +352,7 @@ OF_NOTHING = [
     (MORE.rename(index={"zoe": "ann"}), GRAPH, {}, "two rows"),
     (dict.fromkeys(NAMES), GRAPH, {}, "no vertex has a group of"),
     (FRAME, GRAPH, {"columns": []}, "distinct names"),
-    (nx.karate_club_graph(), GRAPH, {"columns": "club"}, "made of a dict or a table"),
+    (nx.karate_club_graph(), GRAPH, {"columns": "club"}, "made of a dict, a list of sets"),
     ({0: "a", 1: "b"}, TWO_SIDES, {}, r"pass graph\.left or graph\.right"),
     ({}, "mail.csv", {}, "a graph or a VertexSet"),
 ]

@@ -1,0 +1,206 @@
+"""Sets in queries from what the ecosystem has for them, and groups likewise."""
+
+import igraph
+import networkx as nx
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import GraphError, KindError, QueryError, UnknownVertexError
+
+PEOPLE = gc.VertexSet(["eve", "ann", "bob", "kim"])
+WANTED = [False, True, True, False]  # ann and bob
+CLUB = nx.karate_club_graph()
+NAMES = [f"m{node}" for node in CLUB]
+
+AS_LABELS = {
+    "list": ["ann", "bob"],
+    "tuple": ("bob", "ann"),
+    "set": {"ann", "bob"},
+    "array of text": np.array(["ann", "bob"]),
+    "array of objects": np.array(["ann", "bob"], dtype=object),
+    "series of pandas": pd.Series(["ann", "bob"]),
+    "index of pandas": pd.Index(["ann", "bob"]),
+    "series of polars": pl.Series(["ann", "bob"]),
+    "generator": lambda: (name for name in ("ann", "bob")),
+    "keys": dict.fromkeys(["ann", "bob"]),
+}
+AS_TRUTH = {
+    "list": WANTED,
+    "tuple": tuple(WANTED),
+    "list of numpy's": list(map(np.bool_, WANTED)),
+    "array": np.array(WANTED),
+    "array of objects": np.array(WANTED, dtype=object),
+    "series of pandas": pd.Series(WANTED),
+    "nullable series": pd.Series(WANTED, dtype="boolean"),
+    "by label": pd.Series([True, False, True, False], index=["bob", "kim", "ann", "eve"]),
+    "series of polars": pl.Series(WANTED),
+    "generator": lambda: (truth for truth in WANTED),
+    "row numbers": PEOPLE.at([1, 2]),
+    "row numbers in an array": PEOPLE.at(np.array([2, 1], dtype=np.uint8)),
+}
+
+
+@pytest.mark.parametrize("subset", [*AS_LABELS.values(), *AS_TRUTH.values()])
+def test_sets_from_labels_and_truth_values(subset):
+    made = subset if not callable(subset) else subset()
+    assert PEOPLE.mask(made).tolist() == WANTED
+    made = subset if not callable(subset) else subset()
+    S, T = gc.CutQuery(made).masks(PEOPLE)
+    assert S.tolist() == WANTED
+    assert T.tolist() == [not member for member in WANTED]
+
+
+@pytest.mark.parametrize("truth", AS_TRUTH.values())
+def test_sets_of_truth_values_with_names_of_groups(truth):
+    graph = gc.Graph.of([("ann", "bob"), ("bob", "eve")], vertices=PEOPLE.labels)
+    groups = gc.Groups.of({"ann": "A", "bob": "A", "eve": "B", "kim": "B"}, graph)
+    made = truth if not callable(truth) else truth()
+    with gc.open_session(
+        graph, epsilon=40, queries=3, method="laplace", groups=groups, seed=1
+    ) as session:
+        assert session.ask(made).value == session.ask("@A").value  # one query
+
+
+def test_integers_are_labels_whatever_holds_them():
+    vertices = gc.VertexSet([30, 10, 20])
+    for holder in (list, tuple, np.array, pd.Series, pl.Series):
+        assert vertices.mask(holder([10, 20])).tolist() == [False, True, True]
+        with pytest.raises(UnknownVertexError, match="unknown vertex"):
+            vertices.mask(holder([0, 1]))
+    assert vertices.at([0, 1]).tolist() == [True, True, False]
+    two = gc.VertexSet(2)
+    assert two.mask(np.array([0, 1])).tolist() == [True, True]  # labels 0 and 1, not truth values
+    assert two.mask(np.array([0, 1], dtype=bool)).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("rows", [[4], [-1], ["ann"], [0.0], [True], [[0]], np.array([0.0])])
+def test_row_numbers_are_integers_in_range(rows):
+    with pytest.raises(QueryError, match="row numbers"):
+        PEOPLE.at(rows)
+
+
+def test_of_no_rows_the_set_is_empty():
+    assert PEOPLE.at([]).tolist() == [False] * 4
+    with pytest.raises(ValueError, match="read-only"):
+        PEOPLE.at([])[0] = True
+
+
+@pytest.mark.parametrize("wrong", [[True], [True] * 5, np.ones(3, dtype=bool)])
+def test_there_is_one_truth_value_for_each_vertex(wrong):
+    with pytest.raises(QueryError, match="has length 4"):
+        PEOPLE.mask(wrong)
+
+
+@pytest.mark.parametrize("mixed", [["ann", True], [True, "ann"], [pd.NA, True, True, False]])
+def test_a_truth_value_among_labels_is_no_vertex(mixed):
+    with pytest.raises(KeyError):
+        PEOPLE.mask(mixed)
+
+
+def test_an_index_that_only_numbers_rows_is_in_the_order_of_the_vertices():
+    frame = pd.DataFrame({"name": PEOPLE.labels, "age": [20, 50, 60, 30]})
+    assert PEOPLE.mask(frame["age"] > 40).tolist() == WANTED
+    shuffled = frame.set_index("name").sort_index()
+    assert PEOPLE.mask(shuffled["age"] > 40).tolist() == WANTED
+    with pytest.raises(UnknownVertexError):
+        PEOPLE.mask((frame["age"] > 40).sort_index(ascending=False))  # numbers are no labels here
+
+
+# ------------------------------------------------------------------ groups
+
+FACTIONS = {node: data["club"] for node, data in CLUB.nodes(data=True)}
+SETS = [{v for v in CLUB if FACTIONS[v] == name} for name in ("Officer", "Mr. Hi")]
+TABLE = pd.DataFrame({"vertex": list(CLUB), "club": list(FACTIONS.values())})
+SOURCES = {
+    "dict": FACTIONS,
+    "list of sets": SETS,
+    "tuple of lists": tuple(map(list, SETS)),
+    "frozensets": frozenset(map(frozenset, SETS)),
+    "pandas": TABLE,
+    "polars": pl.from_pandas(TABLE),
+    "pyarrow": pa.Table.from_pandas(TABLE),
+    "series": TABLE.set_index("vertex")["club"],
+}
+
+
+@pytest.mark.parametrize("graph", [None, CLUB, gc.VertexSet(34)], ids=str)
+@pytest.mark.parametrize("source", SOURCES)
+def test_groups_from_sets_tables_and_dicts(source, graph):
+    groups = gc.Groups.of(SOURCES[source], graph)
+    assert groups.vertices == gc.VertexSet(34)
+    assert len(groups.labels()) == 2
+    parts = {frozenset(np.flatnonzero(groups.members(name)).tolist()) for name in groups.labels()}
+    assert parts == set(map(frozenset, SETS))
+
+
+def test_communities_are_numbered_in_their_order():
+    groups = gc.Groups.of(SETS, CLUB, columns="faction")
+    assert groups.levels == ("faction",)
+    assert groups.labels() == (0, 1)
+    assert groups.group_of(33) == 0
+
+
+def test_groups_of_an_attribute_of_vertices():
+    assert gc.Groups.of("club", CLUB) == gc.Groups.of(FACTIONS, CLUB, columns="club")
+    other = igraph.Graph.from_networkx(nx.relabel_nodes(CLUB, dict(enumerate(NAMES))))
+    other.vs["name"] = other.vs["_nx_name"]
+    groups = gc.Groups.of("club", other)
+    assert groups.group_of("m0") == "Mr. Hi"
+    assert groups.vertices == gc.Graph.of(other, tell=lambda _: None).vertices
+    with pytest.raises(GraphError, match="no vertex has an attribute 'cub'"):
+        gc.Groups.of("cub", CLUB)
+    for graph in (None, gc.VertexSet(34), gc.datasets.load("karate")):
+        with pytest.raises(KindError, match=r"Groups\.read"):
+            gc.Groups.of("club", graph)
+
+
+def test_groups_of_a_clustering_of_igraph_have_its_names():
+    other = igraph.Graph(3, [(0, 1)])
+    other.vs["name"] = ["z", "y", "x"]
+    groups = gc.Groups.of(other.connected_components(), other)
+    assert groups.group_of("z") == groups.group_of("y") != groups.group_of("x")
+
+
+@pytest.mark.parametrize(
+    ("sets", "problem"),
+    [
+        ([{0, 1}, {1}], "in two of the sets"),
+        ([{0, 1}, set()], "empty"),
+        (["a", "b"], "one set of labels for each"),
+        ([1, 2], "dict"),
+        ([{0}, {1.5}], "strings or integers"),
+    ],
+)
+def test_sets_that_are_no_groups(sets, problem):
+    with pytest.raises(GraphError, match=problem):
+        gc.Groups.of(sets)
+
+
+def test_vertices_outside_all_sets_need_a_default_group():
+    with pytest.raises(GraphError, match="default_group"):
+        gc.Groups.of([{0, 1}], gc.VertexSet(3))
+    groups = gc.Groups.of([{0, 1}], gc.VertexSet(3), default_group="rest")
+    assert groups.group_of(2) == "rest"
+
+
+def test_groups_fit_a_graph_whose_vertices_are_in_another_order():
+    graph = gc.Graph.of([("b", "a"), ("c", "a")], vertices=["c", "a", "b"])
+    groups = gc.Groups.of([{"a"}, {"b", "c"}])
+    assert groups.vertices.labels == ("a", "b", "c")
+    moved = groups.on(graph.vertices)
+    assert moved.group_of("a") == 0
+    assert moved.codes().tolist() == [1, 0, 1]
+    flows = gc.release_flows(graph, groups, epsilon=40.0, seed=1)
+    assert flows.between(0, 1).value == 2
+    with pytest.raises(GraphError, match=r"Groups\.of\(source, graph\)"):
+        gc.release_flows(graph, gc.Groups.of([{"a"}, {"b"}]), epsilon=1.0)
+
+
+def test_groups_of_other_things_are_refused_as_a_type_error():
+    for wrong in (3, None, gc.VertexSet(3)):
+        with pytest.raises(TypeError, match="list of sets"):
+            gc.Groups.of(wrong, gc.VertexSet(3))
