@@ -248,7 +248,7 @@ def written() -> dict[str, str]:
     texts = {name: str(each._card()) for name, each in cards.items()}
     texts["legend of flows"] = words_of(over.plot(by="month"))
     texts["legend of errors"] = words_of(compared.plot())
-    texts["notes of a cut"] = " ".join(filter(None, cut_job(CLUB, 0, 33).notes))
+    texts["notes of a cut"] = " ".join(filter(None, cut_job(CLUB, 0, 33, epsilon=1.0).notes))
     texts["notes of flows"] = " ".join(filter(None, flows_job(CLUB, GROUPS, epsilon=1.0).notes))
     texts["receipt of flows"] = flows._intervals_text
     texts["answer"] = str(made["release"].answer(HALF))

@@ -90,7 +90,7 @@ def private_data(source: PrivateSource | object, *, stacklevel: int = 4) -> Priv
     if any(vertices.inferred for vertices in sets_in(graph.space)):
         warnings.warn(
             "the vertices of a table are taken from its edges, so which vertices have edges is not "
-            "private: pass gc.Graph.of(table, vertices=...) with a public vertex set",
+            "private: pass gc.Graph.of(table, vertices=...) with a public vertex set.",
             PrivacyWarning,
             stacklevel=stacklevel,
         )

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, ClassVar, Self, get_args
 import numpy as np
 
 from graphcuts_dp.arrays import IntegerVector, IntVector
-from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
+from graphcuts_dp.errors import FileFormatError, KindError, ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.final_classes import final
 from graphcuts_dp.former_names import refuses_former_options
@@ -586,12 +586,12 @@ def without_rows(data: PrivateData) -> PrivateData:
     """Data of the same schema without any row: all that is public of them, and nothing else.
 
     Raises:
-        GraphError: neither a graph nor rows.
+        KindError: neither a graph nor rows.
     """
     if isinstance(data, Rows):
         return replace(data, row_arrays=None, _source=None)
     if not isinstance(data, AnyGraph):
-        raise GraphError("the first argument must be a Graph; make one by Graph.of, or read_graph")
+        raise KindError("the first argument must be a Graph; make one by Graph.of, or read_graph")
     return data.without_edges()
 
 
@@ -676,11 +676,11 @@ def paired_graph(
         epsilon: that was asked for.
 
     Raises:
-        GraphError: neither a graph nor rows.
+        KindError: neither a graph nor rows.
         ParameterError: as `PrivacyUnit.of_pairs` and `bounded_graph`.
     """
     if not isinstance(data, PrivateData):
-        raise GraphError("the first argument must be a Graph; make one by Graph.of, or read_graph")
+        raise KindError("the first argument must be a Graph; make one by Graph.of, or read_graph")
     unit = PrivacyUnit.of_pairs(privacy_unit, pairs_of_vertex=max(data.shape) - 1, epsilon=epsilon)
     return bounded_graph(data, unit), unit
 

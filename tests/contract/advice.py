@@ -22,6 +22,8 @@ from pyarrow import parquet
 import graphcuts_dp as gc
 from graphcuts_dp.graph import engine
 from graphcuts_dp.graph.adjacency import kind_of_graph
+from graphcuts_dp.graph.private_data import private_data, private_graph, private_rows
+from graphcuts_dp.release.graphs import graph_job
 from graphcuts_dp.schema.counting import STEPS
 from graphcuts_dp.schema.vertices import vertex_sets
 
@@ -1148,8 +1150,47 @@ ADVICE = (
     ),
     Advice(
         "the first argument must be a Graph; make one by Graph.of, or read_graph",
-        lambda _: gc.release_graph([("a", "b")], epsilon=1.0),  # type: ignore[arg-type]
+        lambda _: graph_job([("a", "b")], epsilon=1.0),  # type: ignore[arg-type]
         ((made([("a", "b")]), AB), (file("source,target\na,b\n"), AB)),
+    ),
+    # What functions take
+    Advice(
+        "read files by gc.read_graph, and make a graph of a list by gc.Graph.of",
+        lambda _: private_data([("a", "b")]),
+        ((made([("a", "b")]), AB), (file("source,target\na,b\n"), AB)),
+    ),
+    Advice(
+        "a class was passed; pass an object: Graph(...)",
+        lambda _: private_data(gc.Graph),
+        ((lambda _: private_data(gc.Graph([0], [1], vertices=["a", "b"])), AB),),
+    ),
+    Advice(
+        "this needs a graph, not rows with users; make one by Graph.of",
+        lambda _: private_graph(gc.Rows.empty(columns=gc.Columns(user=0), vertices=2)),
+        ((lambda _: private_graph(gc.Graph.of([("a", "b")])), AB),),
+    ),
+    Advice(
+        "this needs rows with users: gc.Rows.of(table, columns=gc.Columns(user=...), vertices=...)",
+        lambda _: private_rows(gc.Graph.of([("a", "b")])),
+        (
+            (rows(frame(who=["x"], o=["a"], d=["b"]), user="who", source="o", target="d"), AB),
+            (rows("who,o,d\nx,a,b\n", user="who", source="o", target="d"), AB),
+        ),
+    ),
+    Advice(
+        "this is a Graph already; pass it as it is",
+        made(lambda: gc.Graph.of([("a", "b")])),
+        ((lambda _: private_data(gc.Graph.of([("a", "b")])), AB),),
+    ),
+    Advice(
+        "no vertex has an attribute 'cub'; name one that some have",
+        lambda _: gc.Groups.of("cub", nx.karate_club_graph()),
+        (
+            (
+                lambda _: gc.Groups.of("club", nx.karate_club_graph()).labels(),
+                ("Mr. Hi", "Officer"),
+            ),
+        ),
     ),
     # Tables that fail, or that do not fit
     Advice(

@@ -228,25 +228,25 @@ def test_weights_beyond_what_can_be_counted_are_cut_to_it(noise, monkeypatch):
     monkeypatch.setattr(least, "least_side", lambda net, *given: seen.append(net) or given[1] == 1)
     noise.append(np.zeros(4, dtype=np.int64))
     graph = gc.Graph([0, 1], [1, 2], [2.0**40, 1.0], vertices=4, max_weight_change=1)
-    note = least_cut(graph, 0, 2).notes[-1]
+    note = least_cut(graph, 0, 2, epsilon=1.0).notes[-1]
     assert "weights above 1.374e+11 count as that" in note  # 2^51/4 steps of 2^-12
     (found,) = seen
     assert found.data.tolist() == [MOST_TOTAL // 4, MOST_TOTAL // 4, 2**12, 2**12]
     noise.append(np.zeros(4, dtype=np.int64))
     capped = gc.Graph([0, 1], [1, 2], [1e300, 1.0], vertices=4, max_weight=1e300)
-    assert not any("count as that" in note for note in least_cut(capped, 0, 2).notes)
+    assert not any("count as that" in note for note in least_cut(capped, 0, 2, epsilon=1.0).notes)
 
 
 def test_a_store_is_charged_once_and_refuses_before_noise(tmp_path, monkeypatch):
     path = tmp_path / "s.db"
     store = gc.Store(path, budget=(1.5, 0.0))
-    gc.least_cut(CLUB, 0, 33, 5, store=store)
+    gc.least_cut(CLUB, 0, 33, 5, epsilon=1.0, store=store)
     (use,) = gc.store_status(path).uses
     assert (use.use.kind, use.use.guarantee.epsilon) == ("cut", 1.0)
     assert use.use.parameters == {"terminals": 3, "terminal_vertices": 3}
     monkeypatch.setattr(least, "sample_discrete_laplace", None)
     with pytest.raises(BudgetError, match="nothing was spent"):
-        gc.least_cut(CLUB, 0, 33, store=store)
+        gc.least_cut(CLUB, 0, 33, epsilon=1.0, store=store)
 
 
 def test_users_of_rows_are_hidden(noise):
@@ -254,7 +254,8 @@ def test_users_of_rows_are_hidden(noise):
     terminal_rows = np.array([0, 1, 2, 0]), np.array([1, 2, 3, 2])
     rows = rows_in_memory(gc.VertexSet(5), np.array([0, 0, 1, 1]), marks, terminal_rows)
     noise.append(np.zeros(5, dtype=np.int64))
-    made = gc.least_cut(rows, 0, 3, privacy_unit=gc.PrivacyUnit.user(max_contributions=2))
+    unit = gc.PrivacyUnit.user(max_contributions=2)
+    made = gc.least_cut(rows, 0, 3, epsilon=1.0, privacy_unit=unit)
     assert made.guarantee.privacy_unit == "1 user"
     assert (made.codes[0], made.codes[3]) == (0, 1)
 
@@ -275,7 +276,7 @@ REFUSED = {
     "two sides": (SIDES, (0, 1), {}, ParameterError, "read the graph as undirected"),
     "three of arcs": (ARCS, (0, 1, 2), {}, ParameterError, "name two"),
     "weights": (WEIGHTED, (0, 1), {}, ParameterError, "without a public bound"),
-    "no graph": ("mail.csv", (0, 1), {}, GraphError, "must be a Graph"),
+    "no graph": ("mail.csv", (0, 1), {}, GraphError, "private data are a graph"),
 }  # fmt: skip
 
 
@@ -283,7 +284,7 @@ REFUSED = {
 def test_what_cannot_be_cut_is_refused_in_one_line(name):
     graph, terminals, options, error, words = REFUSED[name]
     with pytest.raises(error, match=words) as told:
-        least_cut(graph, *terminals, **options)
+        least_cut(graph, *terminals, **{"epsilon": 1.0, **options})
     assert "\n" not in str(told.value)
 
 
@@ -339,5 +340,5 @@ def test_what_is_told_beforehand():
     (several,) = cut_job(CLUB, 0, 33, 5, epsilon=1.0).notes
     assert "more than the least cuts of its halvings, added up" in several
     steps = []
-    gc.least_cut(CLUB, 0, 33, 5, progress=lambda *told: steps.append(told))
+    gc.least_cut(CLUB, 0, 33, 5, epsilon=1.0, progress=lambda *told: steps.append(told))
     assert steps == [(0.0, "cutting"), (0.5, "cutting"), (1.0, "done")]

@@ -84,7 +84,7 @@ def test_that_only_an_end_was_cut_off_is_said_of_the_output_alone(monkeypatch):
         ([0, 0, 1, 1, 1], []),
     ):
         codes.append(given)
-        made = gc.least_cut(graph, "ann", ["kim", "42"])
+        made = gc.least_cut(graph, "ann", ["kim", "42"], epsilon=1.0)
         assert [note[: len(told)] for note, told in zip(made.notes, alone, strict=True)] == alone
         assert all(note in made._repr_html_() for note in made.notes)
 

@@ -83,7 +83,7 @@ REFUSED = [  # the construction, what else is changed, and what it says
     ("frieze-kannan", {"queries": STATISTIC}, "statistics of whole graphs"),
     ("frieze-kannan", {"graph": gc.Graph([0], [1], vertices=9000)}, "8192"),
     ("frieze-kannan", {"graph": ONE}, "one vertex"),
-    ("frieze-kannan", {"graph": "no graph"}, "must be a Graph"),
+    ("frieze-kannan", {"graph": "no graph"}, "private data are a graph"),
     (
         "frieze-kannan",
         {"graph": gc.Graph([0], [1], [1.5], vertices=3)},

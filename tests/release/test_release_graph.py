@@ -276,7 +276,7 @@ LAPLACE = {"noise": "laplace"}
         (weighted(5.0), {"noise": "binary"}, "binary noise is for"),
         (Graph([], [], vertices=1), {}, "one vertex"),
         (DirectedGraph([], [], vertices=1), {}, "one vertex"),
-        *((other, {}, "must be a Graph") for other in (np.zeros((3, 3)), None, "graph.edges")),
+        *((other, {}, "private data are a graph") for other in ([(0, 1)], None, "graph.edges")),
     ],
 )
 def test_what_cannot_be_released_costs_nothing(graph, options, match, monkeypatch):
