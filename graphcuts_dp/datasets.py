@@ -177,6 +177,7 @@ def _checked(file: str, sha256: str) -> Path:
 def _from_networkx(name: str) -> AnyGraph:
     import networkx as nx
 
+    unheard: list[str] = []  # the attributes that are left out are documented
     if name == "karate":
-        return Graph.of(nx.karate_club_graph(), weighted=False)
-    return BipartiteGraph.of(nx.davis_southern_women_graph())
+        return Graph.of(nx.karate_club_graph(), weighted=False, tell=unheard.append)
+    return BipartiteGraph.of(nx.davis_southern_women_graph(), tell=unheard.append)

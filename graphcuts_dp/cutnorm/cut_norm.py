@@ -54,6 +54,7 @@ from graphcuts_dp.cutnorm.spectral import (
 )
 from graphcuts_dp.errors import GraphError, MatrixError, ParameterError
 from graphcuts_dp.options import is_number
+from graphcuts_dp.privacy.entropy import Seed, as_seed
 from graphcuts_dp.resources import Deadline
 
 METHODS = ("auto", "exact", "low-rank", "sdp", "spectral")
@@ -81,7 +82,7 @@ def cut_norm(
     method: Method = "auto",
     tolerance: float = 0.01,
     time_limit: float | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
     start: LowRankSolver | None = None,
     rank: int | None = None,
 ) -> CutNormCertificate:
@@ -107,8 +108,8 @@ def cut_norm(
         tolerance: stop once upper/lower <= 1 + tolerance is proven; at least 0.
         time_limit: seconds of search; None for no limit. The proof of the upper bound takes time
             besides. The normalised norm has no search to stop.
-        seed: seed of start vectors and hyperplanes; the same seed gives the same certificate. This
-            is not privacy noise.
+        seed: seed of start vectors and hyperplanes, as numpy takes it; the same seed gives the same
+            certificate. This is not privacy noise.
         start: a `LowRankSolver` whose vectors to start from (and to update), for "low-rank"; for
             infinity-to-one made with `bordered=False`. None starts at random.
         rank: columns of the low-rank method; None adapts.
@@ -140,8 +141,9 @@ def cut_norm(
         raise ParameterError(f"tolerance must be at least 0, not {tolerance!r:.60}")
     if time_limit is not None and not (is_number(time_limit) and time_limit >= 0.0):
         raise ParameterError(f"time_limit must be at least 0 seconds, not {time_limit!r:.60}")
-    if not (isinstance(seed, int | np.integer) and seed >= 0):
-        raise ParameterError(f"seed must be a whole number of at least 0, not {seed!r:.60}")
+    number = as_seed(seed)
+    if number is None:
+        raise ParameterError("seed must be given: it makes the search repeatable")
     if other is not None:
         if not hasattr(matrix, "difference"):
             raise GraphError("other is for two graphs; of two matrices give their difference")
@@ -157,7 +159,7 @@ def cut_norm(
         if chosen == "exact":
             outcome = _exact_normalised(operand, limits)
         else:
-            outcome = _spectral_normalised(operand, limits, seed)
+            outcome = _spectral_normalised(operand, limits, number)
         return build_certificate(operand, outcome, method=chosen, norm=norm)
 
     bordered = norm == "cut"
@@ -167,14 +169,14 @@ def cut_norm(
     if chosen == "exact":
         outcome = _exact(operand, norm, limits.deadline)
     elif chosen == "spectral":
-        outcome = _spectral(operand, limits, seed)
+        outcome = _spectral(operand, limits, number)
     elif chosen == "sdp":
-        outcome = _relaxed(operand, limits, seed, bordered=bordered)
+        outcome = _relaxed(operand, limits, number, bordered=bordered)
     else:
         if start is not None and (start.shape != operand.shape or start.bordered != bordered):
             raise MatrixError("the start solution is for another shape or norm; make a new one")
         outcome = search_low_rank(
-            operand, bordered=bordered, limits=limits, seed=seed, start=start, rank=rank
+            operand, bordered=bordered, limits=limits, seed=number, start=start, rank=rank
         )
     return build_certificate(operand, outcome, method=chosen, norm=norm)
 

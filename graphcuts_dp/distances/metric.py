@@ -131,7 +131,10 @@ class Metric:
             raise GraphError(_NO_LENGTH)
         if not isinstance(source, Graph):
             columns = Columns() if weight == "weight" else Columns(weight=weight)  # need not exist
-            graph = Graph.of(source, vertices=labels, columns=columns, merge="min")
+            unheard: list[str] = []  # attributes x, y, lon and lat are read here
+            graph = Graph.of(
+                source, vertices=labels, columns=columns, merge="min", tell=unheard.append
+            )
         for x, y in _COORDINATES:
             pairs = list(zip(held.get(x, ()), held.get(y, ()), strict=True))
             if coordinates is None and pairs and not any(None in pair for pair in pairs):

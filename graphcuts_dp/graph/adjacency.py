@@ -235,11 +235,6 @@ class _Kind(EdgeStore):
         return graph
 
     @classmethod
-    def converted(cls, source: Any) -> tuple[Self, str]:
-        """Return what `of` makes without options, and what it warns of."""
-        return cls._converted(source, cls._options(None, columns=Columns()))
-
-    @classmethod
     def _converted(cls, source: Any, options: Options) -> tuple[Self, str]:
         raw = sources.edges_of(source, options)
         left_out = raw.left_out
@@ -517,6 +512,15 @@ def _as_declared(method: Callable[_P, _G]) -> Callable[[Callable[..., _G]], Call
 @_as_declared(Graph.read)
 def read_graph(*source: Any, **options: Any) -> Graph:
     return Graph.read(*source, **options)
+
+
+def converted(source: Any, kind: type[AnyGraph]) -> tuple[AnyGraph, str]:
+    """Return what `kind.of` makes of a source without options, and what it would warn of.
+
+    Raises:
+        GraphError: as `Graph.of`.
+    """
+    return kind._converted(source, kind._options(None, columns=Columns()))
 
 
 def check_kinds(g: EdgeStore, h: EdgeStore | type[EdgeStore]) -> None:

@@ -25,7 +25,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from graphcuts_dp.errors import ConversionWarning, KindError, PrivacyWarning
-from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph, Graph, converted
 from graphcuts_dp.graph.rows import PrivateData, Rows
 from graphcuts_dp.schema.library_graphs import library_of
 from graphcuts_dp.schema.vertices import sets_in
@@ -84,7 +84,7 @@ def private_data(source: PrivateSource | object, *, stacklevel: int = 4) -> Priv
             "numpy, a table, or Rows; read files by gc.read_graph, and make a graph of a list by "
             "gc.Graph.of"
         )
-    graph, left_out = kind.converted(source)
+    graph, left_out = converted(source, kind)
     if left_out:
         warnings.warn(left_out, ConversionWarning, stacklevel=stacklevel)
     if any(vertices.inferred for vertices in sets_in(graph.space)):

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from graphcuts_dp._version import __version__
+from graphcuts_dp.arrays import plain_number
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.final_classes import final
@@ -78,7 +79,7 @@ class Budget:
         numbers = budget if isinstance(budget, tuple) else (budget,)
         if len(numbers) not in (1, 2):
             raise ParameterError("a budget is epsilon, or a pair (epsilon, delta)")
-        return cls(*(as_stored(number) for number in numbers))
+        return cls(*(as_stored(plain_number(number)) for number in numbers))
 
     def allows(self, costs: Sequence[Cost]) -> bool:
         """Whether uses of these costs, each chosen after seeing the others' answers, fit in.

@@ -300,3 +300,24 @@ def test_locations_from_tables():
         assert gc.distances.Locations.of(street, source).counts.tolist() == expected
     with pytest.raises(ParameterError, match="no column vertex"):
         gc.distances.Locations.of(street, pd.DataFrame({"x": [1]}))
+
+
+def test_searches_without_noise_take_the_same_seeds():
+    matrix = np.random.default_rng(0).normal(size=(30, 30))
+    for make in SEEDS.values():
+        first, again = (gc.cut_norm(matrix, seed=make()) for _ in "ab")
+        assert (first.lower, first.upper) == (again.lower, again.upper)
+    with pytest.raises(ParameterError, match="a seed is"):
+        gc.cut_norm(matrix, seed=-1)
+
+
+def test_a_session_on_a_store_goes_on_with_the_same_graph_of_another_library(tmp_path):
+    graph = nx.Graph(nx.karate_club_graph().edges)
+    terms = {"epsilon": 1.0, "queries": 5, "method": "laplace"}
+    with gc.open_session(graph, store=tmp_path / "a.db", **terms) as session:
+        first = session.ask([0]).value
+    shuffled = nx.Graph()
+    shuffled.add_edges_from(reversed([(v, u) for u, v in graph.edges]))
+    with gc.open_session(shuffled, store=tmp_path / "a.db") as session:
+        assert session.ask([0]).value == first
+        assert session.remaining.queries == 4
