@@ -23,7 +23,7 @@ class KindError(GraphError, TypeError):
     """Something of a kind that no conversion takes was passed in place of a graph or of rows."""
 
 
-class FileFormatError(GraphCutsError, ValueError):
+class FileFormatError(GraphCutsError):
     """A file cannot be read or written in the format that its ending announces."""
 
 

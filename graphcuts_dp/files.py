@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, final
 
-from graphcuts_dp.errors import FileFormatError, GraphCutsError
+from graphcuts_dp.errors import FileFormatError
 
 PathLike = str | os.PathLike[str]
 
@@ -150,8 +150,6 @@ def check_writable(path: PathLike, *, force: bool = False) -> Path:
                     f"{path} is a database, perhaps a store, and is never replaced; write to "
                     "another file"
                 )
-    except GraphCutsError:
-        raise
     except (OSError, ValueError) as problem:
         raise FileFormatError(f"cannot write {path!s}: {_reason(problem)}") from None
     if not os.access(target.parent, os.W_OK | os.X_OK):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import final
 from xml.parsers import expat
 
-from graphcuts_dp.errors import FileFormatError, GraphCutsError
+from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.schema.columns import (
     Columns,
     find_weight_attribute,
@@ -155,8 +155,6 @@ def _parse(parser: expat.XMLParserType, reader: "_Reader", data: bytes) -> None:
         parser.Parse(data, True)
     except expat.ExpatError as problem:
         raise FileFormatError(f"line {problem.lineno}: not well-formed XML") from None
-    except GraphCutsError:
-        raise
     except (LookupError, ValueError):
         raise FileFormatError("not XML in a known encoding; convert it to UTF-8") from None
     if not reader.has_graph:

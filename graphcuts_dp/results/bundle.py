@@ -26,7 +26,7 @@ import scipy
 
 from graphcuts_dp._version import __version__
 from graphcuts_dp.array_archive import most_unpacked, opened_arrays, write_arrays
-from graphcuts_dp.errors import FileFormatError, GraphCutsError
+from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.files import PathLike, atomic_set, atomic_write, check_writable_set
 from graphcuts_dp.former_names import current
 from graphcuts_dp.frames import csv_bytes
@@ -421,8 +421,6 @@ def _parsed_receipt(file: Path) -> dict[str, Any]:
         if receipt.pop("digest", None) != _digest(receipt):
             raise FileFormatError(f"{file} is damaged: its fields do not fit its digest")
         return cast(dict[str, Any], current(receipt))
-    except GraphCutsError:
-        raise
     except (LookupError, TypeError, ValueError, RecursionError):
         raise damaged from None
 

@@ -178,8 +178,6 @@ def begin(file: BinaryIO, form: TextFormat, columns: Columns, bad: BadRows) -> T
             reader = RowReader(_row_separator(separator, columns), comments, form.konect)
             try:
                 cells = [cell.strip() for cell in reader.fields(decode_utf8(raw_line))]
-            except FileFormatError:
-                raise
             except ValueError as problem:
                 if with_header:
                     raise FileFormatError(f"line {line}: {problem}") from None

@@ -34,9 +34,10 @@ def of_four(weights, *, directed):
     )
 
 
-def noisy_codes(graph, *terminals, seed=0, **options):
+def noisy_codes(graph, *terminals, epsilon=1.0, seed=0, **options):
     """The noisy cut, whether or not it is the lightest."""
-    return cut_job(graph, *terminals, **options).measure(graph, SeededEntropy(seed)).codes
+    job = cut_job(graph, *terminals, epsilon=epsilon, **options)
+    return job.measure(graph, SeededEntropy(seed)).codes
 
 
 @pytest.fixture

@@ -136,7 +136,7 @@ ENDLESS = gc.Graph([0, 1], [1, 2], [0.5, 3.0], vertices=9, max_weight_change=1)
         (PLAIN, LAPLACE, ["ann"], "unknown vertex 'ann'"),
         (PLAIN, LAPLACE, np.ones(3, dtype=bool), "truth"),
         (PLAIN, LAPLACE, [1.5], "unknown vertex"),
-        (PLAIN, LAPLACE, [True], "unknown vertex"),
+        (PLAIN, LAPLACE, [0, True], "unknown vertex"),
         (TWO, LAPLACE, [0, 11], "a vertex of both sides"),
         (TWO, LAPLACE, [99], "on neither side"),
         (TWO, SPECTRAL, gc.Query.matrix(np.ones((9, 12))), "largest singular value is 10"),
