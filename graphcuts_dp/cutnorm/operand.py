@@ -34,10 +34,11 @@ UNIT_ROUNDOFF = 2.0**-53  # u: largest relative error of one float64 operation
 # Premise on the products of an operator: ||computed A x - A x|| <= 2^-40 ||A|| ||x||. The sentence
 # in certificates (see `singular_values`) names this number.
 OPERATOR_ERROR = 2.0**-40
-_BLOCK_ENTRIES = 1 << 19  # entries that are widened to float64 at once: 4 MiB, near the cache
-# Entries of a dense float32 matrix up to which a float64 copy is kept for products (256 MiB). A
-# product of a few columns takes twice the time without it.
-_COPY_ENTRIES = 1 << 25
+_BLOCK_ENTRIES = 1 << 20  # entries that are widened to float64 at once: 8 MiB
+# Entries of a dense float32 matrix up to which a float64 copy is kept for products (32 MiB).
+# Larger ones are widened block by block, once for both products of `normal_product64`, which takes
+# as long as reading a copy.
+_COPY_ENTRIES = 1 << 22
 _FSUM_ENTRIES = 1 << 13  # entries up to which a matrix is summed exactly, in about a millisecond
 # Exponents e by data type: a matrix whose largest absolute entry is between about 2^-e and 2^e is
 # not scaled. Sums and products of two such entries are far from overflow and from subnormals.
@@ -204,6 +205,24 @@ class Operand:
                 total += (np.ascontiguousarray(columns[rows].T) @ block).T
             return total
         return np.concatenate([block @ columns for _, block in self.blocks()])
+
+    def normal_product64(
+        self, columns: FloatArray, weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return W = A @ columns and A^T @ diag(weights) @ W, in float64. Not for operators.
+
+        Each block of rows is widened once for both products.
+
+        Args:
+            columns: shape (n2, count).
+            weights: of the rows, shape (n1,).
+        """
+        images = np.empty((self.shape[0], columns.shape[1]))
+        total = np.zeros((columns.shape[1], self.shape[1]))  # a row for each column
+        for rows, block in self.blocks():
+            images[rows] = block @ columns
+            total += (images[rows] * weights[rows, None]).T @ block
+        return images, total.T
 
     @cached_property
     def _wide(self) -> "Operand":

@@ -32,6 +32,7 @@ operations; 1 + 1e-6 covers that of the norm of a small block. All may be raised
 """
 
 import math
+from functools import cached_property
 from typing import NamedTuple, final
 
 import numpy as np
@@ -39,7 +40,7 @@ import numpy.typing as npt
 import scipy
 from scipy.sparse.linalg import ArpackError, eigsh
 
-from graphcuts_dp.arrays import FloatArray
+from graphcuts_dp.arrays import FloatArray, RealMatrix
 from graphcuts_dp.cutnorm.operand import OPERATOR_ERROR, UNIT_ROUNDOFF, Operand, gamma
 
 FAILURE_PROBABILITY = 1e-12  # of the randomised proof
@@ -107,7 +108,9 @@ class ScaledMatrix:
         self.right: npt.NDArray[np.float64] = 1.0 / np.sqrt(d_V)
         self.shape: tuple[int, int] = (d_U.size, d_V.size)
 
-    def apply(self, block: FloatArray, *, transpose: bool = False) -> FloatArray:
+    def apply(
+        self, block: FloatArray, *, transpose: bool = False, coarse: bool = False
+    ) -> FloatArray:
         """Return M @ block, or M^T @ block.
 
         With A' = L A R^T: R^T subtracts row 0 from all other rows (and drops it), and L puts minus
@@ -116,15 +119,57 @@ class ScaledMatrix:
         Args:
             block: shape (columns of M, count), or (rows of M, count) if `transpose`.
             transpose: True to multiply by M^T.
+            coarse: whether products have the precision of the matrix, which proves nothing.
         """
         first, last = (self.left, self.right) if transpose else (self.right, self.left)
         weighted = block * first[:, None]
         centred = weighted[1:] - weighted[0] if self.bordered else weighted
-        image = self.operand.apply64(centred, transpose=transpose)
+        if coarse:
+            columns: RealMatrix = centred.astype(self.operand.dtype)
+            image = self.operand.apply(columns, transpose=transpose).astype(np.float64)
+        else:
+            image = self.operand.apply64(centred, transpose=transpose)
         if self.bordered:
             image = np.concatenate((-image.sum(axis=0, keepdims=True), image))
         product: FloatArray = image * last[:, None]
         return product
+
+    def normal_product(
+        self, block: FloatArray, *, transpose: bool = False
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return M^T M @ block and M @ block, or M M^T @ block and M^T @ block.
+
+        A dense matrix with at most as many columns as rows is read once for both products. With
+        W = A R^T D_V^{-1/2} @ block and E the diagonal of D_U^{-1}, of which e_0 is the first
+        entry and E' the others, L^T E L W = E' W + e_0 1 1^T W. So A^T E' W is what the second
+        product of A adds up, and (A^T 1)(e_0 1^T W) is added to it.
+
+        Args:
+            block: as in `apply`.
+            transpose: True for M M^T.
+        """
+        if transpose or self.operand.kind != "dense":
+            middle = self.apply(block, transpose=transpose)
+            return self.apply(middle, transpose=not transpose), middle
+        weighted = block * self.right[:, None]
+        weights = self.left**2
+        if not self.bordered:
+            images, total = self.operand.normal_product64(weighted, weights)
+        else:
+            centred = weighted[1:] - weighted[0]
+            images, total = self.operand.normal_product64(centred, weights[1:])
+            sums = images.sum(axis=0, keepdims=True)
+            total += self._column_sums[:, None] * (weights[0] * sums)
+            total = np.concatenate((-total.sum(axis=0, keepdims=True), total))
+            images = np.concatenate((-sums, images))
+        return total * self.right[:, None], images * self.left[:, None]
+
+    @cached_property
+    def _column_sums(self) -> FloatArray:
+        """A^T 1, shape (n2,)."""
+        ones = np.ones((self.operand.shape[0], 1))
+        sums: FloatArray = self.operand.apply64(ones, transpose=True).ravel()
+        return sums
 
     def majorant_norm(self) -> float:
         """Return a bound on the norm of |D_U^{-1/2}| |L| |A| |R|^T |D_V^{-1/2}|.
@@ -166,7 +211,9 @@ class ScaledMatrix:
         n1 + n2 + 16 roundings: of a sum along a row, for the border of one along a column, and a
         few for the scaling. So it is off by at most gamma of that many terms times the same entry
         of |D_U^{-1/2}| |L| |A| |R|^T |D_V^{-1/2}| |y|, and `majorant_norm` bounds the norm of that
-        matrix. A change of `apply` that adds roundings must raise the 16.
+        matrix. A change of `apply` that adds roundings must raise the 16. The second product of
+        `normal_product` splits A^T L^T into A^T and (A^T 1) times the border: the moduli that it
+        adds up are the same, in as many roundings.
         """
         relative = gamma(self.shape[0] + self.shape[1] + 16)
         if self.operand.kind == "operator":
@@ -318,7 +365,10 @@ def _cholesky_completes(matrix: FloatArray) -> bool:
 
 
 def chebyshev_norm_bound(
-    scaled: ScaledMatrix, rng: np.random.Generator, *, degree: int = _DEGREE
+    scaled: ScaledMatrix,
+    rng: np.random.Generator,
+    *,
+    degree: int = _DEGREE,
 ) -> float:
     """Return a bound on sigma_1(M) that fails with probability at most 1e-12 over `rng`.
 
@@ -382,8 +432,7 @@ def chebyshev_norm_bound(
         The first product, M @ block, is off by error * ||block||. The second product multiplies
         that by at most majorant + error, and adds its own error.
         """
-        middle = scaled.apply(block, transpose=transpose)
-        image = scaled.apply(middle, transpose=not transpose)
+        image, middle = scaled.normal_product(block, transpose=transpose)
         first_error = error * (majorant + error) * float(np.linalg.norm(block))
         second_error = error * float(np.linalg.norm(middle))
         return image, (first_error + second_error) * 1.01
@@ -494,13 +543,13 @@ def ritz_value(scaled: ScaledMatrix, transpose: bool, steps: int = _KRYLOV_STEPS
     basis: list[npt.NDArray[np.float64]] = []  # blocks of Q, orthonormal
     images: list[npt.NDArray[np.float64]] = []  # M times each
     for step in range(min(steps, size // block.shape[1])):
-        middle = scaled.apply(block, transpose=transpose)
+        middle = scaled.apply(block, transpose=transpose, coarse=True)
         if not bool(np.isfinite(middle).all()):
             return math.inf
         basis.append(block)
         images.append(middle)
         if step + 1 < steps:
-            block = scaled.apply(middle, transpose=not transpose)
+            block = scaled.apply(middle, transpose=not transpose, coarse=True)
             # Gram-Schmidt against all blocks, twice for accuracy; and again with unit columns, as
             # nothing but rounding may be left of some, in any direction.
             for _ in range(2):

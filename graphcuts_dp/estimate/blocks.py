@@ -76,23 +76,28 @@ class RowBlock:
             return self.clear_diagonal(self.data.astype(dtype))
         return self._converted(self.distribution, "estimate", np.dtype(dtype))
 
-    def evidence(self, dtype: npt.DTypeLike = np.float32) -> RealMatrix:
+    def evidence(self, dtype: npt.DTypeLike = np.float32, first: int = 0) -> RealMatrix:
         """Return the evidence for an edge in each entry, zero on the diagonal; a new array.
 
         See `NoiseDistribution.evidence`.
+
+        Args:
+            dtype: of the result.
+            first: the first column, at most the first row; of bits a multiple of 8.
         """
         if self.distribution is None:
             raise ValueError("a plain matrix has no distribution of noise")
-        return self._converted(self.distribution, "evidence", np.dtype(dtype))
+        return self._converted(self.distribution, "evidence", np.dtype(dtype), first)
 
-    def clear_diagonal(self, rows: RealMatrix) -> RealMatrix:
+    def clear_diagonal(self, rows: RealMatrix, first: int = 0) -> RealMatrix:
         """Set the diagonal of a matrix to zero, in place, if its rows and columns are one set.
 
         Args:
-            rows: numbers for the entries of this block, shape `shape`.
+            rows: numbers for the entries of this block, from some column on.
+            first: that column, at most the first row.
         """
         if self.layout.hollow:
-            rows[np.arange(len(rows)), np.arange(self.start, self.stop)] = 0
+            rows[np.arange(len(rows)), np.arange(self.start - first, self.stop - first)] = 0
         return rows
 
     def parts(self, entries: int) -> "Iterator[RowBlock]":
@@ -104,14 +109,21 @@ class RowBlock:
             yield RowBlock(start, stop, rows, self.distribution, self.layout)
 
     def _converted(
-        self, distribution: NoiseDistribution, conversion: _Conversion, dtype: np.dtype[Any]
+        self,
+        distribution: NoiseDistribution,
+        conversion: _Conversion,
+        dtype: np.dtype[Any],
+        first: int = 0,
     ) -> RealMatrix:
         """Return the released integers converted to floats, zero on the diagonal."""
         if not distribution.bits:
-            return self.clear_diagonal(_convert(distribution, conversion, self.data, dtype))
+            integers = self.data[:, first:]
+            return self.clear_diagonal(_convert(distribution, conversion, integers, dtype), first)
         # Eight entries at once, from a table of the eight floats of each byte.
-        floats = np.take(_byte_table(distribution, conversion, dtype), self.data, axis=0)
-        return self.clear_diagonal(floats.reshape(len(self.data), -1)[:, : self.shape[1]])
+        bits = self.data[:, first // 8 :]
+        floats = np.take(_byte_table(distribution, conversion, dtype), bits, axis=0)
+        width = self.shape[1] - first
+        return self.clear_diagonal(floats.reshape(len(bits), -1)[:, :width], first)
 
 
 def _convert(

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
+import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatArray, IntVector
 
@@ -50,3 +51,15 @@ class TableBatch:
 
     def __repr__(self) -> str:
         return "TableBatch(private)"
+
+
+def shared_integers(array: "pa.Array") -> npt.NDArray[Any]:
+    """Return the integers of an Arrow array without nulls, sharing memory, read-only.
+
+    `to_numpy` imports pandas where that is installed, which takes as long as a small release.
+    """
+    values = array.buffers()[1]
+    dtype = np.dtype(str(array.type))
+    if values is None:
+        return np.zeros(0, dtype)
+    return np.frombuffer(values, dtype)[array.offset :][: len(array)]

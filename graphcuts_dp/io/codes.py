@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import IntegerVector, IntVector
-from graphcuts_dp.io.batches import TableBatch
+from graphcuts_dp.io.batches import TableBatch, shared_integers
 from graphcuts_dp.io.edge_store import pieces
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def integers_of(texts: "pa.Array") -> "pa.Array | None":
     if data[ends[0] : ends[-1]].tobytes().translate(None, b"0123456789"):
         return None
     integers = texts.cast(pa.int64())
-    has_leading_zero = integers.to_numpy() < _LEAST[lengths]
+    has_leading_zero = shared_integers(integers) < _LEAST[lengths]
     return None if has_leading_zero.any() else integers
 
 
@@ -144,7 +144,7 @@ class Identifiers:
         if not self._parts:
             if all(pa.types.is_integer(entries.type) for entries in columns):
                 for position, entries in enumerate(columns):
-                    self._add_integers(position, entries.to_numpy())
+                    self._add_integers(position, shared_integers(entries))
                 return
             self._begin_names()
         for position, entries in enumerate(columns):
@@ -232,7 +232,7 @@ class Identifiers:
         self._names_count += more
         numbers = np.concatenate([numbers, new])
         self._parts[part] = encoded[0].dictionary, numbers
-        return [numbers[entries.indices.to_numpy()] for entries in encoded[len(known) :]]
+        return [numbers[shared_integers(entries.indices)] for entries in encoded[len(known) :]]
 
 
 def _is_wide(values: IntegerVector) -> bool:
@@ -290,8 +290,10 @@ def numbered_endpoints(batch: TableBatch) -> tuple[Ends, Ends]:
 
     columns = [batch.columns[role] for role in ENDS]
     if all(pa.types.is_integer(entries.type) for entries in columns):
-        return columns[0].to_numpy(), columns[1].to_numpy()
+        return shared_integers(columns[0]), shared_integers(columns[1])
     texts = pa.chunked_array([entries.cast(pa.large_string()) for entries in columns])
     first, second = texts.dictionary_encode().chunks
     names = first.dictionary.to_pylist()
-    return CodedText(first.indices.to_numpy(), names), CodedText(second.indices.to_numpy(), names)
+    return CodedText(shared_integers(first.indices), names), CodedText(
+        shared_integers(second.indices), names
+    )

@@ -23,7 +23,7 @@ from graphcuts_dp.io.assemble import (
     load_schema,
     token_table,
 )
-from graphcuts_dp.io.batches import TableBatch
+from graphcuts_dp.io.batches import TableBatch, shared_integers
 from graphcuts_dp.io.codes import ENDS, Gathered, integers_of
 from graphcuts_dp.io.convert import MISSING, join_batches, period_fault
 from graphcuts_dp.io.edge_store import EdgeStore, write_edges
@@ -289,7 +289,7 @@ class _BlockReader:
         if "weight" in cells:
             weights, good = numbers_of(cells.pop("weight"), self._decimal)
         for text in cells.values():
-            good &= compute.binary_length(text).to_numpy() > 0
+            good &= shared_integers(compute.binary_length(text)) > 0
         plain[lines[~good]] = False
         # A range takes no memory, and nearly all blocks have nothing else.
         whole = range(line, line + len(line_ends)) if len(lines) == len(line_ends) else None

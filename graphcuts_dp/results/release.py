@@ -299,9 +299,10 @@ class Release(Displayed):
         Raises:
             GraphError: as `expected`.
         """
-        layout, graph = Layout.of(self.space), self.expected
-        if self._unweighted_fit is not None:
+        layout = Layout.of(self.space)
+        if self._unweighted_fit is not None:  # without a graph that has every pair
             return FittedWeights.of_units(self._unweighted_fit, layout)
+        graph = self.expected
         cap = self.noisy.distribution.max_weight or 1.0
         return FittedWeights.of_edges(graph.rows, graph.columns, graph.weights, layout, cap)
 

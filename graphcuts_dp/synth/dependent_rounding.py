@@ -143,8 +143,10 @@ def _close_by_cycles(grid: npt.NDArray[np.int32], bits: int, source: EntropySour
     below_one = (1 << bits) - 1  # the bits of open entries
     column_bits = max(len(grid) - 1, 1).bit_length()
     values = grid.reshape(-1)  # a view
+    # Rungs are numbered by two rows and a column.
+    index_type: type[np.signedinteger] = np.int32 if 2 * _ROW_BITS + column_bits < 31 else np.int64
     while True:
-        positions = np.flatnonzero(values & below_one)
+        positions = np.flatnonzero(values & below_one).astype(index_type)
         upper = _pairs(positions >> _ROW_BITS)  # by the column
         tops, bottoms = positions[upper], positions[upper + 1]
         rows = (tops % _BLOCK_ROWS << _ROW_BITS) + bottoms % _BLOCK_ROWS
@@ -156,7 +158,7 @@ def _close_by_cycles(grid: npt.NDArray[np.int32], bits: int, source: EntropySour
             # Of neighbours that start at an even index; if there are none, at an odd one.
             left = slice(idle_rounds, len(rungs) - (len(rungs) - idle_rounds) % 2, 2)
             right = slice(left.start + 1, left.stop, 2)
-            is_cycle = (rungs[left] ^ rungs[right]) >> column_bits == 0
+            is_cycle = rungs[left] ^ rungs[right] < 1 << column_bits
             count = int(np.count_nonzero(is_cycle))
             idle_rounds = 0 if count else idle_rounds + 1
             if not count:
@@ -241,11 +243,12 @@ def _to_grid(
     entries: npt.NDArray[np.floating], bits: int, source: EntropySource
 ) -> npt.NDArray[np.int32]:
     """Return multiples of 2^-bits, as integers, of expectation `entries` up to 2^-(32+bits)."""
-    scaled = entries.astype(np.float64) * 2.0**bits
-    lower = np.floor(scaled)
-    coins = source.bytes(4 * len(scaled)).view(np.uint32)
-    goes_up = coins < np.floor((scaled - lower) * 2.0**32)
-    return lower.astype(np.int32) + goes_up
+    # Units of 2^-(32+bits), exact. A coin c below their last 32 bits f goes up: c < f just if
+    # f + (2^32 - 1 - c) >= 2^32, so the complement of the coin is added.
+    scaled = np.multiply(entries, 2.0 ** (32 + bits), dtype=np.float64).astype(np.int64)
+    scaled += ~source.bytes(4 * len(scaled)).view(np.uint32)
+    scaled >>= 32
+    return np.asarray(scaled, dtype=np.int32)
 
 
 def _orders(

@@ -24,7 +24,7 @@ from graphcuts_dp.resources import Deadline, Progress
 from graphcuts_dp.synth.base import FitMethod, FitProblem, FitSummary
 from graphcuts_dp.synth.dependent_rounding import round_keeping_degrees
 from graphcuts_dp.synth.first_order import first_order
-from graphcuts_dp.synth.fit_weights import certify, cut_distance, row_parts, weights_of
+from graphcuts_dp.synth.fit_weights import certify, rounding_bound, row_parts
 from graphcuts_dp.synth.sparse_weights import WeightCounts, round_to_weights
 
 # Mixtures are tried one after the other (`_shares`). With each margin m, the aim is the distance
@@ -122,11 +122,7 @@ def finished_fit(
     summary = {field.name: getattr(fit, field.name) for field in fields(FitSummary)}
     summary |= {"stopped": stopped, "time_limit": time_limit, "mixed": mixed_share}
     if finished.rounded is not None:
-        # How far rounding has moved any cut. A deadline that has passed asks for the shortest
-        # proof: a longer one takes twice the time, and is 2 % closer.
-        expected = (weights_of(rows, problem.cap) for rows in row_parts(finished.expected))
-        rounding = cut_distance(finished.rounded, expected, problem.cap, Deadline.after(0.0))
-        summary["rounding"] = rounding.upper
+        summary["rounding"] = rounding_bound(finished.rounded, finished.expected, problem.cap)
     return finished, certificate, FitSummary(**summary)
 
 

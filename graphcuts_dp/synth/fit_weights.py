@@ -10,7 +10,7 @@ All of this reads noisy data and costs no privacy.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,8 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import RealMatrix
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
+from graphcuts_dp.cutnorm.low_rank import short_upper_bound
+from graphcuts_dp.cutnorm.operand import Operand
 from graphcuts_dp.estimate.blocks import RowBlock
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.resources import NEVER, Deadline
@@ -28,7 +30,7 @@ DECIMALS = 4  # of the weights of a synthetic graph
 # only: the semidefinite relaxation, which proves the upper bound, leaves a gap of 12 to 17 % on
 # noise in any case.
 TOLERANCE = 0.2
-_CHUNK_ENTRIES = 1 << 20  # entries of the rows that are handled at once: 8 MiB
+_CHUNK_ENTRIES = 1 << 17  # entries of the rows that are handled at once: 1 MiB, within the cache
 # Differences with more entries (32 MiB of float64) are held in float32. Searches use float32
 # anyway, and the bounds are widened by what that loses, about 1e-6 of them.
 _MOST_DOUBLE_ENTRIES = 1 << 22
@@ -44,7 +46,10 @@ def weights_of(rows: npt.NDArray[np.number], cap: float) -> npt.NDArray[np.float
         rows: numbers >= 0, shape (some rows, columns).
         cap: largest weight, or infinity.
     """
-    return np.minimum(rows.astype(np.float64).round(DECIMALS), cap)
+    weights = rows.astype(np.float64)
+    if rows.dtype.kind == "f":
+        weights.round(DECIMALS, out=weights)
+    return np.minimum(weights, cap, out=weights)
 
 
 def row_parts(matrix: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
@@ -72,48 +77,100 @@ def certify(
         cap: largest weight, or infinity.
         deadline: when to stop looking for better bounds. They are proven all the same.
     """
-    estimates = noisy.blocks.results(RowBlock.estimate, np.float64)
-    return cut_distance(matrix, estimates, cap, deadline)
-
-
-def cut_distance(
-    matrix: npt.NDArray[np.number],
-    row_blocks: Iterable[RealMatrix],
-    cap: float,
-    deadline: Deadline,
-) -> CutNormCertificate:
-    """Return a bound from both sides on the cut norm of a fit's weights less another matrix.
-
-    A large difference is held in float32, which changes each entry by a little. Let L be the larger
-    of two sums: of all changes of entries that become smaller, and of all changes of those that
-    become larger. A cut adds up some of the entries, so its error is between minus and plus L, and
-    both bounds are widened by L.
-
-    Args:
-        matrix: the fit, as `weights_of` takes it.
-        row_blocks: the other matrix, a few rows at a time.
-        cap: largest weight, or infinity.
-        deadline: when to stop looking for better bounds.
-    """
     single_precision = matrix.size > _MOST_DOUBLE_ENTRIES
-    difference = np.empty(matrix.shape, dtype=np.float32 if single_precision else np.float64)
-    positive_loss = negative_loss = 0.0
-    start = 0
-    for rows in row_blocks:
-        stop = start + len(rows)
-        exact = weights_of(matrix[start:stop], cap) - rows
-        difference[start:stop] = exact
-        if single_precision:
-            exact -= difference[start:stop]  # what each entry loses; negative if it gains
-            positive_loss += float(np.maximum(exact, 0).sum())
-            negative_loss -= float(np.minimum(exact, 0).sum())
-        start = stop
-    certificate = cut_norm(difference, tolerance=TOLERANCE, time_limit=deadline.seconds_left)
-    if not single_precision:
+    parts = noisy.blocks.results(_block_difference, matrix, cap, single_precision)
+    difference = _gathered(parts, matrix.shape, single_precision=single_precision)
+    certificate = cut_norm(
+        difference.entries, tolerance=TOLERANCE, time_limit=deadline.seconds_left
+    )
+    if not difference.slack:
         return certificate
-    slack = max(positive_loss, negative_loss) * (1 + _ROUNDING)
     return replace(
         certificate,
-        lower=max(0.0, certificate.lower - slack),
-        upper=certificate.upper + slack,
+        lower=max(0.0, certificate.lower - difference.slack),
+        upper=certificate.upper + difference.slack,
     )
+
+
+def rounding_bound(rounded: npt.NDArray[np.number], expected: RealMatrix, cap: float) -> float:
+    """Return a proven bound on how far rounding has moved any cut of a fit's weights.
+
+    It takes the shortest proof: a longer one takes twice the time, and is 2 % closer.
+
+    Args:
+        rounded: the fit, rounded, shape (n, m).
+        expected: the fit, as `weights_of` takes it.
+        cap: largest weight, or infinity.
+    """
+    single_precision = rounded.size > _MOST_DOUBLE_ENTRIES
+    parts = (
+        _part(weights_of(rows, cap) - weights_of(expected_rows, cap), single_precision)
+        for rows, expected_rows in zip(row_parts(rounded), row_parts(expected), strict=True)
+    )
+    difference = _gathered(parts, rounded.shape, single_precision=single_precision)
+    if not single_precision:
+        return cut_norm(difference.entries, tolerance=TOLERANCE, time_limit=0.0).upper
+    operand = Operand.from_matrix(difference.entries)
+    bound = short_upper_bound(operand, bordered=True, seed=0)
+    return operand.unscale_up(bound.value) + difference.slack
+
+
+class _Difference(NamedTuple):
+    """A difference of two matrices, or a few rows of it.
+
+    A large one is held in float32, which changes each entry by a little. Let L be the larger of two
+    sums: of all changes of entries that become smaller, and of all changes of those that become
+    larger. A cut adds up some of the entries, so its error is between minus and plus L.
+
+    Attributes:
+        entries: float32, or float64 of a small matrix.
+        change: sum of exact less held entries.
+        absolute_change: sum of the moduli of these.
+    """
+
+    entries: npt.NDArray[np.floating]
+    change: float
+    absolute_change: float
+
+    @property
+    def slack(self) -> float:
+        """L, rounded up; 0 in float64."""
+        return (self.absolute_change + abs(self.change)) / 2 * (1 + _ROUNDING)
+
+
+def _part(exact: npt.NDArray[np.float64], single_precision: bool) -> _Difference:
+    """Return rows of a difference as they are held."""
+    if not single_precision:
+        return _Difference(exact, 0.0, 0.0)
+    entries = exact.astype(np.float32)
+    exact -= entries
+    return _Difference(entries, float(exact.sum()), float(np.abs(exact).sum()))
+
+
+def _block_difference(
+    block: RowBlock, matrix: npt.NDArray[np.number], cap: float, single_precision: bool
+) -> _Difference:
+    """Return the weights of a fit less the estimates of a noisy matrix, in the rows of a block."""
+    parts = (
+        _part(
+            weights_of(matrix[part.start : part.stop], cap) - part.estimate(np.float64),
+            single_precision,
+        )
+        for part in block.parts(_CHUNK_ENTRIES)
+    )
+    return _gathered(parts, block.shape, single_precision=single_precision)
+
+
+def _gathered(
+    parts: Iterable[_Difference], shape: tuple[int, int], *, single_precision: bool
+) -> _Difference:
+    """Return a difference whose rows are those of its parts."""
+    entries = np.empty(shape, dtype=np.float32 if single_precision else np.float64)
+    change = absolute_change = 0.0
+    start = 0
+    for part in parts:
+        entries[start : start + len(part.entries)] = part.entries
+        start += len(part.entries)
+        change += part.change
+        absolute_change += part.absolute_change
+    return _Difference(entries, change, absolute_change)

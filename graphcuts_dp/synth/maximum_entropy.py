@@ -38,6 +38,7 @@ from graphcuts_dp.synth.degree_matching import chunks
 from graphcuts_dp.synth.targets import Targets, credible_sums
 
 _CHUNK_ENTRIES = 1 << 17  # entries of the rows worked on at once: they stay in the cache
+_ROWS_OF_PRODUCT = 64  # rows whose numbers from 1 to 2 are multiplied in float32
 _ROUNDS = 160  # most rounds of L-BFGS
 _LINE_SEARCH = 8  # most points of a round; if none of them will do, the search has ended
 _MEMORY = 12  # earlier gradients that L-BFGS keeps
@@ -247,9 +248,10 @@ class _Dual:
         block_sums = self.blocks.map(_fit_sums, self.factors(point), right)
         logs, rows_of_blocks, columns_of_blocks, products = zip(*block_sums, strict=True)
         # The sums of x: of rows, of columns, and Q^T x R.
-        rows = cap * np.concatenate(rows_of_blocks)
+        joined = np.sum if self.symmetric else np.concatenate
+        rows = cap * joined(rows_of_blocks, axis=0)
         columns = rows if self.symmetric else cap * np.sum(columns_of_blocks, 0)
-        frame_sums = cap * (targets.left_frame.T @ np.concatenate(products))
+        frame_sums = cap * (targets.left_frame.T @ joined(products, axis=0))
         if self.symmetric:  # it is so but for the rounding of float32
             frame_sums = (frame_sums + frame_sums.T) / 2
 
@@ -307,26 +309,61 @@ def _fit_sums(
 ) -> tuple[float, FloatVector, FloatVector, npt.NDArray[np.float64]]:
     """Return the sum of log(1 + e^l), the row and column sums of sigmoid(l), and sigmoid(l) R.
 
-    They are of the rows of a block. Of a symmetric matrix the column sums are zeros.
+    They are sums over the rows of a block. Of a symmetric matrix only the columns from the first
+    row of the block on are computed; those right of the block also stand for the entries below the
+    diagonal that repeat them. There the last two have a row for each vertex, and the column sums
+    are zeros.
     """
-    rows, columns = map(np.zeros, block.shape)
-    products = np.zeros((block.shape[0], right.shape[1]))
+    n, m = block.layout.shape
+    symmetric = block.layout.symmetric
+    first = block.start if symmetric else 0
+    beyond = block.stop - first  # first column, from `first` on, right of the diagonal square
+    rows, columns = np.zeros(n if symmetric else block.shape[0]), np.zeros(m)
+    products = np.zeros((len(rows), right.shape[1]))
     logs = 0.0
     for chunk, rows_of_chunk in chunks(block, _CHUNK_ENTRIES):
-        log_odds = _log_odds(chunk, factors)
-        # Without overflow, with t = e^-|l|: log(1 + e^l) = max(l, 0) + log(1 + t), and
-        # sigmoid(l) = 1/(1 + t) for l > 0, else t/(1 + t).
-        logs += float(np.maximum(log_odds, 0).sum(dtype=np.float64))
+        shares, log_sums = _shares_and_logs(_log_odds(chunk, factors, first))
+        logs += float(log_sums.sum())
+        if not symmetric:
+            rows[rows_of_chunk] = shares.sum(axis=1)
+            columns += shares.sum(axis=0)
+            products[rows_of_chunk] = shares @ right
+            continue
+        logs += float(log_sums[beyond:].sum())
+        of_chunk = slice(chunk.start, chunk.stop)
+        rows[of_chunk] += shares.sum(axis=1)
+        products[of_chunk] += shares @ right[first:]
+        mirrored = shares[:, beyond:]
+        rows[block.stop :] += mirrored.sum(axis=0)
+        products[block.stop :] += mirrored.T @ right[of_chunk]
+    return logs, rows, columns, products
+
+
+def _shares_and_logs(log_odds: Float32Matrix) -> tuple[Float32Matrix, FloatVector]:
+    """Return sigmoid(l), and the sum of log(1 + e^l) over the rows; the log-odds are overwritten.
+
+    Without overflow, with t = e^-|l|: log(1 + e^l) = max(l, 0) + log(1 + t), and sigmoid(l) =
+    1/(1 + t) for l > 0, else t/(1 + t). The logarithms are those of products of some rows of 1 + t,
+    which lie between 1 and 2^64.
+
+    Returns:
+        Shapes (rows, columns) and (columns,).
+    """
+    if log_odds.max(initial=-1.0) <= 0:  # the usual case of sparse graphs
+        sums = np.zeros(log_odds.shape[1])
+        t = np.exp(log_odds, out=log_odds)
+        one_plus_t = t + np.float32(1)
+        shares = t
+    else:
+        sums = np.maximum(log_odds, 0).sum(axis=0, dtype=np.float64)
         t = np.exp(-np.abs(log_odds))
         one_plus_t = t + np.float32(1)
-        logs += float(np.log(one_plus_t).sum(dtype=np.float64))
         shares = np.maximum(log_odds > 0, t)  # as t <= 1; without a branch for each entry
-        shares /= one_plus_t  # sigmoid(l)
-        rows[rows_of_chunk] = shares.sum(axis=1)
-        if not block.layout.symmetric:
-            columns += shares.sum(axis=0)
-        products[rows_of_chunk] = shares @ right
-    return logs, rows, columns, products
+    starts = range(0, len(one_plus_t), _ROWS_OF_PRODUCT)
+    factors = np.multiply.reduceat(one_plus_t, starts, axis=0)
+    sums += np.log(factors).sum(axis=0, dtype=np.float64)
+    shares /= one_plus_t
+    return shares, sums
 
 
 def _curvature_sums(block: RowBlock, factors: Factors) -> tuple[FloatVector, FloatVector]:
@@ -360,13 +397,19 @@ def sigmoid(log_odds: RealMatrix) -> RealMatrix:
     return log_odds
 
 
-def _log_odds(block: RowBlock, factors: Factors) -> RealMatrix:
-    """Return l for the rows of a block; its diagonal gives no weight."""
-    log_odds = factors.left[block.start : block.stop] @ factors.right.T
-    log_odds += block.evidence(np.float32)
+def _log_odds(block: RowBlock, factors: Factors, first: int = 0) -> Float32Matrix:
+    """Return l for the rows of a block; its diagonal gives no weight.
+
+    Args:
+        block: the rows.
+        factors: of the log-odds less the evidence.
+        first: the first column, at most the first row, and a multiple of 8.
+    """
+    log_odds: Float32Matrix = factors.left[block.start : block.stop] @ factors.right[first:].T
+    log_odds += block.evidence(np.float32, first)
     if block.layout.hollow:
         rows = np.arange(len(log_odds))
-        log_odds[rows, rows + block.start] = _LEAST_LOG_ODDS
+        log_odds[rows, rows + block.start - first] = _LEAST_LOG_ODDS
     return log_odds
 
 

@@ -172,19 +172,19 @@ def largest_triples(view: View) -> Triples:
     width = min(_KRYLOV_WIDTH, n, m)
     block = np.random.default_rng(0).standard_normal((m, width))  # a start, no noise of privacy
     block[:, 0] = 1.0
-    space = np.zeros((m, 0))
+    space, image = np.zeros((m, 0)), np.zeros((n, 0))
     dimensions = min(_KRYLOV_BLOCKS * width, min(n, m))
     while True:
         for _ in range(2):  # once is not enough to stay orthogonal
             block -= space @ (space.T @ block)
         block = np.linalg.qr(block)[0][:, : dimensions - space.shape[1]]
         space = np.hstack([space, block])
+        block = view.times(block)
+        image = np.hstack([image, block])
         if space.shape[1] == dimensions:
             break
-        block = view.times(block)
         if not view.symmetric:
             block = view.transposed_times(block)
-    image = view.times(space)
     count = min(_MOST_DIRECTIONS, dimensions)
     if view.symmetric:
         projected = space.T @ image
@@ -211,7 +211,7 @@ def _beyond_edge(view: View, values: FloatVector, margin: float) -> tuple[int, f
         The count, and the standard deviation s of the noise of an entry.
     """
     n, m = view.shape
-    square_sum = view.square_sum()
+    square_sum = view.square_sum
     count = 0
     for _ in range(_EDGE_ROUNDS):
         # Without noise, as in a star of rank two, float32 leaves a remainder of rounding errors.

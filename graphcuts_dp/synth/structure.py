@@ -4,8 +4,8 @@ A noisy matrix Z holds an unbiased estimate of the weight of every pair of verti
 plus independent noise. Communities make that expectation a matrix of low rank. This module has the
 two objects that the search for such structure works with:
 
-- `View`: Z itself, or Z less the graph that degrees and public groups lead to expect. It never
-  holds the dense matrix; it multiplies it with a few vectors at a time.
+- `View`: Z itself, or Z less the graph that degrees and public groups lead to expect. It holds
+  no large dense matrix; it multiplies it with a few vectors at a time.
 - `Structure`: an estimate F diag(sizes) G^T of the expectation, along few directions.
 
 Rows are the left side, columns the right side. The matrix of an undirected graph is symmetric: both
@@ -15,8 +15,9 @@ entries. Next, read `synth.spectrum` (directions that
 stand out of the noise), `synth.message_passing` (which sharpens them) and `synth.block_model`.
 """
 
-from collections.abc import Callable
+import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self, final
 
 import numpy as np
@@ -29,6 +30,7 @@ Float32Matrix = npt.NDArray[np.float32]
 # Largest factor of a vertex for which products of factors are computed in float32, whose largest
 # number is 3e38. Larger factors are multiplied in float64.
 _LARGEST_FLOAT32_FACTOR = 1e15
+_MOST_KEPT_ENTRIES = 1 << 22  # entries up to which a view keeps them as floats: 16 MiB
 
 
 @final
@@ -75,7 +77,19 @@ class View:
         Returns:
             Shape (n_left, k).
         """
-        return self._product(self.rows, vectors)
+        vectors32 = vectors.astype(np.float32)
+        if self._kept_rows is not None:
+            products = [rows @ vectors32 for rows in self._kept_rows]
+            return np.concatenate(products).astype(np.float64)
+        if self._product_factors is None:
+            products = self.blocks.map(lambda block: self.rows(block) @ vectors32)
+            return np.concatenate(products).astype(np.float64)
+        # The expected matrix need not be written out.
+        row_factors, column_factors = self._product_factors
+        expected = np.outer(row_factors, column_factors @ vectors)
+        if self.blocks.layout.hollow:
+            expected -= (row_factors * column_factors)[:, None] * vectors
+        return self.blocks.times(vectors32) - self.cap * expected
 
     def transposed_times(self, vectors: FloatMatrix) -> FloatMatrix:
         """Return the product of the transposed matrix with the columns of another one.
@@ -89,13 +103,19 @@ class View:
         if self.symmetric:
             return self.times(vectors)
         vectors32 = vectors.astype(np.float32)
-        products = self.blocks.map(
-            lambda block: self.rows(block).T @ vectors32[block.start : block.stop]
-        )
+        if self._kept_rows is not None:
+            parts = np.split(vectors32, np.cumsum([len(rows) for rows in self._kept_rows])[:-1])
+            pairs = zip(self._kept_rows, parts, strict=True)
+            products = [rows.T @ part for rows, part in pairs]
+        else:
+            products = self.blocks.map(
+                lambda block: self.rows(block).T @ vectors32[block.start : block.stop]
+            )
         return np.asarray(np.sum(products, axis=0, dtype=np.float64))
 
+    @cached_property
     def square_sum(self) -> float:
-        """Return the sum of the squares of all entries."""
+        """The sum of the squares of all entries."""
         return sum(float(np.vdot(rows, rows)) for rows in self.blocks.results(self.rows))
 
     def expected_times(self, vectors: FloatMatrix) -> FloatMatrix:
@@ -107,15 +127,28 @@ class View:
         Returns:
             Shape (n_left, k).
         """
-        return self._product(self.expected_rows, vectors)
-
-    def _product(
-        self, rows_of: Callable[[RowBlock], Float32Matrix], vectors: FloatMatrix
-    ) -> FloatMatrix:
-        """Return the product of the matrix whose rows `rows_of` gives, block by block."""
         vectors32 = vectors.astype(np.float32)
-        products = self.blocks.map(lambda block: rows_of(block) @ vectors32)
+        products = self.blocks.map(lambda block: self.expected_rows(block) @ vectors32)
         return np.concatenate(products).astype(np.float64)
+
+    @cached_property
+    def _kept_rows(self) -> list[Float32Matrix] | None:
+        """The entries, block by block, of a matrix that is small enough to keep them; else None.
+
+        Block models multiply such a matrix some hundred times.
+        """
+        if math.prod(self.shape) > _MOST_KEPT_ENTRIES:
+            return None
+        return self.blocks.map(self.rows)
+
+    @cached_property
+    def _product_factors(self) -> tuple[FloatVector, FloatVector] | None:
+        """r and c if the expected matrix is cap r c^T: no entry reaches the cap, no groups."""
+        if self.factors is None or self.cells is not None:
+            return None
+        row_factors, column_factors = self.factors
+        in_product_form = float(row_factors.max()) * float(column_factors.max()) <= 1
+        return self.factors if in_product_form else None
 
     def expected_column_sums(self) -> FloatVector:
         """Return the column sums of the expected matrix, shape (n_right,)."""

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from cutnorm_matrices import small_matrices
 from scipy.sparse.linalg import ArpackError, aslinearoperator
 
+from graphcuts_dp.cutnorm import operand as operand_module
 from graphcuts_dp.cutnorm import singular_values
 from graphcuts_dp.cutnorm.certificate import (
     CutNormCertificate,
@@ -175,6 +176,34 @@ def test_sigma_is_bounded_from_above_and_closely() -> None:
         vector = rng.standard_normal((full.shape[1], 2))
         product = scaled.apply(vector)
         assert np.allclose(product, full / np.sqrt(np.outer(*d)) @ vector)
+
+
+@pytest.mark.parametrize("bordered", [True, False])
+@pytest.mark.parametrize("shape", [(37, 37), (60, 41), (41, 60)])
+def test_both_products_of_one_reading_are_as_exact_as_stated(
+    shape: tuple[int, int], bordered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Against products of extended precision, for float32 that is widened five rows at a time."""
+    monkeypatch.setattr(operand_module, "_BLOCK_ENTRIES", 5 * shape[1])
+    monkeypatch.setattr(operand_module, "_COPY_ENTRIES", 0)
+    rng = np.random.default_rng(8)
+    matrix = rng.standard_normal(shape).astype(np.float32)
+    d = [rng.exponential(size=size + bordered) + 0.01 for size in shape]
+    scaled = ScaledMatrix(Operand.from_matrix(matrix), *d, bordered=bordered)
+    exact = matrix.astype(np.longdouble)
+    if bordered:
+        exact = np.vstack((-exact.sum(axis=0), exact))
+        exact = np.column_stack((-exact.sum(axis=1), exact))
+    exact = scaled.left.astype(np.longdouble)[:, None] * exact * scaled.right
+    error, majorant = scaled.product_error(), scaled.majorant_norm()
+    for transpose in (False, True):
+        M = exact.T if transpose else exact
+        block = rng.standard_normal((M.shape[1], 4))
+        image, middle = scaled.normal_product(block, transpose=transpose)
+        size = np.linalg.norm(block)
+        assert np.linalg.norm((middle - M @ block).astype(float)) <= error * size
+        allowed = error * (majorant + error) * size + error * np.linalg.norm(middle)
+        assert np.linalg.norm((image - M.T @ (M @ block)).astype(float)) <= allowed
 
 
 @pytest.mark.parametrize(("degree", "excess"), [(12, 0.06), (24, 0.02), (64, 0.005)])

@@ -14,7 +14,7 @@ from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.graphs import release_graph
 from graphcuts_dp.synth import dependent_rounding, fit_weights
 from graphcuts_dp.synth.dependent_rounding import round_keeping_degrees
-from graphcuts_dp.synth.fit_weights import certify, weights_of
+from graphcuts_dp.synth.fit_weights import certify, rounding_bound, weights_of
 
 
 class FixedBytes:
@@ -310,3 +310,18 @@ def test_a_narrow_certificate_holds_for_the_exact_difference(noise, symmetric, m
         assert exact.upper <= narrow.upper
         assert narrow.upper - narrow.lower <= 1e-5 * exact.upper
         assert narrow.lower < narrow.upper
+
+
+@pytest.mark.parametrize("narrow", [True, False])
+@pytest.mark.parametrize("shape", [(14, 14), (14, 11)])
+def test_the_bound_on_rounding_holds_for_all_cuts(shape, narrow, monkeypatch):
+    """Enumeration gives the largest move of a cut; weights are those with four decimals."""
+    if narrow:
+        monkeypatch.setattr(fit_weights, "_MOST_DOUBLE_ENTRIES", 0)
+    rng = np.random.default_rng(6)
+    for _ in range(20):
+        expected = (rng.random(shape) ** 3).astype(np.float32)
+        rounded = (rng.random(shape) < expected).astype(np.uint8)
+        moved = cut_norm(rounded - weights_of(expected, 1.0), method="exact")
+        bound = rounding_bound(rounded, expected, 1.0)
+        assert moved.lower <= bound <= 1.6 * moved.upper

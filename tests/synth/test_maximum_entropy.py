@@ -8,6 +8,7 @@ import pytest
 from noisy_cases import indicators, planted, planted_bipartite, planted_directed, problem
 
 from graphcuts_dp.estimate import blocks
+from graphcuts_dp.schema import layout as layout_module
 from graphcuts_dp.synth import maximum_entropy as module
 from graphcuts_dp.synth import targets
 from graphcuts_dp.synth.maximum_entropy import (
@@ -64,6 +65,46 @@ def test_the_gradient_is_that_of_the_value(kind, noise):
         h = 0.02
         slope = (dual(point + h * direction)[0] - dual(point - h * direction)[0]) / (2 * h)
         assert slope == pytest.approx(gradient @ direction, abs=0.01 * np.linalg.norm(gradient))
+
+
+@pytest.mark.parametrize("rows_at_once", [None, 8])
+@pytest.mark.parametrize("noise", ["binary", "laplace"])
+@pytest.mark.parametrize("shift", [-20.0, 0.0, 300.0])
+@KINDS
+def test_sums_of_the_fit_are_those_of_the_written_matrix(
+    kind, noise, shift, rows_at_once, monkeypatch
+):
+    """Value and gradient from float64 matrices of log-odds, also if these are very large."""
+    if rows_at_once:
+        monkeypatch.setattr(layout_module, "_SMALL", 0)
+        monkeypatch.setattr(layout_module, "_BLOCK_ENTRIES", 1)
+    monkeypatch.setattr(module, "_ROWS_OF_PRODUCT", 3)
+    given, sums = case(kind, noise=noise)
+    sums = replace(sums, ridge=0.0, slack=0.0)
+    dual = module._Dual(given.blocks, sums, 1.0)
+    rng = np.random.default_rng(1)
+    plain = rng.normal(0, 1.0, len(dual.scale))
+    plain[: dual.degree_count] += shift / 2
+    value, gradient = dual(plain / dual.scale)
+    factors = dual.factors(plain / dual.scale)
+    evidence = np.concatenate([block.evidence(np.float64) for block in given.blocks._rows])
+    log_odds = factors.left.astype(float) @ factors.right.T.astype(float) + evidence
+    if kind != "bipartite":
+        np.fill_diagonal(log_odds, -60.0)
+    x = 1 / (1 + np.exp(-log_odds))
+    theta = dual._split(plain / dual.scale)[2]
+    wished = float((theta * sums.frame_sums).sum())
+    expected = dual.half * (np.logaddexp(0, log_odds).sum() - dual.strength * wished)
+    a, b, _ = dual._split(plain / dual.scale)
+    expected -= a @ sums.rows if dual.symmetric else a @ sums.rows + b @ sums.columns
+    assert value == pytest.approx(expected, rel=1e-5, abs=1e-2)
+    frame_sums = sums.left_frame.T @ x @ sums.right_frame - sums.frame_sums
+    wanted = dual._join(
+        x.sum(axis=1) - sums.rows,
+        x.sum(axis=0) - sums.columns,
+        dual.half * dual.strength * frame_sums,
+    )
+    assert gradient == pytest.approx(wanted, rel=1e-4, abs=1e-3)
 
 
 @pytest.mark.parametrize("noise", ["binary", "laplace"])
