@@ -145,7 +145,7 @@ def check_writable(path: PathLike, *, force: bool = False) -> Path:
                 raise FileFormatError(f"{path} is not a regular file; name another one")
             if not force:
                 raise _exists(path)
-            if _is_database(target):
+            if is_database(target):
                 raise FileFormatError(
                     f"{path} is a database, perhaps a store, and is never replaced; write to "
                     "another file"
@@ -184,7 +184,8 @@ def _megabytes(size: int) -> str:
     return f"{max(size / 1e6, 0.001):,.3g} MB"
 
 
-def _is_database(file: Path) -> bool:
+def is_database(file: Path) -> bool:
+    """Return whether a file is a database of SQLite, as stores are; False if it cannot be read."""
     try:
         with file.open("rb") as handle:
             return handle.read(len(_SQLITE)) == _SQLITE

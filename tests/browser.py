@@ -1,5 +1,6 @@
 """Chromium without a window, for tests of pages; they are skipped where it is not installed."""
 
+import base64
 import shutil
 from contextlib import contextmanager
 
@@ -88,6 +89,16 @@ class Visit:
         yield
         self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
         self.driver.set_window_size(1280, 900)
+
+    def sheets(self):
+        """How many sheets of each kind of paper the page prints on."""
+        inches = {"A4": (8.27, 11.69), "Letter": (8.5, 11)}
+        return {paper: self._sheets(*size) for paper, size in inches.items()}
+
+    def _sheets(self, width, height):
+        size = {"paperWidth": width, "paperHeight": height, "displayHeaderFooter": False}
+        printed = self.driver.execute_cdp_cmd("Page.printToPDF", size)["data"]
+        return base64.b64decode(printed).count(b"/Type /Page\n")
 
     def complaints(self):
         """What the browser refused, or a script did not catch."""

@@ -116,6 +116,7 @@ def foretold(
         "delta": guarantee.delta,
         "unit_in_words": sentences["The guarantee"],
         "odds": [vars(odds) for odds in explanation.odds],
+        "odds_in_words": list(explanation.odds_in_words),
         "errors": [{"of": of, "bound": error} for of, error in rows],
         "notes": said,
         "picture": picture and {**picture, "deviation": picture["error"] / DEFAULT_DEVIATIONS},

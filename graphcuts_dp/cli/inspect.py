@@ -4,7 +4,6 @@ Of a private file `cli.inspect_data` reports how it would be read. And `datasets
 graphs that come with the package.
 """
 
-import re
 from dataclasses import asdict
 from glob import escape
 from pathlib import Path
@@ -19,9 +18,8 @@ from graphcuts_dp.datasets import list_datasets, load
 from graphcuts_dp.display import Displayed, cell_text
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError
 from graphcuts_dp.options import input_option
-from graphcuts_dp.privacy.explanation import posterior
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.privacy.privacy_unit import PrivacyUnit, UnitKind
+from graphcuts_dp.privacy.privacy_unit import stated_unit
 from graphcuts_dp.results.bundle import KINDS, check_files, read_receipt, receipt_path
 from graphcuts_dp.results.bundle import load as load_result
 
@@ -33,7 +31,6 @@ KEEP = (
     "measured against the truth (evaluate)"
 )
 _SHOWN = 10  # rows of the result's table
-_PRIOR = 0.01  # what an attacker may believe beforehand, for one line of odds
 
 
 def guarantee_in_words(guarantee: PrivacyGuarantee) -> dict[str, str]:
@@ -44,56 +41,13 @@ def guarantee_in_words(guarantee: PrivacyGuarantee) -> dict[str, str]:
     """
     if guarantee.epsilon == 0:
         return {"Strength": "nothing private was read, so nothing can come out."}
-    unit = _privacy_unit(guarantee)
-    explanation = unit.explain(epsilon=guarantee.epsilon, delta=guarantee.delta)
+    explanation = stated_unit(guarantee).explain(epsilon=guarantee.epsilon, delta=guarantee.delta)
     sentences = dict(explanation.sentences)
     del sentences["The guarantee"]
-    return sentences | {"Strength": _strength(sentences["Strength"], guarantee)}
+    return sentences | {"Strength": " ".join([sentences["Strength"], *explanation.odds_in_words])}
 
 
-def _strength(text: str, guarantee: PrivacyGuarantee) -> str:
-    most = posterior(_PRIOR, guarantee.epsilon)
-    but = f", but for a chance of {guarantee.delta:g}" if guarantee.delta else ""
-    return (
-        f"{text} Who believed a guess with probability {_PRIOR:g} beforehand believes it with at "
-        f"most {most:.3g} afterwards{but}."
-    )
-
-
-_UNITS: dict[str, UnitKind] = {
-    "edge": "edge",
-    "edges": "edge",
-    "row": "row",
-    "user": "user",
-    "vertex": "vertex",
-    "person": "person",
-    "people": "person",
-}
-
-
-def _privacy_unit(guarantee: PrivacyGuarantee) -> PrivacyUnit:
-    """Return the unit that a guarantee names in words, with its bound from `neighbours`.
-
-    Raises:
-        ValueError: no unit, or one without its bound.
-    """
-    words = re.fullmatch(r"([\d,]+) (\w+)(?: in one \w+)?", guarantee.privacy_unit)
-    if words is None or words[2] not in _UNITS:
-        raise ValueError("an unknown privacy unit")
-    kind, count = _UNITS[words[2]], words[1]
-    if kind in ("row", "user", "vertex"):
-        bound = re.search(r"at most ([\d,]*\d)", guarantee.neighbours)
-        if bound is None:
-            raise ValueError("a privacy unit without its bound")
-        count = bound[1]
-    size = int(count.replace(",", ""))
-    if kind == "vertex":
-        return PrivacyUnit.vertex(max_degree=size)
-    per_period = kind == "user" and guarantee.differs_within is not None
-    return PrivacyUnit(kind=kind, group_size=size, per_period=per_period)
-
-
-def _receipt(name: str) -> Path:
+def receipt_named(name: str) -> Path:
     """The receipt that is meant: the file itself, the one beside it, or the only one so named.
 
     Raises:
@@ -152,20 +106,20 @@ def inspect(
     --nonprivate it also counts the rows that --columns on-bad=skip leaves out, by kinds of faults;
     do not publish these numbers. Options of reading, and --nonprivate, are for private files alone.
     """
-    if nonprivate or reading != Reading() or not _is_release(file):
+    if nonprivate or reading != Reading() or not is_release(file):
         return inspect_data(file, reading, nonprivate=nonprivate)
     return _inspect_release(file)
 
 
-def _is_release(name: str) -> bool:
+def is_release(name: str) -> bool:
     """Whether a receipt is named, stands beside the file, or may be meant by the name."""
     if name.endswith(".json") or is_there(receipt_path(name)):
         return True
-    return not is_there(name) and is_there(_receipt(name))
+    return not is_there(name) and is_there(receipt_named(name))
 
 
 def _inspect_release(name: str) -> Report:
-    file = _receipt(name)
+    file = receipt_named(name)
     fields = read_receipt(file)
     names, kind = fields["files"], fields["kind"]
     check_files(file, names)

@@ -53,6 +53,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "cli.inspect.inspect",
         "Explain a release and verify its files; or tell how a private file would be read.",
     ),
+    "report": (
+        "cli.report.report",
+        "Write a report of one printed page on a release, with a check list of its hazards.",
+    ),
     "distances": (
         "cli.distances.distances",
         "Release privately the average distance of all people from every vertex of a map.",

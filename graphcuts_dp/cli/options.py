@@ -84,7 +84,7 @@ _JSON = Option(
     group=OUTPUT,
 )
 # Parameters that name files to write.
-_WRITTEN = ("target", "output", "plot", "weights", "od", "out", "table")
+_WRITTEN = ("target", "output", "plot", "weights", "od", "out", "table", "registry")
 NO_FILE = "NAME"  # stands in the help for an argument that names no file
 
 _METAVARS: Mapping[Any, str] = {int: "COUNT", float: "NUMBER", bool: "yes|no"}

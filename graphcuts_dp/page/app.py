@@ -33,6 +33,7 @@ from graphcuts_dp.page.form import LOOK, PRODUCTS, with_store
 from graphcuts_dp.page.runs import DONE, PROGRAM, Runs, budget_of, spent_on
 from graphcuts_dp.page.understood import counts_for_your_eyes, head_of, look, proposed
 from graphcuts_dp.page.words import STEPS, UNITS
+from graphcuts_dp.reports.rendering import STYLE, html_page, html_sheets
 from graphcuts_dp.server import app as server
 from graphcuts_dp.server.settings import Binding
 
@@ -127,6 +128,7 @@ class Page:
             ),
             Route(_API + "upload/{name}", self.upload, methods=["POST"]),
             Route(_API + "file/{run}/{name}", self.file),
+            Route("/report.css", lambda _: FileResponse(STYLE)),
             Mount("/page", StaticFiles(directory=server.FOLDER)),
             Mount("/web", StaticFiles(directory=_WEB)),
         ]
@@ -177,6 +179,7 @@ class Page:
         store = product.store(values, self._runs.folder)
         words = {
             "notes": [product.in_words(note) for note in expected["notes"]],
+            "odds_in_words": [product.in_words(text) for text in expected["odds_in_words"]],
             "unit_in_words": product.in_words(expected["unit_in_words"]),
         }
         return expected | words | {"budget": budget_of(store, values, expected)}
@@ -213,6 +216,7 @@ class Page:
             told |= {"html": result.fragment(run), "files": run.files}
             told |= {"spent": spent_on(run.plan["store"]), "truth": run.product.truth is not None}
             told |= {"mostly_noise": result.noise_warning(run), "report": run.report}
+            told |= {"sheets": html_sheets(result.report_on(run))}
         return told
 
     def truth(self, asked: dict[str, Any]) -> Response:
@@ -251,7 +255,7 @@ class Page:
             if name == "notebook.ipynb":
                 return Response(result.notebook(run), media_type="application/x-ipynb+json")
             if name == "report.html":
-                return HTMLResponse(await run_in_threadpool(result.printable, run))
+                return HTMLResponse(html_page(await run_in_threadpool(result.report_on, run)))
         except GraphCutsError as problem:
             return _refused(404, str(problem))
         if name not in run.files:

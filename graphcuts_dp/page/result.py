@@ -13,7 +13,9 @@ import numpy as np
 from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.display import Displayed, cell_text
 from graphcuts_dp.page.runs import PageRun
+from graphcuts_dp.reports.release_report import ReleaseReport, report_of, report_of_store
 from graphcuts_dp.results import bundle
+from graphcuts_dp.results.bundle import receipt_path
 from graphcuts_dp.results.flow_table import ALL_NUMBERS, NUMBERS
 from graphcuts_dp.results.flows import Flows
 
@@ -21,12 +23,6 @@ _MOST_ROWS = 400
 _MOSTLY = 0.5  # share of numbers above which a result is mostly noise
 DROWNS = "drowns in noise"  # a verdict of `release.usefulness`
 _ERROR = f"error at most ({DEFAULT_PERCENT})"
-_STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding:0 1rem}"
-    "table{border-collapse:collapse;margin:1rem 0}th,td{text-align:left;padding:.2rem .8rem .2rem "
-    "0;border-bottom:1px solid #c9d1db;vertical-align:top}code{overflow-wrap:anywhere}"
-    "img{max-width:100%}@media print{body{margin:0}}"
-)
 
 
 def command_of(run: PageRun) -> str:
@@ -128,24 +124,16 @@ def _table(heads: Any, rows: Any) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
 
 
-def printable(run: PageRun) -> str:
-    """Return one page for decision-makers: what was released, who is protected, how exact it is."""
-    expected = run.plan["expected"]
-    errors = [(each["of"], each["bound"]) for each in expected["errors"]]
-    title = escape(f"{run.product.title}, {run.plan['time']}")
-    words = _published_words(run)
-    parts = [
-        f"<h1>{title}</h1>",
-        f"<p><b>Privacy unit:</b> {escape(expected['unit_in_words'])}</p>",
-        f"<p><b>Guarantee:</b> {escape(expected['guarantee'])}</p>",
-        _table(("how exact", _ERROR), errors),
-        fragment(run),
-        f"<p>Made by <code>graphcuts-dp {escape(shlex.join(words))}</code></p>",
-    ]
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
-        f"<style>{_STYLE}</style><body>{''.join(parts)}</body></html>"
-    )
+def report_on(run: PageRun) -> ReleaseReport:
+    """Return the report of a run: of its result, or of its store where that keeps the answers.
+
+    Raises:
+        GraphCutsError: the result or the store cannot be read, or they do not agree.
+    """
+    store = run.folder / run.plan["store"]
+    if not run.product.result:
+        return report_of_store(store)
+    return report_of(receipt_path(run.result), store=store)
 
 
 _LOAD = """from pathlib import Path

@@ -12,6 +12,7 @@ in notebooks as the table of its `_card`, with the figure of its `_picture` belo
 """
 
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PRIORS = (0.001, 0.01, 0.1, 0.5)  # that an explanation shows unless others are given
+_STATED_PRIORS = (0.01, 0.5)  # of `Explanation.odds_in_words`
 
 
 @final
@@ -64,6 +66,29 @@ class Explanation(Displayed):
     delta: float
     sentences: dict[str, str]
     odds: tuple[Odds, ...]
+
+    @property
+    def odds_in_words(self) -> tuple[str, str]:
+        """Two sentences on what a guess about one privacy unit can become, rounded up.
+
+        The first is for a guess that is unlikely beforehand, the second for one that is as likely
+        as not.
+
+        Examples:
+            >>> print(gc.PrivacyUnit.edge().explain(epsilon=1.0).odds_in_words[1])
+            One that is 50 % likely beforehand is at most 73.2 % likely, whatever else is known.
+        """
+        unlikely, even = (
+            f"{100 * prior:g} % likely beforehand is at most "
+            f"{up_to_digits(100 * posterior(prior, self.epsilon), 3):g} % likely"
+            for prior in _STATED_PRIORS
+        )
+        unit = re.sub("^1 ", "one ", self.privacy_unit)
+        but = f", but for a chance of {self.delta:g}" if self.delta else ""
+        return (
+            f"A guess about {unit} that is {unlikely} once this is published.",
+            f"One that is {even}, whatever else is known{but}.",
+        )
 
     def plot(self) -> "Figure":
         """Draw the range of posteriors for every prior, as a figure of matplotlib."""

@@ -29,6 +29,7 @@ Papers: DR14 is Dwork, Roth, *The Algorithmic Foundations of Differential Privac
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -72,6 +73,17 @@ _LARGEST_BOUND = 10**9  # of a group size, contributions or a degree
 # A rho for one change is lowered by this relative part, so that rounding cannot pass the budget.
 _RHO_ROUNDING = 1e-6
 _DELTA_ROUNDING = 1e-12  # relative: a delta for one change is rounded down by this
+# How `PrivacyGuarantee.privacy_unit` is written, and the nouns in it.
+_STATED_UNIT = re.compile(r"([\d,]+) (\w+)(?: in one \w+)?")
+_STATED_KINDS: Mapping[str, UnitKind] = {
+    "edge": "edge",
+    "edges": "edge",
+    "row": "row",
+    "user": "user",
+    "vertex": "vertex",
+    "person": "person",
+    "people": "person",
+}
 
 _EdgeGroup = Annotated[
     int, Option(help="So many edges, any, are one unit together.", group=PRIVACY)
@@ -499,6 +511,28 @@ class PrivacyUnit:
         if self.group_size == 1:
             return one_change
         return f"any {self.group_size:,} changes together, each: {one_change}"
+
+
+def stated_unit(guarantee: PrivacyGuarantee) -> PrivacyUnit:
+    """Return the unit that a guarantee names in words, with its bound from `neighbours`.
+
+    Raises:
+        ValueError: it names no unit, or one without its bound.
+    """
+    words = _STATED_UNIT.fullmatch(guarantee.privacy_unit)
+    if words is None or words[2] not in _STATED_KINDS:
+        raise ValueError("an unknown privacy unit")
+    kind, count = _STATED_KINDS[words[2]], words[1]
+    if kind in ("row", "user", "vertex"):
+        bound = re.search(r"at most ([\d,]*\d)", guarantee.neighbours)
+        if bound is None:
+            raise ValueError("a privacy unit without its bound")
+        count = bound[1]
+    size = int(count.replace(",", ""))
+    if kind == "vertex":
+        return PrivacyUnit.vertex(max_degree=size)
+    per_period = kind == "user" and guarantee.differs_within is not None
+    return PrivacyUnit(kind=kind, group_size=size, per_period=per_period)
 
 
 def _checked_bound(

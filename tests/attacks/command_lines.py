@@ -53,7 +53,7 @@ FILES = {
     **dict.fromkeys(("groups", "right_groups"), ("groups",)),
     **dict.fromkeys(("queries", "cuts", "file"), ("queries",)),
     **{name: (name,) for name in ("locations", "od", "output", "plot", "store")},
-    **dict.fromkeys(("margins", "weights"), ("output",)),
+    **dict.fromkeys(("margins", "registry", "weights"), ("output",)),
     "same_people_as": ("store",),
     "coordinates": ("file",),
 }

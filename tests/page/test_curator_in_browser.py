@@ -170,6 +170,8 @@ def test_trips_to_a_table_by_month(curator, trips, tmp_path):
     assert "used up 1" in curator.text("#spent")
     assert len(curator.driver.find_elements("css selector", "#pictures img")) == 1
     curator.pictures("result")
+    assert curator.find("#print").is_displayed()
+    assert curator.sheets() == {"A4": 2, "Letter": 2}
     with curator.wide(390):
         table = "return document.querySelector('#shown table').getBoundingClientRect().right"
         assert curator.driver.execute_script(table) <= 390

@@ -57,16 +57,9 @@ function tell(error) {
   by("why").textContent = preview ? `Protected is ${preview.unit_in_words}` : "";
   by("guarantee").textContent = preview?.guarantee ?? "";
   by("notes").replaceChildren(...(preview?.notes ?? []).map((text) => element("li", { text })));
-  by("odds").textContent = preview ? oddsText(preview) : "";
+  by("odds").textContent = preview?.odds_in_words.join(" ") ?? "";
   left();
   confirmation();
-}
-
-const percent = (share) => `${(100 * share).toLocaleString("en", { maximumSignificantDigits: 3 })} %`;
-
-function oddsText({ odds }) {
-  const { prior, highest } = odds.find((each) => each.prior === 0.01) ?? odds[0];
-  return `A guess about one of the protected that is ${percent(prior)} likely before is at most ${percent(highest)} likely once the result is known.`;
 }
 
 const budgetText = ({ uses, total, after }) =>

@@ -15,8 +15,9 @@ export async function follow(run) {
   state.run = run;
   keep();
   opened();
-  for (const id of ["files", "shown", "pictures", "compared"]) by(id).replaceChildren();
-  for (const id of ["truth", "resume"]) by(id).classList.add("hidden");
+  for (const id of ["files", "shown", "pictures", "compared", "report"]) by(id).replaceChildren();
+  document.body.removeAttribute("data-report");
+  for (const id of ["truth", "resume", "print"]) by(id).classList.add("hidden");
   by("reveal").checked = false;
   show(by("spent"), "");
   document.querySelector('section[data-step="result"]').removeAttribute("data-run");
@@ -47,6 +48,9 @@ export async function follow(run) {
 
 async function open(run, status) {
   by("shown").innerHTML = status.html; // written by our own server, every text escaped
+  by("report").innerHTML = status.sheets; // likewise
+  document.body.setAttribute("data-report", run);
+  by("print").classList.remove("hidden");
   const names = [...status.files, "report.html", "notebook.ipynb"];
   by("files").append(...names.map((name) => element("button", { type: "button", text: `Download ${name}`, onclick: () => download(run, name).catch(failed) })));
   by("truth").classList.toggle("hidden", !status.truth);
@@ -94,5 +98,6 @@ export function listen(onOpen, onFailure) {
   opened = onOpen;
   failed = onFailure;
   by("resume").addEventListener("click", resume);
+  by("print").addEventListener("click", () => window.print());
   by("reveal").addEventListener("change", reveal);
 }

@@ -1,0 +1,117 @@
+"""`graphcuts-dp report`: one printed page on a release, and the hazards that it addresses."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import typer
+
+from graphcuts_dp.cli import options
+from graphcuts_dp.cli.console import Report, write_out
+from graphcuts_dp.cli.inspect import is_release, receipt_named
+from graphcuts_dp.cli.inspect_data import is_there
+from graphcuts_dp.cli.spending import store_named
+from graphcuts_dp.errors import FileFormatError, ParameterError
+from graphcuts_dp.files import is_database
+from graphcuts_dp.options import input_option, output_option
+from graphcuts_dp.reports.registry import registry_entry
+from graphcuts_dp.reports.release_report import ReleaseReport, report_of, report_of_store
+from graphcuts_dp.reports.rendering import html_page, markdown
+
+_WRITERS: Mapping[str, Callable[[ReleaseReport], str]] = {".html": html_page, ".md": markdown}
+
+
+def report(
+    *,
+    release: str = typer.Argument(
+        metavar="RELEASE", help="A release, or the receipt beside it; or the store of a session."
+    ),
+    target: str | None = typer.Argument(
+        None, metavar="OUT", help="File to write, .html or .md; standard output if omitted."
+    ),
+    store: str | None = input_option(
+        None,
+        help="The store that was charged: adds the budget used and left, and compares the release "
+        "and its check code with what the store has recorded.",
+        metavar="FILE",
+    ),
+    author: str | None = input_option(
+        None, help="Who released it, if the receipt does not say so.", flag="--who --author"
+    ),
+    purpose: str | None = input_option(
+        None, help="What it is for, if the receipt does not say so."
+    ),
+    code: str | None = input_option(
+        None, help="Check code of a printed report: fail unless it is the one of this release."
+    ),
+    registry: str | None = output_option(
+        None,
+        help="Also write a draft of an entry for the public registry of deployments, as JSON.",
+        metavar="FILE",
+    ),
+    force: bool = options.FORCE,
+) -> Report:
+    """Write a report of one printed page on a release, with a check list of its hazards.
+
+    Example: graphcuts-dp report flows.csv report.html --store trips.db
+
+    Example: graphcuts-dp report synthetic.graphml --author "City office" --purpose "Timetable"
+
+    Example: graphcuts-dp report flows.csv --store trips.db --code 46fb-5bcc-2ced-3e36
+
+    Example: graphcuts-dp report mail.db answers.md
+
+    Says what was published, who is meant by the guarantee, what a guess can gain, how exact the
+    numbers are, what was left out, what is not guaranteed, what is used up and left, by whom, when
+    and for what purpose. The second page goes through the hazards of NIST SP 800-226: each has its
+    evidence, or is not addressed. The .html file needs no network, and prints on two sheets.
+
+    The check code is a digest of the receipt, which the store records: with --store, and with
+    --code for a report on paper, the command fails if they do not agree. The report reads receipts,
+    released files and stores, and no private file. Everything in it may be published.
+    """
+    made = _report(release, store, author or "", purpose or "", code or "")
+    written = {}
+    if target is not None:
+        written[target] = _writer(target)(made)
+    if registry is not None:
+        written[registry] = json.dumps(registry_entry(made), indent=2) + "\n"
+    for path, text in written.items():
+        write_out([text], path, force=force)
+    blocks = [] if target is not None else [markdown(made).rstrip()]
+    facts = {"check_code": made.check_code, "files": "  ".join(written)}
+    return Report(
+        made.to_dict() | {"files": list(written)}, [*blocks, *([facts] if written else [])]
+    )
+
+
+def _report(release: str, store: str | None, author: str, purpose: str, code: str) -> ReleaseReport:
+    """Return the report of a release, or of a store.
+
+    Raises:
+        GraphCutsError: see `report_of` and `report_of_store`.
+    """
+    if is_release(release):
+        charged = None if store is None else store_named(store)
+        file = receipt_named(release)
+        return report_of(file, store=charged, author=author, purpose=purpose, code=code)
+    if not is_there(release):
+        raise FileFormatError(f"{release} does not exist; name a release, its receipt or a store")
+    if not (Path(release).is_file() and is_database(Path(release))):
+        raise FileFormatError(
+            f"{release} has no receipt beside it, and is no store; name a release"
+        )
+    if store is not None:
+        raise ParameterError(f"{release} is a store itself: leave out --store")
+    return report_of_store(store_named(release), author=author, purpose=purpose, code=code)
+
+
+def _writer(path: str) -> Callable[[ReleaseReport], str]:
+    """Return what makes the text of a file, by its ending.
+
+    Raises:
+        FileFormatError: another ending.
+    """
+    if Path(path).suffix not in _WRITERS:
+        raise FileFormatError(f"{path}: a report ends in {' or '.join(_WRITERS)}")
+    return _WRITERS[Path(path).suffix]

@@ -1,0 +1,268 @@
+"""The check list of a report: hazards of NIST SP 800-226, each with its evidence or as open.
+
+Source: NIST SP 800-226, *Guidelines for Evaluating Differential Privacy Guarantees*, March 2025,
+https://doi.org/10.6028/NIST.SP.800-226. Its pyramid has the guarantee on top (chapter 2), the
+algorithms below (chapter 3), and the deployment at the bottom (chapter 4). The names of hazards
+here are ours, by these chapters; the publication has no numbered list.
+
+A hazard is *addressed* if what the report is computed from shows it: numbers of the receipt, the
+result or the store, or a file of the source that a test looks for. Nothing is addressed by default.
+What no release can show, such as who may read the private file, is always open.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+from graphcuts_dp.display import up_to_digits
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
+from graphcuts_dp.reports.contents import ReleaseContents, counted, listed
+from graphcuts_dp.session.transcript import LedgerStatus
+
+GUARANTEE, ALGORITHM, DEPLOYMENT = "2 The guarantee", "3 The algorithms", "4 The deployment"
+STRONG_EPSILON = 1.0  # up to which docs/privacy.md calls a guarantee strong
+LARGEST_DELTA = 1e-5  # above, SP 800-226 calls a delta suspicious; it also asks for 1/n^2
+_TESTED_COSTS = "tests/privacy/test_stated_costs.py"
+_AUDITS = "tests/audits/test_audit_registry.py"
+_SAMPLERS = "tests/privacy/test_samplers.py"
+_SIDE_CHANNELS = "tests/attacks/test_side_channels.py"
+_NO_CELL = "tests/attacks/test_no_cell_is_quoted.py"
+SECURITY = "SECURITY.md"
+# Files of the source that evidence names.
+EVIDENCE_FILES = (_TESTED_COSTS, _AUDITS, _SAMPLERS, _SIDE_CHANNELS, _NO_CELL, SECURITY)
+_ONE_EACH = ("user", "person", "vertex")  # units that may be whole people
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ReportBasis:
+    """What a report is computed from. All of it is public.
+
+    Attributes:
+        guarantee: of the release; of a store of all uses together.
+        unit: of the guarantee; None if nothing private was read, or it is unknown.
+        contents: what the result says of itself.
+        status: what the store has recorded; None if no store was named.
+        answers: of sessions, how many were given, and at most how many; None of releases.
+    """
+
+    guarantee: PrivacyGuarantee
+    unit: PrivacyUnit | None
+    contents: ReleaseContents
+    status: LedgerStatus | None = None
+    answers: tuple[int, int] | None = None
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Hazard:
+    """A line of the check list.
+
+    Attributes:
+        name: in a few words.
+        chapter: of SP 800-226.
+        addressed: whether the evidence shows that it is addressed.
+        evidence: why it is, or why it is not.
+    """
+
+    name: str
+    chapter: str
+    addressed: bool
+    evidence: str
+
+
+def hazards_of(basis: ReportBasis) -> tuple[Hazard, ...]:
+    """Return the whole check list, in the order of the chapters."""
+    return tuple(
+        Hazard(name=name, chapter=chapter, addressed=addressed, evidence=evidence)
+        for chapter, name, check in _CHECKS
+        for addressed, evidence in [check(basis)]
+    )
+
+
+Finding = tuple[bool, str]  # whether a hazard is addressed, and the evidence
+
+
+def _large_epsilon(basis: ReportBasis) -> Finding:
+    epsilon, of = basis.guarantee.epsilon, "of this result alone"
+    if basis.status is not None:
+        epsilon, of = max(epsilon, basis.status.epsilon), "of all results in the store"
+    stated = f"epsilon = {up_to_digits(epsilon, 4):g} {of}"
+    if epsilon <= STRONG_EPSILON:
+        return True, f"{stated}, at most {STRONG_EPSILON:g}"
+    return False, f"{stated} is above {STRONG_EPSILON:g}; why it was chosen is not recorded"
+
+
+def _large_delta(basis: ReportBasis) -> Finding:
+    delta, vertices = basis.guarantee.delta, basis.contents.vertices
+    if not delta:
+        return True, "delta = 0: there is no chance that the guarantee fails"
+    limit, of = LARGEST_DELTA, f"{LARGEST_DELTA:g}"
+    if vertices and vertices**-2.0 < limit:
+        limit, of = vertices**-2.0, f"1 in the square of {vertices:,} vertices"
+    return delta <= limit, f"delta = {delta:g} is {'at most' if delta <= limit else 'above'} {of}"
+
+
+def _small_unit(basis: ReportBasis) -> Finding:
+    unit, words = basis.unit, basis.guarantee.privacy_unit
+    if unit is None:
+        return False, "the privacy unit is not known"
+    if unit.kind in _ONE_EACH and not unit.per_period:
+        return True, f"the unit is {words}, with all that belongs to it"
+    return False, f"the unit is {words}: who has 20 of these has 20 times epsilon"
+
+
+def _presence(basis: ReportBasis) -> Finding:
+    if "added or removed" in basis.guarantee.neighbours:
+        return True, "neighbours differ by one unit that is added or removed"
+    return False, f"public is {basis.guarantee.public}, so who is in it is not concealed"
+
+
+def _several_people(basis: ReportBasis) -> Finding:
+    unit = basis.unit
+    if unit is not None and unit.kind in ("edge", "person") and unit.group_size > 1:
+        return True, f"the unit is {unit}: {unit.group_size:,} together have the guarantee"
+    return False, "two units that act or are looked at together have twice epsilon"
+
+
+def _parameters(basis: ReportBasis) -> Finding:
+    guarantee = basis.guarantee
+    rho = "" if guarantee.rho is None else f", rho = {guarantee.rho:.3g}"
+    stated = f"epsilon = {guarantee.epsilon:g}, delta = {guarantee.delta:g}{rho}"
+    return bool(guarantee.neighbours), f"{stated}, the unit and its neighbours are in the receipt"
+
+
+def _composition(basis: ReportBasis) -> Finding:
+    status, provenance = basis.status, basis.guarantee.provenance
+    if status is None:
+        if provenance is None or not provenance.store:
+            return False, "no store keeps account of what is spent on these data"
+        return False, f"charged to store {provenance.store[:8]}, which was not compared"
+    spent = f"{counted(len(status.uses), 'result')} in store {status.store[:8]}, with epsilon = "
+    spent += f"{up_to_digits(status.epsilon, 4):g}"
+    if status.budget is None:
+        return False, f"{spent}, and no budget limits them"
+    return not status.seeded, f"{spent} of a budget of {status.budget}"
+
+
+def _other_releases(basis: ReportBasis) -> Finding:
+    del basis
+    return False, "what else was published of the same people, with or without noise, is not known"
+
+
+def _post_processing(basis: ReportBasis) -> Finding:
+    plan, spent = basis.guarantee.budget_plan, basis.guarantee.spent
+    if not basis.guarantee.is_private:
+        return False, "the noise is known to who knows the seed"
+    if plan is None:
+        return False, "the receipt does not list what was measured"
+    measured = listed(f"{name} ({epsilon:.3g})" for name, epsilon in spent) or "one statistic"
+    return True, f"all that was read is charged: {measured}; the rest reads noisy numbers alone"
+
+
+def _claims(basis: ReportBasis) -> Finding:
+    if not basis.guarantee.is_private:
+        return False, "a seed was given"
+    noises = f"noise: {', '.join(basis.contents.noises)}; " if basis.contents.noises else ""
+    return True, f"{noises}costs are compared in {_TESTED_COSTS}, audited in {_AUDITS}"
+
+
+def _utility(basis: ReportBasis) -> Finding:
+    stated = [text for _, text in basis.contents.errors if "nothing is proven" not in text]
+    if not stated:
+        return False, "no error is stated"
+    return True, f"the first page has {counted(len(stated), 'error')}, or intervals"
+
+
+def _systemic_bias(basis: ReportBasis) -> Finding:
+    numbers = basis.contents.small_numbers
+    noise = "the same noise weighs more on small groups"
+    return False, f"{noise}; {numbers}" if numbers else noise
+
+
+def _human_bias(basis: ReportBasis) -> Finding:
+    impossible = basis.contents.impossible
+    if not impossible:
+        return False, "whether readers trust noisy numbers was not asked"
+    return False, f"{impossible}; readers may distrust them"
+
+
+def _statistical_bias(basis: ReportBasis) -> Finding:
+    contents = basis.contents
+    if not contents.unbiased:
+        return False, contents.biased or "the result does not say whether it is unbiased"
+    return True, "; ".join(filter(None, (contents.unbiased, contents.biased)))
+
+
+def _tuned_bounds(basis: ReportBasis) -> Finding:
+    unit = basis.unit
+    weighted = "weight" in basis.guarantee.neighbours
+    if unit is not None and unit.kind in ("edge", "person") and not weighted:
+        return True, "no bound on contributions or weights was needed"
+    return False, "whether a bound was chosen after looking at the data is not known"
+
+
+def _queries(basis: ReportBasis) -> Finding:
+    if basis.answers is not None:
+        given, most = basis.answers
+        return True, f"asked one by one: {counted(given, 'answer')} so far, of at most {most:,}"
+    return True, "not interactive: what is in the files answers further questions without the data"
+
+
+def _trust(basis: ReportBasis) -> Finding:
+    del basis
+    return False, "central model: whoever ran the program could read the private file"
+
+
+def _randomness(basis: ReportBasis) -> Finding:
+    if not basis.guarantee.is_private:
+        return False, "a seed was given, so the noise can be taken off"
+    return True, f"whole units of noise from the system's generator, no seed ({_SAMPLERS})"
+
+
+def _timing(basis: ReportBasis) -> Finding:
+    del basis
+    return False, f"time and memory of a run depend on the data ({SECURITY})"
+
+
+def _messages(basis: ReportBasis) -> Finding:
+    if not basis.guarantee.is_private:
+        return False, "a seed was given"
+    return True, f"no message or log shows a private value ({_SIDE_CHANNELS}, {_NO_CELL})"
+
+
+def _access(basis: ReportBasis) -> Finding:
+    del basis
+    return False, "who may read the private file and the store is not known"
+
+
+def _collection(basis: ReportBasis) -> Finding:
+    del basis
+    return False, "whether less could have been collected is not known"
+
+
+_CHECKS: tuple[tuple[str, str, Callable[[ReportBasis], Finding]], ...] = (
+    (GUARANTEE, "An epsilon too large", _large_epsilon),
+    (GUARANTEE, "A delta too large", _large_delta),
+    (GUARANTEE, "A unit that is less than a person", _small_unit),
+    (GUARANTEE, "Whether somebody is in the data", _presence),
+    (GUARANTEE, "Several people together", _several_people),
+    (GUARANTEE, "Parameters that are not stated", _parameters),
+    (GUARANTEE, "Several results add up", _composition),
+    (GUARANTEE, "Other publications of the same data", _other_releases),
+    (GUARANTEE, "Post-processing that reads data again", _post_processing),
+    (ALGORITHM, "Claims without proof or test", _claims),
+    (ALGORITHM, "Errors that are not stated", _utility),
+    (ALGORITHM, "Systemic bias, small groups", _systemic_bias),
+    (ALGORITHM, "Human bias, impossible numbers", _human_bias),
+    (ALGORITHM, "Statistical bias", _statistical_bias),
+    (ALGORITHM, "Bounds chosen from the data", _tuned_bounds),
+    (DEPLOYMENT, "Endless questions", _queries),
+    (DEPLOYMENT, "Trust in who holds the data", _trust),
+    (DEPLOYMENT, "Floating point, weak randomness", _randomness),
+    (DEPLOYMENT, "Timing and other side channels", _timing),
+    (DEPLOYMENT, "Error messages and logs", _messages),
+    (DEPLOYMENT, "Access to the private data", _access),
+    (DEPLOYMENT, "More data collected than needed", _collection),
+)

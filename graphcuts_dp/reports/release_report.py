@@ -1,0 +1,412 @@
+"""`report_of` a saved result, and `report_of_store`: all that a report says, as data.
+
+A report reads the receipt, the released files and, if one is named, the record of the store. No
+private row is at hand here. `rendering` writes it as a page or as text, `registry` as an entry of
+the registry of deployments.
+"""
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from typing import Any, final
+
+from graphcuts_dp.display import down_to_digits, printable, short_bound, up_to_digits
+from graphcuts_dp.errors import FileFormatError, GraphCutsError, LedgerError, ParameterError
+from graphcuts_dp.files import PathLike
+from graphcuts_dp.ledger.opening import Store, open_ledger
+from graphcuts_dp.ledger.uses import Use
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit, stated_unit
+from graphcuts_dp.privacy.provenance import Provenance
+from graphcuts_dp.release.receipt_check import check_receipt
+from graphcuts_dp.reports import words
+from graphcuts_dp.reports.contents import (
+    INTERACTIVE,
+    ReleaseContents,
+    contents_of,
+    counted,
+    listed,
+    short_text,
+)
+from graphcuts_dp.reports.hazards import Hazard, ReportBasis, hazards_of
+from graphcuts_dp.results.bundle import (
+    KINDS,
+    check_files,
+    guarantee_of,
+    load,
+    read_receipt,
+    sha256_of,
+)
+from graphcuts_dp.session.transcript import LedgerStatus, export_ledger, store_status
+
+_CODE = 16  # hexadecimal digits of a check code: 64 bits
+_GROUP = 4  # of these digits, between hyphens
+_DIGITS = 4  # of an epsilon
+_LONGEST = 500  # characters of a stated text, as in a provenance
+_SKIP = "on-bad=skip"  # as it is typed, of the command that a store remembers
+# What a receipt that is whole and means nothing raises.
+_UNREADABLE = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, GraphCutsError)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ReleaseReport:
+    """What one printed page says of a release, and the check list on the second.
+
+    Attributes:
+        title: what it is, in a few words.
+        names: of its files, or of the store.
+        published: sentences on what was published.
+        unit: sentences on whom the guarantee is for.
+        odds: two sentences on what a guess can become; one where nothing private was read.
+        errors: pairs of what is reported and how exact it is.
+        left_out: sentences on what the numbers leave out.
+        not_guaranteed: sentences on what is not covered.
+        budget: sentences on what is used up and what is left.
+        author: who released it, as stated; "" if nothing was stated.
+        purpose: what for, likewise.
+        time: when it was released, in UTC, as ISO 8601 writes it; "" if that is not known.
+        check_code: short digest of the receipt.
+        check: sentences on what the code was compared with.
+        warning: that a seed voids the guarantee, or "".
+        hazards: the check list.
+        basis: what all of this was computed from.
+    """
+
+    title: str
+    names: tuple[str, ...]
+    published: tuple[str, ...]
+    unit: tuple[str, ...]
+    odds: tuple[str, ...]
+    errors: tuple[tuple[str, str], ...]
+    left_out: tuple[str, ...]
+    not_guaranteed: tuple[str, ...]
+    budget: tuple[str, ...]
+    author: str
+    purpose: str
+    time: str
+    check_code: str
+    check: tuple[str, ...]
+    warning: str
+    hazards: tuple[Hazard, ...]
+    basis: ReportBasis
+
+    @property
+    def origin(self) -> tuple[tuple[str, str], ...]:
+        """Who, when and what for, with what is not stated."""
+        time = f"{self.time.removesuffix('+00:00').replace('T', ' ')} UTC" if self.time else ""
+        pairs = (("by", self.author), ("when", time), ("for", self.purpose))
+        return tuple((name, text or words.NOT_STATED) for name, text in pairs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        del fields["basis"]
+        hazards = [asdict(hazard) for hazard in self.hazards]
+        return fields | {"hazards": hazards, "guarantee": self.basis.guarantee.to_dict()}
+
+
+def report_of(
+    receipt: PathLike,
+    *,
+    store: PathLike | Store | None = None,
+    author: str = "",
+    purpose: str = "",
+    code: str = "",
+) -> ReleaseReport:
+    """Return the report of a saved result.
+
+    Args:
+        receipt: the JSON file beside the result.
+        store: that was charged for it; None to leave budget and record out.
+        author: who released it, if the receipt does not say so.
+        purpose: what for, likewise.
+        code: check code of an earlier report, to be compared; "" for none.
+
+    Raises:
+        FileFormatError: the receipt or a file of the result is missing, damaged or changed.
+        LedgerError: the store cannot be read, or says something else of this result.
+        ParameterError: another code, or an author or a purpose beside those of the receipt.
+    """
+    file = Path(receipt)
+    fields = read_receipt(file)
+    check_files(file, fields["files"])
+    kind = fields["kind"]
+    try:
+        guarantee = guarantee_of(fields)
+        unit = stated_unit(guarantee) if guarantee.epsilon else None
+        result = load(str(file).removesuffix(".json")) if KINDS[kind].home else None
+        contents = contents_of(kind, result)
+    except FileFormatError:
+        raise
+    except _UNREADABLE:
+        raise FileFormatError(f"{file} is damaged or of another version") from None
+    digest = sha256_of(file)
+    check_code = _code_of(digest)
+    checks = [_compared_code(check_code, code)] if code else []
+    status, use = None, None
+    if store is not None:
+        status, use, sentence = _compared(store, file, digest)
+        checks.append(sentence)
+    basis = ReportBasis(guarantee=guarantee, unit=unit, contents=contents, status=status)
+    provenance = guarantee.provenance or Provenance(time="", made_by="")
+    return _report(
+        basis,
+        names=(*fields["files"], file.name),
+        rows=_rows_sentence(use, kind),
+        author=_stated("author", provenance.author, author),
+        purpose=_stated("purpose", provenance.purpose, purpose),
+        time=provenance.time,
+        check_code=check_code,
+        check=checks,
+    )
+
+
+def report_of_store(
+    store: PathLike | Store, *, author: str = "", purpose: str = "", code: str = ""
+) -> ReleaseReport:
+    """Return the report of a store: its sessions, and all other uses, together.
+
+    Args:
+        store: an existing one.
+        author: who released it, if no use says so.
+        purpose: what for, likewise.
+        code: check code of an earlier report, to be compared; "" for none.
+
+    Raises:
+        LedgerError: the store cannot be read, or nothing was spent yet.
+        ParameterError: another code, or an author or a purpose beside those of the store.
+    """
+    status = store_status(store)
+    if not status.uses:
+        raise LedgerError("nothing was spent on the data of this store: there is nothing to report")
+    last = status.uses[-1].use
+    record, _, digest = status.head.partition(":")
+    check_code = _code_of(digest)
+    checks = [f"The code is that of record {record} of store {status.store[:8]}."]
+    if code:
+        checks.append(_compared_code(check_code, code))
+    # All uses have one privacy unit; what differs between them is not stated for all together.
+    guarantee = replace(
+        last.guarantee,
+        epsilon=status.epsilon,
+        delta=status.delta,
+        rho=None,
+        budget_plan=None,
+        seed=next((each.use.seed for each in status.uses if each.use.seed is not None), None),
+    )
+    answers = None
+    if status.sessions:
+        given = sum(session.answers for session in status.sessions)
+        most = sum(int(session.terms.parameters["queries"]) for session in status.sessions)
+        answers = given, most
+    basis = ReportBasis(
+        guarantee=guarantee,
+        unit=_unit_or_none(guarantee),
+        contents=_of_store(status, _half_widths(store) if status.sessions else {}),
+        status=status,
+        answers=answers,
+    )
+    recorded = (_joined(each.use.author for each in status.uses), _purposes(status))
+    return _report(
+        basis,
+        names=(Path(store.path if isinstance(store, Store) else store).name,),
+        rows=words.ROWS_UNKNOWN,
+        author=_stated("author", recorded[0], author),
+        purpose=_stated("purpose", recorded[1], purpose),
+        time=last.time,
+        check_code=check_code,
+        check=checks,
+    )
+
+
+def _report(
+    basis: ReportBasis,
+    *,
+    names: tuple[str, ...],
+    rows: str,
+    author: str,
+    purpose: str,
+    time: str,
+    check_code: str,
+    check: list[str],
+) -> ReleaseReport:
+    contents, guarantee = basis.contents, basis.guarantee
+    sentences: Mapping[str, str] = {}
+    odds: tuple[str, ...] = (words.NOTHING_READ,)
+    if basis.unit is not None:
+        explanation = basis.unit.explain(epsilon=guarantee.epsilon, delta=guarantee.delta)
+        sentences, odds = explanation.sentences, explanation.odds_in_words
+    elif guarantee.epsilon:
+        odds = (words.NO_UNIT,)
+    covered = [sentences[name] for name in ("The guarantee", "People") if name in sentences]
+    unit = tuple(map(_plain, covered))
+    bound = () if contents.left_out or "The bound" not in sentences else (sentences["The bound"],)
+    detectable = [f"Not concealed: {sentences['Detectable']}"] if sentences else []
+    return ReleaseReport(
+        title=contents.title,
+        names=tuple(short_text(printable(name)) for name in names),
+        published=contents.published,
+        unit=unit or (f"Privacy unit: {guarantee.privacy_unit}.",),
+        odds=odds,
+        errors=contents.errors,
+        left_out=tuple(filter(None, (*contents.left_out, *map(_plain, bound), rows))),
+        not_guaranteed=(*detectable, *words.OTHERS),
+        budget=_budget(basis),
+        author=author,
+        purpose=purpose,
+        time=time,
+        check_code=check_code,
+        check=tuple(check),
+        warning="" if guarantee.is_private else words.NOT_PRIVATE,
+        hazards=hazards_of(basis),
+        basis=basis,
+    )
+
+
+def _budget(basis: ReportBasis) -> tuple[str, ...]:
+    """Return sentences on what is used up and what is left."""
+    guarantee, status = basis.guarantee, basis.status
+    delta = f" and delta = {guarantee.delta:g}" if guarantee.delta else ""
+    this = f"This uses up epsilon = {_up(guarantee.epsilon)}{delta}, for {guarantee.privacy_unit}."
+    provenance = guarantee.provenance
+    if status is None:
+        if provenance is None or not provenance.store:
+            return this, words.NO_STORE
+        use = f"It was charged to store {provenance.store[:8]} as use {provenance.use}."
+        return this, use, "What is left is known there."
+    delta = f" and delta = {status.delta:g}" if status.delta else ""
+    results = counted(len(status.uses), "result")
+    together = f"In the store so far: {results}, with epsilon = {_up(status.epsilon)}{delta}"
+    if status.budget is None or status.left is None:
+        return this, f"{together}; there is no budget, so nothing limits them."
+    left = down_to_digits(status.left, _DIGITS)
+    both = f"{together} of a budget of {status.budget}: {left:g} is left."
+    if status.all_periods is None:
+        return this, both
+    periods = f"Somebody with rows in all periods has epsilon = {_up(status.all_periods.epsilon)}."
+    return this, both, periods
+
+
+def _up(epsilon: float) -> str:
+    """Write an epsilon, rounded up."""
+    return f"{up_to_digits(epsilon, _DIGITS):g}"
+
+
+def _compared(store: PathLike | Store, file: Path, digest: str) -> tuple[LedgerStatus, Use, str]:
+    """Compare a receipt with the store that was charged; return its record, and a sentence.
+
+    Raises:
+        FileFormatError, LedgerError: as `check_receipt`.
+    """
+    checked = check_receipt(store, str(file).removesuffix(".json"))
+    status, number = store_status(store), checked.use.number
+    where = f"use {number} of store {status.store[:8]}"
+    if digest in status.uses[number - 1].files.values():
+        return status, checked.use, f"Compared: {where} has recorded this code."
+    return status, checked.use, f"Compared with {where}. {words.NOT_RECORDED}"
+
+
+def _code_of(digest: str) -> str:
+    """Return the first digits of a SHA-256, in groups that can be read aloud."""
+    return "-".join(digest[start : start + _GROUP] for start in range(0, _CODE, _GROUP))
+
+
+def _compared_code(code: str, typed: str) -> str:
+    """Return a sentence where a code is the one that was typed.
+
+    Raises:
+        ParameterError: it is another one.
+    """
+    digits = typed.replace("-", "").replace(" ", "").lower()
+    if digits != code.replace("-", ""):
+        raise ParameterError(
+            f"the check code is {code}, and not {typed!r:.60}: compare the report with the files "
+            "that it was made of"
+        )
+    return "The code is the one that was typed."
+
+
+def _stated(name: str, recorded: str, typed: str) -> str:
+    """Return what is recorded, or what was typed where nothing is.
+
+    Raises:
+        ParameterError: both, and they differ; or no short text.
+    """
+    if recorded and typed and recorded != typed:
+        raise ParameterError(f"{name} is recorded as {recorded!r:.60}: leave it out")
+    if not typed.isprintable() or len(typed) > _LONGEST:
+        raise ParameterError(f"{name} must be one line of at most {_LONGEST} characters")
+    return recorded or typed
+
+
+def _rows_sentence(use: Use | None, kind: str) -> str:
+    """Return a sentence on rows that were skipped; "" of what reads no private row."""
+    if kind == "partition" and use is None:
+        return ""
+    if use is None or not use.command:
+        return words.ROWS_UNKNOWN
+    typed = {part for word in use.command for part in word.split(",")}
+    return words.ROWS_SKIPPED if _SKIP in typed else words.ROWS_REFUSED
+
+
+def _half_widths(store: PathLike | Store) -> dict[str, list[float]]:
+    """Return half the width of each finite interval that was answered, by session."""
+    widths: dict[str, list[float]] = {}
+    with closing(open_ledger(store)) as ledger:
+        for entry in islice(export_ledger(ledger), 1, None):  # after the header
+            low, high = entry["interval"]
+            if None not in (low, high):
+                widths.setdefault(entry["session"], []).append((high - low) / 2)
+    return widths
+
+
+def _middle(widths: list[float]) -> str:
+    """Return how wide the interval in the middle is, in words."""
+    half = short_bound(median(widths))
+    return f"half of the middle interval is {half} ({counted(len(widths), 'answer')})"
+
+
+def _of_store(status: LedgerStatus, half_widths: Mapping[str, list[float]]) -> ReleaseContents:
+    """Return what a store tells of its uses."""
+    kinds = [each.use.kind for each in status.uses]
+    counts = listed(counted(kinds.count(kind), kind) for kind in dict.fromkeys(kinds))
+    errors = [
+        (
+            f"session {short_text(name)}",
+            _middle(widths),
+        )
+        for name, widths in half_widths.items()
+    ]
+    return ReleaseContents(
+        title="Answers of a session" if status.sessions else "Results in a store",
+        published=(f"What was charged to this store: {counts}.",),
+        errors=tuple(errors),
+        biased="each answer has its own interval",
+        product_type=INTERACTIVE if status.sessions else "Summary statistics",
+    )
+
+
+def _unit_or_none(guarantee: PrivacyGuarantee) -> PrivacyUnit | None:
+    try:
+        return stated_unit(guarantee) if guarantee.epsilon else None
+    except ValueError:
+        return None
+
+
+def _purposes(status: LedgerStatus) -> str:
+    return _joined(each.use.purpose for each in status.uses)
+
+
+def _joined(texts: Any) -> str:
+    return "; ".join(dict.fromkeys(filter(None, texts)))[:_LONGEST]
+
+
+def _plain(text: str) -> str:
+    """Return a text that begins like a sentence, without sentences that name options."""
+    sentences = (each for each in text.split(". ") if "--" not in each)
+    plain = ". ".join(sentences).removesuffix(".")
+    return f"{plain[:1].upper()}{plain[1:]}."

@@ -1,0 +1,143 @@
+"""A report as a page of HTML that prints on two sheets, and as text in Markdown.
+
+The page holds its style and names no other file. Every text of a report is escaped. Its first sheet
+is the report, its second the check list; `report.css` fits them to A4 and to Letter.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from html import escape
+from pathlib import Path
+
+from graphcuts_dp.reports.contents import short_text
+from graphcuts_dp.reports.hazards import Hazard
+from graphcuts_dp.reports.release_report import ReleaseReport
+from graphcuts_dp.reports.words import ABOUT_HAZARDS, HAZARDS, HEADINGS, NO, YES
+
+STYLE = Path(__file__).resolve().parent / "report.css"
+_MOST = 320  # characters of a sentence on the page
+_MOST_CELL = 150  # characters of a cell of a table there; files and JSON have all of them
+_MOST_ROWS = 6  # of a table on the first sheet
+# Characters of a line of the first sheet, and of both columns of its tables.
+_LINE, _COLUMNS = 92, (32, 60)
+_MOST_LINES = 52  # that fit in the usual size of letters; more are written in smaller ones
+_HEADS = ("hazard", "", "evidence")
+Pairs = Sequence[tuple[str, str]]
+
+
+def html_page(report: ReleaseReport) -> str:
+    """Return a whole page of HTML, which stands alone."""
+    style, title = STYLE.read_text(encoding="utf-8"), escape(report.title)
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{title}</title><style>{style}</style></head>"
+        f'<body class="reported">{html_sheets(report)}</body></html>\n'
+    )
+
+
+def html_sheets(report: ReleaseReport) -> str:
+    """Return both sheets as HTML for a page that has the style already."""
+    dense = " dense" if sheet_lines(report) > _MOST_LINES else ""
+    parts = [f'<section class="sheet{dense}">', f"<h1>{_text(report.title)}</h1>"]
+    parts.append(f'<p class="files">{_text(", ".join(report.names))}</p>')
+    if report.warning:
+        parts.append(f'<p class="warning">{_text(report.warning)}</p>')
+    for heading, sentences, pairs in _sections(report):
+        parts.append(f"<h2>{_text(heading)}</h2>")
+        if sentences:
+            parts.append(f"<p>{' '.join(map(_text, sentences))}</p>")
+        if pairs:
+            rows = (f"<tr><th>{_text(a)}</th><td>{_text(b)}</td></tr>" for a, b in pairs)
+            parts.append(f"<table>{''.join(rows)}</table>")
+    parts += ["</section>", '<section class="sheet">', f"<h1>{_text(HAZARDS)}</h1>"]
+    parts.append(f'<p class="files">{_text(ABOUT_HAZARDS)}</p>')
+    heads = "".join(f"<th>{name}</th>" for name in _HEADS)
+    parts.append(f'<table class="hazards"><thead><tr>{heads}</tr></thead><tbody>')
+    parts += _html_hazards(report.hazards)
+    parts.append("</tbody></table></section>")
+    return "\n".join(parts)
+
+
+def _html_hazards(hazards: Sequence[Hazard]) -> Iterator[str]:
+    chapter = ""
+    for hazard in hazards:
+        if hazard.chapter != chapter:
+            chapter = hazard.chapter
+            yield f'<tr class="chapter"><th colspan="3">{_text(chapter)}</th></tr>'
+        mark, word = ("✓", YES) if hazard.addressed else ("–", NO)
+        yield (
+            f"<tr><th>{_text(hazard.name)}</th>"
+            f'<td class="{"yes" if hazard.addressed else "no"}">{mark} {word}</td>'
+            f"<td>{_text(hazard.evidence)}</td></tr>"
+        )
+
+
+def sheet_lines(report: ReleaseReport) -> int:
+    """Return about how many lines the first sheet has; a heading counts twice."""
+    lines = 3 + _lines(", ".join(report.names), _LINE) + _lines(report.warning, _LINE)
+    for _, sentences, pairs in _sections(report):
+        lines += 2 + _lines(" ".join(map(_line, sentences)), _LINE)
+        lines += sum(max(map(_lines, pair, _COLUMNS)) for pair in pairs)
+    return lines
+
+
+def _lines(text: str, width: int) -> int:
+    return math.ceil(len(text) / width)
+
+
+def markdown(report: ReleaseReport) -> str:
+    """Return the report as text in Markdown."""
+    lines = [f"# {_line(report.title)}", "", _line(", ".join(report.names)), ""]
+    if report.warning:
+        lines += [f"**{report.warning}**", ""]
+    for heading, sentences, pairs in _sections(report):
+        lines += [f"## {heading}", ""]
+        lines += [*map(_line, sentences), ""] if sentences else []
+        lines += [*(f"- {name}: {text}" for name, text in pairs), ""] if pairs else []
+    lines += [f"# {HAZARDS}", "", ABOUT_HAZARDS, ""]
+    chapter = ""
+    for hazard in report.hazards:
+        if hazard.chapter != chapter:
+            chapter = hazard.chapter
+            lines += ["", f"## {chapter}", ""]
+        mark = "x" if hazard.addressed else " "
+        open_one = "" if hazard.addressed else f"{NO}: "
+        lines.append(f"- [{mark}] {hazard.name}: {open_one}{_line(hazard.evidence)}")
+    text = "\n".join(lines).replace("\n\n\n", "\n\n")
+    return f"{text}\n"
+
+
+def _sections(report: ReleaseReport) -> Iterator[tuple[str, Sequence[str], Pairs]]:
+    """Yield the headings of the first sheet, each with its sentences and its table."""
+    parts: dict[str, tuple[Sequence[str], Pairs]] = {
+        "published": (report.published, ()),
+        "unit": (report.unit, ()),
+        "odds": (report.odds, ()),
+        "errors": ((), _first(report.errors)),
+        "left_out": (report.left_out, ()),
+        "not_guaranteed": (report.not_guaranteed, ()),
+        "budget": (report.budget, ()),
+        "origin": ((), report.origin),
+        "check": ((report.check_code, *report.check), ()),
+    }
+    for name, heading in HEADINGS.items():
+        sentences, pairs = parts[name]
+        yield heading, sentences, [(_line(a, _MOST_CELL), _line(b, _MOST_CELL)) for a, b in pairs]
+
+
+def _first(pairs: Pairs) -> Pairs:
+    """Return the first pairs of a table, and how many more there are."""
+    more = len(pairs) - _MOST_ROWS
+    if more <= 0:
+        return pairs or (("errors", "not stated in the receipt"),)
+    return (*pairs[:_MOST_ROWS], ("more", f"{more:,} more in the files"))
+
+
+def _line(text: str, most: int = _MOST) -> str:
+    """Return one line of at most so many characters."""
+    return short_text(" ".join(text.split()), most)
+
+
+def _text(text: str) -> str:
+    return escape(_line(text))

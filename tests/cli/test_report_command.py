@@ -1,0 +1,73 @@
+"""`graphcuts-dp report`, and what it refuses."""
+
+import json
+
+import pytest
+
+EDGES = "".join(f"{i} {(i + step) % 12}\n" for i in range(12) for step in (1, 3))
+READ = ("--vertices", "12", "--epsilon", "2")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path):
+    (tmp_path / "in.edges").write_text(EDGES)
+    groups = "".join(f"{i},{'a' if i < 6 else 'b'}\n" for i in range(12))
+    (tmp_path / "staff.csv").write_text(f"vertex,half\n{groups}")
+    return tmp_path
+
+
+@pytest.fixture
+def _flows(done):
+    stated = ("--budget", "4", "--purpose", "Timetable", "--author", "City office")
+    done("flows", "in.edges", "staff.csv", "out.csv", *READ, "--store", "data.db", *stated)
+
+
+@pytest.mark.usefixtures("_flows")
+def test_a_report_is_text_a_page_or_an_entry(done, told, folder):
+    text, _ = done("report", "out.csv", "--store", "data.db")
+    assert text.startswith("# Table of flows")
+    for part in ("Timetable", "City office", "2 is left", "has recorded this code", "- [ ] "):
+        assert part in text
+    (folder / "in.edges").unlink()  # no private file is read
+    made = told("report", "out.csv.json", "page.html", "--store", "data.db", "--registry", "e.json")
+    assert made["files"] == ["page.html", "e.json"]
+    code = made["check_code"]
+    assert code in (folder / "page.html").read_text()
+    entry = json.loads((folder / "e.json").read_text())
+    assert entry["deployment"]["basic"]["name"] == "Timetable"
+    done("report", "out.csv", "text.md", "--store", "data.db", "--code", code)
+    written = (folder / "text.md").read_text()
+    assert written.replace("The code is the one that was typed.\n", "") == text
+    assert "Results in a store" in done("report", "data.db")[0]
+
+
+@pytest.mark.usefixtures("_flows")
+def test_what_is_refused(refused, done):
+    assert "the check code is" in refused("report", "out.csv", "--code", "0000-0000-0000-0000")
+    assert "a report ends in .html or .md" in refused("report", "out.csv", "out.pdf")
+    assert "has no receipt beside it, and is no store" in refused("report", "in.edges")
+    assert "does not exist" in refused("report", "nothing.csv")
+    assert "is a store itself" in refused("report", "data.db", "--store", "data.db")
+    assert "leave it out" in refused("report", "out.csv", "--purpose", "Another")
+    assert "leave it out" in refused("report", "out.csv", "--who", "Another")
+    done("report", "out.csv", "page.html")
+    assert "page.html" in refused("report", "out.csv", "page.html")
+    done("report", "out.csv", "page.html", "--force")
+    done("flows", "in.edges", "staff.csv", "seeded.csv", *READ, "--seed", "1", "--uncounted")
+    refusal = refused("report", "seeded.csv", "--registry", "entry.json")
+    assert "guarantees nothing" in refusal
+
+
+@pytest.mark.parametrize(
+    ("skip", "sentence"),
+    [
+        ((), "No row was skipped: one that could not be used would have stopped"),
+        (("--columns", "on-bad=skip"), "Rows that could not be used were skipped"),
+    ],
+)
+def test_skipped_rows_are_told_by_the_options_and_never_counted(skip, sentence, done, folder):
+    (folder / "in.csv").write_text("user,from,to\n" + "".join(f"u{i},{i},0\n" for i in range(12)))
+    unit = ("--privacy-unit", "user:max-contributions=1", "--columns", "user=user")
+    done("flows", "in.csv", "staff.csv", "out.csv", *READ, *unit, *skip, "--store", "rows.db")
+    assert sentence in done("report", "out.csv", "--store", "rows.db")[0]
+    assert "does not say whether rows" in done("report", "out.csv")[0]
