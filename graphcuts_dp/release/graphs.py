@@ -19,7 +19,7 @@ from graphcuts_dp.estimate.noises import best_capped_noise, noise_distribution
 from graphcuts_dp.estimate.worst_cut_errors import accuracy_warning, expected_error_note
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.former_names import refuses_former_options
-from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph
 from graphcuts_dp.graph.private_data import PrivateSource, private_data
 from graphcuts_dp.graph.rows import PrivateData, bounded_graph, paired_graph, without_rows
 from graphcuts_dp.learn.detectability import (
@@ -269,7 +269,9 @@ class _Request:
         distribution = distribution_for(graph, self.noise, step)
         response = _suited(response, method)
         has_maximum = not graph.weighted or graph.max_weight is not None
-        tested = has_maximum and min(graph.shape) >= FEWEST_TESTED
+        # Of directed graphs the choice by the test had a larger regret than looks at degrees.
+        suits_test = has_maximum and not isinstance(graph, DirectedGraph)
+        tested = suits_test and min(graph.shape) >= FEWEST_TESTED
         layout = Layout.of(graph.space) if tested else None
         shares = MatrixShares(graph.shape, graph.max_weight, self.noise, response, tested=layout)
         certified = (
