@@ -12,7 +12,7 @@ for (const e of document.querySelectorAll('input, select, textarea, progress'))
 for (const e of document.querySelectorAll('button, a, summary'))
   if (!name(e)) wrong.push('no name: ' + e.outerHTML.slice(0, 80));
 for (const e of document.querySelectorAll('svg'))
-  if (e.getAttribute('role') !== 'img' || !e.getAttribute('aria-label'))
+  if (!['img', 'group'].includes(e.getAttribute('role')) || !e.getAttribute('aria-label'))
     wrong.push('picture without a text');
 const ids = [...document.querySelectorAll('[id]')].map((e) => e.id);
 if (new Set(ids).size !== ids.length) wrong.push('an id occurs twice');

@@ -117,6 +117,7 @@ def _trips(folder, rng):
     _write(folder / "zones.csv", "zone,district", *districts)
     areas = (f"{zone},{'coast' if i < 2 else 'inland'},{zone}" for i, zone in enumerate(zones))
     _write(folder / "areas.csv", "zone,region,area", *areas)
+    _write(folder / "districts.csv", "id,lat,lon", "north,50.2,8.6", "south,50.0,8.7")
     ends = rng.choice(zones, (6000, 2))
     table = pd.DataFrame(
         {

@@ -28,6 +28,7 @@ from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.options import check, input_option, option, output_option
 from graphcuts_dp.planning.bounds import ContributionBoundPlan, plan_contribution_bounds
+from graphcuts_dp.plotting.flow_page import check_html
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.release.contributions import (
@@ -40,6 +41,7 @@ from graphcuts_dp.release.contributions import (
 from graphcuts_dp.release.flow_tables import flows_job, privacy_unit_of
 from graphcuts_dp.release.job import execute
 from graphcuts_dp.results.bundle import KINDS, check_path
+from graphcuts_dp.results.flow_pictures import MOST_PANELS
 from graphcuts_dp.results.flows import Flows
 from graphcuts_dp.results.od_tables import GroupLocations, od_files
 from graphcuts_dp.schema.typed_names import split_names
@@ -202,7 +204,15 @@ class FlowOptions(TableRun):
         None,
         usual=True,
         help="Also draw the finest level: a heat map, the largest flows over time if there are "
-        "periods, or with --locations a map (.png, .pdf or .svg).",
+        "periods, or with --locations a map, of each period if there are several (.png, .pdf or .svg).",
+        metavar="FILE",
+    )
+    html: str | None = output_option(
+        None,
+        usual=True,
+        help="Also write a page for a browser that shows the finest level, each number with its "
+        "interval at a click or by the keys: a matrix, or with --locations a map; one file that "
+        "loads nothing from anywhere (.html).",
         metavar="FILE",
     )
     od: str | None = output_option(
@@ -233,10 +243,12 @@ class FlowOptions(TableRun):
             FileFormatError: a file that cannot be written or read.
             ParameterError: places that nothing needs.
         """
-        if self.locations is not None and (self.plot, self.od) == (None, None):
-            raise ParameterError("--locations is for --plot or --od; name one")
+        if self.locations is not None and (self.plot, self.html, self.od) == (None, None, None):
+            raise ParameterError("--locations is for --plot, --html or --od; name one")
         od = () if self.od is None else od_files(self.od, located=self.locations is not None)
-        more = [file for file in (self.plot, self.margins) if file is not None]
+        more = [file for file in (self.plot, self.html, self.margins) if file is not None]
+        if self.html is not None:
+            check_html(self.html, force=self.force)
         if self.margins is not None and not self.margins.lower().endswith(".csv"):
             raise FileFormatError(f"{self.margins} must end in .csv: margins are a table")
         check_writable_set((*KINDS["flows"].files(target), *od, *more), force=self.force)
@@ -254,10 +266,14 @@ class FlowOptions(TableRun):
             from graphcuts_dp.plotting.style import write_figure  # matplotlib is slow to import
 
             periods = made.cells.periods
-            several = places is None and periods is not None and len(periods.sizes()) > 1
-            by = periods.levels[-1] if periods is not None and several else None
+            count = 1 if periods is None else len(periods.sizes())
+            has_panels = count > 1 and (places is None or count <= MOST_PANELS)
+            by = periods.levels[-1] if periods is not None and has_panels else None
             write_figure(made.plot(locations=places, by=by), self.plot, force=self.force)
             written.append(self.plot)
+        if self.html is not None:
+            made.to_html(self.html, locations=places, force=self.force)
+            written.append(self.html)
         return written
 
 
@@ -281,7 +297,7 @@ def flows(
     --groups-columns vertex=name,levels=division/department
 
     Example: graphcuts-dp flows trips.csv zones.csv flows.csv --epsilon 1 --vertices stops.txt
-    --locations places.csv --plot map.png --od trips.geojson
+    --locations places.csv --plot map.png --html map.html
 
     Example: graphcuts-dp flows visits.csv --contributions table:for-epsilon=1 --epsilon 0.5
     --columns user=patient --vertices wards.txt --store visits.db
@@ -311,7 +327,8 @@ def flows(
     """
     store, files = spending.check(), grouping.of(groups)
     if asked.contributions is not None:
-        for_tables = (asked.plot, asked.od, asked.locations, asked.margins, asked.measure_margins)
+        outputs = (asked.plot, asked.html, asked.od, asked.locations, asked.margins)
+        for_tables = (*outputs, asked.measure_margins)
         if target is not None or reading.columns.user is None or any(for_tables):
             raise ParameterError(
                 "--contributions needs the file of rows and --columns user=COLUMN, and no OUT, "

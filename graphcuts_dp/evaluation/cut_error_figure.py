@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.display import printable
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable
-from graphcuts_dp.plotting.style import COLOURS, house_style
+from graphcuts_dp.plotting.style import COLOURS, GRID, house_style
 
 _MARKERS = {"noisy": "o", "synthetic": "D", "true degrees alone": "x", "empty graph": "|"}
 _TRIVIAL = ("true degrees alone", "empty graph")
@@ -51,7 +51,7 @@ def _draw_kinds(axes: Axes, table: CutErrorTable) -> None:
         axes.set_xscale("log")
     axes.set_yticks(list(places), [row.kind for row in table.rows])
     axes.invert_yaxis()
-    axes.grid(axis="x", which="major", color="#dddddd")
+    axes.grid(axis="x", which="major", color=GRID)
     axes.set_xlabel("mean absolute error of a cut (edges, or their weight)")
     axes.set_title("Error by kind of cut")
     axes.margins(y=0.12)

@@ -404,7 +404,7 @@ PRODUCTS = {
         function=flows.flows,
         kind="flows",
         result="table.csv",
-        preset={"plot": "table.png"},
+        preset={"plot": "table.png", "html": "table.html"},
     ),
     "graph": Product(
         title="A simulated network that resembles yours",

@@ -23,10 +23,21 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from graphcuts_dp.arrays import FloatVector
-from graphcuts_dp.plotting.style import COLOURS, COLUMN, PAGE, drawing, plain_text
+from graphcuts_dp.plotting.labels import (
+    INCH,
+    TITLE_SIZE,
+    shortened,
+    text_height,
+    text_width,
+    wrapped,
+)
+from graphcuts_dp.plotting.style import COLOURS, COLUMN, GRID, PAGE, drawing, plain_text
 
 _MAX_NAMED = 40  # answers up to which each has its name below it
-_MAX_NAME_LENGTH = 24  # characters of such a name; longer ones are cut
+_MAX_NAME_LENGTH = 24  # characters of such a name; longer ones lose their middle
+_PLAN_TITLE_SIZE = 8.0  # of the font: a plan says much of its setting
+_NAME_SIZE = 8.0  # of the font
+_BESIDE = 0.9  # inches on both sides of a picture
 _MAX_BARS = 400  # intervals up to which each is a bar; more are drawn as a band
 
 
@@ -59,7 +70,11 @@ def answer_list_figure(
     low, high = low.copy(), high.copy()
     low[~np.isfinite(low)] = np.nan
     high[~np.isfinite(high)] = np.nan
-    with drawing(PAGE, 3.4) as (figure, axes):
+    shown_names = [_name_below(name) for name in names] if len(names) <= _MAX_NAMED else []
+    # Names are turned; they are as small as their distance needs, and lie below the usual picture.
+    size = min(_NAME_SIZE, (PAGE - _BESIDE) * INCH / text_height(max(len(shown_names), 1)))
+    longest = max((text_width(name, size) for name in shown_names), default=0.0)
+    with drawing(PAGE, 3.4 + longest / INCH) as (figure, axes):
         if len(numbers) > _MAX_BARS:
             axes.fill_between(numbers, low, high, color=COLOURS["noisy"], alpha=0.2, linewidth=0)
         else:
@@ -77,21 +92,25 @@ def answer_list_figure(
                 zorder=4,
             )
             figure.legend(loc="outside lower left", ncols=2)
-        if names and len(numbers) <= _MAX_NAMED:
-            axes.set_xticks(numbers, [_shortened(name) for name in names], rotation=90)
+        if shown_names:
+            axes.set_xticks(numbers, shown_names, rotation=90, fontsize=size)
         else:
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.margins(x=0.03)
         axes.set_xlabel(x_label)
         axes.set_ylabel(unit)
-        axes.set_title(title)
+        axes.set_title(_title(title, PAGE))
     return figure
 
 
-def _shortened(name: str) -> str:
+def _name_below(name: str) -> str:
     """Return a name of at most 24 characters for an axis."""
-    is_short = len(name) <= _MAX_NAME_LENGTH
-    return plain_text(name if is_short else name[: _MAX_NAME_LENGTH - 3] + "...")
+    return plain_text(shortened(name, _MAX_NAME_LENGTH))
+
+
+def _title(title: str, width: float) -> str:
+    """Return a title in lines that fit above a picture in a figure of this width in inches."""
+    return wrapped(title, TITLE_SIZE, INCH * (width - _BESIDE))
 
 
 def session_answers_figure(
@@ -141,14 +160,15 @@ def plan_figure(
     colours = [COLOURS["all zero"] if is_trivial else COLOURS["noisy"] for is_trivial in trivial]
     with drawing(PAGE, 1.2 + 0.2 * len(names)) as (figure, axes):
         # From the left edge to each point: on the logarithmic axis below, 0 is left of all.
-        axes.hlines(heights, 0, guaranteed, color="#dddddd", linewidth=0.8, zorder=1)
+        axes.hlines(heights, 0, guaranteed, color=GRID, linewidth=0.8, zorder=1)
         axes.scatter(guaranteed, heights, c=colours, s=26, zorder=2)
         axes.set_yticks(heights, names)
         axes.invert_yaxis()
         axes.set_xscale("log")
         axes.set_xlim(left=0.7 * guaranteed.min())
         axes.set_xlabel("guaranteed error of a cut, in edges (grey: learns nothing of the graph)")
-        figure.suptitle(title, fontsize=8, x=0.01, ha="left")
+        lines = wrapped(title, _PLAN_TITLE_SIZE, INCH * (PAGE - 0.2))
+        figure.suptitle(lines, fontsize=_PLAN_TITLE_SIZE, x=0.01, ha="left")
     return figure
 
 
@@ -171,7 +191,7 @@ def odds_figure(
         axes.set_ylabel("believed afterwards")
         axes.set_xlim(0, 1)
         axes.set_ylim(0, 1)
-        axes.set_title(title)
+        axes.set_title(_title(title, COLUMN))
     return figure
 
 
@@ -194,5 +214,5 @@ def classes_figure(
         axes.set_yscale("symlog")
         axes.set_xlabel(x_label)
         axes.set_ylabel("users, noisy")
-        axes.set_title(title)
+        axes.set_title(_title(title, PAGE))
     return figure

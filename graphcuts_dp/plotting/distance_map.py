@@ -18,7 +18,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntMatrix
-from graphcuts_dp.plotting.style import PAGE, drawing
+from graphcuts_dp.plotting.labels import INCH, TITLE_SIZE, wrapped
+from graphcuts_dp.plotting.style import AMOUNT_COLOURS, FRAME, GRID, INK, PAGE, drawing
 from graphcuts_dp.resources import repeatable_igraph
 
 # With more edges than this, edges are drawn thinner. With more vertices than this, vertices are
@@ -70,17 +71,20 @@ def distance_map_figure(
         few_edges = len(edges) <= _MANY
         lines = LineCollection(
             list(points[edges]),
-            colors="#c4c4c4",
+            colors=GRID,
             linewidths=0.6 if few_edges else 0.25,
             alpha=1.0 if few_edges else 0.5,
             zorder=1,
         )
         axes.add_collection(lines)
         shades = _draw_vertices(axes, points, values, possible)
-        _mark_best(axes, points[int(np.argmin(values))], label)
+        best = points[int(np.argmin(values))]
+        is_right = bool(best[0] > points[:, 0].mean())  # so the label stays within the map
+        _mark_best(axes, best, label, to_left=is_right)
         bar = figure.colorbar(shades, ax=axes, fraction=0.035, pad=0.02)
         bar.set_label("average distance to all people" + (f" ({unit})" if unit else ""))
-        bar.outline.set_visible(False)
+        bar.outline.set_edgecolor(FRAME)  # the lightest end is white
+        bar.outline.set_linewidth(0.5)
         # A unit of the coordinates is drawn equally long on both axes, with two exceptions: a map
         # whose height is at least 1.1 times its width, and a map whose height is at most 0.2 times
         # its width. These are stretched to fill the figure, so that a map that is nearly a line
@@ -89,7 +93,7 @@ def distance_map_figure(
         axes.set_aspect("equal" if keeps_units else "auto")
         axes.margins(0.03, 0.06)
         axes.set_axis_off()
-        axes.set_title(title)
+        axes.set_title(wrapped(title, TITLE_SIZE, INCH * PAGE * _MAP_WIDTH))
         handles, _ = axes.get_legend_handles_labels()
         if error:
             handles.append(Line2D([], [], linestyle="", label=error))
@@ -125,13 +129,13 @@ def _draw_vertices(
             x[mask],
             y[mask],
             c=values[mask],
-            cmap="viridis",
+            cmap=AMOUNT_COLOURS.reversed(),
             vmin=float(values.min()),
             vmax=float(values.max()),
             **appearance,
         )
 
-    draw(~possible, s=size, edgecolors="#404040", linewidths=0.35, zorder=2)
+    draw(~possible, s=size, edgecolors=INK, linewidths=0.35, zorder=2)
     return draw(
         possible,
         s=1.5 * size,
@@ -143,8 +147,8 @@ def _draw_vertices(
     )
 
 
-def _mark_best(axes: Axes, point: FloatVector, label: str) -> None:
-    """Draw a star at the best vertex, and its label beside it."""
+def _mark_best(axes: Axes, point: FloatVector, label: str, *, to_left: bool) -> None:
+    """Draw a star at the best vertex, and its label beside it, to the left or right."""
     x, y = point.tolist()
     axes.scatter(
         x,
@@ -160,7 +164,8 @@ def _mark_best(axes: Axes, point: FloatVector, label: str) -> None:
     axes.annotate(
         label,
         (x, y),
-        xytext=(9, 9),
+        xytext=(-9 if to_left else 9, 9),
+        ha="right" if to_left else "left",
         textcoords="offset points",
         fontsize=9,
         fontweight="bold",

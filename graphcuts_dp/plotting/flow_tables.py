@@ -1,77 +1,82 @@
-"""Pictures of noisy tables of flows between groups: a heat map, a map, and flows over periods.
+"""Pictures of noisy tables of flows between groups: heat maps, and flows over periods.
 
 A *flow table* has a cell for each pair of groups (a, b): the estimated weight from a to b, and the
 half width of its interval, for this cell alone. A map also needs lower ends of intervals that hold
 for all cells at once. Groups have *levels*:
 each group of a fine level lies in one *enclosing group* of the next coarser level, and groups are
-ordered so that those of one enclosing group are neighbours. A `FlowPicture` is what the first two
-pictures draw of one table:
+ordered so that those of one enclosing group are neighbours. A `FlowPicture` is what is drawn of one
+table, here and in `flow_maps`:
 
 - `heat_map_figure`: the table as a heat map;
-- `flow_map_figure`: arcs between groups that have positions on a map;
-- `periods_figure`: the largest cells of several tables, one for each period.
-
-`drawing(width, height)` opens a figure of this size in inches with one picture, in our style.
-`house_style()` sets only the style, for a figure with several pictures.
+- `heat_maps_figure`: one heat map for each period, in one scale;
+- `periods_figure`: the largest cells of several tables, over the periods.
 
 Everything that is drawn is released already. Numbers without a name, such as heights in inches and
 sizes of fonts, were chosen by eye and can be changed freely.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from textwrap import fill
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
-from matplotlib import patheffects
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.collections import LineCollection
-from matplotlib.colors import LinearSegmentedColormap, PowerNorm, to_rgb
+from matplotlib.colors import PowerNorm, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from graphcuts_dp.arrays import BoolMatrix, BoolVector, FloatMatrix, FloatVector
 from graphcuts_dp.confidence import DEFAULT_PERCENT
-from graphcuts_dp.plotting.style import COLOURS, PAGE, drawing, house_style
-
-# Heat maps.
-_MAX_NAMED = 60  # groups on a side up to which each has its name; else enclosing groups have
-_MAX_NUMBERED = 12  # groups on a side up to which each cell has its number
-_IMPOSSIBLE = (0.9, 0.9, 0.9)  # colour of a cell that can hold no pair: light grey
-_BLUES = LinearSegmentedColormap.from_list(  # begins with plain white, unlike matplotlib's "Blues"
-    "flows", ["#ffffff", "#cfe1f2", "#6aaed6", "#2070b4", "#08306b"]
+from graphcuts_dp.plotting.labels import (
+    AXIS_SIZE,
+    INCH,
+    TITLE_SIZE,
+    Boxes,
+    framed_figure,
+    shortened,
+    text_height,
+    text_width,
+    wrapped,
 )
-_FRAME = "#808080"  # colour of frames and of lines between enclosing groups
-_LUMA = (0.299, 0.587, 0.114)  # brightness of red, green and blue
-_NONZERO = 1e-300  # replaces a zero denominator
+from graphcuts_dp.plotting.palette import LIGHT, ink_on
+from graphcuts_dp.plotting.style import (
+    AMOUNT_COLOURS,
+    COLOURS,
+    FRAME,
+    INK,
+    PAGE,
+    house_style,
+    plain_text,
+)
 
-# Maps.
-_MAX_ARCS = 400  # arcs that are drawn; discs are not limited
-_NAME_SIZE = 7  # font size of a group's name, in points
-_CHARACTER_WIDTH = 0.62  # of a character, in units of the font size
-# Width in points of an arc for the largest flow of all, of arcs and discs together. All flows have
-# one scale: if the largest is a disc, the widest arc is thinner.
-_MAX_LINE_WIDTH = 7.0
-_MIN_LINE_WIDTH = 0.4
-_MAX_DISC_AREA = 500.0  # of the largest flow inside a group, in square points
-_MIN_SHARE = 0.25  # share of its colour that a flow keeps, however large its error is
-_BEND = 0.18  # distance of an arc's control point from its chord, in units of the chord
-_ARC_PIECES = 24  # straight lines of which an arc is made
-_DOT_RADIUS = 1.5  # room that the dot of a group takes, in points
-_NAME_SHIFT = (3, 2)  # of a name from its dot, across and up, in points
-_INCH = 72  # points in an inch
+# Heat maps. Lengths are in points.
+MOST_NAMED = 60  # names on a side; with more groups, enclosing groups have theirs
+_MAX_NUMBERED = 12  # groups on a side up to which each cell has its number
+_LONGEST_NAME = 28  # characters of a name; longer ones lose their middle
+_NAME_SIZE, _LEAST_NAME_SIZE = 8.0, 4.5  # of the font of names
+_MOST_LINES = 3  # of a name below a column
+_NUMBER_SIZE, _LEAST_NUMBER_SIZE = 9.0, 6.5  # of the font of numbers in cells
+_LEAST_CELL, _MOST_CELL = 9.0, 60.0  # sides of a cell
+_WIDEST, _HIGHEST = 10 * INCH, 9.5 * INCH  # of a picture
+_LEAST_WIDTH = 4.8 * INCH
+_MAP_SIDE = 4.2 * INCH  # of a heat map with few cells
+_BAR_SHIFT, _BAR_WIDTH = 10.0, 9.0  # of the bar of colours from the cells
+_GAP = 6.0  # between names and cells
+_IMPOSSIBLE = to_rgb(LIGHT["impossible"])
+_ROUND = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)  # numbers of the bar, times a power of ten
+_NONZERO = 1e-300  # replaces a zero denominator
+_PANEL_NAMED = 24  # groups on a side up to which panels name them
 
 # Periods.
 MAX_PANELS = 9  # most cells that callers should give `periods_figure`, which draws all of them
 _PANELS_ACROSS = 3
-_TITLE_WIDTH = 100  # characters of a line of a title across the page
+_PANEL_WIDTH = 130.0  # points of a panel
 _MAX_TICKS = 6  # periods whose names are written
 
 
@@ -91,6 +96,7 @@ class FlowPicture:
         column_names: names of the groups of the columns; empty if `row_names` is.
         enclosing: for the rows and for the columns, the name of each enclosing group and how many
             groups it has, in order; empty if the groups of this table lie in no larger ones.
+        axis_names: what the rows and what the columns are, as "from: zone" and "to: zone".
         symmetric: whether (a, b) and (b, a) are one cell.
         title: title of the figure, with the guarantee.
         unit: unit of the values: "edges", "weight", "rows", "users", "pairs" or "amount".
@@ -104,15 +110,36 @@ class FlowPicture:
     row_names: Sequence[str] = ()
     column_names: Sequence[str] = ()
     enclosing: tuple[Sequence[tuple[str, int]], Sequence[tuple[str, int]]] = ((), ())
+    axis_names: tuple[str, str] = ("", "")
     symmetric: bool = True
     title: str
     unit: str = "edges"
     integral: bool = True
 
+
+class _Names(NamedTuple):
+    """The names on one side of a heat map.
+
+    Attributes:
+        positions: of each name, in cells.
+        texts: ready for matplotlib.
+        size: of the font, in points.
+        length: of the longest name, in points.
+        turned: whether they are written upwards; only below columns.
+    """
+
+    positions: list[float]
+    texts: list[str]
+    size: float
+    length: float
+    turned: bool
+
     @property
-    def is_numbered(self) -> bool:
-        """True if there are so few cells that each has its number and half width written in it."""
-        return self.half_widths is not None and max(self.values.shape) <= _MAX_NUMBERED
+    def room(self) -> float:
+        """The room that they take between the cells and the name of the axis."""
+        is_beside = self.turned or not self.texts
+        lines = max((text.count("\n") for text in self.texts), default=0) + 1
+        return self.length if is_beside else lines * text_height(self.size)
 
 
 def heat_map_figure(picture: FlowPicture) -> Figure:
@@ -121,60 +148,190 @@ def heat_map_figure(picture: FlowPicture) -> Figure:
     Returns:
         A figure: darker cells hold more, white ones nothing; the colours follow the square root, so
         that small flows show. If there are half widths and up to 12 groups a side, each cell has
-        its number and half width. If there are half widths and more groups, a cell keeps the share
+        its number and half width, as far as they have room. With more cells, a cell keeps the share
         1 - (half width) / value of its colour: it is paler the wider its interval is, and white if
         its value is below the half width, so that noise hardly shows. Cells that can hold no pair
-        are grey.
+        are grey. The figure grows with the table, so that no two texts collide.
     """
-    rows, columns = picture.values.shape
-    width = PAGE if columns > 6 else 4.6  # inches
-    cell = (width - 2.0) / columns  # inches, beside names and colour bar
-    with drawing(width, float(np.clip(cell * rows + 1.5, 2.4, 9.5))) as (figure, axes):
-        norm = PowerNorm(0.5, vmin=0, vmax=max(float(picture.values.max(initial=0.0)), 1.0))
-        colours = _cell_colours(picture, norm)
-        axes.imshow(colours, interpolation="nearest")
-        if picture.is_numbered:
-            _write_numbers(axes, picture, colours, float(np.clip(cell * 18, 6.5, 10)))
-        _name_axes(axes, picture)
-        bar = figure.colorbar(ScalarMappable(norm, _BLUES), ax=axes, fraction=0.045, pad=0.02)
-        is_sum = picture.unit in ("weight", "amount")
-        bar.set_label(f"noisy {picture.unit}" if is_sum else f"noisy number of {picture.unit}")
-        bar.outline.set_edgecolor(_FRAME)
-        bar.outline.set_linewidth(0.5)
-        axes.spines[:].set_visible(True)
-        axes.spines[:].set_color(_FRAME)
-        axes.spines[:].set_linewidth(0.5)
-        axes.tick_params(length=0)
-        axes.set_title(fill(picture.title, round(13 * width)))
-        handles: list[Artist] = []
-        if picture.half_widths is not None:
-            interval = f"{DEFAULT_PERCENT} interval of the cell alone"
-            text = f"paler the wider the {interval}, white below its half width"
-            if picture.is_numbered:
-                text = f"\N{PLUS-MINUS SIGN} half width of the {interval}"
-            handles.append(Line2D([], [], linestyle="", label=text))
-        if not picture.possible.all():
-            handles.append(Patch(facecolor=_IMPOSSIBLE, label="no pair of vertices"))
-        figure.legend(
-            handles=handles,
-            loc="outside lower left",
-            ncols=1 if width < PAGE else 2,
-            fontsize=8,
-            handlelength=1,
-        )
+    return _heat_maps({"": picture}, picture.title)
+
+
+def heat_maps_figure(pictures: Mapping[str, FlowPicture], title: str) -> Figure:
+    """Draw several tables of the same groups beside each other, with one scale of colours.
+
+    Args:
+        pictures: a table for each name, such as "March 2026"; at least one.
+        title: title of the figure, with the guarantee.
+
+    Returns:
+        A figure as `heat_map_figure` draws it, without numbers in the cells.
+    """
+    return _heat_maps(pictures, title)
+
+
+def _heat_maps(pictures: Mapping[str, FlowPicture], title: str) -> Figure:
+    """Draw one table with all that has room, or several."""
+    first = next(iter(pictures.values()))
+    rows, columns = first.values.shape
+    is_single = len(pictures) == 1
+    most = max(float(picture.values.max(initial=0.0)) for picture in pictures.values())
+    norm = PowerNorm(0.5, vmin=0, vmax=max(most, 1.0))
+    bar = _BAR_SHIFT + _BAR_WIDTH + 2 * _GAP + text_height(AXIS_SIZE)
+    bar += max(text_width(text, _NAME_SIZE) for _, text in _bar_ticks(norm, 2))
+    number_size, number_width = _number_size(first, bar) if is_single else (0.0, 0.0)
+    across = min(len(pictures), _PANELS_ACROSS + (len(pictures) > 9))
+    widest = (_WIDEST - bar) / across
+    most_named = MOST_NAMED if is_single else _PANEL_NAMED
+    row_names = _ticks(first.row_names, first.enclosing[0], most_named)
+    row_length = max((text_width(text, _NAME_SIZE) for _, text in row_names), default=0.0)
+    left = row_length + text_height(AXIS_SIZE) + 2 * _GAP
+    side = min(_MAP_SIDE if is_single else 2.2 * INCH, widest - (left if is_single else 0))
+    cell = max(min(side / columns, _MOST_CELL), _LEAST_CELL, number_width)
+    cell_width = min(cell, (widest - (left if is_single else 0)) / columns)
+    cell_height = min(cell_width, _HIGHEST / (rows * -(-len(pictures) // across)))
+    if number_size:
+        cell_height = max(cell_height, 2.4 * number_size)
+    beside = _names(row_names, cell_height, below=False)
+    below = _names(
+        _ticks(first.column_names, first.enclosing[1], most_named), cell_width, below=True
+    )
+    name_height = text_height(AXIS_SIZE) if first.axis_names[0] else 0.0
+    boxes = Boxes(
+        width=columns * cell_width,
+        height=rows * cell_height,
+        count=len(pictures),
+        across=across,
+        left=beside.length + name_height + 2 * _GAP,
+        right=bar,
+        below=below.room + name_height + 2 * _GAP,
+        above=0.0 if is_single else text_height(AXIS_SIZE) + 4,
+        between=10.0,
+        below_each=6.0,
+        least_width=_LEAST_WIDTH,
+    )
+    handles: list[Artist] = []
+    if first.half_widths is not None:
+        interval = f"{DEFAULT_PERCENT} interval of the cell alone"
+        text = f"paler the wider the {interval}, white below its half width"
+        if number_size:
+            text = f"\N{PLUS-MINUS SIGN} half width of the {interval}"
+        handles.append(Line2D([], [], linestyle="", label=text))
+    if not first.possible.all():
+        handles.append(Patch(facecolor=_IMPOSSIBLE, label="no pair of vertices"))
+    with house_style():
+        figure, panels, _ = framed_figure(title, boxes, handles)
+        for number, (axes, (name, picture)) in enumerate(
+            zip(panels, pictures.items(), strict=True)
+        ):
+            is_lowest = number + across >= len(pictures)
+            colours = _cell_colours(picture, norm, numbered=number_size > 0)
+            axes.imshow(colours, interpolation="nearest", aspect="auto")
+            if number_size:
+                _write_numbers(axes, picture, colours, number_size)
+            _name_axes(
+                axes, picture, beside if number % across == 0 else None,
+                below if is_lowest else None,
+            )  # fmt: skip
+            if name:
+                axes.text(
+                    0.0, 1.0 + 3 / boxes.height, plain_text(name), transform=axes.transAxes,
+                    fontsize=AXIS_SIZE, va="bottom",
+                )  # fmt: skip
+        _draw_bar(figure, panels, norm, first, boxes)
     return figure
 
 
-def _cell_colours(picture: FlowPicture, norm: PowerNorm) -> npt.NDArray[np.float64]:
+def _number_size(picture: FlowPicture, bar: float) -> tuple[float, float]:
+    """Return the font size of the numbers in cells and the width that they need; 0 and 0 if none.
+
+    A table has numbers if it has half widths, at most 12 groups a side, and if all numbers fit.
+
+    Args:
+        picture: the table.
+        bar: points that the bar of colours takes.
+    """
+    columns = picture.values.shape[1]
+    if picture.half_widths is None or max(picture.values.shape) > _MAX_NUMBERED:
+        return 0.0, 0.0
+    texts = [text for pair in _number_texts(picture) for text in pair[2:]]
+    widest = max((text_width(text, 1000) / 1000 for text in texts), default=1.0)
+    room = (0.7 * _WIDEST - bar) / columns - 4  # names take at most 0.3 of the widest picture
+    size = min(_NUMBER_SIZE, room / widest)
+    return (size, size * widest + 4) if size >= _LEAST_NUMBER_SIZE else (0.0, 0.0)
+
+
+def _number_texts(picture: FlowPicture) -> list[tuple[int, int, str, str]]:
+    """Return row, column, number and half width of each cell that can hold a pair."""
+    texts = []
+    for (row, column), value in np.ndenumerate(picture.values):
+        if picture.half_widths is None or not picture.possible[row, column]:
+            continue
+        half_width = float(picture.half_widths[row, column])
+        number = f"{value:,.0f}" if picture.integral or half_width >= 10 else f"{value:,.3g}"
+        spread = f"{half_width:,.0f}" if half_width >= 10 else f"{half_width:.2g}"
+        texts.append((row, column, number, f"\N{PLUS-MINUS SIGN}{spread}"))
+    return texts
+
+
+def _ticks(
+    names: Sequence[str], enclosing: Sequence[tuple[str, int]], most: int
+) -> list[tuple[float, str]]:
+    """Return positions and texts of names: of groups, or of enclosing groups if there are many.
+
+    Cell i lies from i - 0.5 to i + 0.5. Enclosing groups that are too narrow for a name have none.
+    Where there are no enclosing groups, every second, third, ... group has its name.
+    """
+    if 0 < len(names) <= most or not enclosing:
+        every = max(1, -(-len(names) // most))
+        named = list(enumerate(names))[::every]
+        return [(float(index), plain_text(shortened(name, _LONGEST_NAME))) for index, name in named]
+    boundaries = np.cumsum([0, *(count for _, count in enclosing)]) - 0.5
+    least = (boundaries[-1] - boundaries[0]) / most
+    return [
+        (float(start + stop) / 2, plain_text(shortened(name, _LONGEST_NAME)))
+        for (start, stop), (name, count) in zip(pairwise(boundaries), enclosing, strict=True)
+        if count >= least
+    ]
+
+
+def _names(ticks: Sequence[tuple[float, str]], cell: float, *, below: bool) -> _Names:
+    """Choose the font size, and whether names below columns are turned, so that none collide.
+
+    Args:
+        ticks: position and text of each name.
+        cell: points of a cell along the axis.
+        below: whether these are the names of columns.
+    """
+    positions, texts = [position for position, _ in ticks], [text for _, text in ticks]
+    if not ticks:
+        return _Names([], [], _NAME_SIZE, 0.0, turned=False)
+    distance = cell * min((b - a for a, b in pairwise(positions)), default=1e3 / cell)
+    widths = [text_width(text, _NAME_SIZE) for text in texts]
+    # Names of columns are turned where words would have to be broken to stand side by side.
+    words = [word for text in texts for word in text.split()]
+    longest_word = max((text_width(word, _NAME_SIZE) for word in words), default=0.0)
+    lines = [wrapped(text, _NAME_SIZE, distance - 4) for text in texts] if below else [""]
+    has_room = longest_word + 4 <= distance
+    if below and has_room and max(text.count("\n") for text in lines) < _MOST_LINES:
+        return _Names(positions, lines, _NAME_SIZE, max(widths), turned=False)
+    size = min(_NAME_SIZE, distance / text_height(1.0))
+    if size < _LEAST_NAME_SIZE:
+        return _Names([], [], _NAME_SIZE, 0.0, turned=False)
+    return _Names(positions, texts, size, max(widths) * size / _NAME_SIZE, turned=below)
+
+
+def _cell_colours(
+    picture: FlowPicture, norm: PowerNorm, *, numbered: bool
+) -> npt.NDArray[np.float64]:
     """Return the colour of each cell, shape (rows, columns, 3)."""
-    colours = _BLUES(norm(picture.values))[..., :3]
-    if picture.half_widths is not None and not picture.is_numbered:
+    colours = AMOUNT_COLOURS(norm(picture.values))[..., :3]
+    if picture.half_widths is not None and not numbered:
         relative_widths = picture.half_widths / np.maximum(picture.values, _NONZERO)
-        colours = _paler(colours, 1 - relative_widths)
+        colours = paler(colours, 1 - relative_widths)
     return np.asarray(np.where(picture.possible[..., None], colours, _IMPOSSIBLE))
 
 
-def _paler(colour: npt.ArrayLike, share: FloatMatrix | FloatVector) -> npt.NDArray[np.float64]:
+def paler(colour: npt.ArrayLike, share: FloatMatrix | FloatVector) -> npt.NDArray[np.float64]:
     """Return a mixture of a share, in [0, 1], of a colour with white; shape (*share.shape, 3)."""
     return np.asarray(1 - np.clip(share, 0, 1)[..., None] * (1 - np.asarray(colour)))
 
@@ -190,18 +347,9 @@ def _write_numbers(
         colours: of the cells, shape (rows, columns, 3). The text is white on dark ones.
         font_size: of the numbers, in points.
     """
-    for (row, column), value in np.ndenumerate(picture.values):
-        if picture.half_widths is None or not picture.possible[row, column]:
-            continue
-        half_width = float(picture.half_widths[row, column])
-        number = f"{value:,.0f}" if picture.integral or half_width >= 10 else f"{value:,.3g}"
-        spread = f"{half_width:,.0f}" if half_width >= 10 else f"{half_width:.2g}"
-        is_dark = float(colours[row, column] @ _LUMA) < 0.5
+    for row, column, number, spread in _number_texts(picture):
         # Size, and height above the middle of the cell, in units of `font_size`.
-        for text, relative_size, height in (
-            (number, 1.0, 0.4),
-            (f"\N{PLUS-MINUS SIGN}{spread}", 0.8, -0.7),
-        ):
+        for text, relative_size, height in ((number, 1.0, 0.5), (spread, 0.8, -0.6)):
             axes.annotate(
                 text,
                 (column, row),
@@ -210,223 +358,71 @@ def _write_numbers(
                 ha="center",
                 va="center",
                 fontsize=relative_size * font_size,
-                color="white" if is_dark else "black",
+                color=ink_on(colours[row, column].tolist()),
             )
 
 
-def _name_axes(axes: Axes, picture: FlowPicture) -> None:
-    """Name groups on both axes, or enclosing groups if there are many, with lines between these."""
-    sides = (
-        (axes.yaxis, axes.axhline, picture.row_names, picture.enclosing[0]),
-        (axes.xaxis, axes.axvline, picture.column_names, picture.enclosing[1]),
-    )
-    for axis, draw_line, names, enclosing in sides:
-        # Where enclosing groups begin, and the last one ends. Cell i lies from i - 0.5 to i + 0.5.
-        boundaries = np.cumsum([0, *(count for _, count in enclosing)]) - 0.5
-        for boundary in boundaries[1:-1]:
-            draw_line(boundary, color=_FRAME, linewidth=0.5)
-        ticks: list[tuple[float, str]] = [(float(index), name) for index, name in enumerate(names)]
-        small_size = 5  # font size of many names, in points; of enclosing groups it is 6
-        has_group_names = 0 < len(names) <= _MAX_NAMED
-        if not has_group_names:
-            # Name enclosing groups, but not narrow ones, whose names would run into each other.
-            min_count = (boundaries[-1] - boundaries[0]) / _MAX_NAMED
-            ticks = [
-                ((start + stop) / 2, name)
-                for (start, stop), (name, count) in zip(
-                    pairwise(boundaries), enclosing, strict=True
-                )
-                if count >= min_count
-            ]
-            small_size = 6
-        axis.set_ticks([position for position, _ in ticks], [name for _, name in ticks])
-        axis.set_tick_params(labelsize=8 if len(ticks) <= 20 else small_size)
-    # After the loop `ticks` are those of the columns. Names of more than about 60 characters in all
-    # do not fit side by side: turn them.
-    if sum(len(name) + 2 for _, name in ticks) > 60:
-        axes.tick_params(axis="x", rotation=90)
-
-
-def flow_map_figure(picture: FlowPicture, positions: tuple[FloatMatrix, FloatMatrix]) -> Figure:
-    """Draw the flows on a map.
-
-    Args:
-        picture: the table.
-        positions: of the groups of the rows and of the columns, shape (groups, 2) each, in the same
-            units on both axes.
-
-    Returns:
-        A figure: arcs between groups, and discs for flows inside one, which includes flows between
-        two groups at the same position. The width of an arc and the area of a disc follow the flow.
-        An arc or disc is paler, the smaller the lower end of its interval is in relation to the
-        flow. Flows with a direction bend to the left on their way. Only flows that are certainly
-        above 0, by intervals that hold at once, are drawn. Of arcs at most the 400 with the largest
-        lower ends are drawn; the legend says how many are not.
-    """
-    cells = picture.possible if not picture.symmetric else np.triu(picture.possible)
-    first, second = np.nonzero(cells & (picture.low > 0))  # groups of each flow that is certain
-    starts, stops = positions[0][first], positions[1][second]  # (flows, 2)
-    flows = picture.values[first, second]
-    certain_shares = picture.low[first, second] / flows  # lower end over value, in (0, 1]
-    is_inside = (starts == stops).all(axis=1)
-    discs = np.flatnonzero(is_inside)
-    # `order` are the indices of all flows: first the discs, whose sort key is -1, then the arcs by
-    # their lower ends, which are above 0. The arcs with the largest lower ends are kept, and are
-    # drawn last, on top.
-    order = np.argsort(np.where(is_inside, -1.0, flows * certain_shares), kind="stable")
-    all_arcs = order[len(discs) :]
-    arcs = all_arcs[-_MAX_ARCS:]
-    largest = float(flows.max(initial=_NONZERO))
-    points = np.concatenate(positions)
-    spans = np.ptp(points, axis=0)
-    ratio = float(np.clip(spans[1] / spans[0], 0.3, 1.1)) if spans[0] > 0 else 1.1
-    arc_colour, disc_colour = to_rgb(COLOURS["noisy"]), to_rgb(COLOURS["synthetic"])
-    colour_shares = _MIN_SHARE + (1 - _MIN_SHARE) * certain_shares
-    with drawing(PAGE, PAGE * 0.9 * ratio + 0.9) as (figure, axes):
-        axes.scatter(
-            starts[discs, 0],
-            starts[discs, 1],
-            s=_MAX_DISC_AREA * flows[discs] / largest,
-            color=_paler(disc_colour, colour_shares[discs]),
-            alpha=0.7,
-            linewidths=0,
-        )
-        axes.add_collection(
-            LineCollection(
-                list(_arc_points(starts[arcs], stops[arcs], bends_left=not picture.symmetric)),
-                linewidths=np.maximum(_MAX_LINE_WIDTH * flows[arcs] / largest, _MIN_LINE_WIDTH),
-                colors=_paler(arc_colour, colour_shares[arcs]),
-                alpha=0.8,
-                capstyle="butt",
-                zorder=2,
-            )
-        )
-        axes.scatter(points[:, 0], points[:, 1], s=5, color="black", zorder=3)
-        # The map takes about 85 % of the width of the page. (A map that is much higher than wide is
-        # drawn narrower; names then have less room than is assumed.)
-        points_per_unit = _INCH * 0.85 * PAGE / max(float(spans[0]), _NONZERO)
-        _name_positions(axes, picture, positions, points_per_unit)
-        axes.set_aspect("equal")
-        axes.margins(0.06)
-        axes.set_axis_off()
-        figure.suptitle(fill(picture.title, _TITLE_WIDTH), x=0.01, ha="left", fontsize=10)
-
-        # The legend. Its line is as wide as the widest arc.
-        largest_arc = float(flows[arcs].max(initial=0.0))
-        largest_disc = float(flows[discs].max(initial=0.0))
-        smaller = len(all_arcs) - len(arcs)  # arcs beyond the first 400
-        may_be_0 = int(cells.sum()) - len(order)  # cells whose interval does not begin above 0
-        not_drawn = f"not drawn: {may_be_0:,} flows that may be 0"
-        not_drawn += f", {smaller:,} smaller ones" if smaller else ""
-        handles = [
-            Line2D(
-                [], [], color=arc_colour,
-                linewidth=max(_MAX_LINE_WIDTH * largest_arc / largest, _MIN_LINE_WIDTH),
-                label=f"between groups: {largest_arc:,.0f} {picture.unit} in the widest",
-            ),
-            Line2D(
-                [], [], color=disc_colour, marker="o", linestyle="", alpha=0.7,
-                label=f"inside a group: {largest_disc:,.0f} {picture.unit} in the largest",
-            ),
-            Line2D(
-                [], [], color=_paler(arc_colour, np.array([0.3]))[0], linewidth=3,
-                label="paler: larger error",
-            ),
-            Line2D([], [], linestyle="", label=not_drawn),
-            Line2D([], [], linestyle="", label="drawn: above 0 by intervals that hold at once"),
-        ]  # fmt: skip
-        if not len(discs):
-            del handles[1]  # the entry "inside a group"
-        figure.legend(handles=handles, loc="outside lower left", ncols=2, fontsize=8)
-    return figure
-
-
-def _arc_points(
-    starts: FloatMatrix, stops: FloatMatrix, *, bends_left: bool
-) -> npt.NDArray[np.float64]:
-    """Return quadratic Bezier curves from starts to stops as lines of many pieces.
-
-    Args:
-        starts: shape (flows, 2).
-        stops: shape (flows, 2).
-        bends_left: whether curves bend to the left on their way; else upwards.
-
-    Returns:
-        Shape (flows, pieces + 1, 2).
-    """
-    chords = stops - starts
-    # (x, y) turned to the left by a right angle is (-y, x).
-    left_normals = np.stack([-chords[:, 1], chords[:, 0]], axis=1)
-    normals = left_normals
-    if not bends_left:  # turn those that point down (y < 0) round
-        normals = np.where(left_normals[:, 1:] < 0, -left_normals, left_normals)
-    controls = (starts + stops) / 2 + _BEND * normals
-    t = np.linspace(0, 1, _ARC_PIECES + 1)[None, :, None]
-    first, control, last = (points[:, None] for points in (starts, controls, stops))
-    curve: npt.NDArray[np.float64] = (1 - t) ** 2 * first + 2 * t * (1 - t) * control
-    return curve + t**2 * last
-
-
-def _name_positions(
-    axes: Axes,
-    picture: FlowPicture,
-    positions: tuple[FloatMatrix, FloatMatrix],
-    points_per_unit: float,
+def _name_axes(
+    axes: Axes, picture: FlowPicture, beside: _Names | None, below: _Names | None
 ) -> None:
-    """Write names of groups, those with the largest flows first, where there is room.
+    """Name groups and axes, and draw lines between enclosing groups.
 
-    A name stands above or below its position, to the right or to the left, and covers no other name
-    and no position. A name without room is left out. Boxes are (left, bottom, right, top), in
-    points of the printed page.
+    Args:
+        axes: of a heat map.
+        picture: its table.
+        beside: names of the rows; None if another heat map has them.
+        below: names of the columns; None likewise.
     """
-    # For each position (x, y): total flow and name of the group there. Several groups can be at one
-    # position, for example a row group and a column group. The one with the largest total flow
-    # gives the name: `max` compares the pairs (total, name) by the total first.
-    largest_names: dict[tuple[float, float], tuple[float, str]] = {}
-    for axis, names in enumerate((picture.row_names, picture.column_names)):
-        # The total flow of each group of this axis: sum over the other axis.
-        sums = np.where(picture.low > 0, picture.values, 0).sum(axis=1 - axis)
-        for (x, y), total, name in zip(positions[axis].tolist(), sums.tolist(), names, strict=True):
-            largest_names[x, y] = max(largest_names.get((x, y), (0.0, "")), (total, name))
-    boxes: list[tuple[float, float, float, float]] = []
-    for x, y in largest_names:
-        across, up = x * points_per_unit, y * points_per_unit
-        boxes.append(
-            (across - _DOT_RADIUS, up - _DOT_RADIUS, across + _DOT_RADIUS, up + _DOT_RADIUS)
-        )
-    shift_across, shift_up = _NAME_SHIFT
-    for (x, y), (_, name) in sorted(largest_names.items(), key=lambda entry: -entry[1][0]):
-        width = _CHARACTER_WIDTH * _NAME_SIZE * len(name)
-        for to_right, upwards in ((True, True), (False, True), (True, False), (False, False)):
-            left = x * points_per_unit + (shift_across if to_right else -shift_across - width)
-            bottom = y * points_per_unit + (shift_up if upwards else -shift_up - _NAME_SIZE)
-            box = left, bottom, left + width, bottom + _NAME_SIZE
-            if any(_overlap(box, other) for other in boxes):
-                continue
-            boxes.append(box)
-            axes.annotate(
-                name,
-                (x, y),
-                xytext=(
-                    shift_across if to_right else -shift_across,
-                    shift_up if upwards else -shift_up,
-                ),
-                textcoords="offset points",
-                ha="left" if to_right else "right",
-                va="bottom" if upwards else "top",
-                fontsize=_NAME_SIZE,
-                zorder=4,
-                path_effects=[patheffects.withStroke(linewidth=1.5, foreground="white")],
-            )
-            break
+    axes.spines[:].set_visible(True)
+    axes.spines[:].set_color(FRAME)
+    axes.spines[:].set_linewidth(0.5)
+    axes.tick_params(length=0, pad=_GAP / 2)
+    sides = (
+        (axes.yaxis, axes.axhline, beside, picture.enclosing[0], picture.axis_names[0]),
+        (axes.xaxis, axes.axvline, below, picture.enclosing[1], picture.axis_names[1]),
+    )
+    for axis, draw_line, names, enclosing, axis_name in sides:
+        for boundary in (np.cumsum([0, *(count for _, count in enclosing)]) - 0.5)[1:-1]:
+            draw_line(boundary, color=INK, linewidth=0.7)
+        if names is None:
+            axis.set_ticks([])
+            continue
+        axis.set_ticks(names.positions, names.texts)
+        axis.set_tick_params(labelsize=names.size, labelrotation=90 if names.turned else 0)
+        axis.set_label_text(plain_text(axis_name), fontsize=AXIS_SIZE)
+        axis.labelpad = _GAP / 2
 
 
-def _overlap(
-    first: tuple[float, float, float, float], second: tuple[float, float, float, float]
-) -> bool:
-    """Return whether two boxes (left, bottom, right, top) have points in common."""
-    across = first[0] < second[2] and second[0] < first[2]
-    return across and first[1] < second[3] and second[1] < first[3]
+def _draw_bar(
+    figure: Figure, panels: Sequence[Axes], norm: PowerNorm, picture: FlowPicture, boxes: Boxes
+) -> None:
+    """Draw the bar of colours beside the first row of heat maps, with the unit of the values."""
+    box = panels[min(boxes.across, len(panels)) - 1].get_position()
+    width = float(figure.get_figwidth()) * INCH
+    shape = (box.x1 + _BAR_SHIFT / width, box.y0, _BAR_WIDTH / width, box.height)
+    bar_axes = figure.add_axes(shape)
+    bar = figure.colorbar(ScalarMappable(norm, AMOUNT_COLOURS), cax=bar_axes)
+    count = int(np.clip(boxes.height / text_height(_NAME_SIZE) / 2, 2, 6))
+    ticks = _bar_ticks(norm, count)
+    bar.set_ticks([value for value, _ in ticks], labels=[text for _, text in ticks])
+    bar.ax.tick_params(labelsize=_NAME_SIZE, length=2, pad=2)
+    is_sum = picture.unit in ("weight", "amount")
+    name = f"noisy {picture.unit}" if is_sum else f"noisy number of {picture.unit}"
+    bar.set_label(wrapped(name, AXIS_SIZE - 1, boxes.height), fontsize=AXIS_SIZE - 1, labelpad=2)
+    bar.outline.set_edgecolor(FRAME)
+    bar.outline.set_linewidth(0.5)
+
+
+def _bar_ticks(norm: PowerNorm, count: int) -> list[tuple[float, str]]:
+    """Return values and texts for the bar of colours, so many and in even steps of colour."""
+    ticks = []
+    for share in np.linspace(0, 1, count):
+        value = float(norm.inverse(share))
+        if 0 < share < 1:
+            size = 10.0 ** math.floor(math.log10(value))
+            value = size * min(_ROUND, key=lambda digits: abs(digits - value / size))
+        ticks.append((value, f"{value:,.0f}" if value >= 10 or value == 0 else f"{value:.2g}"))
+    return ticks
 
 
 def periods_figure(
@@ -472,7 +468,8 @@ def periods_figure(
                 numbers, low[index], high[index], color=COLOURS["noisy"], alpha=0.25, linewidth=0
             )
             axes.plot(numbers, values[index], color=COLOURS["noisy"], marker=".", markersize=4)
-            axes.set_title(name, fontsize=8)
+            panel_name = wrapped(plain_text(name), _NAME_SIZE, _PANEL_WIDTH)
+            axes.set_title(panel_name, fontsize=_NAME_SIZE)
         for axes in panels.flat[count:]:
             axes.set_visible(False)
         first = panels[0, 0]
@@ -487,8 +484,8 @@ def periods_figure(
             lowest = panels[(count - 1 - column) // across, column]
             lowest.tick_params(axis="x", rotation=45, labelsize=7, labelbottom=True)
         figure.supylabel(f"{unit}, noisy", fontsize=9)
-        title_width = round(_TITLE_WIDTH * max(across, 2) / _PANELS_ACROSS)
-        figure.suptitle(fill(title, title_width), x=0.01, ha="left", fontsize=10)
+        lines = wrapped(title, TITLE_SIZE, figure.get_figwidth() * INCH - 12)
+        figure.suptitle(lines, x=0.01, ha="left", fontsize=TITLE_SIZE)
         label = f"{DEFAULT_PERCENT} intervals, all cells at once"
         handles = [Patch(facecolor=COLOURS["noisy"], alpha=0.25, label=label)]
         if omitted:

@@ -10,17 +10,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from graphcuts_dp.arrays import FloatMatrix, IntVector
 from graphcuts_dp.errors import GraphError
+from graphcuts_dp.plotting.flow_maps import map_extent, place_names
 from graphcuts_dp.plotting.flow_tables import FlowPicture, heat_map_figure
-from graphcuts_dp.plotting.style import PAGE, drawing, plain_text
+from graphcuts_dp.plotting.labels import INCH, Boxes, framed_figure
+from graphcuts_dp.plotting.palette import SERIES
+from graphcuts_dp.plotting.style import FRAME, PAGE, house_style
 
-# Okabe and Ito's palette with a shape for each, so that parts differ in grey, too. The seventh part
-# and all later ones have the last colour and shape.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+# A shape for each colour of `SERIES`, so that parts differ in grey, too. The seventh part and all
+# later ones have the last colour and shape.
 _MARKERS = "os^DvPX"
+_LONGEST_NAME = 28  # characters of a name; longer ones lose their middle
+_HEIGHT = 0.55 * PAGE * INCH  # of a map, in points
+_GAP = 6.0  # around a map, in points
 _MAX_NAMED = 12  # vertices on a map up to which each has its name
 
 
@@ -82,20 +89,43 @@ def map_figure(
     points = np.array([positions[labels[row]] for row in rows], dtype=np.float64)
     last_style = len(_MARKERS) - 1
     styles = np.minimum(parts[rows], last_style)
-    with drawing(PAGE, 0.6 * PAGE) as (figure, axes):
+    low, high = map_extent(points)
+    width = PAGE * INCH - 2 * _GAP
+    scale = min(width / (high - low)[0], _HEIGHT / (high - low)[1])  # points of a unit
+    middle, half = (low + high) / 2, np.array([width, _HEIGHT]) / 2 / scale
+    low, high = middle - half, middle + half
+    handles: list[Artist] = []
+    for style in np.unique(styles).tolist():
+        label = f"part {style + 1}"
+        # All parts from the seventh on, counted over all vertices, have the last style.
+        if style == last_style and parts.max() > last_style:
+            label += " and others"
+        handles.append(
+            Line2D(
+                [],
+                [],
+                linestyle="",
+                markersize=5,
+                color=SERIES[style],
+                marker=_MARKERS[style],
+                label=label,
+            )
+        )
+    with house_style():
+        boxes = Boxes(width=width, height=_HEIGHT, below=_GAP)
+        figure, (axes,), _ = framed_figure(title, boxes, handles)
+        axes.set_xlim(low[0], high[0])
+        axes.set_ylim(low[1], high[1])
         for style in np.unique(styles).tolist():
-            label = f"part {style + 1}"
-            # All parts from the seventh on, counted over all vertices, have the last style.
-            if style == last_style and parts.max() > last_style:
-                label += " and others"
             x, y = points[styles == style].T
-            axes.scatter(x, y, s=22, c=_COLOURS[style], marker=_MARKERS[style], label=label)
+            axes.scatter(x, y, s=22, c=SERIES[style], marker=_MARKERS[style], zorder=3)
         if len(rows) <= _MAX_NAMED:
-            for row, point in zip(rows, points, strict=True):
-                name = plain_text(str(labels[row]))
-                axes.annotate(name, point, xytext=(3, 3), textcoords="offset points", fontsize=7)
-        axes.set_aspect("equal")
-        axes.axis("off")
-        figure.legend(loc="outside lower left", ncols=4)
-        figure.suptitle(title, fontsize=8, x=0.01, ha="left")
+            shown = zip(rows, points.tolist(), strict=True)
+            names = [(x, y, str(labels[row])) for row, (x, y) in shown]
+            place_names(axes, names, scale, [], _LONGEST_NAME)
+        axes.set_xticks([])
+        axes.set_yticks([])
+        axes.spines[:].set_visible(True)
+        axes.spines[:].set_color(FRAME)
+        axes.spines[:].set_linewidth(0.5)
     return figure

@@ -1,8 +1,8 @@
 """The common style of all figures, and writing them to files.
 
 Figures are as wide as one column or both columns of a page, readable in grey and by the
-colour-blind. `drawing` opens a figure with one picture, `house_style` sets the style for figures
-with several. `write_figure` writes a PNG, a PDF or an SVG.
+colour-blind; their colours are those of `palette`. `drawing` opens a figure with one picture,
+`house_style` sets the style for figures with several. `write_figure` writes a PNG, a PDF or an SVG.
 """
 
 from collections.abc import Iterator
@@ -11,27 +11,32 @@ from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from graphcuts_dp.files import PathLike, atomic_write, check_picture
+from graphcuts_dp.plotting.palette import AMOUNTS, GREY, LIGHT, SERIES
 
 # Widths of figures in inches: in one column of a page, and across both.
 COLUMN = 3.4
 PAGE = 7.0
 
-# Colours by what they stand for, from Okabe and Ito's palette. "noisy" are released answers,
+# Colours by what they stand for. "noisy" are released answers,
 # "synthetic" those of a released synthetic graph, "truth" exact ones. The three in grey are what
 # releases are compared with, and must beat: a graph that only has the true degrees, a graph without
 # edges ("empty graph", for synthetic graphs), and the answer 0 to every query ("all zero", for
 # lists of answers).
 COLOURS = {
-    "noisy": "#0072B2",
-    "synthetic": "#D55E00",
-    "true degrees alone": "#7F7F7F",
-    "empty graph": "#7F7F7F",
-    "all zero": "#7F7F7F",
+    "noisy": SERIES[0],
+    "synthetic": SERIES[1],
+    "true degrees alone": GREY,
+    "empty graph": GREY,
+    "all zero": GREY,
     "truth": "#000000",
 }
+INK, GRID, FRAME = LIGHT["ink"], LIGHT["line"], LIGHT["edge"]  # texts, thin lines, frames
+# From nothing to the most: begins with plain white, unlike matplotlib's "Blues".
+AMOUNT_COLOURS = LinearSegmentedColormap.from_list("amounts", list(AMOUNTS["light"]))
 
 
 @contextmanager

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any, Self, final
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.confidence import (
     DEFAULT_CONFIDENCE,
     DEFAULT_PERCENT,
-    SIMULTANEOUS_COLUMNS,
     percent,
 )
 from graphcuts_dp.display import MOST_PICTURED, Card, Displayed
@@ -27,22 +25,19 @@ from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement
 from graphcuts_dp.estimate.strategy import MARGINS, FlowStrategy
 from graphcuts_dp.files import PathLike, atomic_write, check_writable
 from graphcuts_dp.frames import check_parquet, csv_bytes, made_frame, parquet_bytes
+from graphcuts_dp.plotting import flow_page
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
-from graphcuts_dp.privacy.guarantee import guarantee_text
-from graphcuts_dp.results import bundle, od_tables
+from graphcuts_dp.results import bundle, flow_pictures, od_tables
 from graphcuts_dp.results.flow_statistics import FlowStatistics
 from graphcuts_dp.results.flow_table import ALL_NUMBERS, NUMBERS, CellSum
 from graphcuts_dp.results.margins import margin_columns
 from graphcuts_dp.results.packing import ResultParts, SavedParts
 from graphcuts_dp.schema.counting import CONTRIBUTED
-from graphcuts_dp.schema.group_tree import GroupTree, listed
 from graphcuts_dp.schema.vertices import Label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from graphcuts_dp.plotting.flow_tables import FlowPicture
 
 Picked = Label | Iterable[Label]
 _DIGITS = 10  # significant ones of the numbers in the saved table
@@ -330,23 +325,29 @@ class Flows(FlowStatistics, Displayed):
         by: str | None = None,
         locations: Any = None,
         coordinates: Mapping[Label, Sequence[float]] | None = None,
+        panels: str | None = None,
         title: str | None = None,
     ) -> "Figure":
         """Draw the noisy table of a level: a heat map, or a map where groups have places.
 
-        With `by` the largest cells of the level, all periods taken together, over its periods. The
-        heat map is white where estimates are below 0, and shows the half widths of their intervals:
-        in numbers, or where there are many cells by paleness. The map has an arc for each flow that
-        is above 0 for sure, by intervals that hold for all cells at once.
+        The heat map is white where estimates are below 0, and shows the half widths of their
+        intervals: in numbers, or where there are many cells by paleness. The map has an arrow for
+        each flow that is above 0 for sure, by intervals that hold for all cells at once; flows
+        without a direction have no heads. With `by` there are several small pictures in one scale:
+        a chart over time for each of the largest cells, or a heat map or map for each period.
 
         Args:
             level: None for the finest.
             period: one of the level; None for all of them together.
-            by: "month", for example: draw the largest cells over the periods of this level.
+            by: "month", for example: draw the periods of this level beside each other.
             locations: for a map: public places of the groups in degrees, see `to_od`.
             coordinates: instead, the place (x, y) of each group of the level on a plane, in one
                 unit on both axes. None of both for a heat map.
-            title: above the picture, before the guarantee; None for "Flows by LEVEL" and period.
+            panels: with `by`: "cells" for a chart over time of each of the largest cells, "periods"
+                for a heat map, or with places a map, of each period. None for "periods" with
+                places, else "cells".
+            title: above the picture, before the guarantee; None for "Flows by LEVEL" and period. A
+                single period is named behind it.
 
         Returns:
             A figure of matplotlib: `figure.savefig("flows.png")`.
@@ -356,17 +357,61 @@ class Flows(FlowStatistics, Displayed):
                 go together.
             FileFormatError, ParameterError: locations that are none, as for `to_od`.
         """
-        from graphcuts_dp.plotting import flow_tables  # matplotlib is slow to import
+        from graphcuts_dp.plotting import flow_maps, flow_tables  # matplotlib is slow to import
 
+        places = flow_pictures.places_of(self, level, locations, coordinates)
+        if by is None and panels is not None:
+            raise QueryError("panels= says what the pictures of by= are of: add by=")
         if by is not None:
-            if any(each is not None for each in (period, locations, coordinates)):
-                raise QueryError("by= draws all periods on no map: leave period= and places out")
-            return _over_periods(self, level, by, title)
-        places = _places(self, level, locations, coordinates)
-        picture = _picture(self, level, period, title)
+            if period is not None:
+                raise QueryError("by= draws all periods: leave period= out")
+            panels = panels or (flow_pictures.CELLS if places is None else flow_pictures.PERIODS)
+            if panels == flow_pictures.PERIODS:
+                return flow_pictures.by_period(self, level, by, places, title)
+            if panels != flow_pictures.CELLS or places is not None:
+                raise QueryError('panels= is "cells", without places, or "periods"')
+            return flow_pictures.over_periods(self, level, by, title)
+        picture = flow_pictures.picture_of(self, level, period, title)
         if places is None:
             return flow_tables.heat_map_figure(picture)
-        return flow_tables.flow_map_figure(picture, places)
+        return flow_maps.flow_map_figure(picture, places)
+
+    def to_html(
+        self,
+        path: PathLike,
+        level: str | None = None,
+        *,
+        locations: Any = None,
+        coordinates: Mapping[Label, Sequence[float]] | None = None,
+        title: str | None = None,
+        force: bool = False,
+    ) -> None:
+        """Write a page that shows the noisy table of a level in a browser, without any network.
+
+        With places a map with an arrow for each flow that is above 0 for sure, by intervals that
+        hold at once, else a matrix. A click, or the arrow keys, shows a number with its interval;
+        where there are periods, one is chosen. The page is one file that fetches nothing. It holds
+        what it shows and no more: of a map at most 400 flows of each period, of a matrix the groups
+        with the largest sums, at most 60 a side; it says so where others are left out.
+
+        Args:
+            path: ending in .html.
+            level: None for the finest.
+            locations: see `plot`.
+            coordinates: see `plot`.
+            title: of the page; None for "Flows by LEVEL". The guarantee stands below it.
+            force: replace a file that is there.
+
+        Raises:
+            QueryError: no such level, or a group without a place.
+            FileFormatError, ParameterError: locations that are none; another ending, a missing
+                folder, a file that is there, a full disk.
+        """
+        flow_page.check_html(path, force=force)
+        places = flow_pictures.places_of(self, level, locations, coordinates)
+        page = flow_page.page_of(flow_pictures.page_data(self, level, places, title))
+        with atomic_write(path, force=force) as handle:
+            handle.write(page.encode())
 
     def write_parquet(
         self,
@@ -659,79 +704,6 @@ class Flows(FlowStatistics, Displayed):
         return f"Flows({counts}, epsilon={self.guarantee.epsilon:g}{mark})"
 
 
-def _picture(
-    flows: Flows, level: str | None, period: str | None, title: str | None
-) -> "FlowPicture":
-    """The table of a level, as it is drawn."""
-    from graphcuts_dp.plotting.flow_tables import FlowPicture  # matplotlib is slow to import
-
-    place = flows.cells.level_index(level)
-    name = flows.cells.levels[place - 1]
-    names = flows.cells.names(place)
-    rows, columns = flows.labels(level)
-    count = len(flows.cells.period_cells(place)[0])
-    possible = flows.cells.matrix(place, np.ones(count, dtype=np.bool_))
-    alone_low, alone_high = flows.intervals(level, period)
-    low, _ = flows.intervals(level, period, simultaneous=True)
-    title = title or f"Flows by {name}" + ("" if period is None else f", {period}")
-    title = f"{title} ({guarantee_text(flows.guarantee)}){_title_end(flows)}"
-    return FlowPicture(
-        values=np.clip(flows.values(level, period), alone_low, alone_high),
-        half_widths=flows.half_widths(level, period),
-        low=low,
-        possible=possible,
-        row_names=[str(label) for label in rows],
-        column_names=[str(label) for label in columns],
-        enclosing=(_breaks(flows.groups, names[0]), _breaks(flows.right_groups, names[1])),
-        symmetric=flows.cells.symmetric,
-        title=title,
-        unit=flows.noisy.map.counted,
-        integral=flows.noisy.map.whole,
-    )
-
-
-def _over_periods(flows: Flows, level: str | None, by: str, title: str | None) -> "Figure":
-    """A picture of the largest cells of a level over its periods.
-
-    Raises:
-        QueryError: no such level, or none with these periods.
-    """
-    from graphcuts_dp.plotting.flow_tables import MAX_PANELS, periods_figure
-
-    cells = flows.cells
-    places = [place for place in range(1, cells.depth) if cells.period_level(place) == by]
-    if flows.periods is None or not places:
-        known = [] if flows.periods is None else flows.periods.levels
-        told = f"; it has {listed(known)}" if known else ""
-        raise QueryError(f"this table has no periods {by!r:.60}{told}")
-    place = places[-1] if level is None else cells.level_index(level)
-    if place not in places:
-        named = listed([cells.levels[each - 1] for each in places])
-        raise QueryError(f"levels by {by!r:.60} are {named}")
-    table = flows.rows_of(place, DEFAULT_CONFIDENCE, True)  # its largest cells are picked
-    count = len(cells.lengths(place))
-    names = ("estimate", *SIMULTANEOUS_COLUMNS)
-    values, low, high = (table[name].reshape(count, -1).T for name in names)
-    order = np.argsort(-values.sum(axis=1), kind="stable")[:MAX_PANELS]
-    arrow = "-" if cells.symmetric else "\N{RIGHTWARDS ARROW}"
-    titles = [
-        f"within {a}" if cells.one_set and a == b else f"{a} {arrow} {b}"
-        for a, b in zip(table["from"][order], table["to"][order], strict=True)
-    ]
-    groups = cells.levels[place - 1].removesuffix(f" by {by}")
-    title = title or f"Largest flows by {groups} and {by}"
-    return periods_figure(
-        periods=[str(label) for label in flows.periods.labels(by)],
-        cells=titles,
-        values=np.clip(values, low, high)[order],
-        low=low[order],
-        high=high[order],
-        title=f"{title} ({guarantee_text(flows.guarantee)}){_title_end(flows)}",
-        unit=flows.noisy.map.counted,
-        omitted=len(values) - len(order),
-    )
-
-
 def _count(labels: Picked) -> int:
     """Return how many labels were picked."""
     if isinstance(labels, str) or not isinstance(labels, Iterable):
@@ -742,63 +714,3 @@ def _count(labels: Picked) -> int:
 def _log_binomial(total: int, chosen: int) -> float:
     """Return the logarithm of the number of sets of so many of `total` things."""
     return math.lgamma(total + 1) - math.lgamma(chosen + 1) - math.lgamma(total - chosen + 1)
-
-
-def _breaks(groups: GroupTree, level: str) -> list[tuple[str, int]]:
-    """The groups of the level before and how many of this level's each of them holds."""
-    place = groups.levels.index(level)
-    if place == 0:
-        return []
-    above = groups.labels(groups.levels[place - 1])
-    counts = np.bincount(groups.parents(level), minlength=len(above))
-    return [(str(name), int(count)) for name, count in zip(above, counts, strict=True)]
-
-
-def _places(
-    flows: Flows,
-    level: str | None,
-    locations: Any,
-    coordinates: Mapping[Label, Sequence[float]] | None,
-) -> tuple[FloatMatrix, FloatMatrix] | None:
-    """Places on a plane of the groups of the rows and of the columns; None without any.
-
-    Raises:
-        QueryError: a group without a place, places that are no pairs of numbers, or both kinds.
-        FileFormatError, ParameterError: locations that are none.
-    """
-    if locations is None and coordinates is None:
-        return None
-    left, right = flows.labels(level)
-    if coordinates is None:
-        known = od_tables.GroupLocations.of(locations)
-        found = od_tables.on_a_plane(known.of_labels((*left, *right)))
-    elif locations is None:
-        found = np.concatenate([_on_plane(side, coordinates) for side in (left, right)])
-    else:
-        raise QueryError("locations= and coordinates= are two ways to place groups: choose one")
-    return found[: len(left)], found[len(left) :]
-
-
-def _on_plane(labels: Sequence[Label], coordinates: Mapping[Label, Sequence[float]]) -> FloatMatrix:
-    """Places of groups, shape (groups, 2).
-
-    Raises:
-        QueryError: a group without a place, or places that are no pairs of numbers.
-    """
-    missing = [label for label in labels if label not in coordinates]
-    if missing:
-        raise QueryError(
-            f"{len(missing)} of {len(labels)} groups have no coordinates: {missing[0]!r:.60}"
-        )
-    try:
-        found: npt.NDArray[np.float64] = np.array([coordinates[x] for x in labels], dtype=float)
-    except (TypeError, ValueError):
-        found = np.empty(0)
-    if found.shape != (len(labels), 2) or not np.isfinite(found).all():
-        raise QueryError("coordinates are pairs of numbers: {'Texas': (-99.0, 31.5), ...}")
-    return found
-
-
-def _title_end(flows: Flows) -> str:
-    """Return what the title of a picture says of rows that are left out."""
-    return f"; {flows.counted_sentence}" if flows.counted_sentence else ""

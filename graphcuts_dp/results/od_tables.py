@@ -203,8 +203,16 @@ def on_a_plane(degrees: FloatMatrix) -> FloatMatrix:
     gaps = np.diff(around, append=around[0] + 360)
     first = around[(int(np.argmax(gaps)) + 1) % len(around)]
     x = first + (degrees[:, 1] - first) % 360
-    middle = math.radians(float(degrees[:, 0].min() + degrees[:, 0].max()) / 2)
-    return np.stack([x * math.cos(middle), degrees[:, 0]], axis=1)
+    return np.stack([x * longitude_scale(degrees), degrees[:, 0]], axis=1)
+
+
+def longitude_scale(degrees: FloatMatrix) -> float:
+    """Return what a degree of longitude is in degrees of latitude, on the middle latitude.
+
+    Args:
+        degrees: latitudes and longitudes, shape (groups, 2), at least one group.
+    """
+    return math.cos(math.radians(float(degrees[:, 0].min() + degrees[:, 0].max()) / 2))
 
 
 def od_columns(

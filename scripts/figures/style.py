@@ -22,17 +22,15 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from graphcuts_dp.files import atomic_set, atomic_write
+from graphcuts_dp.plotting.palette import SERIES
 from graphcuts_dp.plotting.style import COLOURS, write_figure
 from scripts.figures.base import Table
 
-_LOOKS = (
-    ("#0072B2", "o", "-"),
-    ("#D55E00", "D", "--"),
-    ("#009E73", "s", "-."),
-    ("#CC79A7", "^", (0, (5, 1))),
-    ("#E69F00", "v", (0, (3, 1, 1, 1))),
-    ("#56B4E9", "P", (0, (4, 1, 1, 1, 1, 1))),
-    ("#000000", "X", (0, (1, 1))),
+# A marker and a line style for each colour of `SERIES`.
+_MARKERS = "oDs^vPX"
+_LINES = (
+    *("-", "--", "-."),
+    *((0, dashes) for dashes in ((5, 1), (3, 1, 1, 1), (4, 1, 1, 1, 1, 1), (1, 1))),
 )
 
 
@@ -42,11 +40,11 @@ _LABEL_GAP = 1.15  # height of a line of text, in font sizes
 
 def look(index: int) -> dict[str, Any]:
     """Colour, marker and line style of the series of this number, for `Axes.plot`."""
-    colour, marker, line = _LOOKS[index % len(_LOOKS)]
+    number = index % len(SERIES)
     return {
-        "color": colour,
-        "marker": marker,
-        "linestyle": line,
+        "color": SERIES[number],
+        "marker": _MARKERS[number],
+        "linestyle": _LINES[number],
         "markersize": 4,
         "linewidth": 1.3,
     }

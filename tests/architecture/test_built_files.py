@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DATA = {f"graphcuts_dp/bundled/{file.name}" for file in (ROOT / "datasets").iterdir()}
 PAGE = {
     f"graphcuts_dp/{folder}/{file.name}"
-    for folder in ("server/page", "page/web")
+    for folder in ("server/page", "page/web", "plotting/web")
     for file in (ROOT / "graphcuts_dp" / folder).iterdir()
 }
 BESIDE = ("CHANGELOG.md", "SECURITY.md", "CITATION.cff", "LICENSE", "README.md", "pyproject.toml")

@@ -19,6 +19,7 @@ OF_ONE_NUMBER = {
     "page/web/exact.js",
     "page/web/page.html",
     "plotting/flow_tables.py",
+    "plotting/web/flows.js",
     "reports/contents.py",
     "results/flow_table.py",
 }

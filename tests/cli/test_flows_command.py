@@ -102,6 +102,12 @@ def test_pictures_and_files_for_maps(done, told, tmp_path):
     assert facts["files"] == ["flows.csv", "flows.csv.noisy.npz", "flows.csv.json", "od.geojson"]
     assert json.loads((tmp_path / "od.geojson").read_text())["type"] == "FeatureCollection"
     assert told(*UNITS, "--force", "--od", "od.parquet")["files"][-1] == "od.parquet"
+    for places in ((), ("--locations", "places.csv")):
+        facts = told(*UNITS, "--force", "--html", "page.html", *places)
+        assert facts["files"][-1] == "page.html"
+        page = (tmp_path / "page.html").read_text()
+        assert page.startswith("<!doctype html>")
+        assert ('"positions":null' in page) == (not places)
 
 
 def test_what_counts_of_a_weight_is_said(done):
@@ -243,7 +249,11 @@ def test_a_table_by_month_is_drawn_over_time_and_asked(done, refused, monkeypatc
     assert "unknown period '2027-01'" in refused(*ask, "--period", "2027-01")
     _, told = done(*words, "--force", "--kind", "directed", "--locations", "places.csv")
     assert "directions" not in told
-    assert asked[-1]["by"] is None
+    assert asked[-1]["by"] == "month"  # a map of each month
+    assert asked[-1]["locations"] is not None
+    done(*words[:-2], "--force", "--locations", "places.csv", "--html", "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert '"January 2026 to March 2026 (3 periods)","January 2026"' in page
 
 
 @pytest.mark.parametrize(
@@ -251,13 +261,17 @@ def test_a_table_by_month_is_drawn_over_time_and_asked(done, refused, monkeypatc
     [
         (("--plot", "flows.gif"), "a plot ends in .png, .pdf or .svg"),
         (("--plot", "places.csv"), "a plot ends in .png, .pdf or .svg"),
+        (("--html", "flows.htm"), "flows.htm must end in .html: a page for a browser"),
+        (("--html", "none/flows.html"), "does not exist; create it first"),
+        (("--html", "there.html"), "there.html exists"),
+        (("--html", "map.html", "--locations", "few.csv"), "1 of 4 groups have no location: 'u3'"),
         (("--od", "od.xlsx"), "od.xlsx must end in .csv, .parquet, .geojson"),
         (("--od", "flows.csv"), "are the same file"),
         (("--od", "flows.csv.json"), "must end in .csv"),
         (("--od", "none/od.csv"), "does not exist; create it first"),
         (("--od", "mail.edges"), "is read or kept by this command; write to another file"),
         (("--od", "od.geojson"), "lines need --locations, where the groups are"),
-        (("--locations", "places.csv"), "--locations is for --plot or --od"),
+        (("--locations", "places.csv"), "--locations is for --plot, --html or --od"),
         (("--locations", "none.csv", "--od", "od.csv"), "none.csv"),
         (("--locations", "few.csv", "--plot", "map.png"), "1 of 4 groups have no location: 'u3'"),
         (("--locations", "far.csv", "--plot", "map.png"), "far.csv: line 2: latitudes lie within"),
@@ -269,6 +283,7 @@ def test_maps_that_cannot_be_are_refused_before_anything_is_paid(refused, tmp_pa
     (tmp_path / "few.csv").write_text("unit,lat,lon\nu0,1,2\nu1,1,2\nu2,1,2\n")
     (tmp_path / "far.csv").write_text("unit,lat,lon\nu0,100,2\n")
     (tmp_path / "other.locations.csv").write_text("")
+    (tmp_path / "there.html").write_text("")
     assert message in refused(*UNITS, "--store", "mail.db", *words)
     assert not (tmp_path / "mail.db").exists()
     assert not (tmp_path / "flows.csv").exists()

@@ -429,6 +429,8 @@ def test_single_vertices_have_loops_inside():
         (lambda f: f.deviations(period=["2026-01", "2026-02"]), "name one period"),
         (lambda f: f.plot(by="week"), "no periods 'week'; it has 'month'"),
         (lambda f: f.plot(by="month", period="2026-01"), "by= draws all periods"),
+        (lambda f: f.plot(panels="periods"), "add by="),
+        (lambda f: f.plot(by="month", panels="days"), 'panels= is "cells"'),
         (lambda f: f.plot("town", by="month"), "unknown level"),
         (lambda f: f.rounded().values("zone", "x"), "unknown period"),
     ],
@@ -484,7 +486,8 @@ def test_a_chart_has_the_largest_cells_over_periods(kind, by):
         f"not drawn: {left} smaller cells",
     ]
     one = flows.plot(period="2026-01")
-    assert one.axes[0].get_title(loc="left").startswith(f"Flows by {flows.levels[-1]}, 2026-01 (")
+    level = flows.levels[-1].removesuffix(" by month")
+    assert one.axes[0].get_title(loc="left").startswith(f"Flows by {level}, January 2026 (")
 
 
 def test_a_chart_of_noise_stays_within_what_is_possible():
@@ -496,3 +499,49 @@ def test_a_chart_of_noise_stays_within_what_is_possible():
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [
         f"{DEFAULT_PERCENT} intervals, all cells at once"
     ]
+
+
+def test_every_picture_names_its_period():
+    cells = cells_of("directed", "month")
+    flows = flows_of(cells, finest_of(cells), epsilon=EXACT)
+    march = flows.period("2026-03")
+
+    def title(figure):
+        return figure.axes[0].get_title(loc="left").replace("\n", " ")
+
+    assert title(flows.plot()).startswith(
+        "Flows by zone, 6 periods from November 2025 to April 2026 ("
+    )
+    for figure in (march.plot(), flows.plot(period="2026-03")):
+        assert title(figure).startswith("Flows by zone, March 2026 (")
+    for given, shown in (
+        ("Trips", "Trips, March 2026 ("),
+        ("Trips of 2026-03", "Trips of 2026-03 ("),
+        ("March 2026: trips", "March 2026: trips ("),
+    ):
+        assert title(march.plot(title=given)).startswith(shown)
+        assert title(flows.plot(period="2026-03", title=given)).startswith(shown)
+    assert title(flows.plot(title="Trips")).startswith("Trips (")
+    where = {zone: (i, i % 2) for i, zone in enumerate(flows.labels(None)[0])}
+    assert title(march.plot(coordinates=where, title="Map")).startswith("Map, March 2026 (")
+
+
+@pytest.mark.parametrize("kind", ["plain", "directed", "bipartite"])
+def test_months_are_drawn_side_by_side_in_one_scale(kind):
+    cells = cells_of(kind, "month")
+    flows = flows_of(cells, finest_of(cells), epsilon=EXACT)
+    months = ["November 2025", "December 2025"]
+    months += [f"{name} 2026" for name in ("January", "February", "March", "April")]
+    figure = flows.plot(by="month", panels="periods")
+    panels = [axes for axes in figure.axes if axes.images]
+    assert [axes.texts[0].get_text() for axes in panels] == months
+    darkest = [np.asarray(axes.images[0].get_array()).mean(axis=2).min() for axes in panels]
+    largest = [flows.values(None, month).max() for month in flows.periods.labels("month")]
+    order = np.argsort(largest)
+    assert (np.diff(np.array(darkest)[order]) <= 1e-9).all()  # the larger the darker
+    rows, columns = flows.labels(None)
+    where = {label: (i, i % 2) for i, label in enumerate((*rows, *columns))}
+    maps = flows.plot(by="month", coordinates=where)
+    assert [axes.texts[-1].get_text() for axes in maps.axes] == months
+    first = flows.plot("county" if kind != "bipartite" else None, by="month", panels="periods")
+    assert len(first.axes) == 7  # six months and the bar of colours

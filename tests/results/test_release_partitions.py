@@ -214,7 +214,7 @@ def test_the_pictures_show_matrix_and_map():
     some = {label: (float(label % 20), label / 20) for label in range(200)}
     drawn = found.plot(some, title="Somewhere")
     assert sum(len(each.get_offsets()) for each in drawn.axes[0].collections) == 200
-    assert drawn.get_suptitle() == "Somewhere"
+    assert drawn.axes[0].get_title(loc="left") == "Somewhere"
     with pytest.raises(GraphError, match="no vertex has a position"):
         found.plot({"elsewhere": (0.0, 0.0)})
 

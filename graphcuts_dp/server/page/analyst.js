@@ -1,4 +1,4 @@
-import { busy, call, chart, element, facts, fill, intervalPicture, number, shape, show, signedIn, small } from "/page/shared.js";
+import { amountColour, busy, call, chart, element, facts, fill, inkOn, intervalPicture, number, shape, show, signedIn, small } from "/page/shared.js";
 
 const by = (id) => document.getElementById(id);
 const PENDING = "gcdp-pending";
@@ -263,12 +263,13 @@ function showFlows({ left, right, pairs }, found) {
       const answer = values.get(`${i} ${j}`);
       const share = Math.sqrt(Math.max(0, answer.value) / most);
       const group = shape("g");
-      group.append(shape("rect", { x: edge + j * cell + 1, y: 91 + i * 40, width: cell - 2, height: 38, rx: 3, fill: `hsl(211 69% ${96 - 32 * share}%)` }));
+      group.append(shape("rect", { x: edge + j * cell + 1, y: 91 + i * 40, width: cell - 2, height: 38, rx: 3, fill: amountColour(share) }));
       const [low, high] = answer.interval;
       const middle = { x: edge + j * cell + cell / 2, "text-anchor": "middle" };
       group.append(shape("text", { ...middle, y: 90 + i * 40 + 18 }, small(answer.value)));
       // Intervals of a session hold all at once, so their ends are shown, and no half width.
       if (high !== null) group.append(shape("text", { ...middle, y: 90 + i * 40 + 33, class: "off" }, `${small(low)} to ${small(high)}`));
+      for (const text of group.querySelectorAll("text")) text.style.fill = inkOn(amountColour(share));
       group.append(shape("title", {}, `${name} to ${other}: ${number(answer.value)}, between ${number(low)} and ${number(high)}`));
       picture.append(group);
     });

@@ -183,6 +183,24 @@ export function intervalPicture(value, interval, most) {
   return picture;
 }
 
+// Colours of amounts, from nothing to the most, as plotting/palette.py has them.
+const AMOUNTS = ["#ffffff", "#cfe1f2", "#6aaed6", "#2070b4", "#08306b"];
+
+const parts = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+
+export function amountColour(share) {
+  const place = share * (AMOUNTS.length - 1), first = Math.min(Math.floor(place), AMOUNTS.length - 2);
+  const [low, high] = [parts(AMOUNTS[first]), parts(AMOUNTS[first + 1])];
+  return `#${low.map((part, i) => Math.round(part + (place - first) * (high[i] - part)).toString(16).padStart(2, "0")).join("")}`;
+}
+
+// Black or white, whichever can be read better on a colour.
+export function inkOn(colour) {
+  const [r, g, b] = parts(colour).map((part) => part / 255).map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+  const light = 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+  return light / 0.05 >= 1.05 / light ? "#000000" : "#ffffff";
+}
+
 export async function busy(button, work) {
   button.disabled = true;
   try {

@@ -1,0 +1,30 @@
+"""Where groups are on a map, for pictures and for pages that are drawn without matplotlib."""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from graphcuts_dp.arrays import FloatMatrix
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MapPlaces:
+    """Where groups are on a plane, in one unit on both axes.
+
+    Attributes:
+        rows: of the groups of the rows, shape (groups, 2).
+        columns: of those of the columns, shape (groups, 2).
+        longitude_scale: of places on earth, what a degree of longitude is in units of a degree of
+            latitude: y is the latitude, and x the longitude times this. None for other planes.
+    """
+
+    rows: FloatMatrix
+    columns: FloatMatrix
+    longitude_scale: float | None = None
+
+    @property
+    def points(self) -> FloatMatrix:
+        """All of them, shape (groups of both, 2)."""
+        return np.concatenate([self.rows, self.columns])

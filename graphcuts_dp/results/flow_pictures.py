@@ -1,0 +1,365 @@
+"""What is drawn of a table of flows: for matplotlib, and for a page that shows them in a browser.
+
+`picture_of` is one table as `plotting` draws it, `places_of` says where its groups are, and
+`page_data` is all that a page of `Flows.to_html` holds. All of it is released already. Titles name
+the period, so that a map of March is not taken for one of the year.
+"""
+
+import calendar
+import re
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, DEFAULT_PERCENT, SIMULTANEOUS_COLUMNS
+from graphcuts_dp.errors import QueryError
+from graphcuts_dp.plotting.map_places import MapPlaces
+from graphcuts_dp.privacy.guarantee import guarantee_text
+from graphcuts_dp.results import od_tables
+from graphcuts_dp.results.flow_table import FlowTable
+from graphcuts_dp.schema.group_tree import GroupTree, listed
+from graphcuts_dp.schema.vertices import Label
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from graphcuts_dp.plotting.flow_tables import FlowPicture
+
+CELLS, PERIODS = "cells", "periods"  # what the panels of a picture over periods are of
+MOST_PANELS = 36  # periods that have a panel each
+_LONGEST_NAME = 28  # characters in the title of a panel
+_ENDS = ("from", "to")  # columns of a table
+_MONTH = re.compile(r"(\d{4})-(\d{2})")
+
+# Of a page.
+MOST_SHOWN = 60  # groups on a side of a matrix, those with the largest sums
+MOST_FLOWS = 400  # flows of a period on a map, those with the largest lower ends
+_DIGITS = 6  # significant ones of the numbers
+
+
+def period_words(label: Label) -> str:
+    """Return the label of a period in words: "March 2026" for "2026-03", others as they are."""
+    month = _MONTH.fullmatch(str(label))
+    if month is None or not 1 <= int(month[2]) <= 12:
+        return str(label)
+    return f"{calendar.month_name[int(month[2])]} {month[1]}"
+
+
+def picture_of(
+    flows: FlowTable, level: str | None, period: str | None, title: str | None
+) -> "FlowPicture":
+    """Return the table of a level as it is drawn.
+
+    Raises:
+        QueryError: no such level or period.
+    """
+    from graphcuts_dp.plotting.flow_tables import FlowPicture  # matplotlib is slow to import
+
+    place = flows.cells.level_index(level)
+    names = flows.cells.names(place)
+    rows, columns = flows.labels(level)
+    count = len(flows.cells.period_cells(place)[0])
+    possible = flows.cells.matrix(place, np.ones(count, dtype=np.bool_))
+    alone_low, alone_high = flows.intervals(level, period)
+    low, _ = flows.intervals(level, period, simultaneous=True)
+    return FlowPicture(
+        values=np.clip(flows.values(level, period), alone_low, alone_high),
+        half_widths=flows.half_widths(level, period),
+        low=low,
+        possible=possible,
+        row_names=[str(label) for label in rows],
+        column_names=[str(label) for label in columns],
+        enclosing=(_enclosing(flows.groups, names[0]), _enclosing(flows.right_groups, names[1])),
+        axis_names=axis_names(flows, level),
+        symmetric=flows.cells.symmetric,
+        title=_guaranteed(flows, _title(flows, level, period, title)),
+        unit=flows.noisy.map.counted,
+        integral=flows.noisy.map.whole,
+    )
+
+
+def axis_names(flows: FlowTable, level: str | None) -> tuple[str, str]:
+    """Return what the rows and what the columns of a matrix are, with the levels of the groups."""
+    left, right = flows.cells.names(flows.cells.level_index(level))
+    words = ("between", "and") if flows.cells.symmetric else ("from", "to")
+    return f"{words[0]}: {left}", f"{words[1]}: {right}"
+
+
+def _title(flows: FlowTable, level: str | None, period: str | None, title: str | None) -> str:
+    """Return the title of a table with its period, without the guarantee."""
+    place = flows.cells.level_index(level)
+    own_level = flows.cells.period_level(place)
+    name = flows.cells.levels[place - 1].removesuffix(f" by {own_level}")
+    if flows.periods is None or own_level is None:
+        return title or f"Flows by {name}"
+    labels = list(flows.periods.labels(own_level)) if period is None else [period]
+    words = [period_words(label) for label in labels]
+    if len(words) > 2:
+        words = [f"{len(words)} periods from {words[0]} to {words[-1]}"]
+    if title is None:
+        return f"Flows by {name}, {' and '.join(words)}"
+    # A title of one's own says what it says; but one period is not left out of it.
+    is_named = len(labels) > 1 or words[0] in title or str(labels[0]) in title
+    return title if is_named else f"{title}, {words[0]}"
+
+
+def _guaranteed(flows: FlowTable, title: str) -> str:
+    """Return a title with the guarantee, and what is said of rows that are left out."""
+    end = f"; {flows.counted_sentence}" if flows.counted_sentence else ""
+    return f"{title} ({guarantee_text(flows.guarantee)}){end}"
+
+
+def over_periods(flows: FlowTable, level: str | None, by: str, title: str | None) -> "Figure":
+    """Draw the largest cells of a level over its periods.
+
+    Raises:
+        QueryError: no such level, or none with these periods.
+    """
+    from graphcuts_dp.plotting.flow_tables import MAX_PANELS, periods_figure
+    from graphcuts_dp.plotting.labels import shortened
+
+    cells, place = flows.cells, _place_by(flows, level, by)
+    table = flows.rows_of(place, DEFAULT_CONFIDENCE, True)  # its largest cells are picked
+    count = len(cells.lengths(place))
+    names = ("estimate", *SIMULTANEOUS_COLUMNS)
+    values, low, high = (table[name].reshape(count, -1).T for name in names)
+    order = np.argsort(-values.sum(axis=1), kind="stable")[:MAX_PANELS]
+    arrow = "-" if cells.symmetric else "\N{RIGHTWARDS ARROW}"
+    groups = ([shortened(str(a), _LONGEST_NAME) for a in table[end][order]] for end in _ENDS)
+    titles = [
+        f"within {a}" if cells.one_set and a == b else f"{a} {arrow} {b}"
+        for a, b in zip(*groups, strict=True)
+    ]
+    level_name = cells.levels[place - 1].removesuffix(f" by {by}")
+    return periods_figure(
+        periods=[str(label) for label in _labels_by(flows, by)],
+        cells=titles,
+        values=np.clip(values, low, high)[order],
+        low=low[order],
+        high=high[order],
+        title=_guaranteed(flows, title or f"Largest flows by {level_name} and {by}"),
+        unit=flows.noisy.map.counted,
+        omitted=len(values) - len(order),
+    )
+
+
+def by_period(
+    flows: FlowTable, level: str | None, by: str, places: MapPlaces | None, title: str | None
+) -> "Figure":
+    """Draw a heat map or a map of each period of a level, all in one scale.
+
+    Raises:
+        QueryError: no such level, none with these periods, or more than 36 of them.
+    """
+    from graphcuts_dp.plotting import flow_maps, flow_tables
+
+    name = flows.levels[_place_by(flows, level, by) - 1]
+    labels = [str(label) for label in _labels_by(flows, by)]
+    if len(labels) > MOST_PANELS:
+        raise QueryError(
+            f"there are {len(labels):,} periods, and a picture has at most {MOST_PANELS}: draw "
+            "single ones with period="
+        )
+    pictures = {period_words(each): picture_of(flows, name, each, title) for each in labels}
+    groups = name.removesuffix(f" by {by}")
+    whole = _guaranteed(flows, title or f"Flows by {groups} and {by}")
+    if places is None:
+        return flow_tables.heat_maps_figure(pictures, whole)
+    return flow_maps.flow_maps_figure(pictures, places, whole)
+
+
+def _place_by(flows: FlowTable, level: str | None, by: str) -> int:
+    """Return the index of a level of cells with these periods; the finest if none is named.
+
+    Raises:
+        QueryError: no such level, or none with these periods.
+    """
+    cells = flows.cells
+    places = [place for place in range(1, cells.depth) if cells.period_level(place) == by]
+    if flows.periods is None or not places:
+        known = [] if flows.periods is None else flows.periods.levels
+        listing = f"; it has {listed(known)}" if known else ""
+        raise QueryError(f"this table has no periods {by!r:.60}{listing}")
+    place = places[-1] if level is None else cells.level_index(level)
+    if place not in places:
+        named = listed([cells.levels[each - 1] for each in places])
+        raise QueryError(f"levels by {by!r:.60} are {named}")
+    return place
+
+
+def _labels_by(flows: FlowTable, by: str) -> tuple[Label, ...]:
+    """Return the labels of the periods of a level of periods."""
+    return () if flows.periods is None else flows.periods.labels(by)
+
+
+def _enclosing(groups: GroupTree, level: str) -> list[tuple[str, int]]:
+    """The groups of the level before and how many of this level's each of them holds."""
+    place = groups.levels.index(level)
+    if place == 0:
+        return []
+    above = groups.labels(groups.levels[place - 1])
+    counts = np.bincount(groups.parents(level), minlength=len(above))
+    return [(str(name), int(count)) for name, count in zip(above, counts, strict=True)]
+
+
+def places_of(
+    flows: FlowTable,
+    level: str | None,
+    locations: Any,
+    coordinates: Mapping[Label, Sequence[float]] | None,
+) -> MapPlaces | None:
+    """Places on a plane of the groups of the rows and of the columns; None without any.
+
+    Raises:
+        QueryError: a group without a place, places that are no pairs of numbers, or both kinds.
+        FileFormatError, ParameterError: locations that are none.
+    """
+    if locations is None and coordinates is None:
+        return None
+    left, right = flows.labels(level)
+    scale = None
+    if coordinates is None:
+        degrees = od_tables.GroupLocations.of(locations).of_labels((*left, *right))
+        points, scale = od_tables.on_a_plane(degrees), od_tables.longitude_scale(degrees)
+    elif locations is None:
+        points = np.concatenate([_on_plane(side, coordinates) for side in (left, right)])
+    else:
+        raise QueryError("locations= and coordinates= are two ways to place groups: choose one")
+    return MapPlaces(rows=points[: len(left)], columns=points[len(left) :], longitude_scale=scale)
+
+
+def _on_plane(labels: Sequence[Label], coordinates: Mapping[Label, Sequence[float]]) -> FloatMatrix:
+    """Places of groups, shape (groups, 2).
+
+    Raises:
+        QueryError: a group without a place, or places that are no pairs of numbers.
+    """
+    missing = [label for label in labels if label not in coordinates]
+    if missing:
+        raise QueryError(
+            f"{len(missing)} of {len(labels)} groups have no coordinates: {missing[0]!r:.60}"
+        )
+    try:
+        found: npt.NDArray[np.float64] = np.array([coordinates[x] for x in labels], dtype=float)
+    except (TypeError, ValueError):
+        found = np.empty(0)
+    if found.shape != (len(labels), 2) or not np.isfinite(found).all():
+        raise QueryError("coordinates are pairs of numbers: {'Texas': (-99.0, 31.5), ...}")
+    return found
+
+
+def page_data(
+    flows: FlowTable, level: str | None, places: MapPlaces | None, title: str | None
+) -> dict[str, Any]:
+    """Return what a page of a level shows, for `plotting.flow_page`.
+
+    Large tables are shown in part, and the page says so: with places, of each period the flows
+    whose intervals, which hold at once, are above 0, and of these at most 400; else the matrix of
+    the groups with the largest sums, at most 60 a side.
+
+    Args:
+        flows: the table.
+        level: None for the finest.
+        places: of its groups; None for a matrix.
+        title: None for "Flows by LEVEL".
+
+    Raises:
+        QueryError: no such level.
+    """
+    place = flows.cells.level_index(level)
+    own_level = flows.cells.period_level(place)
+    labels = [] if own_level is None else [str(each) for each in _labels_by(flows, own_level)]
+    periods: list[str | None] = [*([None] if len(labels) != 1 else []), *labels]
+    rows, columns = ([str(label) for label in side] for side in flows.labels(level))
+    a, b = flows.cells.period_cells(place)
+    tables = [_cells_of(flows, level, period, a, b) for period in periods]
+    if places is None:
+        shown = _largest_groups(tables, a, b, len(rows), len(columns), flows.cells.one_set)
+    else:
+        shown = _surest_flows(tables)
+    name = flows.cells.levels[place - 1].removesuffix(f" by {own_level}")
+    heading = title or f"Flows by {name}"
+    together = ""
+    if len(labels) > 1:
+        first, last = period_words(labels[0]), period_words(labels[-1])
+        together = f"{first} to {last} ({len(labels)} periods)"
+    used: tuple[list[int], list[int]] = sorted({*a[shown].tolist()}), sorted({*b[shown].tolist()})
+    if flows.cells.one_set:
+        both = sorted({*used[0], *used[1]})
+        used = both, both
+    return {
+        "title": heading,
+        "guarantee": guarantee_text(flows.guarantee),
+        "counted": flows.counted_sentence,
+        "confidence": DEFAULT_PERCENT,
+        "unit": flows.noisy.map.counted,
+        "directed": not flows.cells.symmetric,
+        "axes": list(axis_names(flows, level)),
+        "rows": rows,
+        "columns": columns,
+        "one_set": flows.cells.one_set,
+        "shown": [list(side) for side in used],
+        "periods": [together if each is None else period_words(each) for each in periods],
+        "cells": [[int(a[cell]), int(b[cell])] for cell in shown],
+        "numbers": [
+            [[_rounded(column[cell]) for column in table] for cell in shown] for table in tables
+        ],
+        "all_cells": len(a),
+        "positions": None if places is None else {
+            "rows": places.rows.round(6).tolist(),
+            "columns": places.columns.round(6).tolist(),
+            "longitude_scale": places.longitude_scale,
+        },
+    }  # fmt: skip
+
+
+def _cells_of(
+    flows: FlowTable, level: str | None, period: str | None, a: IntVector, b: IntVector
+) -> tuple[FloatVector, ...]:
+    """Return value, half width, low, high and simultaneous low of each cell of a period."""
+    low, high = flows.intervals(level, period)
+    values = np.clip(flows.values(level, period), low, high)
+    half_widths = flows.half_widths(level, period)
+    at_once, _ = flows.intervals(level, period, simultaneous=True)
+    return tuple(matrix[a, b] for matrix in (values, half_widths, low, high, at_once))
+
+
+def _largest_groups(
+    tables: Sequence[tuple[FloatVector, ...]],
+    a: IntVector,
+    b: IntVector,
+    rows: int,
+    columns: int,
+    one_set: bool,
+) -> list[int]:
+    """Return the cells between the groups with the largest sums, in the order of the groups."""
+    values = tables[0][0]
+    left = np.bincount(a, values, minlength=rows)
+    right = np.bincount(b, values, minlength=columns)
+    if one_set:
+        left = right = left + right
+    kept: list[BoolVector] = []
+    for sums in (left, right):
+        mask = np.zeros(len(sums), dtype=np.bool_)
+        mask[np.argsort(-sums, kind="stable")[:MOST_SHOWN]] = True
+        kept.append(mask)
+    shown: list[int] = np.flatnonzero(kept[0][a] & kept[1][b]).tolist()
+    return shown
+
+
+def _surest_flows(tables: Sequence[tuple[FloatVector, ...]]) -> list[int]:
+    """Return the cells that are above 0 for sure in some period: of each period the surest."""
+    chosen = (
+        np.argsort(-low, kind="stable")[: min(MOST_FLOWS, int((low > 0).sum()))].tolist()
+        for *_, low in tables
+    )
+    return sorted({*chain.from_iterable(chosen)})
+
+
+def _rounded(value: float) -> float | None:
+    """Return a number with six digits; None for an end that nothing bounds."""
+    return float(f"{value:.{_DIGITS}g}") if np.isfinite(value) else None
