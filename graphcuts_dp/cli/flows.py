@@ -204,7 +204,8 @@ class FlowOptions(TableRun):
         None,
         usual=True,
         help="Also draw the finest level: a heat map, the largest flows over time if there are "
-        "periods, or with --locations a map, of each period if there are several (.png, .pdf or .svg).",
+        "periods, or with --locations a map, of each period if there are several (.png, .pdf or "
+        ".svg).",
         metavar="FILE",
     )
     html: str | None = output_option(
