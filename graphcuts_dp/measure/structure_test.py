@@ -47,8 +47,8 @@ _UNEVENNESS_CHANGE = 2  # sensitivity of `unevenness`
 
 # Rounds of Newton's method that every graph gets, so that time reveals nothing. Typical graphs
 # need 6 to 20, stars and the heaviest tails of 300 vertices up to 36, and up to 44 with a density
-# that is a third or four times that of the graph.
-_ROUNDS = 48
+# that is a third or four times that of the graph; a third more is kept in reserve.
+_ROUNDS = 60
 _MOST_ROUNDS = 4000  # limit of rounds if the value is not proven before; see `smoothed_value`
 # Deviation of the diagonal from 1 at which tau is lowered, and its factor. With .5 and .5 typical
 # graphs need a round less, stars and heavy tails half as many more.
