@@ -19,7 +19,8 @@ import numpy as np
 from period_cases import cells_of, flows_of
 
 import graphcuts_dp as gc
-from graphcuts_dp.cli import main, plan
+from graphcuts_dp.cli import main
+from graphcuts_dp.cli.proposals import WHO, proposal_of
 from graphcuts_dp.cuts.least import cut_job
 from graphcuts_dp.cuts.weights import lightest
 from graphcuts_dp.distances import (
@@ -139,12 +140,13 @@ def forecast_by_default() -> dict[str, Any]:
     cut_errors = [error for _, error in job.errors()]
     job = flows_job(CLUB, GROUPS, epsilon=1.0)
     hidden = plan_contribution_bounds(TABLE, epsilon=1)
+    asked = {"data": None, "unit": "edge", "bound": 1, "vertices": (200, 200)}
     total = made["flows"].total
     return {
         "least cut": [*cut_errors, cut.shortfall, cut.interval],
         "flows": [error for _, error in job.errors()],
         "total": [total.confidence, total.interval],
-        "proposal": [plan._epsilon_of_sums(9.0, 1), plan._epsilon_of_graph(999.0, 500, 1)],
+        "proposal": [proposal_of(asked | {"who": who}).error_at(1.0) for who in WHO[:2]],
         "contributions": [hidden.confidence, TABLE.radius, TABLE.users_above(1)[1]],
         "usefulness": [
             [each.error for each in usefulness_of(made[name]).questions]

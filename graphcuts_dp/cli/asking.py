@@ -65,7 +65,7 @@ _BOUNDS: dict[str, tuple[str, int]] = {
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class AskedQuestion:
     """A question whose answer others may depend on.
 
     Attributes:
@@ -142,7 +142,7 @@ class Dialogue:
         questions: all that may be asked.
     """
 
-    def __init__(self, questions: tuple[Question, ...]) -> None:
+    def __init__(self, questions: tuple[AskedQuestion, ...]) -> None:
         self._questions = questions
         self._answers: Answers = {}
         self._typed: dict[str, str] = {}  # what each question was answered with last
@@ -166,13 +166,13 @@ class Dialogue:
                 say("note: This is the first question.")
         return self._answers
 
-    def _next(self, asked: list[str]) -> Question | None:
+    def _next(self, asked: list[str]) -> AskedQuestion | None:
         """Return the first question after the last one asked that applies."""
         keys = [question.key for question in self._questions]
         later = self._questions[keys.index(asked[-1]) + 1 if asked else 0 :]
         return next((each for each in later if each.applies(self._answers)), None)
 
-    def _answer(self, question: Question) -> bool:
+    def _answer(self, question: AskedQuestion) -> bool:
         """Ask a question until its answer will do; returns False to go back."""
         text = question.text(self._answers)
         problem: GraphCutsError | None = None
@@ -422,46 +422,46 @@ def _number(text: str) -> float:
         raise ParameterError(f"{text!r:.40} is no number such as 20") from None
 
 
-def _questions() -> tuple[Question, ...]:
+def _questions() -> tuple[AskedQuestion, ...]:
     """Return all questions, in order."""
 
     def table(answers: Answers) -> bool:
         return answers["data"] is not None and answers["who"] == EVERYBODY and is_rows(answers)
 
     return (
-        Question(
+        AskedQuestion(
             key="data",
             text=lambda _: f"Which file holds the private data? (or: {NONE})",
             usual=lambda _: NONE,
             read=_read_data,
         ),
-        Question(
+        AskedQuestion(
             key="unit",
             text=lambda _: "What is protected: edge, row, user (a person), vertex (a place)?",
             usual=_usual_unit,
             read=_read_unit,
         ),
-        Question(
+        AskedQuestion(
             key="user",
             text=lambda _: "Which column names the person of each row?",
             usual=lambda answers: _suggested(answers, "user"),
             read=_read_column,
             applies=lambda answers: answers["unit"] == "user" and answers["data"] is not None,
         ),
-        Question(
+        AskedQuestion(
             key="bound",
             text=lambda answers: _BOUNDS[answers["unit"]][0],
             usual=lambda answers: str(_BOUNDS[answers["unit"]][1]),
             read=_read_bound,
             applies=lambda answers: answers["unit"] in _BOUNDS,
         ),
-        Question(
+        AskedQuestion(
             key="endpoints",
             text=lambda _: "Which columns say from where and to where? FROM,TO",
             read=_read_endpoints,
             applies=lambda answers: answers["data"] is not None and bool(_problems(answers)),
         ),
-        Question(
+        AskedQuestion(
             key="who",
             text=lambda _: (
                 "Who shall see answers: everybody (a published result), analysts "
@@ -470,7 +470,7 @@ def _questions() -> tuple[Question, ...]:
             usual=lambda _: EVERYBODY,
             read=_read_who,
         ),
-        Question(
+        AskedQuestion(
             key="groups",
             text=lambda _: (
                 f"Which public table lists the places or people, with their groups? (or: {NONE})"
@@ -479,7 +479,7 @@ def _questions() -> tuple[Question, ...]:
             read=_read_groups,
             applies=lambda answers: answers["data"] is not None,
         ),
-        Question(
+        AskedQuestion(
             key="levels",
             text=lambda _: "Which columns are groups, coarsest first, with slashes between?",
             usual=_usual_levels,
@@ -489,20 +489,20 @@ def _questions() -> tuple[Question, ...]:
                 and len(group_column_names(answers["groups"], Columns())) > 1
             ),
         ),
-        Question(
+        AskedQuestion(
             key="period",
             text=lambda _: f"Which column has the date? (or: {NONE})",
             usual=lambda answers: _suggested(answers, "period") or NONE,
             read=_read_period_column,
             applies=table,
         ),
-        Question(
+        AskedQuestion(
             key="periods",
             text=lambda _: "Which months, days or years shall the table have? As 2026-01..2026-12",
             read=_read_periods,
             applies=lambda answers: answers.get("period") is not None,
         ),
-        Question(
+        AskedQuestion(
             key="date-format",
             text=lambda _: "How are dates written? " + ", ".join((ISO, *DATE_EXAMPLES.values())),
             usual=lambda _: ISO,
@@ -512,7 +512,7 @@ def _questions() -> tuple[Question, ...]:
                 and bool(names_in_header(answers["data"], Columns()))
             ),
         ),
-        Question(
+        AskedQuestion(
             key="on-bad",
             text=lambda _: (
                 "If rows cannot be used, as of a place that is not listed: refuse the "
@@ -522,13 +522,13 @@ def _questions() -> tuple[Question, ...]:
             read=_read_on_bad,
             applies=table,
         ),
-        Question(
+        AskedQuestion(
             key="vertices",
             text=_text_of_vertices,
             read=_read_vertices,
             applies=lambda answers: answers.get("groups") is None,
         ),
-        Question(
+        AskedQuestion(
             key="epsilon",
             text=_text_of_error,
             usual=lambda answers: f"{_usual_error(answers)[0]:g}",

@@ -245,6 +245,7 @@ class DistanceQuery:
 
         Args:
             metric: the public map.
+            people: their public number n, at least 1.
 
         Raises:
             QueryError: the vertex is not on the map.

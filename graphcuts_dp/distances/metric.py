@@ -509,7 +509,7 @@ def read_map(
     ignore_lengths: bool = False,
     text: Columns = Columns(),  # noqa: B008  # frozen
 ) -> Metric:
-    """Read a public map; weights are lengths, 1 without weights.
+    r"""Read a public map; weights are lengths, 1 without weights.
 
     Args:
         path: a graph file of any format that `read_graph` knows. Of parallel edges the shortest
@@ -525,7 +525,7 @@ def read_map(
     Examples:
         >>> import pathlib, tempfile
         >>> file = pathlib.Path(tempfile.mkdtemp()) / "map.csv"
-        >>> _ = file.write_text("source,target,weight\\na,b,2\\nb,c,1\\n")
+        >>> _ = file.write_text("source,target,weight\na,b,2\nb,c,1\n")
         >>> gc.distances.read_map(file).vertices.labels
         ('a', 'b', 'c')
     """

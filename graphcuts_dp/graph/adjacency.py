@@ -510,7 +510,7 @@ def _as_declared(method: Callable[_P, _G]) -> Callable[[Callable[..., _G]], Call
 
 
 @_as_declared(Graph.read)
-def read_graph(*source: Any, **options: Any) -> Graph:
+def read_graph(*source: Any, **options: Any) -> Graph:  # it has that of `Graph.read`
     return Graph.read(*source, **options)
 
 

@@ -376,6 +376,14 @@ def _writer(ending: str) -> Callable[..., None]:
 
 
 def ending_of(path: PathLike) -> str:
+    """Return the ending that tells the format of a file, one of `FORMATS`, or ".konect".
+
+    Args:
+        path: of the file; ".gz" at its end is left out.
+
+    Raises:
+        FileFormatError: an ending that is not known, or a name that tells no format.
+    """
     name = Path(path).name
     plain = name[:-3] if name.lower().endswith(".gz") else name
     ending = Path(plain).suffix.lower()
@@ -396,6 +404,16 @@ def ending_of(path: PathLike) -> str:
 
 
 def public_vertices_of(vertices: Any, bipartite: bool) -> GivenVertices:
+    """Return the public vertex set that a caller gives, or a pair of them.
+
+    Args:
+        vertices: a count, labels, a `VertexSet` or a file of labels; a pair of these for a
+            bipartite graph; None if the caller gives none.
+        bipartite: whether the graph has two sides.
+
+    Raises:
+        GraphError: no pair for a bipartite graph, or no vertex set.
+    """
     if vertices is None:
         return None
     if bipartite:

@@ -149,6 +149,7 @@ class Distinguisher(Protocol):
 
         Args:
             rho: of all together, above 0.
+            rounds: number of calls, at least 1.
         """
 
     def with_epsilon(self, epsilon: Fraction, *, rounds: int) -> Self:
@@ -156,6 +157,7 @@ class Distinguisher(Protocol):
 
         Args:
             epsilon: of all together, exact, above 0.
+            rounds: number of calls, at least 1.
 
         Raises:
             ParameterError: no pure bound is proven for it.

@@ -159,6 +159,7 @@ class CutSum(Hypothesis):
 
         Args:
             query: a cut of the universe.
+            weight: factor of the cut, of either sign.
 
         Raises:
             QueryError: not a cut query, or one that does not fit the vertex sets.

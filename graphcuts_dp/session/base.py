@@ -197,6 +197,7 @@ class SessionMechanism(ABC, Generic[Q, S]):
         Here, that nothing was: right where a step reads public data only.
 
         Args:
+            state: from which the step was begun.
             source: where the noise comes from.
         """
         return state
