@@ -509,8 +509,8 @@ def test_erratum_gru12_symmetric_difference_needs_symmetrised_queries():
         assert matrix[0, 1] == pytest.approx(0.75)
 
 
-def test_erratum_dr14_algorithm_10_takes_the_unnormalised_alpha():
-    """With alpha as a share of the total weight its steps are too short for Theorem 5.11."""
+def test_dr14_algorithm_10_takes_the_alpha_of_the_database_that_it_learns():
+    """With alpha as a share, and a database that is not, its steps are too short."""
     universe, alpha = Universe(6), 5.0
     truth = checked(universe, np.ones((6, 6)))
     total_weight = universe.total(truth)

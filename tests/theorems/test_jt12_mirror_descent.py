@@ -170,7 +170,7 @@ def test_definition_3_holds_for_the_norms(seed, name, a):
 
 
 @pytest.mark.parametrize("p", [1.05, 1.3, 1.8, 2.0])
-def test_erratum_jt12_the_potential_is_twice_what_definition_3_needs(p):
+def test_half_of_the_printed_potential_is_what_definition_3_needs(p):
     """1/(2(p-1)) is sharp: at (1, 1) in direction (1, -1) Delta is ||h||^2/2 to the first order."""
     x, h = np.array([[1.0], [1.0]]), 1e-4 * np.array([[1.0], [-1.0]])
     for psi in (LpNorm(p), GroupNorm(p)):
@@ -539,7 +539,7 @@ class InBall(LpNorm):
         return x * min(1, self.radius / max(self.norm(x), 1e-9))
 
 
-def test_erratum_jt12_the_set_c_of_step_1_tells_the_private_norm():
+def test_the_set_c_of_step_1_tells_a_norm_that_is_not_public():
     """Neighbouring graphs, the same public updates: C = {||x|| <= ||x*||} makes them differ."""
     universe, plain, truth = Universe(3, 3), LpNorm(1.5), np.eye(3)
     neighbour = truth + np.eye(3, k=1) * [[1], [0], [0]]
