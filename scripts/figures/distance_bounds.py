@@ -148,8 +148,6 @@ def bourgain_contraction(queries: int) -> float:
 def decomposable_tolerance(alpha: float, dimensions: int) -> float:
     """How far each value and slope may be off: alpha_1/4 = alpha/(4 l), with alpha_1 = alpha/l.
 
-    The proof of Lemma 6 prints alpha_1/(4 l), its statement alpha/(4 l).
-
     Source: HR12, Lemma 6.
     """
     return alpha / (4 * dimensions)

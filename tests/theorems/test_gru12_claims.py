@@ -98,3 +98,110 @@ def test_graphs_of_the_packing_are_never_confused():
         difference = np.array(first) - np.array(second)
         if np.abs(subsets @ difference).max() <= 2 * alpha:
             assert np.abs(difference).sum() <= 4 * alpha
+
+
+def test_erratum_corollary_5_2_gamma_grows_with_log_1_over_delta():
+    """alpha = sqrt(B(alpha)) ln(1/delta) ln(k/beta)/epsilon: the same power for alpha and gamma."""
+
+    def solved(delta):
+        # (n_2 |X|)^(1/4) and ln(k/beta)/epsilon are 1.
+        return scipy.optimize.brentq(lambda a: a - math.log(1 / delta) / a, 1e-9, 1e9)
+
+    assert solved(1e-8) / solved(1e-2) == pytest.approx(2)
+    assert solved(1e-8) == pytest.approx(math.sqrt(math.log(1e8)))
+
+
+def test_erratum_section_6_1_a_cut_of_sets_that_meet_has_fewer_numbers():
+    """S = T = V: n(n - 1)/2 numbers, each twice, where |S||T| = n^2 is printed."""
+    n = 6
+    numbers = np.zeros((n, n), dtype=int)
+    numbers[np.triu_indices(n, 1)] = np.arange(1, n * (n - 1) // 2 + 1)
+    numbers += numbers.T
+    for s, t in (((0, 1), (2, 3, 4)), ((0, 1, 2), (1, 2, 3)), (range(n), range(n))):
+        found = numbers[np.ix_(s, t)]
+        count = len(set(found[found > 0].tolist()))
+        disjoint = not set(s) & set(t)
+        assert (count == len(s) * len(t)) == disjoint
+        assert count <= len(s) * len(t)
+
+
+def test_erratum_section_7_rank_one_queries_are_as_hard_as_cuts():
+    """Over u and v in [0, 1]^n, u A v is largest at 0 and 1: the cut norm, not a singular value."""
+    rng = np.random.default_rng(2)
+    n = 5
+    sides = ((np.arange(2**n)[:, None] >> np.arange(n)) & 1).astype(float)
+    for _ in range(20):
+        matrix = rng.integers(-1, 2, (n, n)).astype(float)
+        matrix += matrix.T
+        cut_norm = np.abs(sides @ matrix @ sides.T).max()
+        left, right = rng.uniform(size=(2, 2000, n))
+        assert np.abs(np.einsum("ij,jk,ik->i", left, matrix, right)).max() <= cut_norm + 1e-12
+    # The best singular pair may have no part in it: here its vectors have sums of 0.
+    matrix = np.array([[1.0, -1.0], [-1.0, 1.0]]) + 0.1
+    u, sizes, v = np.linalg.svd(matrix)
+    assert abs(u[:, 0].sum()) < 1e-9 > abs(v[0].sum())
+    assert sizes[0] == pytest.approx(2)
+    two = sides[:4, :2]
+    assert np.abs(two @ matrix @ two.T).max() == pytest.approx(1.1)
+
+
+def test_erratum_theorem_7_2_needs_a_delta_below_0_6():
+    """The last line of its proof, with epsilon_0 put in, for every epsilon < 1."""
+
+    def lost(epsilon, delta, rounds):
+        log = math.log(1 / delta)
+        each = epsilon / (4 * math.sqrt(rounds * log))
+        return math.sqrt(4 * rounds * log) * each + 2 * rounds * each * math.expm1(each)
+
+    for epsilon, rounds in itertools.product((0.01, 0.5, 0.999), (1, 10, 10**6)):
+        for delta in (0.6, 0.1, 1e-9):
+            assert lost(epsilon, delta, rounds) <= epsilon
+    assert lost(0.9, 0.95, 100) > 0.9
+
+
+def test_erratum_theorem_7_3_a_gap_below_the_threshold_is_below_alpha_only():
+    """|A - Q(D^t-1)| < 3/4 and |A - Q(D)| <= 1/4, in units of alpha: 0.99 is above 1/2."""
+    truth, answer, hypothesis = 0.99, 0.74, 0.0
+    assert abs(answer - hypothesis) < 3 / 4
+    assert abs(answer - truth) <= 1 / 4
+    assert 1 / 2 < truth - hypothesis < 1
+
+
+def test_erratum_corollary_7_4_needs_2_f_and_another_beta():
+    """Theorem 7.3's maximum has 2F, and a first term that the corollary's beta lets pass it."""
+    n, m, epsilon, delta, distinguisher = 10_000, 100_000, 0.1, 1e-6, 5.0
+    log = math.log(1 / delta)
+    printed = 2 * epsilon**-0.5 * (m * log) ** 0.25 * math.sqrt(n * distinguisher)
+    updates = m * n**2 / printed**2  # Theorem 5.1 with |X| <= n^2
+    shortfall = distinguisher * 4 * math.sqrt(updates * log) / epsilon
+    assert printed == pytest.approx(shortfall)
+    assert printed < 2 * shortfall
+
+    def first(beta):
+        return 16 * math.sqrt(updates * log) * math.log(2 * updates / beta) / epsilon
+
+    assert first(math.exp(-epsilon * distinguisher)) > 2 * shortfall
+    assert first(2 * updates * math.exp(-distinguisher / 2)) == pytest.approx(2 * shortfall)
+
+
+def test_erratum_section_7_an_improvement_needs_m_of_o_n_squared():
+    """|V| m^(1/4) sqrt(T/|V|) with T = |V|, against |V|^(3/2): the ratio is (m/n^2)^(1/4)."""
+    n = 10_000.0
+
+    def ratio(m):
+        return m**0.25 * math.sqrt(n * n) / n**1.5
+
+    assert ratio(n**2 / 2) == pytest.approx(0.5**0.25)  # a constant: no improvement
+    assert ratio(n**1.5) == pytest.approx(n ** (-1 / 8))
+
+
+def test_erratum_claim_a_3_answers_must_be_scaled_to_n():
+    """The query that is 1 everywhere counts elements: n of D, and |D'| of a smaller database."""
+    n, alpha, k = 50, 20.0, 3
+    size = math.ceil(n**2 * math.log(k) / alpha**2)
+    assert abs(size - n) > alpha
+    assert abs(size * (n / size) - n) <= alpha
+    # Scaled, it holds from k = 3 on by Hoeffding's inequality; with k = 1 the size is 0.
+    for queries in range(3, 50):
+        assert 2 * queries * math.exp(-2 * math.log(queries)) < 1
+    assert n**2 * math.log(1) / alpha**2 == 0

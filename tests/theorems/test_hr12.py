@@ -177,15 +177,6 @@ def test_erratum_the_derivative_has_sensitivity_two_over_n():
     assert 0.9 * width / n < max(values) <= width / n
 
 
-def test_erratum_the_average_is_1_lipschitz_not_one_over_n():
-    n = 10
-    profile = Profile(np.arange(31), np.bincount(np.full(n, 4), minlength=31))
-    averages = np.array([profile.value(at) / n for at in range(31)])
-    steps = np.abs(np.diff(averages))
-    assert steps.max() == pytest.approx(1)
-    assert steps.max() > 1 / n
-
-
 def test_theorems_1_and_2_exponents():
     """n^-4/5 and l^9/5, or n^-2/3 and l^7/3; the sensitivity 2 costs 2^(4/5) or 2^(2/3)."""
     fixed = {"queries": 1000, "epsilon": 1.0, "beta": 0.05}
@@ -422,7 +413,7 @@ def sums(dimensions, rng):
 
 @pytest.mark.parametrize("dimensions", [1, 2, 5])
 def test_lemma_6_mistake_bound_with_tangents_in_all_coordinates(dimensions):
-    """Errors of alpha/(4 l) in every number do: HR12's alpha_1/(4 l) = alpha/(4 l^2) is a slip."""
+    """Errors of alpha_1/4 = alpha/(4 l) in every number do."""
     rng = np.random.default_rng(4)
     alpha = 0.05 * dimensions
     noise = decomposable_tolerance(alpha, dimensions)
@@ -467,8 +458,8 @@ def exponent(tolerance, delta):
 
 
 @pytest.mark.parametrize(("delta", "printed"), [(1e-6, 9 / 5), (0.0, 7 / 3)])
-def test_erratum_the_tolerance_of_lemma_6(delta, printed):
-    """c alpha = alpha/(4 l) = alpha_1/4 gives Theorem 1's powers of l; alpha_1/(4 l) does not."""
+def test_the_tolerance_of_lemma_6_gives_the_powers_of_theorem_1(delta, printed):
+    """c alpha = alpha/(4 l) = alpha_1/4 gives Theorem 1's powers of l; another l does not."""
     alpha, dimensions = 0.6, 3
     share = alpha / dimensions
     assert decomposable_tolerance(alpha, dimensions) == pytest.approx(share / 4)
