@@ -20,7 +20,7 @@ from period_cases import cells_of, flows_of
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
-from graphcuts_dp.cli.proposals import WHO, proposal_of
+from graphcuts_dp.cli.proposals import _FORECAST_VERTICES, _QUERIES, WHO, proposal_of
 from graphcuts_dp.cuts.least import cut_job
 from graphcuts_dp.cuts.weights import lightest
 from graphcuts_dp.distances import (
@@ -34,10 +34,8 @@ from graphcuts_dp.estimate.noisy_contributions import Contributions
 from graphcuts_dp.learn.least_cut_error import CutErrors, CutRates
 from graphcuts_dp.learn.sizes import usual_edges
 from graphcuts_dp.planning import plan_contribution_bounds, plan_degree_bounds
-from graphcuts_dp.planning.planner import least_epsilon
 from graphcuts_dp.privacy.count_noise import discrete_laplace_radius
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.release.flow_tables import flows_job
 from graphcuts_dp.release.graphs import graph_job
 from graphcuts_dp.release.usefulness import made_up_graph, usefulness_of
@@ -140,7 +138,7 @@ def forecast_by_default() -> dict[str, Any]:
     cut_errors = [error for _, error in job.errors()]
     job = flows_job(CLUB, GROUPS, epsilon=1.0)
     hidden = plan_contribution_bounds(TABLE, epsilon=1)
-    asked = {"data": None, "unit": "edge", "bound": 1, "vertices": (200, 200)}
+    asked = {"data": None, "unit": "edge", "bound": 1, "vertices": (500, 500)}
     total = made["flows"].total
     return {
         "least cut": [*cut_errors, cut.shortfall, cut.interval],
@@ -167,23 +165,20 @@ def forecast_as_given() -> dict[str, Any]:
     radius = float(flows._radii(1, CONFIDENCE, False).max())
     deviations = deviations_of(FAILURE)
 
-    def few_off(epsilon: float) -> bool:
-        return discrete_laplace_radius(epsilon, failure=FAILURE) <= 9.0
-
     # A smaller graph than that of 500 vertices which is asked for, with errors in proportion.
-    tried = plan._FORECAST_VERTICES
+    tried = _FORECAST_VERTICES
     edges = usual_edges(500) * (tried / 500) ** 1.5
     space = VertexSet(tried)
     graph = made_up_graph(space, edges, weighted=False, max_weight=None)
     in_half = np.arange(tried) % 2 == 0
-
-    def halves_near(epsilon: float) -> bool:
-        job = graph_job(graph, epsilon=epsilon, simulated=True)
-        release = job.run(graph, SeededEntropy(0))
-        cut = gc.CutQuery(in_half, ~in_half)
-        (found,) = release.estimator.estimate([cut], options_of(CONFIDENCE)).queries
-        low, high = found.interval
-        return (high - low) / 2 * 500 / tried <= 999.0
+    forecast = graph_job(graph, epsilon=1.0, simulated=True).run(graph, SeededEntropy(0))
+    halves = gc.CutQuery(in_half, ~in_half)
+    (found,) = forecast.estimator.estimate([halves], options_of(CONFIDENCE)).queries
+    low, high = found.interval
+    proposed = [
+        (high - low) / 2 * 500 / tried,
+        discrete_laplace_radius(1 / _QUERIES, failure=FAILURE / _QUERIES),
+    ]
 
     errors = []
     for name in ("release", "sparse"):
@@ -209,7 +204,7 @@ def forecast_as_given() -> dict[str, Any]:
         ],
         "flows": [radius],
         "total": [CONFIDENCE, everything.interval],
-        "proposal": [plan._rounded(least_epsilon(each)) for each in (few_off, halves_near)],
+        "proposal": proposed,
         "contributions": [
             CONFIDENCE,
             discrete_laplace_radius(0.5, failure=FAILURE / 4),
@@ -254,7 +249,6 @@ def written() -> dict[str, str]:
     texts["notes of flows"] = " ".join(filter(None, flows_job(CLUB, GROUPS, epsilon=1.0).notes))
     texts["receipt of flows"] = flows._intervals_text
     texts["answer"] = str(made["release"].answer(HALF))
-    texts["proposal"] = plan._proposal("mail.csv", None, PrivacyUnit.edge(1), 9.0, "analysts", 0)[2]
     for command in COMMANDS:
         texts[f"help of {command}"] = printed(*command.split(), "--help")
     return texts

@@ -342,7 +342,7 @@ def _read_who(text: str, answers: Answers) -> str:
         raise ParameterError(f"{text!r:.60} is none of {', '.join(WHO)}")
     kind = answers["unit"]
     if text != EVERYBODY and kind == "row":
-        raise ParameterError("answers one by one protect edges or users: choose everybody")
+        raise ParameterError("answers one by one protect links or people: choose everybody")
     if text == TEAM and kind == "user":
         raise ParameterError("the server reads graphs, not rows with users: choose analysts")
     return text

@@ -40,7 +40,9 @@ from graphcuts_dp.graph.adjacency import (
     matrix_on,
     on_space,
 )
+from graphcuts_dp.graph.private_data import private_graph
 from graphcuts_dp.iterative.release import IterativeRelease
+from graphcuts_dp.privacy.entropy import Seed, as_seed
 from graphcuts_dp.resources import Progress, seen, silent
 from graphcuts_dp.results.release import Release
 
@@ -113,8 +115,8 @@ def compare(
     real: Any,
     synthetic: Any,
     *,
-    seed: int = 0,
-    progress: Progress = silent,
+    seed: Seed = 0,
+    progress: Progress | bool = silent,
 ) -> GraphComparison:
     """Compare synthetic graphs with the real one by the statistics that researchers report.
 
@@ -145,14 +147,14 @@ def compare(
     - the leading eigenvalue (or singular value), and the distance of the leading ten.
 
     Args:
-        real: the private graph: of this package, or anything that `Graph.of` takes. A directed
+        real: the private graph: of this package, or what `private_data` makes one of. A directed
             graph of networkx or igraph becomes a `DirectedGraph`.
         synthetic: one graph, a release with a synthetic graph, or several as a list or a dict of
             names. Graphs of other libraries become the kind of the real one, on its vertices; all
             need the same vertices, in any order.
-        seed: of the random cuts, of the graph of Chung and Lu, and of samples, 0 or larger. It is
-            not privacy noise.
-        progress: called with the fraction done and a message.
+        seed: of the random cuts, of the graph of Chung and Lu, and of samples, as numpy takes it.
+            It is not privacy noise.
+        progress: True shows a bar; a function is called with the fraction done and a message.
 
     Returns:
         The table. Cuts of Chung and Lu's graph are those of its expected weights, of up to 5,000
@@ -173,15 +175,16 @@ def compare(
 
     Source: statistics as in networkx and igraph; see `graph_statistics`.
     """
-    if not (isinstance(seed, int | np.integer) and seed >= 0):
-        raise ParameterError(f"seed must be a whole number of at least 0, not {seed!r:.60}")
+    number = as_seed(seed)
+    if number is None:
+        raise ParameterError("seed must be given: it makes the comparison repeatable")
     truth = _graph_of(real, None)
     named = _named(synthetic, truth)
     tell = seen(progress)
     views = {name: _View(_in_order_of(truth, graph)) for name, graph in named.items()}
-    views[CHUNG_LU] = _View(drawn_by_degrees(truth, seed=int(seed)))
+    views[CHUNG_LU] = _View(drawn_by_degrees(truth, seed=number))
     views[EMPTY] = _View(_empty(truth))
-    return _Comparison(_View(truth), views, int(seed), tell).table()
+    return _Comparison(_View(truth), views, number, tell).table()
 
 
 def _graph_of(source: Any, like: AnyGraph | None) -> AnyGraph:
@@ -196,9 +199,7 @@ def _graph_of(source: Any, like: AnyGraph | None) -> AnyGraph:
     if isinstance(source, Release | IterativeRelease):
         return source.graph
     if like is None:
-        is_directed = getattr(source, "is_directed", None)  # of networkx and igraph
-        kind = DirectedGraph if is_directed is not None and is_directed() else Graph
-        return kind.of(source)
+        return private_graph(source, stacklevel=6)
     if isinstance(like, BipartiteGraph):
         return BipartiteGraph.of(source, vertices=(like.left, like.right))
     return type(like).of(source, vertices=like.vertices)

@@ -18,7 +18,8 @@ Data are recognised by any of these digests that two readings have in common:
   users, for graphs made of them, and for arcs. With weights, also those that weigh something.
 - entries: of a graph, its pairs and weights as read.
 - rows, weighed rows: of rows with users, (user, pair), and (user, pair, weight) where weights
-  were read; of rows without users (pair), and (pair, weight), under names of their own.
+  were read; of all rows, with users or without, (pair), and (pair, weight), under names of their
+  own. Two tables of few places may have the same pairs, and are told apart by these.
 
 Rows that stay in an engine have no such digest: one that is the same in every engine would need
 each row here, in integers of 61 bits. They are known by a name that their user gives, which says
@@ -83,16 +84,18 @@ def identity_of_rows(rows: Rows, key: bytes) -> Identity:
     keys = _pair_keys(first, second)
     if isinstance(rows.space, VertexSet):
         first, second = _in_order(first, second, tags)
-    whose = () if row_arrays.users is None else ((row_arrays.marks % _P)[row_arrays.users],)
-    words = *whose, tags[first], tags[second]
-    kind = "" if whose else WITHOUT_USERS
-    found = {f"rows{kind}": _digest(key, f"rows{kind}", *words)}
+    words = {WITHOUT_USERS: (tags[first], tags[second])}
+    if row_arrays.users is not None:
+        users = (row_arrays.marks % _P)[row_arrays.users]
+        words[""] = (users, *words[WITHOUT_USERS])
+    found = {f"rows{kind}": _digest(key, f"rows{kind}", *each) for kind, each in words.items()}
     if row_arrays.weights is not None:
         some = row_arrays.weights > 0
         if not some.all():
             found["positive"] = _pairs(key, keys[some], tags)
-        name = f"weighed rows{kind}"
-        found[name] = _digest(key, name, *words, *_float_words(row_arrays.weights))
+        for kind, each in words.items():
+            name = f"weighed rows{kind}"
+            found[name] = _digest(key, name, *each, *_float_words(row_arrays.weights))
     return found | {"pairs": _pairs(key, keys, tags)}  # which writes over the keys
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
+from graphcuts_dp.graph.row_sources import RowArrays
 from graphcuts_dp.ledger import identity, opening
 from graphcuts_dp.ledger.charges import begin_charge
 from graphcuts_dp.ledger.identity import identity_of_edges, identity_of_rows
@@ -386,6 +387,28 @@ def test_digests_are_equal_for_equal_rows_and_for_no_others(one, two, users):
     assert (arcs[0]["entries"] == arcs[1]["entries"]) == (arc_set(one) == arc_set(two))
     for each in (graphs, arcs):
         assert [a["pairs"] for a in each] == [b["pairs"] for b in found]
+
+
+def test_other_rows_on_the_same_pairs_are_told_apart_though_only_one_reading_has_users():
+    """Tables of few places have the same pairs: all of them."""
+    space, marks = VertexSet(4), np.array([5, 6], dtype=np.uint64)
+    pairs = np.array([(i, j) for i in range(4) for j in range(4)])
+
+    def digests(count, users):
+        ends = np.concatenate([pairs, pairs[:count]])
+        rows = RowArrays(
+            ends=(ends[:, 0], ends[:, 1]),
+            users=np.arange(len(ends)) % 2 if users else None,
+            marks=marks if users else None,
+            weights=None,
+        )
+        return identity_of_rows(gc.Rows.of_arrays(space, rows), KEY)
+
+    schema = {}
+    of_users = digests(3, users=True)
+    assert opening.digests_agree(of_users, schema, digests(3, users=False), schema)
+    assert not opening.digests_agree(of_users, schema, digests(4, users=False), schema)
+    assert of_users["pairs"] == digests(4, users=False)["pairs"]
 
 
 def test_products_are_those_of_the_field():

@@ -172,6 +172,7 @@ def test_every_function_with_progress_takes_true():
         "least_cut",
         "release_iteratively",
         "cut_errors",
+        "compare",
         "resume",
     }
     for name in names:
