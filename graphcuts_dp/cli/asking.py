@@ -44,6 +44,7 @@ from graphcuts_dp.privacy.privacy_unit import BOUND_KEYS, PrivacyUnit
 from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.dates import DATE_EXAMPLES, check_date_format
 from graphcuts_dp.schema.group_tables import group_column_names
+from graphcuts_dp.schema.header_words import is_header_word
 from graphcuts_dp.schema.periods import Periods
 from graphcuts_dp.schema.table_headers import names_in_header, suggested_columns
 from graphcuts_dp.schema.typed_names import join_names, split_names
@@ -212,12 +213,16 @@ def _epsilon(answers: Answers) -> float:
 
 
 def _names(answers: Answers) -> list[str]:
-    """Return the names of the columns of the private file, from its head."""
+    """Return the names of the columns of the private file, from its head.
+
+    The list is empty if no word of the first line is a usual one for a column: that line may be a
+    row.
+    """
     path = answers.get("data")
     if path is None:
         return []
     names = names_in_header(path, Columns())
-    if names:
+    if any(map(is_header_word, names)):
         return names
     return [column.name for column in head_of(path, Reading())[0].columns if column.name]
 
@@ -245,9 +250,12 @@ def _read_unit(text: str, answers: Answers) -> str:
 def _read_column(text: str, answers: Answers) -> str:
     names = _names(answers)
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else None
-    if text in names or (number is not None and 0 < number <= (len(names) or number)):
+    is_unknown_name = not names and number is None and bool(text)
+    if is_unknown_name or text in names:
         return text
-    known = f"{', '.join(names)}, or a number from 1" if names else "a number from 1"
+    if number is not None and 0 < number <= (len(names) or number):
+        return text
+    known = f"{', '.join(names)}, or numbers from 1" if names else "numbers from 1"
     raise ParameterError(f"{text!r:.60} is no column; there are {known}")
 
 

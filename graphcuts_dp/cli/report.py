@@ -12,7 +12,7 @@ from graphcuts_dp.cli.inspect import is_release, receipt_named
 from graphcuts_dp.cli.inspect_data import is_there
 from graphcuts_dp.cli.spending import store_named
 from graphcuts_dp.errors import FileFormatError, ParameterError
-from graphcuts_dp.files import is_database
+from graphcuts_dp.files import check_writable_set, is_database
 from graphcuts_dp.options import input_option, output_option
 from graphcuts_dp.reports.registry import registry_entry
 from graphcuts_dp.reports.release_report import ReleaseReport, report_of, report_of_store
@@ -70,6 +70,12 @@ def report(
     --code for a report on paper, the command fails if they do not agree. The report reads receipts,
     released files and stores, and no private file. Everything in it may be published.
     """
+    if code == "":
+        raise ParameterError("--code is empty: type the check code of the printed report")
+    files = [name for name in (target, registry) if name is not None]
+    if target is not None:
+        _writer(target)  # whose ending is looked at first
+    check_writable_set(files, force=force)
     made = _report(release, store, author or "", purpose or "", code or "")
     written = {}
     if target is not None:

@@ -136,8 +136,8 @@ class Spending:
             return
         if known == {""}:
             say(
-                "note: Epsilon was spent on these data before, without a store. What is spent now "
-                "adds to that; --store keeps account."
+                "note: These data were read before without a store; what that spent, if anything, "
+                "and what is spent now add up. --store keeps account."
             )
         if store is None:
             register(subject, "")

@@ -97,7 +97,8 @@ class _Kind(EdgeStore):
                 the one that the file declares, if any.
             max_weight_change: 1 to have weights without a cap: then a change of a weight by at most
                 1 is hidden, and no edge that weighs more. Rows that weigh more than 2^40 (1.1e12)
-                are bad ones. One of the two is needed for all that draws noise.
+                are refused, or count as 2^40 with `on_bad="skip"`. One of the two is needed for all
+                that draws noise.
             merge: weight of parallel and reciprocal edges: their "sum", which is then clipped to
                 `max_weight`, the largest ("max", for lists that name each edge in both directions)
                 or the smallest ("min", for lengths). None for the sum; but a matrix (.mtx, .npz)

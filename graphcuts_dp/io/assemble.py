@@ -362,11 +362,13 @@ def _weights(raw: RawEdges, options: Options) -> FloatArray | None:
         raw.keep(good)
     cap = raw.schema.max_weight if options.max_weight is None else options.max_weight
     if cap is None and options.max_weight_change is not None:
-        known = ~(raw.weights > LARGEST_OPEN)  # of others another fault is told
-        known |= ~np.isfinite(raw.weights)
+        known = raw.weights <= LARGEST_OPEN
+        if raw.bad.skip:
+            # Left out, a row of 2^40 + 1 would move the weight of its pair by 2^40 where it
+            # changes by 1. So it counts as 2^40, as sums of rows do.
+            return np.minimum(raw.weights, LARGEST_OPEN)
         if not known.all():
             raw.bad.add(ABOVE_OPEN, raw.where(int(np.argmin(known))))
-            raw.keep(known)
     return raw.weights
 
 

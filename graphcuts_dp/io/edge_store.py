@@ -176,8 +176,8 @@ class EdgeStore(Displayed):
             no bound was given.
         max_weight_change: 1 if the user of weights without a cap accepts that a change of a weight
             by at most 1 is all that is hidden; else None. Neither compared nor written to files.
-            The public upper bound on a weight is then `LARGEST_OPEN`, 2^40; rows above it are bad
-            rows.
+            The public upper bound on a weight is then `LARGEST_OPEN`, 2^40; rows above it are
+            refused, or put down to it where bad rows are skipped.
         note: what everybody who meets the graph should know, such as "seeded: not private"; shown
             by `repr`, written to files, not compared.
         reading: public: what was read of the source and what was not, in sentences that depend on

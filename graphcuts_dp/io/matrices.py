@@ -63,7 +63,8 @@ def read_npz(file: BinaryIO, options: Options) -> RawEdges:
                 if _NPZ_MEMBER in members:
                     schema = load_schema(str(members[_NPZ_MEMBER]))
             matrix = sp.coo_array(matrix)
-            matrix.sum_duplicates()  # touches every index, so that bad ones are found here
+            without_weights = matrix.dtype == np.bool_ or schema.weighted is False
+            matrix = _added(matrix)  # touches every index, so that bad ones are found here
     except GraphCutsError:
         raise
     except Exception:  # noqa: BLE001, RUF100  # whatever a crafted archive provokes
@@ -72,10 +73,21 @@ def read_npz(file: BinaryIO, options: Options) -> RawEdges:
         matrix,
         schema,
         options,
-        unweighted=matrix.dtype == np.bool_ or schema.weighted is False,
+        unweighted=without_weights,
         triangle="upper" if schema.directed is False else None,  # our own hold each edge twice
         error=FileFormatError,
     )
+
+
+def _added(entries: sp.coo_array) -> sp.coo_array:
+    """Return a matrix whose entries at one place are added, as scipy does of all its matrices.
+
+    They are added as float64. In a type of few bits a sum can wrap around, and then a change of one
+    weight by 1 would change it by 2^8 or more.
+    """
+    added = entries.astype(np.float64) if entries.dtype.kind in "iuf" else entries
+    added.sum_duplicates()
+    return added
 
 
 def matrix_edges(
@@ -99,8 +111,7 @@ def matrix_edges(
         matrix = np.asarray(matrix)
     if matrix.ndim != 2 or matrix.dtype.kind not in "biuf" or 0 in matrix.shape:
         raise error("a matrix of a graph has two dimensions, real entries, and at least one row")
-    entries = sp.coo_array(matrix)
-    entries.sum_duplicates()  # as scipy does of all its matrices
+    entries = _added(sp.coo_array(matrix))
     height, width = entries.shape
     if height != width and not options.bipartite:
         raise error("the matrix is not square; a biadjacency matrix makes a BipartiteGraph")

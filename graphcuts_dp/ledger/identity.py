@@ -84,7 +84,7 @@ def identity_of_rows(rows: Rows, key: bytes) -> Identity:
     keys = _pair_keys(first, second)
     if isinstance(rows.space, VertexSet):
         first, second = _in_order(first, second, tags)
-    words = {WITHOUT_USERS: (tags[first], tags[second])}
+    words: dict[str, tuple[_Words, ...]] = {WITHOUT_USERS: (tags[first], tags[second])}
     if row_arrays.users is not None:
         users = (row_arrays.marks % _P)[row_arrays.users]
         words[""] = (users, *words[WITHOUT_USERS])

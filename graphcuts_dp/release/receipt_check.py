@@ -12,7 +12,13 @@ from graphcuts_dp.ledger.opening import Store, ledger_budget, open_ledger, store
 from graphcuts_dp.ledger.uses import Use, spent_together, uses_of
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.results.bundle import check_files, guarantee_of, read_receipt, receipt_path
+from graphcuts_dp.results.bundle import (
+    check_files,
+    guarantee_of,
+    read_receipt,
+    receipt_path,
+    sha256_of,
+)
 
 
 @final
@@ -88,6 +94,12 @@ def check_receipt(store: PathLike | Store, path: PathLike) -> ReceiptCheck:
             raise LedgerError(
                 f"{store_path} says something else of use {use.number} than the receipt of "
                 f"{path!s}: one of them was altered"
+            )
+        kept = recorded.get(receipt_path(path).name)
+        if kept is not None and kept != sha256_of(receipt_path(path)):
+            raise LedgerError(
+                f"{store_path} has recorded another receipt of this name for use {use.number} than "
+                f"that of {path!s}: it was altered"
             )
         earlier = uses[: use.number - 1]
         before = spent_together(earlier, ledger_budget(ledger)) if earlier else None

@@ -23,6 +23,10 @@ from graphcuts_dp.schema.vertices import sets_in
 SUMMARY, SYNTHETIC, INTERACTIVE = "Summary statistics", "Synthetic data", "Interactive API"
 _NOISY = "below their own error"  # of numbers, in evidence
 _MOST_LISTED, _LONGEST_LISTED = 6, 36  # names in one sentence, and characters of each
+_LOOPS = (
+    "Edges from a vertex to itself, which cross no cut. Without weights, an edge that is listed "
+    "several times counts once."
+)
 
 
 @final
@@ -96,7 +100,7 @@ def _of_release(release: Release) -> ReleaseContents:
         f"Measured were: {listed(each.name for each in release.measurements.values)}.",
         f"Edges, or their weight, in all: {found.total}.",
     ]
-    kept, left_out = release.measurements.kept, []
+    kept, left_out = release.measurements.kept, [_LOOPS]
     if kept is not None:
         least = kept.threshold * kept.distribution.unit
         left_out.append(f"Single edges whose noisy weight is below {short(least)}.")
@@ -206,6 +210,7 @@ def _of_iterative(release: IterativeRelease) -> ReleaseContents:
             f"Learnt by {settings.construction}; rounds: {settings.used:,} of {settings.rounds:,}.",
         ),
         errors=tuple(errors),
+        left_out=(_LOOPS,),
         biased="answers are those of a model, which is drawn towards what it began with",
         impossible="noisy answers may be negative or fractional",
         product_type=SYNTHETIC if release.has_graph else SUMMARY,

@@ -183,15 +183,18 @@ def report_of_store(
     status = store_status(store)
     if not status.uses:
         raise LedgerError("nothing was spent on the data of this store: there is nothing to report")
-    last = status.uses[-1].use
+    uses = [each.use for each in status.uses]
+    last = uses[-1]
     record, _, digest = status.head.partition(":")
     check_code = _code_of(digest)
     checks = [f"The code is that of record {record} of store {status.store[:8]}."]
     if code:
         checks.append(_compared_code(check_code, code))
     # All uses have one privacy unit; what differs between them is not stated for all together.
+    # Some kinds of uses do not state the bound of their unit.
+    stated = next((use for use in reversed(uses) if _unit_or_none(use.guarantee)), last)
     guarantee = replace(
-        last.guarantee,
+        stated.guarantee,
         epsilon=status.epsilon,
         delta=status.delta,
         rho=None,
@@ -240,8 +243,12 @@ def _report(
     if basis.unit is not None:
         explanation = basis.unit.explain(epsilon=guarantee.epsilon, delta=guarantee.delta)
         sentences, odds = explanation.sentences, explanation.odds_in_words
+        if basis.status is not None and basis.status.epsilon > guarantee.epsilon:
+            odds = (*odds, _odds_of_all(basis.unit, basis.status))
     elif guarantee.epsilon:
         odds = (words.NO_UNIT,)
+    if not guarantee.is_private:
+        odds = (words.NO_GUARANTEE,)
     covered = [sentences[name] for name in ("The guarantee", "People") if name in sentences]
     unit = tuple(map(_plain, covered))
     bound = () if contents.left_out or "The bound" not in sentences else (sentences["The bound"],)
@@ -289,6 +296,13 @@ def _budget(basis: ReportBasis) -> tuple[str, ...]:
         return this, both
     periods = f"Somebody with rows in all periods has epsilon = {_up(status.all_periods.epsilon)}."
     return this, both, periods
+
+
+def _odds_of_all(unit: PrivacyUnit, status: LedgerStatus) -> str:
+    """Return what a guess can become with all results of a store."""
+    all_together = unit.explain(epsilon=status.epsilon, delta=status.delta)
+    even = all_together.odds_in_words[1]
+    return f"With all results in the store, epsilon = {_up(status.epsilon)}: {even}"
 
 
 def _up(epsilon: float) -> str:
@@ -373,7 +387,7 @@ def _middle(widths: list[float]) -> str:
 def _of_store(status: LedgerStatus, half_widths: Mapping[str, list[float]]) -> ReleaseContents:
     """Return what a store tells of its uses."""
     kinds = [each.use.kind for each in status.uses]
-    counts = listed(counted(kinds.count(kind), kind) for kind in dict.fromkeys(kinds))
+    counts = listed(f"{kind} ({kinds.count(kind):,})" for kind in dict.fromkeys(kinds))
     errors = [
         (
             f"session {short_text(name)}",

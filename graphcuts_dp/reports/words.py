@@ -26,6 +26,7 @@ ABOUT_HAZARDS = (
 )
 YES, NO = "addressed", "not addressed"
 NOT_STATED = "not stated"
+NO_GUARANTEE = "A seed was given: there is no guarantee, and a guess can become certain."
 NOTHING_READ = "Nothing private was read, so nothing private can come out."
 NO_UNIT = "the receipt names a privacy unit that this program does not know"
 NOT_PRIVATE = (

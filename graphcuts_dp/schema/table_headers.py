@@ -34,7 +34,7 @@ def names_in_header(path: PathLike, columns: Columns) -> list[str]:
     """Return the names of the columns in the first line of a table; no row is looked at.
 
     The list is empty if the first line may be a row: if neither the file's name nor the caller says
-    that it has names, or if it holds a number.
+    that it has names, or if it holds a number or a date.
 
     Args:
         path: of the file.
@@ -52,9 +52,14 @@ def names_in_header(path: PathLike, columns: Columns) -> list[str]:
         return []
     with opened_unpacked(file_path) as file:
         head = begin(file, TextFormat(_DELIMITERS.get(ending)), columns, BadRows())
-    if any(parse_number(cell) is not None for cell in head.first_cells):
+    if any(map(_may_be_a_value, head.first_cells)):
         return []
     return head.first_cells
+
+
+def _may_be_a_value(cell: str) -> bool:
+    """Return whether a cell is a number, or begins with a digit, as dates do."""
+    return cell.strip()[:1].isdigit() or parse_number(cell) is not None
 
 
 def suggested_columns(names: Sequence[str]) -> dict[str, str]:

@@ -645,6 +645,7 @@ OTHERS = {
     "page": "runs the others: tests/page",
     "resume": "runs the others again: tests/crash/test_resumption.py",
     "store": "reads a store: tests/ledger",
+    "report": "reads receipts, results and stores: tests/reports",
 }
 
 

@@ -81,9 +81,9 @@ def test_a_store_that_was_moved_is_the_same_store(done, club):
 
 def test_uses_without_any_store_are_told_of(done, club):
     _, first = done(*release(club, "a.edges"))
-    assert "spent on these data before" not in first
+    assert "read before without a store" not in first
     _, second = done(*release(club, "b.edges"))
-    assert "Epsilon was spent on these data before, without a store" in second
+    assert "These data were read before without a store" in second
 
 
 def test_data_that_grow_go_on_with_their_budget(done, refused, club):

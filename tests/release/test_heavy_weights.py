@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+import scipy
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphError, ParameterError
@@ -118,14 +119,14 @@ def test_noisy_numbers_of_any_size_are_kept_and_read_back():
 
 
 @pytest.mark.parametrize("weight", [1.2e12, 1e15, 1e18, 1e300])
-def test_rows_above_the_public_largest_weight_are_bad_ones(weight):
+def test_rows_above_the_public_largest_weight_are_refused_or_put_down_to_it(weight):
     """Whether a table is read depends on no row where bad rows are skipped."""
     with pytest.raises(GraphError, match=r"row 0.*above 2\^40.*pass max_weight=, or divide"):
         trade(weight)
     with pytest.raises(GraphError, match=r"above 2\^40"):
         gc.Graph([0], [1], [weight], vertices=2, max_weight_change=1)
     skip = gc.Columns(on_bad="skip")
-    assert trade(weight, columns=skip) == trade(0.0)
+    assert trade(weight, columns=skip) == trade(LARGEST_OPEN)  # as sums of rows are put down
     assert (
         trade(weight, max_weight_change=None).weights.max() == weight
     )  # nothing draws noise of it
@@ -172,3 +173,41 @@ def test_old_files_of_dense_releases_keep_their_steps():
     assert read.distribution.unit == fields["unit"] / 8
     with pytest.raises(ValueError, match="power of two"):
         type(matrix).from_parts({**fields, "unit": 0.3}, arrays, matrix.space)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int32])
+@pytest.mark.parametrize("kind", [gc.Graph, gc.DirectedGraph])
+def test_entries_of_a_matrix_are_added_without_wrapping_around(dtype, kind, tmp_path):
+    """In bits of its own type, 200 and 56 would be 0: one more in a weight moved it by 255."""
+    largest = int(np.iinfo(dtype).max)
+    for more in (0, 1):
+        values = np.array([largest, more], dtype=dtype)
+        matrix = scipy.sparse.coo_array((values, ([0, 0], [1, 1])), shape=(3, 3))
+        path = tmp_path / f"{more}.npz"
+        scipy.sparse.save_npz(path, matrix)
+        for graph in (
+            kind.of(matrix, max_weight_change=1),
+            kind.read(path, max_weight_change=1),
+        ):
+            assert graph.weights.tolist() == [float(largest) + more]
+
+
+@pytest.mark.parametrize("more", [[], [5.0]])
+@pytest.mark.parametrize("source", ["table", "file"])
+def test_a_weight_that_grows_by_one_moves_no_pair_by_more_where_bad_rows_are_skipped(
+    more, source, tmp_path
+):
+    """A row above 2^40 that is left out would move its pair by 2^40."""
+    weights = []
+    for weight in (LARGEST_OPEN - 1, LARGEST_OPEN, LARGEST_OPEN + 1, LARGEST_OPEN + 2):
+        rows = [weight, *more]
+        table = pd.DataFrame({"source": "a", "target": "b", "weight": rows})
+        options = {"vertices": gc.VertexSet(["a", "b", "c"]), "max_weight_change": 1}
+        columns = gc.Columns(on_bad="skip")
+        if source == "file":
+            table.to_csv(tmp_path / "edges.csv", index=False)
+            graph = gc.Graph.read(tmp_path / "edges.csv", columns=columns, **options)
+        else:
+            graph = gc.Graph.of(table, columns=columns, **options)
+        weights.append(graph.weights.sum())
+    assert np.abs(np.diff(weights)).max() <= 1

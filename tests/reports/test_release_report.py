@@ -104,7 +104,7 @@ def test_the_report_of_a_store_counts_its_sessions(store, tmp_path):
         widths = [session.ask([0, 1]).interval, session.ask([2]).interval]
     saved("flows", tmp_path, store=store)
     report = report_of_store(store.file)
-    assert "1 session, 1 flows" in report.published[0]
+    assert "session (1), flows (1)" in report.published[0]
     half = sorted((high - low) / 2 for low, high in widths)
     (row,) = report.errors
     stated = float(row[1].split()[6].replace(",", ""))
