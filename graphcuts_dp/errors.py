@@ -8,7 +8,8 @@ All derive from `GraphCutsError`; the command line prints the message and exits 
 class GraphCutsError(Exception):
     """Base class of all errors raised on purpose by this package."""
 
-    __str__ = Exception.__str__  # `KeyError` would put its message between quotes
+    def __str__(self) -> str:
+        return Exception.__str__(self)  # `KeyError` would put its message between quotes
 
 
 class ParameterError(GraphCutsError, ValueError):

@@ -145,8 +145,19 @@ def cut_job(
 ) -> "CutJob":
     """Return what `least_cut` does with these options. Reads the schema of the data alone.
 
+    Args:
+        data: the private graph or rows, or an empty one of the same schema.
+        terminals: see `least_cut`.
+        epsilon: privacy parameter, see `least_cut`.
+        privacy_unit: what neighbouring data differ by, see `least_cut`.
+
     Raises:
         ParameterError, QueryError: as `least_cut`.
+
+    Examples:
+        >>> job = gc.cuts.cut_job(gc.datasets.load("karate"), 0, 33, epsilon=1.0)
+        >>> job.cost.epsilon
+        1.0
     """
     empty = without_rows(data)
     del data  # nothing below can reach it

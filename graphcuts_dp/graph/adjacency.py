@@ -511,7 +511,8 @@ def _as_declared(method: Callable[_P, _G]) -> Callable[[Callable[..., _G]], Call
 
 
 @_as_declared(Graph.read)
-def read_graph(*source: Any, **options: Any) -> Graph:  # it has that of `Graph.read`
+def read_graph(*source: Any, **options: Any) -> Graph:
+    """Read a private graph, as `Graph.read` does, whose docstring this function shows."""
     return Graph.read(*source, **options)
 
 

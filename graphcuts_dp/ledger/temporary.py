@@ -28,7 +28,7 @@ class TemporaryStore:
     def __init__(self) -> None:
         in_memory = _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK | os.X_OK)
         folder = tempfile.mkdtemp(prefix="graphcuts-dp-", dir=_MEMORY if in_memory else None)
-        self.store = Store(Path(folder) / "session.db")
+        self.store: Store = Store(Path(folder) / "session.db")
         self.remove: Callable[[], object] = weakref.finalize(
             self, shutil.rmtree, folder, ignore_errors=True
         )

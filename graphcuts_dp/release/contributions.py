@@ -149,6 +149,14 @@ def contributions_job(
     Raises:
         ParameterError: epsilon or bounds out of range, rows without users, or with `per_period`
             rows without periods.
+
+    Examples:
+        >>> import pandas as pd
+        >>> trips = pd.DataFrame({"from": [0, 1], "to": [1, 2], "user": ["ann", "bob"]})
+        >>> columns = gc.Columns(source="from", target="to", user="user")
+        >>> rows = gc.Rows.of(trips, columns=columns, vertices=range(3))
+        >>> gc.release.contributions_job(rows, epsilon=1.0).cost.epsilon
+        1.0
     """
     return ContributionsJob(
         public=without_rows(rows),

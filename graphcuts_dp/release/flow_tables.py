@@ -210,8 +210,26 @@ def flows_job(
 ) -> "FlowsJob":
     """Return what `release_flows` does with these options. Reads the schema of the data alone.
 
+    Args:
+        data: the private graph or rows, or an empty one of the same schema.
+        groups: as for `release_flows`, and so are all others.
+        epsilon: privacy parameter.
+        delta: likewise.
+        by: coarser periods.
+        workload: what is measured, with which noise.
+        privacy_unit: what neighbouring data differ by.
+        known_max: known maximum of rows of a user.
+        measure_margins: whether sums over rows and columns are measured, too.
+
     Raises:
         ParameterError, GraphError: as `release_flows`.
+
+    Examples:
+        >>> club = gc.datasets.load("karate")
+        >>> groups = gc.Groups(club.vertices, {"half": [v % 2 for v in range(34)]})
+        >>> job = gc.release.flows_job(club, groups, epsilon=1.0)
+        >>> job.cost.epsilon
+        1.0
     """
     empty, exact = without_rows(data), exact_epsilon(epsilon)
     del data  # nothing below can reach it

@@ -209,8 +209,24 @@ def graph_job(
     With `fitted` False the result has no synthetic graph. With `simulated`, for forecasts, it has
     none either, but the budget plan is that of a release that has.
 
+    Args:
+        data: the private graph or rows, or an empty one of the same schema.
+        epsilon: as for `release_graph`, and so are the next ones.
+        noise: distribution of the entries.
+        mechanism: how epsilon is spent.
+        groups: public groups whose sums are measured.
+        fit: how the synthetic graph is fitted.
+        privacy_unit: what neighbouring data differ by.
+        fitted: whether a synthetic graph is made.
+        simulated: whether this is a forecast.
+
     Raises:
         ParameterError, GraphError: as `release_graph`.
+
+    Examples:
+        >>> job = gc.release.graph_job(gc.datasets.load("karate"), epsilon=1.0)
+        >>> job.cost.epsilon
+        1.0
     """
     empty = without_rows(data)
     del data  # nothing below can reach it

@@ -144,6 +144,12 @@ class Job(ABC, Generic[R]):
         delta: likewise, in [0, 1).
         budget_plan: how it is spent.
         guarantee: for all that is measured together, without a seed.
+
+    Examples:
+        >>> club = gc.datasets.load("karate")
+        >>> job = gc.release.graph_job(club, epsilon=1.0)
+        >>> job.kind, job.guarantee.epsilon
+        ('release', 1.0)
     """
 
     kind: str
@@ -218,7 +224,11 @@ class Job(ABC, Generic[R]):
         return {}
 
     def bound(self, data: Any) -> Any:
-        """Return private data in which nobody has more than the job pays for. Private."""
+        """Return private data in which nobody has more than the job pays for. Private.
+
+        Args:
+            data: private, of the schema of the job.
+        """
         return data
 
     @property
@@ -271,6 +281,9 @@ class Job(ABC, Generic[R]):
 
     def bounded(self, data: PrivateData) -> Any:
         """Return the data as they are measured: nobody has more than the job pays for. Private.
+
+        Args:
+            data: private, of the schema of the job.
 
         Raises:
             ParameterError: they are not of the schema that the job was made for.
@@ -337,10 +350,18 @@ class Job(ABC, Generic[R]):
         )
 
     def released_as(self, provenance: Provenance) -> Self:
-        """Return the same job, whose result has this provenance."""
+        """Return the same job, whose result has this provenance.
+
+        Args:
+            provenance: when, by whom and for what it is released.
+        """
         return replace(self, guarantee=self.guarantee.released_as(provenance))
 
     def guarantee_of_run(self, source: EntropySource) -> PrivacyGuarantee:
-        """Return the guarantee of a run, which a seed voids."""
+        """Return the guarantee of a run, which a seed voids.
+
+        Args:
+            source: of the noise of that run.
+        """
         plan = self.budget_plan.with_certain_runs()
         return replace(self.guarantee, seed=source.seed, budget_plan=plan)

@@ -44,6 +44,12 @@ class GroupLocations:
     Attributes:
         names: what to call the group of each label, as text.
         degrees: latitude and longitude of each, in the same order, shape (groups, 2).
+
+    Examples:
+        >>> import pandas as pd
+        >>> places = pd.DataFrame({"id": ["a", "b"], "lat": [50.1, 52.5], "lon": [8.7, 13.4]})
+        >>> gc.results.GroupLocations.of(places).of_labels(["b"]).tolist()
+        [[52.5, 13.4]]
     """
 
     names: Mapping[str, str]
@@ -122,6 +128,9 @@ class GroupLocations:
     def of_groups(self, sides: Sequence[Groups]) -> Self:
         """Return the locations of the finest groups of each side, from theirs or their vertices'.
 
+        Args:
+            sides: the groups of each side.
+
         Raises:
             QueryError: they are neither those of all groups nor those of all vertices of a side.
         """
@@ -156,6 +165,9 @@ class GroupLocations:
 
     def of_labels(self, labels: Sequence[Label]) -> FloatMatrix:
         """Latitudes and longitudes of groups, shape (groups, 2).
+
+        Args:
+            labels: of the groups.
 
         Raises:
             QueryError: a group that has none.

@@ -245,6 +245,9 @@ class Groups(GroupTree):
     def on(self, vertices: VertexSet) -> "Groups":
         """Return the same groups on a vertex set with the same labels in another order.
 
+        Args:
+            vertices: that vertex set.
+
         Raises:
             GraphError: other vertices.
         """
