@@ -103,7 +103,8 @@ def ask() -> Report:
         lines.insert(0, shlex.join(["graphcuts-dp", *words, *proposal.dry_run]))
         parts.append(f"For a forecast, which reads no private file, type:\n\n  {lines[0]}\n")
     named = shlex.join(["graphcuts-dp", *words])
-    parts.append(f"To spend epsilon = {epsilon:g}, type:\n\n  {named}\n")
+    what = "To compare all mechanisms at" if proposal.words[0] == "plan" else "To spend"
+    parts.append(f"{what} epsilon = {epsilon:g}, type:\n\n  {named}\n")
     if proposal.afterwards:
         lines.append(shlex.join(["graphcuts-dp", *proposal.afterwards]))
         parts.append(f"Afterwards ask, as often as you like:\n\n  {lines[-1]}\n")
@@ -235,6 +236,8 @@ def _read_data(text: str, _: Answers) -> str | None:
     if text == NONE:
         return None
     path = os.path.expanduser(text)  # noqa: PTH111  # the shell does not expand it in quotes
+    if path.startswith("-"):  # which a command would take for an option
+        path = os.path.join(".", path)  # noqa: PTH118  # a Path would drop the dot
     head_of(path, Reading())
     return path
 

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.display import printable
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.evaluation.comparison_tables import (
     BASELINES,
@@ -213,7 +214,7 @@ def _named(synthetic: Any, truth: AnyGraph) -> dict[str, AnyGraph]:
         ParameterError: a name of a baseline, or of a column of the table.
     """
     if isinstance(synthetic, Mapping):
-        sources = {str(name): source for name, source in synthetic.items()}
+        sources = {printable(str(name)): source for name, source in synthetic.items()}
         count = len(synthetic)
     elif isinstance(synthetic, list | tuple):
         sources = {f"synthetic {k}": source for k, source in enumerate(synthetic, start=1)}

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
-from graphcuts_dp.display import up_to_digits
+from graphcuts_dp.display import printable, up_to_digits
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.reports.contents import ReleaseContents, counted, listed
@@ -140,7 +140,7 @@ def _composition(basis: ReportBasis) -> Finding:
     if status is None:
         if provenance is None or not provenance.store:
             return False, "no store keeps account of what is spent on these data"
-        return False, f"charged to store {provenance.store[:8]}, which was not compared"
+        return False, f"charged to store {printable(provenance.store)[:8]}, which was not compared"
     spent = f"{counted(len(status.uses), 'result')} in store {status.store[:8]}, with epsilon = "
     spent += f"{up_to_digits(status.epsilon, 4):g}"
     if status.budget is None:

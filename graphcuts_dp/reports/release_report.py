@@ -97,7 +97,8 @@ class ReleaseReport:
     @property
     def origin(self) -> tuple[tuple[str, str], ...]:
         """Who, when and what for, with what is not stated."""
-        time = f"{self.time.removesuffix('+00:00').replace('T', ' ')} UTC" if self.time else ""
+        moment = printable(self.time.removesuffix("+00:00").replace("T", " "))
+        time = f"{moment} UTC" if moment else ""
         pairs = (("by", self.author), ("when", time), ("for", self.purpose))
         return tuple((name, text or words.NOT_STATED) for name, text in pairs)
 
@@ -283,7 +284,8 @@ def _budget(basis: ReportBasis) -> tuple[str, ...]:
     if status is None:
         if provenance is None or not provenance.store:
             return this, words.NO_STORE
-        use = f"It was charged to store {provenance.store[:8]} as use {provenance.use}."
+        charged = printable(provenance.store)[:8]
+        use = f"It was charged to store {charged} as use {provenance.use}."
         return this, use, "What is left is known there."
     delta = f" and delta = {status.delta:g}" if status.delta else ""
     results = counted(len(status.uses), "result")

@@ -88,13 +88,17 @@ def _lines(text: str, width: int) -> int:
 
 def markdown(report: ReleaseReport) -> str:
     """Return the report as text in Markdown."""
-    lines = [f"# {_line(report.title)}", "", _line(", ".join(report.names)), ""]
+    lines = [f"# {_markdown(report.title)}", "", _markdown(", ".join(report.names)), ""]
     if report.warning:
         lines += [f"**{report.warning}**", ""]
     for heading, sentences, pairs in _sections(report):
         lines += [f"## {heading}", ""]
-        lines += [*map(_line, sentences), ""] if sentences else []
-        lines += [*(f"- {name}: {text}" for name, text in pairs), ""] if pairs else []
+        lines += [*map(_markdown, sentences), ""] if sentences else []
+        lines += (
+            [*(f"- {_markdown(name)}: {_markdown(text)}" for name, text in pairs), ""]
+            if pairs
+            else []
+        )
     lines += [f"# {HAZARDS}", "", ABOUT_HAZARDS, ""]
     chapter = ""
     for hazard in report.hazards:
@@ -103,7 +107,7 @@ def markdown(report: ReleaseReport) -> str:
             lines += ["", f"## {chapter}", ""]
         mark = "x" if hazard.addressed else " "
         open_one = "" if hazard.addressed else f"{NO}: "
-        lines.append(f"- [{mark}] {hazard.name}: {open_one}{_line(hazard.evidence)}")
+        lines.append(f"- [{mark}] {hazard.name}: {open_one}{_markdown(hazard.evidence)}")
     text = "\n".join(lines).replace("\n\n\n", "\n\n")
     return f"{text}\n"
 
@@ -137,6 +141,11 @@ def _first(pairs: Pairs) -> Pairs:
 def _line(text: str, most: int = _MOST) -> str:
     """Return one line of at most so many characters."""
     return short_text(" ".join(text.split()), most)
+
+
+def _markdown(text: str) -> str:
+    """Return one line with no HTML and no link in it; intervals keep their brackets."""
+    return escape(_line(text), quote=False).replace("](", "]\\(")
 
 
 def _text(text: str) -> str:
