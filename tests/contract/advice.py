@@ -235,6 +235,14 @@ def two_of_one_name() -> Any:
     return graph
 
 
+def of_duckdb(folder: Path) -> Any:
+    """Do as the advice about a file of DuckDB says."""
+    with duckdb.connect(folder / "x.duckdb") as database:
+        database.execute("create table edges as select 'a' as x, 'b' as y")
+        database.sql("from edges").write_parquet(str(folder / "table.parquet"))
+    return gc.Graph.read(folder / "table.parquet", columns=gc.Columns(source="x", target="y"))
+
+
 def of_sqlite() -> pd.DataFrame:
     connection = sqlite3.connect(":memory:")
     try:
@@ -1046,6 +1054,14 @@ ADVICE = (
         (
             (file("x,y\na,b\n", source="x", target="y"), AB),
             (made(of_sqlite, source="x", target="y"), AB),
+        ),
+    ),
+    Advice(
+        'duckdb.connect(FILE).sql("from TABLE").write_parquet("table.parquet")',
+        file(b"any bytes", "x.duckdb"),
+        (
+            (file("x,y\na,b\n", source="x", target="y"), AB),
+            (of_duckdb, AB),
         ),
     ),
     Advice(
