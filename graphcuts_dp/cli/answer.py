@@ -35,6 +35,7 @@ from graphcuts_dp.results.release import KIND, Release
 from graphcuts_dp.schema.typed_names import split_names
 from graphcuts_dp.schema.vertices import ALL, Space
 
+_LISTED = 8  # groups that an error names
 _Answering = Release | IterativeRelease
 
 
@@ -180,7 +181,23 @@ def _sum_of_cells(
                 [labels[name] for name in names] for names, labels in zip(sets, known, strict=True)
             )
             return flows.between(a, b, level, **how)
-    raise QueryError(f"no level of {', '.join(flows.levels)} has these groups; see the table")
+    raise QueryError(_no_such_groups(flows, [name for side in sides for name in side]))
+
+
+def _no_such_groups(flows: Flows, names: list[str]) -> str:
+    """Say which name is no group of a table, or that the groups are of several levels."""
+    known = {str(label) for level in flows.levels for side in flows.labels(level) for label in side}
+    unknown = [name for name in names if name != ALL and name not in known]
+    if not unknown:
+        return f"these groups are not all of one level; the levels are {', '.join(flows.levels)}"
+    level = flows.levels[-1]
+    labels = flows.labels(level)[0]
+    some = [repr(str(label)) for label in labels[:_LISTED]]
+    more = ", ..." if len(labels) > _LISTED else ""
+    return (
+        f"the table has no group {unknown[0]!r:.60}; of level {level} there are "
+        f"{', '.join(some)}{more}"
+    )
 
 
 def _load(path: str) -> _Answering | Flows:

@@ -164,7 +164,7 @@ def test_a_table_of_flows_is_asked_for_sums_of_cells(done, told, refused):
         assert told(*asked)["value"] == found.value
         sure = flows.between(first.split(","), second.split(","), level, simultaneous=True)
         assert tuple(told(*asked, "--simultaneous")["interval"]) == sure.interval
-    assert "has these groups" in refused("answer", "flows.csv", "--from", "A", "--to", "u1")
+    assert "the levels are" in refused("answer", "flows.csv", "--from", "A", "--to", "u1")
     for words in (("--query", "{}"), ("--queries", "x.csv"), ("--groups", "staff.csv")):
         assert "answers --from GROUP, with" in refused("answer", "flows.csv", *words)
 
@@ -196,7 +196,7 @@ def test_margins_are_asked_for_by_one_side_or_a_star(done, told, refused, tmp_pa
     assert "check the quotes" in refused(*ask, '"Halle, Saale')
     assert "'*' stands alone" in refused(*ask, "*,Ulm")
     assert "in double quotes: '\"Halle, Saale\"'" in refused(*ask, "Halle, Saale")
-    assert "has these groups" in refused(*ask, "Halle")
+    assert "the table has no group" in refused(*ask, "Halle")
 
 
 def test_rows_come_in_from_a_program(done, refused, monkeypatch, tmp_path):
