@@ -52,7 +52,8 @@ def make_files(folder):
     cuts = [{"S": ["ann", "bob"]}, {"S": ["ann"], "T": ["kim", "lee"]}]
     for name in ("cuts.jsonl", "queries.jsonl"):
         _write(folder / name, *map(json.dumps, cuts))
-    _write(folder / "cuts.csv", "S,T", '"ann,bob",kim', "ann,", "@Sales,@IT")
+    _write(folder / "cuts.csv", "S,T", '"ann,bob",kim', "ann,")
+    _write(folder / "questions.csv", "S,T", '"ann,bob",kim', "@Sales,@IT")
 
 
 def _calls(folder, rng):

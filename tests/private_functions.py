@@ -72,8 +72,9 @@ ROWS = {
 }
 LOCATIONS = {"distances.answer_distances", "distances.open_distance_session"}
 # True answers, without noise: graphs of this package and matrices alone.
-EXACT = {"answer_all", "cut_norm"}
+EXACT = {"answer_all", "compare", "cut_norm"}
 READ_NO_DATA = {
+    *("graph_job", "flows_job", "contributions_job", "cut_job"),  # the schema alone
     "connect",
     "plan",
     "planning.plan_contribution_bounds",

@@ -55,7 +55,8 @@ _USUAL_EPSILON = 1.0  # of the error that is proposed, where it is any use
 _LARGE = 3.0  # an epsilon from which a guarantee is weak
 _DIGITS = 3  # significant ones of an advised epsilon, which is rounded up
 # Words for privacy units beside those of the command line.
-_UNIT_WORDS = {"person": "user", "people": "user", "trip": "row", "link": "edge", "place": "vertex"}
+_TYPED_WORDS = ("person", "people", "trip", "link", "place")
+_UNIT_WORDS = dict(zip(_TYPED_WORDS, ("user", "user", "row", "edge", "vertex"), strict=True))
 # Of each privacy unit with a bound: the question about it, and the default.
 _BOUNDS: dict[str, tuple[str, int]] = {
     "user": ("How many rows of a person count, at most?", 20),
@@ -353,7 +354,7 @@ def _read_who(text: str, answers: Answers) -> str:
         raise ParameterError(f"{text!r:.60} is none of {', '.join(WHO)}")
     kind = answers["unit"]
     if text != EVERYBODY and kind == "row":
-        raise ParameterError("answers one by one protect links or people: choose everybody")
+        raise ParameterError("answers one by one are for links or people: choose everybody")
     if text == TEAM and kind == "user":
         raise ParameterError("the server reads graphs, not rows with users: choose analysts")
     return text

@@ -98,7 +98,9 @@ def is_there(path: str | Path) -> bool:
 
 def _of_rows(path: str, reading: Reading) -> Reading:
     """Return the options with what a folder, and rows in general, imply."""
-    if reading.counting is None and (Path(path).is_dir() or reading.data_name or reading.rows):
+    if reading.counting is None and (
+        (is_there(path) and Path(path).is_dir()) or reading.data_name or reading.rows
+    ):
         return replace(reading, counting="rows")
     return reading
 

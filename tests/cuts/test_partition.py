@@ -101,7 +101,7 @@ def test_a_cut_is_drawn_on_a_map():
     (axes,) = figure.axes
     assert sum(len(each.get_offsets()) for each in axes.collections) == 3
     assert {text.get_text() for text in axes.texts} == {"ann", "bob", "kim"}
-    assert figure.get_suptitle().startswith("least-cut of ann, kim (epsilon = 5")
+    assert axes.get_title(loc="left").startswith("least-cut of ann, kim (epsilon = 5")
     with pytest.raises(GraphError, match="no vertex has a position"):
         made.plot({"eva": (0.0, 0.0)})
     with pytest.raises(GraphError, match="no vertex has a position"):

@@ -600,6 +600,16 @@ def _users() -> dict[str, Case]:
             partial(plain, 48),
             structure=lambda made: exact(np.array([made.value])),
         ),
+        "structure test, arcs and two sides": case(
+            gc.detect_structure,
+            partial(two_sided, 48, 40),
+            structure=lambda made: exact(np.array([made.value])),
+        ),
+        "structure test, weights": case(
+            gc.detect_structure,
+            partial(weighted, 48),
+            structure=lambda made: exact(np.array([made.value])),
+        ),
     }
 
 

@@ -139,7 +139,7 @@ RELEASES = {
     ("simple", "discrete-laplace", "degrees+randomized-response"): "dce1c62e310b8fc5",
     ("bipartite", "binary", "degrees+randomized-response"): "0e1fb55f21dfbe8b",
     ("weighted", "laplace", "degrees+randomized-response"): "508209adceb5524d",
-    ("weighted", "discrete-laplace", "auto"): "54912f0c18820d02",
+    ("weighted", "discrete-laplace", "auto"): "941e1563f7c548d5",
 }
 
 
