@@ -53,7 +53,7 @@ def make_files(folder):
     for name in ("cuts.jsonl", "queries.jsonl"):
         _write(folder / name, *map(json.dumps, cuts))
     _write(folder / "cuts.csv", "S,T", '"ann,bob",kim', "ann,")
-    _write(folder / "questions.csv", "S,T", '"ann,bob",kim', "@Sales,@IT")
+    _write(folder / "questions.csv", "S,T", '"ann,bob",kim', "ann,", "@Sales,@IT")
 
 
 def _calls(folder, rng):

@@ -23,7 +23,7 @@ TASKS = {
     "mail to a synthetic graph": [RELEASE],
     "three cut queries of a release": [
         RELEASE,
-        "graphcuts-dp answer synthetic.graphml --queries cuts.csv -o answers.csv",
+        "graphcuts-dp answer synthetic.graphml --queries questions.csv -o answers.csv",
     ],
     "Parquet on two levels": [
         f"graphcuts-dp flows trips.parquet areas.csv out.csv {TRIPS} {LEVELS}",
