@@ -81,3 +81,12 @@ def test_the_page_for_decision_makers_has_the_odds_of_the_guarantee():
             highest = gc.PrivacyUnit().explain(epsilon=epsilon, priors=(prior,)).odds[0].highest
             digits = len(cell.partition(".")[2].removesuffix(" %"))
             assert abs(float(cell.removesuffix(" %")) - 100 * highest) <= 0.51 * 10**-digits
+
+
+def test_the_study_of_a_researcher_has_at_most_25_lines():
+    text = (ROOT / "docs" / "inputs.md").read_text(encoding="utf-8")
+    script = text.split("## A study in one script")[1].split("```python\n")[1].split("```")[0]
+    lines = [line for line in script.splitlines() if line.strip()]
+    assert 15 < len(lines) <= 25
+    for needed in ("nx.", "gc.compare", ".plot(", "Parallel(", "progress=True", "to_frame"):
+        assert needed in script
