@@ -119,7 +119,7 @@ def read_set(text: str, vertices: VertexSet, groups: Groups | None = None) -> li
             if groups is None or not any(is_group(word[1:], groups) for word in _words(text)):
                 raise
             raise FileFormatError(
-                f"{problem}; @ is for files; for the group type @{text}"
+                f"{problem}; @ is for files, type @{text} for the group"
             ) from None
     words = _words(text)
     if not all(words):
