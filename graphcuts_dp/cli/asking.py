@@ -173,7 +173,7 @@ class Dialogue:
         """Return the first question after the last one asked that applies."""
         keys = [question.key for question in self._questions]
         later = self._questions[keys.index(asked[-1]) + 1 if asked else 0 :]
-        return next((each for each in later if each.applies(self._answers)), None)
+        return next((question for question in later if question.applies(self._answers)), None)
 
     def _answer(self, question: AskedQuestion) -> bool:
         """Ask a question until its answer will do; returns False to go back."""
@@ -280,7 +280,7 @@ def _read_endpoints(text: str, answers: Answers) -> tuple[str, ...]:
 def _problems(answers: Answers) -> list[str]:
     """Return what the head of the private file leaves open."""
     path = answers["data"]
-    return [advice(each, path) for each in head_of(path, reading_of(answers))[2]]
+    return [advice(problem, path) for problem in head_of(path, reading_of(answers))[2]]
 
 
 def _read_bound(text: str, answers: Answers) -> int:

@@ -41,7 +41,7 @@ Answers = dict[str, Any]
 @final
 @dataclass(frozen=True, kw_only=True)
 class Proposal:
-    """What the answers lead to.
+    """A command to propose, and the error of its answers.
 
     Attributes:
         words: the command without its privacy parameters.
@@ -296,4 +296,4 @@ def _unused(name: str) -> str:
     """Return a name of a file that does not exist yet: flows.csv, flows-2.csv, ..."""
     path = Path(name)
     more = (f"{path.stem}-{number}{path.suffix}" for number in count(2))
-    return next(each for each in chain([name], more) if not Path(each).exists())
+    return next(candidate for candidate in chain([name], more) if not Path(candidate).exists())

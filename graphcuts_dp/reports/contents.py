@@ -32,7 +32,7 @@ _LOOPS = (
 @final
 @dataclass(frozen=True, kw_only=True)
 class ReleaseContents:
-    """What a result says of itself.
+    """A result in words: its content, errors and omissions.
 
     Attributes:
         title: what it is, in a few words.
@@ -89,33 +89,38 @@ def short_text(text: str, most: int = 60) -> str:
 
 
 def _of_release(release: Release) -> ReleaseContents:
-    found = usefulness_of(release)
+    usefulness = usefulness_of(release)
     vertices = [len(side) for side in sets_in(release.space)]
     size = f"{' and '.join(f'{n:,}' for n in vertices)} vertices"
     published = [f"Noisy measurements of a graph with {size}, from which cuts can be answered."]
     if release.has_graph:
         edges = f"{len(release.graph.rows):,} edges"
         published = [f"A synthetic graph with {size} and {edges}, beside the noisy measurements."]
+    measured = listed(measurement.name for measurement in release.measurements.values)
     published += [
-        f"Measured were: {listed(each.name for each in release.measurements.values)}.",
-        f"Edges, or their weight, in all: {found.total}.",
+        f"Measured were: {measured}.",
+        f"Edges, or their weight, in all: {usefulness.total}.",
     ]
     kept, left_out = release.measurements.kept, [_LOOPS]
     if kept is not None:
         least = kept.threshold * kept.distribution.unit
         left_out.append(f"Single edges whose noisy weight is below {short(least)}.")
-    drowned = [each.what for each in found.questions if each.verdict not in ("well", "roughly")]
+    drowned = [
+        question.what
+        for question in usefulness.questions
+        if question.verdict not in ("well", "roughly")
+    ]
     names = listed(drowned) or "none"
     return ReleaseContents(
         title="Synthetic graph" if release.has_graph else "Noisy measurements of a graph",
         published=tuple(published),
-        errors=tuple((each.what, _error_of(each)) for each in found.questions),
+        errors=tuple((question.what, _error_of(question)) for question in usefulness.questions),
         left_out=tuple(left_out),
         noises=_noises(release.measurements.values),
         unbiased="answers are unbiased" if release.measurements.matrix is not None else "",
         biased="cuts counted in the synthetic graph itself are biased" if release.has_graph else "",
-        small_numbers=f"{len(drowned)} of {len(found.questions)} kinds of questions are {_NOISY}: "
-        f"{names}",
+        small_numbers=f"{len(drowned)} of {len(usefulness.questions)} kinds of questions are "
+        f"{_NOISY}: {names}",
         impossible="a noisy matrix and unbiased answers may be negative or fractional",
         product_type=SYNTHETIC if release.has_graph else SUMMARY,
         vertices=sum(vertices),

@@ -37,7 +37,7 @@ _ONE_EACH = ("user", "person", "vertex")  # units that may be whole people
 @final
 @dataclass(frozen=True, kw_only=True)
 class ReportBasis:
-    """What a report is computed from. All of it is public.
+    """The public facts that a report is computed from.
 
     Attributes:
         guarantee: of the release; of a store of all uses together.

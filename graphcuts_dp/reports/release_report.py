@@ -54,7 +54,7 @@ _UNREADABLE = (LookupError, TypeError, AttributeError, ValueError, ArithmeticErr
 @final
 @dataclass(frozen=True, kw_only=True)
 class ReleaseReport:
-    """What one printed page says of a release, and the check list on the second.
+    """The content of a printed report: one page on a release, and a check list on the second.
 
     Attributes:
         title: what it is, in a few words.
@@ -184,7 +184,7 @@ def report_of_store(
     status = store_status(store)
     if not status.uses:
         raise LedgerError("nothing was spent on the data of this store: there is nothing to report")
-    uses = [each.use for each in status.uses]
+    uses = [charged.use for charged in status.uses]
     last = uses[-1]
     record, _, digest = status.head.partition(":")
     check_code = _code_of(digest)
@@ -200,7 +200,7 @@ def report_of_store(
         delta=status.delta,
         rho=None,
         budget_plan=None,
-        seed=next((each.use.seed for each in status.uses if each.use.seed is not None), None),
+        seed=next((use.seed for use in uses if use.seed is not None), None),
     )
     answers = None
     if status.sessions:
@@ -214,7 +214,7 @@ def report_of_store(
         status=status,
         answers=answers,
     )
-    recorded = (_joined(each.use.author for each in status.uses), _purposes(status))
+    recorded = (_joined(use.author for use in uses), _purposes(status))
     return _report(
         basis,
         names=(Path(store.path if isinstance(store, Store) else store).name,),
@@ -388,7 +388,7 @@ def _middle(widths: list[float]) -> str:
 
 def _of_store(status: LedgerStatus, half_widths: Mapping[str, list[float]]) -> ReleaseContents:
     """Return what a store tells of its uses."""
-    kinds = [each.use.kind for each in status.uses]
+    kinds = [charged.use.kind for charged in status.uses]
     counts = listed(f"{kind} ({kinds.count(kind):,})" for kind in dict.fromkeys(kinds))
     errors = [
         (
@@ -414,7 +414,7 @@ def _unit_or_none(guarantee: PrivacyGuarantee) -> PrivacyUnit | None:
 
 
 def _purposes(status: LedgerStatus) -> str:
-    return _joined(each.use.purpose for each in status.uses)
+    return _joined(charged.use.purpose for charged in status.uses)
 
 
 def _joined(texts: Any) -> str:
