@@ -603,7 +603,7 @@ class GroupFile(GroupReading):
 
     @property
     def lists_all_vertices(self) -> bool:
-        """Whether a row of the table stands for each vertex, and none for anything else."""
+        """Return whether each vertex has a row of the table, and nothing else has one."""
         how = self.groups_columns
         return how.default_group is None and how.unknown != "ignore"
 

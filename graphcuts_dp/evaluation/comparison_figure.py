@@ -51,7 +51,7 @@ def comparison_figure(comparison: GraphComparison) -> Figure:
 
 
 class _Look(NamedTuple):
-    """How a graph is drawn.
+    """The layout of a graph in a picture.
 
     Attributes:
         marker: of its errors.

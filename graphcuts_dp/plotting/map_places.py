@@ -11,7 +11,7 @@ from graphcuts_dp.arrays import FloatMatrix
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MapPlaces:
-    """Where groups are on a plane, in one unit on both axes.
+    """Positions of groups on a plane, in one unit on both axes.
 
     Attributes:
         rows: of the groups of the rows, shape (groups, 2).

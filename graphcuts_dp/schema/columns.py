@@ -308,7 +308,7 @@ class ColumnPlaces:
 
     @property
     def ignoring(self) -> str:
-        """Which columns are read and ignored; empty if none is ignored."""
+        """The columns that are read and those that are ignored; empty if none is ignored."""
         return str(self) if self.width > len(set(self.used.values())) else ""
 
     def __str__(self) -> str:
