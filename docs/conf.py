@@ -21,7 +21,7 @@ _SECTIONS = sections_of(_API)
 _PAGES = {
     "../README.md": "index.md",
     "../SECURITY.md": "security.md",
-    "../CONTRIBUTING.md": "architecture.md",
+    "../CONTRIBUTING.md": "contributing.md",
     "../CHANGELOG.md": "changelog.md",
     "../figures/README.md": "figures.md",
     "../datasets/README.md": "datasets.md",

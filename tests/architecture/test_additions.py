@@ -1,4 +1,4 @@
-"""CONTRIBUTING's table, dry-run: a new thing is a file of its own and a line in one table.
+"""The table of docs/extending.md, dry-run: a new thing is a file and a line in one table.
 
 The four files below are added to a copy of the package, with the line of each; then everything
 that names such things (releases, sessions, plans, audits, the command line) is asked for them. So
@@ -20,7 +20,7 @@ from test_extensions import example_of
 from graphcuts_dp.synth.base import FitMethod
 
 ROOT = Path(__file__).resolve().parents[2]
-GUIDE = (ROOT / "CONTRIBUTING.md").read_text()
+GUIDE = (ROOT / "docs" / "extending.md").read_text()
 
 
 def shown_below(heading):
@@ -87,7 +87,7 @@ ADDITIONS = {
         "from graphcuts_dp.synth.clipped import clipped\n",
     ),
     "update rule": (
-        ("learn/half_steps.py", shown_below("### An update rule")[0]),
+        ("learn/half_steps.py", shown_below("## An update rule")[0]),
         "learn/constructions.py",
         "_OUR_CONSTRUCTIONS: Mapping[str, KnownConstruction] = {\n",
         """    "half-steps": KnownConstruction(
@@ -248,8 +248,8 @@ print(json.dumps(said))
 
 def test_an_option_is_one_field_and_a_default_one_line(tmp_path):
     pytest.importorskip("pydantic", reason="the server's extra describes options over HTTP")
-    added = shown_below("### An option: the share of the total")[3]
-    changed = shown_below("### A default: the confidence")[0]
+    added = shown_below("## An option: the share of the total")[3]
+    changed = shown_below("## A default: the confidence")[0]
     shutil.copytree(ROOT / "graphcuts_dp", tmp_path / "graphcuts_dp")
     place = tmp_path / "graphcuts_dp" / "learn" / "workload.py"
     before, kind, rest = place.read_text().partition("class SessionWorkload(Checked):\n")

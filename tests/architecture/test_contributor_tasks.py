@@ -13,8 +13,8 @@ from test_additions import ROOT, asked, shown_below
 
 from graphcuts_dp.synth.budget_plans import CERTIFICATE_SHARE
 
-OPTION = "### An option: the share of the total"
-STATISTIC = "### A statistic: how many vertices have an edge"
+OPTION = "## An option: the share of the total"
+STATISTIC = "## A statistic: how many vertices have an edge"
 MECHANISMS, PLANS = "synth/mechanisms.py", "synth/budget_plans.py"
 MEASURING = "release/measuring.py"
 TOTAL = '''    @property
@@ -195,7 +195,7 @@ def applied(tree, edits):
 
 def below(heading):
     """The text of a section."""
-    return (ROOT / "CONTRIBUTING.md").read_text().split(heading)[1].split("\n##")[0]
+    return (ROOT / "docs" / "extending.md").read_text().split(heading)[1].split("\n##")[0]
 
 
 @pytest.mark.parametrize(

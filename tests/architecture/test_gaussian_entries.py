@@ -119,7 +119,7 @@ print(json.dumps(said))
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
     """A copy of the package with the lines of the guide."""
-    source, lines = shown_below("### A noise that is no Laplace")[:2]
+    source, lines = shown_below("## A noise that is no Laplace")[:2]
     imported, line = lines.splitlines(keepends=True)
     tree = tmp_path_factory.mktemp("tree")
     shutil.copytree(

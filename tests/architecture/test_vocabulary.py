@@ -30,7 +30,7 @@ CHAPTER = CHAPTER.split("\n## ")[0]
 PAGES = [*(PACKAGE / "page" / "web").iterdir(), *(PACKAGE / "server" / "page").iterdir()]
 PAGES = [page for page in PAGES if page.suffix in (".html", ".js")]
 DOCS = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
-DOCS = [page for page in DOCS if page.name != "changelog.md"]
+DOCS = [page for page in DOCS if page.name not in ("changelog.md", "history.md")]
 # What pages for people who do not program say.
 PAGE_WORDS = {PACKAGE / path for path in ("page/words.py", "reports/words.py", "cli/asking.py")}
 FORMER = PACKAGE / "former_names.py"  # the only file that has to name them

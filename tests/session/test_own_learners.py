@@ -14,7 +14,7 @@ from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session import terms
 
 TERMS = {"epsilon": 40.0, "delta": 0.01, "queries": 300, "seed": 9}
-GUIDE = Path(__file__).resolve().parents[2] / "CONTRIBUTING.md"
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "extending.md"
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_queries_that_a_learner_refuses_cost_nothing(tmp_path, graph):
 @pytest.mark.parametrize("kind", ["rule", "method"])
 def test_an_example_of_the_guide_answers_and_is_resumed(tmp_path, graph, monkeypatch, kind):
     monkeypatch.setattr(terms, "METHODS", dict(terms.METHODS))  # as before in the end
-    text = GUIDE.read_text().split("### An update rule, and a session method")[1]
+    text = GUIDE.read_text().split("## An update rule, and a session method")[1]
     names: dict[str, object] = {}
     for part in text.split("\n##")[0].split("```python\n")[1:]:
         exec(part.split("```")[0], names)  # noqa: S102  # our own guide
