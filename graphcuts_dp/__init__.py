@@ -136,11 +136,11 @@ _HOMES = {
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 # What `__all__` lacks belongs to one of these, such as `gc.schema.GroupTree`, and is found too.
-_ROOMS = (
+_SUBPACKAGES = (
     *("cutnorm", "cuts", "estimate", "evaluation", "release", "results", "schema", "server"),
     "session",
 )
-_SUBMODULES = ("datasets", "distances", "planning", "plugins", *_ROOMS)
+_SUBMODULES = ("datasets", "distances", "planning", "plugins", *_SUBPACKAGES)
 
 __all__ = sorted(["__version__", *_MODULES, *_SUBMODULES])
 
@@ -150,8 +150,10 @@ def __getattr__(name: str) -> Any:
         return import_module(f"graphcuts_dp.{name}")
     home = _MODULES.get(name)
     if home is None and not name.startswith("_"):
-        rooms = {room: import_module(f"graphcuts_dp.{room}") for room in _ROOMS}
-        home = next((room for room, held in rooms.items() if name in held.__all__), None)
+        modules = {package: import_module(f"graphcuts_dp.{package}") for package in _SUBPACKAGES}
+        home = next(
+            (package for package, module in modules.items() if name in module.__all__), None
+        )
     if home is None:
         from graphcuts_dp.former_names import PUBLIC_NAMES
 

@@ -1,4 +1,4 @@
-"""The bundled public graphs: `graphcuts_dp.datasets.load("us-flights")`."""
+"""Load the bundled public graphs, such as `graphcuts_dp.datasets.load("us-flights")`."""
 
 import csv
 import hashlib
@@ -18,15 +18,15 @@ _FOLDER = _HERE / "bundled" if (_HERE / "bundled").is_dir() else _HERE.parent / 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """What there is to know about a data set before loading it.
+    """Name, source and licence of a data set.
 
     Attributes:
-        name: for `load`.
-        title: what it is, in one line.
-        source: who made it, and the package that it was taken from.
+        name: name for `load`.
+        title: description in one line.
+        source: authors, and the package that it was taken from.
         licence: terms of use.
-        file: its file in the folder `datasets`, or None if it comes with networkx.
-        sha256: of that file.
+        file: file in the folder `datasets`; None if it comes with networkx.
+        sha256: digest of that file.
         weight: column of the weights, if its name does not say so.
     """
 
@@ -78,7 +78,7 @@ _DATASETS = (
         weight="flights",
     ),
 )
-# What groups are made from.
+# Tables of groups with their SHA-256.
 _TABLES = {
     "us_airports_2008.csv": "1f262349c27094db301155e9a23338dbe554c9413705dbfb1bab07e14b86a0aa",
     "us_census_regions.csv": "c297dca8f3eddba66076ad6fd2ff1b3c1cdbad38a37719c5415f7f5f2cfc3850",
@@ -88,12 +88,12 @@ _SHORT = {"davis": "davis_women", "us_flights": "us_flights_2008"}
 
 
 def list_datasets() -> tuple[Dataset, ...]:
-    """All data sets, sorted by name."""
+    """Return all data sets, sorted by name."""
     return _DATASETS
 
 
 def names() -> tuple[str, ...]:
-    """Names that `load` takes, sorted."""
+    """Return the names that `load` takes, sorted."""
     return tuple(dataset.name for dataset in _DATASETS)
 
 
@@ -101,34 +101,34 @@ def load(name: str, *, weighted: bool = True) -> AnyGraph:
     """Load a data set with public vertices and weights without a bound (`max_weight_change=1`).
 
     Args:
-        name: one of those that `list_datasets` tells, with underscores or hyphens; "us-flights"
-            and "davis" will do.
-        weighted: False keeps of a weighted one only which pairs are edges.
+        name: a name of `list_datasets`, with underscores or hyphens; "us-flights" and "davis" are
+            short for two of them.
+        weighted: whether to keep weights; False keeps only which pairs are edges.
 
     Returns:
         A `Graph`; a `BipartiteGraph` for davis_women.
 
     Raises:
-        ParameterError: no data set of this name.
-        FileFormatError: the file is missing, or is not the one whose SHA-256 is known.
+        ParameterError: no data set has this name.
+        FileFormatError: the file is missing, or has another SHA-256.
     """
     key = name.replace("-", "_")
     key = _SHORT.get(key, key)
-    found = {dataset.name: dataset for dataset in _DATASETS}.get(key)
-    if found is None:
+    dataset = {dataset.name: dataset for dataset in _DATASETS}.get(key)
+    if dataset is None:
         known = ", ".join(dataset.name for dataset in _DATASETS)
         raise ParameterError(f"no data set {name!r}; there are {known}")
-    if found.file is None or found.sha256 is None:
+    if dataset.file is None or dataset.sha256 is None:
         return _from_networkx(key)
-    path = _checked(found.file, found.sha256)
+    path = _checked(dataset.file, dataset.sha256)
     if not weighted:
         return read_graph(path, weighted=False, public_vertices_from_file=True)
-    columns = Columns(weight=found.weight)
+    columns = Columns(weight=dataset.weight)
     return read_graph(path, columns=columns, public_vertices_from_file=True, max_weight_change=1)
 
 
 def load_groups(name: str) -> Groups:
-    """Public groups of the vertices of a data set.
+    """Return public groups of the vertices of a data set.
 
     Args:
         name: "us-flights": the levels region (of the US Census Bureau), state and airport;
@@ -136,7 +136,7 @@ def load_groups(name: str) -> Groups:
 
     Raises:
         ParameterError: no data set of this name has groups.
-        FileFormatError: a file is missing, or is not the one whose SHA-256 is known.
+        FileFormatError: a file is missing, or has another SHA-256.
     """
     key = name.replace("-", "_")
     key = _SHORT.get(key, key)

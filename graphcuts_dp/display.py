@@ -1,7 +1,7 @@
-"""How notebooks show the objects that users get: one small table and often a picture.
+"""Show the objects of users in notebooks: as one small table, often with a picture.
 
-What is shown is what `repr` may tell, so of a private graph its public schema only. All text is
-escaped: labels come from files, and a page must not run what stands in them.
+A card shows only what `repr` may show, so of a private graph its public schema. All text is
+escaped: labels come from files, and a notebook must not run code in them.
 """
 
 import decimal
@@ -18,25 +18,25 @@ from typing import TYPE_CHECKING, final
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_MOST_ROWS = 20  # of a table; the rest is counted
-_LONGEST = 400  # characters of one cell
-_FINE = 80  # dots an inch of a picture
-MOST_PICTURED = 1000  # things that a picture shows; of more there is a table alone
+_MAX_ROWS = 20  # of a table; further rows are counted
+_MAX_CHARACTERS = 400  # of one cell
+_DOTS_PER_INCH = 80  # of a picture
+MOST_PICTURED = 1000  # items of a picture; for more there is only a table
 _CELL = 'style="text-align:left; vertical-align:top; max-width:48em; white-space:normal"'
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """What is shown of an object.
+    """Title, facts and table of an object.
 
     Attributes:
-        title: its kind, with what tells it from others.
+        title: kind of the object, and what distinguishes it.
         facts: names and values, in order.
-        columns: heads of a table below them; none for no table.
-        rows: of that table, or its first ones.
-        size: number of rows that the table has; None for those given.
-        warning: shown first, in bold; "" for none.
+        columns: headers of the table below the facts; empty if there is no table.
+        rows: all rows of the table, or its first ones.
+        size: number of rows of the whole table; None if `rows` are all.
+        warning: sentence in bold at the top; "" if there is none.
         notes: sentences at the end.
     """
 
@@ -50,9 +50,9 @@ class Card:
 
 
 class Displayed:
-    """An object that notebooks show as a table, and prompts complete by its public names.
+    """Base of objects that notebooks show as a table; prompts complete their public names.
 
-    Where `_picture` returns a figure, it is below the table.
+    If `_picture` returns a figure, it is below the table.
     """
 
     __slots__ = ()
@@ -71,7 +71,7 @@ class Displayed:
 
 
 class Tabled(Displayed):
-    """Likewise, and printed as the same table in plain text."""
+    """Base of objects that also print themselves as this table, in plain text."""
 
     __slots__ = ()
 
@@ -80,18 +80,18 @@ class Tabled(Displayed):
 
 
 def text_of(card: Card) -> str:
-    """A card as plain text; of the table the first column is text, the others are numbers."""
+    """Write a card as plain text; the first column of its table is text, the others are numbers."""
     lines = [card.title, *(f"{name}: {value}" for name, value in card.facts)]
     table = [[cell_text(cell) for cell in row] for row in (card.columns, *card.rows) if row]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    for first, *rest in table:
-        numbers = (cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True))
-        lines.append("  ".join([first.ljust(widths[0]), *numbers]).rstrip())
+    for name, *cells in table:
+        numbers = (cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
+        lines.append("  ".join([name.ljust(widths[0]), *numbers]).rstrip())
     return "\n".join([*lines, *card.notes])
 
 
 def html_of(card: Card, figure: "Figure | None" = None) -> str:
-    """A card as HTML, with every text escaped, and a picture below it."""
+    """Write a card as HTML, with every text escaped and the picture below."""
     parts = ["<div>", f"<p><b>{_text(card.title)}</b></p>"]
     if card.warning:
         parts.append(f'<p><b style="color:#b00020">{_text(card.warning)}</b></p>')
@@ -103,7 +103,7 @@ def html_of(card: Card, figure: "Figure | None" = None) -> str:
         parts += ["<table>", *lines, "</table>"]
     if card.columns:
         heads = "".join(f"<th>{_text(name)}</th>" for name in card.columns)
-        shown = card.rows[:_MOST_ROWS]
+        shown = card.rows[:_MAX_ROWS]
         lines = (
             "<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in row) + "</tr>" for row in shown
         )
@@ -114,7 +114,7 @@ def html_of(card: Card, figure: "Figure | None" = None) -> str:
     parts += [f"<p>{_text(note)}</p>" for note in card.notes]
     if figure is not None:
         image = BytesIO()
-        figure.savefig(image, format="png", dpi=_FINE, metadata={"Software": None})
+        figure.savefig(image, format="png", dpi=_DOTS_PER_INCH, metadata={"Software": None})
         data = b64encode(image.getvalue()).decode()
         about = f'alt="{_text(card.title)}" style="max-width:100%"'
         parts.append(f'<p><img {about} src="data:image/png;base64,{data}" /></p>')
@@ -122,12 +122,12 @@ def html_of(card: Card, figure: "Figure | None" = None) -> str:
 
 
 def size_text(shape: Iterable[int]) -> str:
-    """Numbers of rows and columns: "34" where both are one set's, else "18 x 14"."""
+    """Write a shape: "34" for one vertex set, "18 x 14" for two."""
     return " x ".join(f"{n:,}" for n in shape)
 
 
 def short(value: float) -> str:
-    """A number for people: whole ones from 100 on, three digits below."""
+    """Write a number for people: whole from 100 on, with three digits below."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
@@ -180,7 +180,7 @@ def short_interval(interval: tuple[float, float]) -> str:
 
 
 def cell_text(value: object, digits: int = 5) -> str:
-    """A number with so many digits, or all before the point; anything else as it prints itself."""
+    """Write a float with `digits` digits, at least all before the point; `str` of anything else."""
     if not isinstance(value, float):
         return str(value)
     return f"{value:,.0f}" if 10**digits <= abs(value) < 1e15 else f"{value:,.{digits}g}"
@@ -188,9 +188,9 @@ def cell_text(value: object, digits: int = 5) -> str:
 
 def _text(value: object) -> str:
     text = cell_text(value)
-    return escape(text if len(text) <= _LONGEST else text[:_LONGEST] + " ...")
+    return escape(text if len(text) <= _MAX_CHARACTERS else text[:_MAX_CHARACTERS] + " ...")
 
 
 def printable(text: str) -> str:
-    """The text with what cannot be printed, such as bytes of a file's name, as Python writes it."""
+    """Return the text with unprintable characters, such as odd bytes of file names, escaped."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

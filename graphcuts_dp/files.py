@@ -59,7 +59,7 @@ def set_mode(handle: int, mode: int) -> None:
 
 
 def others_may_read(status: os.stat_result) -> bool:
-    """Whether a file's permissions let others read or write it; False where there are none."""
+    """Return whether others may read or write a file; False on systems without permissions."""
     return _UNIX and status.st_mode & 0o077 != 0
 
 
@@ -307,13 +307,13 @@ def atomic_set(paths: Sequence[PathLike], *, force: bool = False) -> Iterator[tu
         with contextlib.ExitStack() as turns:
             for folder in folders:
                 turns.enter_context(_turn(folder.parent))
-            made = [member.new.stat() if member.new.exists() else None for member in members]
+            new_status = [member.new.stat() if member.new.exists() else None for member in members]
             try:
                 _move(members, force=force)
             except BaseException:
-                hidden, folders = folders, []  # they stay if undoing fails
-                _move_back(members, made)
-                folders = hidden
+                kept_folders, folders = folders, []  # they stay if undoing fails
+                _move_back(members, new_status)
+                folders = kept_folders
                 raise
     except FileFormatError as problem:
         text = str(problem)

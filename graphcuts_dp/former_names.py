@@ -119,20 +119,22 @@ def current(stored: Any) -> Any:
     for where, key, name in _KEYS_BESIDE:
         if where in values and key in values and "class" not in values:
             values[name] = values.pop(key)
-    found: dict[str, Any] = {}
+    current_values: dict[str, Any] = {}
     for key, value in values.items():
         name = STORED_KEYS.get(key, key)
         if name == "privacy_unit" and isinstance(value, str):
-            found[name] = value.replace("owner", "user")
+            current_values[name] = value.replace("owner", "user")
         elif name == "counting" and value == "owners":
-            found[name] = "users"
+            current_values[name] = "users"
         elif name == "columns" and isinstance(value, dict):
-            found[name] = {_KEYS_OF_COLUMNS.get(role, role): text for role, text in value.items()}
+            current_values[name] = {
+                _KEYS_OF_COLUMNS.get(role, role): text for role, text in value.items()
+            }
         elif name == "mechanism" and isinstance(value, str):
-            found[name] = VALUES["mechanism"].get(value, value)
+            current_values[name] = VALUES["mechanism"].get(value, value)
         else:
-            found[name] = value if name in _NAMED_BY_USERS else current(value)
-    return found
+            current_values[name] = value if name in _NAMED_BY_USERS else current(value)
+    return current_values
 
 
 def refuses_former_options(**former: str) -> Callable[[F], F]:

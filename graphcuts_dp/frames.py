@@ -1,6 +1,6 @@
-"""Tables of any library, such as pandas, polars or pyarrow: read, and made in the user's own kind.
+"""Read tables of any library, such as pandas, Polars or pyarrow, and write them in the same kind.
 
-Narwhals knows the libraries; none of them has to be installed.
+Narwhals supports the libraries; none of them has to be installed.
 """
 
 import csv
@@ -14,16 +14,16 @@ import numpy as np
 
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
 
-KINDS = ("pandas", "polars", "pyarrow")  # which of these is installed is taken, the first first
+KINDS = ("pandas", "polars", "pyarrow")  # the first of these that is installed is used
 
 COMMENT = "#"  # begins the first line of a table that has a comment
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # of cells that spreadsheets run
 
 
 def frame_of(source: Any) -> Any | None:
-    """A table or a series of some library as a narwhals `DataFrame`; None of anything else.
+    """Return a table or series as a narwhals `DataFrame`; None if `source` is neither.
 
-    A lazy one is computed.
+    Lazy tables are computed.
 
     Raises:
         GraphError: two columns have one name.
@@ -34,26 +34,26 @@ def frame_of(source: Any) -> Any | None:
     from narwhals.exceptions import DuplicateError
 
     try:
-        found: Any = nw.from_native(source, pass_through=True, allow_series=True)
+        frame: Any = nw.from_native(source, pass_through=True, allow_series=True)
     except DuplicateError:
         raise GraphError("two columns of the table have one name; rename one") from None
-    if isinstance(found, nw.LazyFrame):
-        found = found.collect()
-    if isinstance(found, nw.Series):
-        found = found.alias(found.name or "group").to_frame()
-    return found if isinstance(found, nw.DataFrame) else None
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    if isinstance(frame, nw.Series):
+        frame = frame.alias(frame.name or "group").to_frame()
+    return frame if isinstance(frame, nw.DataFrame) else None
 
 
 def made_frame(columns: Mapping[str, Sequence[Any] | Any], kind: Any = None) -> Any:
-    """A table of these columns.
+    """Return a table of columns, in the kind of a library.
 
     Args:
-        columns: their values, by name.
-        kind: "pandas", "polars" or "pyarrow", the module itself, or a table whose kind it shall
-            have; None for the first of these that is installed.
+        columns: values by name.
+        kind: "pandas", "polars" or "pyarrow", the module itself, or a table of the library; None
+            for the first of these that is installed.
 
     Raises:
-        ParameterError: none is installed, or another kind.
+        ParameterError: no library is installed, or the kind is unknown.
     """
     import narwhals as nw
 
@@ -90,10 +90,10 @@ def check_parquet() -> None:
 def csv_bytes(
     columns: Mapping[str, Sequence[Any] | Any], *, spreadsheet: bool = False, comment: str = ""
 ) -> bytes:
-    """Return a file of CSV of these columns.
+    """Return a CSV file of columns.
 
     Args:
-        columns: by name.
+        columns: values by name.
         comment: one line that stands first, after "# "; "" for none.
         spreadsheet: whether an apostrophe is put before texts that a spreadsheet would run as
             formulas, see `is_formula`.
@@ -125,16 +125,16 @@ def is_formula(cell: Any) -> bool:
 
 
 def plain(column: Any) -> list[Any]:
-    """A column as a list of Python's own values."""
+    """Return a column as a list of Python values."""
     return list(column.tolist() if isinstance(column, np.ndarray) else column)
 
 
 def parquet_bytes(columns: Mapping[str, Sequence[Any] | Any], *, note: str = "") -> bytes:
-    """A file of Parquet of these columns; text where a column has both strings and integers.
+    """Return a Parquet file of columns; a column of strings and integers becomes text.
 
     Args:
-        columns: by name.
-        note: kept as "note" in the metadata of the file; "" for none.
+        columns: values by name.
+        note: written as "note" in the metadata of the file; "" for none.
 
     Raises:
         FileFormatError: as `check_parquet`.
@@ -154,7 +154,7 @@ def _named(kind: Any, name: str) -> bool:
 
 
 def _of_one_type(column: Any) -> Any:
-    """The same column, as text where its entries are of several types."""
+    """Return the column, as text if its values have several types."""
     if isinstance(column, np.ndarray) and column.dtype.kind != "O":
         return column
     values = list(column)

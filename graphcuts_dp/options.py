@@ -1,10 +1,9 @@
-"""Options that belong together, described once: name, default, range, unit and help of each.
+"""Describe an option once: its name, default, range, unit and help.
 
-An object of options is a frozen dataclass whose fields `option` makes. It is `Checked` when it is
-made, and Python, the command line, HTTP, receipts and the tables of the docs are made from what
-`described` tells of it: a new option is one field with its help text. A string may stand for an
-object, in Python as on the command line: "steps=3", or "search:steps=3" where a table of several
-kinds names them.
+An options object is a frozen dataclass whose fields are made by `option`. It is `Checked` at its
+construction. Python, the command line, HTTP, receipts and the tables of the docs all use what
+`described` returns, so a new option is one field with its help text. In Python and on the command
+line a string may replace an object: "steps=3", or "search:steps=3" where a table has several kinds.
 
     >>> from dataclasses import dataclass
     >>> from graphcuts_dp.options import METHOD, Checked, option
@@ -60,29 +59,29 @@ T = TypeVar("T")
 @final
 @dataclass(frozen=True, kw_only=True)
 class Option:
-    """What is known of a field.
+    """Describe one field of an options object, or one parameter of a command.
 
     Attributes:
-        name: of the field, as Python writes it.
-        kind: bool, int, float or str; None for what is none of these, which its class checks.
-        optional: whether None may stand in place of a value.
-        default: `dataclasses.MISSING` where a value has to be given.
+        name: name of the field in Python.
+        kind: bool, int, float or str; None for other types, which the class of the options checks.
+        optional: whether None is allowed.
+        default: default value; `dataclasses.MISSING` if a value is required.
         help: one sentence.
-        unit: of the number, such as "seconds".
+        unit: unit of the number, such as "seconds".
         least: smallest value.
         most: largest value.
-        above: all values are larger.
-        below: all values are smaller.
-        choices: the only words; empty where any will do. An object may stand in their place where
-            the kind is None.
+        above: exclusive lower bound.
+        below: exclusive upper bound.
+        choices: the allowed words; empty if every word is allowed. If the kind is None, an object
+            is allowed as well.
         group: one of `GROUPS`.
-        usual: whether a form asks for it at once; others stand behind "more".
-        flag: what the command line calls it; None for the name with hyphens.
-        metavar: what stands for the value in its help.
-        parse: makes the value of a typed word; None where the kind tells how.
+        usual: whether a form shows it at once; others are behind "more".
+        flag: flag of the command line; None for "--" and the name with hyphens.
+        metavar: placeholder of the value in the help.
+        parse: converts a typed word to the value; None if the kind determines how.
         commas: whether values may contain a comma, as in "2,p".
-        of: of which objects the value is one, where it is an object of options itself: their class,
-            or a table that names several.
+        of: class of the value if the value is an options object itself, or a table of such classes
+            by name.
     """
 
     name: str = ""
@@ -106,19 +105,19 @@ class Option:
 
     @property
     def key(self) -> str:
-        """What it is called where it is typed."""
+        """Return the name as it is typed, with hyphens."""
         return self.name.replace("_", "-")
 
     @property
     def switch(self) -> str:
-        """What the command line calls it."""
+        """Return the flag of the command line."""
         return self.flag.split()[-1] if self.flag else f"--{self.key}"
 
     @property
     def kinds(self) -> Mapping[str, Any]:
-        """What makes its objects, by name; one without a name for a class alone.
+        """Return the classes of the value by name; a single class has the name "".
 
-        Those of plug-ins are left out, since they would be imported.
+        Plug-ins are left out, since this would import them.
         """
         if isinstance(self.of, PlugInTable):
             return {name: self.of[name] for name in self.of.built_in}
@@ -128,14 +127,14 @@ class Option:
 
     @property
     def typed(self) -> bool:
-        """Whether a word can stand for its value."""
+        """Return whether the value can be typed."""
         return (self.kind or self.parse or self.of) is not None
 
     def read(self, text: str) -> Any:
-        """The value of a word that was typed.
+        """Convert a typed word to a value.
 
         Raises:
-            ParameterError: it is no such value; ranges are for `check`.
+            ParameterError: the word is no such value; `check` tests ranges.
         """
         if isinstance(self.of, Mapping):
             return chosen(text, self.of, self.name)
@@ -152,29 +151,29 @@ class Option:
 
     @property
     def text(self) -> str:
-        """The help with the choices, unless they are typed in other words, and the unit."""
-        named = self.choices if self.parse is None else ()
-        words = f" One of: {', '.join(named)}." if named else ""
-        return self.help + words + (f" In {self.unit}." if self.unit else "")
+        """Return the help with the unit and, if they are typed as they are, the choices."""
+        choices = self.choices if self.parse is None else ()
+        listed = f" One of: {', '.join(choices)}." if choices else ""
+        return self.help + listed + (f" In {self.unit}." if self.unit else "")
 
     @property
     def range(self) -> str:
-        """The numbers that will do, in words: "above 0 and at most 1"."""
+        """Return the allowed numbers in words: "above 0 and at most 1"."""
         if self.least is not None and (self.most, self.below) == (None, None):
             return f"from {self.least:g} on"
-        named = (
+        bounds = (
             ("above {:g}", self.above),
             ("at least {:g}", self.least),
             ("below {:g}", self.below),
             ("at most {:g}", self.most),
         )
-        return " and ".join(words.format(each) for words, each in named if each is not None)
+        return " and ".join(words.format(bound) for words, bound in bounds if bound is not None)
 
     def check(self, value: Any) -> None:
         """Check a value.
 
         Raises:
-            ParameterError: it is of another type, out of range, or none of the choices.
+            ParameterError: the value has another type, is out of range, or is none of the choices.
         """
         if value is None and self.optional:
             return
@@ -200,7 +199,7 @@ class Option:
             return True
         try:
             number = float(value)
-        except OverflowError:  # a whole number that nothing could be made of
+        except OverflowError:  # an integer beyond the floats
             return False
         return (
             not math.isnan(number)
@@ -212,11 +211,11 @@ class Option:
 
 
 def option(default: Any = dataclasses.MISSING, *, help: str, **known: Any) -> Any:  # noqa: A002
-    """A field of an object of options.
+    """Return a field of an options object.
 
     Args:
-        default: its value where none is given; without it, one has to be given.
-        help: one sentence that says what it does.
+        default: default value; if it is missing, a value is required.
+        help: one sentence about what the option does.
         known: any of `unit`, `least`, `most`, `above`, `below`, `choices`, `group`, `usual`,
             `flag`, `metavar`, `parse` and `commas`, as in `Option`.
     """
@@ -230,28 +229,28 @@ output_option: partial[Any] = partial(option, group=OUTPUT)
 
 
 def described(options: Any) -> tuple[Option, ...]:
-    """All options of a class, of an object, or of a function, in their order.
+    """Return all options of a class, an object or a function, in their order.
 
-    Those of a function are the parameters whose annotation holds an `Option`, or whose default
-    `option` makes, as in commands; a partial one has those that are left.
+    Options of a function are the parameters whose annotation holds an `Option` or whose default is
+    made by `option`, as in commands. Arguments that a `functools.partial` binds are left out.
     """
-    given: set[str] = set()
+    bound: set[str] = set()
     while isinstance(options, partial):
-        given |= options.keywords.keys()
+        bound |= options.keywords.keys()
         options = options.func
     if dataclasses.is_dataclass(options):
-        found = _fields(options if isinstance(options, type) else type(options))
+        known = _fields(options if isinstance(options, type) else type(options))
     else:
-        found = [
+        known = [
             _typed(dataclasses.replace(about, default=default), name, hint)
             for name, hint, default, about in _annotated(options)
         ]
-    return tuple(each for each in found if each.name not in given)
+    return tuple(about for about in known if about.name not in bound)
 
 
 @lru_cache
 def _fields(kind: Any) -> list[Option]:
-    """Of each field of a class that has one; kept, since every object of options is checked."""
+    """Return the options of the fields of a class; cached, since every construction checks them."""
     hints = get_type_hints(kind)
     return [
         _typed(field.metadata[_KEY], field.name, hints[field.name])
@@ -261,7 +260,7 @@ def _fields(kind: Any) -> list[Option]:
 
 
 def _annotated(function: Any) -> Iterator[tuple[str, Any, Any, Option]]:
-    """Of each parameter that has one: its name, type, default and option."""
+    """Yield name, type, default and option of each parameter that has an option."""
     hints = get_type_hints(function, include_extras=True)
     for name, parameter in inspect.signature(function).parameters.items():
         hint, known = hints.get(name), []
@@ -277,20 +276,20 @@ def _annotated(function: Any) -> Iterator[tuple[str, Any, Any, Option]]:
 
 
 def is_number(value: Any) -> bool:
-    """Whether something is a real number, and no truth value."""
+    """Return whether a value is a real number and not a truth value."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check_probability(name: str, value: float, *, zero: bool = False) -> None:
-    """Refuse what does not lie between 0 and 1, or is no number.
+    """Check that a value is a number between 0 and 1.
 
     Args:
-        name: of the parameter.
-        value: that a user gave.
-        zero: whether 0 will do.
+        name: name of the parameter.
+        value: value that a user passed.
+        zero: whether 0 is allowed.
 
     Raises:
-        ParameterError: it will not do.
+        ParameterError: the value is not allowed.
     """
     if not (is_number(value) and 0 <= value < 1 and (zero or value > 0)):
         words = "at least 0 and below 1" if zero else "between 0 and 1"
@@ -298,13 +297,13 @@ def check_probability(name: str, value: float, *, zero: bool = False) -> None:
 
 
 def check_positive(**numbers: float) -> None:
-    """Refuse what is not above 0, or not finite.
+    """Check that numbers are positive and finite.
 
     Args:
-        numbers: by the names of the parameters.
+        numbers: values by the names of their parameters.
 
     Raises:
-        ParameterError: one will not do.
+        ParameterError: a number is not allowed.
     """
     for name, number in numbers.items():
         if not 0 < number < math.inf:
@@ -312,17 +311,17 @@ def check_positive(**numbers: float) -> None:
 
 
 def check(options: Any) -> None:
-    """Check all options of an object: `Checked` does, or call it in `__post_init__`.
+    """Check all options of an object; call it in `__post_init__` of a class that is not `Checked`.
 
     Raises:
-        ParameterError: a value is of another type, out of range, or none of the choices.
+        ParameterError: a value has another type, is out of range, or is none of the choices.
     """
-    for each in described(options):
-        each.check(getattr(options, each.name))
+    for about in described(options):
+        about.check(getattr(options, about.name))
 
 
 class Checked:
-    """An object of options that checks itself when it is made."""
+    """Base of options objects that check themselves at their construction."""
 
     def __post_init__(self) -> None:
         for about in described(self):
@@ -330,53 +329,53 @@ class Checked:
         check(self)
 
 
-def chosen(given: str | T, kinds: Mapping[str, Callable[..., T]], what: str) -> T:
-    """An object of options that a user gave, or that a string names: "name:key=value,key=value".
+def chosen(choice: str | T, kinds: Mapping[str, Callable[..., T]], parameter: str) -> T:
+    """Return the options object that a user passed, or that "name:key=value,key=value" describes.
 
     Args:
-        given: an object, or a string.
-        kinds: what makes an object of a name.
-        what: name of the parameter.
+        choice: an options object, or a string.
+        kinds: constructors by name.
+        parameter: name of the parameter, for messages.
 
     Raises:
-        ParameterError: an unknown name, or as `read_options`.
+        ParameterError: the name is unknown, or as `read_options`.
     """
-    if not isinstance(given, str):
-        return given
-    name, colon, rest = given.partition(":")
+    if not isinstance(choice, str):
+        return choice
+    name, colon, arguments = choice.partition(":")
     if name not in kinds:
-        raise ParameterError(no_choice(what, name, kinds))
-    return read_options(rest if colon else None, kinds[name], name)
+        raise ParameterError(no_choice(parameter, name, kinds))
+    return read_options(arguments if colon else None, kinds[name], name)
 
 
 def read_options(text: str | None, kind: Callable[..., T], name: str = "") -> T:
-    """An object of options from one string: "key=value,key=value".
+    """Construct an options object from one string: "key=value,key=value".
 
-    A key alone says yes. The first option may be given without its key, with a colon after it
-    where no name of a table stands there: "exact:steps=3". Keys have hyphens or underscores; a
-    comma within a value is typed `\\,`; one that is the whole value may stand alone: "key=,".
-    Values of an option with `commas` may contain plain ones: "norm=2,p".
+    A key alone means yes. The first option needs no key; a colon may follow it where no name of a
+    table precedes it: "exact:steps=3". Keys have hyphens or underscores. A comma within a value is
+    typed `\\,`; a comma that is the whole value is typed as it is: "key=,". Values of an option
+    with `commas` may contain commas: "norm=2,p".
 
     Args:
-        text: what was typed; None for the defaults.
-        kind: what makes the object; it is `described`.
-        name: of the kind, for messages.
+        text: text that a user typed; None for the defaults.
+        kind: constructor, whose options `described` returns.
+        name: name of the kind, for messages.
 
     Raises:
-        ParameterError: an unknown key, one that is given twice or missing, or as the kind refuses.
+        ParameterError: a key is unknown, repeated or missing, or the constructor refuses a value.
     """
-    known = {each.key: each for each in described(kind) if each.typed}
+    known = {about.key: about for about in described(kind) if about.typed}
     parts = [] if text is None else _COMMA.split(text)
     leading = None if name or text is None else _FIRST.fullmatch(text)
     if leading is not None:
         parts = [leading[1], *_COMMA.split(leading[2])]
     values: dict[str, Any] = {}
-    for place, part in enumerate(_with_commas(parts, known)):
+    for position, part in enumerate(_with_commas(parts, known)):
         key, equals, value = part.strip().partition("=")
         key = key.strip().replace("_", "-")
         if not equals and key in known and known[key].kind is bool:
             value = "yes"
-        elif not equals and place == 0 and known:
+        elif not equals and position == 0 and known:
             key, value = next(iter(known)), part.strip()
         if key not in known or (not equals and not value):
             raise ParameterError(_no_key(key, known, name))
@@ -385,9 +384,9 @@ def read_options(text: str | None, kind: Callable[..., T], name: str = "") -> T:
             raise ParameterError(f"{key} is given twice")
         values[about.name] = about.read(value.strip().replace("\\,", ","))
     missing = [
-        each.key
-        for each in known.values()
-        if each.default is dataclasses.MISSING and each.name not in values
+        about.key
+        for about in known.values()
+        if about.default is dataclasses.MISSING and about.name not in values
     ]
     if missing:
         raise ParameterError(f"give {' and '.join(missing)}, for example {missing[0]}=...")
@@ -395,11 +394,11 @@ def read_options(text: str | None, kind: Callable[..., T], name: str = "") -> T:
 
 
 def _with_commas(parts: Iterable[str], known: Mapping[str, Option]) -> list[str]:
-    """Join what a comma inside a value has parted, where the option allows commas.
+    """Join parts again that belong to one value of an option that allows commas.
 
     Args:
-        parts: what stood between commas.
-        known: the options, by key.
+        parts: texts between commas.
+        known: options by key.
     """
     joined: list[str] = []
     for part in parts:
@@ -413,10 +412,10 @@ def _with_commas(parts: Iterable[str], known: Mapping[str, Option]) -> list[str]
 
 
 def no_choice(option: str, word: Any, choices: Iterable[str]) -> str:
-    """Say that a word is none of the choices; of a former one, what it is called now."""
-    now = VALUES.get(option, {}).get(word) if isinstance(word, str) else None
-    if now is not None:
-        return f"{option}={word!r} is now called {now!r}"
+    """Return the message for a word that is no choice; for a former word with its new name."""
+    new_name = VALUES.get(option, {}).get(word) if isinstance(word, str) else None
+    if new_name is not None:
+        return f"{option}={word!r} is now called {new_name!r}"
     return f"unknown {option}={word!r:.60}; choose one of {', '.join(map(repr, choices))}"
 
 
@@ -427,12 +426,12 @@ def _no_key(key: str, known: Mapping[str, Option], name: str) -> str:
     for former in KEYS.values():
         if former.get(key) in known:
             return f"{key}{of} is now called {former[key]}"
-    there = f"there is: {', '.join(known)}" if known else "there is none"
-    return f"unknown option {key!r:.60}{of}; {there}"
+    choices = f"choose one of {', '.join(known)}" if known else "it has no options"
+    return f"unknown option {key!r:.60}{of}; {choices}"
 
 
 def _number(text: str, kind: Any) -> Any:
-    """A number; a whole one may be written as 1e6."""
+    """Convert a text to a number; an integer may be written as 1e6."""
     try:
         return kind(text)
     except ValueError:
@@ -443,7 +442,7 @@ def _number(text: str, kind: Any) -> Any:
 
 
 def _typed(known: Option, name: str, hint: Any) -> Option:
-    """What is known of a field, with what its annotation tells."""
+    """Return an option with the name, the type and the choices of its annotation."""
     parts: Iterable[Any] = (hint,)
     if get_origin(hint) in (Union, types.UnionType):
         parts = get_args(hint)

@@ -1,4 +1,4 @@
-"""What long work takes and tells: time limits, progress, threads, and how much memory there is."""
+"""Limit and report long work: deadlines, progress, threads and the memory of the machine."""
 
 import math
 import os
@@ -20,6 +20,15 @@ from threadpoolctl import ThreadpoolController
 
 from graphcuts_dp.errors import ParameterError
 
+# Called with the fraction of the work that is done, from 0 to 1, and a message for people.
+Progress = Callable[[float, str], None]
+_QUIET_SECONDS = 2.0  # shorter work shows no bar in a notebook
+_SECONDS_BETWEEN = 0.2  # between two updates of a bar
+_BAR_WIDTH = 30  # characters
+_NO_LIMIT = 1 << 60  # bytes; a control group without a limit states a larger number
+T = TypeVar("T")
+R = TypeVar("R")
+
 
 @final
 @dataclass(frozen=True)
@@ -34,16 +43,16 @@ class Deadline:
 
     @classmethod
     def after(cls, seconds: float | None) -> Self:
-        """So many seconds from now, at least 0; never for None."""
+        """Return the moment in `seconds`, which are at least 0; None means never."""
         return cls() if seconds is None else cls(time.monotonic() + seconds)
 
     def passed(self) -> bool:
-        """Whether the time is up."""
+        """Return whether the moment has passed."""
         return math.isfinite(self.moment) and time.monotonic() >= self.moment
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds until then, at least 0; None for never."""
+        """Return the seconds until the moment, at least 0; None means never."""
         if not math.isfinite(self.moment):
             return None
         return max(0.0, self.moment - time.monotonic())
@@ -52,29 +61,20 @@ class Deadline:
 NEVER = Deadline()
 
 
-# Called with the fraction done, from 0 to 1, and a message for people.
-Progress = Callable[[float, str], None]
-
-
 def silent(done: float, message: str) -> None:
-    """Tell nobody."""
+    """Report nothing, except that notebooks show a bar: the default of `progress=`."""
     del done, message
 
 
-_QUIET_SECONDS = 2.0  # work shorter than this gets no bar
-_SECONDS_BETWEEN = 0.2  # of two looks of a bar
-_BAR_WIDTH = 30  # characters
-
-
 def seen(progress: Progress | bool) -> Progress:
-    """Return what reports the progress of a run, from what a caller passes as `progress=`.
+    """Return the function that reports progress, from the argument `progress=` of a caller.
 
     Args:
-        progress: a function is called; True shows a bar, in a notebook below the cell and elsewhere
-            on standard error; `silent`, the default, shows one in a notebook alone; False none.
+        progress: a function; True for a bar, below the cell of a notebook or on standard error;
+            `silent`, the default, for a bar in notebooks only; False for none.
 
     Raises:
-        ParameterError: something else.
+        ParameterError: `progress` is none of these.
     """
     if progress is False:
         return _silent_everywhere
@@ -88,7 +88,7 @@ def seen(progress: Progress | bool) -> Progress:
 
 
 def _silent_everywhere(done: float, message: str) -> None:
-    """Tell nobody, not in notebooks either."""
+    """Report nothing, in notebooks either."""
     del done, message
 
 
@@ -99,10 +99,10 @@ def _in_notebook() -> bool:
 
 
 class _TerminalBar:
-    """A bar on standard error, shown at once, since it was asked for; it goes when all is done.
+    """Draw a bar on standard error at once, and remove it when the work is done.
 
-    No thread draws it, so that a run that fails leaves nothing behind that goes on drawing. Where
-    standard error is no terminal, each report is a line.
+    No thread draws it, so a run that fails leaves nothing behind that goes on drawing. If standard
+    error is no terminal, each report is a line.
     """
 
     def __init__(self) -> None:
@@ -127,12 +127,12 @@ class _TerminalBar:
 
 
 def _notebook_bar() -> Progress:
-    """Return a bar below the cell of a notebook, which goes when all is done."""
+    """Return a bar below the cell of a notebook, which disappears when the work is done."""
     display = import_module("IPython.display").display
     next_look = time.monotonic() + _QUIET_SECONDS
     handle: Any = None
 
-    def tell(done: float, message: str) -> None:
+    def report(done: float, message: str) -> None:
         nonlocal handle, next_look
         over, now = done >= 1, time.monotonic()
         if (now < next_look and not over) or (over and handle is None):
@@ -145,12 +145,12 @@ def _notebook_bar() -> Progress:
         else:
             handle.update(shown, raw=True)
 
-    return tell
+    return report
 
 
 @contextmanager
 def repeatable_igraph(seed: int = 0) -> Iterator[Any]:
-    """igraph, which draws the same random numbers each time within the `with` statement."""
+    """Yield igraph, with the same random numbers in each `with` statement of a seed."""
     import igraph  # slow to import, and seldom needed
 
     igraph.set_random_number_generator(random.Random(seed))  # noqa: S311  # no noise
@@ -160,22 +160,18 @@ def repeatable_igraph(seed: int = 0) -> Iterator[Any]:
         igraph.set_random_number_generator(random)
 
 
-R = TypeVar("R")
-T = TypeVar("T")
-
-
 def in_parallel(
     function: Callable[[T], R], items: Sequence[T], threads: int | None = None
 ) -> Iterator[R]:
-    """function(item) for every item, on several threads; yields results in the order of the items.
+    """Yield function(item) for every item in order, computed on several threads.
 
-    Several calls run at once, each with one thread in its BLAS calls. Must not be called from
-    within `function`. A single item is computed right here, with BLAS as it is.
+    Each call has one BLAS thread. A single item is computed by the calling thread with all BLAS
+    threads. `function` must not call `in_parallel`.
 
     Args:
-        function: mostly numpy, which lets other threads run meanwhile.
-        items: of any number.
-        threads: how many; None for one on each processor.
+        function: function that mostly calls numpy, which lets other threads run meanwhile.
+        items: items to compute.
+        threads: number of threads; None for one on each processor.
     """
     if len(items) == 1:
         yield function(items[0])
@@ -187,7 +183,7 @@ def in_parallel(
         try:
             for item in items:
                 pending.append(pool.submit(function, item))
-                # Results that nobody has taken yet fill the memory: not too far ahead.
+                # Results that wait to be taken fill the memory: stay close to the consumer.
                 if len(pending) > 2 * threads:
                     yield pending.popleft().result()
             while pending:
@@ -206,7 +202,7 @@ def _workers(process: int, count: int) -> ThreadPoolExecutor:  # noqa: ARG001
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """One thread in each BLAS call, where work is already shared out or its pieces are small."""
+    """Limit BLAS calls to one thread: for work that is already parallel, or has small pieces."""
     with _thread_pools().limit(limits=1, user_api="blas"):
         yield
 
@@ -222,18 +218,15 @@ def _processors() -> int:
     return os.cpu_count() or 1
 
 
-_NO_LIMIT = 1 << 60  # control groups write some huge number where there is none
-
-
 def memory_limit(root: Path = Path("/")) -> int | None:
-    """The most memory that this process can ever have, in bytes; None where nobody knows.
+    """Return the most memory that this process can have, in bytes; None if it is unknown.
 
-    The machine's, the process's own limit, or that of its control group (of a container, say),
-    whichever is least. Not what is free at the moment: that depends on the size of what has been
-    read, which may be private.
+    This is the smallest of the machine's memory, the limit of the process and that of its control
+    group (a container, for example). Free memory plays no part, since it depends on the size of
+    what was read, which may be private.
 
     Args:
-        root: where `proc` and `sys` lie.
+        root: folder that holds `proc` and `sys`.
     """
     limits = [_machine(), _process(), *_control_groups(root)]
     return min((limit for limit in limits if limit is not None), default=None)
@@ -256,8 +249,8 @@ def _process() -> int | None:
 
 
 def _control_groups(root: Path) -> list[int]:
-    """The limits of the process's control group and all around it, of either version."""
-    found = []
+    """Return the limits of the control groups of the process, of versions 1 and 2."""
+    limits = []
     for line in _text(root / "proc/self/cgroup").splitlines():
         _, controllers, path = [*line.split(":", 2), "", ""][:3]
         if controllers == "":
@@ -272,8 +265,8 @@ def _control_groups(root: Path) -> list[int]:
             if folder.is_relative_to(base):
                 text = _text(folder / name).strip()
                 if text.isdigit() and int(text) < _NO_LIMIT:
-                    found.append(int(text))
-    return found
+                    limits.append(int(text))
+    return limits
 
 
 def _text(path: Path) -> str:

@@ -122,8 +122,8 @@ def test_a_string_stands_for_an_object(typed, made):
     ("typed", "told"),
     [
         ("find:steps=3", "unknown method='find'; choose one of 'search', 'exact', 'walk'"),
-        ("walk:step=3", "unknown option 'step' of 'walk'; there is: steps, by"),
-        ("exact:rule=fast", "unknown option 'rule' of 'exact'; there is: steps, share,"),
+        ("walk:step=3", "unknown option 'step' of 'walk'; choose one of steps, by"),
+        ("exact:rule=fast", "unknown option 'rule' of 'exact'; choose one of steps, share,"),
         ("search:start=3", "unknown option 'start' of 'search'"),
         ("search:steps=", "steps must be a whole number at least 1 and at most 99, not ''"),
         ("search:steps=1.5", "steps must be a whole number"),

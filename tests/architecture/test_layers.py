@@ -33,7 +33,7 @@ def classes():
                 yield node.name
 
 
-def rooms():
+def subpackages():
     return {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
 
 
@@ -64,20 +64,20 @@ def test_no_module_gives_a_name_twice():
 def test_tests_mirror_the_package():
     tests = ROOT / "tests"
     folders = {path.parent.name for path in tests.glob("*/test_*.py")}
-    assert folders - BESIDES <= rooms()
-    assert rooms() - folders == set()
+    assert folders - BESIDES <= subpackages()
+    assert subpackages() - folders == set()
     for path in tests.glob("test_*.py"):
         module = path.stem.removeprefix("test_")
         assert (PACKAGE / f"{module}.py").exists(), module
 
 
-def test_every_room_is_in_the_layers_and_in_the_picture():
+def test_every_subpackage_is_in_the_layers_and_in_the_picture():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
     layers = re.findall(
         r"graphcuts_dp\.(\w+)", " ".join(settings["importlinter"]["contracts"][0]["layers"])
     )
     modules = {path.stem for path in PACKAGE.glob("*.py") if not path.stem.startswith("_")}
-    assert set(layers) == rooms() | modules
+    assert set(layers) == subpackages() | modules
     guide = (ROOT / "docs" / "architecture.md").read_text()
     picture = guide.split("```")[3]
     for name in layers:
@@ -134,9 +134,9 @@ def test_public_names_are_where_type_checkers_see_them():
     homes |= {("", name) for name in gc._SUBMODULES}
     assert homes <= imported
     assert all(hasattr(gc, name) for name in gc.__all__)
-    for module, name in imported - homes:  # of a room
+    for module, name in imported - homes:  # of a subpackage
         assert getattr(gc, name) is getattr(import_module(f"graphcuts_dp.{module}"), name)
-        assert any(name in getattr(gc, room).__all__ for room in gc._ROOMS)
+        assert any(name in getattr(gc, package).__all__ for package in gc._SUBPACKAGES)
     assert dir(gc) == sorted(gc.__all__)
     assert len(gc.__all__) <= 59
     assert not hasattr(gc, "release_everything")

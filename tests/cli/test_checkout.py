@@ -8,7 +8,7 @@ import pytest
 import graphcuts_dp
 from graphcuts_dp.cli import main
 
-_OWN = ("cli.", "page.")  # rooms of the package
+_OWN = ("cli.", "page.")  # subpackages
 COMMANDS = [name for name, (place, _) in main.COMMANDS.items() if not place.startswith(_OWN)]
 
 
