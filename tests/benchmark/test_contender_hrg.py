@@ -110,13 +110,13 @@ def test_each_pair_is_counted_once(epsilon):
         left, right = (tree.leaves(child) for child in tree.children(cell.node))
         ends = np.zeros((2, 30), dtype=bool)
         ends[0, left] = ends[1, right] = True
-        if cell.whole:
+        if cell.is_block:
             ends[:] = ends.any(axis=0)
         counted += (np.outer(*ends) | np.outer(*ends[::-1])) & ~np.eye(30, dtype=bool)
         if epsilon == 50:
             assert cell.chance == tree.edges(cell.node) / tree.pairs(cell.node)
     assert (counted == 1).all()
-    wholes = sum(cell.whole for cell in cells)
+    wholes = sum(cell.is_block for cell in cells)
     assert (wholes == 1) == (epsilon < 1)  # then all is one block; else there are several or none
     assert epsilon < 50 or (len(cells), wholes) == (29, 0)
 

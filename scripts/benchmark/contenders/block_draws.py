@@ -1,4 +1,4 @@
-"""Edges of random graphs within and between groups. Reads public or noisy numbers alone."""
+"""Draw edges of random graphs within and between groups, from public or noisy numbers alone."""
 
 import numpy as np
 
@@ -9,12 +9,12 @@ _CHUNK = 1 << 22  # pairs that are drawn together
 
 
 def drawn_within(members: IntVector, degrees: FloatVector, generator: np.random.Generator) -> Edges:
-    """Edges within a group by the Chung-Lu model: a pair with probability min(1, d_i d_j/sum d).
+    """Draw edges within a group by the Chung-Lu model, with chances min(1, d_i d_j/sum d).
 
     Args:
         members: the vertices, shape (k,).
-        degrees: that are expected of them, >= 0, shape (k,).
-        generator: of the edges.
+        degrees: expected degrees, >= 0, shape (k,).
+        generator: source of randomness.
     """
     total = float(degrees.sum())
     size = len(members)
@@ -34,17 +34,17 @@ def drawn_within(members: IntVector, degrees: FloatVector, generator: np.random.
 def drawn_between(
     left: IntVector, right: IntVector, edges: int, generator: np.random.Generator
 ) -> Edges:
-    """So many distinct pairs of a vertex on the left and one on the right, drawn uniformly.
+    """Draw distinct pairs of a vertex on the left and one on the right, uniformly.
 
     Args:
         left: vertices, shape (a,).
         right: others, shape (b,).
-        edges: how many; all a b pairs where there are fewer.
-        generator: of the edges.
+        edges: number of pairs; at most a b are drawn.
+        generator: source of randomness.
     """
     pairs = len(left) * len(right)
-    places = generator.choice(pairs, min(edges, pairs), replace=False, shuffle=False)
-    return left[places // max(len(right), 1)], right[places % max(len(right), 1)]
+    pair_indices = generator.choice(pairs, min(edges, pairs), replace=False, shuffle=False)
+    return left[pair_indices // max(len(right), 1)], right[pair_indices % max(len(right), 1)]
 
 
 def _joined(parts: list[IntVector]) -> IntVector:

@@ -1,4 +1,4 @@
-"""A table between groups as an estimate: its cells spread evenly over their pairs."""
+"""Turn a table between groups into an estimate: spread each cell evenly over its pairs."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ _DENSE_ENTRIES = 5_000**2  # above, cuts are answered from the table
 def spread_evenly(
     density: FloatMatrix, rows: IntVector, columns: IntVector, *, hollow: bool
 ) -> FloatMatrix | Answers:
-    """The matrix with the same entry for all pairs of a cell, or its cuts where it is too large.
+    """Return the matrix with the same entry for all pairs of a cell, or its cuts if it is large.
 
     Args:
         density: weight of a pair of group a of the rows and group b of the columns, shape
@@ -34,10 +34,10 @@ def spread_evenly(
     def answer(S: BoolVector, T: BoolVector) -> float:
         left = np.bincount(rows[S], minlength=density.shape[0])
         right = np.bincount(columns[T], minlength=density.shape[1])
-        found = float(left @ density @ right)
+        weight = float(left @ density @ right)
         if hollow:
             both = np.bincount(rows[S & T], minlength=density.shape[0])
-            found -= float(both @ density.diagonal())
-        return found
+            weight -= float(both @ density.diagonal())
+        return weight
 
     return answer

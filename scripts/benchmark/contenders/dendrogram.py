@@ -1,4 +1,4 @@
-"""Binary trees whose leaves are vertices, and a Markov chain on them that prefers likely ones."""
+"""Binary trees whose leaves are vertices, with a Markov chain that prefers likely trees."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -17,11 +17,11 @@ class TreeMove(NamedTuple):
     """An exchange of a child with its parent's other child.
 
     Attributes:
-        node: whose child goes up.
+        node: node whose child goes up.
         up: that child.
-        down: the other child of the node's parent, which comes in its place.
-        edges: what the node has then.
-        gain: of the logarithmic likelihood.
+        down: the other child of the node's parent, which takes its place.
+        edges: number of edges across the node after the exchange.
+        gain: change of the logarithmic likelihood.
     """
 
     node: int
@@ -36,11 +36,11 @@ class Dendrogram:
     """A tree on the vertices of a graph, with the number of edges across each of its inner nodes.
 
     Vertices are nodes 0..n-1, inner nodes n..2n-2. An edge is across the lowest node that has both
-    of its ends below: each pair belongs to one inner node. Holds the private graph.
+    of its endpoints below, so each pair belongs to one inner node. Holds the private graph.
 
     Args:
         graph: the private graph, undirected, without weights, of at least two vertices.
-        order: of the vertices, along the leaves of a tree as balanced as can be.
+        order: all vertices in the order of the leaves; the tree is as balanced as possible.
     """
 
     def __init__(self, graph: Graph, order: Sequence[int]) -> None:
@@ -62,89 +62,90 @@ class Dendrogram:
             return order[0]
         node, self._free = self._free, self._free + 1
         middle = len(order) // 2
-        ends = self._balanced(order[:middle]), self._balanced(order[middle:])
-        self._children[node] = ends
-        for each in ends:
-            self._parent[each] = node
+        children = self._balanced(order[:middle]), self._balanced(order[middle:])
+        self._children[node] = children
+        for child in children:
+            self._parent[child] = node
         self._size[node] = len(order)
-        self._edges[node] = self._between(*ends)
+        self._edges[node] = self._between(*children)
         return node
 
     def children(self, node: int) -> tuple[int, int]:
-        """Of an inner node."""
+        """Return the two children of an inner node."""
         return self._children[node]
 
     def edges(self, node: int) -> int:
-        """Across an inner node. Private."""
+        """Return the number of edges across an inner node. Private."""
         return self._edges[node]
 
     def size(self, node: int) -> int:
-        """How many vertices are below."""
+        """Return the number of vertices below a node."""
         return self._size[node]
 
     def leaves(self, node: int) -> list[int]:
-        """The vertices below, in no order."""
-        found, open_nodes = [], [node]
+        """Return the vertices below a node, in no order."""
+        vertices, open_nodes = [], [node]
         while open_nodes:
-            each = open_nodes.pop()
-            if each < self.n:
-                found.append(each)
+            below = open_nodes.pop()
+            if below < self.n:
+                vertices.append(below)
             else:
-                open_nodes.extend(self._children[each])
-        return found
+                open_nodes.extend(self._children[below])
+        return vertices
 
     def inner(self, node: int) -> Iterator[int]:
-        """The inner nodes at and below one."""
+        """Yield the inner nodes of the subtree of a node."""
         open_nodes = [node]
         while open_nodes:
-            each = open_nodes.pop()
-            if each >= self.n:
-                yield each
-                open_nodes.extend(self._children[each])
+            below = open_nodes.pop()
+            if below >= self.n:
+                yield below
+                open_nodes.extend(self._children[below])
 
     def edges_below(self, node: int) -> int:
-        """How many edges have both ends below. Private."""
-        return sum(self._edges[each] for each in self.inner(node))
+        """Return the number of edges with both endpoints below a node. Private."""
+        return sum(self._edges[below] for below in self.inner(node))
 
     def pairs(self, node: int) -> int:
-        """How many pairs belong to an inner node."""
+        """Return the number of pairs that belong to an inner node."""
         left, right = self._children[node]
         return self._size[left] * self._size[right]
 
     def log_likelihood(self) -> float:
-        """Of the graph, with the best chance of an edge at each inner node. Private."""
+        """Return the log likelihood of the graph with the best densities. Private."""
         return sum(
             likelihood(self._edges[node], self.pairs(node)) for node in self.inner(self.root)
         )
 
     def shape(self) -> frozenset[frozenset[int]]:
-        """The sets of leaves below inner nodes: what tells trees apart."""
+        """Return the sets of leaves below inner nodes, by which trees are compared."""
         return frozenset(frozenset(self.leaves(node)) for node in self.inner(self.root))
 
     def proposed(self, node: int, second: bool) -> TreeMove:
-        """The exchange of a child of an inner node, not the root, with the node's sibling.
+        """Return the exchange of a child of an inner node with the node's sibling.
 
         Args:
-            node: inner, not the root.
-            second: which of its children goes up.
+            node: inner node, not the root.
+            second: whether its second child goes up, instead of the first.
         """
         parent = self._parent[node]
         stays, up = self._children[node] if second else self._children[node][::-1]
         left, right = self._children[parent]
         down = left if right == node else right
-        moved = self._between(up, down)
-        edges = self._edges[parent] - moved  # between what stays and what comes down
+        moved_edges = self._between(up, down)
+        # Between the child that stays and the sibling that comes down.
+        edges = self._edges[parent] - moved_edges
         sizes = self._size[stays], self._size[up], self._size[down]
         before = likelihood(self._edges[node], sizes[0] * sizes[1])
         before += likelihood(self._edges[parent], (sizes[0] + sizes[1]) * sizes[2])
         after = likelihood(edges, sizes[0] * sizes[2])
-        after += likelihood(self._edges[node] + moved, (sizes[0] + sizes[2]) * sizes[1])
+        after += likelihood(self._edges[node] + moved_edges, (sizes[0] + sizes[2]) * sizes[1])
         return TreeMove(node, up, down, edges, after - before)
 
     def make(self, move: TreeMove) -> None:
         """Carry out an exchange."""
         node, parent = move.node, self._parent[move.node]
-        stays = next(each for each in self._children[node] if each != move.up)
+        stays = next(child for child in self._children[node] if child != move.up)
         self._edges[parent] += self._edges[node] - move.edges
         self._edges[node] = move.edges
         self._children[node] = (stays, move.down)
@@ -153,16 +154,16 @@ class Dendrogram:
         self._size[node] = self._size[stays] + self._size[move.down]
 
     def walk(self, moves: int, rate: float, source: EntropySource) -> None:
-        """Make so many steps of the chain with chances proportional to e^(rate log L).
+        """Run the chain whose stationary law is proportional to e^(rate log L).
 
-        Each step proposes one of the 2 (n - 2) exchanges, uniformly, and makes it with probability
-        min(1, e^(rate gain)): proposals are symmetric, so this law is stationary. How far
-        the chain is from it after so many steps is not known.
+        Each step proposes one of the 2 (n - 2) exchanges uniformly and accepts it with probability
+        min(1, e^(rate gain)). Proposals are symmetric, so this law is stationary. The distance from
+        it after finitely many steps is unknown.
 
         Args:
-            moves: steps, public.
-            rate: >= 0, factor of the logarithmic likelihood.
-            source: where the bits come from; floats decide.
+            moves: number of steps, public.
+            rate: factor of the log likelihood, >= 0.
+            source: source of random bits; comparisons are made in floating point.
         """
         if self.n < 3:
             return
@@ -180,7 +181,7 @@ class Dendrogram:
                     self.make(move)
 
     def _between(self, one: int, other: int) -> int:
-        """How many edges there are between what is below two nodes."""
+        """Return the number of edges between the vertices below two nodes."""
         few, many = self.leaves(one), self.leaves(other)
         if len(few) > len(many):
             few, many = many, few
@@ -189,7 +190,7 @@ class Dendrogram:
 
 
 def likelihood(edges: int, pairs: int) -> float:
-    """Ln of the chance of so many given edges among pairs, at the best chance for one."""
+    """Return ln of the likelihood of some edges among pairs, at the best density."""
     if edges in (0, pairs):
         return 0.0
     share = edges / pairs

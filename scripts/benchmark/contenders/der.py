@@ -24,7 +24,7 @@ SHARES = (Fraction(1, 3), Fraction(1, 3))  # of epsilon, for counts and for cuts
 
 
 def density_based_graph(run: Run) -> AnyGraph:
-    """A graph with noisy numbers of edges in regions, in which true pairs are a little likelier.
+    """Release a graph with noisy numbers of edges in regions, where true pairs are likelier.
 
     1. The matrix, vertices in their public order, is cut in four again and again where it is dense,
        by noisy counts and by the exponential mechanism, for a third of epsilon each (`explored`).
@@ -46,15 +46,15 @@ def density_based_graph(run: Run) -> AnyGraph:
     run.spend(counts=counts, cuts=cuts, edges_in_regions=edges)
     budgets = Budgets.of(run.graph.n, counts=counts, cuts=cuts)
     levels = explored(run.graph, budgets, run.source)
-    ends = [np.zeros((2, 0), dtype=np.int64)]
+    endpoints = [np.zeros((2, 0), dtype=np.int64)]
     leaves = reconstructed(run.graph, levels, rate=edges, source=run.source)
-    ends += [np.array(pairs_of(leaf.region, leaf.places)) for leaf in leaves]
-    return run.made(*np.concatenate(ends, axis=1))
+    endpoints += [np.array(pairs_of(leaf.region, leaf.places)) for leaf in leaves]
+    return run.made(*np.concatenate(endpoints, axis=1))
 
 
 @final
 class DrawnRegion(NamedTuple):
-    """What was drawn in a region that was not cut.
+    """Pairs that were drawn in a region that was not cut.
 
     Attributes:
         region: first row, end, first column and end.
@@ -70,9 +70,9 @@ class DrawnRegion(NamedTuple):
 def reconstructed(
     graph: AnyGraph, levels: Sequence[RegionLevel], *, rate: Fraction, source: EntropySource
 ) -> Iterator[DrawnRegion]:
-    """The pairs that are drawn in each region that was not cut.
+    """Yield the pairs that are drawn in each region that was not cut.
 
-    Guarantee: (rate)-DP, for regions and counts that were paid for; see `sampled_topology`.
+    Guarantee: (rate)-DP, given regions and counts that were charged; see `sampled_topology`.
 
     Args:
         graph: the private graph.
@@ -83,11 +83,11 @@ def reconstructed(
     for level in levels:
         for index in np.flatnonzero(level.leaf & (level.counts > 0)):
             region, area = level.regions[index], int(level.areas[index])
-            own = level.edges[index]
-            edges = np.sort(place_in(region, graph.rows[own], graph.columns[own]))
+            region_edges = level.edges[index]
+            edges = np.sort(place_in(region, graph.rows[region_edges], graph.columns[region_edges]))
             count = min(int(level.counts[index]), area)
-            drawn = sampled_topology(edges, count, area, rate=rate, source=source)
-            yield DrawnRegion(region, area, drawn)
+            drawn_indices = sampled_topology(edges, count, area, rate=rate, source=source)
+            yield DrawnRegion(region, area, drawn_indices)
 
 
 def pairs_of(region: IntVector, places: IntVector) -> tuple[IntVector, IntVector]:

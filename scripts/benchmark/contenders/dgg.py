@@ -12,7 +12,7 @@ from scripts.benchmark.contenders.realised import with_blocks
 
 
 def degree_based_graph(run: Run) -> AnyGraph:
-    """A graph of the model BTER with the noisy degrees of a private graph.
+    """Release a graph of the model BTER with the noisy degrees of a private graph.
 
     1. Every degree gets discrete Laplace noise of rate epsilon/2 (`measure_degrees`).
     2. A graph is drawn with these (`with_blocks`).

@@ -24,7 +24,7 @@ SENSITIVITY = 4
 
 @final
 class NoisyHistogram(NamedTuple):
-    """How many vertices have each degree, with noise.
+    """Noisy numbers of vertices of each degree.
 
     Attributes:
         largest: the noisy largest degree, in 1..n-1; larger ones are counted as this.
@@ -36,20 +36,20 @@ class NoisyHistogram(NamedTuple):
 
 
 def degree_histogram_graph(run: Run) -> AnyGraph:
-    """A random graph with the noisy 1K-distribution of a private graph.
+    """Release a random graph with the noisy 1K-distribution of a private graph.
 
     1. The largest degree with noise, for a tenth of epsilon, and counts of the degrees up to it
        with noise, for the rest (`measure_histogram`).
     2. Negative counts are taken as 0, and all are scaled to n vertices, by largest remainders.
-    3. Vertices get these degrees in a random order: a histogram does not tell who has which.
+    3. Vertices get these degrees in a random order, since a histogram does not name vertices.
     4. A random simple graph has these degrees, or nearly (`with_degrees`).
 
     Guarantee: epsilon-DP: see `measure_histogram`; the other steps read its result alone.
 
     Source: Wang, Wu, "Preserving differential privacy in degree-correlation based graph
     generation", Transactions on Data Privacy 2013, the 1K model. Added: the largest degree is
-    bought, since counts up to the true one would tell it; and there are n vertices, whose number
-    is public.
+    measured, since counts up to the true one would reveal it; there are n vertices, a public
+    number.
     """
     for_largest = run.epsilon * LARGEST_SHARE
     run.spend(largest_degree=for_largest, counts=run.epsilon - for_largest)
@@ -61,7 +61,7 @@ def degree_histogram_graph(run: Run) -> AnyGraph:
 def measure_histogram(
     graph: AnyGraph, *, epsilon: Fraction, source: EntropySource
 ) -> NoisyHistogram:
-    """How many vertices have each degree, with discrete Laplace noise.
+    """Measure the number of vertices of each degree with discrete Laplace noise.
 
     Guarantee: epsilon-DP by basic composition. One pair changes the largest degree by at most 1,
     which gets noise of rate epsilon/10. Let D be what comes out, brought into 1..n-1. min(degree,
@@ -86,7 +86,7 @@ def measure_histogram(
 
 
 def degrees_of(noisy: NoisyHistogram, n: int) -> IntVector:
-    """Ascending degrees of n vertices whose histogram is nearly proportional to a noisy one."""
+    """Return ascending degrees of n vertices whose histogram is near a noisy one."""
     weights = np.maximum(noisy.counts, 0).astype(np.float64)
     if not weights.any():
         return np.zeros(n, dtype=np.int64)

@@ -25,7 +25,7 @@ from scripts.benchmark.contenders.opening import Run, contender
 
 
 def threshold_of(distribution: LaplaceNoise, delta: float) -> int:
-    """The least threshold that an edge no heavier than one step of neighbours passes by delta.
+    """Return the least threshold that an edge of at most one change passes with probability delta.
 
     T steps with P(s + K >= T) = e^(-rate (T - s))/(1 + e^-rate) <= delta, T > s, where s is by how
     much one weight may differ between neighbours. Rounded up against float error.
@@ -41,7 +41,7 @@ def threshold_of(distribution: LaplaceNoise, delta: float) -> int:
 
 
 def passing_delta(distribution: LaplaceNoise, threshold: int) -> float:
-    """With which probability an edge as heavy as one change passes a threshold above that."""
+    """Return the probability that an edge as heavy as one change passes the threshold."""
     rate = float(distribution.rate)
     beyond = threshold - distribution.sensitivity_steps
     return math.exp(-rate * beyond) / (1 + math.exp(-rate))
@@ -50,7 +50,7 @@ def passing_delta(distribution: LaplaceNoise, threshold: int) -> float:
 def passed(
     weights: FloatVector, distribution: LaplaceNoise, *, threshold: int, source: EntropySource
 ) -> FloatVector:
-    """Noisy weights of edges, 0 where they stay below the threshold. Private but for that.
+    """Return noisy weights of edges, 0 below the threshold; only positive ones may be published.
 
     Args:
         weights: of the edges, shape (edges,).
@@ -68,17 +68,17 @@ def passed(
     """
     noisy = whole_steps(weights, distribution.unit, LARGEST_STEPS)
     noisy += sample_discrete_laplace(distribution.rate, len(noisy), source)
-    kept: FloatVector = np.where(noisy >= threshold, noisy, 0) * distribution.unit
-    return kept
+    passing_weights: FloatVector = np.where(noisy >= threshold, noisy, 0) * distribution.unit
+    return passing_weights
 
 
 def filter_cost(distribution: LaplaceNoise, threshold: int) -> Cost:
-    """What `passed` costs."""
+    """Return the cost of `passed`."""
     return Cost(epsilon=float(distribution.epsilon), delta=passing_delta(distribution, threshold))
 
 
 def high_pass_filter(run: Run) -> AnyGraph:
-    """The noisy weights of the edges that reach a threshold.
+    """Release the noisy weights of the edges that reach a threshold.
 
     Weights need a public bound or `max_weight_change=1`.
 
@@ -91,17 +91,17 @@ def high_pass_filter(run: Run) -> AnyGraph:
     threshold = threshold_of(distribution, run.delta)
     run.spend(filter_cost(distribution, threshold))
     weights = passed(graph.weights, distribution, threshold=threshold, source=run.source)
-    kept = weights > 0
-    return run.made(graph.rows[kept], graph.columns[kept], weights[kept])
+    passes = weights > 0
+    return run.made(graph.rows[passes], graph.columns[passes], weights[passes])
 
 
 def grid_noise(graph: AnyGraph, epsilon: Fraction) -> LaplaceNoise:
-    """Laplace noise for one weight of a graph of this schema; of whole steps without weights."""
+    """Return Laplace noise for one weight; of whole steps if the graph has no weights."""
     name = "laplace" if graph.weighted else "discrete-laplace"
-    found = noise_distribution(name, epsilon=epsilon, max_weight=graph.max_weight)
-    if not isinstance(found, LaplaceNoise):
-        raise TypeError("Laplace noise was asked for")
-    return found
+    distribution = noise_distribution(name, epsilon=epsilon, max_weight=graph.max_weight)
+    if not isinstance(distribution, LaplaceNoise):
+        raise TypeError("expected Laplace noise")
+    return distribution
 
 
 HIGH_PASS_FILTER = contender(

@@ -27,7 +27,7 @@ _BLOCK_SCALE = 0.01  # and from which on of that block's chance
 
 
 def hierarchical_random_graph(run: Run) -> AnyGraph:
-    """A graph from a private hierarchical random graph, as published: its claim is not proven.
+    """Release a graph from a hierarchical random graph, as published: the claim is not proven.
 
     1. A tree on the vertices, by 1000 n steps of a chain whose stationary law is that of the
        exponential mechanism with the logarithmic likelihood, for half of epsilon.
@@ -49,12 +49,12 @@ def hierarchical_random_graph(run: Run) -> AnyGraph:
     tree = Dendrogram(run.graph, rng.permutation(n).tolist())
     tree.walk(MOVES * n, float(for_tree) / (2 * sensitivity(n)), run.source)
     cells = noisy_chances(tree, epsilon=run.epsilon - for_tree, source=run.source)
-    ends = [_drawn(tree, cell, rng) for cell in cells]
-    return run.made(*np.concatenate(ends, axis=1))
+    endpoints = [_drawn(tree, cell, rng) for cell in cells]
+    return run.made(*np.concatenate(endpoints, axis=1))
 
 
 def sensitivity(n: int) -> float:
-    """By how much one pair can change the logarithmic likelihood of a tree on n vertices.
+    """Return the largest change of a tree's log likelihood by one pair, for n vertices.
 
     ln N + (N - 1) ln(N/(N - 1)) with N = floor(n/2) ceil(n/2), the most pairs of one node: from
     no edge among them to one. Source: Xiao, Chen, Tan 2014, section 4.2.
@@ -71,25 +71,25 @@ class NoisyChance(NamedTuple):
 
     Attributes:
         node: an inner node of the tree.
-        whole: whether all pairs below it are meant, or those across it.
+        is_block: whether the chance is that of all pairs below the node, or of those across it.
         chance: in [0, 1].
     """
 
     node: int
-    whole: bool
+    is_block: bool
     chance: float
 
 
 def noisy_chances(
     tree: Dendrogram, *, epsilon: Fraction, source: EntropySource
 ) -> Iterator[NoisyChance]:
-    """Chances of edges, from the root down.
+    """Yield noisy chances of edges, from the root down.
 
     A node's chance is its number of edges with discrete Laplace noise, over its pairs. Where that
     noise has a scale of 1/20 or more, and the noise of the chance of all pairs below has one of
     1/100 or more, all of these are one block, and nothing below is counted.
 
-    Guarantee: epsilon-DP for a tree that is public or was paid for: each pair is counted once.
+    Guarantee: epsilon-DP for a tree that is public or was charged: each pair is counted once.
     Source: Xiao, Chen, Tan 2014, Algorithm 3; the two limits are those of their code.
     """
     open_nodes = [tree.root]
@@ -99,17 +99,18 @@ def noisy_chances(
             continue
         across, size = tree.pairs(node), tree.size(node)
         below = size * (size - 1) // 2
-        whole = 1 / (epsilon * across) >= _NODE_SCALE and 1 / (epsilon * below) >= _BLOCK_SCALE
-        true = tree.edges_below(node) if whole else tree.edges(node)
+        is_block = 1 / (epsilon * across) >= _NODE_SCALE and 1 / (epsilon * below) >= _BLOCK_SCALE
+        true = tree.edges_below(node) if is_block else tree.edges(node)
         noisy = true + int(sample_discrete_laplace(epsilon, 1, source)[0])
-        yield NoisyChance(node, whole, min(max(noisy / (below if whole else across), 0.0), 1.0))
-        if not whole:
+        chance = noisy / (below if is_block else across)
+        yield NoisyChance(node, is_block, min(max(chance, 0.0), 1.0))
+        if not is_block:
             open_nodes.extend(tree.children(node))
 
 
 def _drawn(tree: Dendrogram, cell: NoisyChance, rng: np.random.Generator) -> IntVector:
-    """Ends of edges in a cell, shape (2, edges)."""
-    if cell.whole:
+    """Draw edges in a cell; return endpoints, shape (2, edges)."""
+    if cell.is_block:
         all_below = np.array(tree.leaves(cell.node))
         first, second = np.triu_indices(len(all_below), 1)
         joined = np.flatnonzero(rng.random(len(first)) < cell.chance)

@@ -20,11 +20,11 @@ SENSITIVITY = 2
 
 
 def sorted_degrees_graph(run: Run) -> AnyGraph:
-    """A random graph with the noisy sorted degrees of a private graph, after isotonic regression.
+    """Release a random graph with noisy sorted degrees, after isotonic regression.
 
     1. The ascending degrees with discrete Laplace noise (`measure_sorted`).
     2. The ascending sequence nearest to them in least squares, rounded.
-    3. Vertices get these degrees in a random order: ranks do not tell who has which.
+    3. Vertices get these degrees in a random order: ranks do not say which vertex has which degree.
     4. A random simple graph has these degrees, or nearly (`with_degrees`).
 
     Guarantee: epsilon-DP: see `measure_sorted`; the other steps read its result alone.
@@ -39,7 +39,7 @@ def sorted_degrees_graph(run: Run) -> AnyGraph:
 
 
 def measure_sorted(graph: AnyGraph, *, epsilon: Fraction, source: EntropySource) -> IntVector:
-    """The ascending degrees with discrete Laplace noise, shape (n,).
+    """Measure the ascending degrees with discrete Laplace noise, shape (n,).
 
     Guarantee: epsilon-DP. A new edge raises two degrees by 1 and lowers none, so that no number of
     the ascending sequence falls either, and their sum grows by 2: the L1 sensitivity is exactly
@@ -57,7 +57,7 @@ def measure_sorted(graph: AnyGraph, *, epsilon: Fraction, source: EntropySource)
 
 
 def ascending(noisy: IntVector) -> IntVector:
-    """The ascending sequence nearest to a noisy one in least squares, in whole numbers."""
+    """Return the ascending integers nearest to a noisy sequence in least squares."""
     fitted = scipy.optimize.isotonic_regression(noisy.astype(np.float64)).x
     return np.asarray(np.rint(fitted).astype(np.int64))
 

@@ -44,9 +44,9 @@ class ProjectionNoise:
     """The noise of a projection, in steps of a grid.
 
     Attributes:
-        rows: how many projections, r.
-        vertex_variance: of the number that each vertex gets; over `EDGE_VARIANCE` it is the weight
-            w that the paper adds.
+        rows: number of projections, r.
+        vertex_variance: variance of the noise of a vertex; divided by `EDGE_VARIANCE` it is the
+            weight w that the paper adds.
     """
 
     rows: int
@@ -63,7 +63,7 @@ class ProjectionNoise:
         return float(2 / self.weight)
 
     def cost(self, epsilon: Fraction) -> Cost:
-        """What it costs, with the delta at this epsilon."""
+        """Return the cost, with the delta at this epsilon."""
         delta = math.exp(log_delta(float(epsilon), rows=self.rows, change=self.change))
         return Cost(epsilon=float(epsilon), delta=delta)
 
@@ -71,8 +71,8 @@ class ProjectionNoise:
 def log_delta(epsilon: float, *, rows: int, change: float) -> float:
     """Logarithm of a proven delta of `projected` at this epsilon.
 
-    Let u and v be the ends of the edge that the neighbour has in addition, and fix the numbers of
-    all other edges, which move what comes out by the same whole vector in both. Of one row,
+    Let u and v be the endpoints of the edge that the neighbour has in addition, and fix the
+    numbers of all other edges, which move the result by the same whole vector in both. Of one row,
     compare P, two independent discrete Gaussians x, y of variance V (of the vertices u and v) with
     P', (x + g, y - g) where g is one of variance s^2 (of the edge). Summing over g by Poisson's
     formula,
@@ -123,17 +123,17 @@ def _from_moment(log_moment: float, excess: float, epsilon: float) -> float:
 def _least(function: Callable[[float], float], top: float) -> float:
     """About the least value on (0, top); each value is a valid bound."""
     logs = np.linspace(math.log(top) - 30, math.log(top), 121)
-    values = [function(math.exp(each)) for each in logs]
+    values = [function(math.exp(log_argument)) for log_argument in logs]
     at = int(np.argmin(values))
     bounds = logs[max(at - 1, 0)], logs[min(at + 1, len(logs) - 1)]
-    found = scipy.optimize.minimize_scalar(
-        lambda each: function(math.exp(each)), bounds=bounds, method="bounded"
+    minimum = scipy.optimize.minimize_scalar(
+        lambda log_argument: function(math.exp(log_argument)), bounds=bounds, method="bounded"
     )
-    return min(float(found.fun), values[at])
+    return min(float(minimum.fun), values[at])
 
 
 def rows_for(vertices: int) -> int:
-    """How many projections are drawn for a graph of so many vertices."""
+    """Return the number of projections for a number of vertices."""
     return min(max(vertices, LEAST_ROWS), MOST_ROWS)
 
 
@@ -150,16 +150,16 @@ def projection_noise(*, epsilon: float, delta: float, rows: int) -> ProjectionNo
     """
 
     def excess(log_change: float) -> float:
-        found = log_delta(epsilon, rows=rows, change=math.exp(log_change))
-        return found - math.log(delta)
+        log_of_delta = log_delta(epsilon, rows=rows, change=math.exp(log_change))
+        return log_of_delta - math.log(delta)
 
-    ends = math.log(_SMALLEST_CHANGE), math.log(_LARGEST_CHANGE)
-    if excess(ends[0]) > 0:
+    limits = math.log(_SMALLEST_CHANGE), math.log(_LARGEST_CHANGE)
+    if excess(limits[0]) > 0:
         raise ParameterError(f"{_NAME} has no noise for so small an epsilon and delta")
-    if excess(ends[1]) <= 0:
+    if excess(limits[1]) <= 0:
         change = _LARGEST_CHANGE
     else:
-        change = math.exp(scipy.optimize.brentq(excess, *ends, xtol=1e-9) - 1e-8)
+        change = math.exp(scipy.optimize.brentq(excess, *limits, xtol=1e-9) - 1e-8)
     return ProjectionNoise(rows=rows, vertex_variance=math.ceil(2 * EDGE_VARIANCE / change))
 
 
@@ -182,21 +182,23 @@ def projected(graph: Graph, noise: ProjectionNoise, source: EntropySource) -> In
     differing in one edge. What comes out is a whole number, drawn exactly.
     Side channel: drawing takes time proportional to the number of edges.
     """
-    found = np.empty((graph.n, noise.rows), dtype=np.int64)
-    ends = np.concatenate([graph.rows, graph.columns])
+    columns = np.empty((graph.n, noise.rows), dtype=np.int64)
+    endpoints = np.concatenate([graph.rows, graph.columns])
     edges = np.arange(len(graph.rows))
     signs = np.repeat(np.array([1, -1], dtype=np.int64), len(edges))
     incidence = scipy.sparse.csr_array(
-        (signs, (ends, np.concatenate([edges, edges]))), shape=(graph.n, len(edges))
+        (signs, (endpoints, np.concatenate([edges, edges]))), shape=(graph.n, len(edges))
     )
     step = max(1, _CHUNK // max(graph.n, len(edges)))
     for start in range(0, noise.rows, step):
         width = min(step, noise.rows - start)
-        own = sample_discrete_gaussian(Fraction(noise.vertex_variance), graph.n * width, source)
-        along = sample_discrete_gaussian(Fraction(EDGE_VARIANCE), len(edges) * width, source)
-        sums = incidence @ along.reshape(len(edges), width)
-        found[:, start : start + width] = own.reshape(graph.n, width) + sums
-    return found
+        vertex_noise = sample_discrete_gaussian(
+            Fraction(noise.vertex_variance), graph.n * width, source
+        )
+        edge_noise = sample_discrete_gaussian(Fraction(EDGE_VARIANCE), len(edges) * width, source)
+        sums = incidence @ edge_noise.reshape(len(edges), width)
+        columns[:, start : start + width] = vertex_noise.reshape(graph.n, width) + sums
+    return columns
 
 
 def estimated(columns: IntMatrix, noise: ProjectionNoise) -> FloatMatrix:
@@ -220,7 +222,7 @@ def estimated(columns: IntMatrix, noise: ProjectionNoise) -> FloatMatrix:
 
 
 def johnson_lindenstrauss(run: Run) -> FloatMatrix:
-    """A matrix whose cuts are those of a random projection of the edges.
+    """Release a matrix whose cuts are those of a random projection of the edges.
 
     Guarantee: (epsilon, delta)-DP; see `projected`.
     Source: Blocki, Blum, Datta, Sheffet, "The Johnson-Lindenstrauss transform itself preserves

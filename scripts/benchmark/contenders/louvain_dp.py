@@ -36,7 +36,7 @@ GROUP_SIZE = 16  # vertices of a super-vertex
 @final
 @dataclass(frozen=True, kw_only=True)
 class LouvainShares:
-    """What epsilon is spent on, as exponents of noise on counts that one pair changes by 1.
+    """Shares of epsilon, as exponents of noise on counts that one pair changes by 1.
 
     Attributes:
         filled: for the number of cells of the super-graph that have an edge.
@@ -50,7 +50,7 @@ class LouvainShares:
 
     @classmethod
     def of(cls, epsilon: Fraction) -> "LouvainShares":
-        """One part in fifty, half less that, and half."""
+        """Return a fiftieth for the filled cells, half for blocks, the rest for the cells."""
         return cls(filled=epsilon / 50, cells=epsilon * 12 / 25, blocks=epsilon / 2)
 
     @classmethod
@@ -60,7 +60,7 @@ class LouvainShares:
 
     @property
     def cost(self) -> Cost:
-        """All together."""
+        """Return the cost of all shares together."""
         return Cost.of_pure(self.filled + self.cells + self.blocks)
 
 
@@ -72,9 +72,9 @@ def filter_threshold(filled: int, cells: int, rate: Fraction) -> int:
         cells: how many there are.
         rate: of the noise.
     """
-    taken = min(max(filled, 1), cells)
-    empty = max(cells - taken, 1)
-    least = math.log(empty / (taken * (1 + math.exp(-float(rate))))) / float(rate)
+    expected_filled = min(max(filled, 1), cells)
+    empty = max(cells - expected_filled, 1)
+    least = math.log(empty / (expected_filled * (1 + math.exp(-float(rate))))) / float(rate)
     return max(1, math.ceil(least))
 
 
@@ -150,14 +150,14 @@ def block_densities(
     pairs = np.where(
         first == second, sizes[first] * (sizes[first] - 1) // 2, sizes[first] * sizes[second]
     )
-    found = np.zeros((count, count))
-    found[first, second] = np.where(pairs > 0, noisy / np.maximum(pairs, 1), 0.0)
-    found[second, first] = found[first, second]
-    return found
+    densities = np.zeros((count, count))
+    densities[first, second] = np.where(pairs > 0, noisy / np.maximum(pairs, 1), 0.0)
+    densities[second, first] = densities[first, second]
+    return densities
 
 
 def louvain_dp(run: Run) -> FloatMatrix:
-    """A block model of communities that LouvainDP finds.
+    """Release a block model of communities that LouvainDP finds.
 
     Guarantee: epsilon-DP: `found_communities`, then `block_densities`, composed.
     Source: Nguyen, Imine, Rusinowitch, "Detecting communities under differential privacy",

@@ -1,4 +1,4 @@
-"""What contenders begin with, and what they guarantee in the end."""
+"""Start a contender with its budget, and state its guarantee."""
 
 import inspect
 from collections.abc import Callable
@@ -20,20 +20,20 @@ from scripts.benchmark.base import Contender, Estimate, Submission, hidden
 
 @final
 class Run:
-    """One run of a contender on a private graph: what it may spend, and what it has spent.
+    """Run of a contender on a private graph: its budget, and what it has spent.
 
     Args:
         graph: the private graph.
-        epsilon: that was asked for.
-        delta: likewise.
+        epsilon: requested epsilon.
+        delta: requested delta.
         groups: public groups, or None.
         seed: None when noise comes from the operating system's entropy.
 
     Attributes:
         epsilon: exact.
-        asked: as it was given.
+        asked: epsilon as it was requested.
         source: where noise comes from.
-        guarantee: what is guaranteed; None before `spend`.
+        guarantee: privacy guarantee; None before `spend`.
 
     Raises:
         ParameterError: epsilon or seed out of range.
@@ -49,7 +49,7 @@ class Run:
         self.guarantee: PrivacyGuarantee | None = None
 
     def spend(self, cost: Cost | None = None, **parts: Fraction) -> None:
-        """State what is guaranteed, before any noise is drawn.
+        """State the guarantee, before any noise is drawn.
 
         Args:
             cost: of the noise that was built; None for the sum of the parts.
@@ -70,13 +70,13 @@ class Run:
         )
 
     def generator(self) -> np.random.Generator:
-        """For what reads public or noisy values alone. Its seed is drawn from the source."""
+        """Return a generator for code that reads public or noisy values only."""
         return public_generator(self.source)
 
     def made(
         self, rows: IntegerVector, columns: IntegerVector, weights: FloatVector | None = None
     ) -> AnyGraph:
-        """A graph of the same kind on the same vertices, with these edges.
+        """Return a graph of the same kind on the same vertices, with these edges.
 
         Loops are dropped, and a pair counts once. No edge of the private graph is read.
         """
@@ -89,7 +89,7 @@ class Run:
 
 
 def contender(body: Callable[[Run], Estimate | Submission], **about: Any) -> Contender:
-    """A contender that checks what it is given, runs, and guarantees what the run has spent.
+    """Return a contender that checks its graph, runs, and guarantees what the run has spent.
 
     Args:
         body: returns an estimate, after `Run.spend`; or a submission with its own guarantee.
@@ -109,21 +109,21 @@ def contender(body: Callable[[Run], Estimate | Submission], **about: Any) -> Con
         groups: Groups | None = None,
         seed: int | None = None,
     ) -> Submission:
-        check_graph(graph, found)
-        if found.needs_groups and groups is None:
+        check_graph(graph, entry)
+        if entry.needs_groups and groups is None:
             raise GraphError("this contender needs public groups")
         run = Run(graph, epsilon=epsilon, delta=0.0, groups=groups, seed=seed)
-        if found.needs_delta:
-            run.delta = checked_delta(delta, found.name)
-        made = body(run)
-        if isinstance(made, Submission):
-            return made
+        if entry.needs_delta:
+            run.delta = checked_delta(delta, entry.name)
+        result = body(run)
+        if isinstance(result, Submission):
+            return result
         if run.guarantee is None:
-            raise TypeError(f"{found.name} has not said what it spends")
-        return Submission(estimate=made, guarantee=run.guarantee)
+            raise TypeError(f"{entry.name} has not said what it spends")
+        return Submission(estimate=result, guarantee=run.guarantee)
 
-    found = Contender(method=method, **about)
-    return found
+    entry = Contender(method=method, **about)
+    return entry
 
 
 def check_graph(graph: AnyGraph, entered: Contender) -> None:

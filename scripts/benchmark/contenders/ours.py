@@ -27,7 +27,7 @@ _SPARSE_VERTICES = 200_000
 
 
 def noise_of(graph: AnyGraph) -> str:
-    """The distribution of entries that suits the public schema of a graph."""
+    """Return the name of the entry noise that suits the public schema of a graph."""
     return "laplace" if graph.weighted else "binary"
 
 
@@ -37,25 +37,25 @@ def _released(run: Run, **options: Any) -> Release:
 
 
 def _release(run: Run, *, grouped: bool = False, **fixed: Any) -> Submission:
-    """`release_graph` with these options.
+    """Run `release_graph` with these options.
 
     Guarantee: that of `release_graph`: epsilon-DP at edge level, all of epsilon spent.
     """
-    made = _released(run, groups=run.groups if grouped else None, **fixed)
-    return Submission(estimate=made.graph, guarantee=made.guarantee)
+    release = _released(run, groups=run.groups if grouped else None, **fixed)
+    return Submission(estimate=release.graph, guarantee=release.guarantee)
 
 
 def _answers(run: Run) -> Submission:
-    """The unbiased answers of the default release, one cut at a time.
+    """Return the unbiased answers of the default release, one cut at a time.
 
     Guarantee: that of `release_graph`; answers are computed from what it measured.
     """
-    made = _released(run)
+    release = _released(run)
 
     def answer(S: BoolVector, T: BoolVector) -> float:
-        return float(made.answer_all([CutQuery(S, T)])[0].estimate)
+        return float(release.answer_all([CutQuery(S, T)])[0].estimate)
 
-    return Submission(estimate=answer, guarantee=made.guarantee)
+    return Submission(estimate=answer, guarantee=release.guarantee)
 
 
 def _parts(run: Run, *, resolution: float | None) -> Submission:
@@ -63,23 +63,25 @@ def _parts(run: Run, *, resolution: float | None) -> Submission:
 
     Guarantee: that of `release_graph`; the partition is computed from what it measured.
     """
-    made = _released(run)
-    found = made.partition("clusters", resolution=resolution)
-    return Submission(estimate=Clustering(found.codes), guarantee=made.guarantee)
+    release = _released(run)
+    partition = release.partition("clusters", resolution=resolution)
+    return Submission(estimate=Clustering(partition.codes), guarantee=release.guarantee)
 
 
 def _iterative(run: Run) -> Submission:
-    """Multiplicative weights on cuts that are found on a noisy matrix.
+    """Run multiplicative weights on cuts that are found on a noisy matrix.
 
     Guarantee: that of `release_iteratively`: epsilon-DP at edge level with this distinguisher.
     """
     learning = Learning(distinguisher="response-rank-one")
-    made = release_iteratively(run.graph, epsilon=run.asked, construction=learning, seed=run.seed)
-    return Submission(estimate=made.graph, guarantee=made.guarantee)
+    release = release_iteratively(
+        run.graph, epsilon=run.asked, construction=learning, seed=run.seed
+    )
+    return Submission(estimate=release.graph, guarantee=release.guarantee)
 
 
 def _flows(run: Run) -> Submission:
-    """The finest table of `release_flows`, each cell spread evenly over its pairs.
+    """Return the finest table of `release_flows`, each cell spread evenly over its pairs.
 
     Guarantee: that of `release_flows`: epsilon-DP at edge level; spreading reads its table and
     public sizes alone.
