@@ -4,6 +4,7 @@ import atexit
 import gc
 import itertools
 import os
+import random
 import shutil
 import sqlite3
 import tempfile
@@ -39,6 +40,54 @@ atexit.register(shutil.rmtree, os.environ["GRAPHCUTS_DP_STATE"], ignore_errors=T
 settings.register_profile("repeatable", deadline=None, derandomize=True, database=None)
 settings.register_profile("exploring", deadline=None, print_blob=True)
 settings.load_profile("repeatable")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the option of a random order, of a seed that the first lines of the output state."""
+    parser.addoption(
+        "--random-order",
+        metavar="SEED",
+        nargs="?",
+        type=int,
+        const=-1,
+        help="run files, and the tests of each file, in a random order; without a seed, in a new one",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Draws the seed of a new random order; the processes of a run take that of the first."""
+    if config.option.random_order == -1:
+        of_the_run = getattr(config, "workerinput", {})
+        drawn = random.SystemRandom().randrange(10**6)
+        config.option.random_order = of_the_run.get("random_order", drawn)
+
+
+def pytest_configure_node(node: Any) -> None:
+    """Hands the seed to a process of the run."""
+    node.workerinput["random_order"] = node.config.option.random_order
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Returns how to run the tests in the same order again."""
+    seed = config.option.random_order
+    return None if seed is None else f"the same order again: --random-order {seed}"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Shuffles files, and the tests of each file, which stay together: they share fixtures.
+
+    The place of a file and of a test follows from the seed and its name, so that a failing order
+    stays what it was where only some files are run again.
+    """
+    seed = config.option.random_order
+    if seed is None:
+        return
+
+    def place(name: str) -> float:
+        return random.Random(f"{seed} {name}").random()
+
+    items.sort(key=lambda test: (place(str(test.path)), place(test.nodeid)))
 
 
 def pytest_xdist_auto_num_workers() -> int:
