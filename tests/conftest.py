@@ -50,7 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         nargs="?",
         type=int,
         const=-1,
-        help="run files, and the tests of each file, in a random order; without a seed, in a new one",
+        help="run files, and the tests of each, in a random order; without a seed, in a new one",
     )
 
 

@@ -4,11 +4,15 @@ from dataclasses import fields, replace
 from datetime import datetime
 
 import numpy as np
+import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph, kind_of_graph
 from graphcuts_dp.learn.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.queries.universe import Universe
+
+# Of tests whose graphs are so small, or whose numbers so coarse, that they take a large delta.
+LARGE_DELTA = pytest.mark.filterwarnings("ignore:delta = :graphcuts_dp.errors.PrivacyWarning")
 
 
 class StandingClock:

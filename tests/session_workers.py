@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import AccuracyWarning, BudgetError
+from graphcuts_dp.errors import AccuracyWarning, BudgetError, PrivacyWarning
 from graphcuts_dp.ledger import file as store_module
 from graphcuts_dp.ledger.ledger import Kind
 from graphcuts_dp.session.session import session_of
@@ -79,6 +79,7 @@ def begin(path, *, method: str = "gaussian", name: str = "default", **options) -
         method = "frieze-kannan"
         terms |= {"start": "groups", "groups": kept_groups(graph)}
     with warnings.catch_warnings():  # these guarantee little, and say so
+        warnings.filterwarnings("ignore", "delta = ", PrivacyWarning)
         if method in ("median", "mirror-descent"):
             warnings.simplefilter("ignore", AccuracyWarning)
         return session_of(graph, store=path, method=method, name=name, **terms)

@@ -20,7 +20,7 @@ import page_files as world
 import pytest
 
 from graphcuts_dp.cli import main
-from graphcuts_dp.errors import AccuracyWarning
+from graphcuts_dp.errors import AccuracyWarning, ConversionWarning
 
 pytest.importorskip("pyarrow", reason="one example reads Parquet, with the extra of that name")
 
@@ -103,7 +103,8 @@ def test_the_examples_of_a_page_run(page, first, tmp_path, monkeypatch, capsys, 
         monkeypatch.setenv("GRAPHCUTS_DP_STATE", f"{folder}-state")  # of another person
         if language in PYTHON:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", AccuracyWarning)
+                for expected in (AccuracyWarning, ConversionWarning):
+                    warnings.simplefilter("ignore", expected)
                 exec(compile(text, f"{page.name}, block {number}", "exec"), known)  # noqa: S102
             plt.close("all")
         for command in commands_of(text) if language == "" else ():

@@ -15,9 +15,12 @@ import sys
 import pytest
 from command_lines import COMMANDS, KINDS, command_lines, prepare, wrong_with
 from command_runs import LONGEST, run_line
+from helpers import LARGE_DELTA
 from hypothesis import HealthCheck, Phase, given, settings
 
 from graphcuts_dp.cli import main
+
+pytestmark = LARGE_DELTA
 
 
 @pytest.fixture(scope="module")

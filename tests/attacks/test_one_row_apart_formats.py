@@ -450,6 +450,7 @@ UNDECLARED = ("GML", "Pajek", "from_networkx", "from_edges")
 
 
 @in_many_cases
+@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.ConversionWarning")  # of hostile tables
 @pytest.mark.parametrize("reader", READERS)
 def test_a_row_changes_its_own_pair_and_nothing_else(reader, tmp_path, monkeypatch, cases):
     make, read = READERS[reader]

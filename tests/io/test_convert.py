@@ -39,6 +39,7 @@ def test_from_edges():
     assert gc.BipartiteGraph.of([(5, "y"), (6, "x")], vertices=([5, 6], list("xy"))) == sides
 
 
+@pytest.mark.filterwarnings("ignore:A multigraph may join:graphcuts_dp.errors.ConversionWarning")
 def test_rules_of_merging():
     arcs = [("a", "b", 1.0), ("b", "a", 2.5)]
     assert gc.Graph.of(arcs).weights.tolist() == [3.5]
@@ -198,6 +199,7 @@ def test_lists_and_networkx_are_read_without_arrow():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+@pytest.mark.filterwarnings("ignore:Read as the endpoints:graphcuts_dp.errors.ConversionWarning")
 def test_columns_and_weights_that_are_chosen_or_left_out():
     numbers = pd.DataFrame({"source": [0, 1], "target": [1, 2], "flights": [3, 4]})
     assert gc.Graph.of(numbers, columns=gc.Columns(weight="flights")).weights.tolist() == [3, 4]

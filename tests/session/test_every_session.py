@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers import LARGE_DELTA
 from online_cases import (
     EVERY_KIND,
     KINDS,
@@ -38,7 +39,7 @@ NORMS = ("auto", "l2", "lp", "l1.5", "2,p", "2,1.4", "entropy", "schatten", "sch
 SIDE = 40
 
 
-pytestmark = pytest.mark.usefixtures("no_forecast")
+pytestmark = [pytest.mark.usefixtures("no_forecast"), LARGE_DELTA]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import expecting
+from helpers import LARGE_DELTA, expecting
 from online_cases import KINDS, graph_of, linear_queries
 
 import graphcuts_dp as gc
@@ -24,7 +24,10 @@ from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.terms import SessionTerms
 from scripts.figures.random_graphs import imbalanced_bipartite
 
-pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning"),
+    LARGE_DELTA,
+]
 CUTS = {
     "epsilon": 40.0,
     "delta": 0.01,

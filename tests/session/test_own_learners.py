@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import session_workers as workers
+from helpers import LARGE_DELTA
 from online_cases import Halves
 
 import graphcuts_dp as gc
@@ -13,6 +14,7 @@ from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session import terms
 
+pytestmark = LARGE_DELTA
 TERMS = {"epsilon": 40.0, "delta": 0.01, "queries": 300, "seed": 9}
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "extending.md"
 

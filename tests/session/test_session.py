@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import session_workers as workers
+from helpers import LARGE_DELTA
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,6 +34,7 @@ from graphcuts_dp.session.plain import PerQueryNoise
 from graphcuts_dp.session.queries import EdgeCounter, decode_query, encode_query
 from graphcuts_dp.session.session import open_session, session_of
 
+pytestmark = LARGE_DELTA
 LEARNING = ("multiplicative-weights", "frieze-kannan", "mirror-descent")
 GAUSSIAN = {"method": "gaussian", "epsilon": 40.0, "delta": 0.01, "queries": 500}
 WEIGHTS = GAUSSIAN | {"method": "multiplicative-weights"}
