@@ -11,8 +11,9 @@ So twins are looked at again and again, each time with twice as many fresh runs,
 caught or all runs are made; alpha is shared by the looks. What all `runs` miss with probability
 1e-6 is missed no more often by looks that end with all of them, and most twins cost far less. A
 full audit looks at the mechanism itself with all `runs`, a quick one with as many as its hardest
-twin took, and with 700 at least: a mistake in the package breaks the twins, too, so that their
-first look catches them, and its 200 runs are too few for a mechanism that is off by a factor of 2.
+twin took, and with 450 at least: a mistake in the package breaks the twins, too, so that their
+first look catches them, and its 200 runs are too few for a mechanism that is off by a factor of 2,
+which 450 miss with probability 1e-3, and the full audit with 1e-6 at most.
 A sound mechanism is refuted with probability alpha, by the fixed seeds of the tests not at all.
 """
 
@@ -47,7 +48,7 @@ _FEW = (
 HALF = 0.5  # of a claim: an audit that sees less says why
 _TELLING = 0.1  # of training runs, to pick the pair that tells most
 _FIRST_LOOK = 200  # runs
-_LEAST_QUICK = 700  # runs of the mechanism itself
+_LEAST_QUICK = 450  # runs of the mechanism itself
 
 
 @final
@@ -162,7 +163,7 @@ class Audit(ABC):
         Args:
             name: of the mechanism.
             source: of all noise.
-            quick: whether as many runs as the hardest twin took, or 700, will do.
+            quick: whether as many runs as the hardest twin took, or 450, will do.
             alpha: probability that the audit finds too much, at most.
             report: called with what is looked at next.
         """

@@ -32,7 +32,7 @@ def audit(
     quick: Annotated[
         bool,
         typer.Option(
-            "--quick", help="Use as many runs as the hardest incorrect variant takes, or 700."
+            "--quick", help="Use as many runs as the hardest incorrect variant takes, or 450."
         ),
     ] = False,
     seed: Annotated[

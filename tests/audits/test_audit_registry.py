@@ -18,7 +18,7 @@ from graphcuts_dp.estimate.noises import NOISES, noise_distribution
 from graphcuts_dp.evaluation.audit import Claim, Neighbours, audit
 from graphcuts_dp.privacy.entropy import SeededEntropy, entropy_source
 from graphcuts_dp.release.graphs import graph_job
-from tests.audits import registry, releases
+from tests.audits import registry, releases, together
 from tests.audits.base import HALF, Entry, Enumerated, Sampled
 from tests.audits.graphs import LAST_PAIR, quietly
 from tests.audits.losses import DistributionPair, visible_by_ratio
@@ -240,6 +240,41 @@ def test_a_user_is_hidden_as_the_edges_that_are_left(name):
         for seed in range(3):
             seen = [start(6, 1.0, SeededEntropy(seed))(data) for data in (one, other)]
             np.testing.assert_array_equal(*seen)
+
+
+PUBLIC = {  # the kind of graph, and what makes runs
+    "release, response": (0, together.OF_EDGES["release, response"]),
+    "iterative release": (0, together.OF_EDGES["iterative release"]),
+    "net": (0, together.OF_EDGES["net"]),
+    "sensing": (1, sensing),
+    "flows": (0, together.flows),
+}
+NO_USERS = ("flows", "users")  # they have audits of their own
+
+
+@pytest.mark.parametrize("group_size", [1, 6])
+@pytest.mark.parametrize(
+    ("name", "unit"), [pair for pair in itertools.product(PUBLIC, HIDDEN) if pair != NO_USERS]
+)
+def test_a_job_that_is_made_once(name, unit, group_size, monkeypatch):
+    """Audits make the job of a public function once: it gives what the function gives."""
+
+    def as_users_call_it(function, group_size, source, *arguments, **options):
+        def run(data):
+            given, privacy_unit = protected(data, group_size)
+            seed = {"seed": together.seed_of(source)}
+            return quietly(function, given, *arguments, **options, **privacy_unit, **seed)
+
+        return run
+
+    kind, start = PUBLIC[name]
+    for data in (HIDDEN[unit][kind][0].first, HIDDEN[unit][kind][0].second):
+        prepared = start(group_size, 1.0, SeededEntropy(3))
+        seen = [prepared(data) for _ in range(2)]
+        with monkeypatch.context() as patch:
+            patch.setattr(together, "_public", as_users_call_it)
+            called = start(group_size, 1.0, SeededEntropy(3))
+            np.testing.assert_array_equal(seen, [called(data) for _ in range(2)])
 
 
 @pytest.mark.parametrize("noise", ["binary", "discrete-laplace"])
