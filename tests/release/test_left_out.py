@@ -93,29 +93,34 @@ WAYS = [
 ]
 
 
+# Each of the tables has users of all sizes; one is enough to find a wrong sum.
+TABLES = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
+
+
+@pytest.mark.parametrize("table_seed", TABLES)
 @pytest.mark.parametrize(("counting", "whole", "per_period"), WAYS)
 def test_the_sum_is_its_definition_and_one_user_changes_it_by_at_most_the_stated(
-    counting, whole, per_period
+    counting, whole, per_period, table_seed
 ):
     sizes = np.array([1, 2, 3, 5, 8, 13, 40, 200])
     unit, known_max = user(2, per_period=per_period), 9
     terms = {"counting": counting, "whole": whole, "per_period": per_period}
-    for seed in range(3):
-        frame = frame_of(sizes, seed=seed)
+    frame = frame_of(sizes, seed=table_seed)
 
-        def counted(table):
-            rows = rows_of(table, counting=counting)
-            return rows.cells(unit, whole=whole, known_max=known_max).left_out
+    def counted(table):
+        rows = rows_of(table, counting=counting)
+        return rows.cells(unit, whole=whole, known_max=known_max).left_out
 
-        expected, most = left_out(frame, bound=2, known_max=known_max, **terms)
-        rows = rows_of(frame, counting=counting)
-        assert rows.most_left_out(unit, whole=whole, known_max=known_max) == most
-        assert counted(frame) == sum(expected.values())
-        # Neighbours: without all rows of a user, or without those of one period.
-        keys = ["who", "when"] if per_period else ["who"]
-        for _, own in frame.groupby(keys):
-            assert 0 <= counted(frame) - counted(frame.drop(own.index)) <= most
-        assert max(expected.values()) == most  # the sensitivity is attained
+    expected, most = left_out(frame, bound=2, known_max=known_max, **terms)
+    rows = rows_of(frame, counting=counting)
+    assert rows.most_left_out(unit, whole=whole, known_max=known_max) == most
+    of_all = counted(frame)
+    assert of_all == sum(expected.values())
+    # Neighbours: without all rows of a user, or without those of one period.
+    keys = ["who", "when"] if per_period else ["who"]
+    for _, own in frame.groupby(keys):
+        assert 0 <= of_all - counted(frame.drop(own.index)) <= most
+    assert max(expected.values()) == most  # the sensitivity is attained
 
 
 def test_rounding_of_shares_is_within_the_sensitivity_and_attains_it():
@@ -185,9 +190,9 @@ def truth_of(frame):
     return found
 
 
-def misses_of(flows, frame):
+def misses_of(flows, frame, truth):
     """Which intervals of all rows miss the truth: of cells, and of sums."""
-    table, truth = flows.to_frame(kind="pandas"), truth_of(frame)
+    table = flows.to_frame(kind="pandas")
     keys = zip(table["level"], table["period"], table["from"], table["to"], strict=True)
     true = np.array([truth[key] for key in keys])
     above = table["all_low"].to_numpy() > true
@@ -206,9 +211,11 @@ def misses_of(flows, frame):
     return above | (below > 0), np.array(outside)
 
 
+# Intervals of half the width miss a third, which 40 runs notice: they allow 15 %.
+@pytest.mark.parametrize("runs", [40, pytest.param(400, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("known_max", [60, 5, None])
 @pytest.mark.parametrize("whole", [False, True])
-def test_intervals_of_all_rows_hold_the_truth(known_max, whole):
+def test_intervals_of_all_rows_hold_the_truth(known_max, whole, runs):
     """Of each cell and each sum by itself; with heavy tails, and the known maximum attained."""
     sizes = np.minimum(np.ceil(np.random.default_rng(4).lognormal(1.5, 1.3, 150)), 60).astype(int)
     sizes[:3] = 60
@@ -223,11 +230,11 @@ def test_intervals_of_all_rows_hold_the_truth(known_max, whole):
         known_max=known_max,
         workload=gc.FlowWorkload(whole=whole),
     )
-    bounded, runs = job.bounded(rows_of(frame)), 120
+    bounded, truth = job.bounded(rows_of(frame)), truth_of(frame)
     cells, sums = [], []
     for seed in range(runs):
         flows = job.run(bounded, SeededEntropy(seed))
-        missed_cells, missed_sums = misses_of(flows, frame)
+        missed_cells, missed_sums = misses_of(flows, frame, truth)
         cells.append(missed_cells.mean())
         sums.append(missed_sums)
     # Cells of one table share the bound of what is left out, so each run counts once.
