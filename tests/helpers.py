@@ -1,5 +1,6 @@
 """What tests of several folders need: made graphs, a clock that stands still."""
 
+import itertools
 from dataclasses import fields, replace
 from datetime import datetime
 
@@ -13,6 +14,33 @@ from graphcuts_dp.queries.universe import Universe
 
 # Of tests whose graphs are so small, or whose numbers so coarse, that they take a large delta.
 LARGE_DELTA = pytest.mark.filterwarnings("ignore:delta = :graphcuts_dp.errors.PrivacyWarning")
+
+
+def covering(*axes, together=2):
+    """Return parameters for all combinations of values, most of them marked as slow.
+
+    The quick tests keep every value of every axis, and every pair of values of two axes if
+    `together` is 2: they notice a mistake that takes one value, or two that meet.
+
+    Args:
+        axes: lists of values, each at least one long.
+        together: how many values of different axes must meet in some quick test, 1 or 2.
+    """
+    listed = [list(values) for values in axes]
+    places = list(itertools.product(*(range(len(values)) for values in listed)))
+    meetings = {place: set(itertools.combinations(enumerate(place), together)) for place in places}
+    missing, quick = set().union(*meetings.values()), set()
+    while missing:
+        best = max(places, key=lambda place: len(meetings[place] & missing))
+        quick.add(best)
+        missing -= meetings[best]
+    return [
+        pytest.param(
+            *(values[index] for values, index in zip(listed, place, strict=True)),
+            marks=[] if place in quick else [pytest.mark.slow],
+        )
+        for place in places
+    ]
 
 
 class StandingClock:

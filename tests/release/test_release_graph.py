@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from group_cases import drawn
-from helpers import random_graph
+from helpers import covering, random_graph
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
@@ -57,9 +57,7 @@ def check_graph(graph, cap):
     assert isinstance(graph, BipartiteGraph) or not matrix.diagonal().any()
 
 
-@pytest.mark.parametrize("fit", [*FITS, "auto"])
-@pytest.mark.parametrize("noise", NOISES)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "noise", "fit"), covering(KINDS, NOISES, [*FITS, "auto"]))
 def test_every_fit_and_noise_stays_in_the_box(kind, noise, fit):
     graph = graph_of(kind)
     made = release_graph(graph, epsilon=3.0, noise=noise, fit=fit, seed=1)
@@ -86,13 +84,12 @@ OUTSIDE = {
 }
 
 
-@pytest.mark.parametrize("made_by", OUTSIDE.values(), ids=OUTSIDE)
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_fit_of_ones_own_that_leaves_the_box_is_put_back(kind, made_by, tmp_path):
+@pytest.mark.parametrize(("kind", "outside"), covering(KINDS, OUTSIDE, together=1))
+def test_a_fit_of_ones_own_that_leaves_the_box_is_put_back(kind, outside, tmp_path):
     """Nothing that was paid for is lost, and certificates are of the graph that comes out."""
 
     def leaves(problem, **_):
-        return Fit(matrix=made_by(problem.noisy), method="own", objective="none")
+        return Fit(matrix=OUTSIDE[outside](problem.noisy), method="own", objective="none")
 
     made = release_graph(graph_of(kind), epsilon=3.0, fit=FitMethod(leaves), seed=1)
     check_graph(made.expected, 1.0)
