@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LEDGER = "tests/ledger/test_durability.py", "tests/cli/test_session_cli.py"
-MORE = "tests/ledger", "tests/session/test_every_session.py", "tests/server/test_people.py"
+STORES = ("tests/ledger/test_durability.py",)
+MORE = (
+    *("tests/ledger", "tests/cli/test_session_cli.py", "tests/session/test_every_session.py"),
+    "tests/server/test_people.py",
+)
 
 
 def _ended(folder, *words):
@@ -19,7 +22,7 @@ def _ended(folder, *words):
 
 @pytest.mark.parametrize(
     "files",
-    [pytest.param(LEDGER, id="ledger"), pytest.param(MORE, id="more", marks=pytest.mark.slow)],
+    [pytest.param(STORES, id="stores"), pytest.param(MORE, id="more", marks=pytest.mark.slow)],
 )
 def test_stores_and_commands_work_without_fcntl(files, tmp_path):
     # Windows has neither permissions of others nor folders that can be flushed
