@@ -72,8 +72,9 @@ def blocks_of(page):
 RUN = [page for page in PAGES if any(b[1] in PYTHON or commands_of(b[2]) for b in blocks_of(page))]
 
 
-# Six million trips, in a notebook that `make docs` runs, too; docs/tables.md has the same calls.
-LONG = {"phone-records"}
+# Notebooks of ten seconds and more, which `make docs` runs, too: six million trips, whose calls
+# docs/tables.md has as well, and searches among all cuts of 304 airports, as in docs/cuts.md.
+LONG = {"phone-records", "cuts-of-flights"}
 RUN_NOW = [
     pytest.param(page, marks=[pytest.mark.slow] * (page.stem in LONG), id=page.stem) for page in RUN
 ]
