@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 import pytest
-from helpers import random_graph
+from helpers import covering, random_graph
 from noisy_cases import matrix_problem
 from norm_reference import (
     KRIVINE,
@@ -57,8 +57,7 @@ FITS = {
 }
 
 
-@pytest.mark.parametrize("name", FITS)
-@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize(("name", "noise"), covering(FITS, NOISES, together=1))
 def test_a_fit_is_near_the_truth(name, noise):
     """In its norm, with Krivine's constant where it minimises a relaxation."""
     fit, norm, constant, rounding = FITS[name]
