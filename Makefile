@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo demo-server test check test-slow test-portable test-next test-lowest wheel audit mutate bench benchmark fuzz figures docs clean
+.PHONY: demo demo-server test check profile-tests test-slow test-portable test-next test-lowest wheel audit mutate bench benchmark fuzz figures docs clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
@@ -28,6 +28,9 @@ check: $(STAMP)
 
 test: check  ## lint, types, import rules, and every test that takes seconds, or those of FOLDER=learn
 	$(BIN)/pytest $(if $(FOLDER),tests/$(FOLDER) tests/architecture/test_layers.py)
+
+profile-tests: $(STAMP)  ## the processor time of each test function, or of those of FOLDER=learn
+	PYTHONPATH=$(CURDIR) $(BIN)/pytest -q -n 0 -p scripts.profile_tests tests/$(FOLDER)
 
 test-slow: $(STAMP)  ## the tests that take minutes, some of which need Java
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,slow]'
