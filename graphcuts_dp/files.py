@@ -35,6 +35,11 @@ _KEPT: ContextVar[frozenset[Path]] = ContextVar("files that are not written", de
 BYTES = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
+@final
+class OccupiedPathError(FileFormatError):
+    """A file is where one is to be written, and may not be replaced."""
+
+
 def open_secret(path: PathLike, *, new: bool = False) -> int:
     """A handle on a file of the owner's alone, whatever the umask; made if it is missing.
 
@@ -420,7 +425,7 @@ def _mode(file: Path) -> int | None:
 
 
 def _exists(path: PathLike) -> FileFormatError:
-    return FileFormatError(f"{path!s} exists; choose another name, or allow replacing (force)")
+    return OccupiedPathError(f"{path!s} exists; choose another name, or allow replacing (force)")
 
 
 def _reason(problem: Exception) -> str:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 HELP = {"help_option_names": ["-h", "--help"]}
 _QUIET_SECONDS = 2.0  # work shorter than this gets no bar
 _HEARD: ContextVar[list[str] | None] = ContextVar("heard", default=None)
+_WRITTEN: ContextVar[tuple[tuple[str, ...], str]] = ContextVar("written files", default=((), ""))
 PROGRESS_FILE = "GRAPHCUTS_DP_PROGRESS"  # names a file for the progress of the work
 
 # A pipe has no width to respect, and a closed standard output is None.
@@ -185,6 +186,27 @@ def _show_card(card: Card, most: int | None) -> None:
         show_table(card.title, card.columns, card.rows[:most])
     for note in card.notes:
         out.print(note, markup=False)
+
+
+def remember_written(files: Iterable[str], remedy: str = "") -> None:
+    """Remember files of a result that are whole, for the message if a later one cannot be written.
+
+    Args:
+        files: that were written since the last call.
+        remedy: how to make the others from them, where no store keeps the result.
+    """
+    before, earlier_remedy = _WRITTEN.get()
+    _WRITTEN.set(((*before, *files), remedy or earlier_remedy))
+
+
+def forget_written_files() -> None:
+    """Begin a command, which has written nothing yet."""
+    _WRITTEN.set(((), ""))
+
+
+def written_files() -> tuple[tuple[str, ...], str]:
+    """Return the files that this command has written so far, and how to make the others."""
+    return _WRITTEN.get()
 
 
 def write_out(parts: Iterable[str], output: str | None, *, force: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Any, final
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report, note_formulas, progress_bar
+from graphcuts_dp.cli.console import Report, note_formulas, progress_bar, remember_written
 from graphcuts_dp.cli.options import naming
 from graphcuts_dp.cli.reading import Run
 from graphcuts_dp.cli.release import released
@@ -205,6 +205,7 @@ def distances(
     if output is not None:
         note_formulas(metric.vertices.labels, spreadsheet=shown.spreadsheet)
         written += made.save(output, force=run.force, spreadsheet=shown.spreadsheet)
+        remember_written(written)
     if plot is not None:
         write_figure(made.plot(), plot, force=run.force)
         written.append(plot)

@@ -8,7 +8,7 @@ from typing import Any, final
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report, foretold, note_formulas
+from graphcuts_dp.cli.console import Report, foretold, note_formulas, remember_written
 from graphcuts_dp.cli.reading import (
     ApproximatePrivacyOptions,
     GroupReading,
@@ -258,11 +258,16 @@ class FlowOptions(TableRun):
     def write(self, made: Flows, places: GroupLocations | None) -> list[str]:
         """Write what is asked for; returns the paths."""
         written: list[str] = []
+
+        def add(*files: str) -> None:
+            written.extend(files)
+            remember_written(files)
+
         if self.od is not None:
-            written += made.write_od(self.od, places, force=self.force)
+            add(*made.write_od(self.od, places, force=self.force))
         if self.margins is not None:
             made.write_margins(self.margins, force=self.force, spreadsheet=self.spreadsheet)
-            written.append(self.margins)
+            add(self.margins)
         if self.plot is not None:
             from graphcuts_dp.plotting.style import write_figure  # matplotlib is slow to import
 
@@ -271,10 +276,10 @@ class FlowOptions(TableRun):
             has_panels = count > 1 and (places is None or count <= MOST_PANELS)
             by = periods.levels[-1] if periods is not None and has_panels else None
             write_figure(made.plot(locations=places, by=by), self.plot, force=self.force)
-            written.append(self.plot)
+            add(self.plot)
         if self.html is not None:
             made.to_html(self.html, locations=places, force=self.force)
-            written.append(self.html)
+            add(self.html)
         return written
 
 
@@ -406,6 +411,9 @@ def _written(
     labels = (label for name in ("from", "to") for label in plain(columns[name]))
     note_formulas(labels, spreadsheet=asked.spreadsheet)
     saved = made.save(target, force=asked.force, spreadsheet=asked.spreadsheet)
+    remember_written(
+        saved, f"the rest is made of them without further noise: gc.load({target!r}) in Python"
+    )
     written = [*saved, *asked.write(made, places)]
     report = released(_facts(made), made.guarantee, written, source)
     return replace(report, blocks=[made, {"files": "  ".join(written)}], most=_SHOWN)

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -17,16 +18,18 @@ from typer.main import get_command
 
 import graphcuts_dp
 from graphcuts_dp._version import __version__
-from graphcuts_dp.cli.console import HELP, out, say
+from graphcuts_dp.cli.console import HELP, forget_written_files, out, say, written_files
 from graphcuts_dp.cli.options import Command, Commands, Group
 from graphcuts_dp.cli.resumption import remember_words
 from graphcuts_dp.errors import GraphCutsError, ParameterError
+from graphcuts_dp.files import OccupiedPathError
 from graphcuts_dp.former_names import FLAGS
 from graphcuts_dp.ledger.observed import BegunCharge, observed_charges
 
 _EPILOG = """Each command has its own help: graphcuts-dp release -h. With --install-completion the
 shell completes commands and options with the Tab key.
 """
+_LEAST_LIKENESS = 0.75  # of an option that is suggested, to what was typed; 1 for the same
 _INTERRUPTED = 130  # what a shell makes of Ctrl-C, and typer
 
 # Module and name of the function, or of the group; and its help, which a test compares.
@@ -203,16 +206,20 @@ def _status() -> int:
 
 
 def _status_of_command(charges: Sequence[BegunCharge]) -> int:
-    """Run the command; where it fails after a charge, say what was spent and how to go on."""
+    """Run the command; where it fails, say what was written and spent, and how to go on."""
 
-    def advised(text: str) -> str:
-        return "; ".join([text, *(charge.advice for charge in charges[-1:] if charge.advice)])
+    def advised(text: str, *, occupied: bool = False) -> str:
+        written, remedy = written_files()
+        whole = f"written before, and whole: {', '.join(written)}" if written else ""
+        advice = charges[-1].advice(force=bool(written) or occupied) if charges else ""
+        return "; ".join(filter(None, (text, whole, advice or remedy)))
 
+    forget_written_files()
     try:
         status = _command()(prog_name=app.info.name, standalone_mode=False)
         sys.stdout.flush()  # while an error can still be told
     except GraphCutsError as problem:
-        return _failed(advised(str(problem)))
+        return _failed(advised(str(problem), occupied=isinstance(problem, OccupiedPathError)))
     except Exit as ended:
         status = ended.exit_code
     except TyperException as problem:
@@ -243,16 +250,51 @@ def _misused(problem: Any) -> int:
         return 0
     flag = getattr(problem, "option_name", None)
     context = getattr(problem, "ctx", None)
+    path = context.command_path if context is not None else app.info.name
     command = getattr(context, "command", None)
     if flag is not None and isinstance(command, Command):
         typed = command.typed_as(flag)
         if typed is not None:
             return _failed(f"{flag} is typed as {typed}")
         now = FLAGS.get(flag.removeprefix("--").replace("-", "_"), "").replace("_", "-")
-        if any(f"--{now}" in each.opts for each in command.params):
+        if any(f"--{now}" in parameter.opts for parameter in command.params):
             return _failed(f"{flag} is now called --{now}")
-    path = context.command_path if context is not None else app.info.name
+        metavar = _argument_like(flag, command)
+        if metavar is not None:
+            arguments = " ".join(_arguments(command))
+            return _failed(f"{metavar} is typed without {flag}: {path} {arguments} ...")
+    if flag is not None:
+        text = f"No such option: {flag}{_similar(flag, problem.possibilities or ())}"
     return _failed(f"{' '.join(text.split())} (see {path} --help)")
+
+
+def _argument_like(flag: str, command: Command) -> str | None:
+    """Return the argument that somebody types as an option, such as OUT for --out or --output."""
+    name = flag.removeprefix("--")
+    for metavar in _arguments(command):
+        argument = metavar.casefold()
+        if min(len(name), len(argument)) > 2 and (
+            name.startswith(argument) or argument.startswith(name)
+        ):
+            return metavar
+    return None
+
+
+def _arguments(command: Command) -> list[str]:
+    """Return what is typed without the name of an option, in order."""
+    return [
+        parameter.metavar
+        for parameter in command.params
+        if parameter.param_type_name == "argument" and parameter.metavar
+    ]
+
+
+def _similar(flag: str, possibilities: Sequence[str]) -> str:
+    """Return a question with the options that are spelled nearly like this one; "" if none is."""
+    typed = flag.removeprefix("--")
+    options = {option.removeprefix("--") for option in possibilities}
+    close = get_close_matches(typed, sorted(options), cutoff=_LEAST_LIKENESS)
+    return f"; did you mean {' or '.join(f'--{option}' for option in close)}?" if close else ""
 
 
 def load(module: str) -> ModuleType:

@@ -8,7 +8,13 @@ from typing import Any, TypeVar, final
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report, foretold, progress_bar, say
+from graphcuts_dp.cli.console import (
+    Report,
+    foretold,
+    progress_bar,
+    remember_written,
+    say,
+)
 from graphcuts_dp.cli.inspect import NOT_PRIVATE
 from graphcuts_dp.cli.queries import read_query_file
 from graphcuts_dp.cli.reading import (
@@ -176,6 +182,7 @@ def release(
     if reading.counts is not None and not may_be_sparse(method.mechanism, fit):
         check_size(reading.counts, noise=likely, fit=fit.fit != "none")  # before a long reading
     made = kept_result(Release)
+    is_new = made is None
     if made is None:
         private, groups = reading.read_private(source, privacy_unit, grouping)
         graph = bounded_graph(without_rows(private), privacy_unit)
@@ -196,6 +203,7 @@ def release(
             raise ParameterError(f"{job.warning}; --allow-useless releases it all the same")
         made = carry_out(job, private, target, store=store, seed=run.seed)
     written = [*made.save(target, force=force)]
+    remember_written(written, f"in Python the weights are gc.load({target!r}).expected")
     if weights is not None:
         made.expected.write(weights, force=force)
         written += map(str, graph_files(weights))
@@ -203,7 +211,22 @@ def release(
     name = "total_weight" if made.has_graph and made.graph.weighted else "edges"
     facts = made.facts() | {name: useful.total}
     report = released(facts, made.guarantee, written, source, useful)
-    return replace(report, fields=report.fields | {"good_for": useful.to_dict()})
+    return replace(
+        report,
+        fields=report.fields | {"good_for": useful.to_dict()},
+        blocks=[_shown_once(facts, files=written, is_new=is_new), useful],
+    )
+
+
+def _shown_once(facts: dict[str, Any], *, files: Sequence[str], is_new: bool) -> dict[str, Any]:
+    """Return the facts of a release to print, without what is printed elsewhere.
+
+    The total stands above the questions that the release is good for. That communities are lost was
+    a warning of the fit, unless a store has kept the release.
+    """
+    elsewhere = {"edges", "total_weight", *(["communities"] if is_new else [])}
+    shown = {name: fact for name, fact in facts.items() if name not in elsewhere}
+    return shown | {"files": "  ".join(files)}
 
 
 def carry_out(

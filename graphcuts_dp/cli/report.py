@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report, write_out
+from graphcuts_dp.cli.console import Report, remember_written, write_out
 from graphcuts_dp.cli.inspect import is_release, receipt_named
 from graphcuts_dp.cli.inspect_data import is_there
 from graphcuts_dp.cli.spending import store_named
@@ -84,6 +84,7 @@ def report(
         written[registry] = json.dumps(registry_entry(made), indent=2) + "\n"
     for path, text in written.items():
         write_out([text], path, force=force)
+        remember_written([path], "write the other one by the same command, which spends nothing")
     blocks = [] if target is not None else [markdown(made).rstrip()]
     facts = {"check_code": made.check_code, "files": "  ".join(written)}
     return Report(

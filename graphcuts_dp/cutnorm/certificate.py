@@ -59,6 +59,12 @@ _WEIGHT_FLOOR = 1e-6
 
 NormName = Literal["cut", "normalised", "infinity-to-one"]
 Stopped = Literal["exact", "tolerance", "time", "iterations"]
+_ENDS: dict[Stopped, str] = {  # why the work ended, in words
+    "exact": "exactly",
+    "tolerance": "within the tolerated ratio",
+    "time": "until the time was up",
+    "iterations": "until the search was exhausted",
+}
 
 
 @final
@@ -255,7 +261,7 @@ class CutNormCertificate(Displayed):
                 ("at most", self.upper),
                 ("ratio", self.ratio),
                 ("attained by", f"{rows:,} x {columns:,} of {self.S.size:,} x {self.T.size:,}"),
-                ("found by", f"{self.method}, stopped by {self.stopped}"),
+                ("found by", f"{self.method}, {_ENDS[self.stopped]}"),
                 ("upper bound by", self.upper_proof),
                 ("which may fail with probability", failure if failure else "0"),
             ),

@@ -282,9 +282,10 @@ class RandomHalves:
                 f"vertices, and no graph could scatter by more than {self.scatter_at_most:,.3g}"
             )
         return (
-            f"the total of the fit errs by at most {self.total_error:,.3g}; around half of that "
-            f"error, its cuts in random halves scatter by {self.scatter:,.3g}, at most "
-            f"{self.scatter_at_most:,.3g} (root mean square; proven, {percent(self.confidence)})"
+            f"the total weight of the fit is wrong by at most {self.total_error:,.3g}; its cuts "
+            "between random halves are wrong by half of that, and beyond it by about "
+            f"{self.scatter:,.3g}, at most {self.scatter_at_most:,.3g} (root mean square; proven, "
+            f"{percent(self.confidence)})"
         )
 
 

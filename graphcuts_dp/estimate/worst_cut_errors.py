@@ -100,8 +100,8 @@ def expected_error_note(distribution: NoiseDistribution, shape: tuple[int, int])
     """
     error = expected_worst_cut(distribution, shape)
     return (
-        f"Expect a worst cut error of up to about {error:,.0f} before the fit (edges inside both "
-        "sets counted twice); a graph of less total weight drowns in it."
+        f"Expected error of the worst of all cuts: up to about {error:,.0f} before the graph is "
+        "fitted (edges inside both sets counted twice). Noise hides a graph of less total weight."
     )
 
 

@@ -295,9 +295,9 @@ def describe_reading(
     elif not vertices_given:
         notes.append("The vertices in the file are taken as public; pass them yourself if not.")
     if directed:
-        notes.append("Edges whose ends are equal are dropped: they join nobody to anybody else.")
+        notes.append("Edges from a vertex to itself are dropped: they join nobody to anybody else.")
     elif not bipartite:
-        notes.append("Edges whose ends are equal are dropped: they cross no cut.")
+        notes.append("Edges from a vertex to itself are dropped: they cross no cut.")
     kept = {
         "max": "the largest weight is kept",
         "min": "the smallest weight is kept",

@@ -182,9 +182,8 @@ class Charge:
         ):
             entries.add(Kind.SAVED, self.use.number, {"time": time_now(), "files": {**digests}})
 
-    @property
-    def advice(self) -> str:
-        """A sentence that says what was spent and how to get the result; empty without a store."""
+    def advice(self, *, force: bool = False) -> str:
+        """See `BegunCharge.advice`; empty without a store."""
         if self.store is None or self.use is None:
             return ""
         cost = self.use.cost
@@ -192,7 +191,8 @@ class Charge:
         spent_by = f"epsilon = {cost.epsilon:g}{delta} was spent (use {self.use.number})"
         if self.provenance.measured and not self.store.keep:
             return f"{spent_by}, and its result was not kept"
-        return f"{spent_by}; resume with: graphcuts-dp resume {shlex.quote(str(self.store.path))}"
+        words = ["graphcuts-dp", "resume", str(self.store.path), *["--force"] * force]
+        return f"{spent_by}; resume with: {shlex.join(words)}"
 
 
 def begin_charge(

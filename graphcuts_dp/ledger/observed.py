@@ -14,9 +14,12 @@ _CHARGES: ContextVar["list[BegunCharge] | None"] = ContextVar("charges", default
 class BegunCharge(Protocol):
     """A charge of which something can be said and noted: see `charges.Charge`."""
 
-    @property
-    def advice(self) -> str:
-        """A sentence that says what was spent and how to get the result."""
+    def advice(self, *, force: bool = False) -> str:
+        """Return a sentence that says what was spent and how to get the result.
+
+        Args:
+            force: whether files of the result are there, which have to be replaced.
+        """
 
     def record_files(self, digests: Mapping[str, str]) -> None:
         """Record which files hold the result."""

@@ -653,8 +653,8 @@ def communities_note(
             "epsilon: raise it, or give public groups."
         )
     return (
-        "Communities show in the synthetic graph from an average degree of about "
-        f"{communities:,.3g} on, single edges from {edges:,.3g} on; graphcuts-dp plan tells more."
+        f"The synthetic graph keeps communities where vertices have about {communities:,.3g} edges "
+        f"each or more, and single edges from about {edges:,.3g} on; graphcuts-dp plan says more."
     )
 
 

@@ -681,10 +681,9 @@ class Flows(FlowStatistics, Displayed):
         return Card(
             title=f"Flows between groups: {', '.join(self.levels)}",
             facts=(
-                *([("counted", self.counted_sentence)] if self.counted_sentence else []),
                 *self.guarantee.facts,
                 ("noise", self.strategy.noise.distribution),
-                ("total", self.total),
+                ("total", replace(self.total, counted="")),  # the notes say what is counted
             ),
             columns=names,
             rows=[[table[name][row] for name in names] for row in order[:20]],

@@ -69,7 +69,7 @@ from graphcuts_dp.results.bundle import space_fields, space_from
 from graphcuts_dp.results.packing import ResultParts, SavedParts
 from graphcuts_dp.schema.layout import Layout
 from graphcuts_dp.schema.vertices import Space, VertexSet, sets_in
-from graphcuts_dp.synth.base import FitSummary
+from graphcuts_dp.synth.base import FitSummary, Stopped
 from graphcuts_dp.synth.fit_weights import DECIMALS, TOLERANCE, row_parts
 
 KIND = "release"  # of `bundle`
@@ -78,6 +78,12 @@ _TIME_LIMIT = (
     "noise, one step of the fit, a rounding to weights 0 and 1, the shortest certificates"
 )
 _SAME = 1e-6  # largest difference, also relative, of one number computed on two machines
+_ENDS: dict[Stopped, str] = {  # why a fit ended, in words
+    "gap": "ended within its tolerance",
+    "settled": "ended when it changed no more",
+    "rounds": "ended at its limit of rounds",
+    "time": "ended at its limit of time",
+}
 _Arrays = dict[str, npt.NDArray[Any]]
 
 if TYPE_CHECKING:
@@ -586,7 +592,7 @@ class Release(Displayed):
         if self.fit is not None and self.certificate is not None:
             fit = self.fit
             found |= {
-                "fit": f"{fit.method} ({fit.objective}), stopped by {fit.stopped}",
+                "fit": f"{fit.method} ({fit.objective}), {_ENDS[fit.stopped]}",
                 "distance_from_noisy_matrix_at_least": self.certificate.lower,
                 "distance_from_noisy_matrix_at_most": self.certificate.upper,
             }

@@ -5,23 +5,34 @@ Names in a header are compared in a *normalised* form: without case, blanks and 
 endpoints in `schema.header_words`, whose `meanings_of` returns an empty list for other words. A
 first line that is taken for a header may be a private row, so messages quote known names only, see
 `known_name`.
+
+Which column names people, and which dates, is proposed by `names_people` and `names_dates`: public
+rules on names alone, in English, German, French and Spanish. A name is one of the stems below, or a
+stem with one of their affixes: `Patientennummer` is "patienten" and "nummer", `id_usuario` is "id"
+and "usuario". They only propose: nothing is read or left out by them.
 """
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
-from graphcuts_dp.schema.header_words import meanings_of
+from graphcuts_dp.schema.header_words import meanings_of, spellings
 
 # Names of columns, normalised by `normalised_names`. These are weights:
-WEIGHTS = (
+_WEIGHTS = (
     *("weight", "weights", "w", "count", "counts", "value", "amount", "frequency", "strength"),
     *("length", "distance"),
+    *("gewicht", "anzahl", "betrag", "menge", "häufigkeit", "länge", "entfernung"),  # German
+    *("poids", "montant", "quantité", "fréquence", "longueur"),  # French
+    *("peso", "importe", "monto", "cantidad", "frecuencia", "distancia"),  # Spanish
 )
+WEIGHTS = tuple(spelling for word in _WEIGHTS for spelling in sorted(spellings(word)))
 # Neither weights nor endpoints:
 NO_WEIGHTS = (
     *("type", "id", "edgeid", "index", "label", "timeset", "interval", "kind", "directed"),
     *("time", "timestamp", "ts", "date", "datetime", "unixts", "when", "created", "createdat"),
     *("relation", "relationship", "relationtype", "starttime", "endtime"),
+    *("datum", "uhrzeit", "zeitpunkt", "zeitstempel", "heure", "horodatage", "fecha", "hora"),
 )
 # All known names that are no endpoints:
 NO_ENDPOINTS = {*WEIGHTS, *NO_WEIGHTS}
@@ -30,6 +41,61 @@ _NEO4J_TYPES = (
     *("int", "long", "float", "double", "boolean", "byte", "short", "char", "string", "point"),
     *("date", "localtime", "time", "localdatetime", "datetime", "duration"),
 )
+# Stems of names of people. A mark + says: only with an affix. Plurals that may be counts, such as
+# "passengers", are none by themselves.
+_PEOPLE = (
+    # English.
+    *("user", "person", "patient", "customer", "client", "member", "passenger", "rider", "driver"),
+    *("employee", "student", "pupil", "subject", "participant", "respondent", "subscriber"),
+    *("cardholder", "worker", "traveler", "traveller", "citizen", "guest", "donor", "visitor"),
+    *("insured", "inmate", "tenant", "card", "badge", "case+", "pat+", "cust+", "emp+", "staff+"),
+    *("ssn", "mrn", "imsi", "imei", "msisdn"),
+    # German.
+    *("personen+", "patienten+", "patientin", "fall+", "kunde", "kunden+", "kundin", "nutzer"),
+    *("benutzer", "mitarbeiter", "mitarbeiterin", "mitarbeitenden+", "teilnehmer", "teilnehmerin"),
+    *("versicherter", "versicherte", "versicherten+", "mitglied", "mitglieds+", "schüler"),
+    *("schülerin", "studierender", "studierenden+", "studenten+", "matrikel+", "personal+"),
+    *("fahrgast", "fahrer", "karten+", "karteninhaber", "ausweis", "proband", "probanden+"),
+    *("befragter", "befragten+", "klient", "klienten+", "beschäftigter", "beschäftigten+"),
+    *("angestellter", "bewohner", "reisender", "abonnent", "abonnenten+", "bürger", "gast"),
+    # French.
+    *("personne", "usager", "utilisateur", "membre", "passager", "employé", "salarié", "élève"),
+    *("étudiant", "assuré", "abonné", "sujet", "adhérent", "voyageur", "carte", "dossier+"),
+    # Spanish.
+    *("persona", "paciente", "cliente", "usuario", "miembro", "pasajero", "empleado", "alumno"),
+    *("trabajador", "estudiante", "asegurado", "afiliado", "abonado", "sujeto", "participante"),
+    *("viajero", "tarjeta", "conductor"),
+)
+# What says that a name is that of an identifier: behind a stem, and before one.
+_IDENTIFIER_SUFFIXES = (
+    *("id", "ident", "identifier", "uuid", "guid", "nr", "no", "num", "number", "code", "key"),
+    *("hash", "token", "pseudonym", "nummer", "kennung", "schlüssel", "kennzeichen", "ref"),
+)
+_IDENTIFIER_PREFIXES = (
+    *("id", "identifiant", "identificador", "num", "numéro", "número", "nº", "no", "code"),
+    *("código", "cod"),
+)
+# Stems of names of dates and times.
+_DATES = (
+    *("date", "day", "time", "month", "datetime", "timestamp", "started", "startedat", "when"),
+    *("created", "createdat", "recordedat", "timeofday+"),
+    *("datum", "tag", "zeit", "monat", "zeitpunkt", "zeitstempel", "uhrzeit"),
+    *("jour", "heure", "mois", "horodatage"),
+    *("fecha", "día", "hora", "mes"),
+)
+# What a date may be of: the beginning of what a row is about. Ends are left out, so that of a date
+# of the start and one of the end the first is proposed.
+_DATE_PREFIXES = (
+    *("start", "begin", "pickup", "departure", "trip", "ride", "travel", "visit", "contact"),
+    *("event", "entry", "admission", "transfer", "call", "record", "recording"),
+    *("beginn", "abfahrts", "fahrt", "reise", "besuchs", "kontakt", "aufnahme", "ereignis"),
+    *("verlegungs", "anruf", "fecha", "fechay"),
+)
+_DATE_SUFFIXES = (
+    *("départ", "début", "visite", "contact", "admission", "trajet", "transfert"),
+    *("salida", "inicio", "visita", "contacto", "ingreso", "viaje", "traslado"),
+)
+_OF = ("", "de", "du", "des", "del", "dela", "d", "l", "of")  # between a prefix and a stem
 _MOST_QUOTED_CHARACTERS = 60  # of a name in a sentence
 # A name that begins and ends with a letter or digit, with blanks, dots, hyphens or "_" between.
 # Quoting such a name shows nothing beyond its known word but case and separators.
@@ -57,6 +123,39 @@ def _without_neo4j_type(name: str) -> str:
     if property_name and neo4j_type.casefold() in _NEO4J_TYPES:
         return property_name
     return name
+
+
+def names_people(name: str) -> bool:
+    """Return whether a normalised name is a usual one of a column that names people."""
+    return name in _usual_names_of_people()
+
+
+def names_dates(name: str) -> bool:
+    """Return whether a normalised name is a usual one of a column of dates or times."""
+    return name in _usual_names_of_dates()
+
+
+@cache
+def _usual_names_of_people() -> frozenset[str]:
+    return _with_affixes(_PEOPLE, _IDENTIFIER_PREFIXES, _IDENTIFIER_SUFFIXES)
+
+
+@cache
+def _usual_names_of_dates() -> frozenset[str]:
+    """Return names of dates: those before whose stem, or behind whose stem, an event is named."""
+    behind = (f"{linking}{event}" for event in _DATE_SUFFIXES for linking in _OF)
+    return _with_affixes(_DATES, _DATE_PREFIXES, tuple(behind))
+
+
+def _with_affixes(
+    stems: Sequence[str], prefixes: Sequence[str], suffixes: Sequence[str]
+) -> frozenset[str]:
+    """Return stems by themselves, with each prefix, and with each suffix, in all spellings."""
+    names = {stem for stem in stems if not stem.endswith("+")}
+    for stem in (marked.removesuffix("+") for marked in stems):
+        names |= {stem + suffix for suffix in suffixes}
+        names |= {prefix + linking + stem for prefix in prefixes for linking in _OF}
+    return frozenset(spelling for name in names for spelling in spellings(name))
 
 
 def known_name(header_name: str, name: str) -> str:

@@ -45,6 +45,19 @@ _PLACES = (
     *("icao", "location", "locationid", "locationname", "ort", "place", "region", "state"),
     *("station", "stationcode", "stationid", "stationname", "stop", "stopid", "stopname", "tract"),
     *("zelle", "zone", "zoneid", "zonename"),
+    # Of hospitals and houses.
+    *("ward", "wardid", "wardname", "department", "unit", "room", "floor", "building", "site"),
+    *(
+        "abteilung",
+        "klinik",
+        "zimmer",
+        "raum",
+        "gebäude",
+        "gebaeude",
+        "standort",
+        "stadtteil",
+        "kreis",
+    ),
 )
 _OTHERS = (
     *("account", "accountid", "addr", "address", "code", "email", "host", "id", "ip", "ipaddress"),
@@ -53,6 +66,8 @@ _OTHERS = (
 _PREFIXES = (
     *("cod", "codigo", "code", "commune", "estacion", "gare", "id", "idzona", "municipio"),
     *("station", "ville", "zona", "zone"),
+    *("abteilung", "arrêt", "arret", "chambre", "lieu", "quartier", "salle", "service", "ward"),
+    *("barrio", "ciudad", "lugar", "parada", "planta", "sala", "servicio"),
 )
 
 # Suffixes, and prefixes, that the words of a family may have: (suffixes, prefixes).
@@ -281,12 +296,12 @@ def _stems() -> dict[str, list[EndpointWord]]:
                     affixes=_NONE if mark == "?" else family_affixes,
                     stands_alone=mark != "+",
                 )
-                for spelling in _spellings(stem):
+                for spelling in spellings(stem):
                     stems.setdefault(spelling, []).append(meaning)
     return stems
 
 
-def _spellings(word: str) -> set[str]:
+def spellings(word: str) -> set[str]:
     """Return a word with accents, without accents, and with German "ae" for "ä"."""
     with_digraphs = word.translate({ord("ä"): "ae", ord("ö"): "oe", ord("ü"): "ue"})
     decomposed = unicodedata.normalize("NFD", word)

@@ -11,23 +11,13 @@ from pathlib import Path
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.schema.bad_rows import BadRows
+from graphcuts_dp.schema.column_names import names_dates, names_people, normalised_names
 from graphcuts_dp.schema.columns import Columns, parse_number
 from graphcuts_dp.schema.file_bytes import opened_unpacked
 from graphcuts_dp.schema.text_format import TextFormat
 from graphcuts_dp.schema.text_rows import begin
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}  # of files whose first line names the columns
-# Names of columns, in small letters, that name people.
-_PERSONS = (
-    *("user", "userid", "user_id", "person", "personid", "person_id", "patient", "patientid"),
-    *("patient_id", "customer", "client", "member", "passenger", "rider", "card", "employee"),
-    *("student", "nutzer", "kunde"),
-)
-# Names of columns that hold dates or times.
-_DATES = (
-    *("date", "day", "time", "month", "datetime", "timestamp", "started", "started_at"),
-    *("start_time", "when", "created", "datum", "tag", "zeit", "monat"),
-)
 
 
 def names_in_header(path: PathLike, columns: Columns) -> list[str]:
@@ -65,11 +55,12 @@ def _may_be_a_value(cell: str) -> bool:
 def suggested_columns(names: Sequence[str]) -> dict[str, str]:
     """Return the columns of users and of periods that names suggest, by "user" and "period".
 
-    A role is left out if no name fits, or several do.
+    A role is left out if no name fits, or several do. The rules are those of `schema.column_names`.
     """
     suggested = {}
-    for role, words in (("user", _PERSONS), ("period", _DATES)):
-        fitting = [name for name in names if name.strip().casefold() in words]
+    normalised = normalised_names(names)
+    for role, is_usual in (("user", names_people), ("period", names_dates)):
+        fitting = [name for name, word in zip(names, normalised, strict=True) if is_usual(word)]
         if len(fitting) == 1:
             suggested[role] = fitting[0]
     return suggested

@@ -2,10 +2,13 @@
 
 import shutil
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp.cli import report
+from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.ledger.charges import begin_charge
 from graphcuts_dp.privacy.composition import Cost
 
@@ -63,3 +66,85 @@ def test_an_unknown_use_is_refused(refused, tmp_path, monkeypatch, use):
     monkeypatch.chdir(tmp_path)
     pending()
     assert "that could be resumed; there is: 1" in refused("resume", "club.db", "--use", use)
+
+
+ROWS = "from,to,user\n" + "a,b,u\nb,c,v\na,c,w\n" * 40
+FLOWS = ("flows", "trips.csv", "zones.csv", "table.csv", "--epsilon", "1", "--columns", "user=user")
+FLOWS = (*FLOWS, "--kind", "directed", "--privacy-unit", "user:max-contributions=9")
+
+
+@pytest.fixture
+def failed(call):
+    """Run a command that fails, perhaps after it has written files: the line of its error."""
+
+    def run(*arguments):
+        status, _, err = call(*arguments)
+        (line,) = (line for line in err.splitlines() if line.startswith("error: "))
+        assert status == 2
+        return line
+
+    return run
+
+
+@pytest.fixture
+def trips(tmp_path, monkeypatch):
+    """Trips, and a disk that is full where a page or a graph of weights is written."""
+    (tmp_path / "trips.csv").write_text(ROWS)
+    (tmp_path / "zones.csv").write_text("zone,area\na,north\nb,north\nc,south\n")
+    monkeypatch.chdir(tmp_path)
+
+    def full(*_, **__):
+        raise FileFormatError("cannot write it: No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(gc.Flows, "to_html", full)
+        yield patched.undo
+
+
+def test_files_that_are_whole_are_named_where_a_later_one_cannot_be_written(trips, failed, done):
+    outputs = ("--margins", "sums.csv", "--html", "page.html")
+    message = failed(*FLOWS, *outputs, "--store", "trips.db")
+    written = ["table.csv", "table.csv.noisy.npz", "table.csv.json", "sums.csv"]
+    assert f"; written before, and whole: {', '.join(written)}; epsilon = 1 was spent" in message
+    assert message.rstrip().endswith("resume with: graphcuts-dp resume trips.db --force")
+    before = gc.load("table.csv").values()
+    trips()  # there is room again
+    occupied = failed("resume", "trips.db")
+    assert "table.csv exists" in occupied
+    assert occupied.rstrip().endswith("graphcuts-dp resume trips.db --force")
+    done("resume", "trips.db", "--force")
+    assert (gc.load("table.csv").values() == before).all()
+    assert "<html" in Path("page.html").read_text()
+    assert len(gc.store_status("trips.db").uses) == 1
+
+
+def test_without_a_store_the_table_is_there_to_go_on_with(trips, failed):
+    message = failed(*FLOWS, "--html", "page.html", "--uncounted")
+    assert "written before, and whole: table.csv, " in message
+    assert message.rstrip().endswith("gc.load('table.csv') in Python")
+    trips()
+    gc.load("table.csv").to_html("page.html")
+
+
+@pytest.mark.usefixtures("trips")
+def test_nothing_is_said_to_be_written_that_is_not(failed):
+    assert "written before" not in failed(*FLOWS, "--html", "page.txt", "--uncounted")
+    failed(*FLOWS, "--html", "page.html", "--uncounted")
+    assert "written before" not in failed("report", "none.csv")
+
+
+def test_a_report_is_named_where_the_entry_of_the_registry_cannot_be_written(
+    failed, monkeypatch, tmp_path
+):
+    monkeypatch.chdir(tmp_path)
+    gc.release_graph(CLUB, epsilon=1.0, fit="none").save("club.csv")
+    write = report.write_out
+
+    def full(parts, output, *, force):
+        if output.endswith(".json"):
+            raise FileFormatError("cannot write it: No space left on device")
+        write(parts, output, force=force)
+
+    monkeypatch.setattr(report, "write_out", full)
+    message = failed("report", "club.csv", "report.html", "--registry", "entry.json")
+    assert "written before, and whole: report.html; write the other one" in message

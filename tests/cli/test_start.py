@@ -82,6 +82,20 @@ def test_the_version_is_told_and_what_is_unknown_in_a_line(done, refused):
     assert "--install-completion" in done("--help")[0]
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("release", "--out", "x"), "OUT is typed without --out: graphcuts-dp release GRAPH OUT"),
+        (("flows", "--output", "x"), "OUT is typed without --output: graphcuts-dp flows GRAPH GRO"),
+        (("flows", "--epsilom", "1"), "No such option: --epsilom; did you mean --epsilon?"),
+        (("session", "start", "--verticse", "1"), "did you mean --vertices?"),
+        (("flows", "--unlike"), "No such option: --unlike (see graphcuts-dp flows --help)"),
+    ],
+)
+def test_an_option_is_suggested_only_if_it_is_spelled_nearly_the_same(words, message, refused):
+    assert message in refused(*words)
+
+
 @pytest.mark.parametrize(("no_colour", "bold"), [("", True), ("1", False)])
 def test_tables_are_bold_unless_no_color_is_set(no_colour, bold, monkeypatch):
     text = io.StringIO()

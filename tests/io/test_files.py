@@ -540,7 +540,7 @@ def test_notes_depend_on_options_alone():
     assert describe_reading(**sides) == ("Duplicate edges are merged.",)
     assert describe_reading(**sides, repeats=False) == ()
     (loops, merged) = describe_reading(vertices_given=True, weighted=False, repeats=False)
-    assert loops == "Edges whose ends are equal are dropped: they cross no cut."
+    assert loops == "Edges from a vertex to itself are dropped: they cross no cut."
     assert merged == "Reciprocal edges are merged."
     told = " ".join(describe_reading(vertices_given=True, weighted=True, directed=True))
     assert "Duplicate arcs are merged; their weights are added up." in told

@@ -305,7 +305,7 @@ def test_a_charge_is_told_of_where_its_record_was_written_and_an_error_came_afte
         gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
     monkeypatch.undo()
     assert [charge.use.number for charge in begun] == [2]
-    assert "epsilon = 1 was spent (use 2)" in begun[0].advice
+    assert "epsilon = 1 was spent (use 2)" in begun[0].advice()
     assert len(gc.store_status(path).uses) == 2
 
 

@@ -183,4 +183,4 @@ def test_no_store_charges_nothing(graph):
     use = {"kind": "x", "parameters": {}, "cost": Cost.of_pure(Fraction(1))}
     use["guarantee"] = gc.PrivacyGuarantee(epsilon=1.0, neighbours="one pair")
     charge = begin_charge(None, graph, **use)
-    assert (charge.store, charge.use, charge.advice) == (None, None, "")
+    assert (charge.store, charge.use, charge.advice()) == (None, None, "")

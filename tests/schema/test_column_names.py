@@ -1,0 +1,88 @@
+"""Usual names of columns that name people or dates, in four languages: proposals by names alone."""
+
+import pytest
+
+from graphcuts_dp.schema.column_names import names_dates, names_people, normalised_names
+from graphcuts_dp.schema.columns import Columns, find_columns
+from graphcuts_dp.schema.table_headers import suggested_columns
+
+PEOPLE = [
+    *("user", "User ID", "person_id", "patient", "PatID", "pat_id", "card_id", "badge", "Badge No"),
+    *("rider_id", "subject", "customer number", "member-id", "case_id", "employeeId", "SSN"),
+    *(
+        "Personennummer",
+        "Patientennummer",
+        "Patienten-Nr.",
+        "Fallnummer",
+        "Fall-ID",
+        "Kundennummer",
+    ),
+    *("Mitarbeiter", "Versichertennummer", "Schülernummer", "schuelerin", "Mitgliedsnummer"),
+    *("personne", "id_patient", "numéro de dossier", "numero_abonne", "code client", "Salarié"),
+    *("paciente", "id_usuario", "Número de tarjeta", "codigo_cliente", "id del paciente"),
+]
+DATES = [
+    *("date", "Start Date", "started_at", "pickup_datetime", "trip_date", "timestamp"),
+    *("Datum", "Aufnahmedatum", "Abfahrtszeit", "Uhrzeit", "Kontaktdatum", "Verlegungsdatum"),
+    *("heure", "date de départ", "date_visite", "fecha", "Fecha de salida", "fecha_inicio", "día"),
+]
+NEITHER = [
+    *("passengers", "Personen", "Einwohner", "fall", "case", "pat", "from", "station", "home"),
+    *("update", "userland", "dossier", "end_time", "Entlassdatum", "weight", "Betrag", "", "nr"),
+]
+
+
+def normalised(name):
+    (word,) = normalised_names([name])
+    return word
+
+
+@pytest.mark.parametrize("name", PEOPLE)
+def test_a_column_that_names_people_is_proposed(name):
+    assert names_people(normalised(name))
+    assert not names_dates(normalised(name))
+    assert suggested_columns(["von", "nach", name]) == {"user": name}
+
+
+@pytest.mark.parametrize("name", DATES)
+def test_a_column_of_dates_is_proposed(name):
+    assert names_dates(normalised(name))
+    assert not names_people(normalised(name))
+    assert suggested_columns(["from", name, "to"]) == {"period": name}
+
+
+@pytest.mark.parametrize("name", NEITHER)
+def test_other_names_are_proposed_for_nothing(name):
+    assert suggested_columns(["from", name, "to"]) == {}
+
+
+def test_of_two_columns_for_a_role_none_is_proposed():
+    assert suggested_columns(["patient", "Fallnummer", "Datum"]) == {"period": "Datum"}
+    assert suggested_columns(["start_time", "end_time"]) == {"period": "start_time"}
+
+
+@pytest.mark.parametrize(
+    ("header", "endpoints"),
+    [
+        ("PatID;von_Station;nach_Station;Datum", (1, 2)),
+        ("patient,from_ward,to_ward,date", (1, 2)),
+        ("salle_arrivée,salle_départ,heure", (1, 0)),
+        ("fecha,servicio_destino,servicio_origen", (2, 1)),
+    ],
+)
+def test_wards_are_places(header, endpoints):
+    names = header.replace(";", ",").split(",")
+    places = find_columns(names, Columns(), weighted=False, declared=None)
+    assert (places.source, places.target) == endpoints
+
+
+@pytest.mark.parametrize("name", ["Gewicht", "Betrag", "Häufigkeit", "poids", "montant", "importe"])
+def test_weights_are_known_in_four_languages(name):
+    places = find_columns(["a", "b", name], Columns(), weighted=None, declared=None)
+    assert places.weight == 2
+
+
+@pytest.mark.parametrize("name", ["Datum", "Uhrzeit", "heure", "Fecha"])
+def test_a_known_date_is_no_weight(name):
+    places = find_columns(["von", "nach", name], Columns(), weighted=None, declared=None)
+    assert places.weight is None
