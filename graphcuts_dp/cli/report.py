@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -13,7 +14,8 @@ from graphcuts_dp.cli.inspect_data import is_there
 from graphcuts_dp.cli.spending import store_named
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.files import check_writable_set, is_database
-from graphcuts_dp.options import input_option, output_option
+from graphcuts_dp.options import INPUT, input_option, option, output_option
+from graphcuts_dp.reports.hazards import NO_ANSWERS, HazardAnswers
 from graphcuts_dp.reports.registry import registry_entry
 from graphcuts_dp.reports.release_report import ReleaseReport, report_of, report_of_store
 from graphcuts_dp.reports.rendering import html_page, markdown
@@ -44,6 +46,13 @@ def report(
     code: str | None = input_option(
         None, help="Check code of a printed report: fail unless it is the one of this release."
     ),
+    answers: HazardAnswers = option(
+        NO_ANSWERS,
+        help="What you know and no program can, for the second page; what is left out can be "
+        "filled in by hand.",
+        group=INPUT,
+        of=HazardAnswers,
+    ),
     registry: str | None = output_option(
         None,
         help="Also write a draft of an entry for the public registry of deployments, as JSON.",
@@ -59,12 +68,16 @@ def report(
 
     Example: graphcuts-dp report flows.csv --store trips.db --code 46fb-5bcc-2ced-3e36
 
+    Example: graphcuts-dp report flows.csv report.html --answers "access=Two people of the city
+    office,other-results=None so far"
+
     Example: graphcuts-dp report mail.db answers.md
 
     Says what was published, who is meant by the guarantee, what a guess can gain, how exact the
     numbers are, what was left out, what is not guaranteed, what is used up and left, by whom, when
-    and for what purpose. The second page goes through the hazards of NIST SP 800-226: each has its
-    evidence, or is not addressed. The .html file needs no network, and prints on two sheets.
+    and for what purpose. The second page goes through the hazards of NIST SP 800-226: those that
+    the program checked, each with its evidence or as not addressed, and those that you answer, by
+    hand or with --answers. The .html file needs no network, and prints on two sheets.
 
     The check code is a digest of the receipt, which the store records: with --store, and with
     --code for a report on paper, the command fails if they do not agree. The report reads receipts,
@@ -76,7 +89,14 @@ def report(
     if target is not None:
         _writer(target)  # whose ending is looked at first
     check_writable_set(files, force=force)
-    made = _report(release, store, author or "", purpose or "", code or "")
+    made = _report(
+        release,
+        store,
+        author=author or "",
+        purpose=purpose or "",
+        code=code or "",
+        answers=answers,
+    )
     written = {}
     if target is not None:
         written[target] = _writer(target)(made)
@@ -92,8 +112,13 @@ def report(
     )
 
 
-def _report(release: str, store: str | None, author: str, purpose: str, code: str) -> ReleaseReport:
+def _report(release: str, store: str | None, **stated: Any) -> ReleaseReport:
     """Return the report of a release, or of a store.
+
+    Args:
+        release: its name as it was typed.
+        store: that was charged for it, likewise.
+        stated: what people say, and the code to compare; see `report_of`.
 
     Raises:
         GraphCutsError: see `report_of` and `report_of_store`.
@@ -101,7 +126,7 @@ def _report(release: str, store: str | None, author: str, purpose: str, code: st
     if is_release(release):
         charged = None if store is None else store_named(store)
         file = receipt_named(release)
-        return report_of(file, store=charged, author=author, purpose=purpose, code=code)
+        return report_of(file, store=charged, **stated)
     if not is_there(release):
         raise FileFormatError(f"{release} does not exist; name a release, its receipt or a store")
     if not (Path(release).is_file() and is_database(Path(release))):
@@ -110,7 +135,7 @@ def _report(release: str, store: str | None, author: str, purpose: str, code: st
         )
     if store is not None:
         raise ParameterError(f"{release} is a store itself: leave out --store")
-    return report_of_store(store_named(release), author=author, purpose=purpose, code=code)
+    return report_of_store(store_named(release), **stated)
 
 
 def _writer(path: str) -> Callable[[ReleaseReport], str]:

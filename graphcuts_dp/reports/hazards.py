@@ -7,14 +7,18 @@ here are ours, by these chapters; the publication has no numbered list.
 
 A hazard is *addressed* if what the report is computed from shows it: numbers of the receipt, the
 result or the store, or a file of the source that a test looks for. Nothing is addressed by default.
-What no release can show, such as who may read the private file, is always open.
+What no program can know, such as who may read the private file, is a question for people: their
+`HazardAnswers` stand in the report as they were typed, and what was not answered is left to be
+filled in by hand. An answer never makes a hazard addressed.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from graphcuts_dp.display import printable, up_to_digits
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.options import check, described, option
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.reports.contents import ReleaseContents, counted, listed
@@ -31,7 +35,49 @@ _NO_CELL = "tests/attacks/test_no_cell_is_quoted.py"
 SECURITY = "SECURITY.md"
 # Files of the source that evidence names.
 EVIDENCE_FILES = (_TESTED_COSTS, _AUDITS, _SAMPLERS, _SIDE_CHANNELS, _NO_CELL, SECURITY)
+_LONGEST_ANSWER = 120  # characters: all answers of this length fit on the second sheet
 _ONE_EACH = ("user", "person", "vertex")  # units that may be whole people
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class HazardAnswers:
+    """What people answer, in a few words, about hazards of which no program can know.
+
+    Attributes:
+        other_results: what else was published of the same people.
+        small_groups: who has checked that numbers of small groups are still of use.
+        readers: who explains noisy numbers to those who read them.
+        bounds: how a bound on contributions or weights was chosen without looking at the data.
+        custody: who runs the program, and so can read the private file.
+        watchers: who else could have watched how long a run took.
+        access: who may read the private file and the store.
+        collection: what is done to collect less.
+
+    Raises:
+        ParameterError: an answer is no line of at most 120 characters.
+    """
+
+    other_results: str = option("", help="What else was published of the same people?")
+    small_groups: str = option("", help="Who checked that numbers of small groups are of use?")
+    readers: str = option("", help="Who explains noisy numbers to those who read them?")
+    bounds: str = option("", help="How was the bound chosen, without looking at the data?")
+    custody: str = option("", help="Who runs the program, and so can read the private file?")
+    watchers: str = option("", help="Who else could watch how long a run takes?")
+    access: str = option("", help="Who may read the private file and the store?")
+    collection: str = option("", help="What is done to collect less, and to delete it?")
+
+    def __post_init__(self) -> None:
+        check(self)
+        for about in described(type(self)):
+            text = getattr(self, about.name)
+            if not text.isprintable() or len(text) > _LONGEST_ANSWER:
+                raise ParameterError(
+                    f"{about.key} must be one line of at most {_LONGEST_ANSWER} characters"
+                )
+
+
+NO_ANSWERS = HazardAnswers()
 
 
 @final
@@ -45,6 +91,7 @@ class ReportBasis:
         contents: what the result says of itself.
         status: what the store has recorded; None if no store was named.
         answers: of sessions, how many were given, and at most how many; None of releases.
+        people_say: what people answer of which no program can know.
     """
 
     guarantee: PrivacyGuarantee
@@ -52,6 +99,7 @@ class ReportBasis:
     contents: ReleaseContents
     status: LedgerStatus | None = None
     answers: tuple[int, int] | None = None
+    people_say: HazardAnswers = NO_ANSWERS
 
 
 @final
@@ -64,22 +112,33 @@ class Hazard:
         chapter: of SP 800-226.
         addressed: whether the evidence shows that it is addressed.
         evidence: why it is, or why it is not.
+        question: what people have to answer, as no program can know; "" if the program has checked.
+        answer: theirs; "" if it is left to be filled in by hand.
     """
 
     name: str
     chapter: str
     addressed: bool
     evidence: str
+    question: str = ""
+    answer: str = ""
 
 
 def hazards_of(basis: ReportBasis) -> tuple[Hazard, ...]:
     """Return the whole check list, in the order of the chapters."""
     seeded = not basis.guarantee.is_private
-    return tuple(
-        Hazard(name=name, chapter=chapter, addressed=addressed, evidence=evidence)
-        for chapter, name, check in _CHECKS
-        for addressed, evidence in [_SEEDED if seeded and chapter == GUARANTEE else check(basis)]
-    )
+    questions = {about.name: about.help for about in described(HazardAnswers)}
+    hazards = []
+    for chapter, name, finding in _CHECKS:
+        has_no_guarantee = seeded and chapter == GUARANTEE
+        addressed, evidence = _SEEDED if has_no_guarantee else finding(basis)
+        hazard = Hazard(name=name, chapter=chapter, addressed=addressed, evidence=evidence)
+        field = "" if addressed or has_no_guarantee else _ASKED.get(name, "")
+        if field:
+            answer = getattr(basis.people_say, field)
+            hazard = replace(hazard, question=questions[field], answer=answer)
+        hazards.append(hazard)
+    return tuple(hazards)
 
 
 Finding = tuple[bool, str]  # whether a hazard is addressed, and the evidence
@@ -150,7 +209,7 @@ def _composition(basis: ReportBasis) -> Finding:
 
 def _other_releases(basis: ReportBasis) -> Finding:
     del basis
-    return False, "what else was published of the same people, with or without noise, is not known"
+    return False, "other results of the same people add up with this one"
 
 
 def _post_processing(basis: ReportBasis) -> Finding:
@@ -186,7 +245,7 @@ def _systemic_bias(basis: ReportBasis) -> Finding:
 def _human_bias(basis: ReportBasis) -> Finding:
     impossible = basis.contents.impossible
     if not impossible:
-        return False, "whether readers trust noisy numbers was not asked"
+        return False, "readers may take noise for facts"
     return False, f"{impossible}; readers may distrust them"
 
 
@@ -202,7 +261,7 @@ def _tuned_bounds(basis: ReportBasis) -> Finding:
     weighted = "weight" in basis.guarantee.neighbours
     if unit is not None and unit.kind in ("edge", "person") and not weighted:
         return True, "no bound on contributions or weights was needed"
-    return False, "whether a bound was chosen after looking at the data is not known"
+    return False, "a bound that was chosen after looking at the data tells of them"
 
 
 def _queries(basis: ReportBasis) -> Finding:
@@ -236,14 +295,25 @@ def _messages(basis: ReportBasis) -> Finding:
 
 def _access(basis: ReportBasis) -> Finding:
     del basis
-    return False, "who may read the private file and the store is not known"
+    return False, "whoever can read the files needs no guess"
 
 
 def _collection(basis: ReportBasis) -> Finding:
     del basis
-    return False, "whether less could have been collected is not known"
+    return False, "what is not collected cannot come out"
 
 
+# Fields of `HazardAnswers` by the hazards that they are about.
+_ASKED = {
+    "Other publications of the same data": "other_results",
+    "Systemic bias, small groups": "small_groups",
+    "Human bias, impossible numbers": "readers",
+    "Bounds chosen from the data": "bounds",
+    "Trust in who holds the data": "custody",
+    "Timing and other side channels": "watchers",
+    "Access to the private data": "access",
+    "More data collected than needed": "collection",
+}
 _CHECKS: tuple[tuple[str, str, Callable[[ReportBasis], Finding]], ...] = (
     (GUARANTEE, "An epsilon too large", _large_epsilon),
     (GUARANTEE, "A delta too large", _large_delta),

@@ -31,7 +31,7 @@ from graphcuts_dp.reports.contents import (
     listed,
     short_text,
 )
-from graphcuts_dp.reports.hazards import Hazard, ReportBasis, hazards_of
+from graphcuts_dp.reports.hazards import NO_ANSWERS, Hazard, HazardAnswers, ReportBasis, hazards_of
 from graphcuts_dp.results.bundle import (
     KINDS,
     check_files,
@@ -117,6 +117,7 @@ def report_of(
     author: str = "",
     purpose: str = "",
     code: str = "",
+    answers: HazardAnswers = NO_ANSWERS,
 ) -> ReleaseReport:
     """Return the report of a saved result.
 
@@ -126,6 +127,7 @@ def report_of(
         author: who released it, if the receipt does not say so.
         purpose: what for, likewise.
         code: check code of an earlier report, to be compared; "" for none.
+        answers: of people, about hazards of which no program can know.
 
     Raises:
         FileFormatError: the receipt or a file of the result is missing, damaged or changed.
@@ -152,7 +154,9 @@ def report_of(
     if store is not None:
         status, use, sentence = _compared(store, file, digest)
         checks.append(sentence)
-    basis = ReportBasis(guarantee=guarantee, unit=unit, contents=contents, status=status)
+    basis = ReportBasis(
+        guarantee=guarantee, unit=unit, contents=contents, status=status, people_say=answers
+    )
     provenance = guarantee.provenance or Provenance(time="", made_by="")
     return _report(
         basis,
@@ -167,7 +171,12 @@ def report_of(
 
 
 def report_of_store(
-    store: PathLike | Store, *, author: str = "", purpose: str = "", code: str = ""
+    store: PathLike | Store,
+    *,
+    author: str = "",
+    purpose: str = "",
+    code: str = "",
+    answers: HazardAnswers = NO_ANSWERS,
 ) -> ReleaseReport:
     """Return the report of a store: its sessions, and all other uses, together.
 
@@ -176,6 +185,7 @@ def report_of_store(
         author: who released it, if no use says so.
         purpose: what for, likewise.
         code: check code of an earlier report, to be compared; "" for none.
+        answers: as for `report_of`.
 
     Raises:
         LedgerError: the store cannot be read, or nothing was spent yet.
@@ -202,17 +212,18 @@ def report_of_store(
         budget_plan=None,
         seed=next((use.seed for use in uses if use.seed is not None), None),
     )
-    answers = None
+    answer_counts = None
     if status.sessions:
         given = sum(session.answers for session in status.sessions)
         most = sum(int(session.terms.parameters["queries"]) for session in status.sessions)
-        answers = given, most
+        answer_counts = given, most
     basis = ReportBasis(
         guarantee=guarantee,
         unit=_unit_or_none(guarantee),
         contents=_of_store(status, _half_widths(store) if status.sessions else {}),
         status=status,
-        answers=answers,
+        answers=answer_counts,
+        people_say=answers,
     )
     recorded = (_joined(use.author for use in uses), _purposes(status))
     return _report(

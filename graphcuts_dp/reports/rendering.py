@@ -12,7 +12,16 @@ from pathlib import Path
 from graphcuts_dp.reports.contents import short_text
 from graphcuts_dp.reports.hazards import Hazard
 from graphcuts_dp.reports.release_report import ReleaseReport
-from graphcuts_dp.reports.words import ABOUT_HAZARDS, HAZARDS, HEADINGS, NO, YES
+from graphcuts_dp.reports.words import (
+    ABOUT_ASKED,
+    ABOUT_HAZARDS,
+    ASKED,
+    CHECKED,
+    HAZARDS,
+    HEADINGS,
+    NO,
+    YES,
+)
 
 STYLE = Path(__file__).resolve().parent / "report.css"
 _MOST = 320  # characters of a sentence on the page
@@ -21,7 +30,8 @@ _MOST_ROWS = 6  # of a table on the first sheet
 # Characters of a line of the first sheet, and of both columns of its tables.
 _LINE, _COLUMNS = 92, (32, 60)
 _MOST_LINES = 52  # that fit in the usual size of letters; more are written in smaller ones
-_HEADS = ("hazard", "", "evidence")
+_ANSWER_LINE = 50  # characters of a line of an answer on the second sheet
+_BLANK = "\\_" * 30  # to be filled in, on paper
 Pairs = Sequence[tuple[str, str]]
 
 
@@ -50,27 +60,40 @@ def html_sheets(report: ReleaseReport) -> str:
         if pairs:
             rows = (f"<tr><th>{_text(a)}</th><td>{_text(b)}</td></tr>" for a, b in pairs)
             parts.append(f"<table>{''.join(rows)}</table>")
-    parts += ["</section>", '<section class="sheet">', f"<h1>{_text(HAZARDS)}</h1>"]
+    longest = max(len(hazard.answer) for hazard in report.hazards)
+    dense = " dense" if longest > _ANSWER_LINE else ""
+    parts += ["</section>", f'<section class="sheet{dense}">', f"<h1>{_text(HAZARDS)}</h1>"]
     parts.append(f'<p class="files">{_text(ABOUT_HAZARDS)}</p>')
-    heads = "".join(f"<th>{name}</th>" for name in _HEADS)
-    parts.append(f'<table class="hazards"><thead><tr>{heads}</tr></thead><tbody>')
-    parts += _html_hazards(report.hazards)
-    parts.append("</tbody></table></section>")
+    checked, asked = _by_who_knows(report.hazards)
+    for heading, about, hazards in ((CHECKED, "", checked), (ASKED, ABOUT_ASKED, asked)):
+        parts.append(f"<h2>{_text(heading)}</h2>")
+        parts += [f'<p class="files">{_text(about)}</p>'] * bool(about)
+        parts += ['<table class="hazards"><tbody>', *map(_html_hazard, hazards), "</tbody></table>"]
+    parts.append("</section>")
     return "\n".join(parts)
 
 
-def _html_hazards(hazards: Sequence[Hazard]) -> Iterator[str]:
-    chapter = ""
-    for hazard in hazards:
-        if hazard.chapter != chapter:
-            chapter = hazard.chapter
-            yield f'<tr class="chapter"><th colspan="3">{_text(chapter)}</th></tr>'
-        mark, word = ("✓", YES) if hazard.addressed else ("–", NO)
-        yield (
-            f"<tr><th>{_text(hazard.name)}</th>"
-            f'<td class="{"yes" if hazard.addressed else "no"}">{mark} {word}</td>'
-            f"<td>{_text(hazard.evidence)}</td></tr>"
+def _by_who_knows(hazards: Sequence[Hazard]) -> tuple[list[Hazard], list[Hazard]]:
+    """Return the hazards that the program has checked, and those that people have to answer."""
+    return (
+        [hazard for hazard in hazards if not hazard.question],
+        [hazard for hazard in hazards if hazard.question],
+    )
+
+
+def _html_hazard(hazard: Hazard) -> str:
+    """Return a line of the check list; that of a question has room to write in."""
+    name = f"{_text(hazard.name)} <small>({hazard.chapter.split()[0]})</small>"
+    if hazard.question:
+        answer = f'<div class="answer">{_cell(hazard.answer)}</div>'
+        return (
+            f'<tr><th class="asked">{name}<div><small>{_cell(hazard.evidence)}</small></div></th>'
+            f"<td>{_text(hazard.question)}{answer}</td></tr>"
         )
+    mark, word = ("✓", YES) if hazard.addressed else ("–", NO)
+    kind = "yes" if hazard.addressed else "no"
+    found = f'<td class="{kind}">{mark} {word}</td><td>{_text(hazard.evidence)}</td>'
+    return f"<tr><th>{name}</th>{found}</tr>"
 
 
 def sheet_lines(report: ReleaseReport) -> int:
@@ -100,14 +123,16 @@ def markdown(report: ReleaseReport) -> str:
             else []
         )
     lines += [f"# {HAZARDS}", "", ABOUT_HAZARDS, ""]
-    chapter = ""
-    for hazard in report.hazards:
-        if hazard.chapter != chapter:
-            chapter = hazard.chapter
-            lines += ["", f"## {chapter}", ""]
+    checked, asked = _by_who_knows(report.hazards)
+    lines += [f"## {CHECKED}", ""]
+    for hazard in checked:
         mark = "x" if hazard.addressed else " "
         open_one = "" if hazard.addressed else f"{NO}: "
         lines.append(f"- [{mark}] {hazard.name}: {open_one}{_markdown(hazard.evidence)}")
+    lines += ["", f"## {ASKED}", "", ABOUT_ASKED, ""]
+    for hazard in asked:
+        answer = _markdown(hazard.answer) or _BLANK
+        lines.append(f"- {hazard.name} ({_markdown(hazard.evidence)}). {hazard.question} {answer}")
     text = "\n".join(lines).replace("\n\n\n", "\n\n")
     return f"{text}\n"
 
@@ -146,6 +171,10 @@ def _line(text: str, most: int = _MOST) -> str:
 def _markdown(text: str) -> str:
     """Return one line with no HTML and no link in it; intervals keep their brackets."""
     return escape(_line(text), quote=False).replace("](", "]\\(")
+
+
+def _cell(text: str) -> str:
+    return escape(_line(text, _MOST_CELL))
 
 
 def _text(text: str) -> str:

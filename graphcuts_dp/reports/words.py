@@ -21,10 +21,12 @@ HEADINGS: Mapping[str, str] = {
 HAZARDS = "Hazards of NIST SP 800-226"
 ABOUT_HAZARDS = (
     "The hazards that NIST SP 800-226, Guidelines for Evaluating Differential Privacy Guarantees "
-    "(March 2025), describes, in our words and by its chapters. A tick has its evidence: numbers "
-    "of this result and its receipt, and files of the source of the program."
+    "(March 2025), describes, in our words, each with its chapter. A tick has its evidence: "
+    "numbers of this result and its receipt, and files of the source of the program."
 )
 YES, NO = "addressed", "not addressed"
+CHECKED, ASKED = "The program checked", "You answer"
+ABOUT_ASKED = "No program can know these. Fill them in by hand, or with the option --answers."
 NOT_STATED = "not stated"
 NO_GUARANTEE = "A seed was given: there is no guarantee, and a guess can become certain."
 NOTHING_READ = "Nothing private was read, so nothing private can come out."

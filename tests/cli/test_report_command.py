@@ -42,6 +42,18 @@ def test_a_report_is_text_a_page_or_an_entry(done, told, folder):
 
 
 @pytest.mark.usefixtures("_flows")
+def test_people_answer_what_no_program_can_know(done, told):
+    typed = ("--answers", "access=Ann\\, and Ben,other-results=none")
+    hazards = told("report", "out.csv", "page.html", *typed)["hazards"]
+    answers = {each["name"]: each["answer"] for each in hazards if each["answer"]}
+    assert answers["Access to the private data"] == "Ann, and Ben"
+    assert answers["Other publications of the same data"] == "none"
+    assert len(answers) == 2
+    text = done("report", "out.csv", *typed)[0]
+    assert "Who may read the private file and the store? Ann, and Ben" in text
+
+
+@pytest.mark.usefixtures("_flows")
 def test_what_is_refused(refused, done):
     assert "the check code is" in refused("report", "out.csv", "--code", "0000-0000-0000-0000")
     assert "a report ends in .html or .md" in refused("report", "out.csv", "out.pdf")
@@ -50,6 +62,7 @@ def test_what_is_refused(refused, done):
     assert "is a store itself" in refused("report", "data.db", "--store", "data.db")
     assert "leave it out" in refused("report", "out.csv", "--purpose", "Another")
     assert "leave it out" in refused("report", "out.csv", "--who", "Another")
+    assert "must be one line" in refused("report", "out.csv", "--answers", f"access={'x' * 121}")
     done("report", "out.csv", "page.html")
     assert "page.html" in refused("report", "out.csv", "page.html")
     done("report", "out.csv", "page.html", "--force")

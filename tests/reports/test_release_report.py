@@ -16,6 +16,7 @@ from graphcuts_dp.reports.hazards import (
     EVIDENCE_FILES,
     LARGEST_DELTA,
     STRONG_EPSILON,
+    HazardAnswers,
     ReportBasis,
     hazards_of,
 )
@@ -258,6 +259,39 @@ def test_evidence_names_files_of_the_source(basis):
     assert all(hazard.evidence for hazard in hazards_of(basis))
 
 
+def test_what_no_program_can_know_is_asked_and_an_answer_is_no_tick(basis):
+    asked = [each for each in hazards_of(basis) if each.question]
+    assert {each.name for each in asked} >= set(OPEN)
+    assert not any(each.addressed or each.answer for each in asked)
+    typed = replace(basis, people_say=HazardAnswers(access="two people", readers="the press"))
+    answered = {each.question: each.answer for each in hazards_of(typed) if each.answer}
+    assert answered == {
+        "Who may read the private file and the store?": "two people",
+        "Who explains noisy numbers to those who read them?": "the press",
+    }
+    assert [each.addressed for each in hazards_of(typed)] == [
+        each.addressed for each in hazards_of(basis)
+    ]
+    for text in ("a\nb", "x" * 121):
+        with pytest.raises(ParameterError, match="access must be one line"):
+            HazardAnswers(access=text)
+
+
+def test_the_second_sheet_tells_what_was_checked_from_what_is_asked(tmp_path):
+    path = saved("flows", tmp_path)
+    report = report_of(receipt_of(path), answers=HazardAnswers(access="<i>two</i> people"))
+    page, text = html_page(report), markdown(report)
+    for document in (page, text):
+        checked, _, asked = document.partition(words.CHECKED)[2].partition(words.ASKED)
+        for each in report.hazards:
+            assert each.name in (asked if each.question else checked)
+            assert each.name not in (checked if each.question else asked)
+        assert words.NO not in asked
+        assert "&lt;i&gt;two&lt;/i&gt; people" in asked
+        assert "<i>two" not in document
+    assert text.count("\\_" * 30) == sum(bool(each.question) for each in report.hazards) - 1
+
+
 class Elements(HTMLParser):
     """The elements of a page, each closed."""
 
@@ -365,6 +399,9 @@ def longest_of(report):
         author=text[:500],
         purpose=text[:500],
         check=(words.NOT_RECORDED, words.NOT_RECORDED),
+        hazards=tuple(
+            replace(each, answer=text[:120] if each.question else "") for each in report.hazards
+        ),
     )
 
 
