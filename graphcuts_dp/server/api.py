@@ -118,7 +118,7 @@ async def dummy(service: At, request: Request, asked: models.DummyIn) -> models.
     _check_batch(service, request, asked)
     if sum(service.desk.universe.shape) > 2 * service.limits.dummy:
         raise RefusedError(422, "there is no simulated graph of this size", kind="value")
-    answers = await service.aside(service.desk.dummy, asked)
+    answers = await service.steps_aside(service.desk.dummy(asked))
     return models.AnswersOut(session="dummy", answers=answers, new=len(answers))
 
 
@@ -199,7 +199,9 @@ async def ask(
     same answers and costs nothing.
     """
     _check_batch(service, request, asked)
-    answers, new = await service.at_store(service.desk.ask, who.person, name, asked, key)
+    answers, new = await service.steps_at_store(
+        service.desk.ask_in_steps(who.person, name, asked, key)
+    )
     return models.AnswersOut(session=name, answers=answers, new=new)
 
 

@@ -39,7 +39,7 @@ from graphcuts_dp.server.service import (
     At,
     Service,
     Who,
-    check_failures,
+    admit,
     for_monitors,
     log,
     note_failure,
@@ -114,6 +114,8 @@ class Guard:
             log_failure(problem)
             if not reply.started:
                 await reply.refuse(RefusedError(500, "the failure is in the server's log"))
+        finally:
+            scope.get("state", {}).get("leave", _nothing)()
 
     def _check(self, scope: Scope) -> None:
         self._check_peer(scope)
@@ -127,7 +129,9 @@ class Guard:
         if headers.get(b"content-encoding", b"identity") not in (b"identity", b""):
             raise RefusedError(415, "send the body without an encoding")
         length = headers.get(b"content-length", b"0")
-        if length.isdigit() and int(length[:20]) > self._service.limits.body:
+        limits = self._service.limits
+        most = limits.body + (0 if b"expect" in headers else limits.unread)
+        if length.isdigit() and int(length[:20]) > most:
             raise self._too_large()
 
     def _check_peer(self, scope: Scope) -> None:
@@ -147,16 +151,25 @@ class Guard:
             )
 
     async def _body(self, receive: Receive) -> bytes:
-        parts, size = [], 0
+        """The body, whole.
+
+        One that is too large is read to its end, as far as `Limits.unread` goes, and forgotten: a
+        connection that is closed while its client still sends loses the refusal.
+        """
+        limits = self._service.limits
+        parts, size = list[bytes](), 0
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
                 raise RefusedError(400, "the connection was lost")
             parts.append(message.get("body", b""))
             size += len(parts[-1])
-            if size > self._service.limits.body:
+            if size > limits.body:
+                parts.clear()
+            ended = not message.get("more_body", False)
+            if size > limits.body and (ended or size > limits.body + limits.unread):
                 raise self._too_large()
-            if not message.get("more_body", False):
+            if ended:
                 return b"".join(parts)
 
     def _too_large(self) -> RefusedError:
@@ -230,6 +243,10 @@ def _address(name: str) -> IPv4Address | IPv6Address | None:
     return (found.ipv4_mapped or found) if isinstance(found, IPv6Address) else found
 
 
+def _nothing() -> None:
+    """What a request that was not counted leaves."""
+
+
 def _once(body: bytes, receive: Receive) -> Receive:
     sent = False
 
@@ -256,10 +273,10 @@ pages: APIRouter = APIRouter()
 @pages.post("/v1/login")
 async def login(service: At, request: Request, response: Response, asked: LoginIn) -> MeOut:
     """Begin a login of the page with a token: the reply sets a cookie."""
-    check_failures(service, request)
     found = service.desk.people.of_token(asked.token)
     if found is None:
-        raise note_failure(service, request)
+        raise note_failure(service, request, asked.token)
+    admit(service, request, found)
     secret, csrf = await service.at_store(service.desk.people.log_in, found)
     response.set_cookie(
         COOKIE,

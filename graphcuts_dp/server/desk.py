@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, final
 
@@ -62,6 +63,7 @@ from graphcuts_dp.server.models import (
 )
 from graphcuts_dp.server.pairing import check_pair, note_store, people_of
 from graphcuts_dp.server.people import CURATOR, People, Person
+from graphcuts_dp.server.queues import Steps, finished
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.online import GROUPS
 from graphcuts_dp.session.runner import SessionStatus
@@ -351,8 +353,8 @@ class Desk:
         )
         return plan_of(setting, iterative=False).to_dict()
 
-    def dummy(self, asked: DummyIn) -> list[AnswerOut]:
-        """Answers about a made graph: free, and of no private data.
+    def dummy(self, asked: DummyIn) -> Steps[list[AnswerOut]]:
+        """Answer queries about a made graph, in steps: free, and of no private data.
 
         Raises:
             GraphCutsError: as `open_session` and `Session.ask_all`.
@@ -369,7 +371,12 @@ class Desk:
                     self._made, store=Path(folder) / "made.db", groups=self._groups, **terms
                 )
             with session:
-                return [AnswerOut.model_validate(each) for each in session.ask_all(queries)]
+                answers: list[AnswerOut] = []
+                for start in range(0, len(queries), Session.chunk):
+                    yield
+                    chunk = session.ask_all(queries[start : start + Session.chunk])
+                    answers += map(AnswerOut.model_validate, chunk)
+                return answers
 
     def request(self, person: Person, asked: SessionIn) -> tuple[Request, str | None]:
         """Ask for a session. It begins at once where the person is approved beforehand.
@@ -518,7 +525,17 @@ class Desk:
     def ask(
         self, person: Person, name: str, asked: Ask, key: str | None
     ) -> tuple[list[AnswerOut], int]:
+        """Answer queries: `ask_in_steps` without a pause."""
+        return finished(self.ask_in_steps(person, name, asked, key))
+
+    def ask_in_steps(
+        self, person: Person, name: str, asked: Ask, key: str | None
+    ) -> Steps[tuple[list[AnswerOut], int]]:
         """Answer queries, all or none, as far as what is left is known beforehand.
+
+        Others may take their turns between two chunks of queries. An analyst's requests do not
+        overtake each other, so what a session has left is not used up meanwhile, but by other
+        programs on the same store.
 
         1. A key that was answered before: the same answers.
         2. What is more than the session has left is refused; nothing is asked.
@@ -559,8 +576,13 @@ class Desk:
                 values = (person.name, key, digest, time.time())
                 changes.execute("INSERT OR IGNORE INTO keys VALUES (?, ?, ?, NULL, ?)", values)
             changes.log(person.name, "ask", {**note, "new": preview.new})
+        queries, answers = self._queries(asked.queries), list[Answer]()
         try:
-            answers = session.ask_all(self._queries(asked.queries), unguaranteed=asked.unguaranteed)
+            while len(answers) < len(asked.queries):
+                if answers:
+                    yield
+                chunk = islice(queries, Session.chunk)
+                answers += session.ask_all(chunk, unguaranteed=asked.unguaranteed)
         except GraphCutsError as problem:
             kind = "exhausted" if isinstance(problem, ExhaustedError) else "refused"
             with self.book.writing() as changes:

@@ -3,7 +3,6 @@
 Who sends a request is told by a token in its header, or the cookie of a login with a CSRF token.
 """
 
-import asyncio
 import functools
 import hmac
 import logging
@@ -12,7 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from ipaddress import IPv4Network, IPv6Network
 from typing import Annotated, Any, Final, ParamSpec, TypeVar, cast, final
 
@@ -21,7 +20,8 @@ from fastapi import Depends, Request
 from graphcuts_dp.errors import GraphCutsError, LedgerError
 from graphcuts_dp.server.desk import Desk
 from graphcuts_dp.server.models import RefusedError, refusal_of
-from graphcuts_dp.server.people import ANALYST, CURATOR, MONITOR, Login
+from graphcuts_dp.server.people import ANALYST, CURATOR, MONITOR, Login, digest_of
+from graphcuts_dp.server.queues import Steps, Turns, UnderWay, one_step
 from graphcuts_dp.server.settings import Binding, Limits, Rates, Ticks
 
 log: logging.Logger = logging.getLogger("graphcuts_dp.server")
@@ -29,6 +29,8 @@ Result = TypeVar("Result")
 Given = ParamSpec("Given")
 COOKIE: Final = "gcdp_login"
 _READING = ("GET", "HEAD", "OPTIONS")
+# Whose request the present task works on: it waits in the queue of this person.
+_asking: ContextVar[str] = ContextVar("_asking", default="")
 _WHO = {"WWW-Authenticate": 'Bearer realm="graphcuts-dp"'}
 
 
@@ -36,8 +38,8 @@ _WHO = {"WWW-Authenticate": 'Bearer realm="graphcuts-dp"'}
 class Service:
     """The running parts of a server.
 
-    All that touches the store is done by one thread, in the order in which it came; what touches
-    public numbers alone, by another. The event loop does neither.
+    All that touches the store is done by one thread; what touches public numbers alone, by another.
+    The event loop does neither. On each thread the persons who ask take turns, see `queues`.
 
     Args:
         desk: open; it is closed with the service.
@@ -65,44 +67,46 @@ class Service:
         self.ticks: Ticks = ticks or Ticks(binding.tick)
         self.clock = clock
         self.rates: Rates = Rates(self.limits.rate, self.limits.burst)
-        self.failures: Rates = Rates(self.limits.failures / 60, self.limits.failures)
+        # Wrong tokens, by the address that they came from and by the token.
+        self.failures: tuple[Rates, Rates] = (self._failures(), self._failures())
+        self.under_way: UnderWay = UnderWay(self.limits.waiting, self.limits.session_waiting)
         self.counts: Counter[str] = Counter()
         self.overruns = 0
-        self._waiting = 0
-        self._store = ThreadPoolExecutor(1, thread_name_prefix="store")
-        self._public = ThreadPoolExecutor(1, thread_name_prefix="public", initializer=_yielding)
+        self._store = Turns("store")
+        self._public = Turns("public", _yielding)
         self._closing = threading.Lock()
         self._closed = False
 
+    def _failures(self) -> Rates:
+        return Rates(self.limits.failures / 60, self.limits.failures)
+
     async def at_store(self, work: Callable[..., Result], *given: object) -> Result:
-        """Do something on the thread of the store.
+        """Do something on the thread of the store, when the turn of the person who asks comes.
 
         Raises:
-            RefusedError: too much waits already, or what the work raised, as it is told over HTTP.
+            RefusedError: what the work raised, as it is told over HTTP.
         """
-        return await self._on(self._store, work, *given)
+        return await self._on(self._store, one_step(functools.partial(work, *given)))
+
+    async def steps_at_store(self, steps: Steps[Result]) -> Result:
+        """Likewise, in steps between which others take their turns."""
+        return await self._on(self._store, steps)
 
     async def aside(self, work: Callable[..., Result], *given: object) -> Result:
         """Do something that reads public numbers alone, on another thread; likewise."""
-        return await self._on(self._public, work, *given)
+        return await self._on(self._public, one_step(functools.partial(work, *given)))
 
-    async def _on(
-        self, pool: ThreadPoolExecutor, work: Callable[..., Result], *given: object
-    ) -> Result:
-        if self._waiting >= self.limits.waiting:
-            raise RefusedError(
-                503, "too many requests wait", headers={"Retry-After": "2"}, kind="busy"
-            )
-        self._waiting += 1
+    async def steps_aside(self, steps: Steps[Result]) -> Result:
+        """Likewise, in steps."""
+        return await self._on(self._public, steps)
+
+    async def _on(self, turns: Turns, steps: Steps[Result]) -> Result:
         try:
-            call = functools.partial(work, *given)
-            return await asyncio.get_running_loop().run_in_executor(pool, call)
+            return await turns.run(_asking.get(), steps)
         except GraphCutsError as problem:
             if isinstance(problem, LedgerError):
                 log.error("store: %s", problem)
             raise refusal_of(problem) from None
-        finally:
-            self._waiting -= 1
 
     def metrics(self) -> str:
         """Counters for Prometheus: of requests, by status. No times, and nothing of any answer."""
@@ -124,8 +128,8 @@ class Service:
         with self._closing:
             if not self._closed:
                 self._closed = True
-                self._store.shutdown(wait=True)
-                self._public.shutdown(wait=True, cancel_futures=True)
+                self._store.close()
+                self._public.close()
                 self.desk.close()
 
 
@@ -162,19 +166,40 @@ def address_of(request: Request) -> str:
     return request.client.host if request.client else "unknown"
 
 
-def check_failures(service: Service, request: Request) -> None:
-    """Refuse an address that has sent too many wrong tokens.
+def note_failure(service: Service, request: Request, credential: str = "") -> RefusedError:
+    """Count a wrong token; returns the refusal.
+
+    It counts by its address and by itself, and only the refusal of wrong ones depends on that: a
+    valid token is accepted whatever came from the same address.
+
+    Args:
+        service: that counts.
+        request: with the wrong token.
+        credential: the token, or the secret of a login; empty if there was none.
+    """
+    by_address, by_token = service.failures
+    wait = by_address.wait(address_of(request), service.clock())
+    if credential:
+        wait = max(wait, by_token.wait(digest_of(credential).hex(), service.clock()))
+    try:
+        _check_rate(wait)
+    except RefusedError as refusal:
+        return refusal
+    return RefusedError(401, "send a valid token: Authorization: Bearer gcdp_...", headers=_WHO)
+
+
+def admit(service: Service, request: Request, login: Login) -> None:
+    """Note who asks, and let the request go on if the person has not sent too many.
 
     Raises:
-        RefusedError: it has.
+        RefusedError: too many a second, or too many are under way.
     """
-    _check_rate(service.failures.wait(address_of(request), service.clock(), take=False))
-
-
-def note_failure(service: Service, request: Request) -> RefusedError:
-    """Count a wrong token; returns the refusal."""
-    service.failures.wait(address_of(request), service.clock())
-    return RefusedError(401, "send a valid token: Authorization: Bearer gcdp_...", headers=_WHO)
+    person = login.person.name
+    request.state.person = person  # for the log of requests
+    _check_rate(service.rates.wait(person, service.clock()))
+    session = request.path_params.get("name") if "/sessions/" in request.url.path else None
+    request.state.leave = service.under_way.enter(person, session)
+    _asking.set(person)
 
 
 async def anybody(request: Request, service: At) -> Login:
@@ -183,21 +208,21 @@ async def anybody(request: Request, service: At) -> Login:
     Raises:
         RefusedError: no valid token or login, no CSRF token, or too many requests.
     """
-    check_failures(service, request)
     people = service.desk.people
     kind, _, token = request.headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer":
-        login = people.of_token(token.strip())
+        credential = token.strip()
+        login = people.of_token(credential)
     else:
-        login = people.of_login(request.cookies.get(COOKIE))
+        credential = request.cookies.get(COOKIE, "")
+        login = people.of_login(credential)
     if login is None:
-        raise note_failure(service, request)
+        raise note_failure(service, request, credential)
     if login.csrf is not None and request.method not in _READING:
         given = request.headers.get("x-csrf-token", "")
         if not hmac.compare_digest(given.encode(), login.csrf.encode()):
             raise RefusedError(403, "the page must send its CSRF token", kind="csrf")
-    request.state.person = login.person.name  # for the log of requests
-    _check_rate(service.rates.wait(login.person.name, service.clock()))
+    admit(service, request, login)
     return login
 
 

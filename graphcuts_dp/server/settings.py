@@ -114,9 +114,13 @@ class Limits:
             for each that is named.
         rate: requests a second of one person, in the long run.
         burst: requests of one person at once.
-        failures: refused tokens of one address in a minute.
+        failures: refused tokens of one address in a minute, and of one wrong token; more get 429.
+            Valid tokens are accepted all the same.
         seconds: in which a request has to arrive whole.
-        waiting: requests that wait for the store; more are sent away.
+        unread: bytes of a request beyond `body` that are read and forgotten, so that its sender
+            sees the refusal.
+        waiting: requests of one person that are under way; more are refused.
+        session_waiting: requests of one person in one session that are under way; likewise.
         dummy: largest number of vertices for which a made graph is made.
     """
 
@@ -127,7 +131,9 @@ class Limits:
     burst: int = 60
     failures: int = 10
     seconds: float = 15.0
-    waiting: int = 200
+    unread: int = 32 << 20
+    waiting: int = 32
+    session_waiting: int = 16
     dummy: int = 200_000
 
 
