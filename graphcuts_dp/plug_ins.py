@@ -18,8 +18,8 @@ import warnings
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from functools import cache
-from importlib.metadata import Distribution, EntryPoint, distributions
-from typing import Generic, TypeVar, final
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Generic, TypeVar, final
 
 from graphcuts_dp.errors import ParameterError, PrivacyWarning
 
@@ -27,23 +27,24 @@ T = TypeVar("T")
 
 
 @cache
-def _installed_packages() -> Mapping[str, Distribution]:
-    """Return installed packages that have plug-ins, by name; the first on the path counts."""
-    packages: dict[str, Distribution] = {}
-    for package in distributions():
-        packages.setdefault(package.name.lower().replace("_", "-"), package)
-    return packages
+def installed(group: str) -> Mapping[str, tuple[EntryPoint, ...]]:
+    """Return the entry points of a group by name, of all installed packages; none is imported.
+
+    Of two packages of one name the first on the path counts.
+    """
+    named: dict[str, tuple[EntryPoint, ...]] = {}
+    for point in _entry_points().select(group=group):
+        named[point.name] = (*named.get(point.name, ()), point)
+    return named
 
 
 @cache
-def installed(group: str) -> Mapping[str, tuple[EntryPoint, ...]]:
-    """Return the entry points of a group by name, of all installed packages; none is imported."""
-    named: dict[str, tuple[EntryPoint, ...]] = {}
-    for package in _installed_packages().values():
-        for point in package.entry_points:
-            if point.group == group:
-                named[point.name] = (*named.get(point.name, ()), point)
-    return named
+def _entry_points() -> Any:
+    """Return all entry points: they are read once, and not the other data of each package.
+
+    Its method `select` is the same in all versions of Python, and its type is not.
+    """
+    return entry_points()
 
 
 @final

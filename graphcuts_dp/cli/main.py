@@ -36,7 +36,7 @@ _INTERRUPTED = 130  # what a shell makes of Ctrl-C, and typer
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "release": ("cli.release.release", "Release a synthetic graph with differential privacy."),
     "release-iteratively": (
-        "cli.release.iteratively",
+        "cli.release_iteratively.iteratively",
         "Learn from noisy answers to queries that are given, or that a private search finds.",
     ),
     "answer": (

@@ -1,24 +1,20 @@
 """What to expect, from public numbers alone."""
 
-from graphcuts_dp.planning.bounds import (
-    ContributionBoundPlan,
-    ContributionBoundRow,
-    DegreeBoundPlan,
-    DegreeBoundRow,
-    plan_contribution_bounds,
-    plan_degree_bounds,
-)
-from graphcuts_dp.planning.planner import Plan, PlanRow, RowTable, plan
+from graphcuts_dp._lazy import FindName, ListNames, exports
 
-__all__ = [
-    "ContributionBoundPlan",
-    "ContributionBoundRow",
-    "DegreeBoundPlan",
-    "DegreeBoundRow",
-    "Plan",
-    "PlanRow",
-    "RowTable",
-    "plan",
-    "plan_contribution_bounds",
-    "plan_degree_bounds",
-]
+__getattr__: FindName
+__dir__: ListNames
+__getattr__, __dir__, __all__ = exports(
+    __name__,
+    {
+        "bounds": (
+            "ContributionBoundPlan",
+            "ContributionBoundRow",
+            "DegreeBoundPlan",
+            "DegreeBoundRow",
+            "plan_contribution_bounds",
+            "plan_degree_bounds",
+        ),
+        "planner": ("Plan", "PlanRow", "RowTable", "plan"),
+    },
+)

@@ -42,6 +42,16 @@ def test_only_what_is_needed_is_loaded():
         assert set(found) <= needed | set(by_locks)
 
 
+def test_a_release_loads_no_other_construction():
+    """`release-iteratively` and `plan` load what learns; `release` would wait for it in vain."""
+    code = (
+        "from graphcuts_dp.cli import main; main.loaded_command('release'); import sys\n"
+        "print([name for name in sys.modules if name.startswith('graphcuts_dp.iterative')])"
+    )
+    ended = run(code)
+    assert ended.stdout.strip() == "[]", ended.stdout + ended.stderr
+
+
 def test_a_first_graph_loads_no_library_that_only_some_uses_need():
     """`scripts/bench/bench_start.py` measures what the first graph costs; this is why so little."""
     heavy = ("cvxpy", "highspy", "igraph", "matplotlib", "networkx", "pandas", "pyarrow", "scs")

@@ -1,0 +1,139 @@
+"""`graphcuts-dp release-iteratively`: a graph that learns from noisy answers to queries."""
+
+from dataclasses import replace
+from typing import Any
+
+from graphcuts_dp.cli import options
+from graphcuts_dp.cli.console import Report, progress_bar
+from graphcuts_dp.cli.queries import read_query_file
+from graphcuts_dp.cli.reading import ApproximatePrivacyOptions, GroupFile, Reading, Run
+from graphcuts_dp.cli.release import TARGET, released
+from graphcuts_dp.cli.resumption import kept_result
+from graphcuts_dp.cli.spending import Spending
+from graphcuts_dp.confidence import DEFAULT_FAILURE, percent
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.rows import bounded_graph, without_rows
+from graphcuts_dp.io.files import check_labels
+from graphcuts_dp.iterative.accuracy import NetChoice
+from graphcuts_dp.iterative.lists import Sensing
+from graphcuts_dp.iterative.methods import CONSTRUCTION, Learning, release_iteratively
+from graphcuts_dp.iterative.release import GRAPH, IterativeRelease
+from graphcuts_dp.options import METHOD, input_option, option, output_option
+from graphcuts_dp.queries.group_names import GroupNames
+from graphcuts_dp.queries.linear import CutQuery, space_of
+from graphcuts_dp.queries.query_lines import folder_of, read_lines, read_question
+from graphcuts_dp.results.bundle import check_path
+from graphcuts_dp.schema.vertices import Space
+
+
+def iteratively(
+    *,
+    source: str = options.PRIVATE_GRAPH,
+    target: str = TARGET,
+    privacy: ApproximatePrivacyOptions,
+    spending: Spending,
+    reading: Reading,
+    grouping: GroupFile,
+    queries: str | None = input_option(
+        None, metavar="FILE", help="Public queries: a .csv or .jsonl file."
+    ),
+    construction: Any = option(
+        Learning(),
+        help="How the answers are learned; multiplicative-weights if omitted.",
+        of=CONSTRUCTION,
+        group=METHOD,
+    ),
+    beta: float = output_option(
+        DEFAULT_FAILURE,
+        help="Probability that any answer has a larger error than stated.",
+        above=0,
+        below=1,
+    ),
+    run: Run,
+) -> Report:
+    """Learn from noisy answers to queries that are given, or that a private search finds.
+
+    Example: graphcuts-dp release-iteratively mail.edges.gz out.graphml --epsilon 1 --delta 1e-6
+    --queries cuts.jsonl
+
+    Example: graphcuts-dp release-iteratively mail.edges.gz out.npz --epsilon 1 --queries cuts.csv
+    --construction answers --groups staff.csv
+
+    Example: graphcuts-dp release-iteratively ratings.csv out.npz --epsilon 1 --delta 1e-6 --queries
+    sums.jsonl --construction sensing:rounds=20 --max-weight 5 --vertices users.txt,films.txt
+
+    The command learns a graph from noisy answers to cuts that a private search finds. It writes the
+    synthetic graph, a receipt beside it (.json) and the learned weights (.hypothesis.npz). Use it
+    for lists of queries, and for proven errors on small graphs; `release` makes better synthetic
+    graphs. The list is a .csv table with columns S and T, or has lines as for `session run`; with
+    --groups, "@Sales" names a group. Other constructions: net chooses one of all graphs on few
+    vertices; answers, k-norm and laplace answer up to 1000 cuts at once, purely privately, and
+    nothing else; sensing answers linear queries on ratings (users in the first column, items in the
+    second), and learns a matrix. `graphcuts-dp answer OUT --queries cuts.csv` gives answers with
+    intervals.
+    """
+    privacy_unit = privacy.unit_of_graph
+    store = spending.check()
+    check_path(construction.files, target, force=run.force)
+    if isinstance(construction, Sensing):
+        if reading.directed:
+            raise ParameterError("ratings have two sides; leave out --kind directed")
+        reading = replace(reading, kind="bipartite")
+    made = kept_result(IterativeRelease)
+    if made is None:
+        private, _ = reading.read_private(source, privacy_unit, grouping)
+        graph = bounded_graph(without_rows(private), privacy_unit)
+        spending.remind(private, source)
+        if construction.files == GRAPH:
+            check_labels(target, graph)
+        space = space_of(graph)
+        asked = None if queries is None else _read(queries, space, grouping.names(space))
+        with progress_bar("learning") as progress:
+            made = release_iteratively(
+                private,
+                asked,
+                epsilon=privacy.epsilon,
+                delta=privacy.delta,
+                construction=construction,
+                beta=beta,
+                privacy_unit=privacy_unit,
+                store=store,
+                seed=run.seed,
+                progress=progress,
+            )
+    return released(_facts(made), made.guarantee, made.save(target, force=run.force), source)
+
+
+def _read(path: str, space: Space, names: GroupNames | None) -> list[Any]:
+    """The queries of a file; sets of cuts may name groups."""
+    if path.lower().endswith(".csv"):
+        return [each.query for each in read_query_file(path, space, names)]
+    folder = folder_of(path)
+    asked = [read_question(line, number, space, folder=folder) for number, line in read_lines(path)]
+    if names is None:
+        return asked
+    return [names.named(each) if isinstance(each, CutQuery) else each for each in asked]
+
+
+def _facts(made: IterativeRelease) -> dict[str, object]:
+    settings, accuracy = made.settings, made.accuracy
+    facts: dict[str, object] = {
+        "guarantee": str(made.guarantee),
+        "epsilon_spent_on": dict(made.guarantee.spent),
+        "vertices": " x ".join(f"{n:,}" for n in made.universe.shape),
+        "construction": settings.construction,
+        "distinguisher": settings.distinguisher,
+        "rounds": f"{settings.used} of at most {settings.rounds} ({settings.calibration})",
+        "queries": None if made.listed is None else len(made.listed),
+        "members": made.law.members if isinstance(made.law, NetChoice) else None,
+    }
+    facts = {name: fact for name, fact in facts.items() if fact not in (None, "", {})}
+    if accuracy.error is None:
+        return facts | {"error": "nothing is proven for this distinguisher"}
+    what = "cuts between disjoint sets" if made.listed is None else "the queries given"
+    facts["error_at_most"] = accuracy.error
+    if accuracy.graph_error is not None:
+        facts["error_of_the_graph_at_most"] = accuracy.graph_error
+    return facts | {
+        "which_holds": f"for {what} at once, with probability {percent(accuracy.confidence)}",
+    }
