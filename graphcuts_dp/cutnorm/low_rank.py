@@ -70,6 +70,7 @@ _CHUNK = 5  # alternations between two looks at the value and the clock
 _MAX_ALTERNATIONS = 300
 _STALL = 3e-5  # relative gain of a chunk below which the relaxation counts as solved
 _LARGE_STALL = 1e-4  # the same for large matrices
+_BRIEF_STALL = 1e-3  # the same of brief searches
 # Chosen with `_STALL` and `_HYPERPLANES` on five residuals of fits of releases, and checked on 14
 # others. Without momentum, with thresholds a third as large and twice as many hyperplanes, bounds
 # are within 0.2 % of these, and take half as much time again.
@@ -89,6 +90,7 @@ _HYPERPLANES = 32  # hyperplanes that round the vectors, one cut each
 # When the time is up, and of large dense matrices: values of cuts differ little between hyperplanes
 # there (by .2 % at 5,000 rows), and each costs many products.
 _FEW_HYPERPLANES = 8
+_BRIEF_HYPERPLANES = 4  # of brief searches
 _POPULATION = 32  # cuts in a batch
 _GENERATIONS = 6  # rounds of tabu search and recombination, at most
 _GENERATION_GAIN = 1e-3  # relative gain of a generation below which the search ends
@@ -327,10 +329,13 @@ class SearchLimits:
     Attributes:
         tolerance: the search ends once upper/lower <= 1 + tolerance.
         deadline: the search ends then.
+        brief: whether bounds of a large matrix may be some 2 % looser, to save half of the time:
+            the relaxation counts as solved earlier, and proofs are short; see `sigma_bound`.
     """
 
     tolerance: float
     deadline: Deadline = NEVER
+    brief: bool = False
 
     def are_close(self, lower: float, upper: float) -> bool:
         """Return whether a lower and an upper bound are within the tolerance."""
@@ -379,6 +384,8 @@ def search_low_rank(
     is_large = min(operand.shape) > CHOLESKY_LIMIT or max(operand.shape) > _LARGE
     few = limits.deadline.passed() or (is_large and operand.kind == "dense")
     hyperplanes = _FEW_HYPERPLANES if few else _HYPERPLANES
+    if limits.brief:
+        hyperplanes = _BRIEF_HYPERPLANES
     # Cuts, the best first; `first_value` is the absolute value of the best one.
     batch = solver.round_batch(working, hyperplanes, _POPULATION)
 
@@ -386,7 +393,8 @@ def search_low_rank(
     # Once the time is up, these vectors are the last ones.
     is_last = limits.deadline.passed()
     if is_last or not is_large or limits.are_close(batch.first_value, _VALUE_MARGIN * value):
-        bound = smallest_bound(bound, solver.upper_bound(operand, short=is_last))
+        is_short = is_last or limits.brief
+        bound = smallest_bound(bound, solver.upper_bound(operand, short=is_short))
 
     is_open = not (is_last or limits.are_close(batch.first_value, bound.value))
     # At a fixed point of the alternation the weights of rows and those of columns each sum to
@@ -401,7 +409,7 @@ def search_low_rank(
                 break
             solver = solver.resized(min(max_rank, 2 * solver.rank))
             value = _solve_relaxation(solver, working, limits)
-        bound = smallest_bound(bound, solver.upper_bound(operand))
+        bound = smallest_bound(bound, solver.upper_bound(operand, short=limits.brief))
 
     batch = _improve_cuts(working, batch, bound, limits, rng, bordered)
     stopped: Stopped = "iterations"
@@ -443,6 +451,8 @@ def _float32_if_faster(operand: Operand) -> Operand:
 def _solve_relaxation(solver: LowRankSolver, working: Operand, limits: SearchLimits) -> float:
     """Alternate until a chunk of alternations hardly raises the value; return the value."""
     stall = _LARGE_STALL if max(working.shape) > _LARGE else _STALL
+    if limits.brief:
+        stall = _BRIEF_STALL
     value = solver.step(working, _CHUNK, momentum=_MOMENTUM)
     for _ in range(_MAX_ALTERNATIONS // _CHUNK):
         if limits.deadline.passed():

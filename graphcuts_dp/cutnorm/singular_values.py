@@ -47,6 +47,9 @@ FAILURE_PROBABILITY = 1e-12  # of the randomised proof
 # Rows or columns, whichever are fewer, up to which the deterministic proof is used. It takes three
 # matrices of that many rows: 300 MB, and a few seconds.
 CHOLESKY_LIMIT = 3500
+# The same of short proofs: from about 600 rows on the randomised proof of low degree takes less
+# time, but the deterministic one takes less than a second up to this limit.
+_SHORT_CHOLESKY_LIMIT = 2048
 # Columns of the random block and degree of the Chebyshev polynomial: of sparse matrices and small
 # operators, of large operators, of dense matrices, whose products are slow, and of short proofs.
 # The bound is then about 0.2, 0.3, 0.7 and 3 % above sigma_1. (The relaxation behind the bound on a
@@ -263,9 +266,11 @@ def sigma_bound(
         seed: seed of the randomised proof.
         cholesky_limit: largest shorter side of A for the deterministic proof; the longer side may
             be up to four times this limit.
-        short: whether a randomised proof takes the least time, for a looser bound.
+        short: whether the proof takes the least time, for a bound that is about 2 % looser.
     """
     operand = scaled.operand
+    if short:
+        cholesky_limit = min(cholesky_limit, _SHORT_CHOLESKY_LIMIT)
     shorter, longer = min(operand.shape), max(operand.shape)
     if operand.kind != "operator" and shorter <= cholesky_limit and longer <= 4 * cholesky_limit:
         proof = "deterministic: Cholesky factorisation of t I - M^T M"

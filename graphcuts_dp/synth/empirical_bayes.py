@@ -83,13 +83,14 @@ def posterior_shares(likelihood: FloatMatrix, counts: FloatVector, rounds: int) 
     Returns:
         Shape (observations, points); rows sum to 1.
     """
-    prior = np.full(likelihood.shape[1], 1 / likelihood.shape[1])
-    posterior = likelihood
+    prior = latest = np.full(likelihood.shape[1], 1 / likelihood.shape[1])
     for _ in range(rounds):
-        posterior = likelihood * prior
-        posterior /= posterior.sum(axis=1, keepdims=True)
-        prior = counts @ posterior
+        latest = prior
+        # The sum over the observations of counts * posterior, which need not be written out.
+        prior = latest * ((counts / (likelihood @ latest)) @ likelihood)
         prior /= prior.sum()
+    posterior: FloatMatrix = likelihood * latest
+    posterior /= posterior.sum(axis=1, keepdims=True)
     return posterior
 
 

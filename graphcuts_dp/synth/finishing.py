@@ -20,7 +20,7 @@ from graphcuts_dp.cutnorm.certificate import CutNormCertificate
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.estimate.worst_cut_errors import noise_cut_bound
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.resources import Deadline, Progress
+from graphcuts_dp.resources import Deadline, Progress, one_blas_thread
 from graphcuts_dp.synth.base import FitMethod, FitProblem, FitSummary
 from graphcuts_dp.synth.dependent_rounding import round_keeping_degrees
 from graphcuts_dp.synth.first_order import first_order
@@ -87,6 +87,10 @@ def finished_fit(
         The synthetic graph; the certificate of its distance; and how it was made.
     """
     deadline = Deadline.after(time_limit)
+    fit = method.run(problem, time_limit=time_limit, progress=progress)
+    bound = 0.0  # that is to be kept; none if the method minimised a norm
+    if fit.value is None:
+        bound = noise_cut_bound(noisy.distribution, noisy.shape, symmetric=noisy.symmetric)
 
     def finish(x: RealMatrix) -> tuple[Finished, CutNormCertificate]:
         """Round x to 0 and 1, or to sparse weights, and certify its distance."""
@@ -101,14 +105,13 @@ def finished_fit(
             )
         finished = Finished(x, rounded)
         progress(1.0, "certifying")
-        return finished, certify(finished.matrix, noisy, problem.cap, deadline)
+        return finished, certify(finished.matrix, noisy, problem.cap, deadline, enough=bound)
 
-    fit = method.run(problem, time_limit=time_limit, progress=progress)
     x = _in_box(fit.matrix, problem)
-    finished, certificate = finish(x)
+    with one_blas_thread():  # products have few columns; large ones are shared out by rows
+        finished, certificate = finish(x)
     mixed_share, stopped = 0.0, fit.stopped
-    if fit.value is None:  # the method minimised no norm
-        bound = noise_cut_bound(noisy.distribution, noisy.shape, symmetric=noisy.symmetric)
+    if bound:
         if certificate.upper > bound and not deadline.passed():
             other = first_order(problem, time_limit=deadline.seconds_left, progress=progress)
             distance = certify(other.matrix, noisy, problem.cap, deadline).upper
@@ -122,7 +125,8 @@ def finished_fit(
     summary = {field.name: getattr(fit, field.name) for field in fields(FitSummary)}
     summary |= {"stopped": stopped, "time_limit": time_limit, "mixed": mixed_share}
     if finished.rounded is not None:
-        summary["rounding"] = rounding_bound(finished.rounded, finished.expected, problem.cap)
+        with one_blas_thread():
+            summary["rounding"] = rounding_bound(finished.rounded, finished.expected, problem.cap)
     return finished, certificate, FitSummary(**summary)
 
 

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import RealMatrix
-from graphcuts_dp.cutnorm.certificate import CutNormCertificate
+from graphcuts_dp.cutnorm.certificate import CutNormCertificate, build_certificate
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
-from graphcuts_dp.cutnorm.low_rank import short_upper_bound
+from graphcuts_dp.cutnorm.low_rank import SearchLimits, search_low_rank, short_upper_bound
 from graphcuts_dp.cutnorm.operand import Operand
 from graphcuts_dp.estimate.blocks import RowBlock
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
@@ -30,6 +30,7 @@ DECIMALS = 4  # of the weights of a synthetic graph
 # only: the semidefinite relaxation, which proves the upper bound, leaves a gap of 12 to 17 % on
 # noise in any case.
 TOLERANCE = 0.2
+_BRIEF_TOLERANCE = 0.25  # the same of a brief search, whose upper bound is some 2 % looser
 _CHUNK_ENTRIES = 1 << 17  # entries of the rows that are handled at once: 1 MiB, within the cache
 # Differences with more entries (32 MiB of float64) are held in float32. Searches use float32
 # anyway, and the bounds are widened by what that loses, about 1e-6 of them.
@@ -65,7 +66,12 @@ def decimal_units(matrix: RealMatrix) -> npt.NDArray[np.uint16]:
 
 
 def certify(
-    matrix: npt.NDArray[np.number], noisy: NoisyMatrix, cap: float, deadline: Deadline = NEVER
+    matrix: npt.NDArray[np.number],
+    noisy: NoisyMatrix,
+    cap: float,
+    deadline: Deadline = NEVER,
+    *,
+    enough: float = 0.0,
 ) -> CutNormCertificate:
     """Return a bound from both sides on ||x - z||_C, where x are the published weights.
 
@@ -76,20 +82,36 @@ def certify(
         noisy: the noisy matrix z.
         cap: largest weight, or infinity.
         deadline: when to stop looking for better bounds. They are proven all the same.
+        enough: an upper bound that suffices. Of a large matrix a brief search is tried first, whose
+            bound is about 2 % looser, and kept if it is at most this.
     """
     single_precision = matrix.size > _MOST_DOUBLE_ENTRIES
     parts = noisy.blocks.results(_block_difference, matrix, cap, single_precision)
     difference = _gathered(parts, matrix.shape, single_precision=single_precision)
+    if single_precision and enough > 0:
+        certificate = _brief_certificate(difference.entries, deadline)
+        if certificate.upper + difference.slack <= enough:
+            return _widened(certificate, difference.slack)
     certificate = cut_norm(
         difference.entries, tolerance=TOLERANCE, time_limit=deadline.seconds_left
     )
-    if not difference.slack:
+    return _widened(certificate, difference.slack)
+
+
+def _brief_certificate(matrix: npt.NDArray[np.floating], deadline: Deadline) -> CutNormCertificate:
+    """Return the certificate of a large matrix by a brief search; it is proven all the same."""
+    operand = Operand.from_matrix(matrix)
+    limits = SearchLimits(_BRIEF_TOLERANCE, deadline, brief=True)
+    outcome = search_low_rank(operand, bordered=True, limits=limits, seed=0)
+    return build_certificate(operand, outcome, method="low-rank", norm="cut")
+
+
+def _widened(certificate: CutNormCertificate, slack: float) -> CutNormCertificate:
+    """Return a certificate of a matrix whose cuts differ by at most a slack from the given one."""
+    if not slack:
         return certificate
-    return replace(
-        certificate,
-        lower=max(0.0, certificate.lower - difference.slack),
-        upper=certificate.upper + difference.slack,
-    )
+    lower, upper = max(0.0, certificate.lower - slack), certificate.upper + slack
+    return replace(certificate, lower=lower, upper=upper)
 
 
 def rounding_bound(rounded: npt.NDArray[np.number], expected: RealMatrix, cap: float) -> float:

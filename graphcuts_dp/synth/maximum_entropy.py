@@ -47,8 +47,11 @@ _VALUE_TOLERANCE = 1e-12  # relative decrease of the value in a round at which i
 _TINY = 1e-300  # keeps a vector of zeros from being divided by 0
 _LEAST_LOG_ODDS = -60.0  # smaller ones count as this; the diagonal has it, as a weight of 1e-26
 _STRUCTURE_PROGRESS = 0.3  # share of the progress bar for the search for structure
-# The start gives every pair the same weight: at least and at most these shares of the cap.
+# Least and largest share of the cap that all pairs together have at the start, and the least share
+# of a row or column there, as a multiple of the mean one.
 _LEAST_START, _LARGEST_START = 1e-4, 0.999
+_LEAST_OF_MEAN = 0.01
+_EQUAL_START_ENTRIES = 1 << 22  # entries up to which all pairs start with the same weight
 
 Float32Matrix = npt.NDArray[np.float32]
 
@@ -205,12 +208,28 @@ class _Dual:
         self.scale = 1 / np.sqrt(self._hessian_diagonal())
 
     def start(self) -> FloatVector:
-        """Return the scaled start: equal log-odds for all pairs, with the wanted total if e = 0."""
+        """Return the scaled start, whose log-odds a_i + b_j have the wanted total if e = 0.
+
+        With the wanted share p_i = d_i/(cap m) of a row, and p of all rows, a_i is logit(p_i) less
+        half of logit(p), and b_j likewise. So a row whose columns have the average b_j has its
+        wanted sum; and where all shares are small, x_ij is d_i d'_j/(total), as Chung and Lu have
+        it. Evidence moves sums by little: e^e_ij is 1 on average where there is no edge.
+
+        A small matrix starts with p for all, since results of a seed are recorded; there, rounds
+        take little time.
+        """
         total = float(self.targets.rows.sum())
-        share = min(max(total / (self.cap * self.strength**2), _LEAST_START), _LARGEST_START)
+        mean = min(max(total / (self.cap * self.strength**2), _LEAST_START), _LARGEST_START)
         point = np.zeros(len(self.scale))
-        # Half of the log-odds for a_i, half for b_j.
-        point[: self.degree_count] = 0.5 * math.log(share / (1 - share))
+        point[: self.degree_count] = math.log(mean / (1 - mean)) / 2
+        if math.prod(self.blocks.shape) > _EQUAL_START_ENTRIES:
+            rows, columns = self.blocks.shape
+            shares = self.targets.rows / (self.cap * columns)
+            if not self.symmetric:
+                shares = np.concatenate([shares, self.targets.columns / (self.cap * rows)])
+            shares = np.clip(shares, _LEAST_OF_MEAN * mean, _LARGEST_START)
+            odds = shares / (1 - shares)
+            point[: self.degree_count] = np.log(odds) - math.log(mean / (1 - mean)) / 2
         return np.asarray(point / self.scale)
 
     def _split(self, point: FloatVector) -> tuple[FloatVector, FloatVector, FloatVector]:
@@ -462,8 +481,7 @@ def maximum_entropy(
     progress(0.0, "looking for structure")
     with one_blas_thread():
         targets = credible_sums(problem, blocks.distribution, deadline)
-
-    factors, rounds, stopped = solve(blocks, targets, cap, deadline=deadline, progress=progress)
+        factors, rounds, stopped = solve(blocks, targets, cap, deadline=deadline, progress=progress)
     x = blocks.gather(synthetic_rows, factors, cap, width=problem.shape[1], dtype=np.float32)
     if problem.symmetric:
         # Entries above and below the diagonal may differ in the last bit: copy the former.

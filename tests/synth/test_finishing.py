@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphcuts_dp as gc
+from graphcuts_dp.cutnorm import singular_values
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.graphs import release_graph
@@ -310,6 +311,25 @@ def test_a_narrow_certificate_holds_for_the_exact_difference(noise, symmetric, m
         assert exact.upper <= narrow.upper
         assert narrow.upper - narrow.lower <= 1e-5 * exact.upper
         assert narrow.lower < narrow.upper
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_a_brief_certificate_is_proven_and_kept_only_if_it_suffices(symmetric, monkeypatch):
+    monkeypatch.setattr(fit_weights, "_MOST_DOUBLE_ENTRIES", 0)
+    monkeypatch.setattr(singular_values, "_SHORT_CHOLESKY_LIMIT", 0)  # a randomised proof
+    graph = random_graph(14 if symmetric else (14, 11), 5, density=0.4)
+    made = release_graph(graph, epsilon=3.0, fit="first-order", seed=5)
+    exact = cut_norm(made.graph.dense() - made.noisy.estimate(), method="exact")
+
+    def certificate(enough):
+        return certify(made.graph.dense(), made.noisy, 1.0, enough=enough)
+
+    best, brief = certificate(0.0), certificate(math.inf)
+    assert brief.lower <= exact.lower <= exact.upper <= brief.upper
+    assert brief.failure_probability > best.failure_probability == 0
+    assert brief.upper > best.upper
+    assert certificate(brief.upper).upper == brief.upper
+    assert certificate((best.upper + brief.upper) / 2).upper == best.upper
 
 
 @pytest.mark.parametrize("narrow", [True, False])

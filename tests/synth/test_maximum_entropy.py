@@ -67,6 +67,28 @@ def test_the_gradient_is_that_of_the_value(kind, noise):
         assert slope == pytest.approx(gradient @ direction, abs=0.01 * np.linalg.norm(gradient))
 
 
+@KINDS
+@pytest.mark.parametrize("equal", [True, False])
+def test_the_start_has_the_wanted_total_and_of_a_large_matrix_the_wanted_sums(
+    kind, equal, monkeypatch
+):
+    """Without evidence, of uneven sums: each row is within a fifth, where all were alike before."""
+    monkeypatch.setattr(module, "_EQUAL_START_ENTRIES", 10**9 if equal else 0)
+    given, sums = case(kind)
+    n, m = given.shape
+    rows = np.linspace(1.0, 9.0, n)
+    columns = rows if kind == "undirected" else np.linspace(9.0, 1.0, m) * rows.sum() / (5 * m)
+    dual = module._Dual(given.blocks, replace(sums, rows=rows, columns=columns), 1.0)
+    a, b, theta = dual._split(dual.start())
+    assert not theta.any()
+    x = 1 / (1 + np.exp(-a[:, None] - b))
+    assert x.sum() == pytest.approx(rows.sum(), rel=0.05)
+    wanted = [(x.sum(axis=1), rows), (x.sum(axis=0), columns)]
+    for found, sums_of_side in wanted:
+        even = np.full(len(found), found.mean())
+        assert found == pytest.approx(even if equal else sums_of_side, rel=1e-9 if equal else 0.2)
+
+
 @pytest.mark.parametrize("rows_at_once", [None, 8])
 @pytest.mark.parametrize("noise", ["binary", "laplace"])
 @pytest.mark.parametrize("shift", [-20.0, 0.0, 300.0])
