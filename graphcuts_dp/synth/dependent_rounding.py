@@ -146,7 +146,7 @@ def _close_by_cycles(grid: npt.NDArray[np.int32], bits: int, source: EntropySour
     # Rungs are numbered by two rows and a column.
     index_type: type[np.signedinteger] = np.int32 if 2 * _ROW_BITS + column_bits < 31 else np.int64
     while True:
-        positions = np.flatnonzero(values & below_one).astype(index_type)
+        positions = np.flatnonzero((values & below_one) != 0).astype(index_type)
         upper = _pairs(positions >> _ROW_BITS)  # by the column
         tops, bottoms = positions[upper], positions[upper + 1]
         rows = (tops % _BLOCK_ROWS << _ROW_BITS) + bottoms % _BLOCK_ROWS

@@ -22,6 +22,7 @@ from typing import Self, final
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock
@@ -31,6 +32,10 @@ Float32Matrix = npt.NDArray[np.float32]
 # number is 3e38. Larger factors are multiplied in float64.
 _LARGEST_FLOAT32_FACTOR = 1e15
 _MOST_KEPT_ENTRIES = 1 << 22  # entries up to which a view keeps them as floats: 16 MiB
+# Products with the expected matrix subtract what r c^T has above the cap, if that is at most this
+# share of the entries, and if no product of factors is so large that the difference is inexact.
+_MOST_ABOVE_CAP = 0.02
+_LARGEST_PRODUCT = 1e4
 
 
 @final
@@ -81,14 +86,15 @@ class View:
         if self._kept_rows is not None:
             products = [rows @ vectors32 for rows in self._kept_rows]
             return np.concatenate(products).astype(np.float64)
-        if self._product_factors is None:
+        if self._few_above_cap is None or self.factors is None:
             products = self.blocks.map(lambda block: self.rows(block) @ vectors32)
             return np.concatenate(products).astype(np.float64)
         # The expected matrix need not be written out.
-        row_factors, column_factors = self._product_factors
+        row_factors, column_factors = self.factors
         expected = np.outer(row_factors, column_factors @ vectors)
+        expected -= self._few_above_cap @ vectors
         if self.blocks.layout.hollow:
-            expected -= (row_factors * column_factors)[:, None] * vectors
+            expected -= np.minimum(row_factors * column_factors, 1)[:, None] * vectors
         return self.blocks.times(vectors32) - self.cap * expected
 
     def transposed_times(self, vectors: FloatMatrix) -> FloatMatrix:
@@ -142,13 +148,27 @@ class View:
         return self.blocks.map(self.rows)
 
     @cached_property
-    def _product_factors(self) -> tuple[FloatVector, FloatVector] | None:
-        """r and c if the expected matrix is cap r c^T: no entry reaches the cap, no groups."""
+    def _few_above_cap(self) -> "sp.csr_array | None":
+        """The sparse matrix max(0, r_i c_j - 1), by which r c^T exceeds the expected matrix / cap.
+
+        None if there are groups or no factors, or if it is not sparse or has huge entries.
+        """
         if self.factors is None or self.cells is not None:
             return None
         row_factors, column_factors = self.factors
-        in_product_form = float(row_factors.max()) * float(column_factors.max()) <= 1
-        return self.factors if in_product_form else None
+        if float(row_factors.max()) * float(column_factors.max()) > _LARGEST_PRODUCT:
+            return None
+        order = np.argsort(-column_factors, kind="stable")
+        descending = column_factors[order]
+        # Of each row the columns with c_j > 1/r_i are the first ones in this order.
+        with np.errstate(divide="ignore"):
+            counts = np.searchsorted(-descending, -1 / row_factors)
+        if counts.sum() > _MOST_ABOVE_CAP * math.prod(self.shape):
+            return None
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        ranks = np.arange(starts[-1]) - np.repeat(starts[:-1], counts)
+        excess = np.repeat(row_factors, counts) * descending[ranks] - 1
+        return sp.csr_array((excess, order[ranks], starts), shape=self.shape)
 
     def expected_column_sums(self) -> FloatVector:
         """Return the column sums of the expected matrix, shape (n_right,)."""

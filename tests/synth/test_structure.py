@@ -201,14 +201,19 @@ def test_messages_where_there_is_nothing_or_no_time():
 
 
 @pytest.mark.parametrize("keeps_rows", [False, True])
+@pytest.mark.parametrize("most_above_cap", [0.0, 1.0])
 @pytest.mark.parametrize("scale", [1.0, 0.01])
 @pytest.mark.parametrize("rows_at_once", [None, 8])
 @pytest.mark.parametrize("kind", KINDS)
-def test_products_are_the_dense_ones(kind, rows_at_once, scale, keeps_rows, monkeypatch):
+def test_products_are_the_dense_ones(
+    kind, rows_at_once, scale, most_above_cap, keeps_rows, monkeypatch
+):
     """Of the noisy matrix Z, and of Z less the expected graph; if dense, its entries reach the cap.
 
-    With small degrees the expected graph is a product of factors, and is not written out.
+    With small degrees the expected graph is a product of factors, and is not written out; nor is it
+    where few products, here all that are, lie above the cap.
     """
+    monkeypatch.setattr(structure_module, "_MOST_ABOVE_CAP", most_above_cap)
     if not keeps_rows:
         monkeypatch.setattr(structure_module, "_MOST_KEPT_ENTRIES", 0)
     if rows_at_once:
