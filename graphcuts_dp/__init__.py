@@ -72,9 +72,14 @@ if TYPE_CHECKING:
     from graphcuts_dp.release.resume import resume as resume
     from graphcuts_dp.release.structure import DetectedStructure as DetectedStructure
     from graphcuts_dp.release.structure import detect_structure as detect_structure
+    from graphcuts_dp.release.updates import UpdatePlan as UpdatePlan
+    from graphcuts_dp.release.updates import end_series as end_series
+    from graphcuts_dp.release.updates import update_flows as update_flows
+    from graphcuts_dp.release.updates import update_plan as update_plan
     from graphcuts_dp.results.bundle import load as load
     from graphcuts_dp.results.flows import FlowAnswer as FlowAnswer
     from graphcuts_dp.results.flows import Flows as Flows
+    from graphcuts_dp.results.flows_over_time import FlowsOverTime as FlowsOverTime
     from graphcuts_dp.results.partition import Partition as Partition
     from graphcuts_dp.results.release import Release as Release
     from graphcuts_dp.schema.columns import Columns as Columns
@@ -123,6 +128,7 @@ _HOMES = {
     "release.flow_tables": ("release_flows",),
     "release.graphs": ("release_graph",),
     "release.resume": ("resume",),
+    "release.updates": ("update_flows",),
     "synth.mechanisms": ("Mechanism",),
     "results.bundle": ("load",),
     "results.flows": ("Flows",),

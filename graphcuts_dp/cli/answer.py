@@ -31,6 +31,7 @@ from graphcuts_dp.queries.linear import CutQuery, LinearQuery, sides_of
 from graphcuts_dp.queries.query_lines import read_linear_query
 from graphcuts_dp.results import bundle
 from graphcuts_dp.results.flows import FlowAnswer, Flows
+from graphcuts_dp.results.flows_over_time import FlowsOverTime
 from graphcuts_dp.results.release import KIND, Release
 from graphcuts_dp.schema.typed_names import split_names
 from graphcuts_dp.schema.vertices import ALL, Space
@@ -70,7 +71,8 @@ def answer(
     period: str | None = input_option(
         None,
         metavar="LABEL,...",
-        help="Periods of a table of flows, of which the cells are added up; without it, of all.",
+        help="Periods of a table of flows, of which the cells are added up; without it, of all. Of "
+        "a table over time a window, such as 2026-01..2026-06.",
     ),
     intervals: Intervals,
     output: str | None = output_option(
@@ -116,7 +118,7 @@ def answer(
     if output is not None and not output.lower().endswith(".csv"):
         raise FileFormatError(f"{output} must end in .csv: answers are a table")
     release = _load(path)
-    if isinstance(release, Flows):
+    if isinstance(release, Flows | FlowsOverTime):
         many = queries is not None or typed.query is not None
         if many or typed.first is None or grouping != GroupFile():
             raise ParameterError(
@@ -154,7 +156,7 @@ def answer(
 
 
 def _sum_of_cells(
-    flows: Flows, typed: TypedQuery, period: str | None, intervals: Intervals
+    flows: Flows | FlowsOverTime, typed: TypedQuery, period: str | None, intervals: Intervals
 ) -> FlowAnswer:
     """What passes between groups of the finest level that has them, in some periods or in all.
 
@@ -163,9 +165,14 @@ def _sum_of_cells(
     """
     texts = (typed.first or "", typed.second or ALL)
     sides = [split_names(text) for text in texts]
-    how: Any = {"confidence": intervals.confidence, "simultaneous": intervals.simultaneous}
-    if period is not None:
-        how["period"] = split_names(period)
+    how: Any = {"confidence": intervals.confidence}
+    if isinstance(flows, FlowsOverTime):
+        if intervals.simultaneous:
+            raise QueryError("a table over time has an interval for each sum by itself")
+        how["periods"] = None if period is None else split_names(period)
+    else:
+        how["simultaneous"] = intervals.simultaneous
+        how |= {} if period is None else {"period": split_names(period)}
     for level in reversed(flows.levels):
         known = [{str(label): label for label in labels} for labels in flows.labels(level)]
         for text, names, labels in zip(texts, sides, known, strict=True):
@@ -180,11 +187,11 @@ def _sum_of_cells(
             a, b = (
                 [labels[name] for name in names] for names, labels in zip(sets, known, strict=True)
             )
-            return flows.between(a, b, level, **how)
+            return flows.between(a, b, level=level, **how)
     raise QueryError(_no_such_groups(flows, [name for side in sides for name in side]))
 
 
-def _no_such_groups(flows: Flows, names: list[str]) -> str:
+def _no_such_groups(flows: Flows | FlowsOverTime, names: list[str]) -> str:
     """Say which name is no group of a table, or that the groups are of several levels."""
     known = {str(label) for level in flows.levels for side in flows.labels(level) for label in side}
     unknown = [name for name in names if name != ALL and name not in known]
@@ -200,12 +207,12 @@ def _no_such_groups(flows: Flows, names: list[str]) -> str:
     )
 
 
-def _load(path: str) -> _Answering | Flows:
+def _load(path: str) -> _Answering | Flows | FlowsOverTime:
     """The release at a path, of whichever kind; a sparse one answers without its graph."""
     if bundle.kind_at(path) == KIND:
         return Release.load(path, graph=False)
     found = bundle.load(path)
-    if not isinstance(found, _Answering | Flows):
+    if not isinstance(found, _Answering | Flows | FlowsOverTime):
         raise FileFormatError(
             f"{path} holds a table, which any program opens that reads CSV; to ask it for sums of "
             "cells, see gc.load in Python"

@@ -47,6 +47,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "cli.flows.flows",
         "Release privately how much weight passes between public groups of vertices.",
     ),
+    "flows-over-time": (
+        "cli.updates.flows_over_time",
+        "Publish flows between groups for one more period: one command a month, of rows that grow.",
+    ),
     "cuts": (
         "cli.cuts.cuts",
         "Find privately a cut that keeps vertices apart, or partition what was released.",

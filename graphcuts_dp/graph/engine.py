@@ -103,6 +103,12 @@ class Cells:
         first, second, period, steps = (np.zeros(0, dtype=np.int64) for _ in range(4))
         return cls(first, second, period, steps)
 
+    def of_period(self, number: int) -> Self:
+        """Return the cells of one period, as those of rows without periods."""
+        inside = self.period == number
+        columns = (self.first, self.second, np.zeros_like(self.period), self.steps)
+        return type(self)(*(column[inside] for column in columns))
+
     def __repr__(self) -> str:
         return "Cells(private)"
 
@@ -352,6 +358,45 @@ def contributions(table: Any, shape: Shape) -> IntVector:
         totals = np.sort(_collected(table, query)["total"].astype(np.int64))
     totals = totals[totals > 0]
     return -(-totals // STEPS) if shape.counting == "weight" else totals
+
+
+def user_cells(table: Any, shape: Shape, *, period: int) -> dict[str, npt.NDArray[Any]]:
+    """Return what each user has in each cell of one period, when nobody is bounded. Private.
+
+    Args:
+        table: coded rows with users, a relation of DuckDB.
+        shape: how rows become cells.
+        period: number of the period.
+
+    Returns:
+        The columns "user_key", "cell" and "amount" (rows, 1 for "users", or steps of weight).
+
+    Raises:
+        ParameterError: no users.
+    """
+    pairs, weights = shape.left * shape.right, shape.counting == "weight"
+    amount = "sum(amount)" if weights else "count(*)"
+    query = (
+        f"select user_key, cell, {amount}::bigint as amount "  # noqa: S608
+        f"from ({_user_cells_sql(shape, MOST)}) where cell // {pairs} = {period} "
+        "group by user_key, cell"
+    )
+    with hiding_rows_in_errors():
+        return _collected(table, query)
+
+
+def cells_of(amounts: IntVector, cells: IntVector, shape: Shape) -> Cells:
+    """Return sorted cells of what users have in them, in steps. Private.
+
+    Args:
+        amounts: steps >= 0.
+        cells: the number of the cell of each.
+        shape: how rows became cells.
+    """
+    distinct, codes = np.unique(cells, return_inverse=True)
+    sums = np.zeros(len(distinct), dtype=np.int64)
+    np.add.at(sums, codes, amounts)
+    return _cells_of({"cell": distinct.astype(np.int64), "amount": sums}, shape)
 
 
 def check_bound(bound: Any) -> None:

@@ -6,7 +6,7 @@ what a cell is. Read `StreamedRows` first: what stays in files or an engine is n
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -38,6 +38,7 @@ class RowArrays:
         marks: a number for each user that follows from the user's name alone, shape (users,).
         periods: number of the declared period of each row, -1 for none of them; None without.
         weights: of each row, finite and not negative; None where they were not read.
+        names: of each user, texts or integers; None where users are vertices, by their numbers.
     """
 
     ends: tuple[IntegerVector, IntegerVector]
@@ -45,6 +46,7 @@ class RowArrays:
     marks: Marks = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
     periods: IntegerVector | None = None
     weights: FloatArray | None = None
+    names: Sequence[Any] | None = None
 
     def __repr__(self) -> str:
         return "Held(private)"

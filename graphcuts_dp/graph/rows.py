@@ -264,6 +264,7 @@ class Rows:
         space, parts, _ = numbered(raw, options)
         own, named = raw.users, raw.periods  # of rows that count
         users: IntegerVector | None = None
+        names: Sequence[Any] | None = None
         marks: Marks = np.zeros(0, dtype=np.uint64)
         if own is not None:
             users, names = codes_and_names(own)
@@ -278,6 +279,7 @@ class Rows:
             marks=marks,
             periods=None if named is None else np.asarray(named),
             weights=parts.weights,
+            names=names,
         )
         found = cls.of_arrays(
             space,
@@ -411,6 +413,23 @@ class Rows:
         assert self._source is not None  # noqa: S101  # the caller has looked
         unordered = isinstance(self.space, VertexSet)
         return self._source.table(self.shape_of_cells(), unordered=unordered)
+
+    @property
+    def without_any(self) -> bool:
+        """Public: whether these are no rows at all, of a schema that is known; see `empty`."""
+        return self._source is None
+
+    def names_of_users(self, keys: Sequence[Any]) -> list[Any]:
+        """Return the names of users by their keys in `coded_table`. Private.
+
+        Args:
+            keys: numbers where rows are in memory, or users are vertices; names elsewhere.
+
+        Returns:
+            Texts or integers; of users that are vertices, their row numbers in the public set.
+        """
+        names = None if self.row_arrays is None else self.row_arrays.names
+        return list(keys) if names is None else [names[int(key)] for key in keys]
 
     def cells(
         self,

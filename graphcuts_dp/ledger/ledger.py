@@ -71,6 +71,8 @@ class Kind(IntEnum):
     CHECKPOINT = 14  # what all uses so far add up to; it belongs to no use
     REGISTRY = 15  # who may use a server has changed, see `server.pairing`; it belongs to no use
     MEASURED = 16  # first measurement of a use that has two
+    PERIOD = 17  # what a series has published with one period, see `series`
+    ENDED = 18  # a series publishes no more: its secret state was erased
 
 
 @final
@@ -132,6 +134,8 @@ class UseTotals:
         measured: record of the first measurement of a use that has two, or None.
         finished: record of what a use that is no session has measured, or None.
         saved: records of the files that were written of that, in order.
+        published: records of the periods of a series, in order.
+        ended: record of the early end of a series, or None.
     """
 
     number: int
@@ -149,6 +153,8 @@ class UseTotals:
     measured: int | None = None
     finished: int | None = None
     saved: list[int] = field(default_factory=list)
+    published: list[int] = field(default_factory=list)
+    ended: int | None = None
 
     def follow(self, seq: int, kind: int, query: bytes, body: bytes) -> None:
         """Take one more record into account."""
@@ -185,6 +191,12 @@ class UseTotals:
             self.finished = seq
         elif kind == Kind.SAVED:
             self.saved.append(seq)
+        elif kind == Kind.PERIOD:
+            self.started = True
+            self.state = seq
+            self.published.append(seq)
+        elif kind == Kind.ENDED:
+            self.state = self.ended = seq
 
 
 @final

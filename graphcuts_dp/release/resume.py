@@ -11,6 +11,7 @@ from graphcuts_dp.ledger.charges import kept_by_use, provenance_of
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Store, open_ledger
 from graphcuts_dp.ledger.plain_values import DAMAGED
+from graphcuts_dp.ledger.series import FLOWS_OVER_TIME
 from graphcuts_dp.ledger.uses import DISTANCE_SESSION, SESSION, Use, uses_of
 from graphcuts_dp.release.completion import completed_release
 from graphcuts_dp.release.contributions import (
@@ -25,7 +26,7 @@ from graphcuts_dp.results.packing import SavedParts, unpack
 from graphcuts_dp.results.partition import Partition
 from graphcuts_dp.results.release import with_later_measurement
 
-_SESSIONS = (SESSION, DISTANCE_SESSION)
+_GOING_ON = (SESSION, DISTANCE_SESSION, FLOWS_OVER_TIME)  # uses that go on by themselves
 # Makes a result of what was kept, by its kind. An iterative release is in a layer above.
 _READERS: dict[str, Callable[[SavedParts], Any]] = {
     "flows": Flows.from_saved,
@@ -127,7 +128,7 @@ def use_to_resume(ledger: Ledger, number: int | None) -> Use:
     Raises:
         LedgerError: there is none.
     """
-    uses = {use.number: use for use in uses_of(ledger) if use.kind not in _SESSIONS}
+    uses = {use.number: use for use in uses_of(ledger) if use.kind not in _GOING_ON}
     if not uses:
         raise LedgerError(f"{ledger.file.path} has charged nothing that could be resumed")
     chosen = max(uses) if number is None else number
@@ -135,6 +136,6 @@ def use_to_resume(ledger: Ledger, number: int | None) -> Use:
         numbers = ", ".join(map(str, uses))
         raise LedgerError(
             f"{ledger.file.path} has no use {chosen} that could be resumed; there is: {numbers}. A "
-            "session goes on by itself: open it again"
+            "session, or a table over time, goes on by the command that began it"
         )
     return uses[chosen]

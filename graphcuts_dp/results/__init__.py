@@ -8,6 +8,7 @@ __getattr__, __dir__, __all__ = exports(
     __name__,
     {
         "flows": ("FlowAnswer",),
+        "flows_over_time": ("FlowsOverTime",),
         "od_tables": ("GroupLocations",),
         "partition": ("Partition",),
     },

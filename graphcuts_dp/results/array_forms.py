@@ -26,6 +26,7 @@ _INTEGER_OR_TEXT = ("i8", "U")  # integers of any size are stored as text
 _ANY_INTEGER = ("i1", "i2", "i4", "i8", "u1", "u2", "u4")
 _TEXT = ("U",)
 _MATRICES = (f"{NoisyMatrix.name}/values", "weights", "matrix", "picture")  # used as they are
+TABLES_OF_CELLS = ("flows", "flows over time")  # kinds whose table has a row for each number
 _LONGEST_TEXT = 1000  # characters of each text of an array
 _LEAST_CELL_BYTES = 8  # of a row of a table of flows, which has a row for each cell
 # The vertices of a release are stored as JSON. What belongs to it beside the labels.
@@ -61,9 +62,12 @@ def check_forms(
     Raises:
         FileFormatError: an array is missing, or has another name, type or shape.
     """
-    arrays_of = {"release": _release, "flows": _flows, "partition": _partition}.get(
-        kind, _iterative
-    )
+    arrays_of = {
+        "release": _release,
+        "flows": _flows,
+        "flows over time": _flows_over_time,
+        "partition": _partition,
+    }.get(kind, _iterative)
     expected = arrays_of(fields, forms)
     for name, form in forms.items():
         if name not in expected or not _fits(form, expected[name]):
@@ -71,7 +75,7 @@ def check_forms(
     for name, array in expected.items():
         if name not in forms and not array.optional:
             raise FileFormatError(f"the array {name!r} is missing")
-    if kind == "flows":
+    if kind in TABLES_OF_CELLS:
         cells = sum(form.shape[0] for name, form in forms.items() if name.startswith("steps "))
         if cells * _LEAST_CELL_BYTES > table_bytes:
             raise FileFormatError("there are more cells than the table has rows")
@@ -263,6 +267,18 @@ def _flows(fields: Mapping[str, Any], forms: Mapping[str, ArrayForm]) -> dict[st
     del forms
     header = {"header": Expected(_BYTE, (None,), optional=True)}
     return header | _counts("cell sums", fields["sums"])
+
+
+def _flows_over_time(
+    fields: Mapping[str, Any], forms: Mapping[str, ArrayForm]
+) -> dict[str, Expected]:
+    """Return the arrays of flows over time: a part for each level of the strategy.
+
+    Their lengths are compared with the cells and periods when the numbers are read.
+    """
+    del forms
+    header = {"header": Expected(_BYTE, (None,), optional=True)}
+    return header | _counts("sums over time", fields["sums"])
 
 
 def _iterative(fields: Mapping[str, Any], forms: Mapping[str, ArrayForm]) -> dict[str, Expected]:

@@ -35,7 +35,7 @@ from graphcuts_dp.io.files import check_writable_graph, graph_files
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.provenance import Provenance
-from graphcuts_dp.results.array_forms import check_forms, check_lists
+from graphcuts_dp.results.array_forms import TABLES_OF_CELLS, check_forms, check_lists
 from graphcuts_dp.results.packing import ResultParts
 from graphcuts_dp.results.receipts import check_fields
 from graphcuts_dp.schema.vertices import Arcs, Space, VertexSet, labels_or_number, sets_in
@@ -85,6 +85,12 @@ KINDS = {
     "release": FileSet("results.release.Release", ".noisy.npz", graph=True),
     "flows": FileSet(
         "results.flows.Flows", ".noisy.npz", ending=".csv", because="flows are a table"
+    ),
+    "flows over time": FileSet(
+        "results.flows_over_time.FlowsOverTime",
+        ".noisy.npz",
+        ending=".csv",
+        because="flows are a table",
     ),
     "iterative construction": FileSet(
         "iterative.release.IterativeRelease", ".hypothesis.npz", graph=True
@@ -193,7 +199,7 @@ def load(path: PathLike) -> Any:
         path: the same path as for `save`.
 
     Returns:
-        A `Release`, `Flows`, `Partition` or `IterativeRelease`, as it was saved.
+        A `Release`, `Flows`, `FlowsOverTime`, `Partition` or `IterativeRelease`, as it was saved.
 
     Raises:
         FileFormatError: a file is missing, damaged, of another version, or not the one that the
@@ -264,7 +270,7 @@ class Saved:
         """
         file = KINDS[self.kind].arrays(self.path)
         packed = file.stat().st_size
-        table_bytes = Path(self.path).stat().st_size if self.kind == "flows" else 0
+        table_bytes = Path(self.path).stat().st_size if self.kind in TABLES_OF_CELLS else 0
         try:
             with opened_arrays(file, limit=most_unpacked(packed, ALWAYS_ALLOWED)) as archive:
                 check_forms(self.kind, self.fields, archive.forms, table_bytes=table_bytes)

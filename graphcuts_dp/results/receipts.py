@@ -193,6 +193,20 @@ class CellsFields(Counts):
 
 
 @dataclass(frozen=True)
+class OverTimeFields(Counts):
+    """Fields of numbers published over time; see `SumsOverTime`."""
+
+    rows: Tree
+    columns: Tree | None
+    directed: bool
+    loops: bool
+    strategy: str
+    horizon: list[str]
+    published: Positive
+    counting: str
+
+
+@dataclass(frozen=True)
 class EntriesFields:
     """Fields of a noisy matrix; see `NoisyMatrix`."""
 
@@ -322,6 +336,15 @@ class FlowsReceipt(Receipt):
     counted_rows: CountedRowsFields | None = None  # absent in 0.1
 
 
+@dataclass(frozen=True, kw_only=True)
+class FlowsOverTimeReceipt(Receipt):
+    """Fields of the receipt of flows over time."""
+
+    published: list[str]
+    sums: OverTimeFields
+    counted_rows: CountedRowsFields | None = None
+
+
 @dataclass(frozen=True)
 class PartitionOptions:
     """Fields of the options of a partition; see `Partitioning`."""
@@ -448,6 +471,7 @@ class IterativeReceipt(AnswersReceipt):
 RECEIPTS: Mapping[str, type[Receipt]] = {
     "release": ReleaseReceipt,
     "flows": FlowsReceipt,
+    "flows over time": FlowsOverTimeReceipt,
     "iterative construction": IterativeReceipt,
     "answers": AnswersReceipt,
     "partition": PartitionReceipt,
@@ -458,6 +482,7 @@ _COUNTS: Mapping[str, type[Counts]] = {
     "weight classes": WeightClasses,
     "nonlinear counts": NonlinearFields,
     "cell sums": CellsFields,
+    "sums over time": OverTimeFields,
     SquaredDistance.kind: SquaredDistanceFields,
 }
 # Objects that are passed on whole to a class of the same fields, so that they have no others.

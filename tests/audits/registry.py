@@ -12,6 +12,7 @@ from typing import Any
 from graphcuts_dp.distances import answers as distance_answers
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noises import NOISES
+from graphcuts_dp.estimate.time_strategy import TIME_STRATEGIES
 from graphcuts_dp.evaluation.audit import ALPHA
 from graphcuts_dp.iterative.construction import PLAYERS
 from graphcuts_dp.iterative.methods import DISTINGUISHERS, MEDIAN
@@ -114,6 +115,11 @@ _PRODUCTS: Mapping[str, Callable[[], Iterable[str]]] = {
         *(f"{whose}: flows by period" for whose in ("rows", "users")),
         *(f"users: rows left out, {way}" for way in ("kept", "scaled")),
     ],
+    "update_flows": lambda: [
+        *(f"updates: {strategy}, laplace" for strategy in TIME_STRATEGIES[1:3]),
+        *(f"users: updates, {strategy}" for strategy in TIME_STRATEGIES[1:3]),
+        *(f"updates: {strategy}, gaussian" for strategy in TIME_STRATEGIES[1:]),
+    ],
     "release_contributions": lambda: ["users: contributions"],
     "choose_contribution_bound": lambda: ["users: bound"],
     "least_cut": lambda: ["least cut", "least cut: directed", "least cut: several"],
@@ -126,6 +132,7 @@ READS_NO_DATA = {
     "flows_job",
     "graph_job",
     "plan",
+    "update_plan",
     "planning.plan_contribution_bounds",
     "planning.plan_degree_bounds",
     "distances.plan_distances",

@@ -1,0 +1,158 @@
+"""`graphcuts-dp flows-over-time`: a table of flows, period after period, with one command each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+import typer
+
+from graphcuts_dp.cli import options
+from graphcuts_dp.cli.console import Report, foretold, note_formulas, say
+from graphcuts_dp.cli.reading import ApproximatePrivacyOptions, GroupReading, Reading
+from graphcuts_dp.cli.release import released
+from graphcuts_dp.cli.spending import Spending
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.time_strategy import TIME_STRATEGIES
+from graphcuts_dp.files import check_writable_set
+from graphcuts_dp.frames import plain
+from graphcuts_dp.graph.rows import Rows
+from graphcuts_dp.options import METHOD, Checked, option, privacy_option
+from graphcuts_dp.release.updates import update_plan
+from graphcuts_dp.results.bundle import KINDS, check_path
+from graphcuts_dp.results.flows_over_time import NAME, FlowsOverTime
+
+_SHOWN = 10  # cells
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class UpdateOptions(Checked):
+    """Which period is published, of which series, and how."""
+
+    period: str | None = privacy_option(
+        None,
+        usual=True,
+        metavar="LABEL",
+        help="The period to publish, the next one of --periods, such as 2026-03, once it is over. "
+        "One that is published already is written again from the store, and reads no private file.",
+    )
+    series: str = privacy_option(
+        "flows",
+        metavar="NAME",
+        help="Name of the series, if the store has several.",
+    )
+    strategy: str = option(
+        "auto",
+        group=METHOD,
+        usual=True,
+        help="What is published with each period: the period (independent); and each calendar "
+        "year, for a third of the budget (calendar-years); or running sums with Gaussian noise, "
+        "for windows of six months and more (square-root, which needs --delta). auto takes the "
+        "last one with --delta, else calendar-years.",
+        choices=TIME_STRATEGIES,
+    )
+    whole: bool = option(
+        False,
+        group=METHOD,
+        help="Count whole rows of a user, where the bound leaves only a part of them.",
+    )
+    dry_run: bool = options.DRY_RUN
+    force: bool = options.FORCE
+    spreadsheet: bool = options.SPREADSHEET
+
+
+def flows_over_time(
+    *,
+    source: str = options.PRIVATE_GRAPH,
+    groups: str = typer.Argument(metavar="GROUPS", help="Public groups of vertices."),
+    target: str = typer.Argument(metavar="OUT", help="The .csv file to write the table to."),
+    privacy: ApproximatePrivacyOptions,
+    spending: Spending,
+    reading: Reading,
+    grouping: GroupReading,
+    update: UpdateOptions,
+) -> Report:
+    """Publish flows between groups for one more period: one command a month, of rows that grow.
+
+    Example: graphcuts-dp flows-over-time trips.csv zones.csv table.csv --period 2026-01
+    --periods 2026-01..2030-12 --epsilon 1 --columns period=date --vertices zones.txt
+    --store trips.db
+
+    GRAPH is the table of all rows so far, or the file of this month: rows of other periods do not
+    count. Rows that come after their month was published never count.
+
+    --periods is the horizon. The first command charges epsilon for all of it: one row lies in one
+    month, so all months together cost epsilon once. The same command with the next --period goes
+    on. A command that was interrupted is typed again, and costs nothing more; with --force it
+    replaces the table of the month before. OUT has a line for each cell and each period, each year,
+    and all periods so far (periods, from, to, estimate, deviation, low, high), estimated from all
+    that is published; other windows are sums, with their intervals: `graphcuts-dp answer OUT --from
+    GROUP --to GROUP --period 2026-01..2026-06`.
+
+    Where a user is the privacy unit, --privacy-unit user:max-contributions=50 is a bound for all
+    periods together: of each month counts what the months before have left of it. The store then
+    knows how many rows of each user have counted, and is private as the rows are.
+    """
+    store, files = spending.check(), grouping.of(groups)
+    if update.period is None:
+        raise ParameterError(
+            "name the period to publish, the next one of --periods: --period LABEL"
+        )
+    if store is None and not update.dry_run:
+        raise ParameterError(
+            "a table over time is kept in a store: add, for example, --store trips.db"
+        )
+    if spending.no_keep:
+        raise ParameterError("--no-keep is not for a table over time: later periods need the store")
+    public, sides = reading.without_file(privacy.privacy_unit, files)
+    named_sides: Any = sides  # not None: the file of groups is named
+    plan = update_plan(
+        public,
+        named_sides,
+        epsilon=privacy.epsilon,
+        delta=privacy.delta,
+        privacy_unit=privacy.privacy_unit,
+        strategy=update.strategy,
+        whole=update.whole,
+        series=update.series,
+    )
+    if update.dry_run:
+        return foretold(plan.guarantee, plan.privacy_unit, plan.errors(), plan.notes)
+    check_path(NAME, target, force=update.force)
+    check_writable_set(KINDS[NAME].files(target), force=update.force)
+    store_of_series: Any = store  # not None: refused above
+    table = plan.published(store_of_series, update.period)
+    if table is None:
+        for text in plan.notes:
+            say(f"note: {text}")
+        private, _ = reading.read_private(source, privacy.privacy_unit, files)
+        if not isinstance(private, Rows):
+            raise ParameterError("a table over time is of rows: add --columns period=COLUMN")
+        table = plan.publish(private, update.period, store=store_of_series)
+    else:
+        say(f"note: {update.period} is published already: it is written from the store.")
+    return _written(table, target, source, update)
+
+
+def _written(table: FlowsOverTime, target: str, source: str, update: UpdateOptions) -> Report:
+    """Write the table, and report it."""
+    columns = table.columns(table.periods[-1])
+    labels = (label for name in ("from", "to") for label in plain(columns[name]))
+    note_formulas(labels, spreadsheet=update.spreadsheet)
+    written = table.save(target, force=update.force, spreadsheet=update.spreadsheet)
+    report = released(_facts(table), table.guarantee, list(written), source)
+    return replace(report, blocks=[table, {"files": "  ".join(written)}], most=_SHOWN)
+
+
+def _facts(table: FlowsOverTime) -> dict[str, Any]:
+    periods: Sequence[str] = table.periods
+    return {
+        **({"counted": table.counted_sentence} if table.counted_sentence else {}),
+        "guarantee": str(table.guarantee),
+        "strategy": table.strategy,
+        "noise": table.noisy.noise_name,
+        "published": list(periods),
+        "horizon": [table.horizon[0], table.horizon[-1]],
+        "total": str(table.total(periods[-1])),
+        "total_so_far": str(table.total()),
+    }

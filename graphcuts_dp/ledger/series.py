@@ -1,0 +1,288 @@
+"""A series: one use of the private data that publishes something with each period of a horizon.
+
+Its whole cost is charged when it begins, for all periods of the horizon together. With each period
+it publishes a content, and replaces a state that later periods need (`measure.updates`).
+
+Order of a period, and what a crash at each point leaves:
+    1. BEGIN is committed, by the first period  before: nothing was spent, nothing is lost
+    2. rows are read, noise is drawn            in between: the same command does it again
+    3. PERIOD is committed, with the content and the next state, in one transaction
+    4. the content is shown                     after 3: the same command shows it again
+
+Nothing of a period leaves the process before 3. So a period that was interrupted is measured again
+under the same charge (SECURITY.md, "Measuring again after a crash"), from the state before it. Once
+it is on the record, it is never measured again: what is asked for it is the content of the record.
+Periods are published in their order. Rows of a period that come after it was published do not
+count: this is a public rule, and no reading of later periods looks at them.
+
+The state has a secret part: true sums, and what users have used up of a bound. It lies in the table
+of states, which is readable by the account alone, and is overwritten with zeros by the next one
+(`secure_delete`). The last period of the horizon, or `end_series`, erases it.
+
+Rows of a series are about the same people, from one period to the next: each table that it reads
+shares the budget of the store, as `Store.same_people` says.
+"""
+
+import hashlib
+import shlex
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from typing import Any, final
+
+from graphcuts_dp.errors import LedgerError, ParameterError
+from graphcuts_dp.files import PathLike
+from graphcuts_dp.graph.rows import PrivateData
+from graphcuts_dp.ledger.charges import charge_of_use, open_to_charge
+from graphcuts_dp.ledger.file import LARGEST_CONTENT
+from graphcuts_dp.ledger.ledger import Kind, Ledger, StoredState, encode
+from graphcuts_dp.ledger.observed import observe
+from graphcuts_dp.ledger.opening import Store, join_data, open_ledger, size_of
+from graphcuts_dp.ledger.plain_values import intact
+from graphcuts_dp.ledger.uses import Use, begin_use, time_now, uses_of
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, warn_of_delta
+from graphcuts_dp.privacy.provenance import Provenance
+
+FLOWS_OVER_TIME = "flows over time"  # kind of the use
+_DIGESTS = ("vertices", "groups")  # parameters that are digests, which a refusal does not show
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SeriesTerms:
+    """What a series was begun with, and stays as it is. Public.
+
+    Attributes:
+        name: of the series, each once in a store.
+        parameters: plain values, by the words by which a refusal names what has changed.
+        cost: of all periods together.
+        guarantee: for the same.
+        periods: labels of the horizon.
+        column: that tells the period of a row.
+    """
+
+    name: str
+    parameters: Mapping[str, Any]
+    cost: Cost
+    guarantee: PrivacyGuarantee
+    periods: tuple[str, ...]
+    column: str = ""
+
+
+@final
+@dataclass(frozen=True)
+class SeriesRecord:
+    """A series as its store has it. The state is private.
+
+    Attributes:
+        provenance: of what it publishes, without the digest of a content.
+        use: its record.
+        contents: of the periods that are published, in order.
+        state: that the next period goes on from; None before the first one.
+        ended: whether it publishes no more.
+    """
+
+    provenance: Provenance
+    use: Use
+    contents: tuple[bytes, ...] = field(repr=False)
+    state: StoredState | None = field(repr=False)
+    ended: bool = False
+
+
+@final
+@dataclass(frozen=True)
+class PeriodCharge:
+    """A series that was charged, for what is said where a command fails: see `BegunCharge`."""
+
+    store: Store
+    use: Use
+
+    @property
+    def advice(self) -> str:
+        """A sentence that says what was spent and how to go on."""
+        return (
+            f"the series {self.use.name!r} was begun (use {self.use.number} of "
+            f"{shlex.quote(str(self.store.path))}); the same command again costs nothing more"
+        )
+
+    def record_files(self, digests: Mapping[str, str]) -> None:
+        """Record which files hold the result, see `Charge.record_files`."""
+        with closing(open_ledger(self.store)) as ledger, ledger.locked():
+            charge = charge_of_use(ledger, self.store, self.use)
+        charge.record_files(digests)
+
+
+def find_series(store: PathLike | Store, terms: SeriesTerms) -> SeriesRecord | None:
+    """Return the series of a name; None if it has not begun. Reads no private data.
+
+    Raises:
+        LedgerError: the store cannot be used.
+        ParameterError: the series was begun with other terms.
+    """
+    chosen_store = Store.of(store)
+    if not chosen_store.exists:
+        return None
+    with closing(open_ledger(chosen_store)) as ledger, ledger.locked():
+        return _record(ledger, chosen_store, terms)
+
+
+def begin_series(store: PathLike | Store, data: PrivateData, terms: SeriesTerms) -> SeriesRecord:
+    """Charge a series to a store, or find the one that has begun: its cost is on the disk then.
+
+    Args:
+        store: where; made if it is not there.
+        data: private, as read for the next period.
+        terms: of the series.
+
+    Raises:
+        BudgetError: the budget does not allow it.
+        LedgerError: the store cannot be used.
+        ParameterError: the series was begun with other terms.
+
+    Warns:
+        PrivacyWarning: before anything is charged, when delta is too large.
+    """
+    count, of = size_of(data)
+    warn_of_delta(terms.cost.delta, count=count, of=of, stacklevel=3)
+    chosen_store = replace(Store.of(store), same_people=True, resume=False)
+    with (
+        closing(open_to_charge(chosen_store, data, terms.cost, terms.guarantee)) as ledger,
+        ledger.locked(),
+    ):
+        record = _record(ledger, chosen_store, terms)
+        if record is None:
+            begin_use(
+                ledger,
+                kind=FLOWS_OVER_TIME,
+                name=terms.name,
+                parameters=dict(terms.parameters),
+                cost=terms.cost,
+                guarantee=terms.guarantee,
+                periods=terms.periods,
+                column=terms.column,
+                store=chosen_store,
+            )
+            record = _record(ledger, chosen_store, terms)
+        join_data(ledger, data)
+    assert record is not None  # noqa: S101  # it was begun above
+    observe(PeriodCharge(chosen_store, record.use))
+    return record
+
+
+def publish_period(
+    store: PathLike | Store, record: SeriesRecord, content: bytes, state: StoredState
+) -> None:
+    """Record what a series publishes with its next period, and its next state; then show it.
+
+    Args:
+        store: of the series.
+        record: as `begin_series` returned it: from its state the content was made.
+        content: packed; only what is stored here may be shown.
+        state: that the period after it goes on from; its secret part takes the place of the one
+            before.
+
+    Raises:
+        LedgerError: it cannot be stored, or another process has published this period meanwhile.
+            What was measured here is then to be forgotten.
+    """
+    chosen_store, number = Store.of(store), record.use.number
+    if len(content) > LARGEST_CONTENT or len(state.secret or b"") > LARGEST_CONTENT:
+        raise LedgerError("what is published with a period takes more than the 1 GB of a store")
+    digest = hashlib.sha256(content).hexdigest()
+    with closing(open_ledger(chosen_store)) as ledger, ledger.locked():
+        totals = ledger.totals(number)
+        if len(totals.published) != len(record.contents) or totals.ended is not None:
+            raise LedgerError(
+                f"another process has published this period of the series {record.use.name!r}, or "
+                "ended it; what was measured here was thrown away: repeat the command"
+            )
+        with ledger.writing() as entries:
+            entries.content(content, packed=True)
+            body = {"measured": digest, "time": time_now()}
+            entries.add(Kind.PERIOD, number, body, state=state)
+
+
+def end_series(store: PathLike | Store, name: str = "flows") -> None:
+    """End a series before its horizon does, and erase what its store keeps of the private data.
+
+    True sums of earlier periods, and how many rows of each user have counted, are overwritten with
+    zeros. What was published stays, and what was spent stays spent. The end is for ever.
+
+    Args:
+        store: of the series.
+        name: of the series.
+
+    Raises:
+        LedgerError: the store cannot be used.
+        ParameterError: it has no such series.
+
+    Examples:
+        >>> gc.release.end_series("no-such-store.db")
+        Traceback (most recent call last):
+        graphcuts_dp.errors.LedgerError: the store ... does not exist; ...
+    """
+    chosen_store = Store.of(store)
+    with closing(open_ledger(chosen_store)) as ledger, ledger.locked():
+        use = _use_of(ledger, name)
+        if use is None:
+            raise ParameterError(f"{chosen_store.path} has no series {name!r:.60}")
+        if ledger.totals(use.number).ended is None:
+            before = ledger.state(use.number)
+            public = b"{}" if before is None else before.public
+            with ledger.writing() as entries:
+                body = {"time": time_now()}
+                entries.add(Kind.ENDED, use.number, body, state=StoredState(public, None))
+
+
+def series_state(published: int, secret: bytes | None) -> StoredState:
+    """Return the state after so many periods."""
+    return StoredState(encode({"published": published}), secret)
+
+
+def _use_of(ledger: Ledger, name: str) -> Use | None:
+    uses = (use for use in uses_of(ledger) if use.kind == FLOWS_OVER_TIME and use.name == name)
+    return next(uses, None)
+
+
+def _record(ledger: Ledger, store: Store, terms: SeriesTerms) -> SeriesRecord | None:
+    """Return the record of a series; None if there is none. Within `Ledger.locked`.
+
+    Raises:
+        LedgerError: it was altered.
+        ParameterError: it was begun with other terms.
+    """
+    use = _use_of(ledger, terms.name)
+    if use is None:
+        return None
+    _check_terms(use, terms)
+    totals = ledger.totals(use.number)
+    with intact(f"the store {store.path} was altered: a record of a series is damaged"):
+        digests = [ledger.record(record)[1]["measured"] for record in totals.published]
+        contents = tuple(ledger.content(bytes.fromhex(digest)) for digest in digests)
+    provenance = charge_of_use(ledger, store, use).provenance
+    state = ledger.state(use.number)
+    return SeriesRecord(provenance, use, contents, state, totals.ended is not None)
+
+
+def _check_terms(use: Use, terms: SeriesTerms) -> None:
+    """Refuse other terms than those with which a series was begun.
+
+    Raises:
+        ParameterError: one has changed; the message names it.
+    """
+    begun = {**use.parameters, "periods": list(use.periods or ())}
+    begun |= {"privacy unit": use.guarantee.privacy_unit, "period column": use.column}
+    asked = {**terms.parameters, "periods": list(terms.periods)}
+    asked |= {"privacy unit": terms.guarantee.privacy_unit, "period column": terms.column}
+    changed = [name for name in asked if begun.get(name) != asked[name]]
+    if not changed:
+        return
+    name = changed[0]
+    shown = ""
+    if name not in ("periods", *_DIGESTS):
+        shown = f": {begun.get(name)}, and now it is {asked[name]}"
+    raise ParameterError(
+        f"the series {terms.name!r} was begun with other {name}{shown}; keep what it was begun "
+        "with, or begin another one: name it by series="
+    )

@@ -1,0 +1,205 @@
+"""The noisy numbers that a table over time publishes with one period, and what it has to keep.
+
+`estimate.time_strategy` says what is published when. The numbers of a period may read earlier
+periods: the year, or a running sum. Their rows may be gone, or others may have come since; so the
+true sums of the periods that later numbers read are kept, in the secret part of the state of a
+store, and nothing of them once no later number reads them. No noise is kept.
+"""
+
+import io
+from dataclasses import dataclass, field
+from typing import Any, Self, final
+
+import numpy as np
+
+from graphcuts_dp.array_archive import most_unpacked, read_arrays, write_arrays
+from graphcuts_dp.arrays import BoolVector, IntVector
+from graphcuts_dp.errors import FileFormatError, LedgerError
+from graphcuts_dp.estimate.time_strategy import IntMatrix, TimeStrategy
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.lifelong import (
+    UsedContributions,
+    has_lifelong_bound,
+    lifelong_cells,
+)
+from graphcuts_dp.graph.rows import PairCounts, Rows
+from graphcuts_dp.measure.cells import sums_of_cells
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.level_noise import LevelNoise
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
+from graphcuts_dp.schema.cells import CellTree
+from graphcuts_dp.schema.counting import STEPS
+from graphcuts_dp.schema.groups import Sides
+
+_ALWAYS_ALLOWED = 1 << 22  # unpacked bytes of an archive of any size
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class UpdateState:
+    """What later periods of a table over time need of earlier ones. Private: no repr.
+
+    Attributes:
+        sums: true sums of the finest cells by the index of their period, in grid units; of those
+            periods alone that later numbers read.
+        used: what users have used up of a bound for all periods; None without such a bound.
+    """
+
+    sums: dict[int, IntVector] = field(default_factory=dict, repr=False)
+    used: UsedContributions | None = field(default=None, repr=False)
+
+    @classmethod
+    def start(cls, privacy_unit: PrivacyUnit) -> Self:
+        """Return the state before the first period."""
+        lifelong = has_lifelong_bound(privacy_unit)
+        return cls({}, UsedContributions.none() if lifelong else None)
+
+    def check(self, strategy: TimeStrategy, privacy_unit: PrivacyUnit, *, period: int) -> None:
+        """Refuse a state that lacks what a period needs, as one whose secret part was lost.
+
+        Args:
+            strategy: what is published when.
+            privacy_unit: of the guarantee.
+            period: index of the next period, after the first one.
+
+        Raises:
+            LedgerError: it lacks something. Nobody could go on from it without a new budget.
+        """
+        needed = _read_later(strategy, period)[:period]
+        has_sums = all(index in self.sums for index in np.flatnonzero(needed).tolist())
+        if not has_sums or (has_lifelong_bound(privacy_unit) and self.used is None):
+            raise LedgerError(
+                "the store has lost the secret state of this series, which cannot go on: begin "
+                "another series, which costs epsilon again"
+            )
+
+    def pack(self) -> bytes | None:
+        """Return bytes for the secret part of a store's state; None if nothing is kept."""
+        arrays: dict[str, Any] = {f"sums {index}": sums for index, sums in self.sums.items()}
+        if self.used is not None:
+            arrays |= {f"used/{name}": array for name, array in self.used.to_arrays().items()}
+        if not arrays:
+            return None
+        buffer = io.BytesIO()
+        write_arrays(buffer, arrays, always_allowed=_ALWAYS_ALLOWED)
+        return buffer.getvalue()
+
+    @classmethod
+    def unpack(cls, secret: bytes | None) -> Self:
+        """Read what `pack` returned.
+
+        Raises:
+            LedgerError: it is something else.
+        """
+        if secret is None:
+            return cls()
+        try:
+            limit = most_unpacked(len(secret), _ALWAYS_ALLOWED)
+            arrays = read_arrays(io.BytesIO(secret), limit=limit)
+            used = {
+                name.removeprefix("used/"): array
+                for name, array in arrays.items()
+                if name.startswith("used/")
+            }
+            sums = {
+                int(name.removeprefix("sums ")): array
+                for name, array in arrays.items()
+                if name.startswith("sums ")
+            }
+            return cls(sums, UsedContributions.from_arrays(used) if used else None)
+        except (FileFormatError, ValueError, LookupError):
+            raise LedgerError("the state of a table over time is damaged") from None
+
+
+def true_sums(
+    rows: Rows,
+    sides: Sides,
+    cells: CellTree,
+    state: UpdateState,
+    *,
+    period: int,
+    grid: Grid,
+    whole: bool,
+    privacy_unit: PrivacyUnit,
+) -> UpdateState:
+    """Return the state with the true sums of one more period. Private.
+
+    Args:
+        rows: private; those of other periods do not count.
+        sides: public groups of both ends.
+        cells: the public cells, without periods.
+        state: after the periods before.
+        period: index of the period in the horizon, the periods of the rows.
+        grid: the steps that rows are counted in.
+        whole: whether these are whole rows.
+        privacy_unit: of the guarantee.
+
+    Raises:
+        ParameterError: rows that cannot be bounded so.
+        GraphError: bad rows, unless these are left out.
+
+    Sensitivity: between neighbours, the sums of all cells and all periods together change by at
+    most K = group size * `grid.sensitivity` in the sum of |change|. Of a user with a bound for all
+    periods that is the theorem of `graph.lifelong`. Else neighbours differ in one period, or each
+    of `group_size` changes lies in one: what a period counts is a function of its own rows, which
+    changes by at most that (`Rows.cells`), since each row lies in one period, and each pair in a
+    period in one cell.
+    """
+    used = state.used
+    if has_lifelong_bound(privacy_unit):
+        if used is None:  # see `UpdateState.check`
+            raise LedgerError("this state has no counts of users: begin with UpdateState.start")
+        found, used = lifelong_cells(rows, privacy_unit, used, period=period, whole=whole)
+    else:
+        found = rows.cells(privacy_unit, whole=whole).of_period(period)
+    counts = PairCounts(found, STEPS if whole else 1, rows.counting)
+    sums = sums_of_cells(counts, sides, cells, grid)[-1]
+    return UpdateState({**state.sums, period: sums}, used)
+
+
+def measure_period(
+    state: UpdateState,
+    strategy: TimeStrategy,
+    noise: LevelNoise,
+    *,
+    period: int,
+    source: EntropySource,
+) -> tuple[tuple[IntMatrix, ...], UpdateState]:
+    """Return the noisy numbers that are published with a period, and the state to keep.
+
+    Args:
+        state: with the true sums of this period, of `true_sums`. Private.
+        strategy: what is published when.
+        noise: of each level of the strategy.
+        period: index of the period.
+        source: where the noise comes from.
+
+    Returns:
+        For each level the numbers that are published now, shape (numbers, cells), with numbers 0 or
+        1; and the state without the sums that no later number reads. What is published may be
+        shown once the state is kept.
+
+    Guarantee: the numbers of all periods of the horizon together cost `noise.cost` with the changes
+    of `strategy.changes(K)`, whatever comes later: the proof is in `estimate.time_strategy`, and K
+    in `true_sums`. Numbers are whole: whole coefficients times whole sums, plus noise on whole
+    numbers. 64 bits hold them, or they are taken modulo 2^64, which is post-processing.
+    """
+    published = []
+    for index, level in enumerate(strategy.levels):
+        rows = level.rows[level.published_with == period]
+        numbers = np.zeros((len(rows), len(state.sums[period])), dtype=np.int64)
+        for number, row in zip(numbers, rows, strict=True):
+            for read in np.flatnonzero(row).tolist():
+                number += row[read] * state.sums[read]
+            number += noise.draw(index, len(number), source)
+        published.append(numbers)
+    needed = _read_later(strategy, period + 1)
+    sums = {read: kept for read, kept in state.sums.items() if needed[read]}
+    is_last = period == len(strategy.periods) - 1
+    return tuple(published), UpdateState(sums, None if is_last else state.used)
+
+
+def _read_later(strategy: TimeStrategy, period: int) -> BoolVector:
+    """Return which periods are read by numbers that are published with this period or later."""
+    later = [level.rows[level.published_with >= period] for level in strategy.levels]
+    return np.asarray(np.concatenate(later).any(axis=0))

@@ -1,0 +1,509 @@
+"""`update_flows`: a table of flows that is published period after period, from rows that grow.
+
+Read `update_flows`, then `update_plan`. What is published when is chosen by
+`estimate.time_strategy`; the order of its steps, and what a crash leaves, is in `ledger.series`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+
+from graphcuts_dp.confidence import DEFAULT_FAILURE
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.cell_changes import counts_in_parts
+from graphcuts_dp.estimate.counted_rows import CountedRows
+from graphcuts_dp.estimate.measurement import CountMeasurement
+from graphcuts_dp.estimate.time_estimator import SumsOverTime, TimeEstimator
+from graphcuts_dp.estimate.time_strategy import TimeStrategy
+from graphcuts_dp.files import PathLike
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.lifelong import check_lifelong, has_lifelong_bound
+from graphcuts_dp.graph.private_data import PrivateSource, private_data
+from graphcuts_dp.graph.rows import PrivateData, Rows, without_rows
+from graphcuts_dp.ledger.opening import Store, data_schema
+from graphcuts_dp.ledger.public_inputs import public_digest
+from graphcuts_dp.ledger.series import (
+    SeriesRecord,
+    SeriesTerms,
+    begin_series,
+    end_series,
+    find_series,
+    publish_period,
+    series_state,
+)
+from graphcuts_dp.measure.cells import (
+    cell_tree,
+    changes_on,
+    grid_of_rows,
+    sides_of_groups,
+)
+from graphcuts_dp.measure.updates import UpdateState, measure_period, true_sums
+from graphcuts_dp.privacy.budget_plan import BudgetPlan
+from graphcuts_dp.privacy.composition import check_spent, stated_cost
+from graphcuts_dp.privacy.entropy import entropy_source
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
+from graphcuts_dp.privacy.level_noise import LevelNoise
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
+from graphcuts_dp.release.flow_tables import privacy_unit_of
+from graphcuts_dp.release.guarantees import release_guarantee
+from graphcuts_dp.results.flows_over_time import NAME, FlowsOverTime
+from graphcuts_dp.results.packing import ResultParts, pack, unpack
+from graphcuts_dp.schema.cells import CellTree
+from graphcuts_dp.schema.groups import Groups, Sides
+
+__all__ = ("UpdatePlan", "end_series", "update_flows", "update_plan")
+_PERIOD = "period of flows"  # kind of what a store keeps of one period
+_SERIES = "flows"  # name of a series, if it needs none of its own
+
+
+def update_flows(
+    rows: PrivateSource,
+    groups: Groups | tuple[Groups, Groups],
+    *,
+    period: str,
+    epsilon: float,
+    delta: float = 0.0,
+    privacy_unit: str | PrivacyUnit | None = None,
+    strategy: str = "auto",
+    whole: bool = False,
+    store: PathLike | Store,
+    series: str = _SERIES,
+) -> FlowsOverTime:
+    """Publish a table of flows for one more period, once the period is over.
+
+    The same call with the next `period`, month after month, makes a series. Its whole cost is
+    charged by the first one, for all periods that the rows declare, its *horizon*: one row lies in
+    one month, so a hundred months cost epsilon once. A call that was interrupted is repeated as it
+    is; it costs nothing more. A period that is published already comes from the store, the same
+    each time, and its rows are not read.
+
+    Args:
+        rows: private rows with periods, whose `periods` are the horizon, such as
+            "2026-01..2030-12". They may be all rows so far, or those of this period alone; rows of
+            other periods do not count. Rows that come after their period was published never do.
+        groups: public groups of the vertices, as for `release_flows`. The finest level is
+            published; others are sums of it.
+        period: label of the period to publish, the next one of the horizon.
+        epsilon: of the guarantee for one `privacy_unit` and the whole horizon, in [1e-6, 50].
+        delta: of the same; above 0 noise is Gaussian.
+        privacy_unit: as for `release_flows`. With `PrivacyUnit.user(max_contributions=k)` at most k
+            rows of a user count in all periods together: of each period what is left of k, see
+            `graph.lifelong`. The store then holds how many rows of each user have counted.
+        strategy: what is published with each period: "independent", the period; "calendar-years",
+            the period, and with the last one of a year the year, for a third of the budget;
+            "square-root", running sums with Gaussian noise, which make windows of six months and
+            more accurate, and single months less; "auto" for the last one with a delta, else the
+            second one. See `estimate.time_strategy`.
+        whole: whether whole rows of a user count, where the bound leaves only a part of them.
+        store: that is charged, and keeps what was published and what later periods need.
+        series: its name, if the store has several.
+
+    Raises:
+        ParameterError: an option out of range; a period that is none of the horizon, or not the
+            next one; a series that was begun with other options, or has ended. Nothing was spent.
+        GraphError: groups of other vertices; bad rows, unless these are left out.
+        BudgetError: the budget of the store does not allow it. Nothing was spent.
+        LedgerError: the store cannot be used.
+
+    Guarantee: epsilon-DP, or (epsilon, delta)-DP by zCDP, for one privacy unit and everything that
+    the series publishes in the horizon together, also where later rows depend on what was
+    published. The sensitivity is exact: `estimate.time_strategy`, `measure.updates.true_sums`, and
+    `graph.lifelong` for a user. All noise is fresh, on whole numbers, from the entropy of the
+    operating system; there is no seed, since a seed that were used twice would show the rows. What
+    the store keeps of earlier periods is private: true sums that later numbers read, and the counts
+    of users; the last period, or `end_series`, erases them.
+
+    Examples:
+        >>> import pandas, pathlib, tempfile
+        >>> store = pathlib.Path(tempfile.mkdtemp()) / "trips.db"
+        >>> trips = pandas.DataFrame({"source": ["a"], "target": ["b"], "date": ["2026-01-17"]})
+        >>> rows = gc.Rows.of(
+        ...     trips,
+        ...     columns=gc.Columns(period="date"),
+        ...     vertices=["a", "b"],
+        ...     periods="2026-01..2030-12",
+        ... )
+        >>> zones = gc.Groups(gc.VertexSet(["a", "b"]), {"zone": ["a", "b"]})
+        >>> flows = gc.update_flows(rows, zones, period="2026-01", epsilon=1.0, store=store)
+        >>> flows.periods, gc.store_status(store).epsilon
+        (('2026-01',), 1.0)
+    """
+    data = _with_periods(private_data(rows))
+    plan = update_plan(
+        data,
+        groups,
+        epsilon=epsilon,
+        delta=delta,
+        privacy_unit=privacy_unit,
+        strategy=strategy,
+        whole=whole,
+        series=series,
+    )
+    published = plan.published(store, period)
+    return plan.publish(data, period, store=store) if published is None else published
+
+
+def update_plan(
+    rows: PrivateData,
+    groups: Groups | tuple[Groups, Groups],
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    privacy_unit: str | PrivacyUnit | None = None,
+    strategy: str = "auto",
+    whole: bool = False,
+    series: str = _SERIES,
+) -> "UpdatePlan":
+    """Return what a series publishes, guarantees and costs. Reads no private row.
+
+    Args:
+        rows: private, of which the schema alone is read; or `Rows.empty`.
+        groups: as for `update_flows`, as all that follow.
+        epsilon: of the guarantee.
+        delta: of the guarantee.
+        privacy_unit: what neighbouring data differ by.
+        strategy: what is published with each period.
+        whole: whether whole rows of a user count.
+        series: name of the series.
+
+    Raises:
+        ParameterError, GraphError: as `update_flows`.
+
+    Examples:
+        >>> vertices = ["a", "b"]
+        >>> rows = gc.Rows.empty(
+        ...     columns=gc.Columns(period="date"), vertices=vertices, periods="2026-01..2030-12"
+        ... )
+        >>> zones = gc.Groups(gc.VertexSet(vertices), {"zone": vertices})
+        >>> plan = gc.release.update_plan(rows, zones, epsilon=1.0, delta=1e-6)
+        >>> plan.strategy.name, plan.terms.cost.epsilon
+        ('square-root', 1.0)
+    """
+    empty, exact = _with_periods(without_rows(rows)), exact_epsilon(epsilon)
+    del rows  # nothing below can reach it
+    if not (isinstance(series, str) and series.isprintable() and 0 < len(series) <= 100):
+        raise ParameterError("series is the name of the series, a printable text, such as 'flows'")
+    unit = privacy_unit_of(empty, privacy_unit)
+    unit.check_rows(empty.counting, has_users=empty.owned, has_periods=True)
+    if has_lifelong_bound(unit):
+        check_lifelong(empty, unit)
+    unit.per_change(exact)  # refuses what would leave too little
+    sides = sides_of_groups(empty, groups)
+    cells = cell_tree_of_period(empty, sides)
+    whole = whole or not counts_in_parts(empty.counting, unit)
+    grid = grid_of_rows(whole=whole, unit=empty.weight_unit)
+    (largest, _) = changes_on(grid, cells, unit)[-1]
+    chosen = TimeStrategy.choose(_horizon(empty), strategy=strategy, delta=delta)
+    budget = chosen.budget_plan(epsilon=exact, delta=delta)
+    noise = chosen.noise(budget, largest)
+    check_spent(noise.cost(delta=delta, changes=chosen.changes(largest)), budget.cost)
+    return UpdatePlan(
+        public=empty,
+        epsilon=epsilon,
+        delta=delta,
+        privacy_unit=unit,
+        sides=sides,
+        cells=cells,
+        grid=grid,
+        whole=whole,
+        largest=largest,
+        strategy=chosen,
+        budget_plan=budget,
+        noise=noise,
+        series=series,
+    )
+
+
+def _with_periods(data: PrivateData) -> Rows:
+    """Return data that are rows with periods.
+
+    Raises:
+        ParameterError: they are not.
+    """
+    if not isinstance(data, Rows) or data.periods is None:
+        raise ParameterError(
+            "a table over time is of rows with periods: read them with Rows.read and periods="
+        )
+    return data
+
+
+def _horizon(rows: Rows) -> tuple[str, ...]:
+    """Return the labels of the declared periods."""
+    return () if rows.periods is None else rows.periods.labels
+
+
+def cell_tree_of_period(empty: Rows, sides: Sides) -> CellTree:
+    """Return the public cells of one period of rows."""
+    with_periods = cell_tree(empty, sides)
+    columns = None if with_periods.one_set else with_periods.columns
+    return CellTree(
+        with_periods.rows, columns, directed=with_periods.directed, loops=with_periods.loops
+    )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class UpdatePlan:
+    """A table over time before any private row is read: all of it may be shown.
+
+    Attributes:
+        public: rows of the schema that it is for, without any row.
+        epsilon: that was asked for.
+        delta: likewise.
+        privacy_unit: what neighbouring data differ by.
+        sides: public groups of both ends.
+        cells: the public cells of a period.
+        grid: the steps that rows are counted in.
+        whole: whether these are whole rows.
+        largest: K, by how much a privacy unit changes the true sums of all periods together.
+        strategy: what is published with each period.
+        budget_plan: how the budget is spent.
+        noise: of each level of the strategy.
+        series: name of the series.
+    """
+
+    public: Rows
+    epsilon: float | Fraction
+    delta: float
+    privacy_unit: PrivacyUnit
+    sides: Sides
+    cells: CellTree
+    grid: Grid
+    whole: bool
+    largest: int
+    strategy: TimeStrategy
+    budget_plan: BudgetPlan
+    noise: LevelNoise
+    series: str
+
+    @cached_property
+    def terms(self) -> SeriesTerms:
+        """What the store charges, and what stays the same from one period to the next."""
+        cost = stated_cost(self.budget_plan.cost, epsilon=self.epsilon, delta=self.delta)
+        guarantee = release_guarantee(self.public, cost, self.privacy_unit, groups=True)
+        schema = data_schema(self.public)
+        # A refusal names the first that has changed by the word that stands here. Vertices and
+        # groups are digests.
+        parameters = {
+            "epsilon": float(self.epsilon),
+            "delta": float(self.delta),
+            "strategy": self.strategy.name,
+            "bound on contributions": self.privacy_unit.group_size,
+            "vertices": public_digest(schema["vertices"]),
+            "groups": public_digest(self.sides),
+            "directions": bool(schema["directed"]),
+            "counting": self.public.counting,
+            "weight unit": float(self.public.weight_unit),
+            "whole rows": self.whole,
+        }
+        return SeriesTerms(
+            name=self.series,
+            parameters=parameters,
+            cost=cost,
+            guarantee=guarantee,
+            periods=self.strategy.periods,
+            column=self.public.period_column,
+        )
+
+    @property
+    def guarantee(self) -> PrivacyGuarantee:
+        """For all periods of the horizon together."""
+        return self.terms.guarantee
+
+    def published(self, store: PathLike | Store, period: str) -> FlowsOverTime | None:
+        """Return the table as it was published with a period; None if the period is the next one.
+
+        Reads no private row, and charges nothing.
+
+        Args:
+            store: of the series.
+            period: label of a period of the horizon.
+
+        Raises:
+            ParameterError: no such period, or neither published nor the next one; a series that was
+                begun with other options, or has ended.
+            LedgerError: the store cannot be used.
+        """
+        index, record = self._index(period), find_series(store, self.terms)
+        count = 0 if record is None else len(record.contents)
+        if record is not None and index < count:
+            return self._table(record, record.contents[: index + 1])
+        self._check_next(index, count)
+        if record is not None and record.ended:
+            raise ParameterError(f"the series {self.series!r} has ended, and publishes no more")
+        return None
+
+    def publish(self, rows: Rows, period: str, *, store: PathLike | Store) -> FlowsOverTime:
+        """Charge the series if it begins, and publish its next period.
+
+        Args:
+            rows: private, of the schema of this plan.
+            period: its label.
+            store: that is charged.
+
+        Raises:
+            ParameterError, GraphError, BudgetError, LedgerError: as `update_flows`.
+
+        Guarantee: that of `terms`, for all periods of the horizon together.
+        """
+        index = self._index(period)
+        if data_schema(without_rows(rows)) != data_schema(self.public) or (
+            rows.periods != self.public.periods
+        ):
+            raise ParameterError("this plan is for other rows: make one for the schema of these")
+        record = begin_series(store, rows, self.terms)
+        if index < len(record.contents):
+            return self._table(record, record.contents[: index + 1])
+        self._check_next(index, len(record.contents))
+        state = UpdateState.start(self.privacy_unit)
+        if record.state is not None:
+            state = UpdateState.unpack(record.state.secret)
+            state.check(self.strategy, self.privacy_unit, period=index)
+        state = true_sums(
+            rows,
+            self.sides,
+            self.cells,
+            state,
+            period=index,
+            grid=self.grid,
+            whole=self.whole,
+            privacy_unit=self.privacy_unit,
+        )
+        numbers, state = measure_period(
+            state, self.strategy, self.noise, period=index, source=entropy_source(None)
+        )
+        content = pack(
+            ResultParts(
+                kind=_PERIOD,
+                guarantee=self.terms.guarantee,
+                fields={"period": period},
+                arrays={f"numbers {level}": array for level, array in enumerate(numbers)},
+            )
+        )
+        publish_period(store, record, content, series_state(index + 1, state.pack()))
+        # The privacy boundary: nothing that was measured has left the process before.
+        return self._table(record, (*record.contents, content))
+
+    def table(self, numbers: Sequence[Sequence[Any]], guarantee: PrivacyGuarantee) -> FlowsOverTime:
+        """Return the table of what was published.
+
+        Args:
+            numbers: of each period so far, in order: an array for each level, (numbers, cells).
+            guarantee: with the provenance.
+        """
+        levels = range(len(self.strategy.levels))
+        steps = tuple(
+            np.concatenate([period[level] for period in numbers]).ravel().astype(np.int64)
+            for level in levels
+        )
+        noisy = CountMeasurement(
+            name=NAME,
+            map=SumsOverTime(
+                cells=self.cells,
+                strategy=self.strategy,
+                published=len(numbers),
+                counting=self.public.counting,
+            ),
+            steps=steps,
+            unit=self.grid.unit,
+            noise=self.noise,
+            changes=self.strategy.changes(self.largest),
+        )
+        plan = self.budget_plan.with_certain_runs()
+        return FlowsOverTime(
+            noisy=noisy,
+            guarantee=replace(guarantee, budget_plan=plan),
+            counted_rows=self._counted_rows,
+        )
+
+    def errors(self) -> tuple[tuple[str, float], ...]:
+        """Return what may be off by how much in a cell, at the default confidence.
+
+        The window in the middle of the horizon, in hindsight of all of it.
+        """
+        count = len(self.strategy.periods)
+        estimator = TimeEstimator(self.strategy, self.noise, count)
+        kind = self.public.periods.by if self.public.periods is not None else "period"
+        errors = []
+        for length in dict.fromkeys(min(size, count) for size in (1, 6, 12, 24, count)):
+            first = (count - length) // 2
+            radius = estimator.radius(first, first + length, 1, failure=DEFAULT_FAILURE)
+            name = f"{length} {kind}s together" if length > 1 else f"one {kind}"
+            errors.append((f"a cell, {name}", radius * self.grid.unit))
+        return tuple(errors)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to tell before anything is spent, a sentence each."""
+        kind, count = self.guarantee.differs_within, len(self.strategy.periods)
+        horizon = f"{self.strategy.periods[0]} to {self.strategy.periods[-1]}"
+        once = "for a user, whose rows count up to the bound in all of them together"
+        if kind == "row":
+            once = "for one row, since it lies in one of them"
+        elif kind is not None:
+            once = f"for the privacy unit in one {kind}; in k {kind}s it costs k times epsilon"
+        notes = [f"All {count} periods, {horizon}, cost epsilon once {once}."]
+        if has_lifelong_bound(self.privacy_unit):
+            notes.append(
+                "The store keeps how many rows of each user have counted: it is private, and "
+                "readable by your account alone."
+            )
+        if self._keeps_sums:
+            notes.append(
+                "The store keeps true sums of earlier periods that later numbers read: it is "
+                "private, and readable by your account alone."
+            )
+        return tuple(notes)
+
+    @property
+    def _keeps_sums(self) -> bool:
+        return any(int((level.rows > 0).sum(axis=1).max()) > 1 for level in self.strategy.levels)
+
+    @property
+    def _counted_rows(self) -> CountedRows | None:
+        """Return which rows are counted, if a bound leaves others out."""
+        unit, rows = self.privacy_unit, self.public
+        if unit.kind == "user":
+            by = "period" if rows.periods is None else rows.periods.by
+            per = f"person and {by}" if unit.per_period else "person"
+            return CountedRows(max_contributions=unit.group_size, what=rows.what, per=per)
+        if unit.kind == "row" and rows.counting == "weight":
+            return CountedRows(max_contributions=unit.group_size, what=rows.what, per="row")
+        return None
+
+    def _index(self, period: str) -> int:
+        """Return the index of a period of the horizon.
+
+        Raises:
+            ParameterError: it is none of them.
+        """
+        if period not in self.strategy.periods:
+            first, last = self.strategy.periods[0], self.strategy.periods[-1]
+            raise ParameterError(
+                f"period={period!r:.60} is none of the declared periods, {first} to {last}"
+            )
+        return self.strategy.periods.index(period)
+
+    def _check_next(self, index: int, published: int) -> None:
+        """Refuse a period that is not the next one.
+
+        Raises:
+            ParameterError: another one has to be published first.
+        """
+        if index != published:
+            raise ParameterError(
+                f"periods are published in their order: the next one of the series "
+                f"{self.series!r} is {self.strategy.periods[published]}"
+            )
+
+    def _table(self, record: SeriesRecord, contents: Sequence[bytes]) -> FlowsOverTime:
+        """Return the table of the contents of a store."""
+        numbers = []
+        for content in contents:
+            arrays = unpack(content, record.provenance).arrays()
+            numbers.append([arrays[f"numbers {level}"] for level in range(len(arrays))])
+        return self.table(numbers, self.guarantee.released_as(record.provenance))
