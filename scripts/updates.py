@@ -9,6 +9,7 @@ published in the end, as root mean squares over all windows of a length.
 
 import argparse
 import math
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -74,9 +75,9 @@ def first_gain(strategy: str, delta: float, factor: float = 1.0) -> int | None:
 
 def table() -> str:
     """Return the table of docs/updates.md, in Markdown."""
+    heads = ("noise: published", "a month", "a calendar year", "any 12 months", "any 24", "all 60")
     lines = [
-        "| noise: published | a month | a calendar year | any 12 months | any 24 | all 60 | "
-        "better from | half from |",
+        f"| {' | '.join(heads)} | better from | half from |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for name, strategy, delta in _ROWS:
@@ -101,7 +102,7 @@ def main() -> None:
         _, _, after = others.partition(_END)
         PAGE.write_text(f"{before}{_BEGIN}\n{table()}\n{_END}{after}", encoding="utf-8")
     else:
-        print(table(), end="")
+        sys.stdout.write(table())
 
 
 if __name__ == "__main__":

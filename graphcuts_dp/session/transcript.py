@@ -11,7 +11,7 @@ from graphcuts_dp._version import __version__
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.frames import made_frame
 from graphcuts_dp.ledger.charges import file_digests
-from graphcuts_dp.ledger.ledger import Ledger
+from graphcuts_dp.ledger.ledger import Ledger, UseTotals
 from graphcuts_dp.ledger.opening import (
     Store,
     ledger_budget,
@@ -19,6 +19,7 @@ from graphcuts_dp.ledger.opening import (
     open_ledger,
     store_id,
 )
+from graphcuts_dp.ledger.series import FLOWS_OVER_TIME
 from graphcuts_dp.ledger.uses import (
     DISTANCE_SESSION,
     SESSION,
@@ -110,8 +111,9 @@ class UseStatus:
 
     Attributes:
         use: what was agreed when it began.
-        state: of a session as `SessionStatus.state`; of another use "finished", or "unfinished":
-            at work, or interrupted, and its cost counts as spent.
+        state: of a session as `SessionStatus.state`; of a table over time how many periods are
+            published, "2 of 60 periods"; of another use, or when all are, "finished"; or
+            "unfinished": at work, or interrupted, and its cost counts as spent.
         files: SHA-256 of the files that hold its result, by name, as the command line recorded
             them; empty where nothing was recorded.
     """
@@ -288,8 +290,12 @@ def ledger_status(ledger: Ledger) -> LedgerStatus:
         kinds = (SESSION, DISTANCE_SESSION)
         sessions = [session_status(ledger, each) for each in uses if each.kind in kinds]
         states = {session.terms.number: session.state for session in sessions}
+        series = {use.number: use for use in uses if use.kind == FLOWS_OVER_TIME}
         for number, totals in ledger.uses.items():
-            states.setdefault(number, "finished" if totals.started else "unfinished")
+            state = "finished" if totals.started else "unfinished"
+            if number in series:
+                state = _state_of_series(series[number], totals)
+            states.setdefault(number, state)
         files = {each.number: file_digests(ledger, each.number) for each in uses}
         budget, head, identifier = ledger_budget(ledger), str(ledger.head), store_id(ledger)
     total = spent_together(uses, budget) if uses else None
@@ -308,6 +314,15 @@ def ledger_status(ledger: Ledger) -> LedgerStatus:
         seeded=any(each.seed is not None for each in uses),
         head=head,
     )
+
+
+def _state_of_series(use: Use, totals: UseTotals) -> str:
+    """Return how many periods of a table over time are published, in words."""
+    published, periods = len(totals.published), len(use.periods or ())
+    if published == periods:
+        return "finished"
+    ended = "ended after " if totals.ended is not None else ""
+    return f"{ended}{published} of {periods} periods"
 
 
 def export_ledger(ledger: Ledger, name: str | None = None) -> Iterator[dict[str, Any]]:

@@ -40,7 +40,7 @@ def test_no_change_moves_the_published_numbers_by_more_than_is_paid_for(name):
     periods, largest, cells = MONTHS[:3], 2, 2
     strategy = strategy_of(name, periods)
     moved = [
-        [(int(np.abs(m).sum()), int((m**2).sum())) for m in (level.rows @ x,)][0]
+        (int(np.abs(level.rows @ x).sum()), int(((level.rows @ x) ** 2).sum()))
         for level in strategy.levels
         for x in all_changes(cells, len(periods), largest)
     ]

@@ -1,0 +1,143 @@
+"""`graphcuts-dp flows-over-time`: one command a month, each refusal in one line."""
+
+import json
+from pathlib import Path
+
+import pytest
+from command_runs import run_line
+
+COLUMNS = "source=origin,target=destination,period=date"
+MONTHS = ("2026-01", "2026-02", "2026-03")
+
+
+@pytest.fixture(autouse=True)
+def _files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GRAPHCUTS_DP_STATE", str(tmp_path / "state"))
+    Path("zones.csv").write_text("zone,district\nAirport,north\nHarbour,south\nMills,south\n")
+    Path("zones.txt").write_text("Airport\nHarbour\nMills\n")
+    grow(1)
+
+
+def grow(months):
+    """The table of trips after so many months: 40 a month of 5 people."""
+    zones = ("Airport", "Harbour", "Mills")
+    lines = ["user,origin,destination,date"]
+    for month in MONTHS[:months]:
+        lines += [
+            f"u{i % 5},{zones[i % 3]},{zones[i % 2]},{month}-{1 + i % 28:02}" for i in range(40)
+        ]
+    Path("trips.csv").write_text("\n".join(lines) + "\n")
+
+
+def line(month, *more, out="t.csv", columns=COLUMNS, epsilon="1", periods="2026-01..2026-03"):
+    return (
+        *("flows-over-time", "trips.csv", "zones.csv", out, "--period", month),
+        *("--periods", periods, "--epsilon", epsilon, "--vertices", "zones.txt"),
+        *("--kind", "directed", "--columns", columns, "--store", "s.db", *more),
+    )
+
+
+def done(*words):
+    status, out, err = run_line(*words)
+    assert status == 0, err
+    return out, err
+
+
+def refused(*words):
+    status, _, err = run_line(*words)
+    assert status == 2
+    (problem,) = [text for text in err.splitlines() if text.startswith("error: ")]
+    return problem
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        (),
+        ("--delta", "1e-6"),
+        ("--strategy", "independent"),
+        ("--privacy-unit", "user:max-contributions=4"),
+        ("--privacy-unit", "user:max-contributions=4", "--whole"),
+        ("--privacy-unit", "user:max-contributions=4,per-period"),
+    ],
+)
+def test_month_after_month(more):
+    columns = COLUMNS + (",user=user" if "--privacy-unit" in more else "")
+    for number, month in enumerate(MONTHS, 1):
+        grow(number)
+        out, err = done(*line(month, "--force", *more, columns=columns), "--json")
+        assert "cost epsilon once" in err
+        told = json.loads(out)
+        assert told["published"] == list(MONTHS[:number])
+    (use,) = json.loads(done("store", "status", "s.db", "--json")[0])["uses"]
+    assert use["state"] == "finished"
+    assert Path("t.csv").read_text().count("2026-01..2026-03") == (0 if use else 1)
+    out, _ = done(
+        "answer", "t.csv", "--from", "north", "--to", "south", "--period", "2026-01..2026-02"
+    )
+    assert "in [" in out
+    done("answer", "t.csv", "--from", "*", "--to", "south")
+    done("store", "check", "s.db", "t.csv")
+    done("inspect", "t.csv")
+    assert "intervals hold" not in refused("answer", "t.csv", "--from", "north", "--simultaneous")
+
+
+def test_a_month_again_is_the_same_bytes_and_reads_no_private_file():
+    done(*line("2026-01"))
+    before = {path.name: path.read_bytes() for path in Path().glob("t.csv*")}
+    assert len(before) == 3
+    assert "t.csv exists" in refused(*line("2026-01"))
+    Path("trips.csv").unlink()
+    _, err = done(*line("2026-01", "--force"))
+    assert "written from the store" in err
+    assert before == {path.name: path.read_bytes() for path in Path().glob("t.csv*")}
+    done(*line("2026-01", out="other.csv"))
+    assert Path("other.csv").read_bytes() == before["t.csv"]
+
+
+def test_what_has_changed_is_named_in_one_line():
+    done(*line("2026-01"))
+    grow(2)
+    for words, message in (
+        (line("2026-03", "--force"), "next one of the series 'flows' is 2026-02"),
+        (line("2026-02", "--force", epsilon="2"), "epsilon: 1.0, and now it is 2.0"),
+        (line("2026-02", "--force", periods="2026-01..2026-04"), "other periods"),
+        (line("2026-02", "--force", "--delta", "1e-6"), "name it by --series"),
+        (line("2026-02", "--force", "--strategy", "square-root"), "--delta"),
+        (line("2027-02", "--force"), "none of the declared periods"),
+        (line("2026-02", "--force", "--no-keep"), "--no-keep"),
+    ):
+        assert message in refused(*words)
+    Path("zones.csv").write_text("zone,district\nAirport,north\nHarbour,north\nMills,south\n")
+    assert "other groups" in refused(*line("2026-02", "--force"))
+    assert json.loads(done("store", "status", "s.db", "--json")[0])["epsilon"] == 1
+
+
+def test_what_is_missing_is_asked_for():
+    words = line("2026-01")
+    without = {
+        name: [word for i, word in enumerate(words) if name not in (word, words[i - 1])]
+        for name in ("--period", "--periods", "--store")
+    }
+    assert "--period LABEL" in refused(*without["--period"])
+    assert "add, for example, --store" in refused(*without["--store"])
+    assert "periods" in refused(*without["--periods"])
+    assert not Path("s.db").exists()
+
+
+def test_a_dry_run_says_what_to_expect_and_reads_nothing():
+    Path("trips.csv").unlink()
+    out, _ = done(*line("2026-01"), "--dry-run", "--json")
+    told = json.loads(out)
+    assert [row["of"] for row in told["errors"]] == [
+        "a cell, one month",
+        "a cell, 3 months together",
+    ]
+    assert "cost epsilon once for one row" in " ".join(told["notes"])
+    assert not Path("s.db").exists()
+
+
+def test_a_series_is_not_resumed_and_says_what_to_do():
+    done(*line("2026-01"))
+    assert "nothing that could be resumed" in refused("resume", "s.db")
