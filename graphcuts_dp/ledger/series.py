@@ -98,9 +98,9 @@ class PeriodCharge:
     store: Store
     use: Use
 
-    @property
-    def advice(self) -> str:
-        """A sentence that says what was spent and how to go on."""
+    def advice(self, *, force: bool = False) -> str:
+        """See `BegunCharge.advice`."""
+        del force  # the command that goes on never replaces files
         return (
             f"the series {self.use.name!r} was begun (use {self.use.number} of "
             f"{shlex.quote(str(self.store.path))}); the same command again costs nothing more"
