@@ -3,34 +3,44 @@
 Of the private file the head is read, which names its columns, and no row; public files are read
 whole. What the header and earlier answers suggest stands in brackets, and an empty line takes it. A
 wrong answer is asked again with what was wrong, "back" returns to the question before, and all
-other answers stay. The commands can be typed as they are.
+other answers stay. The commands can be typed as they are, and keep account of what they spend.
+
+Where the first line may be a row, the dialogue asks whether it names the columns. Until then, and
+whatever the answer is, it shows no word of it that is not a usual name of a column.
 
 `Dialogue` asks `_questions` in order, those that apply. `proposals` makes of the answers a command,
-and the error at each epsilon, by formulas and dry runs.
+and the error at each epsilon, by formulas and dry runs. If noise exceeds what an answer measures,
+the report begins with a warning: nothing is paid at that time.
 """
 
 import math
 import os
 import shlex
-import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, final
 
-from graphcuts_dp.cli.console import Report, say
+from graphcuts_dp.cli.console import Report
+from graphcuts_dp.cli.dialogue import BACK, Answers, AskedQuestion, Dialogue
 from graphcuts_dp.cli.inspect_data import advice, head_of
 from graphcuts_dp.cli.proposals import (
     EVERYBODY,
+    GRAPH,
+    NO_TEXT,
+    PRODUCTS,
+    ROW,
+    TABLE,
     TEAM,
+    UNCLEAR,
     WHO,
-    Answers,
+    Proposal,
+    first_line,
     groups_of,
     is_rows,
     lists_vertices,
     proposal_of,
     reading_of,
+    store_of,
     unit_of,
 )
 from graphcuts_dp.cli.reading import Reading
@@ -44,14 +54,13 @@ from graphcuts_dp.privacy.privacy_unit import BOUND_KEYS, PrivacyUnit
 from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.dates import DATE_EXAMPLES, check_date_format
 from graphcuts_dp.schema.group_tables import group_column_names
-from graphcuts_dp.schema.header_words import is_header_word
 from graphcuts_dp.schema.periods import Periods
-from graphcuts_dp.schema.table_headers import names_in_header, suggested_columns
+from graphcuts_dp.schema.table_headers import suggested_columns
 from graphcuts_dp.schema.typed_names import join_names, split_names
 
-NONE, BACK, ISO = "none", "back", "2026-01-31"
-_HOW = f'An empty line takes what stands in brackets, and "{BACK}" returns to the question before.'
+NONE, ISO, YES, NO = "none", "2026-01-31", "yes", "no"
 _USUAL_EPSILON = 1.0  # of the error that is proposed, where it is any use
+_ROOM = 2  # results like the first one that a proposed budget has room for
 _LARGE = 3.0  # an epsilon from which a guarantee is weak
 _DIGITS = 3  # significant ones of an advised epsilon, which is rounded up
 # Words for privacy units beside those of the command line.
@@ -63,26 +72,6 @@ _BOUNDS: dict[str, tuple[str, int]] = {
     "edge": ("How many edges are protected together?", 1),
     "vertex": ("How many edges of a vertex count, at most?", 50),
 }
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class AskedQuestion:
-    """A question whose answer others may depend on.
-
-    Attributes:
-        key: of its answer.
-        text: the question.
-        read: makes an answer of what was typed; a GraphCutsError says what is wrong with it.
-        usual: what an empty line stands for, from the answers so far; "" if there is nothing usual.
-        applies: whether it is asked.
-    """
-
-    key: str
-    text: Callable[[Answers], str]
-    read: Callable[[str, Answers], Any]
-    usual: Callable[[Answers], str] = lambda _: ""
-    applies: Callable[[Answers], bool] = lambda _: True
 
 
 def ask() -> Report:
@@ -99,7 +88,8 @@ def ask() -> Report:
         privacy += ["--privacy-unit", unit.typed]
     words = [*proposal.words, *privacy]
     lines = [shlex.join(["graphcuts-dp", *words])]
-    parts = []
+    warning = _hidden(proposal, epsilon)
+    parts = [f"Warning: {warning}"] if warning else []
     if proposal.dry_run is not None:
         lines.insert(0, shlex.join(["graphcuts-dp", *words, *proposal.dry_run]))
         parts.append(f"For a forecast, which reads no private file, type:\n\n  {lines[0]}\n")
@@ -115,6 +105,11 @@ def ask() -> Report:
         f"Forecast: at epsilon = {epsilon:g} the error of {proposal.error_of} is at most "
         f"{error:,g} {proposal.what} ({DEFAULT_PERCENT})."
     )
+    if proposal.size is None and proposal.cells is not None:
+        forecast += (
+            f" With fewer than about {error * proposal.cells:,.3g} {proposal.what} in all, most of "
+            "the table is noise."
+        )
     parts += [
         forecast,
         f"The guarantee: {explained['The guarantee']}",
@@ -133,80 +128,10 @@ def ask() -> Report:
         "error_of": proposal.error_of,
         "privacy_unit": str(unit),
         "private_rows_read": False,
+        "warning": warning,
     }
     nothing = "No row of the private file was read, nothing spent; forecasts are by formulas."
     return Report(facts, parts, [nothing])
-
-
-class Dialogue:
-    """Questions that are asked in order, of which each may be corrected.
-
-    Args:
-        questions: all that may be asked.
-    """
-
-    def __init__(self, questions: tuple[AskedQuestion, ...]) -> None:
-        self._questions = questions
-        self._answers: Answers = {}
-        self._typed: dict[str, str] = {}  # what each question was answered with last
-
-    def run(self) -> Answers:
-        """Return the answers by the keys of their questions.
-
-        Raises:
-            ParameterError: what is typed ends with a wrong answer, or before a question without a
-                usual answer.
-        """
-        if sys.stdin.isatty():
-            say(_HOW)
-        asked: list[str] = []  # keys, in order
-        while question := self._next(asked):
-            if self._answer(question):
-                asked.append(question.key)
-            elif asked:
-                del self._answers[asked.pop()]
-            else:
-                say("note: This is the first question.")
-        return self._answers
-
-    def _next(self, asked: list[str]) -> AskedQuestion | None:
-        """Return the first question after the last one asked that applies."""
-        keys = [question.key for question in self._questions]
-        later = self._questions[keys.index(asked[-1]) + 1 if asked else 0 :]
-        return next((question for question in later if question.applies(self._answers)), None)
-
-    def _answer(self, question: AskedQuestion) -> bool:
-        """Ask a question until its answer will do; returns False to go back."""
-        text = question.text(self._answers)
-        problem: GraphCutsError | None = None
-        while True:
-            usual = self._typed.get(question.key) or question.usual(self._answers)
-            typed = _typed_line(f"{text} [{usual}] " if usual else f"{text} ")
-            if typed == BACK:
-                return False
-            if typed is None and problem is not None:
-                raise ParameterError(f"{text} {problem}")
-            try:
-                if not typed and not usual:
-                    raise ParameterError("this needs an answer")
-                self._answers[question.key] = question.read(typed or usual, self._answers)
-            except GraphCutsError as wrong:
-                if typed is None:
-                    raise ParameterError(f"{text} {wrong}") from None
-                self._typed.pop(question.key, None)
-                problem = wrong
-                say(f"note: {wrong}")
-            else:
-                self._typed[question.key] = typed or usual
-                return True
-
-
-def _typed_line(prompt: str) -> str | None:
-    """Return what is typed, or None at its end; the question is not printed where nobody sits."""
-    try:
-        return input(prompt if sys.stdin.isatty() else "").strip()
-    except EOFError:
-        return None
 
 
 def _epsilon(answers: Answers) -> float:
@@ -214,23 +139,60 @@ def _epsilon(answers: Answers) -> float:
     return epsilon
 
 
-def _names(answers: Answers) -> list[str]:
+def _hidden(proposal: Proposal, epsilon: float) -> str:
+    """Return a warning if noise exceeds what an answer measures, and what to change; else ""."""
+    if not proposal.is_hidden(epsilon) or proposal.size is None:
+        return ""
+    size, error = proposal.size, up_to_digits(proposal.error_at(epsilon), _DIGITS)
+    enough = _epsilon_for(proposal, size)
+    remedy = f"; epsilon = {enough:g} would be enough" if enough <= _LARGE else ""
+    return (
+        f"noise will hide most of this. {proposal.error_of[:1].upper()}{proposal.error_of[1:]} "
+        f"is about {size:,.3g} {proposal.what}, and may be off by {error:,g}. Before anything is "
+        f"paid: {proposal.smaller}{remedy}."
+    )
+
+
+def _names(answers: Answers) -> tuple[str, ...]:
     """Return the names of the columns of the private file, from its head.
 
-    The list is empty if no word of the first line is a usual one for a column: that line may be a
-    row.
+    They are empty if its first line is a row, or holds a number.
     """
     path = answers.get("data")
-    if path is None:
-        return []
-    names = names_in_header(path, Columns())
-    if any(map(is_header_word, names)):
-        return names
-    return [column.name for column in head_of(path, Reading())[0].columns if column.name]
+    if path is None or answers.get("header") == NO:
+        return ()
+    return first_line(path).names
+
+
+def _shown_names(answers: Answers) -> tuple[str, ...]:
+    """Return those of the names that may be shown."""
+    return first_line(answers["data"]).shown if _names(answers) else ()
 
 
 def _suggested(answers: Answers, role: str) -> str:
-    return suggested_columns(_names(answers)).get(role, "")
+    return suggested_columns(_shown_names(answers) if answers["data"] else ()).get(role, "")
+
+
+def _read_header(text: str, _: Answers) -> str:
+    if text not in (YES, NO):
+        raise ParameterError(f"{text!r:.60} is neither {YES} nor {NO}")
+    return text
+
+
+def _usual_header(answers: Answers) -> str:
+    """Return yes if a name in the first line is usual, no if it holds numbers."""
+    line = first_line(answers["data"])
+    if line.usual:
+        return YES
+    return "" if line.names else NO
+
+
+def _columns_text(answers: Answers) -> str:
+    """Return how columns are typed."""
+    shown = _shown_names(answers)
+    if shown:
+        return f"({', '.join(shown)}, or a number)"
+    return "(its name, or its number from 1)" if _names(answers) else "(its number from 1)"
 
 
 def _read_data(text: str, _: Answers) -> str | None:
@@ -252,19 +214,37 @@ def _read_unit(text: str, answers: Answers) -> str:
 
 
 def _read_column(text: str, answers: Answers) -> str:
-    names = _names(answers)
+    names, shown = _names(answers), _shown_names(answers)
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else None
-    is_unknown_name = not names and number is None and bool(text)
-    if is_unknown_name or text in names:
+    if text in names:
         return text
     if number is not None and 0 < number <= (len(names) or number):
         return text
-    known = f"{', '.join(names)}, or numbers from 1" if names else "numbers from 1"
+    known = f"{', '.join(shown)}, or numbers from 1" if shown else "numbers from 1"
     raise ParameterError(f"{text!r:.60} is no column; there are {known}")
 
 
 def _read_period_column(text: str, answers: Answers) -> str | None:
     return None if text == NONE else _read_column(text, answers)
+
+
+def _usual_endpoints(answers: Answers) -> str:
+    """Return the first two columns that name nobody, of a file without names."""
+    if answers.get("header") != NO and first_line(answers["data"]).kind != ROW:
+        return ""
+    free = [number for number in ("1", "2", "3") if number != answers.get("user")]
+    return ",".join(free[:2])
+
+
+def _asks_endpoints(answers: Answers) -> bool:
+    """Return whether the head leaves open which columns are the endpoints."""
+    if answers["data"] is None:
+        return False
+    if answers.get("header") == NO:
+        return True
+    if first_line(answers["data"]).kind == ROW:  # the first two columns, but of rows
+        return answers["unit"] in ("user", "row")
+    return bool(_problems(answers))
 
 
 def _read_endpoints(text: str, answers: Answers) -> tuple[str, ...]:
@@ -291,15 +271,10 @@ def _read_bound(text: str, answers: Answers) -> int:
 
 def _read_groups(text: str, answers: Answers) -> str | None:
     if text == NONE:
-        if answers["unit"] == "row":
+        if _wants_table(answers):
             raise ParameterError(
-                "a table of rows is between public places: name their file; or go back and "
-                "choose edge"
-            )
-        if answers["unit"] == "vertex" and answers["who"] == EVERYBODY:
-            raise ParameterError(
-                "a published graph cannot hide a vertex: name groups, or go back and choose "
-                "analysts"
+                "a table is between public groups of the places or people: name the file that "
+                f"lists them; or go back ({BACK}) and choose {_without_groups(answers)}"
             )
         return None
     path = os.path.expanduser(text)  # noqa: PTH111
@@ -310,6 +285,13 @@ def _read_groups(text: str, answers: Answers) -> str | None:
     elif not list(_nested_levels(path)):
         raise FileFormatError(f"{path}: no column names groups of the places in the first one")
     return path
+
+
+def _without_groups(answers: Answers) -> str:
+    """Return what can be chosen where no public file lists the places or people."""
+    if answers["unit"] == "row":
+        return "edge in place of row"
+    return "analysts" if answers["unit"] == "vertex" else GRAPH
 
 
 def _nested_levels(path: str) -> Iterator[list[str]]:
@@ -349,6 +331,23 @@ def _read_date_format(text: str, _: Answers) -> str | None:
     return date_format
 
 
+def _read_product(text: str, _: Answers) -> str:
+    if text not in PRODUCTS:
+        raise ParameterError(f"{text!r:.60} is neither {TABLE} nor {GRAPH}")
+    return text
+
+
+def _asks_product(answers: Answers) -> bool:
+    """Return whether a table as well as a synthetic graph can be published."""
+    both = answers["unit"] in ("edge", "user")
+    return answers["data"] is not None and answers["who"] == EVERYBODY and both
+
+
+def _wants_table(answers: Answers) -> bool:
+    wanted: str = answers.get("product", TABLE) if answers["who"] == EVERYBODY else ""
+    return wanted == TABLE
+
+
 def _read_who(text: str, answers: Answers) -> str:
     if text not in WHO:
         raise ParameterError(f"{text!r:.60} is none of {', '.join(WHO)}")
@@ -381,30 +380,66 @@ def _read_vertices(text: str, answers: Answers) -> tuple[str | None, int]:
     return None if listed else text, size
 
 
+def _read_guess(text: str, _: Answers) -> float | None:
+    if text == NONE:
+        return None
+    guess = _number(text)
+    if not 1 <= guess < math.inf:
+        raise ParameterError("the guess is a number from 1 on, for example 50000")
+    return guess
+
+
+def _text_of_guess(answers: Answers) -> str:
+    what = "rows" if is_rows(answers) else "edges"
+    return (
+        f"About how many {what} are there? A guess that may be public, for the forecast "
+        f"(or: {NONE})"
+    )
+
+
+def _read_budget(text: str, answers: Answers) -> float:
+    budget = _number(text)
+    if not _epsilon(answers) <= budget < math.inf:
+        raise ParameterError(f"this result alone uses up {_epsilon(answers):g}")
+    return budget
+
+
+def _asks_budget(answers: Answers) -> bool:
+    """Return whether a store begins, so that its budget is to be chosen."""
+    if answers["data"] is None or answers["who"] == TEAM:
+        return False
+    return not os.path.exists(store_of(answers))  # noqa: PTH110  # false for names too long, too
+
+
 def _read_error(text: str, answers: Answers) -> float:
     """Return the least epsilon that keeps an error."""
     error = _number(text)
     if not 0 < error < math.inf:
         raise ParameterError("the error is a number above 0, for example 20")
-    usual_error, usual_epsilon = _usual_error(answers)
-    if error == usual_error:
-        return usual_epsilon
-    error_at = proposal_of(answers).error_at
-
-    def enough(epsilon: float) -> bool:
-        with suppress(GraphCutsError):
-            return error_at(epsilon) <= error
-        return False
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of forecasts at an epsilon that nobody chose
-        epsilon = least_epsilon(enough)
+    with suppress(GraphCutsError):  # where no usual error is any use
+        usual_error, usual_epsilon = _usual_error(answers)
+        if error == usual_error:
+            return usual_epsilon
+    epsilon = _epsilon_for(proposal_of(answers), error)
     if not epsilon <= LARGEST_EPSILON / 1.1:
         raise ParameterError(
             "so small an error cannot be had for these answers at any epsilon that hides anything: "
             "allow more, name public groups, or go back to a smaller privacy unit"
         )
     return max(up_to_digits(epsilon, _DIGITS), 1e-3)
+
+
+def _epsilon_for(proposal: Proposal, error: float) -> float:
+    """Return the least epsilon at which no answer has a larger error; infinity if none has."""
+
+    def enough(epsilon: float) -> bool:
+        with suppress(GraphCutsError):
+            return proposal.error_at(epsilon) <= error
+        return False
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of forecasts at an epsilon that nobody chose
+        return least_epsilon(enough)
 
 
 def _usual_error(answers: Answers) -> tuple[float, float]:
@@ -448,14 +483,28 @@ def _questions() -> tuple[AskedQuestion, ...]:
             read=_read_data,
         ),
         AskedQuestion(
+            key="header",
+            text=lambda _: f"Does the first line hold names of columns? {YES}/{NO}",
+            usual=_usual_header,
+            read=_read_header,
+            applies=lambda answers: (
+                answers["data"] is not None and first_line(answers["data"]).kind == UNCLEAR
+            ),
+        ),
+        AskedQuestion(
             key="unit",
-            text=lambda _: "What is protected: edge, row, user (a person), vertex (a place)?",
+            text=lambda _: (
+                "What is protected: user (a person, with all rows), row (a single one, such as "
+                "a trip), edge (a link between two), vertex (a place or a member, with all links)?"
+            ),
             usual=_usual_unit,
             read=_read_unit,
         ),
         AskedQuestion(
             key="user",
-            text=lambda _: "Which column names the person of each row?",
+            text=lambda answers: (
+                f"Which column names the person of each row? {_columns_text(answers)}"
+            ),
             usual=lambda answers: _suggested(answers, "user"),
             read=_read_column,
             applies=lambda answers: answers["unit"] == "user" and answers["data"] is not None,
@@ -469,9 +518,12 @@ def _questions() -> tuple[AskedQuestion, ...]:
         ),
         AskedQuestion(
             key="endpoints",
-            text=lambda _: "Which columns say from where and to where? FROM,TO",
+            text=lambda answers: (
+                f"Which columns say from where and to where? FROM,TO {_columns_text(answers)}"
+            ),
+            usual=_usual_endpoints,
             read=_read_endpoints,
-            applies=lambda answers: answers["data"] is not None and bool(_problems(answers)),
+            applies=_asks_endpoints,
         ),
         AskedQuestion(
             key="who",
@@ -483,11 +535,22 @@ def _questions() -> tuple[AskedQuestion, ...]:
             read=_read_who,
         ),
         AskedQuestion(
-            key="groups",
+            key="product",
             text=lambda _: (
-                f"Which public table lists the places or people, with their groups? (or: {NONE})"
+                f"What shall come out: {TABLE} (how much passes between groups), "
+                f"{GRAPH} (a synthetic network)?"
             ),
-            usual=lambda answers: "" if answers["unit"] in ("user", "row") else NONE,
+            usual=lambda answers: TABLE if answers["unit"] == "user" else GRAPH,
+            read=_read_product,
+            applies=_asks_product,
+        ),
+        AskedQuestion(
+            key="groups",
+            text=lambda answers: (
+                "Which public table lists the places or people, with their groups?"
+                + ("" if _wants_table(answers) else f" (or: {NONE})")
+            ),
+            usual=lambda answers: "" if _wants_table(answers) else NONE,
             read=_read_groups,
             applies=lambda answers: answers["data"] is not None,
         ),
@@ -503,7 +566,9 @@ def _questions() -> tuple[AskedQuestion, ...]:
         ),
         AskedQuestion(
             key="period",
-            text=lambda _: f"Which column has the date? (or: {NONE})",
+            text=lambda answers: (
+                f"Which column has the date? {_columns_text(answers)} (or: {NONE})"
+            ),
             usual=lambda answers: _suggested(answers, "period") or NONE,
             read=_read_period_column,
             applies=table,
@@ -520,8 +585,7 @@ def _questions() -> tuple[AskedQuestion, ...]:
             usual=lambda _: ISO,
             read=_read_date_format,
             applies=lambda answers: (
-                answers.get("period") is not None
-                and bool(names_in_header(answers["data"], Columns()))
+                answers.get("period") is not None and first_line(answers["data"]).kind != NO_TEXT
             ),
         ),
         AskedQuestion(
@@ -541,10 +605,27 @@ def _questions() -> tuple[AskedQuestion, ...]:
             applies=lambda answers: answers.get("groups") is None,
         ),
         AskedQuestion(
+            key="guess",
+            text=_text_of_guess,
+            usual=lambda _: NONE,
+            read=_read_guess,
+            applies=lambda answers: answers["data"] is not None,
+        ),
+        AskedQuestion(
             key="epsilon",
             text=_text_of_error,
             usual=lambda answers: f"{_usual_error(answers)[0]:g}",
             read=_read_error,
+        ),
+        AskedQuestion(
+            key="budget",
+            text=lambda answers: (
+                f"This uses up epsilon = {_epsilon(answers):g}. How much may all results of these "
+                "data use up together, for ever?"
+            ),
+            usual=lambda answers: f"{_ROOM * _epsilon(answers):g}",
+            read=_read_budget,
+            applies=_asks_budget,
         ),
     )
 

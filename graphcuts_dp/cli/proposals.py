@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
-from typing import Any, cast, final
+from typing import cast, final
 
+from graphcuts_dp.cli.dialogue import Answers
 from graphcuts_dp.cli.inspect_data import head_of, ignores_weights, needs_bound
 from graphcuts_dp.cli.reading import GroupColumns, GroupFile, Reading
 from graphcuts_dp.confidence import DEFAULT_FAILURE
@@ -26,16 +27,24 @@ from graphcuts_dp.privacy.privacy_unit import BOUND_KEYS, PrivacyUnit, UnitKind
 from graphcuts_dp.release.flow_tables import flows_job
 from graphcuts_dp.release.graphs import graph_job
 from graphcuts_dp.release.usefulness import made_up_graph, usefulness_of
+from graphcuts_dp.schema.column_names import (
+    NO_ENDPOINTS,
+    names_dates,
+    names_people,
+    normalised_names,
+)
 from graphcuts_dp.schema.columns import Columns, column_of
 from graphcuts_dp.schema.groups import Groups
+from graphcuts_dp.schema.header_words import endpoint_pairs, is_header_word
+from graphcuts_dp.schema.table_headers import names_in_header
 from graphcuts_dp.schema.typed_names import join_names
 from graphcuts_dp.schema.vertices import VertexSet
 
 EVERYBODY, ANALYSTS, TEAM = WHO = ("everybody", "analysts", "team")
+TABLE, GRAPH = PRODUCTS = ("table", "graph")  # that everybody may see
+NAMES, ROW, UNCLEAR, NO_TEXT = "names", "row", "unclear", "no text"  # what a first line is
 _QUERIES = 50  # that analysts ask
 _FORECAST_VERTICES = 300  # most vertices of a graph on which a release is forecast: 20 ms a time
-
-Answers = dict[str, Any]
 
 
 @final
@@ -48,6 +57,9 @@ class Proposal:
         error_at: the error of an answer at an epsilon; a GraphCutsError where it is no use.
         error_of: what has this error.
         what: what is counted, such as "rows".
+        size: about what such an answer measures, by a public guess; None without one.
+        cells: how many such numbers make up all that is counted; None if that is not so.
+        smaller: what makes noise matter less at the same epsilon.
         spends: the option that gives epsilon.
         dry_run: words that make the command a forecast, which reads no private file; None if there
             is no forecast.
@@ -58,9 +70,16 @@ class Proposal:
     error_at: Callable[[float], float]
     error_of: str
     what: str = "edges"
+    size: float | None = None
+    cells: int | None = None
+    smaller: str = "ask for sums of more vertices"
     spends: str = "--epsilon"
     dry_run: list[str] | None = None
     afterwards: list[str] = field(default_factory=list)
+
+    def is_hidden(self, epsilon: float) -> bool:
+        """Return whether noise exceeds what an answer measures; False if that is not known."""
+        return self.size is not None and not self.error_at(epsilon) <= self.size
 
 
 def proposal_of(answers: Answers) -> Proposal:
@@ -75,7 +94,7 @@ def proposal_of(answers: Answers) -> Proposal:
         return _planned(answers, change)
     if answers["who"] != EVERYBODY:
         return _answered(answers, change)
-    return _synthetic(answers, change) if answers["groups"] is None else _table(answers, unit)
+    return _table(answers, unit) if is_table(answers) else _synthetic(answers, change)
 
 
 def _table(answers: Answers, unit: PrivacyUnit) -> Proposal:
@@ -87,33 +106,70 @@ def _table(answers: Answers, unit: PrivacyUnit) -> Proposal:
         job = flows_job(private, cast(Groups, groups), epsilon=epsilon, privacy_unit=unit)
         return next(iter(job.errors()))[1]
 
-    labels = groups_of(answers).labels()
+    groups_labels = groups_of(answers).labels()
+    cells = flows_job(private, cast(Groups, groups), epsilon=1.0, privacy_unit=unit).cells
+    cell_count = cells.size(cells.depth - 1)
     words = ["flows", data, answers["groups"], out, *_grouping_words(answers)]
     return Proposal(
-        words=[*words, *_reading_words(answers), "--store", f"{data}.db"],
+        words=[*words, *_reading_words(answers), *_store_words(answers)],
         error_at=error_at,
         error_of="each number of the table's finest level",
         what="rows" if is_rows(answers) else "edges",
+        size=None if answers.get("guess") is None else answers["guess"] / cell_count,
+        cells=cell_count,
+        smaller=_smaller_table(answers),
         dry_run=["--dry-run"],
         afterwards=[
-            *("answer", out, "--from", join_names(labels[:1])),
-            *("--to", join_names(labels[-1:])),
+            *("answer", out, "--from", join_names(groups_labels[:1])),
+            *("--to", join_names(groups_labels[-1:])),
         ],
     )
 
 
+def _smaller_table(answers: Answers) -> str:
+    """Return what makes noise matter less in a table, at the same epsilon."""
+    remedies = ["take larger groups"]
+    if answers.get("periods") is not None:
+        remedies.append("longer periods")
+    if answers.get("bound", 1) > 1:
+        remedies.append("a smaller bound on what is protected together")
+    return ", or ".join(remedies)
+
+
 def _synthetic(answers: Answers, change: int) -> Proposal:
     """Return how a synthetic graph is released, with the error that its dry run forecasts."""
-    data, (_, n) = answers["data"], answers["vertices"]
-    out = _unused("synthetic.graphml")
+    data, out = answers["data"], _unused("synthetic.graphml")
+    grouping: list[str] = []
+    if answers.get("groups") is not None:
+        grouping = ["--groups", answers["groups"], *_grouping_words(answers)]
+        n = len(cast(VertexSet, _grouping(answers).space(bipartite=False)))
+    else:
+        n = answers["vertices"][1]
     first = _first_vertex(answers)
+    edges = answers.get("guess") or usual_edges(n)
+    foretold = bool(grouping or reading_of(answers).vertices)
+    words = ["release", data, out, *grouping, *_reading_words(answers)]
     return Proposal(
-        words=["release", data, out, *_reading_words(answers), "--store", f"{data}.db"],
-        error_at=lambda epsilon: _error_between_halves(epsilon / change, n),
+        words=[*words, *_store_words(answers)],
+        error_at=lambda epsilon: _error_between_halves(epsilon / change, n, edges),
         error_of="a cut between halves of all vertices",
-        dry_run=["--dry-run", f"{usual_edges(n):.0f}"] if reading_of(answers).vertices else None,
+        size=edges / 2,
+        smaller="go back and choose a table of what passes between groups",
+        dry_run=["--dry-run", f"{edges:.0f}"] if foretold else None,
         afterwards=[] if first is None else ["answer", out, "--from", first],
     )
+
+
+def store_of(answers: Answers) -> str:
+    """Return the name of the store that keeps account of the private file."""
+    return f"{answers['data'].rstrip('/')}.db"
+
+
+def _store_words(answers: Answers) -> list[str]:
+    """Return the options that charge a store, with the budget of a new one."""
+    budget = answers.get("budget")
+    words = ["--store", store_of(answers)]
+    return words if budget is None else [*words, "--budget", f"{budget:g}"]
 
 
 def _answered(answers: Answers, change: int) -> Proposal:
@@ -125,14 +181,16 @@ def _answered(answers: Answers, change: int) -> Proposal:
         Proposal,
         error_at=partial(_error_of_sums, change),
         error_of=f"each of {_QUERIES} answers, all at once",
+        size=None if answers.get("guess") is None else answers["guess"] / 2,
     )
     reading = [*grouping, *_reading_words(answers)]
     if answers["who"] == TEAM:
-        words = ["serve", f"{data}.db", "--graph", data, *reading]
+        words = ["serve", store_of(answers), "--graph", data, *reading]
         return how(words=words, spends="--budget")
-    first, store = _first_vertex(answers), f"{data}.db"
+    first, store = _first_vertex(answers), store_of(answers)
+    words = ["session", "start", data, "--queries", str(_QUERIES), *reading]
     return how(
-        words=["session", "start", data, "--store", store, "--queries", str(_QUERIES), *reading],
+        words=[*words, *_store_words(answers)],
         dry_run=None if first is None else ["--dry-run"],
         afterwards=[] if first is None else ["session", "ask", store, "--from", first],
     )
@@ -145,8 +203,9 @@ def _planned(answers: Answers, change: int) -> Proposal:
     if answers["who"] == EVERYBODY:
         return Proposal(
             words=words,
-            error_at=lambda epsilon: _error_between_halves(epsilon / change, n),
+            error_at=lambda epsilon: _error_between_halves(epsilon / change, n, usual_edges(n)),
             error_of="a cut between halves of all vertices of a release",
+            size=usual_edges(n) / 2,
         )
     return Proposal(
         words=words,
@@ -161,25 +220,29 @@ def _error_of_sums(change: int, epsilon: float) -> float:
     return float(discrete_laplace_radius(each, failure=DEFAULT_FAILURE / _QUERIES))
 
 
-def _error_between_halves(epsilon: float, n: int) -> float:
+def _error_between_halves(epsilon: float, n: int, edges: float) -> float:
     """Return the error of a cut between halves that `release --dry-run` states.
 
-    The graph of the dry run has as many edges as is usual. Of more than `_FORECAST_VERTICES` a
-    smaller one is tried, with errors in proportion, and with an average degree as far from the
-    noise, on which the mechanism chooses how it spends its budget.
+    Of more than `_FORECAST_VERTICES` vertices a smaller graph is tried, with errors in proportion,
+    and with an average degree as far from the noise, on which the mechanism chooses how it spends
+    its budget.
 
     Args:
         epsilon: of one edge.
         n: public number of vertices.
+        edges: public guess of the number of edges.
 
     Raises:
         ParameterError: a release is refused as useless.
     """
     noise = noise_distribution("binary", epsilon=epsilon, max_weight=1.0)
     if expected_worst_cut(noise, (n, n)) > largest_cut((n, n), symmetric=True, cap=1.0):
-        raise ParameterError("the noise hides every graph of this size; allow a larger epsilon")
+        raise ParameterError(
+            f"noise hides every graph of {n:,} vertices: allow a larger epsilon, or go back and "
+            "choose a table of what passes between groups"
+        )
     tried = min(n, _FORECAST_VERTICES)
-    edges = usual_edges(n) * (tried / n) ** 1.5  # the average degree times sqrt(tried/n)
+    edges *= (tried / n) ** 1.5  # the average degree times sqrt(tried/n)
     graph = made_up_graph(VertexSet(tried), max(1.0, edges), weighted=False, max_weight=None)
     job = graph_job(graph, epsilon=epsilon, simulated=True)
     forecast = usefulness_of(job.run(graph, SeededEntropy(0)), edges=edges)
@@ -194,20 +257,26 @@ def unit_of(answers: Answers) -> PrivacyUnit:
     return PrivacyUnit.of(f"{kind}:{BOUND_KEYS[kind]}={answers['bound']}")
 
 
+def is_table(answers: Answers) -> bool:
+    """Return whether a table of flows is published, as far as that is answered."""
+    published = answers.get("who", EVERYBODY) == EVERYBODY
+    return published and answers.get("product", TABLE) == TABLE and bool(answers.get("groups"))
+
+
 def is_rows(answers: Answers) -> bool:
     """Return whether rows are released as rows, not as a graph."""
-    published = answers.get("who", EVERYBODY) == EVERYBODY
-    return published and answers["unit"] in ("user", "row") and bool(answers.get("groups"))
+    return is_table(answers) and answers["unit"] in ("user", "row")
 
 
 def reading_of(answers: Answers) -> Reading:
     """Return how the private file is read."""
-    typed = {key: column_of(value) for key, value in _columns(answers).items()}
+    typed = {key: column_of(value) for key, value in _columns(answers).items() if key != "header"}
     columns = Columns(
         source=typed.get("source"),
         target=typed.get("target"),
         user=typed.get("user"),
         period=typed.get("period"),
+        header={"yes": True, "no": False}.get(_columns(answers).get("header", "")),
         date_format=answers.get("date-format") if "period" in typed else None,
     )
     vertices = answers.get("vertices")
@@ -225,13 +294,62 @@ def reading_of(answers: Answers) -> Reading:
 
 def _columns(answers: Answers) -> dict[str, str]:
     """Return the keys of --columns with their values as they are typed."""
-    names = ("source", "target", "user", "period", "date-format", "on-bad")
+    names = ("header", "source", "target", "user", "period", "date-format", "on-bad")
     keys = {key: answers.get(key) for key in names}
     source, target = answers.get("endpoints", (None, None))
     keys |= {"source": source, "target": target}
     if not is_rows(answers):
         keys |= {"period": None, "date-format": None, "on-bad": None}
+    numbered = any(str(keys[role]).isdigit() for role in ("source", "target", "user", "period"))
+    if numbered and keys["header"] is None and first_line(answers["data"]).kind == NAMES:
+        keys["header"] = "yes"  # which has to be said where columns are picked by number
     return {key: str(value) for key, value in keys.items() if value}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class FirstLine:
+    """What the first line of a private file is taken for, before anybody is asked.
+
+    Attributes:
+        kind: NAMES, a ROW, UNCLEAR, or NO_TEXT of a file that stores the names of its columns.
+        names: of the columns, if they are names; empty if it holds a number, or is a row.
+        usual: those of the names that are usual ones, and may be shown whatever the line is.
+    """
+
+    kind: str
+    names: tuple[str, ...]
+    usual: tuple[str, ...]
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The names that may be shown: all of a header, and the usual ones of any other line."""
+        return self.names if self.kind in (NAMES, NO_TEXT) else self.usual
+
+
+def first_line(path: str) -> FirstLine:
+    """Return what the first line of a private file is, by its name and that line alone.
+
+    Raises:
+        GraphCutsError: as `head_of`.
+    """
+    head = head_of(path, Reading())[0]
+    if head.named is None:
+        names = tuple(column.name for column in head.columns if column.name)
+        return FirstLine(kind=NO_TEXT, names=names, usual=names)
+    names = tuple(names_in_header(path, Columns(header=True)))
+    words = normalised_names(names)
+    usual = tuple(name for name, word in zip(names, words, strict=True) if _is_usual(word))
+    if head.named and any(word in NO_ENDPOINTS or is_header_word(word) for word in words):
+        return FirstLine(kind=NAMES, names=names, usual=usual)
+    if head.named or endpoint_pairs(words, range(len(words))):
+        return FirstLine(kind=UNCLEAR, names=names, usual=usual)
+    return FirstLine(kind=ROW, names=(), usual=())
+
+
+def _is_usual(word: str) -> bool:
+    known = word in NO_ENDPOINTS or is_header_word(word)
+    return known or names_people(word) or names_dates(word)
 
 
 def _may_have_weights(path: str, reading: Reading) -> bool:
@@ -248,9 +366,10 @@ def _reading_words(answers: Answers) -> list[str]:
     reading, typed = reading_of(answers), _columns(answers)
     columns = ",".join(f"{key}={value.replace(',', chr(92) + ',')}" for key, value in typed.items())
     words = ["--columns", columns] if columns else []
+    implied = reading.counting == "rows" and not typed.keys().isdisjoint({"user", "period"})
     for switch, value in (
         ("--kind", reading.kind if reading.directed else None),
-        ("--counting", reading.counting if reading.counting == "edges" or not typed else None),
+        ("--counting", None if implied else reading.counting),
         ("--periods", reading.periods),
         ("--vertices", reading.vertices),
     ):

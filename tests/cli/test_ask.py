@@ -9,7 +9,7 @@ import shlex
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.cli import asking
+from graphcuts_dp.cli import dialogue
 from graphcuts_dp.learn.sizes import usual_edges
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.graphs import graph_job
@@ -22,10 +22,10 @@ EDGE, ROW = ("edge", "1"), ("row",)
 USER = ("user", "caller", "2")
 VERTEX = ("vertex", "3")
 ZONES = {"Süd, links des Mains": "Süd", "Nord": "Nord", "Hafen": "Nord"}
-# Answers about trips: file, unit, column and bound of users, who, groups, levels, date, periods,
-# how dates are written, bad rows, error.
-TRIPS = ["trips.csv", "", "", "", "", "zones.csv", "district", ""]
-TRIPS += ["2026-01..2026-03", "31.01.2026", "", ""]
+# Answers about trips: file, unit, column and bound of users, who, product, groups, levels, date,
+# periods, how dates are written, bad rows, guess, error, budget.
+TRIPS = ["trips.csv", "", "", "", "", "", "zones.csv", "district", ""]
+TRIPS += ["2026-01..2026-03", "31.01.2026", "", "", "", "3"]
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +46,12 @@ def folder(tmp_path):
     (tmp_path / "trips.csv").write_text("\n".join(lines) + "\n")
     zones = "".join(f'"{zone}";{district};{zone[:1]}\n' for zone, district in ZONES.items())
     (tmp_path / "zones.csv").write_text("zone;district;letter\n" + zones)
+    (tmp_path / "names.csv").write_text("ann,bob\n" + rows)
+    (tmp_path / "letters.csv").write_text(re.sub(r"(?m)^|,", r"\g<0>v", rows.strip()) + "\n")
+    (tmp_path / "letters-staff.csv").write_text(
+        "vertex,half\n" + "".join(f"v{i},{2 * i // N}\n" for i in range(N))
+    )
+    (tmp_path / "bare.csv").write_text(re.sub(r"(?m)^p\d+;", r"7;", "\n".join(lines[1:])) + "\n")
     return tmp_path
 
 
@@ -69,10 +75,13 @@ def proposed(told, typed):
 
 def lines(data="mail.edges", groups="none", unit=EDGE, error="60", who="everybody"):
     """What somebody types about a graph, or about rows of a file whose header names no date."""
-    asked = [data, *unit, who, groups]
+    asked = [data, *unit, who]
+    if who == "everybody" and unit[0] in ("edge", "user"):
+        asked.append("graph" if groups == "none" else "table")
+    asked.append(groups)
     if data == "calls.csv" and groups != "none" and who == "everybody":
         asked += ["none", ""]  # no date; bad rows
-    return [*asked, *[str(N)] * (groups == "none"), error]
+    return [*asked, *[str(N)] * (groups == "none"), "none", error]
 
 
 def run_all(told, call):
@@ -106,6 +115,8 @@ def test_what_it_proposes_can_be_typed(groups, who, unit, proposed, call, typed,
         assert f"--budget {told['epsilon']:g}" in told["command"]
         return
     assert len(printed) == 3  # a forecast, what spends, and a question afterwards
+    assert f"--store {data}.db --budget {2 * told['epsilon']:g}" in told["command"]
+    assert float(gc.store_status(f"{data}.db").budget.split()[-1]) == 2 * told["epsilon"]
     assert f"epsilon {told['epsilon']:g}" in printed[1]
     assert re.search(rf"privacy unit:? {told['privacy_unit']}\b", printed[1])
 
@@ -129,7 +140,7 @@ def test_trips_of_people_come_out_by_month_and_district(proposed, call):
 def test_a_row_is_proposed_where_only_dates_are_named(proposed, call, folder):
     text = (folder / "trips.csv").read_text()
     (folder / "days.csv").write_text(re.sub(r"(?m)^\w+;", "", text))
-    told = proposed("days.csv", "", "", "zones.csv", "district", *TRIPS[7:])
+    told = proposed("days.csv", "", "", "zones.csv", "district", *TRIPS[8:])
     assert told["privacy_unit"] == "1 row"
     assert told["error"] < 10  # of a table with sensitivity 1
     run_all(told, call)
@@ -138,8 +149,9 @@ def test_a_row_is_proposed_where_only_dates_are_named(proposed, call, folder):
 def test_wrong_answers_are_asked_again_and_the_others_stay(proposed):
     wrong = [
         *("none.csv", "trips.csv", "persons", "", "nobody", "", "none", "1.5", "0", ""),
-        *("all", "", "none.csv", "zones.csv", "letter/none", "district", "", "soon"),
-        *(TRIPS[8], "1st of May", "31.01.2026", "perhaps", "", "-3", "1e-9", ""),
+        *("all", "", "map", "", "none.csv", "none", "zones.csv", "letter/none", "district", ""),
+        *("soon", TRIPS[9], "1st of May", "31.01.2026", "perhaps", "", "many", "0", ""),
+        *("-3", "1e-9", "", "0.5", "3"),
     ]
     assert proposed(*wrong) == proposed(*TRIPS)
 
@@ -150,7 +162,7 @@ def test_back_returns_with_what_was_answered_before(proposed, typed, done):
     assert told == proposed(*TRIPS)
     typed("back", *TRIPS)
     assert "This is the first question" in done("plan", "--ask")[1]
-    changed = proposed(*TRIPS[:-1], "back", "skip", "")
+    changed = proposed(*TRIPS[:-2], "back", "back", "skip", "", "")
     assert "on-bad=skip" in changed["command"]
 
 
@@ -220,7 +232,7 @@ def test_questions_are_asked_where_somebody_sits(done, monkeypatch):
         asked.append(question)
         return next(answers, "staff.csv" if "public table" in question else "")
 
-    monkeypatch.setattr(asking.sys.stdin, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(dialogue.sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(builtins, "input", answered)
     out, err = done("plan", "--ask")
     assert "no column; there are caller, callee" in err
@@ -229,14 +241,99 @@ def test_questions_are_asked_where_somebody_sits(done, monkeypatch):
     assert "graphcuts-dp flows calls.csv staff.csv flows.csv" in out
 
 
+# Answers about a file whose first line is unclear: whether it names the columns, unit, and so on.
+STAFF = ("letters-staff.csv", "none", "")  # groups, no date, bad rows
+UNCLEAR = {
+    "a row, a table of rows": ["letters.csv", "no", "row", "1,2", "", *STAFF, "none", ""],
+    "names, a graph": ["names.csv", "yes", "edge", "1", "", "graph", "none", str(N), "none", "900"],
+    "a row, a graph": [
+        *("letters.csv", "no", "edge", "1", "", "", "graph", "letters-staff.csv", "none", "900"),
+    ],
+    "numbers, of people": [
+        *("bare.csv", "", "user", "1", "2", "", "", "", "zones.csv", "district", "4"),
+        *("2026-01..2026-03", "31.01.2026", "skip", "400", ""),
+    ],
+}
+
+
+@pytest.mark.parametrize("case", UNCLEAR)
+def test_a_first_line_that_may_be_a_row_is_asked_about_and_never_shown(
+    case, done, typed, proposed, call
+):
+    typed(*UNCLEAR[case])
+    for text in done("plan", "--ask"):
+        assert not {"ann", "v0", "v1"} & {*re.findall(r"\w+", text)}
+        assert "Hafen" not in text or "zones.csv" in UNCLEAR[case]
+    told = proposed(*UNCLEAR[case])
+    assert ("header=no" in told["command"]) != ("yes" in UNCLEAR[case])
+    run_all(told, call)
+
+
+def test_unknown_names_of_a_header_can_be_typed_and_are_not_shown(proposed, call, folder):
+    rows = (folder / "trips.csv").read_text().split("\n", 1)[1]
+    (folder / "other.csv").write_text("alpha;beta;gamma;delta\n" + rows)
+    answers = ["other.csv", "yes", "user", "alpha", "", "beta,gamma", *TRIPS[4:8], "delta"]
+    told = proposed(*answers, *TRIPS[9:])
+    for column in ("source=beta", "target=gamma", "user=alpha", "period=delta", "header=yes"):
+        assert column in told["command"]
+    run_all(told, call)
+    status, _, err = call("plan", "--ask")
+    assert status == 2
+    assert "alpha" not in err
+
+
+def test_a_table_of_noise_is_announced_before_anything_is_paid(proposed, done, typed, folder):
+    guessed = [*TRIPS[:12], "100", "", ""]
+    told = proposed(*guessed)
+    # 12 cells, of which each is wrong by more than 100/12
+    assert told["error"] > 100 / 12
+    assert "noise will hide most of this" in told["warning"]
+    assert "take larger groups, or longer periods, or a smaller bound" in told["warning"]
+    typed(*guessed)
+    assert done("plan", "--ask")[0].startswith("Warning: noise will hide most of this")
+    assert not list(folder.glob("*.db"))
+    assert proposed(*TRIPS[:12], "1e6", "", "")["warning"] == ""
+    assert proposed(*TRIPS)["warning"] == ""  # nobody has guessed
+    typed(*TRIPS)
+    least = float(told["error"]) * 12
+    assert f"With fewer than about {least:,.3g} rows in all" in done("plan", "--ask")[0]
+    graph = proposed(*lines()[:-2], "20", "")
+    assert "choose a table of what passes between groups" in graph["warning"]
+    assert "epsilon = " in proposed(*lines(groups="staff.csv")[:-2], "5", "")["warning"]
+
+
+def test_a_graph_too_small_for_any_epsilon_is_said_to_be_so(call, typed):
+    typed(*lines(unit=("edge", "100"))[:-3], "3", "none", "")
+    status, _, err = call("plan", "--ask")
+    assert status == 2
+    assert "noise hides every graph of 3 vertices" in err.splitlines()[-1]
+
+
+def test_groups_go_with_a_graph_as_well(proposed, call):
+    told = proposed("mail.edges", "edge", "1", "", "graph", "staff.csv", "none", "900")
+    assert "--groups staff.csv" in told["command"]
+    assert told["command"].startswith("graphcuts-dp release mail.edges synthetic.graphml")
+    assert len(run_all(told, call)) == 3
+
+
+def test_a_store_that_is_there_keeps_its_budget(proposed, call):
+    run_all(proposed(*lines(groups="staff.csv", error="300")), call)
+    again = proposed(*lines(groups="staff.csv", error="300"))
+    assert "--budget" not in again["command"]
+    assert "--store mail.edges.db" in again["command"]
+    assert again["command"].count("flows-2.csv") == 1
+    run_all(again, call)
+    assert len(gc.store_status("mail.edges.db").uses) == 2
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         (["none.edges"], "none.edges does not exist"),
-        (lines(groups="none.csv")[:-1], "none.csv' does not exist"),
-        ([*lines()[:-2], ""], "this needs an answer"),
-        ([*lines()[:-2], "1e3.5"], "is no number such as 20"),
-        ([*lines()[:-2], "1"], "say how many vertices"),
+        (lines(groups="none.csv")[:-2], "none.csv' does not exist"),
+        ([*lines()[:-3], ""], "this needs an answer"),
+        ([*lines()[:-3], "1e3.5"], "is no number such as 20"),
+        ([*lines()[:-3], "1"], "say how many vertices"),
         (lines(error="0"), "the error is a number"),
         (lines(error="nan"), "the error is a number"),
         (lines(error="much"), "is no number such as 20"),
@@ -244,8 +341,13 @@ def test_questions_are_asked_where_somebody_sits(done, monkeypatch):
         (["mail.edges", "edge", "1", "me"], "'me' is none of everybody"),
         (["mail.edges", "persons"], "'persons' is none of edge"),
         (["calls.csv", "user", "nobody"], "there are caller, callee"),
-        (["mail.edges", "vertex", "3", "", "none"], "cannot hide a vertex"),
-        (["calls.csv", "row", "", "none"], "is between public places"),
+        (["mail.edges", "vertex", "3", "", "none"], "go back (back) and choose analysts"),
+        (["calls.csv", "row", "", "none"], "go back (back) and choose edge in place of row"),
+        (["calls.csv", "edge", "", "", "table", "none"], "go back (back) and choose graph"),
+        (["calls.csv", "edge", "", "", "map"], "'map' is neither table nor graph"),
+        (["names.csv", "maybe"], "'maybe' is neither yes nor no"),
+        ([*lines(), "0.01"], "this result alone uses up"),
+        ([*lines()[:-2], "0"], "the guess is a number from 1 on"),
         (["calls.csv", "row", "analysts"], "choose everybody"),
         (["mail.edges", "edge", "0"], "group-size must be a whole number"),
         (["mail.edges", "edge", "1.5"], "1.5 is no whole number"),

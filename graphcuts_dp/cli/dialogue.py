@@ -1,0 +1,118 @@
+"""Questions on a terminal, of which each can be corrected: `Dialogue` asks them in order.
+
+Where nobody sits, the answers are the lines of standard input, and what is missing at its end is
+taken as usual.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+from graphcuts_dp.cli.console import say
+from graphcuts_dp.errors import GraphCutsError, ParameterError
+
+BACK = "back"
+_HOW = f'An empty line takes what stands in brackets, and "{BACK}" returns to the question before.'
+
+Answers = dict[str, Any]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class AskedQuestion:
+    """A question whose answer others may depend on.
+
+    Attributes:
+        key: of its answer.
+        text: the question.
+        read: makes an answer of what was typed; a GraphCutsError says what is wrong with it.
+        usual: what an empty line stands for, from the answers so far; "" if there is nothing usual.
+        applies: whether it is asked.
+    """
+
+    key: str
+    text: Callable[[Answers], str]
+    read: Callable[[str, Answers], Any]
+    usual: Callable[[Answers], str] = lambda _: ""
+    applies: Callable[[Answers], bool] = lambda _: True
+
+
+class Dialogue:
+    """Questions that are asked in order, of which each may be corrected.
+
+    Args:
+        questions: all that may be asked.
+    """
+
+    def __init__(self, questions: tuple[AskedQuestion, ...]) -> None:
+        self._questions = questions
+        self._answers: Answers = {}
+        self._typed: dict[str, str] = {}  # what each question was answered with last
+
+    def run(self) -> Answers:
+        """Return the answers by the keys of their questions.
+
+        Raises:
+            ParameterError: what is typed ends with a wrong answer, or before a question without a
+                usual answer.
+        """
+        if sys.stdin.isatty():
+            say(_HOW)
+        asked: list[str] = []  # keys, in order
+        while question := self._next(asked):
+            if self._answer(question):
+                asked.append(question.key)
+            elif asked:
+                del self._answers[asked.pop()]
+            else:
+                say("note: This is the first question.")
+        return self._answers
+
+    def _next(self, asked: list[str]) -> AskedQuestion | None:
+        """Return the first question after the last one asked that applies."""
+        keys = [question.key for question in self._questions]
+        later = self._questions[keys.index(asked[-1]) + 1 if asked else 0 :]
+        return next((question for question in later if question.applies(self._answers)), None)
+
+    def _answer(self, question: AskedQuestion) -> bool:
+        """Ask a question until its answer will do; returns False to go back."""
+        text = question.text(self._answers)
+        problem: GraphCutsError | None = None
+        while True:
+            usual, hindrance = self._usual(question)
+            if hindrance is not None and problem is None:
+                say(f"note: {hindrance}")
+            typed = _typed_line(f"{text} [{usual}] " if usual else f"{text} ")
+            if typed == BACK:
+                return False
+            if typed is None and problem is not None:
+                raise ParameterError(f"{text} {problem}")
+            try:
+                if not typed and not usual:
+                    raise hindrance or ParameterError("this needs an answer")
+                self._answers[question.key] = question.read(typed or usual, self._answers)
+            except GraphCutsError as wrong:
+                if typed is None:
+                    raise ParameterError(f"{text} {wrong}") from None
+                self._typed.pop(question.key, None)
+                problem = wrong
+                say(f"note: {wrong}")
+            else:
+                self._typed[question.key] = typed or usual
+                return True
+
+    def _usual(self, question: AskedQuestion) -> tuple[str, GraphCutsError | None]:
+        """Return what an empty line stands for, or why nothing would do."""
+        try:
+            return self._typed.get(question.key) or question.usual(self._answers), None
+        except GraphCutsError as hindrance:
+            return "", hindrance
+
+
+def _typed_line(prompt: str) -> str | None:
+    """Return what is typed, or None at its end; the question is not printed where nobody sits."""
+    try:
+        return input(prompt if sys.stdin.isatty() else "").strip()
+    except EOFError:
+        return None
