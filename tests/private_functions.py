@@ -65,6 +65,7 @@ CONVERTING: dict[str, Callable[[Any], Any]] = {
 }
 # Of these, the caller must say which columns name users, or where people are.
 ROWS = {
+    "update_flows": lambda rows, **options: gc.update_flows(rows, **options),
     "release_contributions": lambda rows, **options: gc.release_contributions(rows, **options),
     "choose_contribution_bound": lambda rows, **options: gc.choose_contribution_bound(
         rows, **options
@@ -75,6 +76,7 @@ LOCATIONS = {"distances.answer_distances", "distances.open_distance_session"}
 EXACT = {"answer_all", "compare", "cut_norm"}
 READ_NO_DATA = {
     *("graph_job", "flows_job", "contributions_job", "cut_job"),  # the schema alone
+    "update_plan",
     "connect",
     "plan",
     "planning.plan_contribution_bounds",

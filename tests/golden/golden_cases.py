@@ -23,16 +23,19 @@ from golden_facts import (
     of_cut,
     of_flows,
     of_release,
+    of_updates,
     other_queries,
     reply,
 )
 
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.noises import NOISES
+from graphcuts_dp.estimate.time_strategy import SQUARE_ROOT, TIME_STRATEGIES
 from graphcuts_dp.iterative.construction import PLAYERS
 from graphcuts_dp.iterative.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.learn.calibrations import CALIBRATIONS
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
+from graphcuts_dp.measure.updates import UpdateState, measure_period, true_sums
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.k_norm import NORMS
 from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
@@ -336,6 +339,47 @@ def _flows() -> dict[str, Case]:
         "flows: vertex": flows(plain, privacy_unit=vertex),
         "flows: vertex, gaussian": flows(plain, privacy_unit=vertex, **gaussian),
     }
+
+
+def _published(rows: Callable[[], gc.Rows], **options: Any) -> gc.results.FlowsOverTime:
+    """A table over time with noise of a seed, as `update_flows` publishes it with the system's."""
+    private, source, numbers = rows(), SeededEntropy(SEED), []
+    plan = gc.release.update_plan(private, groups_of(_sided(private)), epsilon=1.0, **options)
+    state = UpdateState.start(plan.privacy_unit)
+    for period in range(len(plan.strategy.periods)):
+        state = true_sums(
+            private,
+            plan.sides,
+            plan.cells,
+            state,
+            period=period,
+            grid=plan.grid,
+            whole=plan.whole,
+            privacy_unit=plan.privacy_unit,
+        )
+        published, state = measure_period(
+            state, plan.strategy, plan.noise, period=period, source=source
+        )
+        numbers.append(published)
+    return plan.table(numbers, plan.guarantee)
+
+
+def _updates() -> dict[str, Case]:
+    user = gc.PrivacyUnit.user(max_contributions=3)
+    rows = {
+        f"updates: {strategy}, {noise}": partial(_published, dated, strategy=strategy, delta=delta)
+        for noise, delta in (("laplace", 0.0), ("gaussian", 1e-6))
+        for strategy in TIME_STRATEGIES[1:]
+        if delta or strategy != SQUARE_ROOT
+    }
+    users = {
+        f"users: updates, {strategy}": partial(
+            _published, partial(dated, user="user"), strategy=strategy, privacy_unit=user
+        )
+        for strategy in TIME_STRATEGIES[1:]
+        if strategy != SQUARE_ROOT
+    }
+    return {name: Case(make, of_updates, ".csv") for name, make in (rows | users).items()}
 
 
 def cut(graph: Callable[[], Any], *terminals: Any, **options: Any) -> Case:
@@ -687,6 +731,7 @@ def _public_numbers() -> dict[str, Case]:
 CASES: Mapping[str, Case] = {
     **_releases(),
     **_flows(),
+    **_updates(),
     **_cuts(),
     **_few_answers(),
     **_iterative(),

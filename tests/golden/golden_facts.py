@@ -33,7 +33,7 @@ def measured(result):
     if isinstance(result, gc.Release):
         parts = [part for part in result.measurements.values if part.name != SQUARED_DISTANCE]
         return {part.name: _part(part) for part in parts}
-    if isinstance(result, gc.Flows):
+    if isinstance(result, gc.Flows | gc.results.FlowsOverTime):
         return {f"level {i}": exact(sums) for i, sums in enumerate(result.noisy.steps)}
     bought = getattr(result, "transcript", None)
     if bought:
@@ -161,6 +161,16 @@ def of_flows(made):
     told["simultaneous"] = answer(made.between(first, first, simultaneous=True))
     if made.counted_rows is not None and made.counted_rows.known_max is not None:
         told["all rows"] = list(made.total.all_rows)
+    return told
+
+
+def of_updates(made):
+    """Everything that tables over time tell."""
+    table = made.columns()
+    told = {"guarantee": facts_of(made.guarantee), "measured": measured(made)}
+    told["windows"] = list(made.windows)
+    told |= {name: table[name].tolist() for name in ("estimate", "deviation", "low", "high")}
+    told["total"] = [*answer(made.total()), made.total().deviation]
     return told
 
 
