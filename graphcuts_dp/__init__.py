@@ -128,7 +128,6 @@ _HOMES = {
     "release.flow_tables": ("release_flows",),
     "release.graphs": ("release_graph",),
     "release.resume": ("resume",),
-    "release.updates": ("update_flows",),
     "synth.mechanisms": ("Mechanism",),
     "results.bundle": ("load",),
     "results.flows": ("Flows",),

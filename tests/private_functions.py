@@ -65,7 +65,9 @@ CONVERTING: dict[str, Callable[[Any], Any]] = {
 }
 # Of these, the caller must say which columns name users, or where people are.
 ROWS = {
-    "update_flows": lambda rows, **options: gc.update_flows(rows, **options),
+    "update_flows": lambda rows, **options: gc.update_flows(
+        rows, None, period="2026-01", store="none.db", **options
+    ),
     "release_contributions": lambda rows, **options: gc.release_contributions(rows, **options),
     "choose_contribution_bound": lambda rows, **options: gc.choose_contribution_bound(
         rows, **options
@@ -77,6 +79,7 @@ EXACT = {"answer_all", "compare", "cut_norm"}
 READ_NO_DATA = {
     *("graph_job", "flows_job", "contributions_job", "cut_job"),  # the schema alone
     "update_plan",
+    "end_series",
     "connect",
     "plan",
     "planning.plan_contribution_bounds",

@@ -105,6 +105,10 @@ def flows_over_time(
     if spending.no_keep:
         raise ParameterError("--no-keep is not for a table over time: later periods need the store")
     public, sides = reading.without_file(privacy.privacy_unit, files)
+    if not isinstance(public, Rows):
+        raise ParameterError(
+            "a table over time is of rows: add --columns period=COLUMN, and --periods FROM..TO"
+        )
     named_sides: Any = sides  # not None: the file of groups is named
     plan = update_plan(
         public,
@@ -126,9 +130,8 @@ def flows_over_time(
         for text in plan.notes:
             say(f"note: {text}")
         private, _ = reading.read_private(source, privacy.privacy_unit, files)
-        if not isinstance(private, Rows):
-            raise ParameterError("a table over time is of rows: add --columns period=COLUMN")
-        table = plan.publish(private, update.period, store=store_of_series)
+        rows: Any = private  # rows, as `public` is
+        table = plan.publish(rows, update.period, store=store_of_series)
     else:
         say(f"note: {update.period} is published already: it is written from the store.")
     return _written(table, target, source, update)

@@ -19,6 +19,6 @@ __getattr__, __dir__, __all__ = exports(
         "graphs": ("graph_job",),
         "job": ("BudgetPlan", "Job"),  # a job has a plan before, and a result after
         "structure": ("DetectedStructure", "detect_structure"),
-        "updates": ("UpdatePlan", "end_series", "update_plan"),
+        "updates": ("UpdatePlan", "end_series", "update_flows", "update_plan"),
     },
 )

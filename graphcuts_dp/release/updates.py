@@ -13,7 +13,7 @@ from typing import Any, final
 import numpy as np
 
 from graphcuts_dp.confidence import DEFAULT_FAILURE
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.errors import KindError, ParameterError
 from graphcuts_dp.estimate.cell_changes import counts_in_parts
 from graphcuts_dp.estimate.counted_rows import CountedRows
 from graphcuts_dp.estimate.measurement import CountMeasurement
@@ -22,8 +22,7 @@ from graphcuts_dp.estimate.time_strategy import TimeStrategy
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.lifelong import check_lifelong, has_lifelong_bound
-from graphcuts_dp.graph.private_data import PrivateSource, private_data
-from graphcuts_dp.graph.rows import PrivateData, Rows, without_rows
+from graphcuts_dp.graph.rows import Rows, without_rows
 from graphcuts_dp.ledger.opening import Store, data_schema
 from graphcuts_dp.ledger.public_inputs import public_digest
 from graphcuts_dp.ledger.series import (
@@ -61,7 +60,7 @@ _SERIES = "flows"  # name of a series, if it needs none of its own
 
 
 def update_flows(
-    rows: PrivateSource,
+    rows: Rows,
     groups: Groups | tuple[Groups, Groups],
     *,
     period: str,
@@ -103,6 +102,7 @@ def update_flows(
         series: its name, if the store has several.
 
     Raises:
+        KindError: something else than rows.
         ParameterError: an option out of range; a period that is none of the horizon, or not the
             next one; a series that was begun with other options, or has ended. Nothing was spent.
         GraphError: groups of other vertices; bad rows, unless these are left out.
@@ -132,9 +132,8 @@ def update_flows(
         >>> flows.periods, gc.store_status(store).epsilon
         (('2026-01',), 1.0)
     """
-    data = _with_periods(private_data(rows))
     plan = update_plan(
-        data,
+        rows,
         groups,
         epsilon=epsilon,
         delta=delta,
@@ -144,11 +143,11 @@ def update_flows(
         series=series,
     )
     published = plan.published(store, period)
-    return plan.publish(data, period, store=store) if published is None else published
+    return plan.publish(rows, period, store=store) if published is None else published
 
 
 def update_plan(
-    rows: PrivateData,
+    rows: Rows,
     groups: Groups | tuple[Groups, Groups],
     *,
     epsilon: float,
@@ -183,7 +182,7 @@ def update_plan(
         >>> plan.strategy.name, plan.terms.cost.epsilon
         ('square-root', 1.0)
     """
-    empty, exact = _with_periods(without_rows(rows)), exact_epsilon(epsilon)
+    empty, exact = _without_rows(_with_periods(rows)), exact_epsilon(epsilon)
     del rows  # nothing below can reach it
     if not (isinstance(series, str) and series.isprintable() and 0 < len(series) <= 100):
         raise ParameterError("series is the name of the series, a printable text, such as 'flows'")
@@ -218,17 +217,30 @@ def update_plan(
     )
 
 
-def _with_periods(data: PrivateData) -> Rows:
-    """Return data that are rows with periods.
+def _with_periods(source: object) -> Rows:
+    """Return rows with periods as they are.
 
     Raises:
-        ParameterError: they are not.
+        KindError: something else: which column names the period is for the caller to say.
+        ParameterError: rows without periods.
     """
-    if not isinstance(data, Rows) or data.periods is None:
-        raise ParameterError(
-            "a table over time is of rows with periods: read them with Rows.read and periods="
+    if not isinstance(source, Rows):
+        raise KindError(
+            "a table over time is of rows with periods: gc.Rows.of(table, "
+            "columns=gc.Columns(period=...), vertices=..., periods=...), or gc.Rows.read of a file"
         )
-    return data
+    if source.periods is None:
+        raise ParameterError(
+            "a table over time needs the declared periods of its rows: read them with periods="
+        )
+    return source
+
+
+def _without_rows(rows: Rows) -> Rows:
+    """Return rows of the same schema without any."""
+    empty = without_rows(rows)
+    assert isinstance(empty, Rows)  # noqa: S101  # as they were
+    return empty
 
 
 def _horizon(rows: Rows) -> tuple[str, ...]:
@@ -264,6 +276,14 @@ class UpdatePlan:
         budget_plan: how the budget is spent.
         noise: of each level of the strategy.
         series: name of the series.
+
+    Examples:
+        >>> rows = gc.Rows.empty(
+        ...     columns=gc.Columns(period="date"), vertices=["a", "b"], periods="2026..2030"
+        ... )
+        >>> zones = gc.Groups(gc.VertexSet(["a", "b"]), {"zone": ["a", "b"]})
+        >>> gc.release.update_plan(rows, zones, epsilon=1.0).strategy.name
+        'independent'
     """
 
     public: Rows
@@ -351,9 +371,7 @@ class UpdatePlan:
         Guarantee: that of `terms`, for all periods of the horizon together.
         """
         index = self._index(period)
-        if data_schema(without_rows(rows)) != data_schema(self.public) or (
-            rows.periods != self.public.periods
-        ):
+        if data_schema(rows) != data_schema(self.public) or (rows.periods != self.public.periods):
             raise ParameterError("this plan is for other rows: make one for the schema of these")
         record = begin_series(store, rows, self.terms)
         if index < len(record.contents):

@@ -16,6 +16,7 @@ from graphcuts_dp.estimate.measurement import CountMeasurement
 from graphcuts_dp.iterative.release import IterativeRelease
 from graphcuts_dp.release.usefulness import Question, usefulness_of
 from graphcuts_dp.results.flows import Flows
+from graphcuts_dp.results.flows_over_time import FlowsOverTime
 from graphcuts_dp.results.partition import Partition
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.schema.vertices import sets_in
@@ -174,6 +175,40 @@ def _of_flows(flows: Flows) -> ReleaseContents:
     )
 
 
+def _of_flows_over_time(flows: FlowsOverTime) -> ReleaseContents:
+    left, right = flows.labels(None)
+    size = f"{short_text(flows.levels[-1])} ({len(left):,} x {len(right):,})"
+    total, errors = flows.total(), []
+    for name in (flows.periods[-1], *list(flows.windows)[len(flows.periods) :]):
+        table = flows.columns(name)
+        half = short_bound(float((table["high"] - table["estimate"]).max()))
+        errors.append((f"a cell, {name}", f"± {half} ({DEFAULT_PERCENT}, each alone)"))
+    estimates, counted = table["estimate"], flows.counted_sentence
+    return ReleaseContents(
+        title="Table of flows over time",
+        published=(
+            f"A table of how much passes between groups, by {size}.",
+            f"{len(flows.periods):,} of {len(flows.horizon):,} periods are published: "
+            f"{listed(flows.periods)}.",
+            f"In all: {short(total.value)} in {short_interval(total.interval)} "
+            f"({DEFAULT_PERCENT}).",
+        ),
+        errors=tuple(errors),
+        left_out=(
+            *([f"{counted[0].upper()}{counted[1:]}."] if counted else []),
+            "Rows that came after their period was published.",
+        ),
+        noises=_noises([flows.noisy]),
+        unbiased="" if counted else "estimates are unbiased",
+        biased=counted,
+        small_numbers=f"{int((table['low'] <= 0).sum()):,} of {len(estimates):,} cells of all "
+        f"periods together are {_NOISY}",
+        impossible=f"{int((estimates < 0).sum()):,} of {len(estimates):,} estimates of all periods "
+        "together are negative",
+        vertices=flows.cells.rows.n + (0 if flows.cells.one_set else flows.cells.columns.n),
+    )
+
+
 def _of_partition(partition: Partition) -> ReleaseContents:
     sizes = listed(f"{name} ({size:,})" for name, size in _parts(partition))
     errors = []
@@ -243,6 +278,7 @@ def _noises(measurements: Iterable[Any]) -> tuple[str, ...]:
 _CONTENTS: Mapping[str, Callable[[Any], ReleaseContents]] = {
     "release": _of_release,
     "flows": _of_flows,
+    "flows over time": _of_flows_over_time,
     "iterative construction": _of_iterative,
     "answers": _of_iterative,
     "partition": _of_partition,

@@ -244,13 +244,13 @@ class FlowsOverTime(Displayed):
     @property
     def windows(self) -> dict[str, Window]:
         """The windows of the table, by name: each period, each year, and all periods so far."""
-        windows = {label: Window(index, index + 1) for index, label in enumerate(self.periods)}
-        for label in self.periods:
-            year = around(label)[0]
-            if year not in windows:
-                windows[self._name(self.window(year), year)] = self.window(year)
+        names = {Window(index, index + 1): label for index, label in enumerate(self.periods)}
+        for year in dict.fromkeys(around(label)[0] for label in self.periods):
+            window = self.window(year)
+            names.setdefault(window, self._name(window, year))
         everything = self.window()
-        return windows | {self._name(everything, ""): everything}
+        names.setdefault(everything, self._name(everything, ""))
+        return {name: window for window, name in names.items()}
 
     def _name(self, window: Window, whole: str) -> str:
         """Return the name of a window: that of a year if all of its periods are published."""

@@ -11,7 +11,7 @@ import pandas
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError, QueryError
+from graphcuts_dp.errors import BudgetError, KindError, LedgerError, ParameterError, QueryError
 from graphcuts_dp.ledger import series as ledger_series
 from graphcuts_dp.ledger.opening import open_ledger
 from graphcuts_dp.measure.updates import UpdateState
@@ -369,7 +369,7 @@ def test_windows_that_are_none_are_refused():
 
 
 def test_graphs_and_rows_without_periods_are_refused():
-    with pytest.raises(ParameterError, match="rows with periods"):
+    with pytest.raises(KindError, match="rows with periods"):
         gc.update_flows(
             gc.datasets.load("karate"),
             gc.datasets.load_groups("karate"),
