@@ -282,6 +282,8 @@ def test_any_one_line_changes_the_rows_that_count_by_that_row_or_not_at_all(
     def counted(lines):
         return rows_in(put(name, b"".join(line + b"\n" for line in [*head, *lines])), how)
 
+    # Of the rows before each place, and from there on.
+    counts = [(counted(rows[:place]), counted(rows[place:])) for place in range(len(rows) + 1)]
     changed = {True: 0, False: 0}
 
     @settings(
@@ -293,7 +295,7 @@ def test_any_one_line_changes_the_rows_that_count_by_that_row_or_not_at_all(
     )
     @given(lines(rows), st.integers(0, len(rows)))
     def one(line, place):
-        own, above, below = counted([line]), counted(rows[:place]), counted(rows[place:])
+        own, (above, below) = counted([line]), counts[place]
         assert len(own) <= 1
         assert counted([*rows[:place], line, *rows[place:]]) == above + own + below
         changed[bool(own)] += 1
