@@ -377,3 +377,43 @@ def test_the_cost_of_a_group_is_rounded_once():
     assert plan.cost.delta == pytest.approx(cost.for_group(3).delta)
     assert "for each of 3 changes" in str(plan)
     assert "delta = 1e-06" in str(plan)
+
+
+def test_a_plan_costs_as_much_as_its_dearest_run():
+    """What a condition may leave out is paid for before anybody knows whether it holds."""
+    plan = BudgetPlan(
+        steps=(step("sums", Fraction(1, 4)), step("degrees", Fraction(1, 3), FIRST)),
+        amount=Fraction(2),
+    )
+    assert plan.spent == Fraction(2, 4) + Fraction(2 * 3, 4 * 3)
+    assert plan.replayed([StepRun(0, Fraction(1, 4))]).spent == Fraction(1, 2)
+
+
+@pytest.mark.parametrize(("currency", "changes"), [("epsilon", 3), ("rho", 9)])
+def test_parts_that_are_known_beforehand_are_those_of_the_whole_privacy_unit(currency, changes):
+    """Several changes cost their number in epsilon, and its square in rho."""
+    plan = BudgetPlan(
+        steps=(step("sums", Fraction(1, 4)), step("entries", ALL_LEFT)),
+        amount=Fraction(1, 2),
+        currency=currency,
+        delta=1e-6 if currency == "rho" else 0.0,
+        group_size=3,
+    )
+    total = changes * plan.amount
+    assert plan.separate_amounts(total) == (total / 4, total * 3 / 4)
+    (*parts, rest) = plan.separate_amounts(2 * total)
+    assert parts == [total / 4, total * 3 / 4]
+    assert rest == total
+
+
+@pytest.mark.parametrize(("second", "fits"), [(Fraction(2, 5), True), (Fraction(1, 2), False)])
+def test_no_more_is_set_aside_than_there_is(second, fits):
+    steps = [
+        BudgetStep(statistic=name, share=share, noise="laplace", reserved=True)
+        for name, share in (("sums", Fraction(3, 5)), ("distance", second))
+    ]
+    if fits:
+        assert BudgetPlan(steps=tuple(steps), amount=Fraction(1)).unreserved == 0
+        return
+    with pytest.raises(ValueError, match="more is reserved than there is"):
+        BudgetPlan(steps=tuple(steps), amount=Fraction(1))
