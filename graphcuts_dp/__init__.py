@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.server.client import RemoteSession as RemoteSession
     from graphcuts_dp.server.client import connect as connect
     from graphcuts_dp.session.base import Answer as Answer
+    from graphcuts_dp.session.calibrated import session_parameters as session_parameters
     from graphcuts_dp.session.session import Session as Session
     from graphcuts_dp.session.session import open_session as open_session
     from graphcuts_dp.session.terms import FriezeKannan as FriezeKannan
@@ -133,6 +134,7 @@ _HOMES = {
     "results.flows": ("Flows",),
     "results.release": ("Release",),
     "server.client": ("connect",),
+    "session.calibrated": ("session_parameters",),
     "session.session": ("Session", "open_session"),
     "session.terms": ("FriezeKannan", "MirrorDescent", "MultiplicativeWeights"),
     "session.transcript": ("store_status",),

@@ -28,7 +28,7 @@ TARGETS = {
     "synth": "budget_plans decisions sparse_decisions",
     "iterative": "accuracy construction *tuning lists query_lists distinguisher* rank_one",
     "cuts": "least network",
-    "learn": "calibrations bounds forecasts workload",
+    "learn": "calibration_base calibrations parameters bounds forecasts workload",
     "session": "online plain queries runner",
     "ledger": "ledger opening uses",
     "distances": "coordinate counts",
@@ -37,7 +37,7 @@ TARGETS = {
 CORE = re.compile(
     "privacy/(choices|composition|count_noise|distributions|entropy|exceeding|filters|inversion)|"
     "privacy/(k_norm|laws|level_noise|noise|noisy_comparison|sparse_vector|staircase)|"
-    "learn/calibrations|session/(online|plain|runner)|"
+    "learn/(calibrations|calibration_base|parameters)|session/(online|plain|runner)|"
     "ledger/uses|"
     "measure/(cells|entries|statistics)|release/(measuring|flow_tables)|"
     "synth/(budget_plans|decisions)|estimate/strategy|"

@@ -12,7 +12,7 @@ from graphcuts_dp import Groups, Query
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import DenseHypothesis
-from graphcuts_dp.learn.calibrations import Tuning
+from graphcuts_dp.learn.calibration_base import Tuning
 from graphcuts_dp.learn.rules import FriezeKannanRule
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.sparse_vector import OneSidedPair

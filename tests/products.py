@@ -41,7 +41,11 @@ PRODUCTS = {
             ("iterative", (GRAPH, _CUT), f"{_MW}rounds=1", _DELTA),
             *(
                 (f"iterative, {name}", (GRAPH, _CUT), f"{_MW}calibration={name}", _DELTA)
-                for name in ("practical", "tight", "gru12", "dr14")
+                for name in ("practical", "tight")
+            ),
+            *(  # by themselves these would run no round here
+                (f"iterative, {name}", (GRAPH, _CUT), f"{_MW}calibration={name},rounds=2", _DELTA)
+                for name in ("gru12", "dr14")
             ),
             ("iterative, pure", (GRAPH,), f"{_MW}distinguisher=response-rank-one", {}),
             ("iterative, both players", (GRAPH, _CUT), "game:player=both,rounds=3", _DELTA),

@@ -1,6 +1,7 @@
 """What all subcommands share: messages, tables, JSON, progress bars."""
 
 import json
+import math
 import os
 import sys
 import time
@@ -118,14 +119,20 @@ def foretold(
         "unit_in_words": sentences["The guarantee"],
         "odds": [vars(odds) for odds in explanation.odds],
         "odds_in_words": list(explanation.odds_in_words),
-        "errors": [{"of": of, "bound": error} for of, error in rows],
+        "errors": [
+            {"of": of, "bound": error if math.isfinite(error) else None} for of, error in rows
+        ],
         "notes": said,
         "picture": picture and {**picture, "deviation": picture["error"] / DEFAULT_DEVIATIONS},
     }
     columns = ("what is reported", f"error at most ({DEFAULT_PERCENT})")
-    card = Card(title="To expect", columns=columns, rows=[(of, short_bound(e)) for of, e in rows])
+    card = Card(title="To expect", columns=columns, rows=[(of, _bound_text(e)) for of, e in rows])
     done = "A dry run: no graph was read, nothing was spent, and nothing was written."
     return Report(fields, [{"guarantee": fields["guarantee"]}, card], [*said, done])
+
+
+def _bound_text(error: float) -> str:
+    return short_bound(error) if math.isfinite(error) else "no bound holds for these values"
 
 
 def show(report: Report, *, as_json: bool) -> None:

@@ -1,10 +1,11 @@
 """`graphcuts-dp release-iteratively`: a graph that learns from noisy answers to queries."""
 
-from dataclasses import replace
-from typing import Any
+import math
+from dataclasses import dataclass, replace
+from typing import Any, final
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report, progress_bar
+from graphcuts_dp.cli.console import Report, foretold, progress_bar
 from graphcuts_dp.cli.queries import read_query_file
 from graphcuts_dp.cli.reading import ApproximatePrivacyOptions, GroupFile, Reading, Run
 from graphcuts_dp.cli.release import TARGET, released
@@ -18,12 +19,29 @@ from graphcuts_dp.iterative.accuracy import NetChoice
 from graphcuts_dp.iterative.lists import Sensing
 from graphcuts_dp.iterative.methods import CONSTRUCTION, Learning, release_iteratively
 from graphcuts_dp.iterative.release import GRAPH, IterativeRelease
-from graphcuts_dp.options import METHOD, input_option, option, output_option
+from graphcuts_dp.iterative.task import Task
+from graphcuts_dp.learn.sizes import size_of, usual_edges
+from graphcuts_dp.options import METHOD, Checked, input_option, option, output_option
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.queries.group_names import GroupNames
 from graphcuts_dp.queries.linear import CutQuery, space_of
 from graphcuts_dp.queries.query_lines import folder_of, read_lines, read_question
 from graphcuts_dp.results.bundle import check_path
 from graphcuts_dp.schema.vertices import Space
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class StatedError(Checked):
+    """Options of the error that an iterative release states, and whether it is only stated."""
+
+    beta: float = output_option(
+        DEFAULT_FAILURE,
+        help="Probability that any answer has a larger error than stated.",
+        above=0,
+        below=1,
+    )
+    dry_run: bool = options.DRY_RUN
 
 
 def iteratively(
@@ -43,12 +61,7 @@ def iteratively(
         of=CONSTRUCTION,
         group=METHOD,
     ),
-    beta: float = output_option(
-        DEFAULT_FAILURE,
-        help="Probability that any answer has a larger error than stated.",
-        above=0,
-        below=1,
-    ),
+    stated: StatedError,
     run: Run,
 ) -> Report:
     """Learn from noisy answers to queries that are given, or that a private search finds.
@@ -73,6 +86,19 @@ def iteratively(
     intervals.
     """
     privacy_unit = privacy.unit_of_graph
+    if stated.dry_run:
+        empty, _ = reading.without_file(privacy_unit, grouping)
+        space = space_of(bounded_graph(empty, privacy_unit))
+        asked = None if queries is None else _read(queries, space, grouping.names(space))
+        task = Task(
+            empty,
+            asked,
+            epsilon=privacy.epsilon,
+            delta=privacy.delta,
+            beta=stated.beta,
+            privacy_unit=privacy_unit,
+        )
+        return _forecast(task, construction, privacy_unit)
     store = spending.check()
     check_path(construction.files, target, force=run.force)
     if isinstance(construction, Sensing):
@@ -95,13 +121,31 @@ def iteratively(
                 epsilon=privacy.epsilon,
                 delta=privacy.delta,
                 construction=construction,
-                beta=beta,
+                beta=stated.beta,
                 privacy_unit=privacy_unit,
                 store=store,
                 seed=run.seed,
                 progress=progress,
             )
     return released(_facts(made), made.guarantee, made.save(target, force=run.force), source)
+
+
+def _forecast(task: Task, construction: Any, privacy_unit: PrivacyUnit) -> Report:
+    """Forecast a release: its guarantee, and its numbers for a usual total weight."""
+    job = construction.job(task)
+    errors: list[tuple[str, float]] = []
+    notes = ["The error depends on noisy answers; the result states it."]
+    if isinstance(construction, Learning):
+        mechanism = construction.mechanism(task)
+        total_weight = usual_edges(size_of(task.universe))
+        tuning = mechanism.tuning_at(total_weight)
+        notes = mechanism.notes_at(total_weight)
+        if tuning.void_reason is not None:
+            errors = [("each query, all at once", math.inf)]
+            notes.append(f"No bound holds for these values: {tuning.void_reason}.")
+        elif tuning.threshold is not None and tuning.error is not None:
+            errors = [("each query, all at once", tuning.error * mechanism.unit)]
+    return foretold(job.guarantee, privacy_unit, errors, notes, job.warning)
 
 
 def _read(path: str, space: Space, names: GroupNames | None) -> list[Any]:
@@ -128,6 +172,8 @@ def _facts(made: IterativeRelease) -> dict[str, object]:
         "members": made.law.members if isinstance(made.law, NetChoice) else None,
     }
     facts = {name: fact for name, fact in facts.items() if fact not in (None, "", {})}
+    if settings.void_reason is not None:
+        return facts | {"error": f"no bound holds for these values: {settings.void_reason}"}
     if accuracy.error is None:
         return facts | {"error": "nothing is proven for this distinguisher"}
     what = "cuts between disjoint sets" if made.listed is None else "the queries given"

@@ -211,6 +211,7 @@ def start(
         **terms,
     ) as begun:
         status, error, norm = begun.status, begun.error_bound, begun.norm
+        void = begun.void_reason
     agreed = status.terms.parameters
     chosen = {} if norm is None else {"norm": norm}
     facts = {
@@ -221,9 +222,11 @@ def start(
         "queries": f"{agreed['queries']:,}",
         "error": f"up to {short_bound(error)} ({percent(1 - agreed['beta'])}, all queries at once)",
     }
-    return Report(
-        {"store": place.store, "error_bound": error, **chosen, **status.to_dict()}, [facts]
-    )
+    if void is not None:
+        facts["error"] = f"no bound holds for these values: {void}"
+        chosen["void_reason"] = void
+    bound = {"error_bound": error if void is None else None}
+    return Report({"store": place.store, **bound, **chosen, **status.to_dict()}, [facts])
 
 
 def _foretold(empty: AnyGraph, privacy_unit: PrivacyUnit, asked: SessionTerms) -> Report:
@@ -235,7 +238,10 @@ def _foretold(empty: AnyGraph, privacy_unit: PrivacyUnit, asked: SessionTerms) -
         terms.guarantee(made, None),
         privacy_unit,
         [(f"each of {terms.workload.queries:,} answers, all at once", error)],
-        [f"It answers by the method {terms.method.name}."],
+        [
+            f"It answers by the method {terms.method.name}.",
+            *terms.parameter_notes(universe, grid),
+        ],
         terms.warning(universe, grid),
     )
 

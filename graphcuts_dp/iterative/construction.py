@@ -38,6 +38,7 @@ from graphcuts_dp.iterative.task import Task
 from graphcuts_dp.iterative.tuning import (
     IterativeCalibration,
     IterativeTuning,
+    PaperIterative,
     PracticalIterative,
     buy_total,
     round_numbers,
@@ -65,6 +66,7 @@ from graphcuts_dp.release.job import Job
 from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.synth.fit_weights import weights_of
 
+_HALVINGS = 12  # of a bisection on a total weight
 _OF_THE_TOTAL = (MultiplicativeWeightsLearner, FriezeKannanLearner, MirrorDescentLearner)
 # their first hypotheses weigh no more than the total
 
@@ -194,6 +196,96 @@ class IterativeConstruction(RoundsMechanism):
     def __post_init__(self) -> None:
         if self.learner.universe != self.distinguisher.universe:
             raise ParameterError("the construction and the distinguisher have other vertices")
+        self._left.check_parameters()
+
+    @property
+    def _left(self) -> IterativeCalibration:
+        """What is left of the budget for the rounds, after what is measured first."""
+        left = self.calibration
+        if self.total_weight is None:
+            for steps in self.bought.values():
+                left = left.with_total(steps)[3]
+        return left
+
+    def check_rounds(self) -> None:
+        """Refuse a release that would run no round on any graph of this size.
+
+        Read from public numbers, before anything is spent.
+
+        Raises:
+            ParameterError: its first tolerance is above every possible error.
+        """
+        if not self._runs_a_round(float(self.universe.size)):
+            raise ParameterError(
+                "this calibration would run no round on any graph of this size, since its tolerance"
+                " is above every possible error; use 'practical' or 'tight', set rounds, or take"
+                " more epsilon"
+            )
+
+    def rounds_warning(self) -> str | None:
+        """Return a warning if only graphs of many edges have a round, or no bound holds; or None.
+
+        Many are more than half of the largest total weight. Printed bounds on updates grow with the
+        total weight, so rounds are run from one total weight on, which is found by bisection.
+        Computed from public numbers.
+        """
+        size = float(self.universe.size)
+        void = self.tuning_at(size / 2).void_reason if self.calibration.parameters.chosen else None
+        if void is not None:
+            return f"no bound holds for these values if the total weight is half of all: {void}"
+        if not isinstance(self._left, PaperIterative) or self._runs_a_round(size / 2):
+            return None
+        low, high = size / 2, size
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self._runs_a_round(middle) else (middle, high)
+        return (
+            "this calibration runs a round only if the total weight is above"
+            f" {low * self.unit:,.4g} of {size * self.unit:,.4g}; else the answer is a flat guess,"
+            " for the whole budget"
+        )
+
+    def _runs_a_round(self, total_weight: float) -> bool:
+        """Tell whether a graph of this total weight, in units, gets a round."""
+        if not isinstance(self._left, PaperIterative):
+            return True  # others have one at least
+        return self.tuning_at(total_weight).rounds > 0
+
+    def tuning_at(self, total_weight: float) -> IterativeTuning:
+        """Return the tuning for a graph of this total weight, from public numbers alone.
+
+        Args:
+            total_weight: in units; a run uses a noisy one.
+
+        Raises:
+            ParameterError: no tuning is possible.
+        """
+        error = 0.0
+        if self.total_weight is None:
+            error = self.calibration.with_total(self.grid.sensitivity)[1] / self.grid.sensitivity
+        bound = self._update_bound(total_weight, error, self.learner)
+        return self._left.tune(
+            bound, self.distinguisher, one=self.unit, steps=self.grid.sensitivity
+        )
+
+    def notes_at(self, total_weight: float) -> list[str]:
+        """Return sentences on the numbers of a run on a graph of this total weight, in units."""
+        tuning = self.tuning_at(total_weight)
+        about = f"for a total weight of {total_weight * self.unit:,.6g}"
+        if not tuning.rounds or tuning.noise is None:
+            return [f"No round would run {about}: the start is within the tolerance."]
+        values = {"rounds": tuning.rounds, "sigma": self._noise_scale(tuning)}
+        if tuning.threshold is not None:
+            values |= {"alpha": tuning.alpha, "threshold": tuning.threshold}
+        text = ",".join(f"{name}={value!r}" for name, value in values.items())
+        return [f"Its parameters, {about}: {text}."]
+
+    def _noise_scale(self, tuning: IterativeTuning) -> float:
+        """Return sigma in units: a Gaussian deviation, or the scale of Laplace noise."""
+        noise = cast(ValueNoise, tuning.noise)
+        scale = float(noise.parameter)
+        scale = math.sqrt(scale) if noise.distribution == "gaussian" else 1 / scale
+        return scale / self.grid.sensitivity
 
     @property
     def universe(self) -> Universe:
@@ -817,6 +909,7 @@ def job_of(
     parameters: dict[str, Any],
     calibration: str,
     public: str = "",
+    warning: str | None = None,
 ) -> Job[IterativeRelease]:
     """A run, whose cost is checked by the scales of the noise that was drawn.
 
@@ -826,6 +919,7 @@ def job_of(
         parameters: for the ledger.
         calibration: as results name it.
         public: what is public besides the vertices and the cap.
+        warning: why the result may be worthless, or None.
     """
 
     def measure(graph: Any, source: Any, progress: Progress) -> Outcome:
@@ -841,6 +935,7 @@ def job_of(
         public=", ".join(known),
         measure=measure,
         release=partial(finished, task, mechanism, calibration=calibration),
+        warning=warning,
     )
 
 
@@ -886,6 +981,7 @@ def finished(
             used=outcome.used,
             stopped=outcome.stopped,
             total=outcome.total_weight * mechanism.unit,
+            void_reason=getattr(outcome.tuning, "void_reason", None),
         ),
         _graph=from_rows_on(task.graph.space, rows, weighted=True, max_weight=cap, note=note),
         hypothesis=DenseHypothesis(universe, matrix),

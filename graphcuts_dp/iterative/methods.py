@@ -36,8 +36,8 @@ from graphcuts_dp.iterative.release import GRAPH, IterativeRelease
 from graphcuts_dp.iterative.task import Task
 from graphcuts_dp.iterative.tuning import (
     CALIBRATIONS,
-    MOST_ROUNDS,
     IterativeCalibration,
+    IterativeParameters,
     PaperIterative,
     PracticalIterative,
     PureIterative,
@@ -48,7 +48,7 @@ from graphcuts_dp.learn.constructions import CONSTRUCTIONS, learner_of
 from graphcuts_dp.learn.learners import Learner, MedianLearner
 from graphcuts_dp.learn.norms import NORM_HELP
 from graphcuts_dp.ledger.opening import Store
-from graphcuts_dp.options import Checked, chosen, option
+from graphcuts_dp.options import chosen, option
 from graphcuts_dp.plug_ins import PlugInTable
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.distributions import NoiseDistribution
@@ -61,6 +61,8 @@ from graphcuts_dp.resources import Progress, silent
 
 MEDIAN = "median"  # beside the table of constructions: its hypothesis is no matrix
 LEARNT_BY = (*CONSTRUCTIONS, MEDIAN)
+# The rules that have a step of each name.
+_WITH_ETA, _WITH_STEP = ("multiplicative-weights", "mirror-descent"), ("frieze-kannan",)
 _ANY = Fraction(1)  # the calibration chooses the budget
 
 
@@ -144,7 +146,7 @@ def release_iteratively(
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Learning(Checked):
+class Learning(IterativeParameters):
     """Learn a synthetic graph in rounds, from noisy answers to queries that are found to be off.
 
     Attributes:
@@ -163,7 +165,13 @@ class Learning(Checked):
             the result is proven to be good), or a paper's: "gru12", "dr14", "nik17" (which is
             Nik17 Alg. 1 with a list and multiplicative weights).
         rounds: at most so many; None for the calibration's choice.
+        alpha: see `IterativeParameters`, with `threshold` and `sigma`. What is set replaces the
+            calibration's number; if the numbers do not fit together, no bound on the error holds,
+            and the result says so.
         refits: corrections by old answers after each round.
+        eta: of every update of "multiplicative-weights" (weights times exp(+-eta q)) and of
+            "mirror-descent", if set.
+        step: of every update of "frieze-kannan", in edges, if set.
 
     Raises:
         ParameterError: a value out of range.
@@ -189,9 +197,17 @@ class Learning(Checked):
         parse=str,
     )
     calibration: str = option("practical", help="How the budget is divided.", choices=CALIBRATIONS)
-    rounds: int | None = option(None, help="Largest number of rounds.", least=1, most=MOST_ROUNDS)
     refits: int = option(
         12, help="Corrections by old answers after each round.", least=0, most=1000
+    )
+    eta: float | None = option(
+        None,
+        help="Step eta of every update of multiplicative-weights and mirror-descent.",
+        above=0,
+        most=1e15,
+    )
+    step: float | None = option(
+        None, help="Step of every update of frieze-kannan, in edges.", above=0, most=1e15
     )
     files: ClassVar[str] = GRAPH
 
@@ -207,7 +223,7 @@ class Learning(Checked):
             "distinguisher": mechanism.found_by,
             "calibration": self.calibration,
         }
-        return job_of(mechanism, task, names, self.calibration)
+        return job_of(mechanism, task, names, self.calibration, warning=mechanism.rounds_warning())
 
     def mechanism(self, task: Task) -> IterativeConstruction:
         """The mechanism of these options, whose cost is that of one change.
@@ -221,21 +237,38 @@ class Learning(Checked):
         printed = isinstance(budget, PaperIterative)
         if isinstance(budget, PaperIterative):
             budget.check_distinguisher(finder)  # before anything is spent
-        return IterativeConstruction(
+        mechanism = IterativeConstruction(
             learner=_learner(
-                self.rule, self.norm, "as printed" if printed else "tight", finder, task.grid
+                self.rule,
+                self.norm,
+                "as printed" if printed else "tight",
+                finder,
+                task.grid,
+                self._fixed_step(),
             ),
             distinguisher=finder,
             calibration=budget,
             grid=task.grid,
             refits=0 if printed else self.refits,
         )
+        mechanism.check_rounds()
+        return mechanism
+
+    def _fixed_step(self) -> float | None:
+        """Return the step that every update makes, by the name that its rule gives it.
+
+        Raises:
+            ParameterError: the rule has none of this name.
+        """
+        for name, rules in (("eta", _WITH_ETA), ("step", _WITH_STEP)):
+            if getattr(self, name) is not None and self.rule not in rules:
+                raise ParameterError(f"{name} is for {' and '.join(map(repr, rules))}")
+        return self.step if self.eta is None else self.eta
 
     def _budget(self, task: Task, *, pure: bool) -> IterativeCalibration:
         privacy_unit = task.privacy_unit
-        terms: dict[str, Any] = {"beta": task.beta}
-        if self.rounds is not None:
-            terms["rounds"] = self.rounds
+        parameters = IterativeParameters(**self.chosen)
+        terms: dict[str, Any] = {"beta": task.beta, "parameters": parameters}
         if self.calibration == "practical" and pure:  # costs epsilon alone
             each = as_stored(privacy_unit.per_change(task.epsilon))
             return PureIterative(universe=task.universe, epsilon=each, **terms)
@@ -246,9 +279,7 @@ class Learning(Checked):
         )
         if kind is not None:
             return kind(epsilon=epsilon, delta=delta, **terms)
-        if self.rounds is not None:
-            raise ParameterError("rounds is for the calibrations 'practical' and 'tight'")
-        return PaperIterative(paper=self.calibration, epsilon=epsilon, delta=delta, beta=task.beta)
+        return PaperIterative(paper=self.calibration, epsilon=epsilon, delta=delta, **terms)
 
 
 CONSTRUCTION: Mapping[str, Callable[[], Any]] = {
@@ -277,7 +308,12 @@ def construction_of(given: Any) -> Any:
 
 
 def _learner(
-    construction: str | Learner, norm: str | None, rule: Rule, finder: Distinguisher, grid: Grid
+    construction: str | Learner,
+    norm: str | None,
+    rule: Rule,
+    finder: Distinguisher,
+    grid: Grid,
+    step: float | None,
 ) -> Learner:
     """The learner that suits the list, if there is one."""
     universe, listed = finder.universe, getattr(finder, "queries", None)
@@ -293,11 +329,13 @@ def _learner(
             "statistics of whole graphs are for construction='median', on few vertices"
         )
     if other is not None:
-        return learner_of(construction, universe, signed=other.signed, rule=rule, norm=norm)
+        return learner_of(
+            construction, universe, signed=other.signed, rule=rule, norm=norm, step=step
+        )
     if norm is None and construction == "mirror-descent":
         norm = "l2"
     disjoint = listed.disjoint if listed is not None else finder.name == "exact-cuts"
-    return learner_of(construction, universe, disjoint=disjoint, rule=rule, norm=norm)
+    return learner_of(construction, universe, disjoint=disjoint, rule=rule, norm=norm, step=step)
 
 
 def _released(task: Task) -> Distinguisher:

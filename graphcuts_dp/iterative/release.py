@@ -81,6 +81,8 @@ class Settings:
         stopped: see `Outcome`.
         total: total weight that it was made from, noisy unless it was public; None where it is not
             used.
+        void_reason: why no bound on the error holds for the parameters that were set; None if one
+            does, or if the distinguisher proves nothing.
     """
 
     construction: str
@@ -90,6 +92,14 @@ class Settings:
     used: int = 1
     stopped: str = "rounds"
     total: float | None = None
+    void_reason: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for a receipt, without a reason if there is none."""
+        values = asdict(self)
+        if self.void_reason is None:
+            del values["void_reason"]
+        return values
 
 
 _LISTS: dict[str, Any] = {"cuts": CutList, "questions": QuestionList, "digests": Digests}
@@ -269,7 +279,7 @@ class IterativeRelease(Displayed):
             found = CutList(self.universe, queries)
         kinds = [name for name, kind in _LISTS.items() if isinstance(found, kind)]
         fields = {
-            "settings": asdict(self.settings),
+            "settings": self.settings.to_dict(),
             "accuracy": asdict(self.accuracy),
             "cap": self.cap,
             "law": law_fields(self.law),
@@ -374,6 +384,8 @@ class IterativeRelease(Displayed):
     def _card(self) -> Card:
         settings, accuracy, law = self.settings, self.accuracy, self.law
         error = "nothing is proven"
+        if settings.void_reason is not None:
+            error = f"no bound holds for these values: {settings.void_reason}"
         if accuracy.error is not None:
             error = f"{accuracy.error:,.5g}, with probability {percent(accuracy.confidence)}"
         told = [each for each in self.transcript if not math.isnan(each.estimate)]

@@ -13,20 +13,20 @@ one has the papers' margins and their composition.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from operator import itemgetter
-from typing import ClassVar, Self, final
+from typing import Any, ClassVar, Self, cast, final
 
 from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.iterative.distinguisher import Distinguisher
+from graphcuts_dp.iterative.distinguisher import Distinguisher, root_at_most
 from graphcuts_dp.iterative.rank_one import usual_cut_norm
 from graphcuts_dp.learn.bounds import UpdateBound
-from graphcuts_dp.learn.calibrations import PaperBudget, ZcdpBudget, start_plan
-from graphcuts_dp.options import check_probability
+from graphcuts_dp.learn.calibration_base import PaperBudget, ZcdpBudget, start_plan
+from graphcuts_dp.options import Checked, check_probability, option
 from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetPlan, BudgetStep
 from graphcuts_dp.privacy.composition import Cost, compose
 from graphcuts_dp.privacy.count_noise import ValueNoise
@@ -35,7 +35,53 @@ from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.queries.universe import Universe
 
 MOST_ROUNDS = 100_000
+_LARGEST = 1e15  # length that a user may set, in units
 _FINEST = 1e-6  # smallest tolerance tried, in units
+
+
+@dataclass(frozen=True, kw_only=True)
+class IterativeParameters(Checked):
+    """Numbers of a release in rounds; None for what the calibration computes from the others.
+
+    Lengths are in units of the largest change of an answer, which is an edge in a graph without
+    weights. Nothing about privacy rests on alpha or the threshold: the cost is that of the noise
+    for all rounds. What noise on answers leaves of the budget goes to the distinguisher.
+
+    Attributes:
+        rounds: T, the largest number of rounds.
+        alpha: tolerance of the construction, of "tight" and of the calibrations of papers.
+        threshold: a round whose noisy gap is below it is the last, of the same calibrations.
+        sigma: scale of the noise on each answer: the deviation of Gaussian noise for "practical"
+            and "tight", the scale of Laplace noise (1/epsilon_0) for those of papers.
+    """
+
+    rounds: int | None = option(
+        None, help="Largest number of rounds, T in the papers.", least=1, most=MOST_ROUNDS
+    )
+    alpha: float | None = option(
+        None,
+        help="Tolerance alpha of the construction, in edges; not of practical.",
+        above=0,
+        most=_LARGEST,
+    )
+    threshold: float | None = option(
+        None,
+        help="Noisy gap below which the rounds stop, in edges; not of practical.",
+        above=0,
+        most=_LARGEST,
+    )
+    sigma: float | None = option(
+        None, help="Scale sigma of the noise on each answer, in edges.", above=0, most=_LARGEST
+    )
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """The parameters that are set, by name."""
+        values = {member.name: getattr(self, member.name) for member in fields(IterativeParameters)}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+_ALL_COMPUTED = IterativeParameters()  # none is set
 
 
 @final
@@ -56,6 +102,8 @@ class IterativeTuning:
         error: with probability 1 - beta the result is nowhere farther off, in units; None where the
             distinguisher proves nothing. Without a threshold, what comes on top of the last round's
             noisy gaps.
+        void_reason: why nothing is proven for the parameters that were set; None if the
+            calibration's own numbers, or fitting ones, are used.
     """
 
     rounds: int
@@ -65,6 +113,7 @@ class IterativeTuning:
     noise: ValueNoise | None = None
     value_error: float = 0.0
     error: float | None = None
+    void_reason: str | None = None
 
     def built(self, steps: int, *, delta: float) -> list[Cost]:
         """What all rounds cost, part by part, from the scales of their noise.
@@ -91,7 +140,10 @@ class IterativeCalibration(ABC):
     epsilon: float | Fraction
     delta: float
     beta: float = DEFAULT_FAILURE
+    parameters: IterativeParameters = _ALL_COMPUTED
     _pure: ClassVar[bool] = False  # whether delta may be 0
+    # The parameters that it has.
+    _known: ClassVar[tuple[str, ...]] = ("rounds", "alpha", "threshold", "sigma")
 
     def __post_init__(self) -> None:
         exact_epsilon(self.epsilon)
@@ -100,6 +152,24 @@ class IterativeCalibration(ABC):
                 "an iterative construction needs delta between 0 and 1, for example delta=1e-6"
             )
         check_probability("beta", self.beta)
+        for name in self.parameters.chosen:
+            if name not in self._known:
+                raise ParameterError(
+                    f"{name} is no parameter of this calibration, which has"
+                    f" {', '.join(self._known)}"
+                )
+
+    @property
+    def rounds(self) -> int | None:
+        """T, if it is set."""
+        return self.parameters.rounds
+
+    def check_parameters(self) -> None:  # noqa: B027  # most calibrations cannot be given too much
+        """Refuse noise on answers that this budget does not pay for.
+
+        Raises:
+            ParameterError: with the least noise that will do.
+        """
 
     def budget_plan(self, names: Sequence[str]) -> BudgetPlan:
         """Return how the budget is spent, where norms of these names are measured first."""
@@ -139,20 +209,51 @@ class IterativeCalibration(ABC):
 class _ZcdpIterative(ZcdpBudget, IterativeCalibration):
     """What those with zCDP accounting share: T calls get s rho, T answers (1 - s) rho."""
 
-    rounds: int | None = None
     _shares: ClassVar[tuple[Fraction, ...]]  # parts of rho for the distinguisher that are tried
     _stops: ClassVar[bool] = False  # rounds that are near enough end it: errors rest on all rounds
+
+    def check_parameters(self) -> None:
+        """See `IterativeCalibration.check_parameters`: T answers cost T/(2 sigma^2) of rho."""
+        sigma, rounds = self.parameters.sigma, self.rounds or 1
+        if sigma is not None and self._answers_rho(rounds) >= Fraction(self._rho):
+            least = math.sqrt(rounds / (2 * self._rho))
+            raise ParameterError(
+                f"the answers of {rounds} rounds alone would cost the whole budget: sigma must be"
+                f" above {least:.7g}, or take fewer rounds"
+            )
+
+    def _answers_rho(self, rounds: int) -> Fraction:
+        """Return the cost of all answers with the noise that is set."""
+        return Fraction(rounds) / (2 * Fraction(self.parameters.sigma or 0) ** 2)
+
+    def _tried_rounds(self, update_bound: UpdateBound, least: int) -> Iterator[int]:
+        """Return numbers of rounds to try: that which is set, or follows from alpha, or many."""
+        most = MOST_ROUNDS
+        if self.parameters.sigma is not None:  # so many that calls get something, too
+            affordable = 2 * Fraction(self._rho) * Fraction(self.parameters.sigma) ** 2
+            most = min(most, max(1, math.ceil(affordable) - 1))
+        if self.rounds is not None:
+            yield self.rounds
+        elif self.parameters.alpha is not None:
+            yield int(max(1, min(most, update_bound(self.parameters.alpha))))
+        else:
+            yield from round_numbers(min(least, most), most)
 
     def tune(
         self, update_bound: UpdateBound, distinguisher: Distinguisher, *, one: float, steps: int
     ) -> IterativeTuning:
         """See `IterativeCalibration.tune`."""
         rho = Fraction(self._rho)
+        chosen = self.parameters
 
         def split(rounds: int, alpha: float, share: Fraction) -> tuple[float, IterativeTuning]:
             """The tuning with these rounds and this share, and a score of which least is best."""
+            variance = steps**2 * rounds / (2 * rho * (1 - share))
+            if chosen.sigma is not None:
+                variance = (Fraction(chosen.sigma) * steps) ** 2
+                share = 1 - self._answers_rho(rounds) / rho
             tuned = distinguisher.with_rho(float(rho * share) * (1 - 1e-15), rounds=rounds)
-            noise = ValueNoise("gaussian", steps**2 * rounds / (2 * rho * (1 - share)))
+            noise = ValueNoise("gaussian", variance)
             # An answer is within the radius, and a call so short, in all rounds that count.
             union = 2 * (rounds if self._stops else 1)
             once = tuned.call is None  # then short once, not in each call
@@ -162,9 +263,15 @@ class _ZcdpIterative(ZcdpBudget, IterativeCalibration):
             value_error = math.sqrt(noise.parameter) / steps
             error = radius + short
             score = alpha / 4 + value_error + tuned.usual_shortfall / one
+            void = None
             if self._stops:
                 threshold, value_error = alpha + radius, radius
-                score = error = alpha + 2 * radius + (short if proven else 0.0)
+                if chosen.alpha is not None or chosen.threshold is not None:
+                    threshold = chosen.threshold or math.nextafter(threshold, math.inf)
+                    void = void_reason(update_bound, rounds, alpha, threshold, radius)
+                score = error = threshold + radius + (short if proven else 0.0)
+                if void is not None:
+                    score = math.inf
             return score, IterativeTuning(
                 rounds=rounds,
                 alpha=alpha,
@@ -172,14 +279,19 @@ class _ZcdpIterative(ZcdpBudget, IterativeCalibration):
                 distinguisher=tuned,
                 noise=noise,
                 value_error=value_error,
-                error=error if proven else None,
+                error=error if proven and void is None else None,
+                void_reason=void,
             )
 
         best: tuple[float, IterativeTuning] | None = None
         proves = math.isfinite(distinguisher.shortfall(self.beta))
         least = 2 if proves and not self._stops else 1  # the last round of others is a test
-        for rounds in [self.rounds] if self.rounds else round_numbers(least, MOST_ROUNDS):
-            alpha = least_tolerance(update_bound, rounds)
+        for rounds in self._tried_rounds(update_bound, least):
+            alpha = chosen.alpha
+            if alpha is None:
+                alpha = least_tolerance(update_bound, rounds)
+            if alpha is None and chosen.threshold is not None:
+                alpha = chosen.threshold
             if alpha is None:
                 continue
             here = min((split(rounds, alpha, share) for share in self._shares), key=itemgetter(0))
@@ -217,7 +329,7 @@ class PracticalIterative(_ZcdpIterative):
         epsilon: in [1e-6, 50].
         delta: in (0, 1).
         beta: probability of a larger error than stated, in (0, 1).
-        rounds: T; None for the above.
+        parameters: T and sigma; None for the above.
 
     Raises:
         ParameterError: a number out of range.
@@ -227,6 +339,7 @@ class PracticalIterative(_ZcdpIterative):
     """
 
     _shares = (Fraction(1, 2), Fraction(3, 4), Fraction(9, 10))
+    _known = ("rounds", "sigma")
 
 
 @final
@@ -245,7 +358,8 @@ class TightIterative(_ZcdpIterative):
         epsilon: in [1e-6, 50].
         delta: in (0, 1).
         beta: probability of a larger error, in (0, 1).
-        rounds: T; None for the best.
+        parameters: T, the tolerance, the threshold and the deviation of noise; None for the best.
+            Others than these are proven to be good only if `void_reason` is None.
 
     Raises:
         ParameterError: a number out of range.
@@ -313,7 +427,7 @@ class PureIterative(IterativeCalibration):
         universe: the public vertex pairs; epsilon is cut up by their number.
         epsilon: in [1e-6, 50].
         beta: probability with which the total weight is farther off than it is taken for.
-        rounds: T.
+        parameters: T alone.
 
     Raises:
         ParameterError: a number out of range.
@@ -321,8 +435,13 @@ class PureIterative(IterativeCalibration):
 
     universe: Universe
     delta: float = 0.0
-    rounds: int = _ROUNDS
     _pure = True
+    _known = ("rounds",)
+
+    @property
+    def rounds(self) -> int:
+        """T."""
+        return self.parameters.rounds or _ROUNDS
 
     @property
     def cost(self) -> Cost:
@@ -450,6 +569,7 @@ class PaperIterative(PaperBudget, IterativeCalibration):
         epsilon: in [1e-6, 50].
         delta: in [0, 1); > 0 for "gru12" and "nik17".
         beta: probability of a larger error, in (0, 1).
+        parameters: T, the tolerance, the threshold and the scale of noise, see `_by_parameters`.
 
     Raises:
         ParameterError: a number out of range.
@@ -487,6 +607,8 @@ class PaperIterative(PaperBudget, IterativeCalibration):
     ) -> IterativeTuning:
         """See `IterativeCalibration.tune`."""
         self.check_distinguisher(distinguisher)
+        if self.parameters.chosen:
+            return self._by_parameters(update_bound, distinguisher, one=one, steps=steps)
         margins = MARGINS[self.paper]
 
         def at(alpha: float) -> IterativeTuning | None:
@@ -531,6 +653,125 @@ class PaperIterative(PaperBudget, IterativeCalibration):
             if spent.epsilon > self.epsilon * (1 + 1e-9):
                 raise ParameterError("epsilon is too large for this calibration; use 'tight'")
         return found
+
+    def check_parameters(self) -> None:
+        """See `IterativeCalibration.check_parameters`.
+
+        Raises:
+            ParameterError: see there; or neither rounds nor alpha is set, from which the others
+                follow; or sigma without rounds.
+        """
+        chosen = self.parameters.chosen
+        if chosen and "rounds" not in chosen and ("alpha" not in chosen or "sigma" in chosen):
+            raise ParameterError(
+                f"with calibration {self.paper!r} set rounds, too"
+                + ("" if "sigma" in chosen else ", or alpha")
+            )
+        if self.rounds is not None and "sigma" in chosen:
+            self._call_epsilon(self.rounds)
+
+    def _call_epsilon(self, rounds: int) -> Fraction:
+        """Return epsilon of one call: what the noise on answers leaves of the budget.
+
+        All calls and answers have 2 T epsilon_0 for delta = 0, else T epsilon_0^2 in zCDP; see
+        `each`. An answer with Laplace noise of scale sigma is 1/sigma-DP.
+
+        Raises:
+            ParameterError: the answers leave nothing.
+        """
+        each, sigma = self.each(rounds), self.parameters.sigma
+        if sigma is None:
+            return each
+        answer = 1 / Fraction(sigma)
+        if self.delta == 0:
+            left = 2 * each - answer
+        else:
+            square = 2 * each**2 - answer**2
+            left = root_at_most(square) if square > 0 else Fraction(0)
+        if left <= 0:
+            least = 1 / (2 * float(each)) if self.delta == 0 else 1 / (math.sqrt(2) * float(each))
+            raise ParameterError(
+                f"the answers of {rounds} rounds alone would cost the whole budget: sigma must be"
+                f" above {least:.7g}, or take fewer rounds"
+            )
+        return left
+
+    def _by_parameters(
+        self, update_bound: UpdateBound, distinguisher: Distinguisher, *, one: float, steps: int
+    ) -> IterativeTuning:
+        """Return the tuning with the parameters that are set; the others follow from these.
+
+        1. T: what is set, or B(alpha). Privacy rests on T and on noise alone, not on B.
+        2. The scale of noise: what is set, or 1/epsilon_0 for T rounds. Calls get the rest.
+        3. alpha: what is set, or nearly the least tolerance with B(alpha) < T + 1.
+        4. The threshold: what is set, or the paper's multiple of alpha.
+        """
+        self.check_parameters()
+        chosen, margins = self.parameters, MARGINS[self.paper]
+        rounds = self.rounds
+        if rounds is None:
+            needed = update_bound(cast(float, chosen.alpha))
+            rounds = int(max(1, min(MOST_ROUNDS, needed)))
+        alpha = chosen.alpha
+        if alpha is None:
+            alpha = least_tolerance(update_bound, rounds)
+        if alpha is None:
+            raise ParameterError(
+                "no tolerance has a bound on the updates here: set alpha, or another eta or step"
+            )
+        threshold = chosen.threshold
+        if threshold is None:
+            threshold = float(margins.threshold / margins.tolerance) * alpha
+        call, answer = self._call_epsilon(rounds), self.each(rounds)
+        if chosen.sigma is not None:
+            answer = 1 / Fraction(chosen.sigma)
+        tuned = distinguisher.with_epsilon(call * rounds, rounds=rounds)
+        noise = ValueNoise("laplace", answer / steps)
+        value_error = noise.radius(self.beta / (2 * rounds)) / steps
+        short = tuned.shortfall(self.beta / (2 * rounds)) / one
+        void = void_reason(update_bound, rounds, alpha, threshold, value_error)
+        return IterativeTuning(
+            rounds=rounds,
+            alpha=alpha,
+            threshold=threshold,
+            distinguisher=tuned,
+            noise=noise,
+            value_error=value_error,
+            error=None if void is not None else threshold + value_error + short,
+            void_reason=void,
+        )
+
+
+def void_reason(
+    update_bound: UpdateBound, rounds: int, alpha: float, threshold: float, value_error: float
+) -> str | None:
+    """Return why no bound holds for these numbers; None if one does.
+
+    The theorem (DR14 Theorem 5.4 with any numbers; `TightIterative` states the same). Let noise on
+    all answers be within a. A round that goes on has a gap of at least threshold - a. If that is at
+    least alpha, its update is a valid one, of which there are at most B(alpha). If fewer than
+    T + 1 can happen, a round stops, and leaves no gap above threshold + a + F, where F is what
+    the distinguisher may be short.
+
+    Args:
+        update_bound: B, of a tolerance in units.
+        rounds: T.
+        alpha: tolerance of the construction.
+        threshold: below which a noisy gap ends the rounds.
+        value_error: a.
+    """
+    if Fraction(threshold) - Fraction(value_error) < Fraction(alpha):
+        return (
+            f"updates need an error of alpha = {alpha:.6g}, and a round that goes on proves"
+            f" {max(0.0, threshold - value_error):.6g} (threshold less noise)"
+        )
+    needed = update_bound(alpha)
+    if not needed < rounds + 1:
+        amount = f"{needed:,.6g}" if math.isfinite(needed) else "any number of"
+        return (
+            f"{amount} updates can be needed at alpha = {alpha:.6g}, and there are {rounds} rounds"
+        )
+    return None
 
 
 def buy_total(

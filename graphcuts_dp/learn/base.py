@@ -318,8 +318,22 @@ class Construction(ABC, Generic[H]):
         """
 
     def update_bound(self, alpha: float) -> float:
-        """Return B(alpha): no sequence of updates is longer, if the rule is tuned to `alpha`."""
-        return self.start_potential / self.least_drop(alpha)
+        """Return B(alpha): no sequence of updates is longer, if the rule is tuned to `alpha`.
+
+        Infinite if an update need not lower the potential: a step that a user chose can be so
+        large for `alpha` that nothing is proven.
+        """
+        return updates_of(self.start_potential, self.least_drop(alpha))
+
+
+def updates_of(start_potential: float, least_drop: float) -> float:
+    """Return B = start potential/least drop; infinity where no drop is proven.
+
+    Args:
+        start_potential: upper bound on the potential of the start, >= 0.
+        least_drop: least drop of it in one update; not positive if none is proven.
+    """
+    return start_potential / least_drop if least_drop > 0 else math.inf
 
 
 def check_tuning(universe: Universe, alpha: float) -> None:

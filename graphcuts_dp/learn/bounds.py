@@ -88,9 +88,19 @@ def squared_start(
     return density, total_weight * (1 - density) + total_error * abs(1 - 2 * density)
 
 
-def squared_drop(alpha: float, largest_norm_squared: float) -> float:
-    """Return the least drop of ||D - h||^2 in a Frieze-Kannan update: alpha^2 / max ||q||^2."""
-    return alpha**2 / largest_norm_squared
+def squared_drop(alpha: float, largest_norm_squared: float, *, step: float | None = None) -> float:
+    """Return the least drop of ||D - h||^2 in a Frieze-Kannan update: alpha^2 / max ||q||^2.
+
+    With a step e of one's own it is e (2 alpha - e)/max ||q||^2, which is largest for e = alpha
+    and proves nothing from e = 2 alpha on.
+
+    Args:
+        alpha: least discrepancy of an update, in edges.
+        largest_norm_squared: largest ||q||^2 of a query; X as printed.
+        step: e > 0, in edges; None for alpha.
+    """
+    step = alpha if step is None else step
+    return step * (2 * alpha - step) / largest_norm_squared
 
 
 def entropy_start(
@@ -113,7 +123,9 @@ def entropy_start(
     return math.log(pairs) - entropy
 
 
-def entropy_drop(share: float, *, span: float = 1.0, rule: Rule = "tight") -> float:
+def entropy_drop(
+    share: float, *, span: float = 1.0, rule: Rule = "tight", eta: float | None = None
+) -> float:
     """Return the least drop of the relative entropy in an update of multiplicative weights.
 
     The relative entropy is one of distributions: the weights of the truth and of the hypothesis are
@@ -121,12 +133,24 @@ def entropy_drop(share: float, *, span: float = 1.0, rule: Rule = "tight") -> fl
     alpha^2/(4 m^2), for a span of 1. GRU12 prints alpha^2/(4 n) after Claim A.5, where n is its
     total weight; its own theorem needs the square of n.
 
+    With a factor eta of one's own it is eta share - eta^2 span^2/8 (Hoeffding's lemma), or as
+    printed eta share - eta^2 for eta up to 1 (GRU12 Lemma A.6). The best eta is 4 share/span^2, or
+    as printed share/2.
+
     Args:
         share: alpha/m, at most `span`.
         span: length of an interval that holds 0 and all coefficients of a query: 1 for cuts. Not
             read as printed.
         rule: see `Rule`.
+        eta: > 0; None for the best one of the rule.
+
+    Returns:
+        The drop; not positive if nothing is proven for this eta.
     """
+    if eta is not None and rule == "as printed":
+        return eta * share - eta**2 if eta <= 1 else -math.inf
+    if eta is not None:
+        return eta * share - (eta * span) ** 2 / 8
     return share**2 / 4 if rule == "as printed" else 2 * (share / span) ** 2
 
 
@@ -342,7 +366,7 @@ def tight_online(
     rho = zcdp_rho(epsilon=epsilon, delta=delta)
 
     def bound(updates: float) -> ErrorBound:
-        alpha = _least_alpha(update_bound, updates)
+        alpha = least_alpha(update_bound, updates)
         scales = sparse_vector_scales(rho=rho, updates=updates, queries=queries, beta=beta)
         return ErrorBound(
             alpha=alpha,
@@ -364,7 +388,7 @@ def tight_online(
     return min(map(bound, candidates), key=lambda candidate: candidate.error)
 
 
-def _least_alpha(update_bound: UpdateBound, updates: float) -> float:
+def least_alpha(update_bound: UpdateBound, updates: float) -> float:
     """Return the least alpha at which B allows no more than c = `updates` updates.
 
     B decreases. The number of updates is whole, so B allows at most c where B(alpha) < c + 1. The

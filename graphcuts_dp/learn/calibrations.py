@@ -1,357 +1,59 @@
-"""Calibrations of learning sessions: how a budget becomes noise, thresholds and a tolerance.
+"""The calibrations of learning sessions: ours, and those of the papers with their constants.
 
-A session answers from a public hypothesis, and tests privately for each query whether the
-hypothesis is off. If a test fires, the hypothesis is updated. A calibration takes a budget, the
-number k of guaranteed answers, the probability beta of failure and the bound B(alpha) on updates
-(`learn.bounds`), and returns a `Tuning`: the tolerance alpha, the largest number c of updates, and
-the test with its noise. There are four: `Tight`, and `GRU12`, `JT12` and `DR14` with the constants
-of the papers; `CALIBRATIONS` lists them by name.
+`Tight`, `GRU12`, `JT12` and `DR14` turn a budget into the numbers of a session: alpha, B, T and the
+scales of noise. `CALIBRATIONS` lists them by name. `learn.calibration_base` says what a calibration
+is, and what happens if a user sets some of these numbers: then `_scales` and `_lengths` of a class
+are the table of its formulas, from which the others are computed.
 
-Units. True answers are counted in whole grid units. `sensitivity` is the largest change of an
-answer between neighbours, in grid units. B and alpha are in units of that sensitivity, which is one
-edge in a graph without weights. Noise, thresholds and errors of a `Tuning` are in grid units: so
-rates are divided by `sensitivity`, and lengths multiplied by it.
-
-`ZcdpBudget` and `PaperBudget` say how much a statistic costs that a session measures at its start,
-such as the total weight. A calibration inherits from one of them, and from `KnownCalibration`.
-
-To change something safely: privacy rests on the noise of the test and of measured answers, and on
-c, since the session makes no update after c. `_tuned` computes the cost of these (`Tuning.cost`)
-and refuses what is above the budget. alpha, B, thresholds and stated errors matter for accuracy
-only. Golden numbers of tests depend on all of them.
-
-Terms of `graphcuts_dp.privacy` used here:
-
-- Rates. Integer noise of rate r has P(N = t) proportional to e^(-r |t|): on whole t >= 0 if it is
-  one-sided (geometric), on all whole t if it is two-sided (discrete Laplace). A larger rate is less
-  noise.
-- `ValueNoise(name, parameter)` is noise on one answer. For "laplace" the parameter is the rate, for
-  "gaussian" the variance of the discrete Gaussian. `radius(p)` is the t with P(|noise| > t) <= p.
-- `at_most(x)` is a Fraction slightly below the float x, with a short denominator. Rates are exact
-  fractions, and one that is too small only makes the noise larger.
-- The tests. `OneSidedPair(threshold_rate, query_rate, T)` runs two one-sided sparse vector tests.
-  `SharedThreshold(threshold_rate, query_rate, T)` runs both with two-sided noise and one noisy
-  threshold. `NoisyComparison(rate, T)` compares a noisy answer with the hypothesis and shows it if
-  it is farther away than T.
-- `Cost` is a privacy cost; it has an `epsilon` and `delta`, and a `rho` (zCDP) or a `pure` epsilon
-  where one is proven. A pure cost has a rho as well. `compose(costs, delta=...)` adds up costs: the
-  result has a pure epsilon or a rho if all of them have, and the least epsilon that is proven for
-  this delta. `check_spent(cost, budget)` raises BudgetError if a cost is above a budget. Pure
-  epsilons are compared if the budget is pure, rhos if it has one, else epsilon and delta.
-- `SparseVectorScales` has the noise of the tight tests, for sensitivity 1; see `Tight.tune`.
+Units are those of `learn.calibration_base`, which also explains the names of `graphcuts_dp.privacy`
+that are used here. `SparseVectorScales` has the noise of the tight tests, for sensitivity 1; see
+`Tight._calibrated`.
 """
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Self, TypeVar, final
+from typing import Any, ClassVar, TypeVar, final
 
-from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.learn.bounds import (
+    PAPER_NOISE,
+    PAPER_TOLERANCES,
     ErrorBound,
     UpdateBound,
     at_least_one,
-    checked_guarantee,
     dr14_online,
     gru12_online,
     jt12_online,
+    least_alpha,
     tight_online,
 )
-from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetPlan, BudgetStep
-from graphcuts_dp.privacy.composition import Cost, check_spent, compose, zcdp_epsilon, zcdp_rho
+from graphcuts_dp.learn.calibration_base import (
+    KnownCalibration,
+    PaperBudget,
+    Tuning,
+    ZcdpBudget,
+)
+from graphcuts_dp.learn.parameters import geometric_quantile
+from graphcuts_dp.privacy.composition import zcdp_epsilon
 from graphcuts_dp.privacy.count_noise import ValueNoise
-from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.noise_scales import SparseVectorScales, at_most, sparse_vector_scales
 from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 
 TIGHT = "tight"  # name of the calibration of this package; the others are named after papers
-# Each statistic that is measured at the start takes this share of the remaining budget, and of the
-# remaining beta.
-START_SHARE = Fraction(1, 40)
-_LARGEST_SCALE = 2**55  # of noise, in grid units: with it 64-bit integers hold every sample
-_ROUNDED_DOWN = 1 - 1e-15  # factor that makes up for the rounding of one float operation
 _RATE_CUT = 1 - Fraction(1, 10**12)  # factor by which rates are cut until they fit the budget
-_LENGTH_MARGIN = 1 + 1e-12  # factor that makes up for the rounding of a quotient of floats
 
 # Filled by `_listed`. The keys are what `calibration=` takes.
-CALIBRATIONS: dict[str, type["KnownCalibration"]] = {}
+CALIBRATIONS: dict[str, type[KnownCalibration]] = {}
 
-_C = TypeVar("_C", bound="KnownCalibration")
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Tuning:
-    """Numbers that a calibration chooses for a session.
-
-    Attributes:
-        alpha: tolerance of the construction, in units of the answers' sensitivity.
-        updates: c, the largest number of updates.
-        queries: k, the number of guaranteed answers.
-        test: the private test, with its noise.
-        value_noise: noise on answers to queries that update; None if these are not measured, or
-            if the test itself returns a noisy answer.
-        error: error of a hypothesis's answer if no test fired, in grid units.
-        value_error: error of a measured answer, in grid units.
-        halts: True if the session stops as soon as update c is made. False if it goes on answering
-            from the hypothesis and stops when a test fires once more.
-    """
-
-    alpha: float
-    updates: int
-    queries: int
-    test: OneSidedPair | SharedThreshold | NoisyComparison
-    value_noise: ValueNoise | None = None
-    error: int
-    value_error: int = 0
-    halts: bool
-
-    def cost(self, sensitivity: int, *, delta: float) -> Cost:
-        """Return the cost of all tests and measured answers, from the scales of their noise.
-
-        Args:
-            sensitivity: largest change of an answer between neighbours, in grid units.
-            delta: in [0, 1). The epsilon of the cost is stated for it; a pure cost needs none.
-        """
-        costs = [self.test.cost(sensitivity, updates=self.updates, delta=delta)]
-        if self.value_noise is not None and self.updates:
-            costs.append(self.value_noise.cost(sensitivity, delta=delta).times(self.updates))
-        return compose(costs, delta=delta)
-
-
-def start_plan(cost: Cost, measured: Iterable[str], remainder: str) -> BudgetPlan:
-    """Return the budget plan of a construction that measures some statistics at its start.
-
-    Args:
-        cost: of everything together.
-        measured: the statistics, in order; each takes `START_SHARE` of the remaining budget.
-        remainder: what the remaining budget is spent on.
-    """
-    # `ZcdpBudget` has a cost with a rho and no pure epsilon. A pure cost of `PaperBudget` has both.
-    spent_in_zcdp = cost.rho is not None and cost.pure is None
-    noise = "discrete Gaussian" if spent_in_zcdp else "discrete Laplace"
-    steps = [BudgetStep(statistic=name, share=START_SHARE, noise=noise) for name in measured]
-    # ALL_LEFT is the share of a step that takes what the steps before it leave.
-    steps.append(BudgetStep(statistic=remainder, share=ALL_LEFT, noise="as calibrated"))
-    return BudgetPlan.of_cost(cost, steps)
-
-
-class Calibration(ABC):
-    """A budget with a guarantee, which tunes a session for any bound on updates.
-
-    Attributes:
-        name: as users type it.
-        queries: k >= 1: how many answers are guaranteed.
-        beta: probability that any interval is wrong, in (0, 1).
-    """
-
-    name: ClassVar[str]
-    queries: int
-    beta: float
-
-    @property
-    @abstractmethod
-    def cost(self) -> Cost:
-        """Cost of the whole session, whatever happens."""
-
-    @abstractmethod
-    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
-        """Take `START_SHARE` of budget and beta off for one noisy statistic, as the total weight.
-
-        Sessions call it once for each statistic that they measure at their start.
-
-        Args:
-            sensitivity: of the statistic, in its own grid units.
-
-        Returns:
-            The noise of the statistic, its error in grid units (which fails with the statistic's
-            share of beta), its cost, and this calibration with the budget and beta that remain.
-            Both costs together are at most `cost`. The remaining budget is the same for every
-            sensitivity.
-        """
-
-    @abstractmethod
-    def tune(self, update_bound: UpdateBound, sensitivity: int) -> Tuning:
-        """Choose the tolerance and the noise for a construction with this bound on updates.
-
-        Args:
-            update_bound: B, of a tolerance in units of the answers' sensitivity.
-            sensitivity: of the answers, in grid units.
-
-        Raises:
-            ParameterError: the noise does not fit into 64 bits, or no tolerance is possible.
-            BudgetError: the chosen noise costs more than the budget.
-        """
-
-
-@dataclass(frozen=True, kw_only=True)
-class ZcdpBudget:
-    """A budget that is spent in zCDP.
-
-    Attributes:
-        epsilon: in [1e-6, 50], with delta in (0, 1): of the whole session.
-        delta: see epsilon.
-        beta: probability of a larger error than stated, in (0, 1).
-        rho: the budget that remains of it; None for all that (epsilon, delta) allows.
-    """
-
-    epsilon: float
-    delta: float
-    beta: float = DEFAULT_FAILURE
-    rho: float | None = None
-
-    @property
-    def _rho(self) -> float:
-        """The remaining budget as a number."""
-        return zcdp_rho(epsilon=self.epsilon, delta=self.delta) if self.rho is None else self.rho
-
-    @property
-    def cost(self) -> Cost:
-        """rho-zCDP, whatever happens."""
-        if self.rho is not None:
-            return Cost.of_rho(self.rho, delta=self.delta)
-        return Cost(epsilon=self.epsilon, delta=self.delta, rho=self._rho)
-
-    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
-        """Divide the budget, see `Calibration.with_total`.
-
-        Privacy:
-            Discrete Gaussian noise of variance v on a statistic of sensitivity s is
-            s^2/(2 v)-zCDP: START_SHARE of rho for v = s^2/(2 START_SHARE rho).
-        """
-        rho, beta_share = Fraction(self._rho), float(START_SHARE)
-        statistic_rho = rho * START_SHARE
-        noise = ValueNoise("gaussian", sensitivity**2 / (2 * statistic_rho))
-        remaining_rho = float(rho - statistic_rho) * _ROUNDED_DOWN
-        remaining = replace(self, rho=remaining_rho, beta=self.beta * (1 - beta_share))
-        cost = noise.cost(sensitivity, delta=self.delta)
-        check_spent(compose([cost, remaining.cost], delta=self.delta), self.cost)
-        return noise, noise.radius(self.beta * beta_share), cost, remaining
-
-
-@dataclass(frozen=True, kw_only=True)
-class PaperBudget:
-    """The (epsilon, delta) of a paper's theorem. The papers take the total as public.
-
-    Attributes:
-        epsilon: in [1e-6, 50].
-        delta: in [0, 1).
-        beta: probability of a larger error than stated, in (0, 1).
-    """
-
-    epsilon: float
-    delta: float
-    beta: float = DEFAULT_FAILURE
-
-    @property
-    def cost(self) -> Cost:
-        """The (epsilon, delta) of the theorem; pure for delta = 0."""
-        if not self.delta:
-            return Cost.of_pure(Fraction(self.epsilon))
-        return Cost(epsilon=self.epsilon, delta=self.delta)
-
-    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
-        """Divide the budget, see `Calibration.with_total`.
-
-        Privacy:
-            Discrete Laplace noise of rate r on a statistic of sensitivity s is r s-DP:
-            START_SHARE of epsilon for r = START_SHARE epsilon/s. Pure epsilons add up.
-        """
-        epsilon, beta_share = Fraction(self.epsilon), float(START_SHARE)
-        statistic_epsilon = epsilon * START_SHARE
-        noise = ValueNoise("laplace", statistic_epsilon / sensitivity)
-        remaining_epsilon = math.nextafter(float(epsilon - statistic_epsilon), 0)
-        cost = noise.cost(sensitivity, delta=self.delta)
-        # The statistic is pure, so all of delta is left to the rest. Then the epsilons have to add
-        # up to `epsilon`, as those of two pure costs do: the check is made on these.
-        remaining_cost = Cost.of_pure(Fraction(remaining_epsilon))
-        check_spent(compose([cost, remaining_cost], delta=0.0), Cost.of_pure(epsilon))
-        remaining = replace(self, epsilon=remaining_epsilon, beta=self.beta * (1 - beta_share))
-        return noise, noise.radius(self.beta * beta_share), cost, remaining
+_C = TypeVar("_C", bound=KnownCalibration)
 
 
 def _listed(calibration: type[_C]) -> type[_C]:
     """Add a class to `CALIBRATIONS`."""
     CALIBRATIONS[calibration.name] = calibration
     return calibration
-
-
-@dataclass(frozen=True, kw_only=True)
-class KnownCalibration(Calibration):
-    """Base of the calibrations in this module, with their checks.
-
-    A subclass inherits from a budget class first, then from this class: for example
-    `Tight(ZcdpBudget, KnownCalibration)`. The budget class has `cost` and `with_total`; this class
-    has `queries`, the checks, and the helpers of `tune`, which the subclass writes itself. Both
-    declare the fields epsilon, delta and beta; keep their defaults equal. Budget classes have no
-    `__post_init__`, so that of this class runs: a subclass with its own must call it.
-
-    Attributes:
-        bound: class attribute: the guaranteed error, as a function of B, `queries`, `epsilon`,
-            `delta` and `beta`.
-        pure: class attribute: whether delta may be 0.
-        epsilon: in [1e-6, 50].
-        delta: in (0, 1), or 0 if `pure`.
-        queries: k >= 1: how many answers are guaranteed.
-        beta: probability that any interval is wrong, in (0, 1).
-
-    Raises:
-        ParameterError: a number out of range.
-    """
-
-    bound: ClassVar[Callable[..., ErrorBound]]
-    pure: ClassVar[bool] = False
-
-    epsilon: float
-    delta: float
-    queries: int
-    beta: float = DEFAULT_FAILURE
-
-    def __post_init__(self) -> None:
-        # `checked_guarantee` refuses a delta of 0, which a pure calibration allows. Then 0.5 stands
-        # in, a number that it accepts, so that the other numbers are checked.
-        delta_to_check = 0.5 if self.pure and self.delta == 0 else self.delta
-        checked_guarantee(self.queries, self.epsilon, delta_to_check, self.beta)
-        exact_epsilon(self.epsilon)  # raises if epsilon is out of range
-
-    def _guaranteed(self, update_bound: UpdateBound, **changes: float) -> ErrorBound:
-        """Return the error bound for the numbers of this calibration, some of them changed."""
-        terms: dict[str, Any] = {
-            "queries": self.queries,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "beta": self.beta,
-        }
-        return type(self).bound(update_bound, **terms | changes)
-
-    def _tuned(
-        self, sensitivity: int, rates: tuple[Fraction, ...], bound: ErrorBound, **fields: Any
-    ) -> Tuning:
-        """Return the tuning, after checking that its noise fits into 64 bits and the budget.
-
-        Args:
-            sensitivity: of the answers, in grid units.
-            rates: rates per grid unit of the discrete Laplace or geometric noise of the test, and
-                of `value_noise` if that is "laplace". Only the smallest is checked, so a rate may
-                be left out if a smaller one is listed.
-            bound: gives alpha and the number of updates.
-            fields: the other fields of `Tuning`.
-
-        Raises:
-            ParameterError: the noise does not fit into 64 bits.
-            BudgetError: the noise costs more than the budget.
-        """
-        if min(rates) < Fraction(1, _LARGEST_SCALE):
-            raise ParameterError(
-                "the noise of this method does not fit into 64 bits here; use method 'tight', more"
-                " epsilon, or larger units of weight"
-            )
-        tuning = Tuning(alpha=bound.alpha, updates=bound.updates, queries=self.queries, **fields)
-        check_spent(tuning.cost(sensitivity, delta=self.delta), self.cost)
-        return tuning
 
 
 @final
@@ -386,6 +88,7 @@ class Tight(ZcdpBudget, KnownCalibration):
 
     name = TIGHT
     bound: ClassVar[Callable[..., ErrorBound]] = staticmethod(tight_online)
+    scale_names = ("sigma", "threshold_sigma")
 
     value_share: float = 0.0
 
@@ -394,7 +97,61 @@ class Tight(ZcdpBudget, KnownCalibration):
         if not 0 <= self.value_share < 1:
             raise ParameterError("value_share is a part of the budget: from 0 to less than 1")
 
-    def tune(self, update_bound: UpdateBound, sensitivity: int) -> Tuning:
+    @property
+    def _test_rho(self) -> Fraction:
+        """The budget of the tests; measured answers have the other part."""
+        return Fraction(self._rho) * (1 - Fraction(self.value_share))
+
+    @property
+    def _test_beta(self) -> float:
+        """Measured answers fail with probability beta/2, and the tests with the other half."""
+        return self.beta / 2 if self.value_share else self.beta
+
+    def _scales(self, updates: float) -> dict[str, float]:
+        """Return b2 and b1 of `sparse_vector_scales`."""
+        scales = sparse_vector_scales(
+            rho=float(self._test_rho),
+            updates=updates,
+            queries=self.queries,
+            beta=self._test_beta,
+        )
+        # Enlarged by a hair, as rates are cut in `_test_rates`, so that they fit the budget.
+        margin = 1 + 1e-11
+        return {
+            "sigma": scales.query_scale * margin,
+            "threshold_sigma": scales.threshold_scale * margin,
+        }
+
+    def _noises(self, scales: dict[str, float], updates: int, sensitivity: int) -> dict[str, Any]:
+        """Return two one-sided tests, and Gaussian noise for measured answers if they are paid."""
+        test = OneSidedPair(
+            at_most(1 / scales["threshold_sigma"]) / sensitivity,
+            at_most(1 / scales["sigma"]) / sensitivity,
+            Fraction(0),
+        )
+        return {"test": test, "value_noise": self._value_noise(updates, sensitivity)}
+
+    def _lengths(
+        self, scales: dict[str, float], updates: int, update_bound: UpdateBound, below: float
+    ) -> tuple[float, float]:
+        """Return the least alpha at which B allows c updates, and the threshold above it.
+
+        If alpha is set, T is that alpha and the noise of a test.
+        """
+        del scales
+        alpha = self.parameters.alpha
+        if alpha is None:
+            alpha = least_alpha(update_bound, updates)
+        return alpha, math.nextafter(alpha + below, math.inf)
+
+    def _value_noise(self, updates: int, sensitivity: int) -> ValueNoise | None:
+        """Return the noise of c measured answers: of variance v they cost c s^2/(2 v)."""
+        if not self.value_share or not updates:
+            return None
+        value_rho = Fraction(self._rho) * Fraction(self.value_share)
+        return ValueNoise("gaussian", updates * sensitivity**2 / (2 * value_rho))
+
+    def _calibrated(self, update_bound: UpdateBound, sensitivity: int) -> Tuning:
         """Choose the tolerance and the noise, see `Calibration.tune`.
 
         `tight_online` finds c and alpha. It takes a budget as (epsilon, delta) and converts it to
@@ -402,9 +159,7 @@ class Tight(ZcdpBudget, KnownCalibration):
         rho for `delta`, which comes back as the same rho up to rounding. Privacy does not rest on
         that: the noise below is computed from `test_rho` itself.
         """
-        test_rho = Fraction(self._rho) * (1 - Fraction(self.value_share))
-        # Measured answers fail with probability beta/2, and the tests with the other half.
-        test_beta = self.beta / 2 if self.value_share else self.beta
+        test_rho, test_beta = self._test_rho, self._test_beta
         bound = self._guaranteed(
             update_bound, epsilon=zcdp_epsilon(float(test_rho), delta=self.delta), beta=test_beta
         )
@@ -418,15 +173,11 @@ class Tight(ZcdpBudget, KnownCalibration):
         # with probability e^-log_tests = test_beta/(4 (k + c)), one for a threshold with
         # e^-log_thresholds = test_beta/(2 (c + 2)). A margin is the number that the noise exceeds
         # with no more than this probability.
-        query_margin = _quantile(scales.log_tests, query_rate)
-        threshold_margin = _quantile(scales.log_thresholds, threshold_rate)
+        query_margin = geometric_quantile(scales.log_tests, query_rate)
+        threshold_margin = geometric_quantile(scales.log_thresholds, threshold_rate)
         alpha = Fraction(bound.alpha) * sensitivity
-        value_noise, value_error = None, 0
-        if self.value_share and c:
-            value_rho = Fraction(self._rho) * Fraction(self.value_share)
-            # c measured answers of variance v cost c s^2/(2 v) = value_rho.
-            value_noise = ValueNoise("gaussian", c * sensitivity**2 / (2 * value_rho))
-            value_error = value_noise.radius(self.beta / (2 * c))
+        value_noise = self._value_noise(c, sensitivity)
+        value_error = 0 if value_noise is None else value_noise.radius(self.beta / (2 * c))
         return self._tuned(
             sensitivity,
             (threshold_rate, query_rate),
@@ -459,11 +210,6 @@ def _test_rates(
     return r1, r2
 
 
-def _quantile(log_failures: float, rate: Fraction) -> int:
-    """Return the least whole t with P(N > t) = e^(-rate (t+1)) <= e^-log_failures."""
-    return max(0, math.ceil(log_failures / float(rate) * _LENGTH_MARGIN) - 1)
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Paper(PaperBudget, KnownCalibration):
     """A paper's calibration, as printed. Each class lists its deviations.
@@ -478,7 +224,27 @@ class _Paper(PaperBudget, KnownCalibration):
                 f"the theorem behind {self.name!r} is for epsilon up to 1; use calibration 'tight'"
             )
 
-    def tune(self, update_bound: UpdateBound, sensitivity: int) -> Tuning:
+    def _noises(self, scales: dict[str, float], updates: int, sensitivity: int) -> dict[str, Any]:
+        """Return the noisy comparison; its answers are measured answers, too."""
+        del updates
+        rate = at_most(1 / scales["sigma"]) / sensitivity
+        return {"test": NoisyComparison(rate, Fraction(0))}
+
+    def _scales(self, updates: float) -> dict[str, float]:
+        """Return sigma = C sqrt(B) ln(4/delta)/epsilon with the paper's C."""
+        constant = PAPER_NOISE[self.name]
+        root = math.sqrt(max(1.0, updates))
+        return {"sigma": constant * root * math.log(4 / self.delta) / self.epsilon}
+
+    def _lengths(
+        self, scales: dict[str, float], updates: int, update_bound: UpdateBound, below: float
+    ) -> tuple[float, float]:
+        """Return the paper's part of T, and T = 4 sigma ln(2k/beta)."""
+        del updates, update_bound, below
+        threshold = 4 * scales["sigma"] * math.log(2 * self.queries / self.beta)
+        return PAPER_TOLERANCES[self.name] * threshold, threshold
+
+    def _calibrated(self, update_bound: UpdateBound, sensitivity: int) -> Tuning:
         """Choose the tolerance and the noise for noisy answers compared with the hypothesis.
 
         `bound.threshold` is T = 4 sigma ln(2k/beta), where sigma is the scale of the noise: so its
@@ -614,8 +380,46 @@ class DR14(_Paper):
     name = "dr14"
     bound: ClassVar[Callable[..., ErrorBound]] = staticmethod(dr14_online)
     pure = True
+    scale_names = ("sigma", "threshold_sigma", "value_sigma")
 
-    def tune(self, update_bound: UpdateBound, sensitivity: int) -> Tuning:
+    def _scales(self, updates: float) -> dict[str, float]:
+        """Return 2 S/e1 for the tests, S/e1 for the threshold, S/e2 for measured answers."""
+        scale, test_epsilon, value_epsilon = self._shares(max(1.0, updates))
+        return {
+            "sigma": 2 * scale / test_epsilon,
+            "threshold_sigma": scale / test_epsilon,
+            "value_sigma": scale / value_epsilon,
+        }
+
+    def _noises(self, scales: dict[str, float], updates: int, sensitivity: int) -> dict[str, Any]:
+        """Return both tests against one noisy threshold, and Laplace noise for answers."""
+        del updates
+        test = SharedThreshold(
+            at_most(1 / scales["threshold_sigma"]) / sensitivity,
+            at_most(1 / scales["sigma"]) / sensitivity,
+            Fraction(0),
+        )
+        value_noise = ValueNoise("laplace", at_most(1 / scales["value_sigma"]) / sensitivity)
+        return {"test": test, "value_noise": value_noise}
+
+    def _lengths(
+        self, scales: dict[str, float], updates: int, update_bound: UpdateBound, below: float
+    ) -> tuple[float, float]:
+        """Return alpha = 2 sigma (ln 2k + ln(4c/beta)), and T = 2 alpha."""
+        del update_bound, below
+        logs = math.log(2 * self.queries) + math.log(4 * updates / self.beta)
+        alpha = 2 * scales["sigma"] * logs
+        return alpha, 2 * alpha
+
+    def _shares(self, c: float) -> tuple[float, float, float]:
+        """Return S, e1 and e2 for c updates."""
+        if self.delta == 0:
+            return 2 * c, 8 / 9 * self.epsilon, 2 / 9 * self.epsilon
+        scale = math.sqrt(32 * c * math.log(2 / self.delta))
+        test_epsilon = self.epsilon * math.sqrt(512) / (math.sqrt(512) + 1)
+        return scale, test_epsilon, 2 * self.epsilon / (math.sqrt(512) + 1)
+
+    def _calibrated(self, update_bound: UpdateBound, sensitivity: int) -> Tuning:
         """Choose the tolerance and the noise, see `Calibration.tune`."""
         update_bound = at_least_one(update_bound)
         bound = self._guaranteed(update_bound)
@@ -623,13 +427,7 @@ class DR14(_Paper):
         # is B(alpha) rounded down, except that a B a rounding error below a whole number counts as
         # that number. Then it is the larger of the two. A larger c means more noise, so it is safe.
         c = max(update_bound(bound.alpha), bound.updates)
-        if self.delta == 0:
-            scale = 2 * c  # S
-            test_epsilon, value_epsilon = 8 / 9 * self.epsilon, 2 / 9 * self.epsilon  # e1, e2
-        else:
-            scale = math.sqrt(32 * c * math.log(2 / self.delta))
-            test_epsilon = self.epsilon * math.sqrt(512) / (math.sqrt(512) + 1)
-            value_epsilon = 2 * self.epsilon / (math.sqrt(512) + 1)
+        scale, test_epsilon, value_epsilon = self._shares(c)
         rate = at_most(test_epsilon / scale) / sensitivity
         value_noise = ValueNoise("laplace", at_most(value_epsilon / scale) / sensitivity)
         return self._tuned(

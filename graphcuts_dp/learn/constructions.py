@@ -23,6 +23,7 @@ Three functions below treat some names apart, and have to be looked at as well:
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from graphcuts_dp.errors import ParameterError
@@ -92,6 +93,7 @@ def learner_of(
     rule: Rule = "tight",
     norm: str | None = None,
     signed: bool | None = None,
+    step: float | None = None,
     **announced: Any,
 ) -> Learner:
     """Return the learner of a name, or the given learner after checking its universe.
@@ -103,6 +105,8 @@ def learner_of(
         rule: of a named construction.
         norm: of mirror descent, a name such as "l2" or "auto" (see `parse_norm`). For cuts, None
             means "auto", the norm with the least B. For a list of linear queries, None means "l2".
+        step: of every update: eta of multiplicative weights and mirror descent, the step of
+            Frieze-Kannan in edges; None for that of the rule.
         signed: for a *list* of linear queries with coefficients in [-1, 1] that are all public from
             the start: True if some coefficients are negative, else False. None without such a list:
             then queries are cuts, unless `linear` announces others.
@@ -121,6 +125,9 @@ def learner_of(
     """
     if norm is not None and construction != "mirror-descent":
         raise ParameterError("norm is for mirror-descent; the others have none to choose")
+    if step is not None:
+        terms = {"disjoint": disjoint, "rule": rule, "norm": norm, "signed": signed, **announced}
+        return _with_step(learner_of(construction, universe, **terms), step)
     if not isinstance(construction, str):
         # `Learner` is a protocol that users' classes need not inherit: look for its members.
         if not hasattr(construction, "construction") or not hasattr(construction, "universe"):
@@ -137,6 +144,22 @@ def learner_of(
     if construction == "mirror-descent":
         return MirrorDescentLearner(universe, disjoint, rule, norm=norm or AUTO, **announced)
     return CONSTRUCTIONS[construction].learner(universe, disjoint, rule)
+
+
+def _with_step(learner: Learner, step: float) -> Learner:
+    """Return a learner of this package with the same step in every update.
+
+    Raises:
+        ParameterError: another learner, or mirror descent that has no norm yet.
+    """
+    if isinstance(learner, FriezeKannanLearner):
+        return replace(learner, step=step)
+    if isinstance(learner, MultiplicativeWeightsLearner | MirrorDescentLearner):
+        return replace(learner, eta=step)
+    raise ParameterError(
+        "a step can be chosen for multiplicative-weights, mirror-descent (eta) and frieze-kannan"
+        " (step) alone"
+    )
 
 
 def _learner_of_list(

@@ -174,11 +174,13 @@ class FriezeKannanLearner(GroupLearner):
         dense: whether there will be linear queries with any coefficients in [-1, 1], not only cuts.
             Hypotheses are then matrices. B is that of cuts: it depends on queries only by the
             largest sum of squared coefficients over pairs, which is at most X for both.
+        step: of every update, in edges; None for that of the rule.
     """
 
     disjoint: bool = False
     rule: Rule = "tight"
     dense: bool = False
+    step: float | None = None
 
     name = "frieze-kannan"
 
@@ -203,6 +205,7 @@ class FriezeKannanLearner(GroupLearner):
             # the most pairs of a cut between disjoint sets; None for X
             largest_norm_squared=self.universe.disjoint_norm_squared if self.disjoint else None,
             value_error=value_error,
+            fixed_step=self.step,
         )
 
     @property
@@ -251,6 +254,7 @@ class MultiplicativeWeightsLearner(GroupLearner):
         span: None if all queries are cuts. With other linear queries the length of an interval that
             holds 0 and all coefficients: 1 for [0, 1], 2 for [-1, 1]. Hypotheses are then matrices.
             B is proportional to the square of the span.
+        eta: factor of every update; None for that of the rule.
 
     Raises:
         ParameterError: more vertices than that.
@@ -258,6 +262,7 @@ class MultiplicativeWeightsLearner(GroupLearner):
 
     rule: Rule = "tight"
     span: float | None = None
+    eta: float | None = None
 
     name = "multiplicative-weights"
 
@@ -290,6 +295,7 @@ class MultiplicativeWeightsLearner(GroupLearner):
             span=1.0 if self.span is None else self.span,
             rule=self.rule,
             value_error=value_error,
+            eta=self.eta,
         )
 
     @property
@@ -368,9 +374,11 @@ class MirrorDescentLearner(GroupLearner):
             the matrix of a query whose largest coefficient is 1; a larger one is refused. None for
             no limit.
         nuclear_norm: an upper bound of the nuclear norm, public; None if not measured.
+        eta: of every update; None for that of the rule. It needs a norm by name.
 
     Raises:
-        ParameterError: an unknown norm, one that such a graph cannot have, or too many vertices.
+        ParameterError: an unknown norm, one that such a graph cannot have, too many vertices, or
+            an eta for norm "auto".
     """
 
     disjoint: bool = False
@@ -382,6 +390,7 @@ class MirrorDescentLearner(GroupLearner):
     linear: bool = False
     max_spectral_norm: float | None = None
     nuclear_norm: float | None = None
+    eta: float | None = None
 
     name = "mirror-descent"
 
@@ -395,6 +404,10 @@ class MirrorDescentLearner(GroupLearner):
                 " coefficients; use method 'gaussian'"
             )
         norm, _ = self._parsed_norm
+        if self.eta is not None and norm == AUTO:
+            raise ParameterError(
+                "eta has a meaning for one norm only: name it, for example norm='l2'"
+            )
         limit = MOST_VERTICES["l2" if norm == AUTO else norm]
         if max(self.universe.shape) > limit:
             raise ParameterError(
@@ -467,7 +480,7 @@ class MirrorDescentLearner(GroupLearner):
     def _terms(self, *, total_weight: float, total_error: float) -> list[NormTerms]:
         """Return the terms of each norm that the learner may take."""
         _, p = self._parsed_norm
-        return [
+        terms = [
             terms_of(
                 norm,
                 p,
@@ -480,6 +493,7 @@ class MirrorDescentLearner(GroupLearner):
             )
             for norm in self._norms
         ]
+        return [replace(norm_terms, eta=self.eta) for norm_terms in terms]
 
     def terms_at(self, *, alpha: float, total_weight: float, total_error: float) -> NormTerms:
         """Return the terms of the norm of least B at this tolerance."""
@@ -522,6 +536,7 @@ class MirrorDescentLearner(GroupLearner):
             rule=self.rule,
             value_error=value_error,
             shift=terms.shift,  # entropy: the error of the total, which shortens steps; else 0
+            eta=self.eta,
         )
 
     @property

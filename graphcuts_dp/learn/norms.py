@@ -56,7 +56,7 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.learn.base import Rule
+from graphcuts_dp.learn.base import Rule, updates_of
 from graphcuts_dp.learn.bounds import (
     UpdateBound,
     entropy_start,
@@ -144,10 +144,30 @@ def proven_drop(eta: float, alpha: float, zeta: float, order: float) -> float:
     return float(eta * alpha - (order - 1) / order * (eta * zeta) ** (order / (order - 1)))
 
 
-def mirror_drop(alpha: float, zeta: float, order: float = 2.0, rule: Rule = "tight") -> float:
-    """Return the least drop of a rule: alpha^s/(s zeta^s); as printed 7/16 of it for s = 2."""
-    step = printed_step_size if rule == "as printed" else step_size
-    return proven_drop(step(alpha, zeta, order), alpha, zeta, order)
+def mirror_drop(
+    alpha: float,
+    zeta: float,
+    order: float = 2.0,
+    rule: Rule = "tight",
+    *,
+    eta: float | None = None,
+) -> float:
+    """Return the least drop of a rule: alpha^s/(s zeta^s); as printed 7/16 of it for s = 2.
+
+    Args:
+        alpha: least discrepancy of an update, > 0.
+        zeta: the largest dual norm of a query, > 0.
+        order: s >= 2, the order of uniform convexity of the potential.
+        rule: see `Rule`.
+        eta: of every update, > 0; None for that of the rule.
+
+    Returns:
+        The drop; not positive if nothing is proven for this eta.
+    """
+    if eta is None:
+        step = printed_step_size if rule == "as printed" else step_size
+        eta = step(alpha, zeta, order)
+    return proven_drop(eta, alpha, zeta, order)
 
 
 # B of each norm
@@ -170,6 +190,7 @@ class NormTerms:
             an answer is off by alpha from the true graph, it is off by at least alpha - shift from
             the scaled one: so B uses alpha - shift.
         rule: see `Rule`.
+        eta: of every update; None for that of the rule.
     """
 
     norm: str
@@ -179,6 +200,7 @@ class NormTerms:
     weight: float
     shift: float
     rule: Rule
+    eta: float | None = None
 
     @property
     def shown(self) -> str:
@@ -194,11 +216,12 @@ class NormTerms:
         return self.p == 2 or self.norm not in ("entropy", "schatten")
 
     def updates(self, alpha: float) -> float:
-        """Return B(alpha); infinite if alpha is not above the shift."""
+        """Return B(alpha); infinite if alpha is not above the shift, or eta is too large."""
         shifted_alpha = alpha - self.shift
         if not shifted_alpha > 0:
             return math.inf
-        return self.start_potential / mirror_drop(shifted_alpha, self.zeta, rule=self.rule)
+        drop = mirror_drop(shifted_alpha, self.zeta, rule=self.rule, eta=self.eta)
+        return updates_of(self.start_potential, drop)
 
 
 def terms_of(

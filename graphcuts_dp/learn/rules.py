@@ -148,12 +148,15 @@ class FriezeKannanRule(_SteppingRule[A]):
         largest_norm_squared: largest ||q||_2^2 of the query class; a larger query is refused. None
             for X, the largest of all cuts. For disjoint S and T,
             `Universe.disjoint_norm_squared`.
+        fixed_step: e, the step of every update, in edges; None for the steps described above. Then
+            the potential falls by at least e (2 alpha - e)/N.
 
     Raises:
         ParameterError: alpha <= 0, or a universe without pairs.
     """
 
     largest_norm_squared: float | None = None
+    fixed_step: float | None = None
 
     @property
     def _norm_limit(self) -> float:
@@ -182,12 +185,14 @@ class FriezeKannanRule(_SteppingRule[A]):
             raise HypothesisError("no pair has a part in this query; its answer is always 0")
         if self.rule == "as printed":
             norm_squared = self.start.universe.size
-        step = self.step(hypothesis, query, sign, value)
+        step = self.fixed_step
+        if step is None:
+            step = self.step(hypothesis, query, sign, value)
         return hypothesis.plus(query, sign * step / norm_squared)
 
     def least_drop(self, alpha: float) -> float:
-        """Return alpha^2 over the largest ||q||^2, or over X as printed."""
-        return squared_drop(alpha, self._norm_limit)
+        """Return alpha^2 over the largest ||q||^2, or over X as printed; see `squared_drop`."""
+        return squared_drop(alpha, self._norm_limit, step=self.fixed_step)
 
 
 @final
@@ -212,6 +217,8 @@ class MultiplicativeWeightsRule(_SteppingRule[M]):
             it is refused. 1 for cuts, 2 for rank-one queries on an undirected graph, whose
             coefficients are u_i v_j + u_j v_i. (Hoeffding's lemma does not need the 0 in the
             interval; `_normalised_step` does.)
+        eta: the factor of every update; None for the factors described above. See `entropy_drop`
+            for the drop.
 
     Raises:
         ParameterError: alpha <= 0, or alpha <= total_error * span.
@@ -219,6 +226,7 @@ class MultiplicativeWeightsRule(_SteppingRule[M]):
 
     total_error: float = 0.0
     span: float = 1.0
+    eta: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -259,13 +267,16 @@ class MultiplicativeWeightsRule(_SteppingRule[M]):
                 f"the query's coefficients lie in [{low:g}, {high:g}]; the bound on updates is for"
                 f" span={self.span:g}"
             )
-        step = self._normalised_step(self.step(hypothesis, query, sign, value))
-        eta = step / 2 if self.rule == "as printed" else 4 * step / self.span**2
+        eta = self.eta
+        if eta is None:
+            step = self._normalised_step(self.step(hypothesis, query, sign, value))
+            eta = step / 2 if self.rule == "as printed" else 4 * step / self.span**2
         return hypothesis.tilted(query, sign * eta)
 
     def least_drop(self, alpha: float) -> float:
         """Return the least drop of KL: `entropy_drop` of the normalised alpha."""
-        return entropy_drop(self._normalised_step(alpha), span=self.span, rule=self.rule)
+        share = self._normalised_step(alpha)
+        return entropy_drop(share, span=self.span, rule=self.rule, eta=self.eta)
 
 
 @final
@@ -293,6 +304,8 @@ class MirrorDescentRule(_SteppingRule[Any]):
         shift: >= 0, 0 for all norms. `Entropy` keeps the total of x fixed, so its bound is proven
             for the truth scaled to that total, in place of the truth. The shift is how much these
             two may differ in an answer. Steps are shortened by it.
+        eta: of every update, for all queries; None for the eta of the rule. The drop is then
+            eta (alpha - shift) - ((s-1)/s) (eta zeta)^(s/(s-1)).
 
     Raises:
         ParameterError: alpha <= 0, or alpha <= shift.
@@ -304,6 +317,7 @@ class MirrorDescentRule(_SteppingRule[Any]):
     zeta: float
     domain: Domain = None
     shift: float = 0.0
+    eta: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -350,7 +364,9 @@ class MirrorDescentRule(_SteppingRule[Any]):
         if dual_norm == 0:
             raise HypothesisError("all hypotheses answer this query alike; it cannot be off")
         step = self._shifted_step(self.step(hypothesis, query, sign, value))
-        if self.rule == "as printed":  # with the largest dual norm, so the same for all queries
+        if self.eta is not None:
+            eta = self.eta
+        elif self.rule == "as printed":  # with the largest dual norm, so the same for all queries
             eta = printed_step_size(step, self.zeta, self.psi.order)
         else:  # with the dual norm of this query, which may be smaller and so eta larger
             eta = step_size(step, dual_norm, self.psi.order)
@@ -358,8 +374,12 @@ class MirrorDescentRule(_SteppingRule[Any]):
         return _hypothesis(universe, self.psi.minimise(theta, self.domain))
 
     def least_drop(self, alpha: float) -> float:
-        """Return (alpha - shift)^s/(s zeta^s), or as printed 7/16 of it for s = 2."""
-        return mirror_drop(self._shifted_step(alpha), self.zeta, self.psi.order, self.rule)
+        """Return (alpha - shift)^s/(s zeta^s), or as printed 7/16 of it for s = 2.
+
+        With an eta of one's own see `proven_drop`.
+        """
+        alpha = self._shifted_step(alpha)
+        return mirror_drop(alpha, self.zeta, self.psi.order, self.rule, eta=self.eta)
 
 
 def minimal_start(universe: Universe, psi: Potential) -> DenseHypothesis:

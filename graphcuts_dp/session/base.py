@@ -313,6 +313,25 @@ class CutMechanism(SessionMechanism[Question, S]):
         """
         return self.expected_error(0.0)
 
+    def void_reason(self, state: S) -> str | None:  # noqa: ARG002
+        """Return why no bound on the error of all answers holds; None if one does.
+
+        Only parameters that a user has set can make it void; `error_bound` is then infinite. The
+        interval of each answer holds as ever.
+
+        Args:
+            state: the present one.
+        """
+        return None
+
+    def expected_void_reason(self, total_weight: float) -> str | None:  # noqa: ARG002
+        """Return `void_reason` of a session on a graph of this total weight.
+
+        Args:
+            total_weight: a public guess, > 0.
+        """
+        return None
+
     def counter(self, data: AnyGraph) -> Callable[[Sequence[Question]], Sequence[int | None]]:
         """See `SessionMechanism.counter`: `EdgeCounter.counts`."""
         return EdgeCounter(data, self.grid).counts if self.needs_truth else super().counter(data)

@@ -6,6 +6,7 @@ and by answers that updates buy where the calibration says so. The file is long,
 mechanism stands in it whole: what it buys, its state, and the order of a step.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -18,7 +19,7 @@ from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Hypothesis, Sign
 from graphcuts_dp.learn.bounds import UpdateBound
-from graphcuts_dp.learn.calibrations import Calibration, Tuning, start_plan
+from graphcuts_dp.learn.calibration_base import Calibration, KnownCalibration, Tuning, start_plan
 from graphcuts_dp.learn.constructions import bound_of
 from graphcuts_dp.learn.group_start import CORRECTION_UNITS, GroupStart, start_from_sums
 from graphcuts_dp.learn.learners import (
@@ -30,6 +31,7 @@ from graphcuts_dp.learn.learners import (
     MirrorDescentLearner,
 )
 from graphcuts_dp.learn.median import DatabaseFamily
+from graphcuts_dp.learn.parameters import SessionParameters
 from graphcuts_dp.ledger.plain_values import APART, SECRET
 from graphcuts_dp.measure.cells import (
     buy_group_sums,
@@ -64,6 +66,7 @@ STARTS: Mapping[str, str] = {
     TOTAL: "the same weight for all pairs, from a noisy total weight",
     GROUPS: "a weight for each two public groups, from noisy sums between them",
 }
+_ANY_NUMBER = 1e300  # of updates: where nothing bounds them
 _BITS = 24  # the largest answer of one pair has 2^24 to 2^25 steps, where any queries come
 
 
@@ -267,6 +270,8 @@ class OnlineMechanism(CutMechanism[OnlineState]):
             )
         if self.begins == GROUPS:
             self._check_groups()
+        if isinstance(self._left, KnownCalibration):
+            self._left.check_parameters(self._counting.sensitivity)
 
     def _check_groups(self) -> None:
         if not isinstance(self.learner, GroupLearner) or self.learner.distance is None:
@@ -499,27 +504,118 @@ class OnlineMechanism(CutMechanism[OnlineState]):
                 that it can come to.
             nearer: B at a start that was bought and is nearer than the flat one; None without it.
         """
-        weight, error = self._total(total)
+        bound = self._update_bound(*self._total(total), norm_bound, nearer)
+        return self._left.tune(bound, self._counting.sensitivity)
+
+    def _update_bound(
+        self,
+        total_weight: float,
+        total_error: float,
+        norm_bound: float | None,
+        nearer: UpdateBound | None = None,
+    ) -> UpdateBound:
+        """Return B, of tolerances in units of the largest change of an answer.
+
+        It is very large where the construction says that no tolerance so small is possible.
+
+        Args:
+            total_weight: the total that the construction is given, in units.
+            total_error: how far it may be from the true one.
+            norm_bound: the private norm, in units; None where nothing was bought.
+            nearer: see `_tuned`.
+        """
         bound = nearer or bound_of(
-            self._knowing(norm_bound), alpha=weight + error, total_weight=weight, total_error=error
+            self._knowing(norm_bound),
+            alpha=total_weight + total_error,
+            total_weight=total_weight,
+            total_error=total_error,
         )
 
         def careful(alpha: float) -> float:
-            """B, very large where the construction says that no tolerance so small is possible."""
             try:
-                return min(1e300, bound(alpha * self._spread))
+                return min(_ANY_NUMBER, bound(alpha * self._spread))
             except ParameterError:
-                return 1e300
+                return _ANY_NUMBER
 
-        return self._left.tune(careful, self._counting.sensitivity)
+        return careful
 
     def expected_error(self, total_weight: float) -> float:
         """See `SessionMechanism.expected_error`; groups to start from count as saying nothing."""
-        return self._widest(self._tuned(total_weight / self._unit, None))
+        total = total_weight / self._unit
+        tuning = self._tuned(total, None)
+        if self._void_reason(tuning, *self._total(total), None) is not None:
+            return math.inf
+        return self._widest(tuning)
 
     def error_bound(self, state: OnlineState) -> float:
         """See `SessionMechanism.error_bound`; it goes by the noisy total weight."""
-        return self._widest(state.tuning)
+        return self._widest(state.tuning) if self.void_reason(state) is None else math.inf
+
+    def void_reason(self, state: OnlineState) -> str | None:
+        """See `CutMechanism.void_reason`."""
+        return self._void_reason(
+            state.tuning, state.total_weight, state.total_error, state.norm_bound
+        )
+
+    def expected_void_reason(self, total_weight: float) -> str | None:
+        """See `CutMechanism.expected_void_reason`."""
+        total = total_weight / self._unit
+        return self._void_reason(self._tuned(total, None), *self._total(total), None)
+
+    def _void_reason(
+        self, tuning: Tuning, total_weight: float, total_error: float, norm_bound: float | None
+    ) -> str | None:
+        calibration = self._left
+        if not isinstance(calibration, KnownCalibration):
+            return None  # of a user's own, of whose tests nothing is known here
+        fixed_step = getattr(self.learner, "eta", None) or getattr(self.learner, "step", None)
+        if not calibration.parameters.chosen and fixed_step is None:
+            return None  # a calibration's own numbers fit together, from whatever start
+        return tuning.void_reason(
+            self._update_bound(total_weight, total_error, norm_bound),
+            self._counting.sensitivity,
+            beta=calibration.beta,
+        )
+
+    def expected_total_error(self, total_weight: float) -> float:
+        """Return how far the total weight that a session measures can be from the true one.
+
+        Args:
+            total_weight: a public guess, > 0; both are in weight.
+        """
+        return self._total(total_weight / self._unit)[1] * self._unit
+
+    def chosen_parameters(self, state: OnlineState) -> SessionParameters:
+        """Return all parameters that a session has, set or computed, as numbers."""
+        return state.tuning.parameters(self._counting.sensitivity)
+
+    def expected_parameters(self, total_weight: float) -> SessionParameters:
+        """Return all parameters of a session on a graph of this total weight, as numbers.
+
+        Args:
+            total_weight: a public guess, > 0.
+        """
+        return self._tuned(total_weight / self._unit, None).parameters(self._counting.sensitivity)
+
+    def tests_in_vain(self, total_weight: float) -> bool:
+        """Tell whether no test of a session can fire except by noise: nothing is learnt then.
+
+        Args:
+            total_weight: a public guess, > 0.
+        """
+        tuning = self._tuned(total_weight / self._unit, None)
+        return bool(tuning.test.threshold > self.universe.size * self._counting.unit)
+
+    def noise_cost(self, total_weight: float) -> Cost:
+        """Return what tests and measured answers cost by their noise, for one neighbour's change.
+
+        It is at most what the start leaves of the budget. The whole budget is charged.
+
+        Args:
+            total_weight: a public guess, > 0.
+        """
+        tuning = self._tuned(total_weight / self._unit, None)
+        return tuning.cost(self._counting.sensitivity, delta=self.calibration.cost.delta)
 
     def _widest(self, tuning: Tuning) -> float:
         error = max(tuning.error, tuning.value_error) * self._counting.step

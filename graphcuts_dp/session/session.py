@@ -21,6 +21,7 @@ from graphcuts_dp.graph.adjacency import AnyGraph, read_graph
 from graphcuts_dp.graph.private_data import PrivateSource, private_data
 from graphcuts_dp.graph.rows import PrivateData, bounded_graph, without_rows
 from graphcuts_dp.learn.learners import Learner, OwnLearner
+from graphcuts_dp.learn.parameters import SessionParameters
 from graphcuts_dp.learn.workload import SessionWorkload
 from graphcuts_dp.ledger.opening import Store, reading_of, size_of
 from graphcuts_dp.ledger.uses import SESSION, Use
@@ -137,7 +138,8 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
         """The largest half width of an interval of a cut that the session can give, in weight.
 
         With probability 1 - beta no guaranteed answer has a larger error; see
-        `CutMechanism.error_bound`.
+        `CutMechanism.error_bound`. Infinite if no bound holds for the parameters that were set
+        (`void_reason`).
         Of other linear queries answers are off by so many times the largest coefficient, or by
         less than one edge more than that: their noise is on finer steps, and not rounded down.
 
@@ -147,6 +149,34 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
         """
         with self._ledger.locked():
             return self._runner.mechanism.error_bound(self._runner.present())
+
+    @property
+    def void_reason(self) -> str | None:
+        """Why no bound on the errors holds for the parameters that were set; None if one does.
+
+        Then `error_bound` is infinite: the session may end before all its queries are answered.
+        The interval of each answer holds as ever.
+
+        Raises:
+            BudgetError: as for `error_bound`.
+            LedgerError: likewise.
+        """
+        with self._ledger.locked():
+            return self._runner.mechanism.void_reason(self._runner.present())
+
+    @property
+    def learning_parameters(self) -> SessionParameters | None:
+        """All parameters of a method that learns, set or computed; None for other methods.
+
+        Raises:
+            BudgetError: as for `error_bound`.
+            LedgerError: likewise.
+        """
+        mechanism = self._runner.mechanism
+        if not isinstance(mechanism, OnlineMechanism):
+            return None
+        with self._ledger.locked():
+            return mechanism.chosen_parameters(cast(OnlineState, self._runner.present()))
 
     @property
     def norm(self) -> str | None:

@@ -22,6 +22,7 @@ from graphcuts_dp.learn.calibrations import CALIBRATIONS
 from graphcuts_dp.learn.constructions import BUILT_IN, CONSTRUCTIONS, learner_of
 from graphcuts_dp.learn.learners import OWN, Learner, MedianLearner, OwnLearner
 from graphcuts_dp.learn.norms import NORM_HELP
+from graphcuts_dp.learn.parameters import SessionParameters
 from graphcuts_dp.learn.sizes import CutSizes, size_of
 from graphcuts_dp.learn.workload import SessionWorkload, Setting
 from graphcuts_dp.options import PRIVACY, Checked, option
@@ -32,7 +33,7 @@ from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, PrivacyGuarantee
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.base import CutMechanism
-from graphcuts_dp.session.online import STARTS, TOTAL, OnlineMechanism
+from graphcuts_dp.session.online import GROUPS, STARTS, TOTAL, OnlineMechanism
 from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise
 from graphcuts_dp.session.queries import BOUNDED
 
@@ -125,8 +126,14 @@ class RandomizedResponse(Method):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearningMethod(Method):
+class LearningMethod(SessionParameters, Method):
     """A method that corrects a hypothesis by an update rule.
+
+    It has the parameters of the papers, too: `alpha`, `updates`, `threshold` and the scales of
+    noise, see `SessionParameters`. What is set replaces the calibration's number. The cost is
+    computed from the noise that is drawn, and noise that costs more than the session's epsilon and
+    delta is refused. If the numbers do not fit together, no bound on the error holds, and the
+    session says so before it begins.
 
     Attributes:
         calibration: "tight", or "gru12", "jt12", "dr14" for the papers' constants and their printed
@@ -163,6 +170,11 @@ class LearningMethod(Method):
         return self.name
 
     @property
+    def fixed_step(self) -> float | None:
+        """The step that every update makes; None for that of the rule."""
+        return None
+
+    @property
     def needs_delta(self) -> bool:  # type: ignore[override]
         """See `Method`: the calibration decides."""
         return not CALIBRATIONS[self.calibration].pure
@@ -175,13 +187,18 @@ class LearningMethod(Method):
             grid: how weights are counted.
         """
         rule = "tight" if self.calibration == "tight" else "as printed"
-        return {"disjoint": work.disjoint, "rule": rule}
+        return {"disjoint": work.disjoint, "rule": rule, "step": self.fixed_step}
 
     def mechanism(self, terms: "SessionTerms", universe: Universe, grid: Grid) -> OnlineMechanism:
         """See `Method.mechanism`."""
         tight, work = self.calibration == "tight", terms.workload
         if self.value_share and not tight:
             raise ParameterError("value_share is for calibration 'tight'")
+        if self.start == GROUPS and (self.chosen or self.fixed_step is not None):
+            raise ParameterError(
+                "start='groups' has bounds for the calibration's numbers alone: leave out"
+                f" {', '.join(self.chosen) or 'the step'}, or use start='total'"
+            )
         privacy_unit = terms.privacy_unit.either_way if work.linear else terms.privacy_unit.monotone
         epsilon, delta = privacy_unit.budget_per_change(
             epsilon=terms.epsilon, delta=terms.delta, zcdp=tight
@@ -190,7 +207,12 @@ class LearningMethod(Method):
         return OnlineMechanism(
             learner=learner_of(self.construction(universe), universe, **self.announced(work, grid)),
             calibration=CALIBRATIONS[self.calibration](
-                epsilon=epsilon, delta=delta, queries=work.queries, beta=work.beta, **share
+                epsilon=epsilon,
+                delta=delta,
+                queries=work.queries,
+                beta=work.beta,
+                parameters=self.parameters,
+                **share,
             ),
             grid=grid,
             steps=privacy_unit.group_size,
@@ -203,12 +225,27 @@ class LearningMethod(Method):
 class MultiplicativeWeights(LearningMethod):
     """A weight for every pair, multiplied: for up to 8192 vertices a side.
 
+    Attributes:
+        eta: factor of every update, which multiplies weights by exp(+-eta q); None for 4 alpha/m,
+            or alpha/(2m) with the calibration of a paper, where m is the total weight.
+
     Examples:
         >>> gc.MultiplicativeWeights(calibration="dr14").calibration
         'dr14'
+        >>> gc.MultiplicativeWeights(calibration="gru12", sigma=40.0, updates=20, eta=0.1).sigma
+        40.0
     """
 
     name = "multiplicative-weights"
+
+    eta: float | None = option(
+        None, help="Factor eta in the exponent of every update.", above=0, most=100
+    )
+
+    @property
+    def fixed_step(self) -> float | None:
+        """See `LearningMethod.fixed_step`."""
+        return self.eta
 
 
 @final
@@ -216,12 +253,25 @@ class MultiplicativeWeights(LearningMethod):
 class FriezeKannan(LearningMethod):
     """Sums of cuts: for graphs of any size.
 
+    Attributes:
+        step: e of every update, which adds e/||q||^2 times the query (e/X with the calibration of
+            a paper), in edges; None for alpha.
+
     Examples:
         >>> gc.FriezeKannan(start="total").calibration
         'tight'
     """
 
     name = "frieze-kannan"
+
+    step: float | None = option(
+        None, help="Step of every update, in edges; alpha if omitted.", above=0, most=1e15
+    )
+
+    @property
+    def fixed_step(self) -> float | None:
+        """See `LearningMethod.fixed_step`."""
+        return self.step
 
 
 @final
@@ -233,6 +283,7 @@ class MirrorDescent(LearningMethod):
         norm: "auto" (least guaranteed error) if None, "l2", "lp", "2,p", "entropy" or "schatten"; a
             number in place of p fixes it, as in "2,1.25". With "2,p" the noisy sum of root degrees
             is measured; the session chooses the rest from it.
+        eta: of every update (JT12 Alg. 2), for a norm that is named; None for that of the rule.
 
     Examples:
         >>> gc.MirrorDescent(norm="2,1.25").norm
@@ -243,6 +294,14 @@ class MirrorDescent(LearningMethod):
     linear = True
 
     norm: str | None = option(None, help=f"Norm of mirror-descent: {NORM_HELP}.", commas=True)
+    eta: float | None = option(
+        None, help="Step eta of every update, for a norm that is named.", above=0, most=1e15
+    )
+
+    @property
+    def fixed_step(self) -> float | None:
+        """See `LearningMethod.fixed_step`."""
+        return self.eta
 
     def announced(self, work: SessionWorkload, grid: Grid) -> dict[str, Any]:
         """See `LearningMethod.announced`; a bounded grid allows no norm that has a price."""
@@ -516,8 +575,43 @@ class SessionTerms(Checked):
         Raises:
             ParameterError: as `mechanism`.
         """
+        mechanism, total_weight = self._on_expected_edges(universe, grid)
+        return mechanism.expected_error(total_weight)
+
+    def void_reason(self, universe: Universe, grid: Grid) -> str | None:
+        """Return why no bound on the error holds for the parameters; None if one does.
+
+        Raises:
+            ParameterError: as `mechanism`.
+        """
+        mechanism, total_weight = self._on_expected_edges(universe, grid)
+        return mechanism.expected_void_reason(total_weight)
+
+    def parameter_notes(self, universe: Universe, grid: Grid) -> list[str]:
+        """Return sentences on the parameters of a method that learns; none for other methods.
+
+        Raises:
+            ParameterError: as `mechanism`.
+        """
+        mechanism, total_weight = self._on_expected_edges(universe, grid)
+        if not isinstance(mechanism, OnlineMechanism):
+            return []
+        chosen = mechanism.expected_parameters(total_weight).chosen
+        text = ",".join(f"{name.replace('_', '-')}={value!r}" for name, value in chosen.items())
+        spent = mechanism.noise_cost(total_weight).epsilon
+        return [
+            f"Its parameters, for a total weight of {total_weight:,.6g}: {text}.",
+            f"By its noise the tests and measured answers cost epsilon = {spent:.3g}.",
+        ]
+
+    def _tests_in_vain(self, universe: Universe, grid: Grid) -> bool:
+        mechanism, total_weight = self._on_expected_edges(universe, grid)
+        return isinstance(mechanism, OnlineMechanism) and mechanism.tests_in_vain(total_weight)
+
+    def _on_expected_edges(self, universe: Universe, grid: Grid) -> tuple[CutMechanism[Any], float]:
+        """The mechanism, and the total weight that is expected of the graph."""
         edges = self.workload.expected(size_of(universe))
-        return self.mechanism(universe, grid).expected_error(edges * grid.unit * grid.largest)
+        return self.mechanism(universe, grid), edges * grid.unit * grid.largest
 
     def guarantee(self, made: CutMechanism[Any], seed: int | None) -> PrivacyGuarantee:
         """What a session with the mechanism of these terms guarantees."""
@@ -533,10 +627,15 @@ class SessionTerms(Checked):
         coefficient of 1, it is the middle of what they can be, or 0, which is off by no more than
         the total weight.
 
+        Where a user's parameters make the bound void, it says so first.
+
         Returns:
             None when the session guarantees more, or weights have no cap: they can be larger than
             any noise.
         """
+        void = self.void_reason(universe, grid)
+        if void is not None:
+            return f"no bound holds for these values: {void}"
         if grid.cap is None:
             return None
         trivial, known = self._without_the_graph(universe, grid, grid.cap)
@@ -557,6 +656,8 @@ class SessionTerms(Checked):
             f"worthless at this size: answers are guaranteed within {_shown(error)}, but"
             f" {known} is within {_shown(trivial)}"
         )
+        if self._tests_in_vain(universe, grid):
+            start += "; nothing is learnt, since the threshold is above every possible error"
         other, found = best(self.epsilon)
         if other < trivial:
             return f"{start}; {found.method_text} guarantees {_shown(other)}"

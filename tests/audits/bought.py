@@ -17,7 +17,7 @@ from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bounds import UpdateBound
-from graphcuts_dp.learn.calibrations import Calibration, Tuning
+from graphcuts_dp.learn.calibration_base import Calibration, Tuning
 from graphcuts_dp.learn.learners import FriezeKannanLearner, MedianLearner, MirrorDescentLearner
 from graphcuts_dp.measure.statistics import ROOT_STEPS, root_degrees
 from graphcuts_dp.privacy.composition import Cost

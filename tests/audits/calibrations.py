@@ -23,10 +23,12 @@ import scipy
 
 import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.evaluation.audit import Claim
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.calibrations import CALIBRATIONS, Tuning
+from graphcuts_dp.learn.calibration_base import Tuning
+from graphcuts_dp.learn.calibrations import CALIBRATIONS
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.default_unit import EDGE
@@ -282,6 +284,58 @@ def _transcripts(
     if far is not None and isinstance(tuning.test, NoisyComparison):
         factor = math.ceil(far * claim.value / float(tuning.test.rate))
     return transcripts_of(_louder(tuning, factor), more=more) if reset else _not_reset(tuning)
+
+
+# Parameters of a user's own.
+
+_CHOSEN_UPDATES = {"gru12": 300, "jt12": 300}  # many, so that losses add up; 3 of the others
+_RANGE = (
+    "The proof bounds the divergence by the range of the loss, or a moment of it by a theorem on "
+    "noisy comparisons; the streams of answers that are tried lose less."
+)
+
+
+@lru_cache(maxsize=16)  # a search of some tenths of a second
+def _with_chosen_noise(calibration: str, epsilon: float) -> tuple[Tuning, Claim]:
+    """The tuning of a session with nearly the least sigma that its budget allows, and its claim."""
+    if calibration in ("gru12", "jt12"):
+        epsilon = min(epsilon, 1.0)  # the theorems' range
+    delta, empty = 0.0 if calibration == "dr14" else _DELTA, gc.Graph([], [], vertices=24)
+    terms: dict[str, Any] = {"method": "multiplicative-weights", "calibration": calibration}
+    updates = _CHOSEN_UPDATES.get(calibration, 3)
+    terms |= {"epsilon": epsilon, "delta": delta, "updates": updates, "threshold": 40.0}
+    low, high = 0.01, 1e6
+    while high > 1.001 * low:
+        middle = math.sqrt(low * high)
+        try:
+            _tuned(60.0, empty, sigma=middle, **terms)
+        except ParameterError:
+            low = middle
+        else:
+            high = middle
+    tuning, cost = _tuned(60.0, empty, sigma=high, **terms)
+    if calibration == "tight":
+        return tuning, Claim(cost.rho or 0.0, kind="rho")
+    return tuning, Claim(epsilon, delta)
+
+
+@audited_laws(
+    "session: chosen sigma, {}",
+    CALIBRATIONS,
+    twins=lambda calibration: {
+        "noise of a fifth of sigma": {"factor": 5},
+        **({} if calibration in ("gru12", "jt12") else {"noise of half of sigma": {"factor": 2}}),
+        "continue after the cap": {"more": _MORE},
+    },
+    claim=lambda *terms: _with_chosen_noise(*terms)[1],
+    unseen=lambda calibration: "" if calibration == "dr14" else _RANGE,
+)
+def _with_chosen_sigma(
+    calibration: str, epsilon: float, factor: int = 1, more: int = 1
+) -> Iterator[DistributionPair]:
+    """Transcripts of sessions whose noise and number of updates a user has set."""
+    tuning, _ = _with_chosen_noise(calibration, epsilon)
+    return transcripts_of(_louder(tuning, factor), more=more)
 
 
 @audited_laws(

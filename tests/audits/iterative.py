@@ -33,6 +33,7 @@ from graphcuts_dp.iterative.task import Task
 from graphcuts_dp.iterative.tuning import (
     CALIBRATIONS,
     IterativeCalibration,
+    IterativeParameters,
     IterativeTuning,
     PracticalIterative,
     PureIterative,
@@ -133,7 +134,7 @@ class TwoRounds(IterativeCalibration):
     slow=True,
 )
 def _run(
-    construction: str, epsilon: float, source: EntropySource, **broken: int
+    construction: str, epsilon: float, source: EntropySource, **broken: Any
 ) -> Callable[[gc.Graph], list[float]]:
     """The total, and what was found and measured."""
     made = IterativeConstruction(
@@ -171,7 +172,9 @@ def _paid_once(
         distinguisher=ResponseRankOne(
             universe=UNIVERSE, distribution=noise_distribution("binary", epsilon=1.0)
         ),
-        calibration=PureIterative(universe=UNIVERSE, epsilon=factor * epsilon, rounds=2),
+        calibration=PureIterative(
+            universe=UNIVERSE, epsilon=factor * epsilon, parameters=IterativeParameters(rounds=2)
+        ),
         grid=Grid(),
         refits=4,
     )
@@ -267,6 +270,43 @@ def _calibrated(calibration: str, epsilon: float, **broken: Any) -> Iterator[Dis
     return rounds_of(*tuned("multiplicative-weights", calibration, epsilon), **broken)
 
 
+# Parameters of a user's own.
+
+_CHOSEN = {"tight": 30.0, "gru12": 40.0, "dr14": 200.0}  # sigma at epsilon = 1, times 1/epsilon
+
+
+@lru_cache(maxsize=8)
+def _with_chosen_noise(calibration: str, epsilon: float) -> tuple[IterativeTuning, Claim]:
+    """The tuning of a release of four rounds whose sigma a user has set, and its claim."""
+    delta, listed = 0.0 if calibration == "dr14" else _DELTA, [gc.CutQuery([k]) for k in range(8)]
+    graph = gc.Graph([], [], vertices=_VERTICES)
+    task = Task(graph, listed, epsilon=epsilon, delta=delta)
+    sigma = _CHOSEN[calibration] / epsilon
+    learning = gc.Learning(
+        calibration=calibration, rounds=_ROUNDS, sigma=sigma, threshold=5 * sigma, alpha=sigma
+    )
+    mechanism = learning.mechanism(task)
+    bound = mechanism._update_bound(_VERTICES * (_VERTICES - 1) / 4, 0.0, mechanism.learner)
+    tuning = mechanism.calibration.tune(bound, mechanism.distinguisher, one=1.0, steps=1)
+    if calibration == "tight":
+        return tuning, Claim(mechanism.cost.rho or 0.0, kind="rho")
+    return tuning, Claim(epsilon, delta)
+
+
+@audited_laws(
+    "iterative: chosen sigma, {}",
+    _CHOSEN,
+    twins=_calibrated_twins,
+    claim=lambda *terms: _with_chosen_noise(*terms)[1],
+    unseen=lambda calibration: LOOSE if calibration == "gru12" else "",
+)
+def _with_chosen_sigma(
+    calibration: str, epsilon: float, **broken: Any
+) -> Iterator[DistributionPair]:
+    """All choices and answers of rounds whose noise a user has set."""
+    return rounds_of(*_with_chosen_noise(calibration, epsilon), **broken)
+
+
 # Lists of any linear queries, and of statistics (the median).
 
 _CAP = 3.0
@@ -286,7 +326,9 @@ _STATISTICS = QuestionList(Universe(5), [GraphQuery("triangles"), gc.CutQuery([3
 
 def _list_tuning(listed: QuestionList, grid: Grid, epsilon: float) -> tuple[IterativeTuning, Claim]:
     """The rounds of a release, and what they are guaranteed to cost."""
-    budget = PracticalIterative(epsilon=epsilon, delta=_DELTA, rounds=_ROUNDS)
+    budget = PracticalIterative(
+        epsilon=epsilon, delta=_DELTA, parameters=IterativeParameters(rounds=_ROUNDS)
+    )
     _, _, _, rest = budget.with_total(grid.sensitivity)
     finder = Exponential(queries=listed, epsilon=Fraction(1), grid=grid)
     unit = grid.unit * grid.sensitivity

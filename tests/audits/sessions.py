@@ -21,7 +21,7 @@ from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bounds import UpdateBound
-from graphcuts_dp.learn.calibrations import Calibration, Tuning
+from graphcuts_dp.learn.calibration_base import Calibration, Tuning
 from graphcuts_dp.learn.learners import (
     FriezeKannanLearner,
     Learner,

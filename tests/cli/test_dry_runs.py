@@ -18,6 +18,8 @@ LINES = {
     "flows, choice of a bound": "flows here.csv --contributions choice:share-above=0.1 "
     f"--epsilon 1 --vertices 34 {_USERS} --dry-run",
     "cuts": "cuts here.csv out.csv --from 0 --to 33 --epsilon 1 --vertices 34 --dry-run",
+    "release-iteratively": "release-iteratively here.csv out.csv --epsilon 1 --delta 1e-6 "
+    "--vertices 34 --queries cuts.jsonl --dry-run",
     "session start": "session start here.csv --epsilon 1 --queries 9 --vertices 34 --dry-run",
 }
 
@@ -46,6 +48,7 @@ def test_every_command_that_can_be_tried_is_tried_here():
 def watched(tmp_path, monkeypatch):
     """A store of the data in a folder, and what would open it, or the private file."""
     (tmp_path / "staff.csv").write_text(_GROUPS)
+    (tmp_path / "cuts.jsonl").write_text('{"S": [1, 2]}\n')
     gc.release_graph(
         gc.datasets.load("karate"), epsilon=1.0, fit="none", store=tmp_path / "mail.db"
     )

@@ -16,6 +16,7 @@ from graphcuts_dp.iterative.construction import IterativeConstruction
 from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential, ProposedQuery
 from graphcuts_dp.iterative.rank_one import ResponseRankOne
 from graphcuts_dp.iterative.tuning import (
+    IterativeParameters,
     PaperIterative,
     PracticalIterative,
     PureIterative,
@@ -55,7 +56,8 @@ MECHANISM = IterativeConstruction(
 
 
 def practical(epsilon, **options):
-    return PracticalIterative(epsilon=epsilon, delta=DELTA, **options)
+    parameters = IterativeParameters(**options)
+    return PracticalIterative(epsilon=epsilon, delta=DELTA, parameters=parameters)
 
 
 def run(seed=1, graph=None, **options):
@@ -126,7 +128,9 @@ def test_any_update_rule_can_learn(name):
         graph=graph,
         learner=RuleLearner(universe, name),
         distinguisher=Exponential(queries=cuts, epsilon=Fraction(1)),
-        calibration=PracticalIterative(epsilon=50.0, delta=1e-3, rounds=12),
+        calibration=PracticalIterative(
+            epsilon=50.0, delta=1e-3, parameters=IterativeParameters(rounds=12)
+        ),
         refits=20,
     )
     off = np.abs(cuts.answers(outcome.hypothesis) - cuts.counts(graph, Grid()))
@@ -144,8 +148,10 @@ CALIBRATIONS = {
     "tight": TightIterative(**TERMS),
     **{paper: PaperIterative(paper=paper, **TERMS) for paper in ("gru12", "dr14", "nik17")},
     "dr14, pure": PaperIterative(paper="dr14", epsilon=1.0, delta=0.0),
-    "pure": PureIterative(universe=UNIVERSE, epsilon=1.0, rounds=8),
-    "pure, three rounds": PureIterative(universe=UNIVERSE, epsilon=1.0, rounds=3),
+    "pure": PureIterative(universe=UNIVERSE, epsilon=1.0, parameters=IterativeParameters(rounds=8)),
+    "pure, three rounds": PureIterative(
+        universe=UNIVERSE, epsilon=1.0, parameters=IterativeParameters(rounds=3)
+    ),
 }
 
 
@@ -205,7 +211,8 @@ def test_tight_tuning_is_the_best_of_its_splits():
     calibration = CALIBRATIONS["tight"]
     best = calibration.tune(bound, LISTED, one=1.0, steps=1)
     for rounds in (10, 100, best.rounds):
-        other = replace(calibration, rounds=rounds).tune(bound, LISTED, one=1.0, steps=1)
+        other = replace(calibration, parameters=IterativeParameters(rounds=rounds))
+        other = other.tune(bound, LISTED, one=1.0, steps=1)
         assert best.error <= other.error
         assert math.floor(bound(other.alpha)) <= rounds
         assert other.threshold == other.alpha + other.value_error
@@ -282,7 +289,9 @@ def test_rounds_are_a_hard_cap_and_the_last_one_corrects_where_there_is_nothing_
     assert [measured.round for measured in outcome.transcript] == [1, 2, 3, 4, 5]
     assert not outcome.transcript[-1].updated
     assert outcome.stopped == "rounds"
-    calibration = PureIterative(universe=UNIVERSE, epsilon=20.0, rounds=1)
+    calibration = PureIterative(
+        universe=UNIVERSE, epsilon=20.0, parameters=IterativeParameters(rounds=1)
+    )
     outcome = run(2, calibration=calibration, distinguisher=PAID_ONCE)
     assert [measured.updated for measured in outcome.transcript] == [True]
 

@@ -16,7 +16,12 @@ from graphcuts_dp.iterative.construction import IterativeConstruction
 from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential, ProposedQuery
 from graphcuts_dp.iterative.query_lists import QuestionList
 from graphcuts_dp.iterative.rank_one import PowerRankOne, Released, ResponseRankOne
-from graphcuts_dp.iterative.tuning import PracticalIterative, PureIterative, TightIterative
+from graphcuts_dp.iterative.tuning import (
+    IterativeParameters,
+    PracticalIterative,
+    PureIterative,
+    TightIterative,
+)
 from graphcuts_dp.learn.learners import MultiplicativeWeightsLearner
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
 from graphcuts_dp.options import described
@@ -65,7 +70,17 @@ REFUSED = [  # the construction, what else is changed, and what it says
     ("", {"construction": gc.Learning(distinguisher=3)}, "distinguisher is a name"),
     ("", {"construction": gc.Learning(distinguisher=OF_FIVE)}, "over other vertices"),
     ("frieze-kannan:calibration=loose", {}, "unknown calibration"),
-    ("frieze-kannan:calibration=dr14,rounds=3", {}, "is for the calibrations"),
+    ("frieze-kannan:calibration=dr14", {}, "would run no round on any graph of this size"),
+    ("frieze-kannan:calibration=dr14,sigma=30", {}, "set rounds, too"),
+    ("frieze-kannan:calibration=dr14,threshold=30", {}, "set rounds, too, or alpha"),
+    ("frieze-kannan:calibration=dr14,rounds=3,sigma=3", {}, "sigma must be above"),
+    ("frieze-kannan:calibration=tight,rounds=3,sigma=3", {}, "sigma must be above"),
+    ("frieze-kannan:rounds=3,alpha=3", {}, "alpha is no parameter of this calibration"),
+    ("frieze-kannan:eta=0.1", {}, "eta is for"),
+    ("multiplicative-weights:step=3", {}, "step is for"),
+    ("mirror-descent:norm=auto,eta=0.1", {}, "name it"),
+    ("multiplicative-weights:sigma=0", {}, "sigma must be a number above 0"),
+    ("multiplicative-weights:rounds=0", {}, "rounds must be a whole number at least 1"),
     ("frieze-kannan:calibration=tight", {"delta": 0.0}, "needs delta"),
     ("multiplicative-weights:calibration=gru12", OF_SIDES, "as printed"),
     ("frieze-kannan:calibration=dr14,distinguisher=response-rank-one", {}, "pay by the call"),
@@ -217,9 +232,9 @@ BY_HAND = [
         "cannot be tuned",
     ),
     (
-        lambda: TightIterative(epsilon=1.0, delta=1e-6, rounds=1).tune(
-            distinguisher=CUTS_OF_ALL, **TIGHT
-        ),
+        lambda: TightIterative(
+            epsilon=1.0, delta=1e-6, parameters=IterativeParameters(rounds=1)
+        ).tune(distinguisher=CUTS_OF_ALL, **TIGHT),
         "no number of rounds",
     ),
     (lambda: run(distinguisher=ExactCuts(universe=FIVE, **ONE_EPSILON)), "other vertices"),

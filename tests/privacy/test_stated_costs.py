@@ -31,8 +31,9 @@ from graphcuts_dp.iterative.tuning import (
     PureIterative,
     TightIterative,
 )
-from graphcuts_dp.learn import calibrations, forecasts
-from graphcuts_dp.learn.calibrations import CALIBRATIONS, DR14, GRU12, JT12, START_SHARE, Tight
+from graphcuts_dp.learn import calibration_base, calibrations, forecasts
+from graphcuts_dp.learn.calibration_base import START_SHARE
+from graphcuts_dp.learn.calibrations import CALIBRATIONS, DR14, GRU12, JT12, Tight
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
 from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.measure.statistics import PRIVATE_NORMS, ROOT_STEPS, buy_root_degrees
@@ -177,7 +178,7 @@ def of_cut_rates(name):
 
 
 TESTS = of_result(calibrations, "_test_rates", lambda found: (found[0] * 2, found[1] * 2))
-TOTAL = of_noise(calibrations, 50)
+TOTAL = of_noise(calibration_base, 50)
 COORDINATES = of_result(
     learner, "tune_coordinate", lambda tuned: replace(tuned, spent=tuned.spent * HUNDREDTH)
 )

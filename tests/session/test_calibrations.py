@@ -8,7 +8,8 @@ import pytest
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.learn import bounds
 from graphcuts_dp.learn.bounds import multiplicative_weights_updates
-from graphcuts_dp.learn.calibrations import DR14, GRU12, JT12, START_SHARE, Tight
+from graphcuts_dp.learn.calibration_base import START_SHARE
+from graphcuts_dp.learn.calibrations import DR14, GRU12, JT12, Tight
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold

@@ -10,7 +10,7 @@ from session_workers import kept_groups, private_graph
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.calibrations import START_SHARE
+from graphcuts_dp.learn.calibration_base import START_SHARE
 from graphcuts_dp.measure.cells import weighted_sensitivity
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy

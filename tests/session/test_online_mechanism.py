@@ -11,7 +11,8 @@ from online_cases import EDGE, Fixed, StubbornLearner, from_store, toy, toy_grap
 from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.calibrations import START_SHARE, Tight
+from graphcuts_dp.learn.calibration_base import START_SHARE
+from graphcuts_dp.learn.calibrations import Tight
 from graphcuts_dp.learn.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.privacy import sparse_vector
 from graphcuts_dp.privacy.count_noise import ValueNoise

@@ -1,0 +1,116 @@
+"""All parameters of a session that learns, as numbers, before anything is spent.
+
+`session_parameters` computes from public numbers what a calibration would choose. Its result has
+the method with every parameter set: change one with `dataclasses.replace`, and open a session with
+it. Reads nothing private.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, cast, final
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.learn.constructions import bound_of
+from graphcuts_dp.learn.sizes import Size
+from graphcuts_dp.learn.workload import SessionWorkload
+from graphcuts_dp.options import chosen
+from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.session.online import OnlineMechanism
+from graphcuts_dp.session.terms import METHOD_NAMES, LearningMethod, Method, SessionTerms
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class CalibratedMethod:
+    """A method with all its parameters, and what is guaranteed with them.
+
+    Attributes:
+        method: as `open_session` takes it, with alpha, updates, threshold and the scales of noise
+            set, in edges.
+        update_bound: B(alpha), the most updates that can be needed.
+        error_bound: with probability 1 - beta no answer has a larger error, in edges; infinite if
+            no bound holds.
+        void_reason: why no bound holds; None if one does.
+        noise_epsilon: what tests and measured answers cost by their noise, as an epsilon for the
+            session's delta: at most the session's own, which is charged.
+    """
+
+    method: LearningMethod
+    update_bound: float
+    error_bound: float
+    void_reason: str | None
+    noise_epsilon: float
+
+
+def session_parameters(
+    method: str | Method,
+    n: Size,
+    *,
+    edges: float,
+    epsilon: float,
+    delta: float = 0.0,
+    queries: int | SessionWorkload,
+) -> CalibratedMethod:
+    """Compute all parameters of a session that learns, from public numbers alone.
+
+    A session measures the number of edges with noise, and computes from the noisy number what is
+    not set. So its bounds differ a little from those for the guess `edges`: `Session.void_reason`
+    and `Session.error_bound` say what holds.
+
+    Args:
+        method: one that learns, as `open_session` takes it: an object such as
+            `MultiplicativeWeights(calibration="gru12")`, or a string with the same options.
+        n: number of vertices, or (left, right) of a bipartite graph; a graph without weights.
+        edges: a public guess of the number of edges, > 0.
+        epsilon: of the session, in [1e-6, 50].
+        delta: in [0, 1).
+        queries: how many answers are guaranteed, or a `SessionWorkload`.
+
+    Raises:
+        ParameterError: a number out of range, noise that the budget does not pay for, or a method
+            that does not learn.
+
+    Examples:
+        >>> found = gc.session_parameters(
+        ...     gc.MultiplicativeWeights(calibration="gru12"),
+        ...     1000, edges=20_000, epsilon=1.0, delta=1e-6, queries=1000,
+        ... )
+        >>> found.method.updates, round(found.method.sigma), found.void_reason
+        (52, 112963, None)
+        >>> less_noise = dataclasses.replace(found.method, sigma=400.0, threshold=None, alpha=None)
+        >>> other = gc.session_parameters(
+        ...     less_noise, 1000, edges=20_000, epsilon=1.0, delta=1e-6, queries=1000
+        ... )
+        >>> other.void_reason
+        '1,594,882 updates can be needed at alpha = 12745.9, and 52 are allowed'
+    """
+    learning = chosen(method, METHOD_NAMES, "method") if isinstance(method, str) else method
+    if not isinstance(learning, LearningMethod) or learning.name == "auto":
+        raise ParameterError(
+            "only methods that learn have these parameters, such as"
+            " MultiplicativeWeights(calibration='gru12')"
+        )
+    work = queries if isinstance(queries, SessionWorkload) else SessionWorkload(queries=queries)
+    terms = SessionTerms(epsilon=epsilon, delta=delta, method=learning, workload=work)
+    universe = Universe(*n) if isinstance(n, tuple) else Universe(cast(Any, n))
+    mechanism = cast(OnlineMechanism, terms.mechanism(universe, Grid()))
+    parameters = mechanism.expected_parameters(edges)
+    total_error = mechanism.expected_total_error(edges)
+    bound = bound_of(
+        mechanism.learner,
+        alpha=2 * edges + total_error,
+        total_weight=edges,
+        total_error=total_error,
+    )
+    try:
+        updates = bound(cast(float, parameters.alpha))
+    except ParameterError:  # an alpha that the error of the total weight does not allow
+        updates = math.inf
+    return CalibratedMethod(
+        method=replace(learning, **parameters.chosen),
+        update_bound=updates,
+        error_bound=mechanism.expected_error(edges),
+        void_reason=mechanism.expected_void_reason(edges),
+        noise_epsilon=mechanism.noise_cost(edges).epsilon,
+    )
