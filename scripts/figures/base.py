@@ -1,11 +1,13 @@
 """What an experiment returns: a table, its parameters, and what was found about a claim."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, final
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from graphcuts_dp.resources import Progress
 
@@ -21,6 +23,8 @@ class Finding:
         measured: what the table shows.
         tolerance: the two agree when they differ by at most this.
         agrees: whether they do.
+        too_small: True if they do not agree, but the sizes of the run are too small to tell: see
+            `exponent_uncertainty` and `at_full_size`.
     """
 
     statement: str
@@ -28,10 +32,19 @@ class Finding:
     measured: float
     tolerance: float | None
     agrees: bool
+    too_small: bool = False
+
+    @property
+    def verdict(self) -> str:
+        """Return "yes", "NO" or "too small to tell", for tables."""
+        if self.agrees:
+            return "yes"
+        return "too small to tell" if self.too_small else "NO"
 
     def __str__(self) -> str:
         claimed = "" if self.claimed is None else f", claimed {self.claimed:.3g}"
-        verdict = "agrees" if self.agrees else "does not agree"
+        words = {"yes": "agrees", "NO": "does not agree"}
+        verdict = words.get(self.verdict, self.verdict)
         return f"{self.statement}: measured {self.measured:.3g}{claimed}: {verdict}"
 
 
@@ -124,21 +137,57 @@ def finding(
     agrees: bool,
     claimed: float | None = None,
     tolerance: float | None = None,
+    too_small: bool = False,
 ) -> Finding:
-    """A finding; without a claimed number the claim is an inequality in words."""
+    """A finding; without a claimed number the claim is an inequality in words.
+
+    Args:
+        statement: see `Finding`, with `claimed` and `tolerance`.
+        measured: what the table shows.
+        agrees: whether the statement holds in the run.
+        claimed: see `Finding`.
+        tolerance: see `Finding`.
+        too_small: whether the run is too small to tell, if it does not agree.
+    """
     return Finding(
         statement=statement,
         claimed=claimed,
         measured=float(measured),
         tolerance=tolerance,
         agrees=bool(agrees),
+        too_small=bool(too_small and not agrees),
     )
 
 
-def near(statement: str, measured: float, *, claimed: float, tolerance: float) -> Finding:
-    """A number beside the claimed one."""
-    agrees = abs(measured - claimed) <= tolerance
-    return finding(statement, measured, agrees=agrees, claimed=claimed, tolerance=tolerance)
+def near(
+    statement: str,
+    measured: float,
+    *,
+    claimed: float,
+    tolerance: float,
+    uncertainty: float = 0.0,
+    too_small: bool = False,
+) -> Finding:
+    """Compare a number with the claimed one.
+
+    Args:
+        statement: see `Finding`, with `claimed` and `tolerance`.
+        measured: what the table shows.
+        claimed: see `Finding`.
+        tolerance: see `Finding`.
+        uncertainty: how far the number of a larger run may be from `measured`: a disagreement of at
+            most tolerance and uncertainty is none.
+        too_small: whether the run is too small for another reason.
+    """
+    error = abs(measured - claimed)
+    return finding(
+        statement,
+        measured,
+        agrees=error <= tolerance,
+        claimed=claimed,
+        tolerance=tolerance,
+        too_small=too_small or error <= tolerance + uncertainty,
+    )
 
 
 def fitted_exponent(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
@@ -156,9 +205,70 @@ def exponent(
     points: Sequence[npt.ArrayLike],
     claimed: float,
     tolerance: float,
+    *,
+    too_small: bool = False,
 ) -> Finding:
-    """The fitted exponent of y as a power of x, of points (x, y), beside the claimed one."""
-    return near(statement, fitted_exponent(*points), claimed=claimed, tolerance=tolerance)
+    """Compare the fitted exponent of y as a power of x, of points (x, y), with the claimed one.
+
+    Args:
+        statement: see `Finding`, with `claimed` and `tolerance`.
+        points: x and y, positive, shape (p,) each.
+        claimed: see `Finding`.
+        tolerance: see `Finding`.
+        too_small: whether the run is too small for a reason that the points do not show.
+    """
+    return near(
+        statement,
+        fitted_exponent(*points),
+        claimed=claimed,
+        tolerance=tolerance,
+        uncertainty=exponent_uncertainty(*points),
+        too_small=too_small,
+    )
+
+
+def exponent_uncertainty(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
+    """Return how far the exponent of larger sizes may be from the fitted one.
+
+    The larger of two numbers: half of the 95 % interval of the slope, from the scatter of the
+    points around the line (Student's t with p - 2 degrees of freedom); and the drift, the
+    difference of the slopes of the upper and of the lower half of the points, which share one if p
+    is odd. Of two points it is infinite.
+
+    Args:
+        x: positive, shape (p,), at least two different values.
+        y: positive, shape (p,).
+    """
+    log_x, log_y = (np.log(np.asarray(values, dtype=np.float64)) for values in (x, y))
+    freedom = len(log_x) - 2
+    if freedom < 1:
+        return math.inf
+    fit = scipy.stats.linregress(log_x, log_y)
+    half_width = float(scipy.stats.t.ppf(0.975, freedom) * fit.stderr)
+    order = np.argsort(log_x)
+    lower, upper = order[: (len(order) + 1) // 2], order[len(order) // 2 :]
+    slopes = [
+        fitted_exponent(np.exp(log_x[half]), np.exp(log_y[half]))
+        for half in (lower, upper)
+        if np.ptp(log_x[half]) > 0
+    ]
+    drift = abs(slopes[-1] - slopes[0]) if len(slopes) > 1 else 0.0
+    return max(half_width, drift)
+
+
+def at_full_size(measured: float, *, size: float, full: float, growth: float) -> float:
+    """Return what a number grows to at the size of a full run, by the exponent that is claimed.
+
+    A run whose number does not satisfy a statement about large sizes, but which satisfies it when
+    it is extrapolated so, is too small to tell.
+
+    Args:
+        measured: at `size`.
+        size: of the run, for example its number of vertices.
+        full: the size of the full run; then the number is as measured.
+        growth: exponent of the size that is claimed for the number.
+    """
+    return float(measured * (full / size) ** growth)
 
 
 def at_most(statement: str, measured: float, limit: float = 1.0) -> Finding:
@@ -166,11 +276,24 @@ def at_most(statement: str, measured: float, limit: float = 1.0) -> Finding:
     return finding(statement, measured, agrees=measured <= limit)
 
 
-def below(statement: str, measured: float, limit: float = 1.0) -> Finding:
-    """A number that the claim puts strictly below another."""
-    return finding(statement, measured, agrees=measured < limit)
+def below(
+    statement: str, measured: float, limit: float = 1.0, *, at_full: float | None = None
+) -> Finding:
+    """Compare a number with one that the claim puts strictly above it.
+
+    Args:
+        statement: see `Finding`.
+        measured: what the table shows.
+        limit: what the number has to be below.
+        at_full: see `at_full_size`; None if the run has the size that is claimed.
+    """
+    too_small = at_full is not None and at_full < limit
+    return finding(statement, measured, agrees=measured < limit, too_small=too_small)
 
 
-def above(statement: str, measured: float, limit: float = 1.0) -> Finding:
-    """A number that the claim puts strictly above another."""
-    return finding(statement, measured, agrees=measured > limit)
+def above(
+    statement: str, measured: float, limit: float = 1.0, *, at_full: float | None = None
+) -> Finding:
+    """Compare a number with one that the claim puts strictly below it; see `below`."""
+    too_small = at_full is not None and at_full > limit
+    return finding(statement, measured, agrees=measured > limit, too_small=too_small)

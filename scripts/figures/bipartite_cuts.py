@@ -37,7 +37,7 @@ from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.resources import Progress
 from graphcuts_dp.session.session import session_of
 from scripts.figures.analysts import worst_cut
-from scripts.figures.base import Finding, Table, below, exponent, near
+from scripts.figures.base import Finding, Table, at_full_size, below, exponent, near
 from scripts.figures.bounds import mirror_descent_updates
 from scripts.figures.random_graphs import imbalanced_bipartite, power_law_bipartite
 from scripts.figures.rates import BipartiteRates, imbalanced_rates, power_law_rates
@@ -107,6 +107,9 @@ POWER_LAW = Family(
     powers=range(2, 8),
 )
 _GROUP_NORM = "JT12 4.1, guaranteed error with (2,p): exponent of V, logarithms divided out"
+
+
+_LEAST_SIDES = 3  # that an exponent of sessions is fitted to
 
 
 def measure_imbalanced(*, quick: bool, seed: int, progress: Progress) -> Table:
@@ -305,6 +308,7 @@ def _findings(table: Table, family: Family) -> list[Finding]:
                 _without_logs(*_learnt(table, method), _LOGS[method] - 0.5),
                 math.log(claim(math.e, math.e)) - 0.5,
                 _SESSION_TOLERANCE,
+                too_small=bool(_useful(table, method).sum() < _LEAST_SIDES),
             ),
         ]
     return [*found, *_comparisons(table, family)]
@@ -313,14 +317,23 @@ def _findings(table: Table, family: Family) -> list[Finding]:
 def _learnt(table: Table, method: str) -> tuple[FloatVector, FloatVector]:
     """V, and the error of sessions, where they guarantee less than answering 0.
 
-    Elsewhere the threshold is above all that can be off, and nothing is learnt. At least the three
-    largest V.
+    At least the largest V, as many as an exponent needs.
     """
     sides, errors = _series(table, "session", method, "measured")
-    guaranteed = _series(table, "session", method, "guaranteed")[1]
-    useful = guaranteed < _series(table, "session", "answer 0", "exact")[1]
-    useful[-3:] = True
+    useful = _useful(table, method)
+    useful[-_LEAST_SIDES:] = True
     return sides[useful], errors[useful]
+
+
+def _useful(table: Table, method: str) -> npt.NDArray[np.bool_]:
+    """Tell at which V sessions guarantee less than answering 0.
+
+    Elsewhere the threshold is above every possible error, and nothing is learnt: such sessions say
+    nothing of an exponent.
+    """
+    guaranteed = _series(table, "session", method, "guaranteed")[1]
+    useful: npt.NDArray[np.bool_] = guaranteed < _series(table, "session", "answer 0", "exact")[1]
+    return useful
 
 
 def _comparisons(table: Table, family: Family) -> list[Finding]:
@@ -343,7 +356,13 @@ def _comparisons(table: Table, family: Family) -> list[Finding]:
             math.log(gain),
             _GUARANTEE_TOLERANCE,
         ),
-        below(f"JT12 4.1, (2,p) guarantees less than l_2: ratio at {largest}", ratio[-1]),
+        below(
+            f"JT12 4.1, (2,p) guarantees less than l_2: ratio at {largest}",
+            ratio[-1],
+            at_full=at_full_size(
+                ratio[-1], size=sides[-1], full=10.0 ** family.powers[-1], growth=math.log(gain)
+            ),
+        ),
         below(
             f"JT12 4.1, better than answering 0: the best guarantee over 0's error at {largest},"
             f" |S| = {_SIZE}",

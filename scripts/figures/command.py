@@ -57,7 +57,12 @@ def figures(
         if not as_json:
             say(f"wrote {spec.base(Path(folder))}.png .pdf .csv .json")
     if as_json:
-        show_json([{"figure": spec.name, **asdict(finding)} for spec, finding in found])
+        show_json(
+            [
+                {"figure": spec.name, **asdict(finding), "verdict": finding.verdict}
+                for spec, finding in found
+            ]
+        )
     else:
         _show_findings(found)
 
@@ -82,6 +87,6 @@ def _show_findings(found: list[tuple[FigureSpec, Finding]]) -> None:
     rows = []
     for spec, finding in found:
         claimed = "" if finding.claimed is None else f"{finding.claimed:.3g}"
-        measured, verdict = f"{finding.measured:.3g}", "yes" if finding.agrees else "NO"
-        rows.append((spec.name, finding.statement, claimed, measured, verdict))
+        measured = f"{finding.measured:.3g}"
+        rows.append((spec.name, finding.statement, claimed, measured, finding.verdict))
     show_table("Findings", ("figure", "statement", "claimed", "measured", "agrees"), rows)

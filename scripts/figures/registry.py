@@ -149,7 +149,10 @@ def make_figure(
             "quick": quick,
             "seed": seed,
             "parameters": dict(table.parameters),
-            "findings": [asdict(finding) | {"text": str(finding)} for finding in table.findings],
+            "findings": [
+                asdict(finding) | {"verdict": finding.verdict, "text": str(finding)}
+                for finding in table.findings
+            ],
         },
     )
     return table
@@ -193,6 +196,8 @@ def _section(stem: str, about: dict[str, Any]) -> list[str]:
     for finding in about["findings"]:
         claimed = "" if finding["claimed"] is None else f"{finding['claimed']:.3g}"
         verdict = "yes" if finding["agrees"] else "**no**"
+        if finding.get("too_small"):
+            verdict = "too small to tell"
         lines.append(_row(finding["statement"], claimed, f"{finding['measured']:.3g}", verdict))
     return [*lines, "", "</details>"]
 

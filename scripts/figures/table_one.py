@@ -309,7 +309,7 @@ def _line(axes: Axes, rows: list[dict[str, Any]], name: str, **how: Any) -> None
 
 def _draw_crossover(axes: Axes, table: Table) -> None:
     lines: list[Line2D] = []
-    names = {"rates": "Table 1", "GRU12": "GRU12's\nconstants"}
+    names = {"rates": "Table 1, no\nconstants", "GRU12": "GRU12's\nconstants"}
     for index, (constants, name) in enumerate(names.items()):
         sizes, edges = table.line("n", "edges", part="crossover", constants=constants)
         lines += axes.plot(sizes, edges, label=name, markevery=4, **look(2 * index + 1))

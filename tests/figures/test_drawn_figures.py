@@ -62,13 +62,20 @@ def test_queries(drawn):
 
 def test_density(drawn):
     table, figure = drawn("density")
-    worst, between, sizes = figure.axes
+    worst, weighted, session, _, between, sizes = figure.axes
     lines = lines_of(worst)
     assert {"zero", "binary, raw", "binary, clipped", "Lemma 6.1"} <= set(lines)
     (errors,) = table.line("upper", part="density", method="online weights")
     assert list(lines["online, cuts given"].get_ydata()) == errors
     assert [tick.get_text() for tick in sizes.get_xticklabels()] == ["30", "60", "120"]
     assert between.get_title(loc="left").startswith("Cuts between")
+    (bounds,) = table.line("upper", part="bound", method="Theorem 4.9, weights")
+    drawn_bounds = lines["Thm 4.9, weights"].get_ydata()
+    assert list(drawn_bounds) == [2 * error for error in bounds]  # of the matrix form
+    (errors,) = table.line("upper", part="weighted", method="laplace")
+    assert list(lines_of(weighted)["Laplace, raw"].get_ydata()) == errors
+    (errors,) = table.line("lower", part="session", method="gaussian")
+    assert list(lines_of(session)["Gaussian noise"].get_ydata()) == errors
 
 
 def test_errors_on_bipartite_graphs_are_drawn_over_those_of_answering_0():
