@@ -188,10 +188,14 @@ def _of_flows_over_time(flows: FlowsOverTime) -> ReleaseContents:
         title="Table of flows over time",
         published=(
             f"A table of how much passes between groups, by {size}.",
-            f"{len(flows.periods):,} of {len(flows.horizon):,} periods are published: "
-            f"{listed(flows.periods)}.",
-            f"In all: {short(total.value)} in {short_interval(total.interval)} "
-            f"({DEFAULT_PERCENT}).",
+            (
+                f"{len(flows.periods):,} of {len(flows.horizon):,} periods are published: "
+                f"{listed(flows.periods)}."
+            ),
+            (
+                f"In all: {short(total.value)} in {short_interval(total.interval)} "
+                f"({DEFAULT_PERCENT})."
+            ),
         ),
         errors=tuple(errors),
         left_out=(
