@@ -24,8 +24,8 @@ __getattr__, __dir__, __all__ = exports(
     {
         "iterative.distinguisher": ("Distinguisher", "ProposedQuery"),
         "iterative.task": ("Task",),
-        "io.assemble": ("Options", "RawEdges"),
-        "io.files": ("FileFormat",),
+        "io.raw_edges": ("Options", "RawEdges"),
+        "io.file_format": ("FileFormat",),
         "learn.base": ("Construction",),
         "learn.cut_sum": ("CutSum",),
         "learn.learners": ("Learner",),

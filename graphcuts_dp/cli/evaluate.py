@@ -10,6 +10,7 @@ from graphcuts_dp.cli.console import Report, progress_bar, say
 from graphcuts_dp.cli.options import Commands, command_first
 from graphcuts_dp.cli.reading import Reading
 from graphcuts_dp.cutnorm.cut_norm import METHODS, NORMS, cut_norm
+from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.evaluation.comparison import compare as compare_graphs
 from graphcuts_dp.evaluation.cut_error import cut_errors, graph_cut_errors
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable, KeptTable
@@ -19,6 +20,7 @@ from graphcuts_dp.plotting.style import write_figure
 from graphcuts_dp.queries.linear import sides_of
 from graphcuts_dp.queries.query_lines import read_cut, read_lines
 from graphcuts_dp.results.release import Release
+from graphcuts_dp.schema.bad_rows import SKIP_ADVICE
 from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.vertices import VertexSet
 
@@ -90,6 +92,8 @@ def compare(
     clustering, assortativity, modularity, path lengths and leading eigenvalues of each graph,
     beside a graph of Chung and Lu and the empty graph. NOT PRIVATE.
     """
+    if len(set(others)) < len(others):
+        raise ParameterError("a synthetic graph is named twice; name each file once")
     graph = reading.read(source)
     synthetic = {_name(path, others): _read_like(graph, path, reading) for path in others}
     with progress_bar("comparing") as progress:
@@ -170,10 +174,24 @@ def norm_of(
 
 
 def _read_like(graph: AnyGraph, path: str, reading: Reading) -> AnyGraph:
-    """Read another graph of the same kind, on the same vertices."""
+    """Read another graph of the same kind, on the same vertices.
+
+    Raises:
+        FileFormatError: as `Reading.read`. A graph without its bad rows would be another graph, so
+            that the message does not offer to leave them out.
+    """
     public = (graph.left, graph.right) if isinstance(graph, BipartiteGraph) else graph.vertices
     same = Reading(kind=reading.kind, columns=Columns(one_based=reading.columns.one_based))
-    return same.read(path, public=public)
+    try:
+        return same.read(path, public=public)
+    except FileFormatError as problem:
+        faults = str(problem)
+        if not faults.endswith(SKIP_ADVICE):
+            raise
+        raise FileFormatError(
+            f"{faults.removesuffix(SKIP_ADVICE)}; correct such rows: the vertices of a synthetic "
+            "graph are those of the real one"
+        ) from None
 
 
 def _name(path: str, paths: list[str]) -> str:

@@ -19,10 +19,10 @@ from graphcuts_dp.cli.reading import Reading
 from graphcuts_dp.display import Card
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.graph.rows import Rows
-from graphcuts_dp.io.assemble import Options
 from graphcuts_dp.io.edge_store import Merge
 from graphcuts_dp.io.files import FORMATS, ending_of
 from graphcuts_dp.io.heads import BadRowCounts, FileHead, count_bad_rows, read_head
+from graphcuts_dp.io.raw_edges import Options
 from graphcuts_dp.options import described
 from graphcuts_dp.schema.columns import TAIL, Columns
 from graphcuts_dp.schema.counting import Counting

@@ -13,15 +13,14 @@ from graphcuts_dp.cli.options import naming
 from graphcuts_dp.errors import GraphCutsError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, kind_of_graph
 from graphcuts_dp.graph.rows import (
-    COUNTINGS,
     PrivateData,
     Rows,
     bounded_graph,
     without_rows,
 )
-from graphcuts_dp.io.assemble import GivenVertices
 from graphcuts_dp.io.edge_store import Merge
 from graphcuts_dp.io.files import FORMATS, describe_reading, ending_of, public_vertices_of
+from graphcuts_dp.io.raw_edges import GivenVertices
 from graphcuts_dp.options import (
     Checked,
     check,
@@ -32,7 +31,7 @@ from graphcuts_dp.privacy.default_unit import EDGE
 from graphcuts_dp.privacy.privacy_unit import PRIVACY_UNITS, PrivacyUnit
 from graphcuts_dp.queries.group_names import GroupNames
 from graphcuts_dp.schema.columns import Column, Columns, column_of, delimiter_of
-from graphcuts_dp.schema.counting import Counting
+from graphcuts_dp.schema.counting import COUNTINGS, Counting
 from graphcuts_dp.schema.group_tables import vertices_of_table
 from graphcuts_dp.schema.groups import Groups
 from graphcuts_dp.schema.typed_names import split_names

@@ -52,7 +52,7 @@ from graphcuts_dp.cutnorm.spectral import (
     prefix_cuts,
     row_norm_weights,
 )
-from graphcuts_dp.errors import GraphError, MatrixError, ParameterError
+from graphcuts_dp.errors import GraphError, KindError, MatrixError, ParameterError
 from graphcuts_dp.options import is_number
 from graphcuts_dp.privacy.entropy import Seed, as_seed
 from graphcuts_dp.resources import Deadline
@@ -121,6 +121,7 @@ def cut_norm(
     Raises:
         MatrixError: the matrix is not usable (nan, empty, too large for the method).
         GraphError: graphs on other vertices, or of two kinds.
+        KindError: a graph of another library.
         ParameterError: an unknown norm, a method that it does not have, a negative tolerance or
             time limit, or a limit, start or rank for a norm that is not searched for.
 
@@ -144,11 +145,7 @@ def cut_norm(
     number = as_seed(seed)
     if number is None:
         raise ParameterError("seed must be given: it makes the search repeatable")
-    if other is not None:
-        if not hasattr(matrix, "difference"):
-            raise GraphError("other is for two graphs; of two matrices give their difference")
-        matrix = matrix.difference(other)
-    operand = Operand.from_matrix(matrix)
+    operand = _operand(matrix, other)
     limits = SearchLimits(tolerance, Deadline.after(time_limit))
     if norm == "normalised":
         if (time_limit, start, rank) != (None, None, None):
@@ -179,6 +176,26 @@ def cut_norm(
             operand, bordered=bordered, limits=limits, seed=number, start=start, rank=rank
         )
     return build_certificate(operand, outcome, method=chosen, norm=norm)
+
+
+def _operand(matrix: Any, other: Any) -> Operand:
+    """Return the matrix of `cut_norm`, or the difference of two graphs.
+
+    Raises:
+        KindError: a graph of another library.
+        GraphError: graphs on other vertices, or of two kinds; a second matrix.
+        MatrixError: no usable matrix.
+    """
+    if any(hasattr(graph, "is_directed") for graph in (matrix, other)):  # networkx, igraph
+        raise KindError(
+            "cut_norm takes a matrix, or two graphs of this package: convert graphs of networkx "
+            "and igraph by gc.Graph.of, and pass gc.Graph.of(graph).to_scipy() for one alone"
+        )
+    if other is None:
+        return Operand.from_matrix(matrix)
+    if not hasattr(matrix, "difference"):
+        raise GraphError("other is for two graphs; of two matrices give their difference")
+    return Operand.from_matrix(matrix.difference(other))
 
 
 def _chosen_method(method: Method, operand: Operand, exact_cost: float, *, otherwise: str) -> str:

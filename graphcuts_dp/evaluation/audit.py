@@ -35,7 +35,7 @@ _LUCK = 0.1  # of the training runs, in each share
 @final
 @dataclass(frozen=True)
 class Claim:
-    """What a mechanism guarantees, in the currency in which it is audited.
+    """Guarantee of a mechanism, in the currency in which it is audited.
 
     Attributes:
         value: epsilon or rho, > 0.
@@ -64,8 +64,8 @@ class Claim:
         """
         p, q = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
         if self.kind == "epsilon":
-            found = np.log(np.maximum(p - self.delta, _TINY)) - np.log(np.maximum(q, _TINY))
-            return np.asarray(found)
+            losses = np.log(np.maximum(p - self.delta, _TINY)) - np.log(np.maximum(q, _TINY))
+            return np.asarray(losses)
         gap = np.sqrt(-np.log(np.clip(q, _TINY, 1))) - np.sqrt(-np.log(np.clip(p, _TINY, 1)))
         return np.where(p > q, gap**2, -(gap**2))
 
@@ -97,7 +97,7 @@ PURE = Claim(1.0)  # where only the kind of the loss and delta count
 @final
 @dataclass(frozen=True)
 class AuditResult:
-    """What an audit found.
+    """Result of an audit.
 
     Attributes:
         epsilon_lower: the true epsilon (or rho, if that was claimed) is at least this, with
@@ -139,7 +139,7 @@ class _Event:
     score: float
 
     def counts(self, outputs: tuple[FloatMatrix, FloatMatrix]) -> tuple[int, int]:
-        """How often it happens on the neighbour where it is likely, and on the other."""
+        """Return the counts of the event on the neighbour where it is likely, and on the other."""
         hits = []
         for output in outputs:
             column = _features(output)[:, self.column]
@@ -193,9 +193,9 @@ def audit(
     """
     half = runs // 2
     draw = one_by_one(mechanism)
-    drawn = [draw(data, 0, runs) for data in (first, second)]
-    event = _best_event((drawn[0][:half], drawn[1][:half]), runs - half, claim, alpha)
-    return _tested(event, (drawn[0][half:], drawn[1][half:]), claim, alpha)
+    samples = [draw(data, 0, runs) for data in (first, second)]
+    event = _best_event((samples[0][:half], samples[1][:half]), runs - half, claim, alpha)
+    return _tested(event, (samples[0][half:], samples[1][half:]), claim, alpha)
 
 
 def audit_worst(
@@ -218,14 +218,14 @@ def audit_worst(
         alpha: probability of a bound that is too large, at most. Pairs need no share of it: only
             fresh runs of one of them are counted.
     """
-    found = [
+    candidates = [
         _best_event((draw(p.first, 0, training), draw(p.second, 0, training)), runs, claim, alpha)
         for p in pairs
     ]
-    worst = max(range(len(pairs)), key=lambda i: found[i].score)
+    worst = max(range(len(pairs)), key=lambda i: candidates[i].score)
     pair = pairs[worst]
     outputs = draw(pair.first, training, runs), draw(pair.second, training, runs)
-    return replace(_tested(found[worst], outputs, claim, alpha), pair=pair.name)
+    return replace(_tested(candidates[worst], outputs, claim, alpha), pair=pair.name)
 
 
 def one_by_one(mechanism: Callable[[T, int], npt.ArrayLike]) -> Draw:
@@ -264,8 +264,8 @@ def _best_event(
 def _tested(
     event: _Event, outputs: tuple[FloatMatrix, FloatMatrix], claim: Claim, alpha: float
 ) -> AuditResult:
-    found = _bound(*event.counts(outputs), len(outputs[0]), claim, alpha)
-    return AuditResult(float(found), event.name(outputs[0].shape[1]))
+    bound = _bound(*event.counts(outputs), len(outputs[0]), claim, alpha)
+    return AuditResult(float(bound), event.name(outputs[0].shape[1]))
 
 
 def _bound(

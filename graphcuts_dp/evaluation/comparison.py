@@ -200,7 +200,7 @@ def _graph_of(source: Any, like: AnyGraph | None) -> AnyGraph:
     if isinstance(source, Release | IterativeRelease):
         return source.graph
     if like is None:
-        return private_graph(source, stacklevel=6)
+        return private_graph(source, shows_truth=True, stacklevel=6)
     if isinstance(like, BipartiteGraph):
         return BipartiteGraph.of(source, vertices=(like.left, like.right))
     return type(like).of(source, vertices=like.vertices)
@@ -223,10 +223,11 @@ def _named(synthetic: Any, truth: AnyGraph) -> dict[str, AnyGraph]:
         sources, count = {"synthetic": synthetic}, 1
     if not sources:
         raise GraphError("no synthetic graph is given: name at least one")
-    taken = {"topic", "statistic", "measure", "unit", "real", *BASELINES}
-    if len(sources) < count or taken & set(sources):
+    reserved = {"topic", "statistic", "measure", "unit", "real", *BASELINES}
+    if len(sources) < count or reserved & set(sources):
         raise ParameterError(
-            f"names of synthetic graphs differ from each other and from {', '.join(sorted(taken))}"
+            "names of synthetic graphs differ from each other and from "
+            f"{', '.join(sorted(reserved))}"
         )
     return {name: _graph_of(source, truth) for name, source in sources.items()}
 
@@ -236,10 +237,10 @@ def _in_order_of(truth: AnyGraph, graph: AnyGraph) -> AnyGraph:
     if graph.space == truth.space:
         return graph
     entries = matrix_on(truth.space, graph).tocoo()
-    kept = entries.row < entries.col if isinstance(truth, Graph) else slice(None)
-    weights = entries.data[kept] if graph.weighted else None
+    upper = entries.row < entries.col if isinstance(truth, Graph) else slice(None)
+    weights = entries.data[upper] if graph.weighted else None
     return on_space(
-        truth.space, entries.row[kept], entries.col[kept], weights, max_weight=graph.max_weight
+        truth.space, entries.row[upper], entries.col[upper], weights, max_weight=graph.max_weight
     )
 
 
@@ -278,8 +279,8 @@ class _Comparison:
             self._paths,
             self._spectrum,
         )
-        for place, step in enumerate(steps):
-            self._tell(place / len(steps), step.__name__.removeprefix("_"))
+        for index, step in enumerate(steps):
+            self._tell(index / len(steps), step.__name__.removeprefix("_"))
             step()
         self._tell(1.0, "done")
         return GraphComparison(
@@ -390,26 +391,28 @@ class _Comparison:
         for side, name in enumerate(sides):
             true = self.real.degrees[side]
             self._value("degrees", f"largest {name}", _largest(side))
-            others = [view.degrees[side] for view in self.views.values()]
+            synthetic_values = [view.degrees[side] for view in self.views.values()]
             mean = float(true.mean())
-            gaps = [largest_gap(true, other) for other in others]
+            gaps = [largest_gap(true, other) for other in synthetic_values]
             self._error("degrees", f"{name}: Kolmogorov-Smirnov", gaps)
-            moved = [transport(true, other) for other in others]
-            self._error("degrees", f"{name}: earth mover's", _shares(moved, mean), mean)
-            own: list[float | None] = [float(np.abs(true - other).mean()) for other in others]
-            self._error("degrees", f"{name} of a vertex", _shares(own, mean), mean)
+            distances = [transport(true, other) for other in synthetic_values]
+            self._error("degrees", f"{name}: earth mover's", _shares(distances, mean), mean)
+            vertex_errors: list[float | None] = [
+                float(np.abs(true - other).mean()) for other in synthetic_values
+            ]
+            self._error("degrees", f"{name} of a vertex", _shares(vertex_errors, mean), mean)
 
     def _weights(self) -> None:
         if not self._weighted:
             return
         true = self.real.graph.weights
-        others = [view.graph.weights for view in self.views.values()]
+        synthetic_weights = [view.graph.weights for view in self.views.values()]
         mean = float(true.mean()) if len(true) else 0.0
         self._value("weights", "mean weight", lambda view: _mean(view.graph.weights))
-        gaps = [largest_gap(true, other) for other in others]
+        gaps = [largest_gap(true, other) for other in synthetic_weights]
         self._error("weights", "weights: Kolmogorov-Smirnov", gaps)
-        moved = [transport(true, other) for other in others]
-        self._error("weights", "weights: earth mover's", _shares(moved, mean), mean)
+        distances = [transport(true, other) for other in synthetic_weights]
+        self._error("weights", "weights: earth mover's", _shares(distances, mean), mean)
 
     def _clustering(self) -> None:
         if isinstance(self.real.graph, BipartiteGraph):

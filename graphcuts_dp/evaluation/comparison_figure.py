@@ -83,9 +83,9 @@ def _looks(comparison: GraphComparison) -> list[_Look]:
 
 
 def _draw_degrees(axes: Axes, comparison: GraphComparison) -> None:
-    real, *others = comparison.degrees
+    real, *synthetic_degrees = comparison.degrees
     axes.plot(*_at_least(real), color=COLOURS["truth"], linewidth=1.4, zorder=3)
-    for look, degrees in zip(_looks(comparison), others, strict=True):
+    for look, degrees in zip(_looks(comparison), synthetic_degrees, strict=True):
         values, shares = _at_least(degrees)
         axes.plot(values, shares, look.line, color=look.colour, linewidth=0.9)
     axes.set_xscale("log")
@@ -108,7 +108,7 @@ def _draw_errors(axes: Axes, comparison: GraphComparison, rows: list[ComparisonR
         errors = [row.errors[index] for row in rows]
         axes.scatter(
             [max(error, _LEAST_ERROR) for error in errors if error is not None],
-            [place for place, error in enumerate(errors) if error is not None],
+            [index for index, error in enumerate(errors) if error is not None],
             marker=look.marker,
             color=look.colour,
             s=14,

@@ -56,7 +56,7 @@ class CutFamily:
     axis: int | None = None
 
     def values(self, matrix: Any, graph: AnyGraph) -> npt.NDArray[np.float64]:
-        """Of all cuts, on a matrix of the vertices of this graph."""
+        """Return the values of all cuts, on a matrix of the vertices of this graph."""
         if self.axis is not None:
             return np.asarray(matrix.sum(axis=self.axis, dtype=np.float64)).ravel()
         return answer_on_matrix(self.queries, matrix, graph.space)
@@ -94,7 +94,7 @@ def cut_errors(
         >>> release = gc.release_graph(club, epsilon=2.0)
         >>> errors = gc.cut_errors(club, release)  # reads the private graph
     """
-    truth, noisy = private_graph(graph), release.noisy
+    truth, noisy = private_graph(graph, shows_truth=True), release.noisy
     if truth.space != noisy.space:
         raise QueryError("the release was made from a graph on other vertices")
     if truth.weighted and noisy.distribution.name == "binary":
@@ -143,7 +143,8 @@ def graph_cut_errors(
         GraphError: other vertices, or graphs of two kinds.
         QueryError: a cut of unknown vertices.
     """
-    truth, synthetic = private_graph(graph), private_graph(synthetic)
+    truth = private_graph(graph, shows_truth=True)
+    synthetic = private_graph(synthetic, shows_truth=True)
     check_kinds(truth, synthetic)
     if truth.space != synthetic.space:
         raise GraphError(OTHER_VERTICES)
@@ -151,8 +152,8 @@ def graph_cut_errors(
     if queries:
         families.append(CutFamily("given cuts", tuple(queries)))
     points = _points(families, truth, synthetic)
-    made: dict[str, Made] = {"synthetic": synthetic.dense}
-    return _table(title, truth, made, families, communities, seen(progress), points)
+    makers: dict[str, Made] = {"synthetic": synthetic.dense}
+    return _table(title, truth, makers, families, communities, seen(progress), points)
 
 
 def _table(
@@ -169,20 +170,20 @@ def _table(
     truth = graph.to_scipy()
     values = [family.values(truth, graph) for family in families]
     total = float(truth.sum())
-    worst, errors, kept = [], [], [_kept(truth, communities)]
-    for place, (name, make) in enumerate(estimates.items()):
-        tell(place / len(estimates), f"worst cut, {name}")
+    worst, errors, kept_rows = [], [], [_kept(truth, communities)]
+    for index, (name, make) in enumerate(estimates.items()):
+        tell(index / len(estimates), f"worst cut, {name}")
         if make is None:
             worst.append(total)
-            errors.append([float(np.abs(each).mean()) for each in values])
-            kept.append([0.0] * len(kept[0]))
+            errors.append([float(np.abs(estimates_kept).mean()) for estimates_kept in values])
+            kept_rows.append([0.0] * len(kept_rows[0]))
             continue
         matrix = make()
-        kept.append(_kept(matrix, communities))
+        kept_rows.append(_kept(matrix, communities))
         difference = _less(matrix, truth)
         del matrix
         worst.append(cut_norm(difference, tolerance=_TOLERANCE).upper + _lost(difference, total))
-        tell((place + 0.8) / len(estimates), f"kinds of cuts, {name}")
+        tell((index + 0.8) / len(estimates), f"kinds of cuts, {name}")
         errors.append(
             [float(np.abs(family.values(difference, graph)).mean()) for family in families]
         )
@@ -194,14 +195,14 @@ def _table(
     names = ["modularity of the communities"] * (communities is not None)
     names += [f"degrees: {name}" for name in _QUANTILES]
     shape = [
-        KeptRow(name, each[0], each[1:])
-        for name, each in zip(names, zip(*kept, strict=True), strict=True)
+        KeptRow(name, estimates_kept[0], estimates_kept[1:])
+        for name, estimates_kept in zip(names, zip(*kept_rows, strict=True), strict=True)
     ]
     return CutErrorTable(title, tuple(estimates), tuple(rows), points, tuple(shape))
 
 
 def _precision(shape: tuple[int, int]) -> type[np.floating]:
-    """Of differences of matrices: single if they are large."""
+    """Return the precision of differences of matrices: single if they are large."""
     return np.float32 if math.prod(shape) > _LARGE else np.float64
 
 
@@ -215,7 +216,7 @@ def _less(matrix: npt.NDArray[np.floating], truth: sp.csr_array) -> npt.NDArray[
 
 
 def _lost(difference: npt.NDArray[np.floating], total: float) -> float:
-    """What rounding may hide of a cut: half a unit of each entry, and of what it was made from."""
+    """Return the most that rounding hides of a cut: half a unit of each entry and operand."""
     if difference.dtype == np.float64:
         return 0.0
     unit = float(np.finfo(difference.dtype).eps)
@@ -279,10 +280,10 @@ def _points(
     """Single cuts of the most telling family."""
     shown = _telling(families).queries
     none = [None] * len(shown)
-    others = none if synthetic is None else answer_all(shown, synthetic).tolist()
+    synthetic_answers = none if synthetic is None else answer_all(shown, synthetic).tolist()
     answers = [] if release is None else release.answer_all(shown)
-    noisy = [(each.value, *each.interval) for each in answers] or none
-    return tuple(map(CutPoint, answer_all(shown, graph).tolist(), others, noisy))
+    noisy = [(answer.value, *answer.interval) for answer in answers] or none
+    return tuple(map(CutPoint, answer_all(shown, graph).tolist(), synthetic_answers, noisy))
 
 
 def _telling(families: Sequence[CutFamily]) -> CutFamily:

@@ -36,11 +36,11 @@ def cut_error_figure(table: CutErrorTable) -> Figure:
 
 
 def _draw_kinds(axes: Axes, table: CutErrorTable) -> None:
-    places = range(len(table.rows))
+    positions = range(len(table.rows))
     for column, name in enumerate(table.estimates):
         axes.scatter(
             [row.errors[column] for row in table.rows],
-            places,
+            positions,
             color=COLOURS[name],
             marker=_MARKERS[name],
             s=90 if name in _TRIVIAL else 36,
@@ -49,7 +49,7 @@ def _draw_kinds(axes: Axes, table: CutErrorTable) -> None:
         )
     if any(error > 0 for row in table.rows for error in row.errors):
         axes.set_xscale("log")
-    axes.set_yticks(list(places), [row.kind for row in table.rows])
+    axes.set_yticks(list(positions), [row.kind for row in table.rows])
     axes.invert_yaxis()
     axes.grid(axis="x", which="major", color=GRID)
     axes.set_xlabel("mean absolute error of a cut (edges, or their weight)")

@@ -1,4 +1,4 @@
-"""What the true degrees alone tell of a graph: the model of Chung and Lu. Reads the truth.
+"""Model a graph by its true degrees alone, after Chung and Lu. Reads the truth.
 
 A pair (i, j) has the expected weight r_i c_j / w, where r and c are the sums of the rows and the
 columns and w is the sum of all entries; no more than the maximum weight, and 0 on a diagonal.
@@ -54,12 +54,12 @@ def drawn_by_degrees(graph: AnyGraph, *, seed: int) -> AnyGraph:
     one_by_one = pattern.shape[0] * pattern.shape[1] <= _MOST_PAIRS
     draw = _drawn_one_by_one if one_by_one else _drawn_in_parallel
     rows, columns = draw(degrees[0], degrees[1] / m, rng)
-    kept = np.ones(len(rows), dtype=np.bool_)
+    is_pair = np.ones(len(rows), dtype=np.bool_)
     if isinstance(graph, Graph):
-        kept = rows < columns
+        is_pair = rows < columns
     elif not isinstance(graph, BipartiteGraph):
-        kept = rows != columns
-    rows, columns = rows[kept], columns[kept]
+        is_pair = rows != columns
+    rows, columns = rows[is_pair], columns[is_pair]
     if not graph.weighted:
         return on_space(graph.space, rows, columns)
     total = max(float(strengths[0].sum()), _TINY)
@@ -83,8 +83,8 @@ def _drawn_one_by_one(
     """Draw each pair (i, j) by itself, with probability min(1, rows_i columns_j)."""
     edges = []
     for start in range(0, len(rows), _ROWS):
-        some = rows[start : start + _ROWS]
-        hits = np.nonzero(rng.random((len(some), len(columns))) < np.outer(some, columns))
+        row_block = rows[start : start + _ROWS]
+        hits = np.nonzero(rng.random((len(row_block), len(columns))) < np.outer(row_block, columns))
         edges.append((hits[0] + start, hits[1]))
     return np.concatenate([pair[0] for pair in edges]), np.concatenate([pair[1] for pair in edges])
 

@@ -99,9 +99,9 @@ def _closed(
     second += second >= first  # another neighbour, uniformly
     j, k = roots.indices[start + first].astype(np.int64), roots.indices[start + second]
     rows = np.repeat(np.arange(n, dtype=np.int64), np.diff(roots.indptr))
-    keys, wanted = rows * n + roots.indices, j * n + k
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    third = np.where(keys[place] == wanted, roots.data[place], 0.0)
+    keys, wanted_keys = rows * n + roots.indices, j * n + k
+    index = np.minimum(np.searchsorted(keys, wanted_keys), len(keys) - 1)
+    third = np.where(keys[index] == wanted_keys, roots.data[index], 0.0)
     product: FloatVector = roots.data[start + first] * roots.data[start + second] * third
     return product
 
@@ -185,9 +185,9 @@ def path_lengths(
         count = min(size, max(_FEWEST_SOURCES, min(_SAMPLED_SOURCES, fitting)))
         sample = f"{count:,} of {size:,} vertices"
     sources = np.sort(np.random.default_rng(seed).choice(size, size=count, replace=False))
-    kept = slice(None) if directed else part.row < part.col
+    upper = slice(None) if directed else part.row < part.col
     with repeatable_igraph() as igraph:
-        ends = np.column_stack([part.row[kept], part.col[kept]])
+        ends = np.column_stack([part.row[upper], part.col[upper]])
         network = igraph.Graph(n=size, edges=ends, directed=directed)
         total = sum(sum(network.distances(source=int(one), mode="out")[0]) for one in sources)
     return StatisticValue(float(total) / (count * (size - 1)), sample), share

@@ -33,9 +33,9 @@ def best_parts(matrix: Any, *, resolution: float | None = None, seed: int = 1) -
     igraph.
     """
     upper = sp.triu(sp.coo_array(matrix), 1).tocoo()
-    kept = upper.data > 0
-    endpoints = np.column_stack([upper.row[kept], upper.col[kept]])
-    weights = upper.data[kept].tolist()
+    positive = upper.data > 0
+    endpoints = np.column_stack([upper.row[positive], upper.col[positive]])
+    weights = upper.data[positive].tolist()
     with repeatable_igraph(seed) as igraph:
         network = igraph.Graph(n=matrix.shape[0], edges=endpoints)
         if resolution is None:
@@ -85,8 +85,8 @@ def block_sums(matrix: Any, rows: IntVector, columns: IntVector | None = None) -
         return table
     table = np.zeros((parts, parts))
     for start in range(0, len(rows), _ROWS):
-        some = np.asarray(matrix[start : start + _ROWS], dtype=np.float64)
-        table += left[start : start + _ROWS].T @ (some @ right)
+        row_block = np.asarray(matrix[start : start + _ROWS], dtype=np.float64)
+        table += left[start : start + _ROWS].T @ (row_block @ right)
     return table
 
 

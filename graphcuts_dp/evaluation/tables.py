@@ -69,7 +69,7 @@ class KeptRow:
 @final
 @dataclass(frozen=True)
 class KeptTable(Displayed):
-    """What estimates keep of a graph. Not private."""
+    """Table of the parts of a graph that estimates keep. Not private."""
 
     estimates: tuple[str, ...]
     rows: tuple[KeptRow, ...]

@@ -17,7 +17,7 @@ from graphcuts_dp.files import PathLike
 from graphcuts_dp.final_classes import final
 from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.io import libraries, sources
-from graphcuts_dp.io.assemble import Options, RawEdges, merging, numbered
+from graphcuts_dp.io.assemble import assemble, merging
 from graphcuts_dp.io.edge_store import (
     Above,
     EdgeParts,
@@ -33,6 +33,7 @@ from graphcuts_dp.io.files import (
     read_raw,
     write_graph,
 )
+from graphcuts_dp.io.raw_edges import Options, RawEdges
 from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.vertices import Arcs, Label, Space, VertexSet, sets_in, vertex_sets
 
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
 
 class _Kind(EdgeStore):
-    """What all kinds of graphs are made of, and what can be made of them."""
+    """Read, convert and write graphs of any kind; each kind says whether it has sides or arcs."""
 
     _sides: ClassVar[bool] = False
     _directed: ClassVar[bool] = False
@@ -243,7 +244,7 @@ class _Kind(EdgeStore):
 
     @classmethod
     def _options(cls, vertices: Any, **given: Any) -> Options:
-        """What the caller says, and which kind of graph this class is."""
+        """Return the options of a reader, with the kind of graph that this class is."""
         columns = given["columns"]
         if columns.user is not None or columns.period is not None:
             raise ParameterError("user= and period= are for rows: read them with Rows.read")
@@ -252,7 +253,7 @@ class _Kind(EdgeStore):
 
     @classmethod
     def _built(cls, raw: RawEdges, options: Options) -> Self:
-        space, parts, cap = numbered(raw, options)
+        space, parts, cap = assemble(raw, options)
         graph = object.__new__(cls)
         note, change = raw.schema.note, options.max_weight_change
         # Where bad rows are left out, no row decides whether the table is read, nor do their sums.
@@ -337,9 +338,11 @@ class _Kind(EdgeStore):
         return sources.to_frame(self, kind)
 
     def _matrix(self) -> sp.csr_array:
-        entries = self.weights, (self.rows, self.columns)
-        found = sp.coo_array(entries, shape=self.shape)
-        return (found + found.T if isinstance(self.space, VertexSet) else found).tocsr()
+        """Return the matrix that `to_scipy` copies."""
+        entries = sp.coo_array((self.weights, (self.rows, self.columns)), shape=self.shape)
+        if isinstance(self.space, VertexSet):
+            entries = entries + entries.T
+        return entries.tocsr()
 
 
 class _OneSet(_Kind):
@@ -357,8 +360,9 @@ class _OneSet(_Kind):
         max_weight_change: float | None = None,
         note: str = "",
     ) -> None:
-        parts, found = checked_parts(rows, columns, weights), _vertex_set(vertices)
-        space = Arcs(found) if self._directed else found
+        vertex_set = _vertex_set(vertices)
+        space = Arcs(vertex_set) if self._directed else vertex_set
+        parts = checked_parts(rows, columns, weights)
         self._set_up(space, parts, max_weight, max_weight_change, note)
 
     @property
@@ -470,8 +474,8 @@ class BipartiteGraph(_TwoSided):
 class DirectedGraph(_OneSet, _TwoSided):
     """A directed graph: arcs u -> v with u != v on a public vertex set.
 
-    To all that is asked of it, it is a bipartite graph whose two sides are two copies of the vertex
-    set, the tails and the heads of arcs, where no vertex can be joined to its own copy.
+    It is treated as a bipartite graph whose two sides are copies of the vertex set, the tails and
+    the heads of arcs, where no vertex can be joined to its own copy.
 
     Args:
         rows: tail of each arc (the vertex that it leaves), row numbers in 0..n-1, shape (arcs,).
@@ -516,13 +520,20 @@ def read_graph(*source: Any, **options: Any) -> Graph:
     return Graph.read(*source, **options)
 
 
-def converted(source: Any, kind: type[AnyGraph]) -> tuple[AnyGraph, str]:
-    """Return what `kind.of` makes of a source without options, and what it would warn of.
+def converted(
+    source: Any, kind: type[AnyGraph], *, weighted: bool | None = None
+) -> tuple[AnyGraph, str]:
+    """Return the graph that `kind.of` makes of a source, and the text of its warning.
+
+    Args:
+        source: as for `Graph.of`.
+        kind: class of the graph.
+        weighted: as for `Graph.of`, the only option.
 
     Raises:
         GraphError: as `Graph.of`.
     """
-    return kind._converted(source, kind._options(None, columns=Columns()))
+    return kind._converted(source, kind._options(None, columns=Columns(), weighted=weighted))
 
 
 def check_kinds(g: EdgeStore, h: EdgeStore | type[EdgeStore]) -> None:
@@ -547,17 +558,18 @@ def matrix_on(space: Space, graph: AnyGraph) -> sp.csr_array:
         GraphError: other vertices, or the space of another kind of graph.
     """
     check_kinds(graph, graph_class(space))
-    rows, columns = (
-        [given.find(label) for label in wanted.labels] if len(wanted) == len(given) else [None]
-        for wanted, given in zip(*map(vertex_sets, (space, graph.space)), strict=True)
-    )
-    if None in rows or None in columns:
-        raise GraphError(OTHER_VERTICES)
+    orders = []
+    for row_set, graph_set in zip(vertex_sets(space), vertex_sets(graph.space), strict=True):
+        order = [graph_set.find(label) for label in row_set.labels]
+        if len(row_set) != len(graph_set) or None in order:
+            raise GraphError(OTHER_VERTICES)
+        orders.append(order)
+    rows, columns = orders
     return graph.to_scipy()[rows][:, columns]
 
 
 def kind_of_graph(*, bipartite: bool, directed: bool) -> type[AnyGraph]:
-    """The class of a graph by two words, of which at most one may be true.
+    """Return the class of a graph by two words, of which at most one may be true.
 
     Raises:
         ParameterError: both are.
@@ -568,7 +580,7 @@ def kind_of_graph(*, bipartite: bool, directed: bool) -> type[AnyGraph]:
 
 
 def graph_class(space: Space) -> type[AnyGraph]:
-    """The class of the graphs whose pairs a space tells."""
+    """Return the class of graphs on a space."""
     if isinstance(space, VertexSet):
         return Graph
     return DirectedGraph if isinstance(space, Arcs) else BipartiteGraph
@@ -581,7 +593,7 @@ def on_space(
     weights: npt.ArrayLike | None = None,
     **schema: Any,
 ) -> AnyGraph:
-    """The kind of graph whose pairs a space tells, of the given edges.
+    """Make a graph of the kind that a space has, of arrays of edges.
 
     Args:
         space: one vertex set, two, or `Arcs`.
@@ -601,7 +613,9 @@ def on_space(
 def from_parts_on(
     space: Space, parts: EdgeParts, *, merge: Merge, max_weight: float | None, **schema: Any
 ) -> AnyGraph:
-    """The same of edges that nothing else keeps, in little memory; weights are clipped to the cap.
+    """Make a graph as `on_space` does, in little memory, and clip its weights to their maximum.
+
+    The arrays of edges become those of the graph: the caller keeps no other use of them.
 
     Args:
         space: as for `on_space`.
@@ -627,7 +641,7 @@ def from_rows_on(
     max_weight: float | None = None,
     note: str = "",
 ) -> AnyGraph:
-    """The same of a dense matrix that comes a few rows at a time, in order; needs little memory.
+    """Make a graph of a dense matrix that comes a few rows at a time, in order, in little memory.
 
     Args:
         space: as for `on_space`.
@@ -647,4 +661,5 @@ def from_rows_on(
 
 
 def _vertex_set(vertices: Vertices) -> VertexSet:
+    """Return the vertex set of a count or of labels, or a vertex set as it is."""
     return vertices if isinstance(vertices, VertexSet) else VertexSet(vertices)

@@ -1,8 +1,8 @@
 """From coded rows to integers in cells: the bounded group-by, in SQL of DuckDB.
 
 What a row adds follows from that row and public constants alone, and what a user adds from the
-user's own rows, so that neither the order of the rows nor how they are split into parts has a say
-in any digit. Each statement goes over the rows twice and no more.
+user's own rows, so no digit depends on the order of the rows or on how they are split into parts.
+Each statement goes over the rows at most twice.
 
 Read `scaled_cells` and `kept_cells` first: their proofs say what a bound is.
 """
@@ -20,10 +20,10 @@ from graphcuts_dp.schema.counting import STEPS, Counting
 
 MOST = 2**20  # rows, pairs or units of one user
 _MOST_UNITS = 2**41  # of one row whose weight is not bounded: its steps are exact in 64-bit floats
-_MOST_TOP = 2**61  # of what is divided by a user's total
-_MOST_SUM = 2.0**62  # of weights in one cell, in steps
-_MOST_CELLS = 2**63
-_TABLE = "rows_of_graphcuts_dp"  # within one query
+_MOST_TOP = 2**61  # the largest dividend of a division by a user's total: 64 bits hold it
+_MOST_SUM = 2.0**62  # the largest sum of weights in one cell, in steps, for the same reason
+_MOST_CELLS = 2**63  # numbers of cells are 64-bit integers
+_TABLE = "rows_of_graphcuts_dp"  # the name of the coded rows within one query
 # The total of each user, and all parts, with those of users within the bound merged.
 # The total goes along only where it is used, since each column of 10^8 rows takes time.
 # (A hash of two columns is that of one shifted by that of the other, by which users would keep
@@ -80,7 +80,7 @@ from above as part join (
 @final
 @dataclass(frozen=True)
 class Cells:
-    """How much is in each cell, in steps, where there is anything. Private.
+    """Hold the content of each cell that has any, in grid units ("steps"). Private.
 
     Attributes:
         first: numbers of the first endpoints; the smaller ones of unordered pairs.
@@ -99,7 +99,7 @@ class Cells:
 
     @classmethod
     def none(cls) -> Self:
-        """The cells of no row."""
+        """Return the cells of no row."""
         first, second, period, steps = (np.zeros(0, dtype=np.int64) for _ in range(4))
         return cls(first, second, period, steps)
 
@@ -116,7 +116,7 @@ class Cells:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """How coded rows become cells. Public.
+    """Describe how coded rows become cells. Public.
 
     A coded row has the number of its cell, (period * left + first) * right + second, and perhaps a
     `user_key`, a `mark` and a `weight`.
@@ -150,7 +150,7 @@ class Shape:
 
     @property
     def cells(self) -> int:
-        """How many cells there are."""
+        """Number of cells."""
         return self.left * self.right * self.periods
 
     def __post_init__(self) -> None:
@@ -159,7 +159,7 @@ class Shape:
 
     @property
     def bounded(self) -> tuple[str, ...]:
-        """The columns that identify the user, or the user in a period, that the bound is for."""
+        """Columns that identify the user, or the user in a period, that the bound is for."""
         mark = ("mark",) if self.marked else ()
         return ("user_key", *mark, *(("period",) if self.per_period else ()))
 
@@ -405,8 +405,8 @@ def check_bound(bound: Any) -> None:
     Raises:
         ParameterError: not a whole number in 1..2^20.
     """
-    whole = isinstance(bound, int | np.integer) and not isinstance(bound, bool)
-    if not whole or not 1 <= bound <= MOST:
+    is_integer = isinstance(bound, int | np.integer) and not isinstance(bound, bool)
+    if not is_integer or not 1 <= bound <= MOST:
         raise ParameterError(f"the bound must be a whole number from 1 to {MOST:,}")
 
 
@@ -457,18 +457,18 @@ def _bounded(
     others after the bounding; cell -2 how much of users above the bound the join missed, which must
     be 0.
     """
-    who, weights, kept = shape.bounded, shape.counting == "weight", bounding_sql is _KEPT
+    who, weights, keeps_rows = shape.bounded, shape.counting == "weight", bounding_sql is _KEPT
     most, left_out_sql = 0, ""
     if known_max is not None:
-        most = most_left_out(shape, bound=bound, known_max=known_max, kept=kept)
+        most = most_left_out(shape, bound=bound, known_max=known_max, kept=keeps_rows)
         left_out_sql = _LEFT_OUT
     query = (_MERGED + bounding_sql + _SUMS + left_out_sql).format(
         rows="part_rows",
         who=", ".join(who),
         group_columns=", ".join(f"{'part' if whole else 'above'}.{name}" for name in who),
         join_on_user=" and ".join(f"part.{name} = above.{name}" for name in who),
-        total_column="" if kept else "total, ",
-        above_bound="user_key is not null" if kept else "total is not null",
+        total_column="" if keeps_rows else "total, ",
+        above_bound="user_key is not null" if keeps_rows else "total is not null",
         hashed_key="mark" if shape.marked else "user_key::varchar",
         sum="sum(amount)::bigint" if weights else "count(*)",
         bound=bound * STEPS if weights else bound,
@@ -490,10 +490,10 @@ def _bounded(
 
 
 def _check_engine(good: bool) -> None:
-    """Refuse what an engine returned for which its own figures say that it is wrong.
+    """Refuse a result of the engine whose own control figures contradict it.
 
-    Engines have had windows and joins that were wrong without an error. So the largest contribution
-    of a user is asked for after the bounding, and must be within the bound.
+    Engines have had windows and joins that were wrong without an error. So each query also returns
+    the largest contribution of a user after the bounding, which must be within the bound.
     """
     if not good:
         raise GraphError(
@@ -513,11 +513,11 @@ def _cells_of(columns: dict[str, npt.NDArray[Any]], shape: Shape) -> Cells:
     steps = columns.pop("amount").astype(np.int64, copy=False)
     if shape.counting == "edges":
         steps = np.minimum(steps, STEPS)
-    some = steps > 0
-    cell = columns.pop("cell")[some]
+    positive = steps > 0
+    cell = columns.pop("cell")[positive]
     order = np.argsort(cell)  # as periods and pairs are sorted
-    cell, steps = cell[order].astype(np.int64, copy=False), steps[some][order]
-    del some, order
+    cell, steps = cell[order].astype(np.int64, copy=False), steps[positive][order]
+    del positive, order
     period = cell // (shape.left * shape.right)
     first = cell // shape.right
     np.subtract(cell, first * shape.right, out=cell)

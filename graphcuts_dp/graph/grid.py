@@ -1,6 +1,7 @@
-"""How true answers are counted: in whole steps, so that noise can be integer and exact.
+"""Count true answers in whole grid units ("steps"), so that noise can be integer and exact.
 
-A cut is the weight that crosses it, or the bounded cut, which hides all edges of a vertex.
+A cut is the weight that crosses it, or the bounded cut, which hides all edges of a vertex. Read
+`Grid` first; `doubled_sums` computes bounded cuts.
 
 The bounded cut. Let q count the weights w_e of some edges E_q of a graph, each once: those that
 cross a cut, lie in a cell between groups, or all. For a bound D let
@@ -21,7 +22,7 @@ value, and equal to it if no vertex has more than D of weight within E_q.
 Source: Kasiviswanathan, Nissim, Raskhodnikova, Smith, *Analyzing Graphs with Node Differential
 Privacy*, TCC 2013, section 4 (the number of edges); here for any set of edges, and with weights.
 
-How it is found: the largest sum of x_e is a fractional b-matching, see `doubled_sums`.
+The largest sum of x_e is that of a fractional b-matching, which `doubled_sums` finds.
 """
 
 import math
@@ -40,33 +41,37 @@ from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.schema.value_bounds import most_weight
 
-_STEP_BITS = 30  # a weight at the cap has 2^30 to 2^31 steps
-_LARGEST_STEPS = 2**52  # of one weight, where it is one number of 64 bits; floats hold it exactly
+Endpoints = tuple[IntVector, IntVector]  # numbers of the vertices of edges, first and second
+DIGIT_BITS = 30  # bits of a digit of a count: sums of 2^32 digits fit into 64 bits
+LARGEST_TOTAL = 2**52  # the most steps that the bounds of all vertices add up to: exact in floats
+_STEP_BITS = 30  # the largest weight has 2^30 to 2^31 steps
+_LARGEST_STEPS = 2**52  # the most steps of one weight that is one number: exact in floats
+_OPEN_DIGITS = 3  # digits of weights without a maximum: 90 bits
+_LARGEST_INT = 2**31 - 1  # the largest capacity of scipy's flow solver, which has 32-bit integers
 
 
 @final
 @dataclass(frozen=True)
 class Grid:
-    """Cut values in whole steps of a public unit.
+    """Count values of cuts in whole steps of a public unit.
 
     Weights are rounded down to the grid one by one. That keeps the sensitivity: if a weight grows
     by at most `sensitivity` steps, so does its rounded value, since floor(a + s) = floor(a) + s for
-    whole s and floor is monotone. Nothing is refused here, because a refusal would tell about the
-    data, and nothing is cut: the largest weight is public, the cap or `edge_store.LARGEST_OPEN`,
-    and so is how many digits count it exactly (`digits_of`): 2^40 has 2^70 steps in a session.
-    Without a cap a step suits the change by 1 that is hidden, not the largest weight, so the noise
-    does not grow with it.
+    whole s and floor is monotone. Nothing is refused here, because a refusal would depend on the
+    data, and nothing is clipped: the largest weight is public, the maximum or
+    `edge_store.LARGEST_OPEN`, and so is the number of digits that count it exactly (`digits_of`):
+    2^40 has 2^70 steps in a session. Without a maximum, the unit suits the change of a weight by 1
+    that neighbours differ by, not the largest weight, so noise does not grow with the weights.
 
     Attributes:
         unit: weight of one step, a power of two; 1 for graphs without weights.
-        sensitivity: by how many steps the count of any cut can differ between neighbours; a cut
-            query counts each pair once, with coefficient 0 or 1, so this is also by how much one
-            pair can differ, and all cuts differ in the same direction (they are monotone).
-        cap: public largest weight; None when there is none.
+        sensitivity: steps by which the count of any cut can differ between neighbours. A cut
+            query counts each pair once, with coefficient 0 or 1, so one pair differs by no more,
+            and all cuts differ in the same direction (they are monotone).
+        cap: public largest weight; None if absent.
         bounded: None where a cut is the weight that crosses it, and neighbours differ in one pair.
-            Else whether the graph has weights: what is counted is the bounded cut f_D of
-            this module, with D = `sensitivity` steps, and neighbours differ in the edges at one
-            vertex.
+            Else whether the graph has weights: cuts are bounded cuts f_D, see the module, with
+            D = `sensitivity` steps, and neighbours differ in the edges at one vertex.
     """
 
     unit: float = 1.0
@@ -76,24 +81,24 @@ class Grid:
 
     @property
     def weighted(self) -> bool:
-        """Whether edges have weights."""
+        """True if edges have weights."""
         if self.bounded is not None:
             return self.bounded
         return self.unit != 1 or self.sensitivity != 1
 
     @property
     def largest(self) -> int:
-        """How many steps one pair can weigh, at the cap; 1 without weights, or without a cap."""
+        """The most steps of one pair; 1 without weights, or without a maximum."""
         if self.bounded is None:
             return self.sensitivity
         return math.ceil((self.cap or self.unit) / self.unit)
 
     @classmethod
     def of(cls, graph: AnyGraph) -> "Grid":
-        """The grid that suits a graph. Reads its schema (weighted or not, the cap) only.
+        """Return the grid that suits a graph, from its schema alone: whether it has weights, `cap`.
 
         Raises:
-            ParameterError: weights whose bound nobody has given, see `Graph.check_bounded`.
+            ParameterError: weights without a public bound, see `Graph.check_bounded`.
         """
         graph.check_bounded()
         if not graph.weighted:
@@ -113,29 +118,29 @@ class Grid:
         whole: bool = False,
         cells: int = 1,
     ) -> "Grid":
-        """The grid of bounded cuts, which hide all edges of a vertex. Reads the schema only.
+        """Return the grid of bounded cuts, which hide all edges of a vertex. Reads the schema only.
 
         Args:
-            graph: the private graph. Its weights need no cap.
-            max_degree: D, what the edges of a vertex may weigh together; a whole number for a
+            graph: the private graph. Its weights need no maximum.
+            max_degree: D, the weight of the edges of a vertex that counts; a whole number for a
                 graph without weights.
             bits: D has 2^bits to 2^(bits+1) steps, in graphs with weights; fewer where sums of all
                 vertices would not fit.
-            whole: weights are rounded down to whole numbers instead.
-            cells: in how many sums at once a vertex can have edges, see `measure.cells`.
+            whole: True to round weights down to whole numbers instead.
+            cells: number of sums in which a vertex can have edges at once, see `measure.cells`.
 
         Raises:
             ParameterError: D is not positive, finite or, without weights, whole; or below 1 if
                 weights are counted in whole numbers; or too large for that.
         """
-        max_degree = checked_bound(max_degree, weighted=graph.weighted)
-        most = most_degree(graph)
-        bound = max_degree if most is None else min(max_degree, most)
+        bound = checked_bound(max_degree, weighted=graph.weighted)
+        largest_degree = most_degree(graph)
+        if largest_degree is not None:
+            bound = min(bound, largest_degree)
         if not graph.weighted:
             return cls(1.0, max(1, int(bound)), 1.0, bounded=False)
         most_steps = LARGEST_TOTAL / (vertices_of(graph) * cells)
-        spare = math.log2(most_steps)
-        bits = min(bits, math.floor(spare) - 1)
+        bits = min(bits, math.floor(math.log2(most_steps)) - 1)
         unit = 1.0 if whole else 2.0 ** (math.floor(math.log2(bound)) - bits)
         if not 1 <= bound / unit <= most_steps:
             raise ParameterError(
@@ -145,18 +150,18 @@ class Grid:
         return cls(unit, math.floor(bound / unit), graph.max_weight, bounded=True)
 
     def fits(self, graph: AnyGraph) -> bool:
-        """Whether answers about a graph of this schema are counted like this."""
+        """Return whether answers about a graph of this schema are counted on this grid."""
         if self.bounded is None:
             return Grid.of(graph) == self
         return self.bounded is graph.weighted and self.cap == graph.max_weight
 
     def count(self, query: CutQuery, graph: AnyGraph) -> int:
-        """The true answer in steps, exactly; of a bounded grid the bounded cut. Private.
+        """Return the true answer in steps, exactly; of a bounded grid the bounded cut. Private.
 
         Raises:
             QueryError: a query that does not fit the graph.
         """
-        # The sets are read from the public vertices, and a subclass counts nothing by itself.
+        # Sets come from the public vertices, and a subclass of queries counts nothing by itself.
         S, T = query.masks(graph.space)
         if self.bounded is not None:
             return bounded_cut(graph, S, T, bound=self.sensitivity, steps=self.edge_steps(graph))
@@ -169,108 +174,108 @@ class Grid:
         return total_of_digits(self.digits_of(graph.weights[inside]))
 
     def edge_steps(self, graph: AnyGraph) -> npt.NDArray[np.int64] | None:
-        """The weight of each edge in steps; None where every edge is one step. Private."""
+        """Return the weight of each edge in steps; None where every edge is one step. Private."""
         return self.steps(graph.weights) if graph.weighted else None
 
     def steps(self, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-        """Weights in whole steps, rounded down one by one, at most 2^52 each. Private.
+        """Return weights in whole steps, rounded down one by one, at most 2^52 each. Private.
 
-        Where there is a cap nothing is cut: `Grid.of` gives it 2^31 steps at most. Of bounded cuts
-        nobody has more than D, which is less. Others count by `digits_of`.
+        With a maximum nothing is clipped: `Grid.of` gives it 2^31 steps at most. In bounded cuts
+        no vertex counts more than D, which is less. Other weights are counted by `digits_of`.
         """
         return whole_steps(weights, self.unit, _LARGEST_STEPS)
 
     @property
     def digits(self) -> int:
-        """How many digits `digits_of` counts a weight in, from the schema."""
+        """Number of digits of a weight in `digits_of`, from the schema."""
         if self.cap is None:
             return _OPEN_DIGITS
-        return max(1, -(-(math.ceil(self.cap / self.unit).bit_length()) // DIGIT_BITS))
+        bits = math.ceil(self.cap / self.unit).bit_length()
+        return max(1, math.ceil(bits / DIGIT_BITS))
 
     def digits_of(self, weights: npt.NDArray[np.float64]) -> list[npt.NDArray[np.int64]]:
-        """Weights in whole steps, exactly: digits of 30 bits each, the lowest first. Private.
+        """Return weights in whole steps, exactly: digits of 30 bits, the lowest first. Private.
 
-        So many as `digits` says, whatever weights there are; sums of each digit over 2^32 edges
-        fit into 64 bits. Sensitivity: the steps, which they add up to, are those of `steps`.
+        Their number is `digits`, whatever the weights are. Sums of each digit over 2^32 edges
+        fit into 64 bits. Sensitivity: digits add up to the numbers of `steps`, rounded likewise.
         """
-        # Division by a power of two is exact, and so is what follows in whole floats.
-        left = np.floor(weights / self.unit)
-        found = []
+        # Division by a power of two is exact, and so are the operations on whole floats below.
+        remaining = np.floor(weights / self.unit)
+        low_digits = []
         for _ in range(self.digits - 1):
-            high = np.floor(left * 2.0**-DIGIT_BITS)
-            found.append((left - high * 2.0**DIGIT_BITS).astype(np.int64))
-            left = high
-        return [*found, left.astype(np.int64)]
+            high = np.floor(remaining * 2.0**-DIGIT_BITS)
+            low_digits.append((remaining - high * 2.0**DIGIT_BITS).astype(np.int64))
+            remaining = high
+        return [*low_digits, remaining.astype(np.int64)]
 
     def total(self, graph: AnyGraph) -> int:
-        """The total weight in steps, exactly: the cut between all vertices and all. Private."""
+        """Return the total weight in steps, exactly: the cut between all and all. Private."""
         if self.bounded is not None:
             return bounded_total(graph, bound=self.sensitivity, steps=self.edge_steps(graph))
         if not graph.weighted:
             return len(graph.rows)
-        everywhere = [np.ones(size, dtype=np.bool_) for size in graph.shape]
-        return self.count(CutQuery(*everywhere), graph)
+        all_rows, all_columns = (np.ones(size, dtype=np.bool_) for size in graph.shape)
+        return self.count(CutQuery(all_rows, all_columns), graph)
 
     def rounding(self, pairs: int) -> float:
-        """By how much rounding can lower a cut of so many pairs.
+        """Return the most weight by which rounding lowers a cut of that many pairs.
 
-        A bounded cut of weights rounded down keeps all but a step of what each pair kept, and is
-        rounded down itself.
+        In a bounded cut, each pair loses at most one step, and the cut itself is rounded down.
         """
         if self.bounded:
             pairs += 1
         return pairs * self.unit if self.weighted else 0.0
 
     def most(self, pairs: int) -> float:
-        """What a cut of so many pairs can weigh at most."""
+        """Return the most that a cut of that many pairs can weigh."""
         return most_weight(pairs, self.cap)
 
 
-DIGIT_BITS = 30  # of a digit of a count
-_OPEN_DIGITS = 3  # of weights without a cap: 90 bits
-
-
 def total_of_digits(digits: Sequence[npt.NDArray[np.int64]]) -> int:
-    """The sum of numbers of which these are the digits, exactly. Private if they are."""
-    return sum(int(each.sum()) << (DIGIT_BITS * place) for place, each in enumerate(digits))
+    """Return the sum of the numbers that have these digits, exactly. Private if they are.
+
+    Args:
+        digits: the lowest digit of each number, then the next digit of each, see `Grid.digits_of`.
+    """
+    return sum(int(digit.sum()) << (DIGIT_BITS * power) for power, digit in enumerate(digits))
 
 
 def joined_digits(digits: Sequence[IntVector]) -> IntVector:
-    """Whole numbers of their digits, which may be of any size; for numbers that may be published.
+    """Return the whole numbers that have these digits; for numbers that may be published.
 
-    In 64 bits if all of them are below 2^62 in size, else Python's integers: how they are kept
-    tells no more than they do.
+    Digits may be of any size and sign, the lowest first. Numbers are 64-bit integers if all of them
+    are below 2^61 in size, else integers of Python: the type reveals no more than the numbers do.
     """
-    sizes = sum(each * 2.0 ** (DIGIT_BITS * place) for place, each in enumerate(digits))
+    sizes = sum(digit * 2.0 ** (DIGIT_BITS * power) for power, digit in enumerate(digits))
     if np.abs(sizes).max(initial=0) >= 2.0**61:
-        digits = [each.astype(object) for each in digits]
-    elif len(digits) > 3:  # higher ones are 0, or -1 with others that make up for it
-        digits = [each if place < 3 else each * 0 for place, each in enumerate(digits)]
-    found = digits[0]
-    for place, each in enumerate(digits[1:], start=1):
-        found = found + (each << (DIGIT_BITS * place))  # exact modulo 2^64, hence exact
-    return found
+        digits = [digit.astype(object) for digit in digits]
+    elif len(digits) > 3:  # higher digits are 0, or are made up for by the others modulo 2^64
+        digits = [digit if power < 3 else digit * 0 for power, digit in enumerate(digits)]
+    numbers = digits[0]
+    for power, digit in enumerate(digits[1:], start=1):
+        numbers = numbers + (digit << (DIGIT_BITS * power))  # exact modulo 2^64, hence exact
+    return numbers
 
 
 def whole_steps(weights: npt.NDArray[np.float64], unit: float, most: int) -> IntVector:
-    """Weights in whole steps, rounded down one by one, at most `most` each. Private.
+    """Return weights in whole steps, rounded down one by one, at most `most` each. Private.
 
-    Sensitivity: if a weight grows by at most s steps, so does what is counted: floor(a + s) =
+    Sensitivity: if a weight grows by at most s steps, so does its count: floor(a + s) =
     floor(a) + s for whole s, floor is monotone, and min(x, b) moves no two numbers apart.
     """
-    with np.errstate(over="ignore"):  # a warning would tell of a huge weight
+    with np.errstate(over="ignore"):  # a warning would reveal a huge weight
         steps: npt.NDArray[np.float64] = np.minimum(np.floor(weights / unit), most)
     return steps.astype(np.int64)
 
 
 def checked_bound(max_degree: float, *, weighted: bool) -> float:
-    """A bound on the weight of the edges of a vertex, checked.
+    """Check a bound on the weight of the edges of a vertex, and return it.
 
     Raises:
         ParameterError: not positive, not finite, or not a whole number for a graph without weights.
     """
-    number = isinstance(max_degree, int | float) and not isinstance(max_degree, bool)
-    if not number or not 0 < max_degree < math.inf:
+    is_number = isinstance(max_degree, int | float) and not isinstance(max_degree, bool)
+    if not is_number or not 0 < max_degree < math.inf:
         raise ParameterError("max_degree must be a positive, finite number, for example 50")
     if not weighted and max_degree != int(max_degree):
         raise ParameterError("max_degree of a graph without weights is a whole number of edges")
@@ -278,41 +283,43 @@ def checked_bound(max_degree: float, *, weighted: bool) -> float:
 
 
 def most_degree(graph: AnyGraph) -> float | None:
-    """What the edges of one vertex can weigh at most; None without a cap. Reads the schema only."""
+    """Return the most that the edges of one vertex can weigh; None without a maximum weight.
+
+    Reads the schema only. Of a directed graph, arcs from the vertex and to it are its edges.
+    """
+    if graph.max_weight is None:
+        return None
     if isinstance(graph, BipartiteGraph):
-        others = max(graph.shape)
+        pairs = max(graph.shape)
     else:
-        others = (graph.shape[0] - 1) * (1 if isinstance(graph, Graph) else 2)
-    return None if graph.max_weight is None else most_weight(others, graph.max_weight)
-
-
-Ends = tuple[IntVector, IntVector]
+        pairs = (graph.shape[0] - 1) * (1 if isinstance(graph, Graph) else 2)
+    return most_weight(pairs, graph.max_weight)
 
 
 def bounded_cut(
     graph: AnyGraph, S: BoolVector, T: BoolVector, *, bound: int, steps: IntVector | None = None
 ) -> int:
-    """f_D of the edges with one end in S and the other in T, each once, rounded down. Private.
+    """Return f_D of the edges between S and T, each once, rounded down. Private.
 
     Args:
         graph: the private graph.
         S: truth vector over the vertices (left ones, tails of arcs).
-        T: likewise (right ones, heads of arcs).
+        T: truth vector over the vertices (right ones, heads of arcs).
         bound: D in steps; times the number of vertices at most 2^52.
         steps: weight of each edge of the graph in whole steps; None where each is one step.
 
-    Guarantee: between graphs that differ in the edges at one vertex, however many, it differs by at
-    most `bound`; see the module.
+    Guarantee: between graphs that differ in the edges at one vertex, however many, f_D differs by
+    at most `bound`; see the module.
     """
     rows, columns = graph.rows, graph.columns
     counted = S[rows] & T[columns]
     two_sided = isinstance(graph, BipartiteGraph) or not (S & T).any()
     if isinstance(graph, Graph):
-        turned = T[rows] & S[columns]
-        counted |= turned
-        if two_sided:  # the first end is the one in S
-            rows, columns = np.where(turned, columns, rows), np.where(turned, rows, columns)
-    first, second = ends_of(graph, rows[counted], columns[counted])
+        reversed_ = T[rows] & S[columns]
+        counted |= reversed_
+        if two_sided:  # the first endpoint is the one in S
+            rows, columns = np.where(reversed_, columns, rows), np.where(reversed_, rows, columns)
+    first, second = endpoints_of(graph, rows[counted], columns[counted])
     edges = BoundedEdges(
         first,
         second,
@@ -324,41 +331,35 @@ def bounded_cut(
 
 
 def bounded_total(graph: AnyGraph, *, bound: int, steps: IntVector | None = None) -> int:
-    """f_D of all edges, rounded down. Private; as `bounded_cut`, with the same guarantee."""
+    """Return f_D of all edges, rounded down. Private; with the guarantee of `bounded_cut`."""
     left, right = (np.ones(size, dtype=np.bool_) for size in graph.shape)
     return bounded_cut(graph, left, right, bound=bound, steps=steps)
 
 
-def ends_of(graph: AnyGraph, rows: IntegerVector, columns: IntegerVector) -> Ends:
-    """Numbers of the vertices at both ends of edges; right ones of a bipartite graph come last."""
+def endpoints_of(graph: AnyGraph, rows: IntegerVector, columns: IntegerVector) -> Endpoints:
+    """Return the numbers of the endpoints of edges; right vertices come after all left ones."""
     first, second = rows.astype(np.int64), columns.astype(np.int64)
     return first, second + graph.shape[0] if isinstance(graph, BipartiteGraph) else second
 
 
 def vertices_of(graph: AnyGraph) -> int:
-    """How many vertices there are, on both sides together. Public."""
+    """Return the number of vertices, of both sides together. Public."""
     return sum(graph.shape) if isinstance(graph, BipartiteGraph) else graph.shape[0]
-
-
-LARGEST_TOTAL = (
-    2**52
-)  # of the bounds of all vertices together: floats hold every whole number below
-_LARGEST_INT = 2**31 - 1  # what the first of the two flow solvers counts in
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class BoundedEdges:
-    """Edges of several problems that share no vertex. Private.
+    """Hold the edges of several sums f_D that share no vertex: of each sum, its "part". Private.
 
     Attributes:
-        first: one end of each edge, numbers of vertices in 0..vertices-1, shape (edges,).
-        second: the other end, likewise.
+        first: one endpoint of each edge, numbers of vertices in 0..vertices-1, shape (edges,).
+        second: the other endpoint of each edge.
         weights: whole numbers > 0, or None where all are 1.
-        vertices: how many there are.
-        part: the problem that each vertex belongs to, shape (vertices,); None if there is only one.
-        parts: how many problems there are.
-        two_sided: whether no vertex is the first end of one edge and the second of another.
+        vertices: number of vertices.
+        part: the sum that each vertex belongs to, shape (vertices,); None if there is only one.
+        parts: number of sums.
+        two_sided: whether no vertex is the first endpoint of one edge and the second of another.
     """
 
     first: IntVector
@@ -371,97 +372,113 @@ class BoundedEdges:
 
 
 def doubled_sums(edges: BoundedEdges, bound: int) -> IntVector:
-    """Twice the largest sum of each problem, exactly, shape (parts,): twice it is a whole number.
+    """Return 2 f_D of each part, exactly, shape (parts,); it is a whole number.
 
-    Method. A vertex is free if its edges weigh no more than its bound: whatever they keep, it never
-    refuses. Edges between two free vertices keep all. An edge between a free vertex and another one
-    uses the bound of one vertex only, where an edge between two that are not free uses two; so some
-    best solution fills the former first: if it does not, move a little from one of the latter at
-    the same vertex to one of the former, which changes no sum and breaks no bound. What is left are
-    the edges between vertices that are not free, with what is left of their bounds; some of these
-    vertices are free now, and so on. Where no vertex is free any more, the maximum flow through the
-    bipartite double cover is twice the sum: source -> left copy of each vertex (its bound) -> right
-    copies of its neighbours (w_e) -> sink (their bounds). For x_e sent along both arcs of an edge
-    is a flow of twice the sum; and half of what a flow sends along both arcs is an x of half its
-    value, in which a vertex keeps half of what passes its two copies, at most its bound. If the
-    edges are two-sided, one of the two halves of the double cover is enough.
+    Method. A vertex is free if its edges weigh no more than its bound, so that its constraint never
+    binds.
+
+    1. Edges between two free vertices keep all their weight.
+    2. Edges between a free vertex and one that is not are filled next, up to the bound of the
+       latter. Some optimum does so: such an edge uses the bound of one vertex, an edge between two
+       vertices that are not free uses two. If an optimum does otherwise, move a little from one of
+       the latter edges to one of the former at the same vertex, which changes no sum and breaks no
+       bound.
+    3. Edges between vertices that are not free remain, with what remains of the bounds. Some of
+       these vertices are free now: go to step 1.
+    4. Once no vertex is free, the maximum flow through the bipartite double cover is 2 f_D:
+       source -> left copy of each vertex (its bound) -> right copies of its neighbours (w_e) ->
+       sink (their bounds). For x_e sent along both arcs of an edge is a flow of twice the sum of
+       x_e; conversely, half of the flow along both arcs of each edge is an x of half its value, in
+       which a vertex keeps half of the flow through its two copies, at most its bound. If the edges
+       are two-sided, one of the two halves of the double cover is enough.
 
     Args:
-        edges: of all problems.
-        bound: c >= 0, with c times the number of vertices at most 2^52; where all weights are 1,
-            any: what reaches the flow has bounds below degrees.
+        edges: of all parts.
+        bound: D >= 0 in steps, with D times the number of vertices at most 2^52; any where all
+            weights are 1: vertices that reach the flow have bounds below their degrees.
 
-    Cost: a pass over the edges for each round, and a maximum flow on what is left, which is little
-    unless the bound is far below most degrees.
+    Cost: a pass over the edges for each round, and a maximum flow on the remaining ones, which are
+    few unless the bound is far below most degrees.
     """
     first, second = edges.first, edges.second
-    left = np.full(edges.vertices, bound, dtype=np.int64)
+    remaining = np.full(edges.vertices, bound, dtype=np.int64)
     weights = np.ones(len(first), np.int64) if edges.weights is None else edges.weights
     weights = np.minimum(weights, bound)
     sums = np.zeros(edges.parts, dtype=np.int64)
     while len(first):
-        degrees = _at(first, weights, left) + _at(second, weights, left)
-        free = degrees <= left
+        degrees = _vertex_sums(first, weights, edges.vertices)
+        degrees += _vertex_sums(second, weights, edges.vertices)
+        free = degrees <= remaining
         free_first, free_second = free[first], free[second]
-        one = free_first != free_second
-        both = free_first & free_second
-        if not (one.any() or both.any()):
+        one_free = free_first != free_second
+        both_free = free_first & free_second
+        if not (one_free.any() or both_free.any()):
             break
-        kept = _at(first[both], weights[both], left)
-        full = np.where(free_first, second, first)[one]
-        taken = np.minimum(_at(full, weights[one], left), left)
-        left -= taken
-        sums += _by_part(edges, kept + taken)
-        open_ = ~(free_first | free_second) & (left[first] > 0) & (left[second] > 0)
+        kept_weight = _vertex_sums(first[both_free], weights[both_free], edges.vertices)
+        bounded_endpoint = np.where(free_first, second, first)[one_free]
+        offered = _vertex_sums(bounded_endpoint, weights[one_free], edges.vertices)
+        accepted = np.minimum(offered, remaining)
+        remaining -= accepted
+        sums += _sums_of_parts(edges, kept_weight + accepted)
+        open_ = ~(free_first | free_second) & (remaining[first] > 0) & (remaining[second] > 0)
         first, second, weights = first[open_], second[open_], weights[open_]
-        weights = np.minimum(weights, np.minimum(left[first], left[second]))
+        weights = np.minimum(weights, np.minimum(remaining[first], remaining[second]))
     sums *= 2
     if len(first):
-        sums += _by_part(edges, _flows(first, second, weights, left, edges.two_sided))
+        flows = _double_cover_flows(first, second, weights, remaining, edges.two_sided)
+        sums += _sums_of_parts(edges, flows)
     return sums
 
 
-def _at(ends: IntVector, weights: IntVector, like: IntVector) -> IntVector:
-    """Sums of weights at each vertex; exact, since they stay below 2^52."""
-    return np.bincount(ends, weights=weights, minlength=len(like)).astype(np.int64)
+def _vertex_sums(endpoints: IntVector, weights: IntVector, vertices: int) -> IntVector:
+    """Return the sum of weights at each vertex; exact, since sums stay below 2^52."""
+    return np.bincount(endpoints, weights=weights, minlength=vertices).astype(np.int64)
 
 
-def _by_part(edges: BoundedEdges, values: IntVector) -> IntVector:
-    """Sums of what vertices have, for each problem."""
+def _sums_of_parts(edges: BoundedEdges, values: IntVector) -> IntVector:
+    """Return the sum of the values of vertices in each part."""
     if edges.part is None:
         return np.array([values.sum()], dtype=np.int64)
     return np.bincount(edges.part, weights=values, minlength=edges.parts).astype(np.int64)
 
 
-def _flows(
-    first: IntVector, second: IntVector, weights: IntVector, left: IntVector, two_sided: bool
+def _double_cover_flows(
+    first: IntVector, second: IntVector, weights: IntVector, bounds: IntVector, two_sided: bool
 ) -> IntVector:
-    """What a maximum flow through the double cover sends through the copies of each vertex.
+    """Return the maximum flow of the double cover through the left copy of each vertex.
 
-    Shape (vertices,): of the left copy; doubled if the edges are two-sided.
+    Shape (vertices,); doubled if the edges are two-sided, of which one half is solved.
     """
     if not two_sided:
         first, second = np.concatenate([first, second]), np.concatenate([second, first])
         weights = np.concatenate([weights, weights])
     tails, first = np.unique(first, return_inverse=True)
     heads, second = np.unique(second, return_inverse=True)
-    supply, demand = left[tails], left[heads]
+    supply, demand = bounds[tails], bounds[heads]
     # Arcs of the network: from the source (0), along the edges, to the sink (the last node).
     size = len(supply) + len(demand) + 2
-    out, into = np.arange(1, len(supply) + 1), np.arange(len(supply) + 1, size - 1)
-    begin = np.concatenate([np.zeros_like(out), out[first], into])
-    end = np.concatenate([out, into[second], np.full_like(into, size - 1)])
-    amounts = np.concatenate([supply, weights, demand])
+    source, sink = 0, size - 1
+    left_copies = np.arange(1, len(supply) + 1)
+    right_copies = np.arange(len(supply) + 1, sink)
+    arc_tails = np.concatenate(
+        [np.full_like(left_copies, source), left_copies[first], right_copies]
+    )
+    arc_heads = np.concatenate(
+        [left_copies, right_copies[second], np.full_like(right_copies, sink)]
+    )
+    capacities = np.concatenate([supply, weights, demand])
     if min(int(supply.sum()), int(demand.sum())) <= _LARGEST_INT:
-        network = sp.csr_array((amounts, (begin, end)), shape=(size, size))  # adds up parallel arcs
+        # Building the matrix adds up the capacities of parallel arcs.
+        network = sp.csr_array((capacities, (arc_tails, arc_heads)), shape=(size, size))
         network.data = np.minimum(network.data, _LARGEST_INT).astype(np.int32)
-        sent = maximum_flow(network, 0, size - 1).flow[[0], 1 : 1 + len(supply)].toarray()[0]
-    else:  # a slower solver, which counts in floats, which hold whole numbers up to 2^53
+        flow_matrix = maximum_flow(network, source, sink).flow
+        sent = flow_matrix[[source], 1 : 1 + len(supply)].toarray()[0]
+    else:  # a slower solver that counts in floats, which hold whole numbers up to 2^53
         import igraph  # loads slowly, and is seldom needed here
 
-        large = igraph.Graph(n=size, edges=np.column_stack([begin, end]), directed=True)
-        flow = large.maxflow(0, size - 1, capacity=amounts.astype(np.float64).tolist()).flow
+        large = igraph.Graph(n=size, edges=np.column_stack([arc_tails, arc_heads]), directed=True)
+        flow = large.maxflow(source, sink, capacity=capacities.astype(np.float64).tolist()).flow
         sent = np.array(flow[: len(supply)]).round()
-    found = np.zeros_like(left)
-    found[tails] = sent.astype(np.int64) * (2 if two_sided else 1)
-    return found
+    flows = np.zeros_like(bounds)
+    flows[tails] = sent.astype(np.int64) * (2 if two_sided else 1)
+    return flows

@@ -1,4 +1,4 @@
-"""Private data from whatever a caller has: the one place where functions convert their input.
+"""Convert the input of functions that read private data: the one place that does.
 
 Every public function that reads private data calls `private_data` first. The rule is the section
 "What functions take" of docs/inputs.md:
@@ -8,11 +8,13 @@ Every public function that reads private data calls `private_data` first. The ru
 | a graph of this package, `Rows` | itself | |
 | a graph of networkx or igraph | a `DirectedGraph` or a `Graph` | its own, sorted; public |
 | a matrix of scipy or numpy | a `Graph` | 0, 1, 2, ...; public |
-| a table of any library | a `Graph` | those that its rows name: not private, and it says so |
+| a table of any library | a `Graph` | those that its rows name: not private, with a warning |
 
 Options, such as a bound on weights, two sides or public vertices of a table, belong to `Graph.of`,
-`DirectedGraph.of` and `BipartiteGraph.of`. What is warned of depends on the kind of source, on its
-vertices and on its declared names, never on an edge.
+`DirectedGraph.of` and `BipartiteGraph.of`. Whether the graph has weights, and all warnings, depend
+on the kind of source, on its vertices and on its declared names, never on an edge. networkx
+declares no attributes of edges, so weights of its graphs are not read, and a warning says so,
+whether or not there are any.
 """
 
 import contextlib
@@ -29,6 +31,11 @@ from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph, Graph, convert
 from graphcuts_dp.graph.rows import PrivateData, Rows
 from graphcuts_dp.schema.library_graphs import library_of
 from graphcuts_dp.schema.vertices import sets_in
+
+_WEIGHTS_NOT_READ = (
+    "Weights of a networkx graph are not read, since only its private edges show whether there are "
+    "any: pass gc.Graph.of(graph, max_weight=...), or weighted=False if there are none."
+)
 
 
 class LibraryGraph(Protocol):
@@ -55,11 +62,15 @@ class SparseMatrix(Protocol):
 PrivateSource = PrivateData | LibraryGraph | ArrowTable | SparseMatrix | npt.NDArray[Any]
 
 
-def private_data(source: PrivateSource | object, *, stacklevel: int = 4) -> PrivateData:
-    """Return a graph, or rows, as they are; and convert all else to a graph.
+def private_data(
+    source: PrivateSource | object, *, shows_truth: bool = False, stacklevel: int = 4
+) -> PrivateData:
+    """Return a graph, or rows, as they are; convert any other source to a graph.
 
     Args:
         source: see the module.
+        shows_truth: whether the caller shows true answers, and nothing private: weights of a
+            networkx graph are then read if all edges have them.
         stacklevel: of warnings, as for `warnings.warn` from here.
 
     Raises:
@@ -84,9 +95,11 @@ def private_data(source: PrivateSource | object, *, stacklevel: int = 4) -> Priv
             "numpy, a table, or Rows; read files by gc.read_graph, and make a graph of a list by "
             "gc.Graph.of"
         )
-    graph, left_out = converted(source, kind)
-    if left_out:
-        warnings.warn(left_out, ConversionWarning, stacklevel=stacklevel)
+    ignores_weights = library_of(source) == "networkx" and not shows_truth
+    graph, left_out = converted(source, kind, weighted=False if ignores_weights else None)
+    notes = [left_out, _WEIGHTS_NOT_READ if ignores_weights else ""]
+    if any(notes):
+        warnings.warn(" ".join(filter(None, notes)), ConversionWarning, stacklevel=stacklevel)
     if any(vertices.inferred for vertices in sets_in(graph.space)):
         warnings.warn(
             "the vertices of a table are taken from its edges, so which vertices have edges is not "
@@ -99,14 +112,16 @@ def private_data(source: PrivateSource | object, *, stacklevel: int = 4) -> Priv
     return graph
 
 
-def private_graph(source: PrivateSource | object, *, stacklevel: int = 5) -> AnyGraph:
-    """Return what `private_data` does, for functions that take no rows.
+def private_graph(
+    source: PrivateSource | object, *, shows_truth: bool = False, stacklevel: int = 5
+) -> AnyGraph:
+    """Return the graph of `private_data`, for functions that take no rows.
 
     Raises:
         KindError: rows, or as `private_data`.
         GraphError: as `private_data`.
     """
-    data = private_data(source, stacklevel=stacklevel)
+    data = private_data(source, shows_truth=shows_truth, stacklevel=stacklevel)
     if isinstance(data, Rows):
         raise KindError("this needs a graph, not rows with users; make one by Graph.of")
     return data
@@ -127,6 +142,7 @@ def private_rows(source: object) -> Rows:
 
 
 def _is_matrix(source: Any) -> bool:
+    """Return whether something is a two-dimensional numpy array of numbers."""
     return isinstance(source, np.ndarray) and source.ndim == 2 and source.dtype.kind in "biuf"
 
 

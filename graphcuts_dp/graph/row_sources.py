@@ -1,7 +1,8 @@
-"""Where coded rows come from: memory, or a table that is read once, in one pass. Private.
+"""Code private rows, from memory or from a table that is read once, in one pass. Private.
 
-A row becomes the number of its cell, perhaps the key of its user, and a weight; `graph.engine` says
-what a cell is. Read `StreamedRows` first: what stays in files or an engine is never read twice.
+A coded row has the number of its cell, perhaps the key of its user, and a weight; `engine.Shape`
+defines cells. Read `StreamedRows` first: a table that stays in files or an engine is never read
+twice.
 """
 
 import threading
@@ -17,10 +18,11 @@ from graphcuts_dp.arrays import FloatArray, IntegerVector
 from graphcuts_dp.errors import GraphCutsError
 from graphcuts_dp.graph.engine import Shape
 from graphcuts_dp.graph.row_store import RowStore
-from graphcuts_dp.io.assemble import Options, RawEdges, numbered
+from graphcuts_dp.io.assemble import assemble
 from graphcuts_dp.io.batches import TableBatch
 from graphcuts_dp.io.codes import numbered_endpoints
 from graphcuts_dp.io.convert import CONVERTED_ROWS, merge_batches, row_label
+from graphcuts_dp.io.raw_edges import Options, RawEdges
 from graphcuts_dp.io.tables import ReadingPlan
 from graphcuts_dp.schema.bad_rows import BadRows
 
@@ -33,15 +35,16 @@ class RowArrays:
     """Rows in memory, loops included. Private: its repr shows nothing.
 
     Attributes:
-        ends: row numbers in the space of both ends of each row, shape (rows,) each.
-        users: number of the user of each row; None where rows have none.
+        endpoints: row numbers in the space of both endpoints of each row, shape (rows,) each.
+        users: number of the user of each row; None if rows have no users.
         marks: a number for each user that follows from the user's name alone, shape (users,).
-        periods: number of the declared period of each row, -1 for none of them; None without.
-        weights: of each row, finite and not negative; None where they were not read.
-        names: of each user, texts or integers; None where users are vertices, by their numbers.
+        periods: number of the declared period of each row, -1 outside all of them; None without
+            periods.
+        weights: of each row, finite and not negative; None if they were not read.
+        names: of each user, texts or integers; None if users are vertices, by their row numbers.
     """
 
-    ends: tuple[IntegerVector, IntegerVector]
+    endpoints: tuple[IntegerVector, IntegerVector]
     users: IntegerVector | None = None
     marks: Marks = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
     periods: IntegerVector | None = None
@@ -49,11 +52,11 @@ class RowArrays:
     names: Sequence[Any] | None = None
 
     def __repr__(self) -> str:
-        return "Held(private)"
+        return "RowArrays(private)"
 
 
 class RowSource(ABC):
-    """Rows that become a table of coded rows when they are first asked for, once. Private."""
+    """Make a table of coded rows at its first use, and keep it. Private."""
 
     def __init__(self) -> None:
         self._store: RowStore | None = None
@@ -68,8 +71,8 @@ class RowSource(ABC):
         """Return the coded rows as a relation of DuckDB.
 
         Args:
-            shape: how they become cells. The first call reads the rows; later ones return the same
-                relation, so their arguments must be equal but for loops and periods.
+            shape: how rows become cells. The first call reads the rows; later ones return the same
+                relation, so their shapes may differ in `loops` and `per_period` only.
             unordered: whether (a, b) and (b, a) are one pair.
 
         Raises:
@@ -92,7 +95,7 @@ class RowSource(ABC):
 
 @final
 class RowsInMemory(RowSource):
-    """Rows in memory. Private.
+    """Code rows that are in memory. Private.
 
     Args:
         row_arrays: the rows.
@@ -100,23 +103,24 @@ class RowsInMemory(RowSource):
 
     def __init__(self, row_arrays: RowArrays) -> None:
         super().__init__()
-        self._held = row_arrays
+        self._row_arrays = row_arrays
 
     def build_store(self, shape: Shape, *, unordered: bool) -> RowStore:
         """Return the coded rows."""
         import pyarrow as pa
 
-        row_arrays = self._held
-        period = (
-            None if row_arrays.periods is None else np.asarray(row_arrays.periods, dtype=np.int64)
-        )
-        counted = slice(None) if period is None else period >= 0
-        first, second = (np.asarray(end)[counted] for end in row_arrays.ends)
-        if period is not None:
+        row_arrays = self._row_arrays
+        counted: Any = slice(None)
+        period = None
+        if row_arrays.periods is not None:
+            period = np.asarray(row_arrays.periods, dtype=np.int64)
+            counted = period >= 0
             period = period[counted]
+        first, second = (np.asarray(endpoint)[counted] for endpoint in row_arrays.endpoints)
         columns: dict[str, Any] = {"cell": shape.cell(first, second, period, unordered=unordered)}
-        if row_arrays.users is not None:  # which rows are kept follows from a user's name alone
+        if row_arrays.users is not None:
             columns["user_key"] = np.asarray(row_arrays.users)[counted]
+            # A user's name alone decides which of that user's rows are kept.
             columns["mark"] = row_arrays.marks.view(np.int64)[columns["user_key"]]
         if shape.counting == "weight" and row_arrays.weights is not None:
             columns["weight"] = np.asarray(row_arrays.weights)[counted]
@@ -125,10 +129,10 @@ class RowsInMemory(RowSource):
 
 @final
 class StreamedRows(RowSource):
-    """Rows of a table that is read once, when they are first asked for. Private.
+    """Code rows of a table that is read once, at its first use. Private.
 
     Args:
-        plan: which column is what.
+        plan: the role of each column.
         options: of the reader, with the public vertex set.
     """
 
@@ -170,7 +174,7 @@ def _coded(
     *,
     unordered: bool,
 ) -> Any:
-    """Return the coded rows of a batch, as those in memory would be. Private."""
+    """Return the coded rows of a batch, equal to those of `RowsInMemory`. Private."""
     import pyarrow as pa
 
     user = batch.columns.get("user")
@@ -180,13 +184,13 @@ def _coded(
         targets=targets,
         weights=batch.weights,
         periods=batch.periods,
-        users=np.arange(len(batch)),  # positions: those of the rows that are left
+        users=np.arange(len(batch)),  # positions in the batch, to find those of sound rows below
         bad=bad,
         where=lambda position: row_label(int(batch.row_numbers[position])),
         error=plan.table.error,
     )
-    _, parts, _ = numbered(raw, options, complete=False)
-    if bad.found:  # the table is refused when all of it has been seen
+    _, parts, _ = assemble(raw, options, complete=False)
+    if bad.found:  # the table will be refused once all of it is read
         return pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
     period = raw.periods
     counted = np.ones(len(parts.rows), np.bool_) if period is None else period >= 0
@@ -201,8 +205,8 @@ def _coded(
     if shape.owned and user is not None:
         columns["user_key"] = user.take(pa.array(np.asarray(raw.users)[counted]))
     elif shape.owned:
-        tail = plan.columns.user == plan.columns.source
-        columns["user_key"] = (parts.rows if tail else parts.columns)[counted]
+        user_is_source = plan.columns.user == plan.columns.source
+        columns["user_key"] = (parts.rows if user_is_source else parts.columns)[counted]
     if shape.counting == "weight":
         columns["weight"] = np.asarray(parts.weights)[counted]
     arrays = [pa.array(columns[field.name]).cast(field.type) for field in schema]

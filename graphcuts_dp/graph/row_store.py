@@ -1,7 +1,7 @@
-"""Coded rows in a private database of DuckDB, for bounded group-bys beyond memory. Private.
+"""Keep coded rows in a private database of DuckDB, for bounded group-bys beyond memory. Private.
 
-A table here has the number of the cell of each row, the key of its user, perhaps a weight. What
-does not fit into memory goes to a folder that only this account can read.
+A table of it has the number of the cell of each row, the key of its user, perhaps a weight. Data
+that do not fit into memory go to a folder that only this account can read.
 """
 
 import os
@@ -23,25 +23,29 @@ from graphcuts_dp.resources import memory_limit
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_SPILL, _LOCK = "graphcuts-dp-", "in-use"  # names of folders, and of the lock in each
-_YOUNG = 60.0  # seconds, in which a folder gets its lock
-_ROWS, _INCOMING = "coded_rows", "incoming_rows"  # names in the database
+_FOLDER_PREFIX = "graphcuts-dp-"  # of the private folders
+_LOCK = "in-use"  # file name of the lock in each of them
+_LOCKING_SECONDS = 60.0  # a younger folder may not have its lock yet
+_ROWS, _INCOMING = "coded_rows", "incoming_rows"  # names of tables in the database
 
 
 def _spill_folder(folder: PathLike | None) -> tuple[str, int]:
-    """A new folder that only this user can read, and its lock, held as long as the process lives.
+    """Make a folder that only this user can read, and lock it as long as the process lives.
 
-    Before, folders of this user are removed whose lock nobody holds: their processes were killed.
+    First, folders of this user are removed whose lock nobody holds: their processes were killed.
+
+    Returns:
+        The folder, and the descriptor of its lock.
     """
-    for old in Path(folder or tempfile.gettempdir()).glob(f"{_SPILL}*/{_LOCK}"):
-        with suppress(OSError):  # gone, or somebody else's
-            if time.time() - old.lstat().st_mtime > _YOUNG:
-                descriptor = open_secret(old)
+    for lock_file in Path(folder or tempfile.gettempdir()).glob(f"{_FOLDER_PREFIX}*/{_LOCK}"):
+        with suppress(OSError):  # it has gone, or belongs to another account
+            if time.time() - lock_file.lstat().st_mtime > _LOCKING_SECONDS:
+                descriptor = open_secret(lock_file)
                 is_abandoned = lock_descriptor(descriptor, blocking=False)
                 os.close(descriptor)
                 if is_abandoned:
-                    shutil.rmtree(old.parent, ignore_errors=True)
-    spill = tempfile.mkdtemp(prefix=_SPILL, dir=folder)  # of mode 700
+                    shutil.rmtree(lock_file.parent, ignore_errors=True)
+    spill = tempfile.mkdtemp(prefix=_FOLDER_PREFIX, dir=folder)  # of mode 700
     lock = open_secret(Path(spill, _LOCK), new=True)
     lock_descriptor(lock, blocking=True)
     return spill, lock
@@ -56,17 +60,17 @@ def _remove_spill(spill: str, lock: int) -> None:
 class RowStore:
     """A table of coded rows in a database of its own. Private.
 
-    Its folder is removed when the engine is closed, or forgotten, or Python ends. A process that is
-    killed leaves it to the next engine.
+    Its folder is removed when the store is closed or collected, or when Python ends. The folder of
+    a killed process is removed by the next store.
 
     Args:
         rows: an Arrow table, which stays where it is; or batches of rows, which are read once and
             kept.
-        schema: of the batches.
-        memory: bytes that DuckDB may use; None: three quarters of the memory limit of this
-            process, or what DuckDB takes if that is unknown.
-        threads: of DuckDB; None: one on each processor.
-        folder: where the private folder is made; None: where the system keeps such files.
+        schema: of the batches; None for a table.
+        memory: bytes that DuckDB may use; None for three quarters of the memory limit of this
+            process, or for DuckDB's own default if that is unknown.
+        threads: of DuckDB; None for one on each processor.
+        folder: in which the private folder is made; None for the system's temporary folder.
 
     Raises:
         FileFormatError: DuckDB is not installed.
@@ -104,7 +108,7 @@ class RowStore:
             config["threads"] = threads
         self._remove_folder = weakref.finalize(self, _remove_spill, spill, lock)
         self._connection = duckdb.connect(":memory:", config=config)
-        with suppress(duckdb.InvalidInputException):  # a notebook that can show none
+        with suppress(duckdb.InvalidInputException):  # a notebook that cannot show a bar
             self._connection.execute("set enable_progress_bar = false")
         self.table: Any = (
             self._connection.from_arrow(rows)
@@ -150,7 +154,7 @@ class RowStore:
 
 @contextmanager
 def hiding_rows_in_errors() -> Iterator[None]:
-    """Errors of engines quote rows: they become one line that does not."""
+    """Replace errors of engines, which quote rows, by one line that quotes none."""
     try:
         yield
     except GraphCutsError:

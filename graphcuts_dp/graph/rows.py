@@ -1,19 +1,18 @@
 """Private rows: trips, calls, payments, with two endpoints, perhaps a user, a period, an amount.
 
-Rows are read into memory, or stay where they lie, in Parquet files, a database, a cluster, until
-they are first asked for; then they are read once. Either way each becomes a few whole numbers,
-which `graph.engine` groups and bounds, and only sums of pairs come out. What one user, or one row,
-can change in these sums is bounded there.
+Rows are read into memory, or stay in Parquet files, a database or a cluster until their first use,
+when they are read once. Either way each becomes a few whole numbers, which `graph.engine` groups
+and bounds, so that only sums of pairs come out. The change of these sums by one user, or by one
+row, is bounded there.
 """
 
 import hashlib
 import io
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar, Self, get_args
+from typing import Any, BinaryIO, ClassVar, Self
 
 import numpy as np
 
@@ -25,18 +24,24 @@ from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.graph import engine
 from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on
 from graphcuts_dp.graph.engine import Cells, Shape, check_bound
+from graphcuts_dp.graph.row_options import (
+    VertexSources,
+    check_counting,
+    period_column,
+    row_options,
+)
 from graphcuts_dp.graph.row_sources import Marks, RowArrays, RowsInMemory, RowSource, StreamedRows
 from graphcuts_dp.io.arrow import open_folder
-from graphcuts_dp.io.assemble import Options, RawEdges, codes_and_names, numbered
+from graphcuts_dp.io.assemble import assemble
 from graphcuts_dp.io.edge_store import EdgeParts
 from graphcuts_dp.io.files import (
     FORMATS,
-    VertexSource,
     ending_of,
     naming_file,
-    public_vertices_of,
     read_raw,
 )
+from graphcuts_dp.io.numbering import codes_and_names
+from graphcuts_dp.io.raw_edges import Options, RawEdges
 from graphcuts_dp.io.tables import (
     ReadingPlan,
     edges_of_table,
@@ -44,43 +49,38 @@ from graphcuts_dp.io.tables import (
     open_table,
     plan_reading,
 )
-from graphcuts_dp.options import no_choice
 from graphcuts_dp.privacy.privacy_unit import NO_PERIODS, PrivacyUnit
 from graphcuts_dp.schema.columns import TAIL, Columns
 from graphcuts_dp.schema.counting import CONTRIBUTED, STEPS, Counting, Reach, counts_once
-from graphcuts_dp.schema.periods import DATES, Periods
+from graphcuts_dp.schema.periods import Periods
 from graphcuts_dp.schema.vertices import Arcs, Space, VertexSet, sets_in, vertex_sets
 
-COUNTINGS: tuple[Counting, ...] = get_args(Counting)
-VertexSources = VertexSource | tuple[VertexSource, VertexSource] | None
-_SMALLEST_UNIT = float(np.finfo(np.float64).tiny)
-_STREAM = "the rows that come in"
+_STREAM_NAME = "the rows that come in"  # what messages call a stream, which has no file name
 
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Rows:
-    """Private rows, each with two ends. Its repr shows only the schema.
+    """Private rows, each with two endpoints. Its repr shows only the schema.
 
-    Made by `Rows.read` and `Rows.of`. Rows whose two ends are equal count in a table of flows, in a
-    cell of their own; a graph of the rows has no loops.
+    Made by `Rows.read` and `Rows.of`. Rows whose endpoints are equal count in a table of flows, in
+    a cell of their own; a graph of the rows has no loops.
 
     Attributes:
         space: public: the vertices that rows may join.
-        counting: what a pair counts: "rows": how many rows name it; "weight": the sum of their
-            weights, in units; "users": how many users have it; "edges": whether any has.
+        counting: what a pair counts: "rows": how many rows join it; "weight": the sum of their
+            weights, in units; "users": how many users have such a row; "edges": whether any has.
         weight_unit: public: weight of one unit, > 0; for `counting="weight"` only.
-        periods: public: the periods that were declared; None where rows have none.
+        periods: public: the declared periods; None without periods.
         owned: public: whether each row has a user.
-        user_is_source: public: whether the user of a row is its first end.
-        data_name: public: the name that the rows are known by where they stay in an engine; or
-            None.
-        row_arrays: the rows, where they are in memory. Private.
-        period_column: public: the name or number of the column that tells the period, and how its
-            times become dates.
-        user_column: public: the name of the column of users, where rows stay in an engine.
-        endpoint_columns: public: likewise, of both endpoints.
-        reading: public: a sentence that names the columns that were read and ignored, where a file
+        user_is_source: public: whether the user of a row is its source.
+        data_name: public: the name by which a store knows rows that stay in an engine; or None.
+        row_arrays: the rows, if they are in memory. Private.
+        period_column: public: the name or number of the column of periods, and how its times
+            become dates.
+        user_column: public: the name of the column of users, if rows stay in an engine.
+        endpoint_columns: public: the names of the columns of endpoints, if rows stay in an engine.
+        reading: public: a sentence that names the columns that were read and ignored, if a file
             was read into memory.
 
     Examples:
@@ -106,7 +106,7 @@ class Rows:
     user_column: str = ""
     endpoint_columns: tuple[str, ...] = ()
     reading: str = field(default="", repr=False)
-    _source: RowSource | None = field(default=None, repr=False)  # None of no rows
+    _source: RowSource | None = field(default=None, repr=False)  # None if there is no row
 
     @classmethod
     @refuses_former_options()
@@ -129,10 +129,10 @@ class Rows:
             path: an edge list or a table (Parquet, Arrow); its ending tells which. Or a folder of
                 Parquet files, whose rows stay there, as those of a single one do with `data_name`.
                 Or an open binary file of CSV, such as `sys.stdin.buffer`, read once to its end.
-            columns: as for `Graph.read`; `user` may be the column of either end;
+            columns: as for `Graph.read`; `user` may be the column of either endpoint;
                 `period` is needed for `periods`, `weight` is read for `counting="weight"` only.
             counting: as the attribute.
-            weight_unit: likewise.
+            weight_unit: as the attribute.
             vertices: the public vertex set, as for `Graph.read`; which vertices rows name is
                 private, so it must be given.
             public_vertices_from_file: say that the vertices that occur in this file are public.
@@ -147,7 +147,7 @@ class Rows:
             GraphError: `vertices` holds a label twice, or none.
             ParameterError: no vertices, or options that do not fit each other.
         """
-        options = _options(
+        options = row_options(
             columns,
             vertices,
             counting,
@@ -158,7 +158,7 @@ class Rows:
         )
         if not isinstance(path, str | os.PathLike):
             raw = _of_stream(path, options, data_name)
-            with naming_file(_STREAM):
+            with naming_file(_STREAM_NAME):
                 return cls._of_arrays(raw, options)
         if data_name is not None or Path(path).is_dir():
             return cls._staying(plan_reading(open_folder(path), options), options, data_name)
@@ -188,20 +188,20 @@ class Rows:
                 (DuckDB, Polars, PySpark, Dask, Ibis) stays where it is, as every table does with
                 `data_name`.
             columns: as for `read`, by name.
-            counting: likewise.
-            weight_unit: likewise.
+            counting: as for `read`.
+            weight_unit: as for `read`.
             vertices: public vertex set: a count or labels; a pair of these for two sides. It must
                 be given.
             periods: as for `read`.
-            kind: likewise.
-            data_name: likewise.
+            kind: as for `read`.
+            data_name: as for `read`.
 
         Raises:
-            GraphError: no table, no such columns, missing ids, an end outside the vertex set, or
-                weights that are negative or not finite.
+            GraphError: no table, no such columns, missing ids, an endpoint outside the vertex set,
+                or weights that are negative or not finite.
             ParameterError: no vertices, or options that do not fit each other.
         """
-        options = _options(columns, vertices, counting, weight_unit, periods, kind)
+        options = row_options(columns, vertices, counting, weight_unit, periods, kind)
         opened = open_table(table)
         if opened is None:
             raise not_a_table_error()
@@ -221,77 +221,82 @@ class Rows:
         periods: Periods | Sequence[str] | str | None = None,
         kind: str = "undirected",
     ) -> Self:
-        """No rows, of the schema that options for `read` give: for forecasts. Reads no rows.
+        """Return no rows, of the schema that options of `read` describe: for forecasts.
 
         Args:
             columns: as for `read`.
-            counting: likewise.
-            weight_unit: likewise.
-            vertices: likewise.
-            periods: likewise.
-            kind: likewise.
+            counting: as for `read`.
+            weight_unit: as for `read`.
+            vertices: as for `read`.
+            periods: as for `read`.
+            kind: as for `read`.
 
         Raises:
             ParameterError: no vertices, or options that do not fit each other.
         """
-        return cls._without(_options(columns, vertices, counting, weight_unit, periods, kind))
+        return cls._without_rows(
+            row_options(columns, vertices, counting, weight_unit, periods, kind)
+        )
 
     @classmethod
-    def _without(cls, options: Options) -> Self:
-        """No rows, on the vertices that were given."""
-        columns, periods = options.columns, options.periods
-        given = options.vertices
-        assert given is not None  # noqa: S101  # the caller has looked
+    def _without_rows(cls, options: Options) -> Self:
+        """Return no rows, of the schema of options with public vertices."""
+        columns, vertices = options.columns, options.vertices
+        assert vertices is not None  # noqa: S101  # the caller has checked
+        has_users = columns.user is not None
         return cls(
-            space=options.space(given if isinstance(given, tuple) else (given,)),
+            space=options.space(vertices if isinstance(vertices, tuple) else (vertices,)),
             counting=options.counting,
             weight_unit=float(options.weight_unit),
-            periods=periods,
-            owned=columns.user is not None,
-            user_is_source=columns.user is not None and columns.user in (TAIL, columns.source),
-            period_column=_period_column(options, columns.time_zone),
+            periods=options.periods,
+            owned=has_users,
+            user_is_source=has_users and columns.user in (TAIL, columns.source),
+            period_column=period_column(options, columns.time_zone),
         )
 
     @classmethod
     def _of_arrays(cls, raw: RawEdges, options: Options) -> Self:
-        """Rows that were read into memory."""
-        counting = options.counting
+        """Return rows that were read into memory."""
+        counting, positions = options.counting, raw.columns
         if counting == "weight" and raw.weights is None:
             raise raw.error("there is no column of weights; name it by weight=, or count rows")
-        places, columns, periods = raw.columns, options.columns, options.periods
-        owned = columns.user is not None
-        tail = owned and raw.users is None and (places is None or places.user == places.source)
-        space, parts, _ = numbered(raw, options)
-        own, named = raw.users, raw.periods  # of rows that count
+        has_users = options.columns.user is not None
+        # Users without a column of their own are those of an endpoint.
+        user_is_endpoint = has_users and raw.users is None
+        user_is_source = user_is_endpoint and (
+            positions is None or positions.user == positions.source
+        )
+        space, parts, _ = assemble(raw, options)  # takes bad rows out of `raw`
         users: IntegerVector | None = None
         names: Sequence[Any] | None = None
         marks: Marks = np.zeros(0, dtype=np.uint64)
-        if own is not None:
-            users, names = codes_and_names(own)
+        if raw.users is not None:
+            users, names = codes_and_names(raw.users)
             marks = _marks(names)
-        elif owned:
-            users = np.array(parts.rows if tail else parts.columns)  # ends may be written over
+        elif user_is_endpoint:
+            # A copy, since arrays of endpoints may be written over.
+            users = np.array(parts.rows if user_is_source else parts.columns)
             # Row numbers in the public vertex set: they follow from no row.
             marks = np.arange(max(map(len, sets_in(space))), dtype=np.uint64)
         row_arrays = RowArrays(
-            ends=(parts.rows, parts.columns),
+            endpoints=(parts.rows, parts.columns),
             users=users,
             marks=marks,
-            periods=None if named is None else np.asarray(named),
+            periods=None if raw.periods is None else np.asarray(raw.periods),
             weights=parts.weights,
             names=names,
         )
-        found = cls.of_arrays(
+        rows = cls.of_arrays(
             space,
             row_arrays,
             counting=counting,
             weight_unit=options.weight_unit,
-            periods=periods,
-            user_is_source=tail,
+            periods=options.periods,
+            user_is_source=user_is_source,
         )
         return replace(
-            found,
-            period_column=_period_column(options, raw.time_zone or columns.time_zone),
+            rows,
+            period_column=period_column(options, raw.time_zone or options.columns.time_zone),
             reading=raw.reading,
         )
 
@@ -306,18 +311,18 @@ class Rows:
         periods: Periods | None = None,
         user_is_source: bool = False,
     ) -> Self:
-        """Rows that are in memory, as arrays.
+        """Return rows of arrays in memory.
 
         Args:
             space: public: the vertices that rows may join.
             row_arrays: the rows.
             counting: as the attribute.
-            weight_unit: likewise.
-            periods: likewise.
-            user_is_source: likewise.
+            weight_unit: as the attribute.
+            periods: as the attribute.
+            user_is_source: as the attribute.
 
         Raises:
-            ParameterError: another counting, or a unit that is none or not asked for.
+            ParameterError: as `check_counting`.
         """
         check_counting(counting, weight_unit)
         return cls(
@@ -333,44 +338,42 @@ class Rows:
 
     @classmethod
     def _staying(cls, plan: ReadingPlan, options: Options, data_name: str | None) -> Self:
-        """Return rows that stay where they are until they are first asked for."""
+        """Return rows that stay where they are until their first use."""
         if options.vertices is None:
             raise ParameterError(
                 "folders and tables that stay in an engine need vertices=, a count or labels"
             )
-        places = plan.columns
-        if options.counting == "weight" and places.weight is None:
+        positions, names = plan.columns, plan.table.names
+        if options.counting == "weight" and positions.weight is None:
             raise plan.table.error(
                 "there is no column of weights; name it by weight=, or count rows"
             )
-        found = cls._without(options)
+        rows = cls._without_rows(options)
         return replace(
-            found,
-            user_is_source=found.owned and places.user == places.source,
+            rows,
+            user_is_source=rows.owned and positions.user == positions.source,
             data_name=data_name,
             reading=plan.reading,
-            period_column=_period_column(options, plan.schema.time_zone),
-            user_column="" if places.user is None else plan.table.names[places.user],
-            endpoint_columns=tuple(
-                plan.table.names[place] for place in (places.source, places.target)
-            ),
+            period_column=period_column(options, plan.schema.time_zone),
+            user_column="" if positions.user is None else names[positions.user],
+            endpoint_columns=(names[positions.source], names[positions.target]),
             _source=StreamedRows(plan, options),
         )
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Public: of the matrix of their graph."""
+        """Shape of the matrix of their graph. Public."""
         left, right = vertex_sets(self.space)
         return len(left), len(right)
 
     @property
     def weighted(self) -> bool:
-        """Public: whether the graph of these rows has weights."""
+        """True if the graph of these rows has weights. Public."""
         return self.counting != "edges"
 
     @property
     def what(self) -> str:
-        """Public: what the bound on a user counts: "pairs", "rows" or "units of weight"."""
+        """Word for what a bound on users counts: "pairs", "rows" or "units of weight". Public."""
         return CONTRIBUTED[self.counting]
 
     def privacy_unit(self, privacy_unit: PrivacyUnit) -> str:
@@ -384,7 +387,7 @@ class Rows:
         return f"{replace(privacy_unit, per_period=False)} in one {self.periods.by}"
 
     def shape_of_cells(self, *, loops: bool = True, per_period: bool = False) -> Shape:
-        """Public: how coded rows become cells, and how what they count is bounded.
+        """Return how coded rows become cells, and who is bounded. Public.
 
         Args:
             loops: whether pairs of a vertex with itself count.
@@ -410,7 +413,7 @@ class Rows:
         Raises:
             GraphCutsError: bad rows, unless these are left out; or rows that cannot be read.
         """
-        assert self._source is not None  # noqa: S101  # the caller has looked
+        assert self._source is not None  # noqa: S101  # the caller has checked
         unordered = isinstance(self.space, VertexSet)
         return self._source.table(self.shape_of_cells(), unordered=unordered)
 
@@ -439,31 +442,31 @@ class Rows:
         loops: bool = True,
         known_max: int | None = None,
     ) -> Cells:
-        """What each pair counts in each period, of which nobody has too much. Private.
+        """Return what each pair counts in each period, bounded for the privacy unit. Private.
 
         Args:
-            privacy_unit: of "edges": pairs, each of which counts once, are as they are; of "rows":
-                a row counts for at most `steps` units of weight, or 1; of a user: at most `steps`
-                pairs, rows or units count, in each period if `per_period`, else altogether.
-            whole: of a user: `steps` whole rows are kept, or whole units of weight; else each
-                row counts for a share, so that they count for `steps` together.
-            loops: whether rows whose ends are equal count.
+            privacy_unit: with group size k. "edge": each pair counts once, unbounded; "row": a row
+                counts at most k units of weight, or 1; "user": of a user at most k pairs, rows or
+                units count, in each period if `per_period`, else altogether.
+            whole: of a user with too many rows: True keeps k whole rows, or whole units of weight;
+                False lets each row count for a share, so that they count for k together.
+            loops: whether rows whose endpoints are equal count.
             known_max: of a user: to count what bounding leaves out, too, see `most_left_out`.
 
         Raises:
             ParameterError: rows that cannot be bounded so.
             GraphError: bad rows, unless these are to be skipped.
 
-        Sensitivity: between rows and the same without one of these, or without all those of one
-        user, the steps of all cells change by at most `steps` times `STEPS` together; of "edges",
-        and of "rows" that are counted, so does one cell by `STEPS` for each of the `steps` changes;
-        see `scaled_cells`, `kept_cells`, `clipped_cells`.
+        Sensitivity: between rows and the same rows without one of them, or without all those of one
+        user, all cells together change by at most k `STEPS` steps in L1. Of "edge", and of "row"
+        where rows are counted, each of the k changes moves one cell by at most `STEPS`. See
+        `scaled_cells`, `kept_cells`, `clipped_cells`.
         """
-        steps = privacy_unit.group_size
+        bound = privacy_unit.group_size
         privacy_unit.check_rows(
             self.counting, has_users=self.owned, has_periods=self.periods is not None
         )
-        check_bound(steps)
+        check_bound(bound)
         self.most_left_out(privacy_unit, whole=whole, known_max=known_max)
         if self._source is None:
             return replace(Cells.none(), left_out=None if known_max is None else 0)
@@ -471,23 +474,23 @@ class Rows:
         shape = self.shape_of_cells(loops=loops, per_period=privacy_unit.per_period)
         if privacy_unit.kind == "user":
             if self._keeps_rows(whole):
-                return engine.kept_cells(table, shape, bound=steps, known_max=known_max)
-            return engine.scaled_cells(table, shape, bound=steps, whole=whole, known_max=known_max)
+                return engine.kept_cells(table, shape, bound=bound, known_max=known_max)
+            return engine.scaled_cells(table, shape, bound=bound, whole=whole, known_max=known_max)
         if self.counting == "weight":
-            return engine.clipped_cells(table, shape, bound=steps)
+            return engine.clipped_cells(table, shape, bound=bound)
         return engine.cells(table, shape)
 
     def most_left_out(
         self, privacy_unit: PrivacyUnit, *, whole: bool, known_max: int | None
     ) -> int:
-        """Public: the sensitivity of what bounding users leaves out, in steps; 0 without known_max.
+        """Return the sensitivity of what bounding users leaves out, in steps; 0 without known_max.
 
-        See `engine.most_left_out`.
+        Public. See `engine.most_left_out`.
 
         Args:
             privacy_unit: as for `cells`.
-            whole: likewise.
-            known_max: likewise.
+            whole: as for `cells`.
+            known_max: as for `cells`.
 
         Raises:
             ParameterError: weights, or another privacy unit than a user; `known_max` below the
@@ -511,34 +514,33 @@ class Rows:
         return self.counting != "weight" and (whole or self.counting == "edges")
 
     def bounded(self, privacy_unit: PrivacyUnit) -> AnyGraph:
-        """The graph of these rows, of which nobody has too much. Private.
+        """Return the graph of these rows, bounded for the privacy unit. Private.
 
-        Without weights for "edges"; else with weights that are whole numbers and no cap, of which
-        a change by one is a step (`max_weight_change=1`). Loops are left out.
+        It has no weights for "edges"; else weights are whole numbers without a maximum, and a
+        change by 1 is one step (`max_weight_change=1`). Loops are left out.
 
         Args:
-            privacy_unit: as for `cells`.
+            privacy_unit: with group size k; as for `cells`.
 
         Raises:
             ParameterError: rows that cannot be bounded so, or that have periods.
             GraphError: as for `cells`.
 
-        Sensitivity: graphs of neighbours are the ends of a path of at most `steps` graphs more,
-        each of which differs from the one before in one pair: an edge, or 1 of its weight. What an
-        user contributes are whole numbers that add up to at most `steps` (see `cells`), and a sum
-        of contributions loses at most so many ones; so does a union of sets of which one has at
-        most so many pairs.
+        Sensitivity: the graphs of neighbours are joined by a chain of at most k changes, each of
+        one pair: an edge, or 1 of its weight. For a user contributes whole numbers that add up to
+        at most k (see `cells`), so a sum of contributions loses at most k ones without the user;
+        and a union of sets of pairs loses at most the k pairs of one set.
         """
         if self.periods is not None:
             raise ParameterError(
                 "rows with periods are for release_flows; leave out periods= for a graph of them"
             )
         two_sides = not isinstance(self.space, VertexSet | Arcs)
-        found = self.cells(privacy_unit, whole=True, loops=two_sides)
-        weights = (found.steps // STEPS).astype(np.float64) if self.weighted else None
+        cells = self.cells(privacy_unit, whole=True, loops=two_sides)
+        weights = (cells.steps // STEPS).astype(np.float64) if self.weighted else None
         return from_parts_on(
             self.space,
-            EdgeParts(found.first, found.second, weights, owned=True),
+            EdgeParts(cells.first, cells.second, weights, owned=True),
             merge="sum",
             max_weight=None,
             max_weight_change=1 if self.weighted else None,
@@ -546,9 +548,10 @@ class Rows:
         )
 
     def contributions(self, *, per_period: bool = False) -> IntVector:
-        """How many pairs, rows or units each user has that has any, in no order. Private.
+        """Return the number of pairs, rows or units of each user that has any. Private.
 
-        Units are rounded up: a user is above a bound if and only if this number is.
+        Units are rounded up: a user is above a bound if and only if this number is. The order of
+        the numbers says nothing of users.
 
         Args:
             per_period: whether a user counts in each period as one of its own.
@@ -575,26 +578,26 @@ class Rows:
 @final
 @dataclass(frozen=True, eq=False)
 class PairCounts:
-    """What each pair counts in each period, of which nobody has too much. Private.
+    """Hold what each pair counts in each period, bounded for a privacy unit. Private.
 
     Attributes:
-        found: the counts, in parts of a row or unit: `STEPS` of them.
-        step: how many of these parts one step of the counting is: 1, or `STEPS` of whole numbers.
-        counting: public: what it is that counts, as of `Rows`.
+        cells: the counts, in `STEPS` parts of a row or unit.
+        step: parts that one step of the counting has: 1, or `STEPS` if counts are whole numbers.
+        counting: public: what is counted, as of `Rows`.
     """
 
-    found: Cells
+    cells: Cells
     step: int
     counting: Counting
 
     @property
     def weighted(self) -> bool:
-        """Public: whether a pair can count more than 1."""
+        """True if a pair can count more than 1. Public."""
         return self.counting != "edges"
 
     @property
     def max_weight(self) -> float | None:
-        """Public: how much a pair can count."""
+        """The most that a pair can count; None if there is no such bound. Public."""
         return None if self.weighted else 1.0
 
 
@@ -602,7 +605,7 @@ PrivateData = AnyGraph | Rows
 
 
 def without_rows(data: PrivateData) -> PrivateData:
-    """Data of the same schema without any row: all that is public of them, and nothing else.
+    """Return data of the same schema without any row: their public facts, and nothing else.
 
     Raises:
         KindError: neither a graph nor rows.
@@ -614,24 +617,6 @@ def without_rows(data: PrivateData) -> PrivateData:
     return data.without_edges()
 
 
-def check_counting(counting: Any, weight_unit: float) -> None:
-    """Check what rows are to count.
-
-    Raises:
-        ParameterError: another counting, or a unit that is none or not asked for.
-    """
-    if counting not in COUNTINGS:
-        raise ParameterError(no_choice("counting", counting, COUNTINGS))
-    good = not isinstance(weight_unit, bool) and isinstance(weight_unit, int | float | np.number)
-    # Engines that divide by multiplying need a finite reciprocal, which smaller units have not.
-    if not good or not _SMALLEST_UNIT <= weight_unit < np.inf:
-        raise ParameterError(
-            "weight_unit must be a positive, finite number: the weight of one step"
-        )
-    if weight_unit != 1 and counting != "weight":
-        raise ParameterError("weight_unit is for counting='weight'")
-
-
 def counted_rows(
     rows: Rows,
     privacy_unit: PrivacyUnit,
@@ -640,30 +625,32 @@ def counted_rows(
     by: str | Sequence[str] | None = None,
     known_max: int | None = None,
 ) -> PairCounts:
-    """What pairs count in rows, as a table of flows measures it. Private; see `Rows.cells`.
+    """Return what pairs count in rows, as a table of flows measures it. Private.
 
     Args:
         rows: private.
         privacy_unit: as for `Rows.cells`.
-        whole: likewise.
+        whole: as for `Rows.cells`.
         by: levels of periods; numbers of periods are codes of the finest one.
         known_max: as for `Rows.cells`.
+
+    Sensitivity: as of `Rows.cells`; renumbering periods moves counts and changes none.
     """
-    found = rows.cells(privacy_unit, whole=whole, known_max=known_max)
+    cells = rows.cells(privacy_unit, whole=whole, known_max=known_max)
     if rows.periods is not None:
-        found = replace(found, period=rows.periods.codes(by)[found.period])
-    return PairCounts(found, STEPS if whole else 1, rows.counting)
+        cells = replace(cells, period=rows.periods.codes(by)[cells.period])
+    return PairCounts(cells, STEPS if whole else 1, rows.counting)
 
 
 def reach_of(data: PrivateData) -> Reach | None:
-    """What one user's rows can change; None for a graph. Reads the schema only."""
-    return (
-        Reach(counts_once(data.counting), data.user_is_source) if isinstance(data, Rows) else None
-    )
+    """Return limits on what one user's rows can change; None for a graph. Reads the schema only."""
+    if not isinstance(data, Rows):
+        return None
+    return Reach(once=counts_once(data.counting), tail=data.user_is_source)
 
 
 def bounded_graph(data: PrivateData, privacy_unit: PrivacyUnit) -> AnyGraph:
-    """The graph of private data: of rows, that in which nobody has too much. Private.
+    """Return the graph of private data; that of rows is bounded for the privacy unit. Private.
 
     Between neighbours it changes by at most `privacy_unit.group_size` steps: see `Rows.bounded`.
 
@@ -687,12 +674,12 @@ def bounded_graph(data: PrivateData, privacy_unit: PrivacyUnit) -> AnyGraph:
 def paired_graph(
     data: PrivateData, privacy_unit: str | PrivacyUnit, *, epsilon: float
 ) -> tuple[AnyGraph, PrivacyUnit]:
-    """Return the graph of private data, and the privacy unit, for what is made of noisy pairs.
+    """Return the graph of private data and the privacy unit, for releases of noisy pairs.
 
     Args:
         data: a graph, or rows.
         privacy_unit: as users type it, see `PrivacyUnit.of_pairs`.
-        epsilon: that was asked for.
+        epsilon: of the release.
 
     Raises:
         KindError: neither a graph nor rows.
@@ -704,90 +691,24 @@ def paired_graph(
     return bounded_graph(data, unit), unit
 
 
-def _period_column(options: Options, zone: str | None) -> str:
-    """Return what tells the periods of rows: the column, and how its times become dates.
-
-    Uses of one store that tell them in different ways share no period; see `ledger.uses`.
-    """
-    if options.periods is None:
-        return ""
-    form = options.columns.date_format
-    how = ("" if form is None else f" as {form}") + ("" if zone is None else f" in {zone}")
-    return _told(options.columns.period) + how
-
-
-def _told(column: int | str | None) -> str:
-    """A column by its number or its name, of which no two are one text: 3 and "3" are two."""
-    named = isinstance(column, str) and (
-        column[:1] in {*'0123456789-"'} or " in " in column or " as " in column
-    )
-    return json.dumps(column) if named else str(column)
-
-
 def _of_stream(stream: Any, options: Options, data_name: str | None) -> RawEdges:
-    """Rows of an open binary file of CSV, which is read as one that ends in .csv."""
+    """Return the rows of an open binary file, which is read as one that ends in .csv."""
     if isinstance(stream, io.TextIOBase) or not hasattr(stream, "read"):
         raise ParameterError("rows are read from a file name, or from a binary sys.stdin.buffer")
     if data_name is not None:
         raise ParameterError("data_name= is for rows that stay in files: a stream is read once")
-    with naming_file(_STREAM):
+    with naming_file(_STREAM_NAME):
         return FORMATS[".csv"].read(stream, options)
 
 
-def _options(
-    columns: Columns,
-    vertices: Any,
-    counting: Counting,
-    weight_unit: float,
-    periods: Any,
-    kind: str,
-    *,
-    inferred: bool = False,
-) -> Options:
-    """The options of a reader of rows, checked."""
-    check_counting(counting, weight_unit)
-    if vertices is None and not inferred:
-        raise ParameterError(
-            "rows need the public vertex set, since which vertices they name is private: pass "
-            "vertices="
-        )
-    if columns.weight is not None and counting != "weight":
-        raise ParameterError("weight= is for counting='weight'")
-    if counting == "users" and columns.user is None:
-        raise ParameterError("counting='users' needs the column of the users: user=")
-    if (columns.period is None) is not (periods is None):
-        raise ParameterError(
-            "periods= declares the periods that the column period= tells: pass both, or neither"
-        )
-    declared = None if periods is None else Periods.of(periods)
-    timed = columns.time_zone is not None or columns.date_format is not None
-    if timed and (declared is None or declared.by not in DATES):
-        raise ParameterError(
-            "time_zone= and date_format= are for periods of time, such as 2026-01..2026-12"
-        )
-    if kind not in ("undirected", "directed", "bipartite"):
-        raise ParameterError(f"unknown kind {kind!r:.40}: undirected, directed or bipartite")
-    return Options(
-        columns=columns,
-        vertices=public_vertices_of(vertices, kind == "bipartite"),
-        public_vertices=inferred,
-        periods=declared,
-        weighted=None if counting == "weight" else False,
-        bipartite=kind == "bipartite",
-        directed=kind == "directed",
-        counting=counting,
-        weight_unit=weight_unit,
-    )
-
-
 def _marks(names: Sequence[Any]) -> Marks:
-    """A number for each name that follows from it alone, whatever other names there are.
+    """Return a number for each name that follows from that name alone, not from other names.
 
-    Integers and their digits are one name: whether a file's names are all integers is not one
-    user's affair.
+    An integer and its decimal digits are one name: whether all names of a file are integers depends
+    on other users.
     """
     digests = (
-        hashlib.blake2b(str(name).encode("utf-8", "surrogatepass"), digest_size=8) for name in names
+        hashlib.blake2b(str(name).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        for name in names
     )
-    joined = b"".join(each.digest() for each in digests)
-    return np.frombuffer(joined, dtype="<u8").astype(np.uint64)
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)

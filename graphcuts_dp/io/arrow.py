@@ -1,7 +1,7 @@
 """Parquet and Arrow files (`.arrow`, `.feather`, in the file or the stream form).
 
-Only the columns that are asked for are read, a batch of rows at a time. The vertex set, and the cap
-on weights, of our own files are in the metadata of their schema.
+Only the columns that are needed are read, a batch of rows at a time. The vertex set and the maximum
+weight of files of this package are in the metadata of their schema.
 """
 
 import io
@@ -15,8 +15,8 @@ import numpy as np
 
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.io.assemble import Options, RawEdges, dump_schema, token_table
 from graphcuts_dp.io.edge_store import EdgeStore
+from graphcuts_dp.io.raw_edges import Options, RawEdges, dump_schema, token_table
 from graphcuts_dp.io.tables import OpenedTable, columns_at, edges_of_table
 from graphcuts_dp.schema.byte_streams import size_of
 from graphcuts_dp.schema.text_rows import MARK
@@ -25,12 +25,12 @@ from graphcuts_dp.schema.vertices import vertex_sets
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_ROWS = 1 << 17  # read at a time, and in a row group that is written
+_ROWS = 1 << 17  # rows that are read at a time, and rows of a row group that is written
 _BUFFER = 1 << 20  # bytes of a column of Parquet that are read at a time
-_MOST_METADATA = 1 << 30  # bytes: vertex sets stand there
-_MAGIC = b"ARROW1"
-_START = b"\xff\xff\xff\xff"  # of a message of a stream
-_KEY = MARK.rstrip(":").encode()
+_MOST_METADATA = 1 << 30  # bytes of metadata: they hold vertex sets
+_MAGIC = b"ARROW1"  # begins a file in the file form
+_START = b"\xff\xff\xff\xff"  # begins a message of a stream
+_KEY = MARK.rstrip(":").encode()  # of our facts in the metadata
 
 
 Opening = Callable[[BinaryIO, int], OpenedTable]  # of an open file and its size in bytes
@@ -140,7 +140,7 @@ def open_arrow(file: BinaryIO, packed: int) -> OpenedTable:
     damaged = "not a whole Arrow file, or damaged"
     head = file.read(len(_START) + 4)
     is_file_form = head.startswith(_MAGIC)
-    if not is_file_form:  # its first message tells its length, for which memory would be taken
+    if not is_file_form:  # Arrow would allocate the length that the first message states
         length = int.from_bytes(head[len(_START) :], "little")
         if not head.startswith(_START) or length > packed:
             raise FileFormatError(damaged)
@@ -148,10 +148,10 @@ def open_arrow(file: BinaryIO, packed: int) -> OpenedTable:
     def reader(included: list[int] | None = None) -> Any:
         from pyarrow import ipc
 
-        some = ipc.IpcReadOptions(included_fields=included, use_threads=False)
+        options = ipc.IpcReadOptions(included_fields=included, use_threads=False)
         opening = ipc.open_file if is_file_form else ipc.open_stream
         file.seek(0)
-        return opening(file, options=some)
+        return opening(file, options=options)
 
     try:
         schema = reader().schema
@@ -240,7 +240,7 @@ def write_arrow(graph: EdgeStore, handle: BinaryIO) -> None:
 
 
 def tables_of(graph: EdgeStore) -> tuple["pa.Schema", Iterator["pa.RecordBatch"]]:
-    """Edges of a graph as batches of columns source, target and perhaps weight, and their schema.
+    """Return the schema and the batches of columns source, target and perhaps weight of a graph.
 
     The vertex set, and the maximum weight, are in the metadata of the schema under "graphcuts-dp".
     """
@@ -255,8 +255,9 @@ def tables_of(graph: EdgeStore) -> tuple["pa.Schema", Iterator["pa.RecordBatch"]
             labels.append(arrow.array(vertices.labels, type=arrow.int64()))
         else:
             labels.append(arrow.array(list(token_table(vertices)), type=arrow.string()))
-    kinds = [arrow.int64() if each is None else each.type for each in labels]
-    fields = [arrow.field(*each) for each in zip(("source", "target"), kinds, strict=True)]
+    types = [arrow.int64() if side is None else side.type for side in labels]
+    source, target = types
+    fields = [arrow.field("source", source), arrow.field("target", target)]
     if graph.weighted:
         fields.append(arrow.field("weight", arrow.float64()))
     schema = arrow.schema(fields, metadata={_KEY: dump_schema(graph)})
@@ -264,12 +265,12 @@ def tables_of(graph: EdgeStore) -> tuple["pa.Schema", Iterator["pa.RecordBatch"]
     def batches() -> Iterator["pa.RecordBatch"]:
         for start in range(0, len(graph.rows), _ROWS):
             piece = slice(start, start + _ROWS)
-            ends = zip(labels, (graph.rows[piece], graph.columns[piece]), strict=True)
+            endpoints = zip(labels, (graph.rows[piece], graph.columns[piece]), strict=True)
             columns = [
                 arrow.array(rows.astype(np.int64))
                 if names is None
                 else names.take(arrow.array(rows))
-                for names, rows in ends
+                for names, rows in endpoints
             ]
             if graph.weighted:
                 columns.append(arrow.array(graph.weights[piece]))

@@ -1,12 +1,11 @@
-"""Identifiers of a table as numbers: integers as they are, and text by number.
+"""Keep identifiers of a table as numbers: integers as they are, and text by number.
 
 A table is never in memory as a whole. Its identifiers become 4 bytes each (8 for large integers),
-in arrays that grow in place. Text waits until as much of it has come as there are names, and Arrow
-then numbers it together with these: each name is hashed a few times, not once for each batch.
+in arrays that grow in place. Text waits until there is as much of it as of the known names, and is
+then numbered by Arrow together with them: each name is hashed a few times, not once for each batch.
 
-Names are kept in parts, by a few of their bytes: Arrow looks them up one by one, and a table that
-fits in the cache of a processor answers sooner (10^7 rows of 200,000 names: 2.6 seconds instead of
-8.9, on a busy machine).
+Names are partitioned by a few of their bytes: a hash table that fits in the cache of a processor
+answers sooner (10^7 rows of 200,000 names: 2.6 seconds instead of 8.9, on a busy machine).
 """
 
 from bisect import bisect_right
@@ -24,7 +23,7 @@ from graphcuts_dp.io.edge_store import pieces
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ENDS = ("source", "target")
+ENDPOINT_ROLES = ("source", "target")
 _WAITING = 1 << 26  # bytes of text that wait at least: few calls, and little beside the arrays
 _PARTITIONS = 64  # of names: their tables fit in 1 MB up to a million names
 _MOST_INT32 = 2**31 - 1
@@ -44,7 +43,7 @@ class CodedText:
         return len(self.codes)
 
 
-Ends = IntegerVector | CodedText
+Identifiers = IntegerVector | CodedText
 
 
 def integers_of(texts: "pa.Array") -> "pa.Array | None":
@@ -76,14 +75,14 @@ def _text_bytes(texts: "pa.Array") -> tuple[IntVector, npt.NDArray[np.uint8]]:
 
 
 def _partition_of(texts: "pa.Array") -> npt.NDArray[np.uint8]:
-    """Return the part that each text belongs to; its length and its last bytes tell."""
+    """Return the part of each text, which follows from its length and its last bytes."""
     ends, data = _text_bytes(texts)
     lengths = np.diff(ends)
     parts = lengths.astype(np.uint8)
     if len(data):
-        for back in range(3):  # as if it were a number: its remainder
-            places = np.maximum(ends[1:] - 1 - back, ends[:-1])
-            parts += data[np.minimum(places, len(data) - 1)] * np.uint8(10**back)
+        for back in range(3):  # the last three bytes, as if they were digits of a number
+            byte_positions = np.maximum(ends[1:] - 1 - back, ends[:-1])
+            parts += data[np.minimum(byte_positions, len(data) - 1)] * np.uint8(10**back)
         parts[lengths == 0] = 0
     return parts % np.uint8(_PARTITIONS)
 
@@ -105,7 +104,7 @@ class Growing:
 
     @property
     def values(self) -> npt.NDArray[Any]:
-        """Its entries: a view, to be let go before the next entry comes."""
+        """Entries: a view, which must be released before the array grows."""
         return np.frombuffer(self._bytes, dtype=self._dtype)
 
     def extend(self, values: npt.ArrayLike) -> None:
@@ -113,18 +112,18 @@ class Growing:
         self._bytes.extend(np.ascontiguousarray(values, dtype=self._dtype).data)
 
     def take(self) -> npt.NDArray[Any]:
-        """Return the array; nothing is left here."""
+        """Return the array, and forget it."""
         values = self.values
         self._bytes = bytearray()
         return values
 
 
 @final
-class Identifiers:
+class IdentifierColumns:
     """Columns of identifiers that share their numbers, such as both endpoints.
 
-    They are integers as long as all batches are; from the first text on all are names by number,
-    and integers that came earlier are the names that they are written as.
+    They are integers as long as all batches are. From the first text on, all are names by number,
+    and earlier integers become names, in decimal.
 
     Args:
         count: number of columns.
@@ -151,7 +150,7 @@ class Identifiers:
             self._add_text(position, entries)
 
     def take(self) -> list[npt.NDArray[Any] | CodedText]:
-        """Return all columns, of which nothing is left here."""
+        """Return all columns, and forget them."""
         if not self._parts:
             return [column.take() for column in self._columns]
         import pyarrow as pa
@@ -166,9 +165,9 @@ class Identifiers:
     def _add_integers(self, position: int, values: IntVector) -> None:
         column = self._columns[position]
         if column.values.dtype == np.int32 and len(values) and _is_wide(values):
-            wide = Growing(np.int64)
-            wide.extend(column.values)
-            self._columns[position] = column = wide
+            wider = Growing(np.int64)
+            wider.extend(column.values)
+            self._columns[position] = column = wider
         column.extend(values)
 
     def _begin_names(self) -> None:
@@ -195,7 +194,7 @@ class Identifiers:
             self._number_waiting()
 
     def _number_waiting(self) -> None:
-        """Give numbers to text that waits, in each part; the names so far keep theirs."""
+        """Number the texts that wait, in each part; known names keep their numbers."""
         import pyarrow as pa
 
         sorted_texts, orders, bounds = [], [], []
@@ -208,8 +207,10 @@ class Identifiers:
         for part in range(_PARTITIONS):
             spans = [(i, *bound[part : part + 2]) for i, bound in enumerate(bounds)]
             spans = [(i, start, end) for i, start, end in spans if start < end]
-            found = self._numbers(part, [sorted_texts[i][start:end] for i, start, end in spans])
-            for (i, start, end), numbers in zip(spans, found, strict=True):
+            numbers_of_spans = self._numbers(
+                part, [sorted_texts[i][start:end] for i, start, end in spans]
+            )
+            for (i, start, end), numbers in zip(spans, numbers_of_spans, strict=True):
                 codes[i][start:end] = numbers
         for (position, _), order, values in zip(self._waiting, orders, codes, strict=True):
             unsorted = np.empty_like(values)
@@ -250,7 +251,7 @@ class Gathered:
     def __init__(self, roles: Iterable[str]) -> None:
         roles = {*roles}
         users = [("user",)] if "user" in roles else []
-        self._groups = {group: Identifiers(len(group)) for group in (ENDS, *users)}
+        self._groups = {group: IdentifierColumns(len(group)) for group in (ENDPOINT_ROLES, *users)}
         self._weights = Growing(np.float64) if "weight" in roles else None
         self._periods = Growing(np.int32) if "period" in roles else None
         self._count = 0
@@ -269,7 +270,7 @@ class Gathered:
                 grown.extend(values)
 
     def take(self) -> dict[str, Any]:
-        """Return the fields of `RawEdges`, of which nothing but row numbers is left here."""
+        """Return the fields of `RawEdges`, and forget all but the row numbers."""
         numbers = {"weights": self._weights, "periods": self._periods}
         fields: dict[str, Any] = {
             name: None if grown is None else grown.take() for name, grown in numbers.items()
@@ -278,17 +279,17 @@ class Gathered:
             fields |= zip([f"{role}s" for role in roles], identifiers.take(), strict=True)
         return fields
 
-    def place(self, position: int) -> int:
-        """Return the number of a row in the source by its position among all rows here."""
+    def row_number(self, position: int) -> int:
+        """Return the number of a row in the source by its position among the gathered rows."""
         batch = bisect_right(self._starts, position) - 1
         return int(self._row_numbers[batch][position - self._starts[batch]])
 
 
-def numbered_endpoints(batch: TableBatch) -> tuple[Ends, Ends]:
+def numbered_endpoints(batch: TableBatch) -> tuple[Identifiers, Identifiers]:
     """Return both endpoints of a batch: integers, or names that are numbered for it alone."""
     import pyarrow as pa
 
-    columns = [batch.columns[role] for role in ENDS]
+    columns = [batch.columns[role] for role in ENDPOINT_ROLES]
     if all(pa.types.is_integer(entries.type) for entries in columns):
         return shared_integers(columns[0]), shared_integers(columns[1])
     texts = pa.chunked_array([entries.cast(pa.large_string()) for entries in columns])

@@ -1,7 +1,7 @@
-"""The columns of a table of any source, converted by one rule for each role.
+"""Convert the columns of a table of any source, by one rule for each role.
 
-What a value becomes, and whether its row is bad, depends on this value, the public schema and the
-options alone; see `schema.table_schema`. Columns with a stored type come as Arrow arrays, others as
+The result of a conversion, and whether its row is bad, depends on the value, the public schema and
+the options alone; see `schema.table_schema`. Columns with a stored type are Arrow arrays, others
 lists of Python values.
 """
 
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphcuts_dp.arrays import BoolVector, FloatArray, IntVector
-from graphcuts_dp.io.assemble import Options
 from graphcuts_dp.io.batches import TableBatch
 from graphcuts_dp.io.periods import (
     period_numbers_of_objects,
     period_numbers_of_text,
     period_numbers_of_times,
 )
+from graphcuts_dp.io.raw_edges import Options
 from graphcuts_dp.schema.bad_rows import BadRows
 from graphcuts_dp.schema.columns import parse_number
 from graphcuts_dp.schema.table_schema import (
@@ -72,7 +72,7 @@ def convert_batches(
 
 
 def row_label(number: int) -> str:
-    """Return the place of a row of a table, for a message."""
+    """Return the position of a row of a table in words, for a message."""
     return f"row {number} (counted from 0)"
 
 
@@ -88,8 +88,8 @@ def _convert(
     def check(sound: BoolVector, fault: str) -> None:
         nonlocal good
         if not sound.all():
-            place = row_label(start + int(np.argmin(sound)))
-            bad.add(fault, place, int(np.count_nonzero(~sound)))
+            position = row_label(start + int(np.argmin(sound)))
+            bad.add(fault, position, int(np.count_nonzero(~sound)))
             good = good & sound
 
     for column in schema:
@@ -110,7 +110,7 @@ def _convert(
 
 
 def period_fault(options: Options) -> str:
-    """Return what is wrong with a value that names no period of the kind that is declared."""
+    """Return the fault of a value that names no period of the declared kind."""
     assert options.periods is not None  # noqa: S101
     columns, by = options.columns, options.periods.by
     if columns.date_format is not None:
@@ -126,10 +126,10 @@ def period_fault(options: Options) -> str:
 
 
 def _present(values: Any) -> BoolVector:
-    """Return which values are there: neither null, nor None, nor the marks of a missing value."""
+    """Return which values are present: neither null, nor None, nor the mark of a missing value."""
     if isinstance(values, list):
-        there = (value is not None and not _is_missing(value) for value in values)
-        return np.fromiter(there, dtype=np.bool_, count=len(values))
+        is_present = (value is not None and not _is_missing(value) for value in values)
+        return np.fromiter(is_present, dtype=np.bool_, count=len(values))
     import pyarrow as pa
 
     if pa.types.is_dictionary(values.type):
@@ -280,7 +280,7 @@ def _period_numbers(
 
 
 def merge_batches(batches: Iterable[TableBatch], rows: int) -> Iterator[TableBatch]:
-    """Yield the same rows in batches of at least so many, but for the last one."""
+    """Yield the same rows in batches of at least `rows` rows, but for the last one."""
     waiting: list[TableBatch] = []
     count = 0
     for batch in batches:

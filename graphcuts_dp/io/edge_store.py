@@ -1,8 +1,8 @@
-"""What all kinds of graphs keep: edges as sorted arrays, each pair once.
+"""Store the edges of all kinds of graphs as sorted arrays, each pair once.
 
-Pairs are integers that sort as pairs do, so that edges are sorted and merged in little memory: at
-the peak, beside the arrays that come out, there are a key of 8 bytes for each edge, and for
-weighted ones its place among the sorted ones.
+A pair is packed into one integer, its key; keys sort as pairs do. Edges are thus sorted and merged
+in little memory: beside the resulting arrays, 8 bytes for the key of each edge, and for weighted
+edges their order.
 """
 
 import weakref
@@ -28,24 +28,31 @@ from graphcuts_dp.schema.vertices import (
 )
 
 Merge = Literal["max", "min", "sum"]
-ADDED: Merge = "sum"  # weights of parallel edges, if nothing else is said
+Above = Literal["refuse", "clip", "keep"]
+Vertices = VertexSet | int | Iterable[Label]
 
-_NOT_PICKLED = ("origin", "adjacency", "biadjacency")  # of this process, or made of the edges
-_CHUNK = 1 << 16  # edges that are written at a time
-PIECE = 1 << 18  # entries that are changed at a time: what is made of them stays in the cache
+ADDED: Merge = "sum"  # the default for weights of parallel edges
+LARGEST_OPEN = 2.0**40  # of weights without a maximum: 64 bits count them in units of 2^-20
+ABOVE_OPEN = (
+    "a weight is above 2^40 (1.1e12), the largest with max_weight_change=1: pass max_weight=, or "
+    "divide all weights by a public number, which then is the change between neighbours"
+)
+PIECE = 1 << 18  # entries that are converted at a time: their results stay in the cache
 MOST_ROWS = 2**31  # row numbers are 32-bit integers >= 0
-_BITS = np.int64(31)
-_MASK = np.int64(2**31 - 1)
-_HOW = {"max": np.maximum, "min": np.minimum, "sum": np.add}
+_NOT_PICKLED = ("origin", "adjacency", "biadjacency")  # of this process, or computed from edges
+_WRITTEN_EDGES = 1 << 16  # edges that are written at a time
+_KEY_BITS = np.int64(31)  # of a key, for the second endpoint
+_KEY_MASK = np.int64(2**31 - 1)  # selects the second endpoint of a key; the largest row number
+_MERGED_BY = {"max": np.maximum, "min": np.minimum, "sum": np.add}
 
 
 @dataclass(slots=True)
 class EdgeParts:
-    """Edges on their way into a graph, which empties this, so that nothing else keeps the arrays.
+    """Edges on their way into a graph, which takes the arrays out, so that nothing else keeps them.
 
     Attributes:
-        rows: row number of the first end of each edge.
-        columns: of the second one.
+        rows: row number of the first endpoint of each edge.
+        columns: row number of the second endpoint.
         weights: finite and not negative; None for a graph without weights.
         owned: whether the weights may be written over.
     """
@@ -59,15 +66,15 @@ class EdgeParts:
 def pair_keys(
     parts: EdgeParts, *, ordered: bool, loops: bool
 ) -> tuple[IntVector, FloatArray | None]:
-    """Both ends of each edge in one integer, and the weights; the parts are empty then.
+    """Return the key of each edge, and the weights; the parts are empty afterwards.
 
     Args:
         parts: the edges.
-        ordered: whether (u, v) and (v, u) are two pairs; else the smaller end comes first.
-        loops: whether edges with two equal ends are kept.
+        ordered: whether (u, v) and (v, u) are two pairs; else the smaller endpoint comes first.
+        loops: whether edges with equal endpoints are kept.
     """
     keys = np.empty(len(parts.rows), dtype=np.int64)
-    kept = 0
+    count = 0
     weights = parts.weights
     if weights is not None and not (parts.owned and weights.flags.writeable):
         weights = weights.copy()
@@ -76,14 +83,14 @@ def pair_keys(
         first, second = parts.rows[piece], parts.columns[piece]
         keep = slice(None) if loops else first != second
         low, high = (first, second) if ordered else _in_order(first, second)
-        made = (low.astype(np.int64) << _BITS | high.astype(np.int64))[keep]
-        keys[kept : kept + len(made)] = made
+        packed = (low.astype(np.int64) << _KEY_BITS | high.astype(np.int64))[keep]
+        keys[count : count + len(packed)] = packed
         if weights is not None:
-            weights[kept : kept + len(made)] = weights[piece][keep]
-        kept += len(made)
+            weights[count : count + len(packed)] = weights[piece][keep]
+        count += len(packed)
     parts.rows = parts.columns = np.empty(0, dtype=np.int64)
     parts.weights = None
-    return shortened(keys, kept), None if weights is None else shortened(weights, kept)
+    return shortened(keys, count), None if weights is None else shortened(weights, count)
 
 
 def _in_order(first: IntegerVector, second: IntegerVector) -> tuple[IntegerVector, IntegerVector]:
@@ -91,29 +98,29 @@ def _in_order(first: IntegerVector, second: IntegerVector) -> tuple[IntegerVecto
 
 
 def sorted_distinct(keys: IntVector) -> IntVector:
-    """Each key once, in order; sorts them where they are."""
+    """Sort keys in place, and return each once, in order."""
     keys.sort()
-    new = np.ones(len(keys), dtype=np.bool_)
-    np.not_equal(keys[1:], keys[:-1], out=new[1:])
-    return keys[new]
+    is_first = np.ones(len(keys), dtype=np.bool_)
+    np.not_equal(keys[1:], keys[:-1], out=is_first[1:])
+    return keys[is_first]
 
 
 def sorted_merged(
     keys: IntVector, weights: FloatArray, merge: Merge
 ) -> tuple[IntVector, FloatArray]:
-    """Each key once, in order, with the largest, the smallest or the sum of its weights.
+    """Return each key once, in order, with the largest, the smallest or the sum of its weights.
 
-    Keys without weight are left out. Sums add up in the order of the rows.
+    Keys of weight 0 are left out. Sums add up in the order of the rows. Overwrites the arrays.
     """
-    # The largest and the smallest are the same in any order, and this one is faster.
-    order = np.argsort(keys, kind="stable" if merge == "sum" else None)
-    places: IntegerVector = order.astype(np.int32) if len(keys) <= _MASK else order
-    del order
-    taken = np.empty(len(keys), dtype=np.int64)
+    # The largest and the smallest are the same in any order, and an unstable sort is faster.
+    order: IntegerVector = np.argsort(keys, kind="stable" if merge == "sum" else None)
+    if len(keys) <= _KEY_MASK:
+        order = order.astype(np.int32)
+    scratch = np.empty(len(keys), dtype=np.int64)
     for array in (keys, weights):
-        _permute(array, places, taken.view(array.dtype))
-    del taken, places
-    start = kept = 0
+        _permute(array, order, scratch.view(array.dtype))
+    del scratch, order
+    start = count = 0
     while start < len(keys):
         end = start + PIECE
         if end < len(keys):  # a piece holds all edges of its last pair
@@ -121,29 +128,29 @@ def sorted_merged(
         piece = keys[start:end]
         first = np.flatnonzero(np.concatenate([[True], piece[1:] != piece[:-1]]))
         with np.errstate(over="ignore"):
-            total = _HOW[merge].reduceat(weights[start:end], first)
-        found, some = piece[first], total != 0
-        count = int(np.count_nonzero(some))
-        keys[kept : kept + count] = found[some]
-        weights[kept : kept + count] = np.minimum(total[some], np.finfo(np.float64).max)
-        start, kept = end, kept + count
-    return shortened(keys, kept), shortened(weights, kept)
+            merged = _MERGED_BY[merge].reduceat(weights[start:end], first)
+        positive = merged != 0
+        stop = count + int(np.count_nonzero(positive))
+        keys[count:stop] = piece[first][positive]
+        weights[count:stop] = np.minimum(merged[positive], np.finfo(np.float64).max)
+        start, count = end, stop
+    return shortened(keys, count), shortened(weights, count)
 
 
-def _permute(array: npt.NDArray[Any], places: IntegerVector, scratch: npt.NDArray[Any]) -> None:
-    """array[places], in place; an index of 8 bytes is made for a piece at a time only."""
-    for new, some in zip(pieces(scratch), pieces(places), strict=True):
-        new[:] = array[some]
+def _permute(array: npt.NDArray[Any], order: IntegerVector, scratch: npt.NDArray[Any]) -> None:
+    """Set array to array[order]; numpy's 8-byte indices exist for a piece at a time only."""
+    for new, indices in zip(pieces(scratch), pieces(order), strict=True):
+        new[:] = array[indices]
     array[:] = scratch
 
 
 def unpacked_keys(keys: IntVector) -> tuple[IndexArray, IndexArray]:
-    """Both ends of each pair."""
-    return (keys >> _BITS).astype(np.int32), (keys & _MASK).astype(np.int32)
+    """Return both endpoints of each key."""
+    return (keys >> _KEY_BITS).astype(np.int32), (keys & _KEY_MASK).astype(np.int32)
 
 
 def shortened(array: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
-    """The first entries of an array that nobody else has, and no more memory than they need."""
+    """Return the first entries of an array that nobody else has, in no more memory than needed."""
     if count == len(array):
         return array
     if not array.flags.owndata:
@@ -152,41 +159,32 @@ def shortened(array: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
     return array
 
 
-Vertices = VertexSet | int | Iterable[Label]
-
-LARGEST_OPEN = 2.0**40  # of weights without a cap: 64 bits count it in a millionth of a change by 1
-ABOVE_OPEN = (
-    "a weight is above 2^40 (1.1e12), the largest with max_weight_change=1: pass max_weight=, or "
-    "divide all weights by a public number, which then is the change between neighbours"
-)
-Above = Literal["refuse", "clip", "keep"]
-
-
 class EdgeStore(Displayed):
     """Edges of any kind of graph, each pair once, sorted, read-only.
 
     Attributes:
-        space: public: what may be joined: the vertices of one set, of two, or `Arcs`.
-        rows: first end of each edge (row number; for `Graph` always the smaller, for
+        space: public: the pairs that may be joined: of one vertex set, of two, or `Arcs`.
+        rows: first endpoint of each edge (row number; for `Graph` always the smaller, for
             `DirectedGraph` the vertex that the arc leaves).
-        columns: second end of each edge.
+        columns: second endpoint of each edge.
         weights: one positive number for each edge; all ones when the graph is not weighted.
         weighted: public: whether weights other than one are possible.
-        max_weight: public upper bound on any weight; 1 for graphs without weights, else None if
-            no bound was given.
-        max_weight_change: 1 if the user of weights without a cap accepts that a change of a weight
-            by at most 1 is all that is hidden; else None. Neither compared nor written to files.
-            The public upper bound on a weight is then `LARGEST_OPEN`, 2^40; rows above it are
-            refused, or put down to it where bad rows are skipped.
-        note: what everybody who meets the graph should know, such as "seeded: not private"; shown
-            by `repr`, written to files, not compared.
-        reading: public: what was read of the source and what was not, in sentences that depend on
-            the kind of source and its declared names alone; neither compared nor written to files.
-        origin: what the graph was made of when a function was given that in place of a graph, by
-            which a second use of the same data is known. Private.
+        max_weight: public upper bound on any weight; 1 for graphs without weights; None if
+            absent.
+        max_weight_change: 1 if neighbouring graphs of weights without a maximum differ in one
+            weight by at most 1; else None. Neither compared nor written to files. The public upper
+            bound on a weight is then `LARGEST_OPEN`, 2^40; rows above it are refused, or clipped
+            to it where bad rows are skipped.
+        note: a remark for all who use the graph, such as "seeded: not private"; shown by `repr`,
+            written to files, not compared.
+        reading: public: which parts of the source were read, in sentences that depend on the kind
+            of source and its declared names alone; neither compared nor written to files.
+        origin: the object of another library that was converted to this graph, by which a second
+            use of the same data is recognised. Private.
 
-    A graph is a collection of its vertices, which are public. How many edges there are is not: a
-    graph becomes no array, and only what says so (`to_scipy`, `to_frame`, ...) shows them.
+    A graph is a collection of its vertices, which are public. The number of edges is not: a graph
+    does not become an array, and only methods for that purpose (`to_scipy`, `to_frame`, ...) show
+    edges.
     """
 
     space: Space
@@ -230,7 +228,7 @@ class EdgeStore(Displayed):
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         for array in (self.rows, self.columns, self.weights):
-            array.flags.writeable = False  # which a pickle forgets
+            array.flags.writeable = False  # pickles do not keep this flag
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -239,7 +237,7 @@ class EdgeStore(Displayed):
         return len(left), len(right)
 
     def dense(self) -> FloatArray:
-        """The matrix of all pairs, dense, of `shape`; symmetric where pairs have no order."""
+        """Return the matrix of all pairs, dense, of `shape`; symmetric if pairs have no order."""
         matrix = np.zeros(self.shape)
         matrix[self.rows, self.columns] = self.weights
         if isinstance(self.space, VertexSet):
@@ -247,7 +245,7 @@ class EdgeStore(Displayed):
         return matrix
 
     def without_edges(self) -> Self:
-        """A graph of the same kind and schema, on the same public vertices, without any edge."""
+        """Return a graph of the same kind, schema and public vertices, without any edge."""
         graph = object.__new__(type(self))
         nothing = np.zeros(0, dtype=np.int64)
         parts = EdgeParts(nothing, nothing, np.zeros(0) if self.weighted else None, owned=True)
@@ -257,12 +255,12 @@ class EdgeStore(Displayed):
         return graph
 
     def check_bounded(self) -> None:
-        """Check that it is said which change of a weight is to be hidden. Reads the schema only.
+        """Check that weights have a public bound, or their change has. Reads the schema only.
 
-        Every mechanism asks for it before it is made.
+        Every mechanism checks this before it is built.
 
         Raises:
-            ParameterError: weights have neither a cap, nor is `max_weight_change` given.
+            ParameterError: weights with neither `max_weight` nor `max_weight_change`.
         """
         if self.weighted and self.max_weight is None and self.max_weight_change is None:
             raise ParameterError(
@@ -285,21 +283,22 @@ class EdgeStore(Displayed):
         above: Above = "refuse",
         merge: Merge = "max",
     ) -> None:
-        """Keep edges, each pair once; empties the parts.
+        """Store edges, each pair once; empties the parts.
 
-        Sensitivity: putting sums of weights down to a public bound, the cap or `LARGEST_OPEN`,
+        Sensitivity: clipping sums of weights to a public bound, the maximum or `LARGEST_OPEN`,
         moves no two of them further apart: min(x, b) grows by no more than x.
 
         Args:
-            space: what may be joined.
-            parts: weights that are finite and not negative; None if the edges come later.
+            space: the pairs that may be joined.
+            parts: the edges, with weights that are finite and not negative; None if `_store_rows`
+                follows.
             max_weight: as for `Graph`.
-            max_weight_change: likewise.
-            note: likewise.
-            clip: put weights above the cap down to it, rather than refuse them.
-            above: what is done with weights above `LARGEST_OPEN` where `max_weight_change` is given
-                in place of a cap; they are kept where users are bounded, so that no edge weighs
-                more than 2^53 steps of rows.
+            max_weight_change: as for `Graph`.
+            note: as for `Graph`.
+            clip: clip weights above the maximum to it, rather than refuse them.
+            above: rule for weights above `LARGEST_OPEN` where `max_weight_change` is given in place
+                of a maximum: refuse them, clip them, or keep them. They are kept where users are
+                bounded, since no edge then weighs more than 2^53 steps of rows.
             merge: weight of a pair that occurs more than once.
         """
         if max_weight_change not in (None, 1):
@@ -312,7 +311,7 @@ class EdgeStore(Displayed):
             space = left, VertexSet(left, inferred=left.inferred)
         self.space, self.note, self.max_weight_change = space, note, max_weight_change
         if parts is not None:
-            check_ends(parts.rows, parts.columns, self.shape)
+            check_endpoints(parts.rows, parts.columns, self.shape)
             self._store(parts, max_weight, clip, above, merge)
 
     def _store(
@@ -341,24 +340,25 @@ class EdgeStore(Displayed):
     def _store_rows(
         self, parts: Iterable[npt.NDArray[Any]], *, weighted: bool, max_weight: float | None
     ) -> None:
-        """Keep the non-zero entries of a dense matrix that comes a few rows at a time."""
-        rows, columns, masses = [], [], []
+        """Store the non-zero entries of a dense matrix that comes a few rows at a time."""
+        rows, columns, entries = [], [], []
         start = 0
         for part in parts:
             if part.ndim != 2 or part.shape[1] != self.shape[1]:
                 raise GraphError("rows of a matrix must be as long as there are columns")
             _check_weights(part)
-            plain = isinstance(self.space, VertexSet)  # of which entries above the diagonal count
-            row, column = np.nonzero(np.triu(part, start + 1) if plain else part)
+            symmetric = isinstance(self.space, VertexSet)  # entries above the diagonal count
+            row, column = np.nonzero(np.triu(part, start + 1) if symmetric else part)
             if isinstance(self.space, Arcs):
-                row, column = row[row + start != column], column[row + start != column]
-            masses.append(part[row, column].astype(np.float64))
+                off_diagonal = row + start != column
+                row, column = row[off_diagonal], column[off_diagonal]
+            entries.append(part[row, column].astype(np.float64))
             rows.append((row + start).astype(np.int32))
             columns.append(column.astype(np.int32))
             start += len(part)
         if start != self.shape[0]:
             raise GraphError(f"{start} rows for a matrix of {self.shape[0]}")
-        weights = np.concatenate(masses) if weighted else None
+        weights = np.concatenate(entries) if weighted else None
         self._freeze(np.concatenate(rows), np.concatenate(columns), weights, max_weight)
 
     def _freeze(
@@ -415,14 +415,14 @@ def checked_parts(
     columns: npt.ArrayLike,
     weights: npt.ArrayLike | None,
 ) -> EdgeParts:
-    """Edge ends as integers, and weights of the same length.
+    """Return endpoints as integers, and weights of the same length.
 
     Raises:
         GraphError: they are not; a weight is negative or not finite.
     """
     ends = []
-    for given in (rows, columns):
-        array = np.asarray(given)
+    for endpoints in (rows, columns):
+        array = np.asarray(endpoints)
         if array.size == 0:
             array = array.astype(np.int64).reshape(-1)
         if array.ndim != 1 or array.dtype.kind not in "iu":
@@ -436,7 +436,7 @@ def checked_parts(
     return EdgeParts(ends[0], ends[1], mass, owned=True)
 
 
-def check_ends(rows: IntegerVector, columns: IntegerVector, shape: tuple[int, int]) -> None:
+def check_endpoints(rows: IntegerVector, columns: IntegerVector, shape: tuple[int, int]) -> None:
     """Check that row numbers lie within a shape.
 
     Raises:
@@ -457,7 +457,7 @@ def _check_weights(weights: FloatArray) -> None:
 
 
 def pieces(array: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-    """Views of an array, one after the other, each small enough for the cache."""
+    """Return views of an array, one after the other, each small enough for the cache."""
     return [array[start : start + PIECE] for start in range(0, len(array), PIECE)]
 
 
@@ -472,22 +472,32 @@ def write_edges(
     *,
     lower: bool = False,
 ) -> None:
-    """Write each edge by the template for graphs without weights, or for those with.
+    """Write each edge by the template for graphs without weights, or for those with weights.
 
-    An edge of a plain graph has the smaller place first, or second if it is `lower`. A weight is
-    the shortest text that reads back as the same number, without a decimal point where all weights
-    are whole numbers.
+    An undirected edge has the smaller row number first, or second if `lower`. A weight is the
+    shortest text that reads back as the same number, without a decimal point where all weights are
+    whole numbers.
+
+    Args:
+        graph: whose edges are written.
+        handle: of the open file.
+        sources: text of each first endpoint by its row number.
+        targets: text of each second endpoint by its row number.
+        plain: template for an edge without a weight.
+        weighted: template for an edge with a weight.
+        number: converts the text of a weight to that of the format.
+        lower: whether edges stand in the lower triangle of the matrix.
     """
     weights = graph.weights
-    whole = bool((weights < 1e15).all() and (weights == np.floor(weights)).all())
-    for start in range(0, len(graph.rows), _CHUNK):
-        piece = slice(start, start + _CHUNK)
+    is_whole = bool((weights < 1e15).all() and (weights == np.floor(weights)).all())
+    for start in range(0, len(graph.rows), _WRITTEN_EDGES):
+        piece = slice(start, start + _WRITTEN_EDGES)
         first = [sources[row] for row in graph.rows[piece].tolist()]
         second = [targets[column] for column in graph.columns[piece].tolist()]
         if lower:
             first, second = second, first
         if graph.weighted:
-            values = (weights[piece].astype(np.int64) if whole else weights[piece]).tolist()
+            values = (weights[piece].astype(np.int64) if is_whole else weights[piece]).tolist()
             numbers = (number(repr(value)) for value in values)
             lines = [weighted % row for row in zip(first, second, numbers, strict=True)]
         else:

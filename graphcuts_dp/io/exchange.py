@@ -1,17 +1,19 @@
-"""GraphML, GML and Pajek: declared vertices, sides, and weights on edges; our readers and writers.
+"""Read and write GraphML, GML and Pajek files, which declare vertices, sides and weights.
 
-networkx reads these formats, too, but not so that a private file can rest on it: no line numbers in
-errors, which quote values instead, and the following (3.6; `tests/io/test_exchange_files.py` fails
-once that changes; of GraphML see `io.graphml`). Of GML, it refuses all that is not ASCII, integers
-as labels beside equal ones with zeros, edges that are there twice, and nodes without labels, reads
-the weight `1e-05` of igraph as 1, loses all edges after a quotation mark in a comment, and joins
-labels that differ only in line ends; igraph takes the type of a column from all of its entries. Of
-Pajek, networkx refuses the two sides of `*Vertices n n_left` and vertices without a line, makes one
-vertex of two with the same label, takes comments and lists of neighbours for edges, a second
-section for edges of the first, and an endpoint that nobody declared for a new vertex.
+networkx reads these formats, too, but private files cannot rely on it (3.6;
+`tests/io/test_exchange_files.py` fails once that changes; for GraphML see `io.graphml`). Its errors
+quote values and have no line numbers.
 
-What we write is read with the same labels by networkx, igraph and us; a label for which a format
-has no such spelling is refused: `_UNWRITABLE`.
+- GML: networkx refuses text beyond ASCII, integers as labels beside equal ones with zeros, repeated
+  edges, and nodes without labels; it reads the weight `1e-05` of igraph as 1, loses all edges after
+  a quotation mark in a comment, and joins labels that differ only in line ends. igraph takes the
+  type of a column from all of its entries.
+- Pajek: networkx refuses the two sides of `*Vertices n n_left` and vertices without a line, makes
+  one vertex of two with the same label, and takes comments and lists of neighbours for edges, a
+  second section for edges of the first, and an undeclared endpoint for a new vertex.
+
+networkx, igraph and this package read our files with the same labels. A label that a format cannot
+spell so is refused: `_UNWRITABLE`.
 """
 
 import html
@@ -26,13 +28,8 @@ import numpy as np
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.io.assemble import (
     UNDIRECTED,
-    Options,
-    RawEdges,
-    Schema,
-    dump_schema,
     edges_by_rows,
     listed_weights,
-    load_schema,
     named_attribute,
     other_attributes,
 )
@@ -45,28 +42,48 @@ from graphcuts_dp.io.graphml import (
     parse_side,
     pick_names,
 )
+from graphcuts_dp.io.raw_edges import Options, RawEdges, Schema, dump_schema, load_schema
 from graphcuts_dp.schema.columns import is_integer_literal, parse_number
 from graphcuts_dp.schema.file_bytes import whole_file
 from graphcuts_dp.schema.text_rows import BYTE_ORDER_MARK, MARK, decode_utf8
 from graphcuts_dp.schema.vertices import Arcs, one_set, sets_in
 
-# What XML cannot hold, or what character references do not bring back.
+# Characters that XML cannot hold, or that character references do not restore.
 _CONTROL = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef"
     + "".join(chr(plane + end) for plane in range(0, 0x110000, 0x10000) for end in (0xFFFE, 0xFFFF))
     + "]"
 )
-# Of labels in GML: networkx refuses what is not ASCII, igraph reads no reference to it, and
-# networkx makes Python's values of two. Of labels in Pajek: igraph has no escapes, networkx has.
+# GML: networkx refuses text beyond ASCII, igraph does not resolve references to it, and networkx
+# turns the labels () and [] into values of Python. Pajek: networkx reads escapes, igraph does not.
 _UNWRITABLE = {
     ".gml": re.compile(r"[^ -~]|\A(?:\(\)|\[\])\Z"),
     ".net": re.compile(r'["\n\r]|\\(?:\\|\Z)'),
 }
 _BLANKS = {"\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
+_GML_FACTS = "graphcutsdp"  # GML keys have no underscores
+_GML_TOKEN = re.compile(
+    r"\s*+(?:\#[^\n]*+"
+    r"|(?P<open>[A-Za-z_]\w*+)\s*+\["
+    r"|(?P<close>\])"
+    r'|(?P<key>[A-Za-z_]\w*+)\s++(?:"(?P<text>[^"]*)"'
+    r"|(?P<bare>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?\w+))"
+    r"|(?P<wrong>\S))"
+)
+# A name in Pajek is quoted with escapes (networkx since 3.7), quoted without, or one word.
+_PAJEK_VERTEX = re.compile(
+    r'\s*([0-9]{1,18})(?![0-9])(?:\s+(?:"((?:[^"\\]|\\.)*)"|"([^"]*)"|(\S+)))?'
+)
+_PAJEK_ESCAPE = re.compile(r'\\(["\\])')
+_PAJEK_COUNT = re.compile(r"[0-9]{1,18}")
+# Vertices without a line of their own cost memory, too, so their number is limited by the size of
+# the file: to the larger of these two.
+_VERTICES_ALWAYS = 10**6
+_VERTICES_PER_BYTE = 10
 
 
 def to_raw(contents: Contents, options: Options) -> RawEdges:
-    """Edges by row numbers, for `assemble.build`.
+    """Return the edges of a file by row numbers, for `assemble`.
 
     Raises:
         FileFormatError: no vertices, an id that is not declared, an edge without a weight among
@@ -82,22 +99,22 @@ def to_raw(contents: Contents, options: Options) -> RawEdges:
     def where(position: int) -> str:
         return f"line {lines[position]}"
 
-    table = {name: row for row, name in enumerate(contents.ids)}
-    if len(table) != len(contents.ids):
+    row_of_id = {name: row for row, name in enumerate(contents.ids)}
+    if len(row_of_id) != len(contents.ids):
         raise FileFormatError("two vertices have the same id; ids must be distinct")
-    ends = []
-    for given in (contents.sources, contents.targets):
+    endpoints = []
+    for endpoint_ids in (contents.sources, contents.targets):
         rows = np.fromiter(
-            (table.get(name, -1) for name in given), dtype=np.int64, count=len(given)
+            (row_of_id.get(name, -1) for name in endpoint_ids), np.int64, len(endpoint_ids)
         )
         if len(rows) and rows.min() < 0:
-            place = where(int(np.argmin(rows >= 0)))
-            raise FileFormatError(f"{place}: an edge ends at a vertex that is not declared")
-        ends.append(rows)
+            position = where(int(np.argmin(rows >= 0)))
+            raise FileFormatError(f"{position}: an edge ends at a vertex that is not declared")
+        endpoints.append(rows)
     declared = Schema() if contents.facts is None else load_schema(contents.facts)
     has_weights = contents.has_weights or declared.weighted
     return edges_by_rows(
-        ends,
+        endpoints,
         labels_in(contents),
         contents.sides,
         listed_weights(contents.weights, options, has_weights, where, FileFormatError),
@@ -112,9 +129,9 @@ def to_raw(contents: Contents, options: Options) -> RawEdges:
 
 
 def exchange_facts(graph: EdgeStore) -> str:
-    """Our JSON for these formats: the schema, and which labels are text though they look like ints.
+    """Return our JSON for these formats: the schema, and labels that are text but look like ints.
 
-    The labels themselves stand in the file anyway, so other programs may change them.
+    The labels themselves are in the file anyway, and other programs may change them.
     """
     text = [
         label
@@ -128,7 +145,7 @@ def exchange_facts(graph: EdgeStore) -> str:
 
 
 def left_count(graph: EdgeStore) -> int | None:
-    """How many of the names of a bipartite graph are on the left; None for other graphs."""
+    """Return the number of left vertices of a bipartite graph; None for other graphs."""
     return graph.shape[0] if not one_set(graph.space) else None
 
 
@@ -155,8 +172,8 @@ def write_graphml(
     """Write GraphML that networkx, igraph and we read with the same labels.
 
     Args:
-        graph: what is written.
-        handle: where to.
+        graph: the graph.
+        handle: of the open file.
         about: names and values that become attributes of the graph.
 
     Raises:
@@ -197,17 +214,6 @@ def write_graphml(
     weighted = '<edge source=%s target=%s><data key="weight">%s</data></edge>\n'
     write_edges(graph, handle, quoted, quoted[n_left or 0 :], plain, weighted)
     handle.write(b"</graph>\n</graphml>\n")
-
-
-_GML_FACTS = "graphcutsdp"  # GML keys have no underscores
-_TOKEN = re.compile(
-    r"\s*+(?:\#[^\n]*+"
-    r"|(?P<open>[A-Za-z_]\w*+)\s*+\["
-    r"|(?P<close>\])"
-    r'|(?P<key>[A-Za-z_]\w*+)\s++(?:"(?P<text>[^"]*)"'
-    r"|(?P<bare>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?\w+))"
-    r"|(?P<wrong>\S))"
-)
 
 
 def read_graphml(file: BinaryIO, options: Options) -> RawEdges:
@@ -258,15 +264,15 @@ def read_gml(file: BinaryIO, options: Options) -> RawEdges:
 
 
 def _text(file: BinaryIO, options: Options) -> str:
-    """A file as text without its mark."""
+    """Return the text of a file, without a byte-order mark."""
     return decode_utf8(whole_file(file, options.columns.encoding)).removeprefix(BYTE_ORDER_MARK)
 
 
 def _records(text: str) -> Iterator[tuple[str, dict[str, str], int]]:
-    """Each `key [ ... ]` that is at most two deep: its path, its values, and where it ends."""
+    """Yield each `key [ ... ]` at most two deep: its path, its values, and its last line."""
     stack: list[tuple[str, dict[str, str]]] = [("", {})]
-    line, seen = 1, 0
-    for token in _TOKEN.finditer(text):
+    line, counted_to = 1, 0
+    for token in _GML_TOKEN.finditer(text):
         kind = token.lastgroup
         if kind == "open":
             stack.append((token["open"], {}))
@@ -275,15 +281,16 @@ def _records(text: str) -> Iterator[tuple[str, dict[str, str], int]]:
         elif kind == "text":
             stack[-1][1][token["key"]] = html.unescape(token["text"])
         elif kind is not None:
-            line += text.count("\n", seen, token.end())
-            seen = token.end()
+            line += text.count("\n", counted_to, token.end())
+            counted_to = token.end()
             if kind == "wrong":
                 raise FileFormatError(f"line {line}: malformed GML")
             if len(stack) == 1:
                 raise FileFormatError(f"line {line}: a bracket too many")
             name, values = stack.pop()
             if len(stack) <= 2:
-                yield "/".join([*(around for around, _ in stack[1:]), name]), values, line
+                parents = [parent for parent, _ in stack[1:]]
+                yield "/".join([*parents, name]), values, line
     if len(stack) > 1:
         raise FileFormatError("malformed GML: a bracket is not closed; is the file cut off?")
 
@@ -314,28 +321,20 @@ def write_gml(graph: EdgeStore, handle: BinaryIO) -> None:
 
 
 def _escaped(text: str) -> str:
+    """Return text as a string of GML holds it."""
     return text.replace("&", "&amp;").replace('"', "&quot;")
 
 
 def _real(weight: str) -> str:
-    """A GML real has a point before its exponent: 1e-05 becomes 1.0e-05."""
+    """Return a weight as a real number of GML, with a point before its exponent: 1.0e-05."""
     return weight.replace("e", ".0e") if "e" in weight and "." not in weight else weight
 
 
-# A name is quoted with escapes (networkx since 3.7), quoted without, or one word.
-_VERTEX = re.compile(r'\s*([0-9]{1,18})(?![0-9])(?:\s+(?:"((?:[^"\\]|\\.)*)"|"([^"]*)"|(\S+)))?')
-_ESCAPE = re.compile(r'\\(["\\])')
-_COUNT = re.compile(r"[0-9]{1,18}")
-# Vertices without a line of their own cost memory too: not more of them than bytes allow for.
-_VERTICES_ALWAYS = 10**6
-_VERTICES_PER_BYTE = 10
-
-
 def read_pajek(file: BinaryIO, options: Options) -> RawEdges:
-    """Vertices and edges: *Vertices, *Edges, *Arcs, *Edgeslist, *Arcslist, *Matrix.
+    """Read the sections *Vertices, *Edges, *Arcs, *Edgeslist, *Arcslist, *Matrix of a Pajek file.
 
     Labels are those of the vertex lines where all differ, else the numbers 1..n that Pajek uses.
-    `*Vertices n n_left` tells the left side of a bipartite graph.
+    `*Vertices n n_left` declares the first n_left vertices as the left side of a bipartite graph.
 
     Raises:
         FileFormatError: malformed (told by line number), or not UTF-8.
@@ -357,7 +356,7 @@ def read_pajek(file: BinaryIO, options: Options) -> RawEdges:
 
 
 class _Pajek:
-    """What was read so far; its methods return what is wrong with a line, or nothing."""
+    """Reader of the lines of a Pajek file; its methods return the fault of a line, or ""."""
 
     def __init__(self, most_vertices: int) -> None:
         self.contents = Contents()
@@ -366,15 +365,15 @@ class _Pajek:
         self._names: dict[int, str] = {}
 
     def open(self, line: str) -> tuple[str, str]:
-        """Start a section, and tell its name."""
-        name, *rest = line.split(None, 1)
-        section, words = name[1:].casefold(), "".join(rest)
+        """Start a section; return its name, and the fault of the line."""
+        name, *remainder = line.split(None, 1)
+        section, words = name[1:].casefold(), "".join(remainder)
         if section == "network":
             if words.startswith(MARK):
                 self.contents.facts = words.removeprefix(MARK).strip()
         elif section == "vertices":
             counts = words.split()[:2]
-            if self._n or not counts or not all(map(_COUNT.fullmatch, counts)):
+            if self._n or not counts or not all(map(_PAJEK_COUNT.fullmatch, counts)):
                 return section, "expected '*Vertices n' once"
             self._n, self._n_left = int(counts[0]), int(counts[1]) if len(counts) > 1 else 0
             if self._n > self._most_vertices:
@@ -396,20 +395,21 @@ class _Pajek:
         if section in ("edges", "arcs"):
             if len(fields) < 2:
                 return "malformed row: an edge has two ends"
-            # What is no number there is a keyword of the drawing, such as c Blue.
-            weight = next((w for w in fields[2:3] if parse_number(w) is not None), None)
+            # A third field that is no number is a keyword of the drawing, such as c Blue.
+            has_weight = len(fields) > 2 and parse_number(fields[2]) is not None
+            weight = fields[2] if has_weight else None
             add(fields[0], fields[1], weight, number)
         elif section in ("edgeslist", "arcslist"):
             for target in fields[1:]:
                 add(fields[0], target, None, number)
         elif section == "vertices":
-            found = _VERTEX.match(line)
-            if found is None or not 1 <= int(found[1]) <= self._n:
+            match = _PAJEK_VERTEX.match(line)
+            if match is None or not 1 <= int(match[1]) <= self._n:
                 return "malformed row: not a vertex"
-            name = next((part for part in found.groups()[1:] if part is not None), found[1])
-            if found[2] is not None:
-                name = _ESCAPE.sub(r"\1", name)
-            self._names[int(found[1])] = name
+            name = next((part for part in match.groups()[1:] if part is not None), match[1])
+            if match[2] is not None:
+                name = _PAJEK_ESCAPE.sub(r"\1", name)
+            self._names[int(match[1])] = name
         elif section == "matrix":
             values = [parse_number(field) for field in fields]
             if len(fields) not in (self._n, self._n - self._n_left):
@@ -425,6 +425,7 @@ class _Pajek:
         return ""
 
     def finish(self) -> Contents:
+        """Return the contents, with labels and sides."""
         contents = self.contents
         contents.ids = [str(row) for row in range(1, self._n + 1)]
         names = [self._names.get(row, name) for row, name in enumerate(contents.ids, 1)]

@@ -1,14 +1,14 @@
-"""Files of graphs: the table of their formats, how one is read, and how one is written.
+"""Read and write files of graphs, by the table of their formats.
 
-The ending of the file name tells the format:
+The ending of the file name determines the format:
 
     edge lists      .edges .edgelist .txt .csv .tsv; KONECT .konect and out.* (read only)
     matrices        .mtx (MatrixMarket) .npz (scipy.sparse)
     exchange        .graphml .gml .net (Pajek)
     tables          .parquet .arrow .feather
 
-each also with `.gz`. Messages never quote a row; they tell its line number. A new format is its
-reader and writer and a line of the table.
+each also with `.gz`. Messages never quote a row; they have its line number. A new format is a
+reader, a writer and a line of `_OUR_FORMATS`.
 """
 
 import gzip
@@ -16,29 +16,13 @@ import io
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO, cast, final
+from typing import Any, BinaryIO, cast
 
-from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
+from graphcuts_dp.errors import FileFormatError, GraphError
 from graphcuts_dp.files import PathLike, atomic_set, atomic_write, check_writable
-from graphcuts_dp.io.arrow import (
-    Opening,
-    open_arrow,
-    open_parquet,
-    read_table_file,
-    write_arrow,
-    write_parquet,
-)
-from graphcuts_dp.io.assemble import (
-    GivenVertices,
-    Options,
-    RawEdges,
-    Schema,
-    dump_schema,
-    load_schema,
-)
+from graphcuts_dp.io.arrow import open_arrow, open_parquet, write_arrow, write_parquet
 from graphcuts_dp.io.edge_store import ADDED, EdgeStore, Merge, Vertices
 from graphcuts_dp.io.exchange import (
     read_gml,
@@ -48,8 +32,21 @@ from graphcuts_dp.io.exchange import (
     write_graphml,
     write_pajek,
 )
+from graphcuts_dp.io.file_format import (
+    FileFormat,
+    edge_list_format,
+    format_of_package,
+    table_format,
+)
 from graphcuts_dp.io.matrices import read_mtx, read_npz, write_mtx, write_npz
-from graphcuts_dp.io.text import read_edge_list, write_edge_list
+from graphcuts_dp.io.raw_edges import (
+    GivenVertices,
+    Options,
+    RawEdges,
+    Schema,
+    dump_schema,
+    load_schema,
+)
 from graphcuts_dp.plug_ins import PlugInTable
 from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.file_bytes import opened_unpacked, read_text
@@ -76,98 +73,41 @@ _ELSEWHERE = {
     **dict.fromkeys((".sqlite", ".sqlite3", ".sql"), _DATABASE),
     ".duckdb": _DUCKDB,
 }
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class FileFormat:
-    """A line of the table.
-
-    Attributes:
-        read: makes raw edges from the open file and the options.
-        write: writes a graph to a handle; None for a format that is only read.
-        text: how a text edge list is split; None of other formats.
-        opening: opens a table with stored types; None of other formats.
-        columns: whether it has columns that the caller may name, as edge lists and tables have.
-        named_weight: whether edges have attributes, of which the caller may name the weight.
-        encoded: whether the caller may say in which encoding it is.
-        attributes: whether `write` takes `about`, facts that the file tells of the graph.
-        described_apart: whether the vertex set and the maximum weight stand in a file of their own.
-        repeats: whether an edge can stand in it twice, in one direction.
-    """
-
-    read: Callable[[BinaryIO, Options], RawEdges]
-    write: Callable[..., None] | None
-    text: TextFormat | None = None
-    opening: Opening | None = None
-    columns: bool = False
-    named_weight: bool = False
-    encoded: bool = False
-    attributes: bool = False
-    described_apart: bool = False
-    repeats: bool = True
-
-
-def _table(opening: Opening, write: Callable[..., None]) -> FileFormat:
-    return FileFormat(
-        read=partial(read_table_file, opening=opening), write=write, opening=opening, columns=True
-    )
-
-
-def _edge_list(form: TextFormat) -> FileFormat:
-    return FileFormat(
-        read=partial(read_edge_list, form=form),
-        write=None if form.konect else partial(write_edge_list, form=form),
-        text=form,
-        columns=True,
-        encoded=True,
-        described_apart=form.has_header,
-    )
-
-
 _OUR_FORMATS: Mapping[str, FileFormat] = {
-    ".edges": _edge_list(TextFormat()),
-    ".edgelist": _edge_list(TextFormat()),
-    ".txt": _edge_list(TextFormat()),
-    ".csv": _edge_list(TextFormat(",")),
-    ".tsv": _edge_list(TextFormat("\t")),
-    ".konect": _edge_list(TextFormat(konect=True)),
+    ".edges": edge_list_format(TextFormat()),
+    ".edgelist": edge_list_format(TextFormat()),
+    ".txt": edge_list_format(TextFormat()),
+    ".csv": edge_list_format(TextFormat(",")),
+    ".tsv": edge_list_format(TextFormat("\t")),
+    ".konect": edge_list_format(TextFormat(konect=True)),
     ".mtx": FileFormat(read=read_mtx, write=write_mtx, repeats=False),
     ".npz": FileFormat(read=read_npz, write=write_npz, repeats=False),
     ".graphml": FileFormat(
         read=read_graphml, write=write_graphml, named_weight=True, attributes=True
     ),
     ".gml": FileFormat(read=read_gml, write=write_gml, named_weight=True, encoded=True),
-    ".parquet": _table(open_parquet, write_parquet),
-    ".arrow": _table(open_arrow, write_arrow),
-    ".feather": _table(open_arrow, write_arrow),
+    ".parquet": table_format(open_parquet, write_parquet),
+    ".arrow": table_format(open_arrow, write_arrow),
+    ".feather": table_format(open_arrow, write_arrow),
     ".net": FileFormat(read=read_pajek, write=write_pajek, encoded=True),
 }
-
-
-def _format_of_package(ending: str, plug_in: object) -> FileFormat:
-    if not ending.startswith(".") or not isinstance(plug_in, FileFormat):
-        raise ParameterError("its entry point must be a `FileFormat`, and its name an ending")
-    return plug_in
-
-
 FORMATS = PlugInTable(
-    "graphcuts_dp.file_formats", "file format", _OUR_FORMATS, _format_of_package, private=True
+    "graphcuts_dp.file_formats", "file format", _OUR_FORMATS, format_of_package, private=True
 )
 
 
 @contextmanager
 def naming_file(path: PathLike) -> Iterator[None]:
-    """Whatever is refused while a file is read, as an error of the file that names it once."""
+    """Turn errors while a file is read into errors of its format that name the file once."""
     try:
         yield
     except (FileFormatError, GraphError) as problem:
-        told = str(problem)
-        raise FileFormatError(told if str(path) in told else f"{path!s}: {told}") from None
+        message = str(problem)
+        raise FileFormatError(message if str(path) in message else f"{path!s}: {message}") from None
 
 
 def read_raw(path: PathLike, options: Options) -> RawEdges:
-    """What a file tells of its edges, and beside it, where they were written apart.
+    """Read the edges of a file, and its schema, from the file beside it if it stands there.
 
     Raises:
         FileFormatError: as `Graph.read`.
@@ -264,9 +204,10 @@ def check_writable_graph(path: PathLike, *, force: bool = False) -> str:
 
 
 def graph_files(path: PathLike) -> tuple[Path, ...]:
-    """The files that `write_graph` writes: `path`, and before it the schema where that is apart."""
-    apart = FORMATS[ending_of(path)].described_apart
-    return (*([_schema_path(path)] if apart else []), Path(path))
+    """Return the files that `write_graph` writes: `path`, after its schema if that is a file."""
+    if FORMATS[ending_of(path)].described_apart:
+        return _schema_path(path), Path(path)
+    return (Path(path),)
 
 
 def describe_reading(
@@ -280,11 +221,11 @@ def describe_reading(
     directed: bool = False,
     repeats: bool = True,
 ) -> tuple[str, ...]:
-    """What reading does to every file, in sentences for the user.
+    """Return sentences for the user on how a file is read.
 
-    They depend on the options and the format alone, never on what the file holds, and are said
-    whether or not there are such edges. `inferred` tells whether the vertices are those that occur
-    in edges; `repeats`, whether the format can name an edge twice, see `FileFormat`.
+    They depend on the options and the format alone, never on the rows, and are the same whether or
+    not there are such edges. `inferred` says that the vertices are those that occur in edges;
+    `repeats`, that the format can name an edge twice, see `FileFormat`.
     """
     notes: list[str] = []
     if inferred:
@@ -298,22 +239,23 @@ def describe_reading(
         notes.append("Edges from a vertex to itself are dropped: they join nobody to anybody else.")
     elif not bipartite:
         notes.append("Edges from a vertex to itself are dropped: they cross no cut.")
-    kept = {
-        "max": "the largest weight is kept",
-        "min": "the smallest weight is kept",
-        "sum": "their weights are added up",
-    }[merge or (ADDED if repeats else "max")]
-    several = ["Duplicate"] if repeats else []
-    several += [] if directed or bipartite else ["reciprocal"]
-    if several:
-        what = f"{' and '.join(several).capitalize()} {'arcs' if directed else 'edges'}"
-        notes.append(f"{what} are merged" + (f"; {kept}." if weighted else "."))
+    adjectives = ["Duplicate"] if repeats else []
+    adjectives += [] if directed or bipartite else ["reciprocal"]
+    if adjectives:
+        edges = f"{' and '.join(adjectives).capitalize()} {'arcs' if directed else 'edges'}"
+        merging = {
+            "max": "the largest weight is kept",
+            "min": "the smallest weight is kept",
+            "sum": "their weights are added up",
+        }[merge or (ADDED if repeats else "max")]
+        notes.append(f"{edges} are merged" + (f"; {merging}." if weighted else "."))
     if weighted and capped:
         notes.append("Weights above the cap are clipped to it.")
     return tuple(notes)
 
 
 def _schema_path(path: PathLike) -> Path:
+    """Return the path of the schema of a file that has it beside it."""
     return Path(f"{os.fspath(path)}.schema.json")
 
 
@@ -359,9 +301,10 @@ def _write(
     ending: str,
     about: Mapping[str, float | str] | None = None,
 ) -> None:
-    told = {"about": about} if about and FORMATS[ending].attributes else {}
+    """Write a graph to an open file in the format of an ending."""
+    facts = {"about": about} if about and FORMATS[ending].attributes else {}
     try:
-        _writer(ending)(graph, handle, **told)
+        _writer(ending)(graph, handle, **facts)
     except UnicodeEncodeError:
         raise FileFormatError("a label is not valid Unicode; rename it") from None
     except GraphError as problem:
@@ -369,6 +312,11 @@ def _write(
 
 
 def _writer(ending: str) -> Callable[..., None]:
+    """Return the writer of a format.
+
+    Raises:
+        FileFormatError: a format that is only read.
+    """
     write = FORMATS[ending].write
     if write is None:
         raise FileFormatError(f"{ending[1:].upper()} files are only read; write .edges instead")
@@ -376,13 +324,13 @@ def _writer(ending: str) -> Callable[..., None]:
 
 
 def ending_of(path: PathLike) -> str:
-    """Return the ending that tells the format of a file, one of `FORMATS`, or ".konect".
+    """Return the ending of a file name, one of `FORMATS`; ".konect" for out.*.
 
     Args:
         path: of the file; ".gz" at its end is left out.
 
     Raises:
-        FileFormatError: an ending that is not known, or a name that tells no format.
+        FileFormatError: an unknown ending, or none.
     """
     name = Path(path).name
     plain = name[:-3] if name.lower().endswith(".gz") else name

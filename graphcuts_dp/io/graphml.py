@@ -1,10 +1,10 @@
-"""GraphML read by expat in one pass.
+"""Read GraphML by expat, in one pass.
 
-networkx reads GraphML, too, but not so that a private file can rest on it (3.6; checked by
-`tests/io/test_exchange_files.py`, which fails once that changes): it joins nodes with one id, takes
-an endpoint that nobody declared for a new vertex, expands the entities of a DOCTYPE, quotes values
-in its errors without a line, and holds the tree of all elements. A DOCTYPE is refused here, so
-entities cannot blow up or reach out.
+networkx reads GraphML, too, but private files cannot rely on it (3.6; checked by
+`tests/io/test_exchange_files.py`, which fails once that changes): it joins nodes with equal ids,
+takes an undeclared endpoint for a new vertex, expands the entities of a DOCTYPE, quotes values in
+its errors without a line, and holds the tree of all elements. A DOCTYPE is refused here, so
+entities can neither grow without bound nor read other files.
 """
 
 import json
@@ -38,14 +38,13 @@ class Contents:
         ids: id of each vertex, distinct.
         names: label of each vertex as text; the ids again if None.
         sides: for each vertex 0 (left), 1 (right) or None (not declared).
-        sources: id of the first end of each edge.
-        targets: id of the second end.
-        weights: weight of each edge as text, None where it has none.
-        has_weights: the file or the caller declares weights, even if no edge has one; our own JSON
-            may, too.
-        undirected: an edge is declared to have no direction.
-        facts: our own JSON, or None.
-        lines: the number of the line of each edge.
+        sources: id of the first endpoint of each edge.
+        targets: id of the second endpoint.
+        weights: weight of each edge as text; None if it has none.
+        has_weights: whether the file or the caller declares weights; `facts` may, too.
+        undirected: whether an edge is declared to have no direction.
+        facts: the JSON of a file of this package, or None.
+        lines: line number of each edge.
         reading: a sentence about the attributes of edges; it depends on no edge.
     """
 
@@ -91,9 +90,11 @@ def labels_in(contents: Contents) -> list[Label]:
     text = json.loads(contents.facts).get("text", [])
     if not isinstance(text, list) or not all(isinstance(name, str) for name in text):
         text = []
-    kept = set(text)
+    text_names = set(text)
     return [
-        int(name) if len(name) < 4000 and is_integer_literal(name) and name not in kept else name
+        int(name)
+        if len(name) < 4000 and is_integer_literal(name) and name not in text_names
+        else name
         for name in names
     ]
 
@@ -168,13 +169,13 @@ def _refuse_doctype(*_: object) -> None:
 @final
 @dataclass(frozen=True, slots=True)
 class GraphmlHead:
-    """What a GraphML file declares above its vertices and edges. Public.
+    """Declarations of a GraphML file above its vertices and edges. Public.
 
     Attributes:
         names: of the attributes that edges may have.
         numeric: whether each is declared to be a number.
         of_edges: whether each is declared for edges alone.
-        directed: whether edges that do not say it themselves have a direction.
+        directed: whether edges have a direction by default.
     """
 
     names: tuple[str, ...]
@@ -194,7 +195,7 @@ class _Key:
 
 
 class _Reader:
-    """Handlers for expat; `contents` fills up as elements go by."""
+    """Handlers for expat, which fill `contents` element by element."""
 
     def __init__(
         self,
@@ -210,11 +211,11 @@ class _Reader:
         self.text: list[str] = []  # of the latest data
         self._line = line
         self._columns, self._weighted = columns, weighted
-        self._directed = "true"  # of edges that do not say it
-        self._keys: dict[str, _Key] = {}
-        self._weight: str | None = None  # id of its key
-        self._nodes: list[dict[str, str]] = []  # the data of each by the id of its key
-        # Each element around: its name, its attributes, its data by key, and its line.
+        self._directed = "true"  # the default of edges
+        self._keys: dict[str, _Key] = {}  # by id
+        self._weight: str | None = None  # id of the key of weights
+        self._nodes: list[dict[str, str]] = []  # of each node, its data by id of their key
+        # The open elements, outermost first: name, attributes, data by id of their key, line.
         self._open: list[tuple[str, dict[str, str], dict[str, str], int]] = [("", {}, {}, 0)]
 
     def start(self, element: str, attributes: dict[str, str]) -> None:
@@ -259,11 +260,15 @@ class _Reader:
         ids = [key_id for key_id, key in self._keys.items() if key.target in ("edge", "all")]
         keys = [self._keys[key_id] for key_id in ids]
         names, numeric = [key.name for key in keys], [key.numeric for key in keys]
-        place = find_weight_attribute(names, numeric, self._columns, weighted=self._weighted)
-        self._weight = None if place is None else ids[place]
-        self.contents.has_weights = place is not None
-        others = [key.name for i, key in enumerate(keys) if key.target == "edge" and i != place]
-        self.contents.reading = attributes_read(None if place is None else names[place], others)
+        chosen = find_weight_attribute(names, numeric, self._columns, weighted=self._weighted)
+        self._weight = None if chosen is None else ids[chosen]
+        self.contents.has_weights = chosen is not None
+        other_names = [
+            key.name for i, key in enumerate(keys) if key.target == "edge" and i != chosen
+        ]
+        self.contents.reading = attributes_read(
+            None if chosen is None else names[chosen], other_names
+        )
 
     def end(self, _: str) -> None:
         name, attributes, data, line = self._open.pop()
@@ -274,10 +279,9 @@ class _Reader:
             if key is not None:
                 key.default = "".join(self.text)
         elif name == "edge":
-            ends = attributes["source"], attributes["target"]
             key_id = self._weight
             weight = None if key_id is None else data.get(key_id, self._keys[key_id].default)
-            self.contents.add(*ends, weight, line)
+            self.contents.add(attributes["source"], attributes["target"], weight, line)
             self.contents.undirected |= attributes.get("directed", self._directed) == "false"
         elif name == "node":
             self.contents.ids.append(attributes["id"])
@@ -291,26 +295,28 @@ class _Reader:
         contents, ids = self.contents, self.contents.ids
         if ids == [f"n{row}" for row in range(len(ids))]:
             fallback = ids if contents.facts else [str(row) for row in range(len(ids))]
-            given = self._of_nodes("name")
-            names = pick_names(ids, [given, self._of_nodes("label")])
+            node_names = self._node_attribute("name")
+            names = pick_names(ids, [node_names, self._node_attribute("label")])
             contents.names = fallback if names is ids else names
-            if contents.facts and None not in given:  # sides may share labels
-                contents.names = [name or "" for name in given]
-        sides = self._of_nodes("bipartite")
+            if contents.facts and None not in node_names:  # sides may share labels
+                contents.names = [name or "" for name in node_names]
+        sides = self._node_attribute("bipartite")
         if None in sides:
-            sides = self._of_nodes("type")
+            sides = self._node_attribute("type")
         contents.sides = [parse_side(side) for side in sides]
         return contents
 
-    def _of_nodes(self, name: str) -> list[str | None]:
-        """Return an attribute of all nodes; None where a node has none."""
+    def _node_attribute(self, name: str) -> list[str | None]:
+        """Return an attribute of all nodes; None for a node without it."""
         for key_id, key in self._keys.items():
             if key.target in ("node", "all") and key.name.casefold() == name:
                 return [data.get(key_id, key.default) for data in self._nodes]
         return [None] * len(self._nodes)
 
     def _name(self, key_id: str) -> str:
+        """Return the name of an attribute by the id of its key; "" of an undeclared one."""
         return self._keys[key_id].name if key_id in self._keys else ""
 
     def _malformed(self, reason: str) -> FileFormatError:
+        """Return the error of a malformed file, at the line that is being read."""
         return FileFormatError(f"line {self._line()}: {reason}")

@@ -1,7 +1,7 @@
-"""What the head of a private file tells: its format, columns and attributes, and no row.
+"""Read the head of a private file: its format, columns and attributes, and no row.
 
-All of it is public, and no row decides any of it: files that differ in rows alone have one head.
-The columns are found by the functions that find them when rows are read, on a table without rows.
+A head is public, and independent of the rows: files that differ in rows alone have one head.
+Columns are found by the same functions as for reading rows, on a table without rows.
 `count_bad_rows` is the one exception: it reads the rows, and its numbers are not private.
 """
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, final
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.io.arrow import open_folder, open_table_file
-from graphcuts_dp.io.assemble import UNDIRECTED, Options, RawEdges, Schema, load_schema, numbered
+from graphcuts_dp.io.assemble import UNDIRECTED, assemble
 from graphcuts_dp.io.batches import TableBatch
 from graphcuts_dp.io.codes import Gathered
 from graphcuts_dp.io.files import (
@@ -26,6 +26,7 @@ from graphcuts_dp.io.files import (
 )
 from graphcuts_dp.io.graphml import graphml_head
 from graphcuts_dp.io.matrices import banner_of
+from graphcuts_dp.io.raw_edges import Options, RawEdges, Schema, load_schema
 from graphcuts_dp.io.tables import OpenedTable, ReadingPlan, plan_reading
 from graphcuts_dp.io.text import batches_of, text_batches
 from graphcuts_dp.schema.bad_rows import BadRows, CountedBadRows
@@ -68,8 +69,8 @@ class HeadColumn:
 
     Attributes:
         name: "" if it may not be quoted.
-        typed_as: how the caller names it: by its name, or by its place from 0.
-        type: of its values, in words.
+        typed_as: how the caller names it: by its name, or by its position from 0.
+        type: type of its values, in words.
         role: what it is read as, "" if it is ignored.
     """
 
@@ -82,22 +83,22 @@ class HeadColumn:
 @final
 @dataclass(frozen=True, kw_only=True)
 class FileHead:
-    """What is known of a private file before any of its rows is read. Public.
+    """Public facts about a private file before any of its rows is read.
 
     Attributes:
         form: the format, in words.
-        columns: all columns; of a graph the declared edge attributes; empty if they are not known.
-        open_ended: whether rows may have further columns, which no head tells.
-        places: which columns are read; None if the file has none, or the caller must say which.
-        named: whether a text file has a header; None of other files.
-        schema: what the columns that are read are; None for text and without `places`.
+        columns: all columns; of a graph the declared edge attributes; empty if they are unknown.
+        open_ended: whether rows may have further columns, which the head does not show.
+        places: which columns are read; None if the file has none, or the caller must choose them.
+        named: whether a text file has a header; None for other files.
+        schema: roles and types of the columns that are read; None for text and without `places`.
         declared: facts that the file declares.
         lists_vertices: whether the file lists its vertices, beside its edges.
         has_weights: whether weights are read; None if only the edges show it. False without
             `places`.
-        is_directed: whether the file declares edges to have a direction; None if it does not say.
+        is_directed: whether the file declares edges to have a direction; None if it is silent.
         without_weights: whether columns could be found only if no weights are read.
-        problems: what the caller must say or change.
+        problems: errors that the caller must resolve.
     """
 
     form: str
@@ -145,7 +146,7 @@ def read_head(path: PathLike, options: Options) -> FileHead:
 
 
 def _kind_problem(head: FileHead, options: Options) -> GraphCutsError | None:
-    """Return why a graph of the declared kind is not the one that is asked for; None if it is."""
+    """Return why the file holds another kind of graph than the one to be read; None if it fits."""
     if head.is_directed is False and options.directed:
         return FileFormatError(UNDIRECTED)
     vertices = options.vertices
@@ -155,7 +156,7 @@ def _kind_problem(head: FileHead, options: Options) -> GraphCutsError | None:
     roles = ["source", "target", *["weight"] * (head.has_weights is True)]
     cap = None if head.has_weights is None else options.max_weight  # fits if there are weights
     try:
-        numbered(
+        assemble(
             _raw([], head.declared, roles), replace(options, vertices=vertices, max_weight=cap)
         )
     except GraphCutsError as problem:
@@ -166,7 +167,11 @@ def _kind_problem(head: FileHead, options: Options) -> GraphCutsError | None:
 def _try_without_weights(
     find: Callable[[Options], Any], options: Options
 ) -> tuple[Any, bool, list[GraphCutsError]]:
-    """Return what is found, whether only without weights, and what the caller must say."""
+    """Call `find`, again without weights if that fails.
+
+    Returns:
+        The result, or None; whether it is one without weights; the problems that arose.
+    """
     try:
         return find(options), False, []
     except GraphCutsError as problem:
@@ -179,39 +184,48 @@ def _try_without_weights(
 
 
 def _text_head(file: BinaryIO, options: Options, form: TextFormat) -> FileHead:
-    given = options.columns
+    """Read the head of a text file."""
+    columns = options.columns
     try:
-        has_header(given.header, given.named, form)
+        has_header(columns.header, columns.named, form)
     except FileFormatError as problem:
         return FileHead(form="text", problems=[problem])
-    table = open_text_head(file, form, given)
-    found, without_weights, problems = _try_without_weights(
-        lambda options: batches_of(table, options, BadRows(skip=given.skip)), options
+    table = open_text_head(file, form, columns)
+    batches, without_weights, problems = _try_without_weights(
+        lambda options: batches_of(table, options, BadRows(skip=columns.skip)), options
     )
     if len(table.first_cells) == 1:
         raise problems[0]  # no table, or split at another character
-    places = None if found is None else found.columns
+    column_positions = None if batches is None else batches.columns
     names: Sequence[str] = ()
     if table.has_header:
-        names = _public_names(table.first_cells, given)
-        places = None if places is None else replace(places, names=tuple(names))
-    width = len(table.first_cells) if table.has_header else 0 if places is None else places.width
+        names = _public_names(table.first_cells, columns)
+        column_positions = (
+            None if column_positions is None else replace(column_positions, names=tuple(names))
+        )
+    width = (
+        len(table.first_cells)
+        if table.has_header
+        else 0
+        if column_positions is None
+        else column_positions.width
+    )
     return FileHead(
-        form=_text_form(table, form, given),
+        form=_text_form(table, form, columns),
         columns=[
             HeadColumn(
-                name=names[place] if names else "",
-                typed_as=_typed_as(place, names, table.first_cells),
+                name=names[position] if names else "",
+                typed_as=_typed_as(position, names, table.first_cells),
                 type="text",
-                role=_role(place, places),
+                role=_role(position, column_positions),
             )
-            for place in range(width)
+            for position in range(width)
         ],
         open_ended=not table.has_header,
-        places=places,
+        places=column_positions,
         named=table.has_header,
-        declared=Schema() if found is None else found.schema,
-        has_weights=places is not None and places.weight is not None,
+        declared=Schema() if batches is None else batches.schema,
+        has_weights=column_positions is not None and column_positions.weight is not None,
         is_directed=False if table.konect_words and table.konect_words[0] == "sym" else None,
         without_weights=without_weights,
         problems=problems,
@@ -266,33 +280,34 @@ def _role(place: int, places: ColumnPlaces | None) -> str:
         "period": places.period,
         "weight": places.weight,
     }
-    return " and ".join(role for role, own in roles.items() if own == place)
+    return " and ".join(role for role, position in roles.items() if position == place)
 
 
 def _table_head(table: OpenedTable, options: Options, form: str) -> FileHead:
+    """Return the head of a table with stored types."""
     plan: ReadingPlan | None
     plan, without_weights, problems = _try_without_weights(
         lambda options: plan_reading(table, options), options
     )
     names = list(table.names)
     schema = None if plan is None else plan.schema
-    places = None if plan is None else replace(plan.columns, names=tuple(names))
+    column_positions = None if plan is None else replace(plan.columns, names=tuple(names))
     kinds = {} if schema is None else {column.position: column.kind for column in schema}
     return FileHead(
         form=form,
         columns=[
             HeadColumn(
                 name=name,
-                typed_as=_typed_as(place, names, names),
-                type=_stored_type(table.types[place], kinds.get(place)),
-                role=_role(place, places),
+                typed_as=_typed_as(position, names, names),
+                type=_stored_type(table.types[position], kinds.get(position)),
+                role=_role(position, column_positions),
             )
-            for place, name in enumerate(names)
+            for position, name in enumerate(names)
         ],
-        places=places,
+        places=column_positions,
         schema=schema,
         declared=_declared(table) if plan is None else plan.declared,
-        has_weights=places is not None and places.weight is not None,
+        has_weights=column_positions is not None and column_positions.weight is not None,
         without_weights=without_weights,
         problems=problems,
     )
@@ -304,8 +319,8 @@ def _declared(table: OpenedTable) -> Schema:
 
 def _stored_type(stored: "pa.DataType | None", kind: str | None) -> str:
     """Return the type of a column in words: what it is read as, and how it is stored."""
-    told = f"stored as {stored!s:.60}"
-    return told if kind is None else f"{kind}, {told}"
+    storage = f"stored as {stored!s:.60}"
+    return storage if kind is None else f"{kind}, {storage}"
 
 
 def _graph_head(file: BinaryIO, options: Options, ending: str) -> FileHead:
@@ -350,10 +365,10 @@ def _graphml_head(data: bytes, options: Options) -> FileHead:
                 name=name,
                 typed_as=name,
                 type="number" if is_number else "declared as no number",
-                role="weight" if place == weight else "",
+                role="weight" if index == weight else "",
             )
-            for place, (name, is_number) in enumerate(zip(head.names, head.numeric, strict=True))
-            if head.of_edges[place] or place == weight
+            for index, (name, is_number) in enumerate(zip(head.names, head.numeric, strict=True))
+            if head.of_edges[index] or index == weight
         ],
         lists_vertices=True,
         has_weights=weight is not None,
@@ -366,12 +381,12 @@ def _graphml_head(data: bytes, options: Options) -> FileHead:
 @final
 @dataclass(frozen=True, kw_only=True)
 class BadRowCounts:
-    """How many rows of a private file cannot be used. NOT PRIVATE: no noise hides these numbers.
+    """Numbers of unusable rows of a private file. NOT PRIVATE: no noise hides these numbers.
 
     Attributes:
-        rows: how many rows there are.
-        skipped: how many of them `on_bad="skip"` leaves out.
-        faults: how often each kind of fault was met; a row may have several.
+        rows: number of rows.
+        skipped: number of rows that `on_bad="skip"` leaves out.
+        faults: number of times each kind of fault was met; a row may have several.
     """
 
     rows: int
@@ -411,16 +426,16 @@ def count_bad_rows(path: PathLike, options: Options) -> BadRowCounts:
                 path, replace(options, columns=replace(options.columns, on_bad="refuse"))
             )
             raw.bad, count = bad, len(raw.sources)
-            numbered(raw, options)
+            assemble(raw, options)
             return BadRowCounts(rows=count, skipped=0, faults=bad.counts)
         with opened_unpacked(path) as file:
             table = text_batches(file, options, form=form, bad=bad)
             declared = table.schema
             if FORMATS[ending].described_apart and declared == Schema():
                 declared = schema_beside(path)
-            read, kept = _count_rows(table.batches, table.roles, declared, options, bad)
+            read, joined = _count_rows(table.batches, table.roles, declared, options, bad)
             return BadRowCounts(
-                rows=read + bad.rows, skipped=read + bad.rows - kept, faults=bad.counts
+                rows=read + bad.rows, skipped=read + bad.rows - joined, faults=bad.counts
             )
 
 
@@ -437,8 +452,8 @@ def _count_in_table(table: OpenedTable, options: Options, bad: CountedBadRows) -
     roles = {column.role for column in plan.schema}
     if options.periods is None:  # whose numbers are then unknown
         roles.discard("period")
-    _, kept = _count_rows(plan.batches(options, bad), roles, plan.declared, options, bad)
-    return BadRowCounts(rows=total, skipped=total - kept, faults=bad.counts)
+    _, joined = _count_rows(plan.batches(options, bad), roles, plan.declared, options, bad)
+    return BadRowCounts(rows=total, skipped=total - joined, faults=bad.counts)
 
 
 def _count_rows(
@@ -448,8 +463,8 @@ def _count_rows(
     options: Options,
     bad: CountedBadRows,
 ) -> tuple[int, int]:
-    """Return how many rows came through the conversion, and how many of them join vertices."""
-    read = kept = rows_before = 0
+    """Return how many rows were converted, and how many of them join two public vertices."""
+    read = joined = rows_before = 0
     for batch in batches:
         if not len(batch):
             continue
@@ -457,15 +472,15 @@ def _count_rows(
         rows_before = bad.rows
         count = len(raw.sources)
         try:
-            _, parts, _ = numbered(raw, options, complete=False)
-            kept += len(parts.rows)
+            _, parts, _ = assemble(raw, options, complete=False)
+            joined += len(parts.rows)
         except GraphCutsError:
             if len(raw.sources):
                 raise
             # No row of this batch is left, so that without a vertex set there is no vertex.
         read += count
         bad.rows = rows_before  # these rows are among those that were read
-    return read, kept
+    return read, joined
 
 
 def _raw(
@@ -481,6 +496,6 @@ def _raw(
         **gathered.take(),
         schema=declared,
         bad=BadRows() if bad is None else bad,
-        where=lambda position: f"row {gathered.place(position)}",
+        where=lambda position: f"row {gathered.row_number(position)}",
         error=FileFormatError,
     )

@@ -1,8 +1,8 @@
-"""Graphs of networkx and igraph, matrices, and plain lists of edges, to edges and back.
+"""Convert graphs of networkx and igraph, matrices and lists of edges, and back.
 
-Labels are strings or integers and keep their type; given public vertices are matched by their text,
-as everywhere. Without them the labels are sorted: their order in the source may tell in which order
-edges were added.
+Labels are strings or integers and keep their type; with public vertices they are matched by their
+text, as everywhere. Without public vertices the labels are sorted, since their order in the source
+may depend on the order in which edges were added.
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -15,20 +15,18 @@ import scipy.sparse as sp
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import GraphError, KindError
 from graphcuts_dp.io.assemble import (
-    Options,
-    RawEdges,
-    Schema,
     as_numbers,
     edges_by_rows,
     listed_weights,
     named_attribute,
-    numbered_labels,
     other_attributes,
 )
-from graphcuts_dp.io.codes import Ends
+from graphcuts_dp.io.codes import Identifiers
 from graphcuts_dp.io.edge_store import EdgeStore
 from graphcuts_dp.io.graphml import attributes_read
 from graphcuts_dp.io.matrices import matrix_edges
+from graphcuts_dp.io.numbering import numbered_labels
+from graphcuts_dp.io.raw_edges import Options, RawEdges, Schema
 from graphcuts_dp.schema.bad_rows import BadRows
 from graphcuts_dp.schema.columns import shown_names
 from graphcuts_dp.schema.library_graphs import plain_label, unread_attributes, vertex_labels
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
 
 _PARALLEL = "A multigraph may join a pair several times: that is one edge, whose weights are added."
 _WEIGHT = "weight"  # the edge attribute that both libraries take for the weight
-# Rows that can be iterated though they are no pair: of each kind, what is wrong.
+# Types of rows that can be iterated but are no pair, and the message for each.
 _NO_EDGES: tuple[tuple[tuple[type, ...], str], ...] = (
     ((Mapping,), "an edge is a dict; make a table: gc.Graph.of(pandas.DataFrame(records))"),
     ((Set,), "an edge is a set, which has no first endpoint; make it a tuple (source, target)"),
@@ -79,10 +77,10 @@ def edges_of_list(edges: Iterable[Any], options: Options) -> RawEdges:
         sound.append(numbers)
         faults.append("the weight is not a number")
     bad, good = BadRows(), np.logical_and.reduce(sound)
-    for fault, each in zip(faults, sound, strict=True):
-        if not each.all():
-            bad.add(fault, _where(int(np.argmin(each))))
-    places = np.flatnonzero(good)
+    for fault, is_sound in zip(faults, sound, strict=True):
+        if not is_sound.all():
+            bad.add(fault, _where(int(np.argmin(is_sound))))
+    good_indices = np.flatnonzero(good)
     ends = _coded([list(compress(values, good)) for values in columns[:2]], options)
     return RawEdges(
         sources=ends[0],
@@ -90,26 +88,27 @@ def edges_of_list(edges: Iterable[Any], options: Options) -> RawEdges:
         weights=None if weights is None else weights[good],
         literal_integers=False,
         bad=bad,
-        where=lambda position: _where(int(places[position])),
+        where=lambda position: _where(int(good_indices[position])),
         undeclared=True,
     )
 
 
 def _are_labels(values: Sequence[Any]) -> BoolVector:
+    """Return which values are labels: strings or integers."""
     if _is_plain(values):
         return np.ones(len(values), dtype=np.bool_)
     return np.fromiter(map(is_label, values), np.bool_, len(values))
 
 
 def _is_plain(values: Sequence[Any]) -> bool:
-    """Return whether all are of these very types, as in most lists, so that none needs a look."""
+    """Return whether all are exactly of type int or str, as in most lists: none needs a check."""
     return set(map(type, values)) <= {int, str}
 
 
-def _coded(columns: Sequence[Sequence[Any]], options: Options) -> Sequence[Ends]:
+def _coded(columns: Sequence[Sequence[Any]], options: Options) -> Sequence[Identifiers]:
     """Return integers as arrays if both columns hold nothing else; else labels by number.
 
-    They are texts where they are looked up in a given vertex set.
+    Labels become text if they will be looked up in a public vertex set.
     """
     labels = [values if _is_plain(values) else list(map(plain_label, values)) for values in columns]
     if all(set(map(type, values)) <= {int} for values in labels):
@@ -144,18 +143,18 @@ def edges_of_networkx(graph: "nx.Graph[Any]", options: Options) -> RawEdges:
     _check_direction(graph, options)
     nodes = vertex_labels(graph)
     sides = [graph.nodes[node].get("bipartite") for node in graph.nodes]
-    table = {node: row for row, node in enumerate(graph.nodes)}
+    row_of_node = {node: row for row, node in enumerate(graph.nodes)}
     named = named_attribute(options)
     triples = list(graph.edges(data=named or _WEIGHT))
-    ends = [
-        np.fromiter((table[edge[side]] for edge in triples), dtype=np.int64, count=len(triples))
+    endpoints = [
+        np.fromiter((row_of_node[edge[side]] for edge in triples), np.int64, len(triples))
         for side in (0, 1)
     ]
     declared = None if named is None else True
     left_out = _vertex_attributes(graph) + ([_PARALLEL] if graph.is_multigraph() else [])
     weights = listed_weights([edge[2] for edge in triples], options, declared, _where)
     return edges_by_rows(
-        ends,
+        endpoints,
         nodes,
         sides,
         weights,
@@ -217,7 +216,7 @@ def to_networkx(graph: EdgeStore) -> "nx.Graph[Any]":
 
     space = graph.space
     result: nx.Graph[Any] = nx.DiGraph() if isinstance(space, Arcs) else nx.Graph()
-    left, right = (list(each.labels) for each in vertex_sets(space))
+    left, right = (list(vertices.labels) for vertices in vertex_sets(space))
     if one_set(space):
         result.add_nodes_from(left)
     else:
@@ -251,6 +250,7 @@ def to_igraph(graph: EdgeStore) -> "igraph.Graph":
 
 
 def _check_direction(graph: Any, options: Options) -> None:
+    """Refuse an undirected graph for a `DirectedGraph`."""
     if options.directed and not graph.is_directed():
         raise GraphError(
             "the graph is undirected: it is no DirectedGraph; make both arcs of each edge first"
@@ -258,4 +258,5 @@ def _check_direction(graph: Any, options: Options) -> None:
 
 
 def _where(position: int) -> str:
+    """Return the position of an edge in words."""
     return f"edge {position} (counted from 0)"

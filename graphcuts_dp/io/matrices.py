@@ -1,4 +1,4 @@
-"""Adjacency and biadjacency matrices, and their files: scipy's `.npz` and MatrixMarket's `.mtx`.
+"""Read and write adjacency and biadjacency matrices: scipy's `.npz` and MatrixMarket's `.mtx`.
 
 A square matrix is an adjacency matrix. A pair of vertices has two entries there: of one edge that
 the matrix holds twice, or of two arcs. No entry may decide that for another pair, so a matrix is
@@ -26,15 +26,9 @@ import scipy.sparse as sp
 
 from graphcuts_dp.array_archive import check_arrays
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
-from graphcuts_dp.io.assemble import (
-    UNDIRECTED,
-    Options,
-    RawEdges,
-    Schema,
-    dump_schema,
-    load_schema,
-)
+from graphcuts_dp.io.assemble import UNDIRECTED
 from graphcuts_dp.io.edge_store import EdgeStore, write_edges
+from graphcuts_dp.io.raw_edges import Options, RawEdges, Schema, dump_schema, load_schema
 from graphcuts_dp.schema.file_bytes import whole_file
 from graphcuts_dp.schema.text_rows import MARK
 from graphcuts_dp.schema.unpacking import check_archive, most_unpacked
@@ -42,11 +36,42 @@ from graphcuts_dp.schema.vertices import VertexSet
 
 _LEVEL = 1  # of compression: a fifth of the time of the default, and hardly larger
 _NPZ_PIECE = 1 << 20  # entries written at once
-_NPZ_MEMBER = "graphcuts_dp"
+_NPZ_MEMBER = "graphcuts_dp"  # the member of an archive that holds the schema
+_COMMENT_WIDTH = 900  # characters of the schema on a line, of at most 1024 bytes
+_FIELDS = {  # the fields of each form of MatrixMarket files that are read
+    "coordinate": ("real", "double", "integer", "pattern"),
+    "array": ("real", "double", "integer"),
+}
+_WRONG_ENTRIES = (
+    "malformed MatrixMarket file: an entry outside the matrix, or not as many entries as its size "
+    "line tells"
+)
+# Matches the end of the line before the first one that is no comment. No group is repeated
+# possessively: before Python 3.11.5 such a group keeps a failed match.
+_COMMENTS = re.compile(rb"\n(?![ \t\r]*+(?:%[^\n]*+)?(?:\n|\Z))")
+_SCHEMA = re.compile(rb"^%%[%% ]*%s ?([^\r\n]*)" % MARK.encode(), re.MULTILINE)
+_SIZE = re.compile(rb"[0-9]{1,18}")  # fits in 64 bits
+_NUMBER = rb"-?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
+_ENDPOINTS = rb"[0-9]++[ \t]++[0-9]++"
+# Matches the end of the line before the first one that is no sound row. A sound row has one of two
+# usual forms, which are matched faster, or a general form among any blanks.
+_UNSOUND = rb"\n(?!(?:%s|%s|[ \t\r]*+(?:%s[ \t\r]*+)?)\n|\Z)"
+_UNSOUND_ROWS = {
+    "pattern": re.compile(_UNSOUND % (rb"[0-9]++ [0-9]++", rb"[0-9]++ [0-9]++", _ENDPOINTS)),
+    "array": re.compile(_UNSOUND % (rb"[0-9]++", rb"[0-9]++\.[0-9]++", _NUMBER)),
+    "coordinate": re.compile(
+        _UNSOUND
+        % (
+            rb"[0-9]++ [0-9]++ [0-9]++",
+            rb"[0-9]++ [0-9]++ [0-9]++\.[0-9]++",
+            _ENDPOINTS + rb"[ \t]++" + _NUMBER,
+        )
+    ),
+}
 
 
 def read_npz(file: BinaryIO, options: Options) -> RawEdges:
-    """Edges of a matrix that `scipy.sparse.save_npz` wrote; pickled objects are refused.
+    """Read the edges of a matrix that `scipy.sparse.save_npz` wrote; refuse pickled objects.
 
     Raises:
         FileFormatError: not such a file, far too large unpacked, entries that are not real
@@ -80,7 +105,7 @@ def read_npz(file: BinaryIO, options: Options) -> RawEdges:
 
 
 def _added(entries: sp.coo_array) -> sp.coo_array:
-    """Return a matrix whose entries at one place are added, as scipy does of all its matrices.
+    """Add up entries of the same pair, as scipy does in all its matrices.
 
     They are added as float64. In a type of few bits a sum can wrap around, and then a change of one
     weight by 1 would change it by 2^8 or more.
@@ -99,10 +124,10 @@ def matrix_edges(
     triangle: Literal["upper", "any"] | None = None,
     error: type[GraphCutsError],
 ) -> RawEdges:
-    """Edges of the non-zero entries of a matrix, dense or scipy sparse.
+    """Return the edges of the non-zero entries of a matrix, dense or scipy sparse.
 
-    The head of a file may declare that a plain graph's edges all are in the `triangle` above the
-    diagonal, what is below being the same once more, or that each is in "any" one of both.
+    The head of a file may declare a `triangle` of an undirected graph: "upper" if all edges are
+    above the diagonal, and repeated below; "any" if each is in one of the two triangles.
 
     Raises:
         GraphCutsError: of class `error`: not two-dimensional, not real, empty, or not square.
@@ -124,8 +149,8 @@ def matrix_edges(
     if [len(side) for side in declared if side is not None] != [height, width]:
         raise error("the declared labels do not fit the shape of the matrix")
     rows, columns = entries.row.astype(np.int64), entries.col.astype(np.int64)
-    for ends, size in ((rows, height), (columns, width)):
-        if len(ends) and not (ends.min() >= 0 and ends.max() < size):
+    for indices, size in ((rows, height), (columns, width)):
+        if len(indices) and not (indices.min() >= 0 and indices.max() < size):
             raise error("the matrix has an entry outside its shape")
     weights = entries.data.astype(np.float64)
     keep = weights != 0
@@ -147,9 +172,9 @@ def matrix_edges(
 
 
 def write_npz(graph: EdgeStore, handle: BinaryIO) -> None:
-    """Write what `scipy.sparse.load_npz` reads, with one more member for the schema.
+    """Write a file for `scipy.sparse.load_npz`, with one more member for the schema.
 
-    In coordinate form, piece by piece: no second copy of a large graph is made.
+    It is written in coordinate form, piece by piece, without a second copy of a large graph.
     """
     rows, columns, weights = [graph.rows], [graph.columns], [graph.weights]
     if isinstance(graph.space, VertexSet):
@@ -170,7 +195,7 @@ def write_npz(graph: EdgeStore, handle: BinaryIO) -> None:
 
 
 def _write_member(archive: zipfile.ZipFile, name: str, pieces: Sequence[npt.NDArray[Any]]) -> None:
-    """One array, or several one after the other, as a member of an archive."""
+    """Write an array, in one piece or several, as a member of an archive."""
     member = zipfile.ZipInfo(f"{name}.npy")  # with a fixed date
     member.compress_type = zipfile.ZIP_DEFLATED
     first = pieces[0]
@@ -184,43 +209,8 @@ def _write_member(archive: zipfile.ZipFile, name: str, pieces: Sequence[npt.NDAr
                 stream.write(flat[start : start + _NPZ_PIECE].tobytes())
 
 
-_COMMENT_WIDTH = 900  # a line has at most 1024 bytes
-_FIELDS = {
-    "coordinate": ("real", "double", "integer", "pattern"),
-    "array": ("real", "double", "integer"),
-}
-_WRONG_ENTRIES = (
-    "malformed MatrixMarket file: an entry outside the matrix, or not as many entries as its size "
-    "line tells"
-)
-# Each finds the end of the line before the first one that is no comment, or no sound row. No group
-# is repeated possessively: before Python 3.11.5 such a group keeps what it matched in vain.
-_COMMENTS = re.compile(rb"\n(?![ \t\r]*+(?:%[^\n]*+)?(?:\n|\Z))")
-_SCHEMA = re.compile(rb"^%%[%% ]*%s ?([^\r\n]*)" % MARK.encode(), re.MULTILINE)
-_SIZE = re.compile(rb"[0-9]{1,18}")  # fits in 64 bits
-_NUMBER = rb"-?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
-_ENDS = rb"[0-9]++[ \t]++[0-9]++"
-
-
-def _rows(whole: bytes, decimal: bytes, general: bytes) -> re.Pattern[bytes]:
-    """Sound rows: as programs write them, which is faster, and with any blanks."""
-    some = rb"[ \t\r]*+(?:%s[ \t\r]*+)?" % general
-    return re.compile(rb"\n(?!(?:%s|%s|%s)\n|\Z)" % (whole, decimal, some))
-
-
-_ROWS = {
-    "pattern": _rows(rb"[0-9]++ [0-9]++", rb"[0-9]++ [0-9]++", _ENDS),
-    "array": _rows(rb"[0-9]++", rb"[0-9]++\.[0-9]++", _NUMBER),
-    "coordinate": _rows(
-        rb"[0-9]++ [0-9]++ [0-9]++",
-        rb"[0-9]++ [0-9]++ [0-9]++\.[0-9]++",
-        _ENDS + rb"[ \t]++" + _NUMBER,
-    ),
-}
-
-
 def read_mtx(file: BinaryIO, options: Options) -> RawEdges:
-    """Edges of a MatrixMarket file, coordinate or array, real, integer or pattern.
+    """Read the edges of a MatrixMarket file, coordinate or array, real, integer or pattern.
 
     Raises:
         FileFormatError: malformed (told by line number where known), complex, not square, or a
@@ -245,7 +235,7 @@ def read_mtx(file: BinaryIO, options: Options) -> RawEdges:
     kind = f"{form} {'pattern' if pattern else 'real'} {mirrored}"
     head = b"%%%%MatrixMarket matrix %s\n%s\n" % (kind.encode(), b" ".join(size))
     text = b"".join([head, memoryview(data)[end:], b"\n"])
-    sound = _end(_ROWS["pattern" if pattern else form], text, len(head) - 1)
+    sound = _end(_UNSOUND_ROWS["pattern" if pattern else form], text, len(head) - 1)
     if sound < len(text):
         line += 1 + text.count(b"\n", len(head), sound)
         raise FileFormatError(f"line {line}: malformed row")
@@ -281,19 +271,20 @@ def banner_of(line: bytes) -> tuple[str, str, str]:
 
 
 def _end(pattern: re.Pattern[bytes], text: bytes, start: int) -> int:
-    found = pattern.search(text, start)
-    return len(text) if found is None else found.end()
+    """Return the end of the first match; the end of the text without a match."""
+    match = pattern.search(text, start)
+    return len(text) if match is None else match.end()
 
 
 def _matrix(text: bytes, left_out: int) -> Any:
-    """What scipy reads in a sound text, which has so many lines less than the file."""
+    """Return the matrix of a sound text, which has `left_out` lines fewer than the file."""
     from scipy.io import mmread  # here, since other formats do without
 
     try:
         return mmread(io.BytesIO(text), spmatrix=False)
     except (ValueError, OverflowError) as problem:
-        place = re.match(r"Line ([0-9]+)", str(problem))
-        where = "" if place is None else f"line {int(place[1]) + left_out}: "
+        match = re.match(r"Line ([0-9]+)", str(problem))
+        where = "" if match is None else f"line {int(match[1]) + left_out}: "
         raise FileFormatError(where + _WRONG_ENTRIES) from None
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphcuts_dp.arrays import BoolVector, IntVector
-from graphcuts_dp.io.assemble import Options
+from graphcuts_dp.io.raw_edges import Options
 from graphcuts_dp.schema.dates import date_of_text, local_date
 from graphcuts_dp.schema.periods import DATES, Periods
 from graphcuts_dp.schema.time_zones import DAY_SECONDS, local_days

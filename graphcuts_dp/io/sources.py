@@ -1,8 +1,9 @@
-"""Which reader takes a table, a graph of another library, a matrix, or a list of edges.
+"""Choose the reader of a table, a graph of another library, a matrix, or a list of edges.
 
-The rules are those of files: loops are dropped, arcs are edges (unless a `DirectedGraph` is made),
-weights of parallel edges are added, weights above the cap are clipped. Without `vertices` the
-labels are sorted: their order in the source may tell in which order edges were added.
+The rules are those of files: loops are dropped, arcs are edges (unless a `DirectedGraph` is read),
+weights of parallel edges are added, weights above the maximum are clipped. Without `vertices` the
+labels are sorted, since their order in the source may depend on the order in which edges were
+added.
 """
 
 import os
@@ -13,7 +14,6 @@ import scipy.sparse as sp
 
 from graphcuts_dp.errors import GraphError, KindError
 from graphcuts_dp.frames import made_frame
-from graphcuts_dp.io.assemble import Options, RawEdges
 from graphcuts_dp.io.edge_store import EdgeStore
 from graphcuts_dp.io.libraries import (
     edges_of_igraph,
@@ -21,6 +21,7 @@ from graphcuts_dp.io.libraries import (
     edges_of_matrix,
     edges_of_networkx,
 )
+from graphcuts_dp.io.raw_edges import Options, RawEdges
 from graphcuts_dp.io.tables import edges_of_table, open_table
 from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.library_graphs import library_of

@@ -1,10 +1,8 @@
-"""Tables of every kind as Arrow batches: files, frames, streams, relations of engines.
+"""Read tables of every kind as Arrow batches: files, frames, streams, relations of engines.
 
 A table is opened before any of its rows is read: its names and stored types are public. Its rows
-are read once, in one pass. Columns without a stored type (such as `object` of pandas) come as lists
-of values.
-
-Frames and relations of other libraries come through narwhals.
+are read once, in one pass. Columns without a stored type (such as `object` of pandas) are lists of
+values. Frames and relations of other libraries are read by narwhals.
 """
 
 import sys
@@ -17,10 +15,10 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError
-from graphcuts_dp.io.assemble import Options, RawEdges, Schema, load_schema
 from graphcuts_dp.io.batches import TableBatch
 from graphcuts_dp.io.codes import Gathered
 from graphcuts_dp.io.convert import convert_batches, row_label
+from graphcuts_dp.io.raw_edges import Options, RawEdges, Schema, load_schema
 from graphcuts_dp.schema.bad_rows import BadRows
 from graphcuts_dp.schema.columns import ColumnPlaces, Columns, find_columns
 from graphcuts_dp.schema.periods import DATES
@@ -30,8 +28,8 @@ from graphcuts_dp.schema.unpacking import check_unpacked
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ENGINE_BATCH_ROWS = 1 << 20  # asked of an engine at a time
-_ROW_BYTES = 24  # what a row becomes
+ENGINE_BATCH_ROWS = 1 << 20  # rows that an engine hands over at a time
+_ROW_BYTES = 24  # of a row in memory
 _NOT_A_TABLE = (
     "this is no table: hand over one of pandas, Polars, Arrow, DuckDB or PySpark, or the path of a "
     "Parquet file"
@@ -106,14 +104,14 @@ class OpenedTable:
 @final
 @dataclass(frozen=True)
 class ReadingPlan:
-    """How a table is read: a public fact, from options, names and stored types.
+    """Plan how a table is read: a public fact, which follows from options, names and stored types.
 
     Attributes:
         table: the table, whose rows have not been read.
         schema: its columns that are read, and their types.
         columns: the positions of these columns.
-        declared: what one of our own files declares.
-        reading: a note that names what is read and ignored.
+        declared: facts that a file of this package declares.
+        reading: a note that names columns that are read and ignored.
     """
 
     table: OpenedTable
@@ -148,18 +146,18 @@ def plan_reading(table: OpenedTable, options: Options) -> ReadingPlan:
         if len(table.names) < 2:
             raise FileFormatError("the table has fewer than two columns")
         declared = Schema() if table.facts is None else load_schema(table.facts)
-        places = find_columns(
+        column_positions = find_columns(
             table.names, columns, weighted=options.weighted, declared=declared.weighted
         )
         if columns.decimal != "." and (
-            places.weight is None or table.types[places.weight] is not None
+            column_positions.weight is None or table.types[column_positions.weight] is not None
         ):
             raise FileFormatError("decimal= is for weights that are text; leave it out")
-        used_names = [table.names[position] for position in places.used.values()]
+        used_names = [table.names[position] for position in column_positions.used.values()]
         if any(list(table.names).count(name) > 1 for name in used_names):
             raise FileFormatError(_ONE_NAME)
         schema = table_schema(
-            places,
+            column_positions,
             table.types,
             columns,
             named_periods=periods is not None and periods.by not in DATES,
@@ -167,8 +165,8 @@ def plan_reading(table: OpenedTable, options: Options) -> ReadingPlan:
         )
     except GraphCutsError as problem:
         raise table.error(str(problem)) from None
-    sentences = (places.reading(skip=columns.skip, text=False), schema.note())
-    return ReadingPlan(table, schema, places, declared, " ".join(filter(None, sentences)))
+    sentences = (column_positions.reading(skip=columns.skip, text=False), schema.note())
+    return ReadingPlan(table, schema, column_positions, declared, " ".join(filter(None, sentences)))
 
 
 def edges_of_table(table: OpenedTable, options: Options) -> RawEdges:
@@ -193,7 +191,7 @@ def edges_of_table(table: OpenedTable, options: Options) -> RawEdges:
         time_zone=plan.schema.time_zone,
         literal_integers=table.facts is not None,
         bad=bad,
-        where=lambda position: row_label(gathered.place(position)),
+        where=lambda position: row_label(gathered.row_number(position)),
         error=table.error,
     )
 

@@ -1,9 +1,9 @@
-"""Edge lists as text: blank, comma, tab or another separator; SNAP and KONECT comments; headers.
+"""Read and write edge lists as text: any separator, SNAP and KONECT comments, headers.
 
-`RowReader.fields` of one line (`schema.text_rows`) defines how a line is read. Arrow reads lines
-that it must read likewise, many at a time: UTF-8 without quotes, comments, unusual blanks and signs
-of another separator, with as many cells as there are columns, none of the used ones empty. Every
-other line goes to `fields`, one at a time: no line has an influence on how another one is read.
+`RowReader.fields` of one line (`schema.text_rows`) defines how a line is read. Arrow reads the
+plain lines, many at a time, with the same result: UTF-8 without quotes, comments, unusual blanks
+and signs of another separator, with as many cells as there are columns, none of the used ones
+empty. Every other line is read by `fields`, one at a time. No line influences how another is read.
 """
 
 import re
@@ -15,7 +15,12 @@ import numpy as np
 
 from graphcuts_dp.arrays import BoolVector, FloatArray, IntVector
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.io.assemble import (
+from graphcuts_dp.io.batches import TableBatch, shared_integers
+from graphcuts_dp.io.codes import ENDPOINT_ROLES, Gathered, integers_of
+from graphcuts_dp.io.convert import MISSING, join_batches, period_fault
+from graphcuts_dp.io.edge_store import EdgeStore, write_edges
+from graphcuts_dp.io.periods import period_numbers_of_text
+from graphcuts_dp.io.raw_edges import (
     Options,
     RawEdges,
     Schema,
@@ -23,11 +28,6 @@ from graphcuts_dp.io.assemble import (
     load_schema,
     token_table,
 )
-from graphcuts_dp.io.batches import TableBatch, shared_integers
-from graphcuts_dp.io.codes import ENDS, Gathered, integers_of
-from graphcuts_dp.io.convert import MISSING, join_batches, period_fault
-from graphcuts_dp.io.edge_store import EdgeStore, write_edges
-from graphcuts_dp.io.periods import period_numbers_of_text
 from graphcuts_dp.schema.bad_rows import BadRows
 from graphcuts_dp.schema.columns import (
     ColumnPlaces,
@@ -50,16 +50,13 @@ from graphcuts_dp.schema.vertices import VertexSet, vertex_sets
 if TYPE_CHECKING:
     import pyarrow as pa
 
-BLOCK = (
-    1 << 20
-)  # bytes of lines that are read at a time: less costs more calls than it saves memory
-_MOST_COLUMNS = 1_000  # that Arrow is asked for; it works on all of them, `fields` line by line
-_MOST_BYTES = (
-    1 << 30
-)  # of a block, which is larger than `BLOCK` where one line is; Arrow counts to 2^31
-_CONTROLS = (
-    b"\0\v\f\x1c\x1d\x1e\x1f"  # blanks to Python, but not to Arrow; and the end of a C string
-)
+# Bytes of lines that are read at a time; smaller blocks cost more calls than they save memory.
+BLOCK = 1 << 20
+_MOST_COLUMNS = 1_000  # that Arrow splits, all of them; wider lines are read by `fields`
+# Bytes of a block that Arrow splits: it counts to 2^31. A block with a long line exceeds `BLOCK`.
+_MOST_BYTES = 1 << 30
+# Blanks for Python but not for Arrow, and the end of a C string.
+_CONTROLS = b"\0\v\f\x1c\x1d\x1e\x1f"
 # Blanks beyond ASCII, which Python strips, and byte-order marks, which Arrow drops at the start.
 _UNUSUAL = re.compile(
     rb"\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f|\xe3\x80\x80|\xef\xbb\xbf"
@@ -108,7 +105,7 @@ def edges_of_text(table: "TextBatches", options: Options, bad: BadRows) -> RawEd
         columns=table.columns,
         reading=table.reading,
         bad=bad,
-        where=lambda position: f"line {gathered.place(position)}",
+        where=lambda position: f"line {gathered.row_number(position)}",
         error=FileFormatError,
     )
 
@@ -119,7 +116,7 @@ class TextBatches:
 
     Attributes:
         schema: public facts that comments above the rows declare.
-        columns: places of the columns.
+        columns: positions of the columns.
         roles: of the columns that batches have, such as "source", "user" and "weight".
         reading: sentences that name the columns that are read and ignored; they depend on no row.
         batches: the rows, which are read as they are taken.
@@ -168,7 +165,9 @@ def batches_of(table: TextTable, options: Options, bad: BadRows) -> TextBatches:
     return TextBatches(
         schema=schema,
         columns=columns,
-        roles=[role for role in reader.places if role != "period" or options.periods is not None],
+        roles=[
+            role for role in reader.positions if role != "period" or options.periods is not None
+        ],
         reading=columns.reading(skip=options.columns.skip, text=True),
         batches=(reader.batch(block, line) for block, line in table.blocks(BLOCK)),
     )
@@ -176,15 +175,19 @@ def batches_of(table: TextTable, options: Options, bad: BadRows) -> TextBatches:
 
 def _columns(table: TextTable, options: Options, declared: bool | None) -> ColumnPlaces:
     """Find the columns by the names in the header, or by their numbers."""
-    given, first, weighted = options.columns, table.first_cells, options.weighted
-    announced = given.header is not None or any(column is not None for column in given.named)
+    columns_option, first, weighted = options.columns, table.first_cells, options.weighted
+    announced = columns_option.header is not None or any(
+        column is not None for column in columns_option.named
+    )
     if not table.has_header:
-        if not announced and not given.skip:
+        if not announced and not columns_option.skip:
             check_no_names(first)
-        return number_columns(given, len(first), table.line, weighted=weighted, declared=declared)
+        return number_columns(
+            columns_option, len(first), table.line, weighted=weighted, declared=declared
+        )
     if not announced:
         check_names(first)
-    columns = find_columns(first, given, weighted=weighted, declared=declared)
+    columns = find_columns(first, columns_option, weighted=weighted, declared=declared)
     if not announced:
         check_names(first, columns)
     return columns
@@ -204,8 +207,8 @@ class _BlockReader:
     def __init__(
         self, table: TextTable, columns: ColumnPlaces, options: Options, bad: BadRows
     ) -> None:
-        used = columns.used.items()
-        self.places = {("user" if role == "user" else role): place for role, place in used}
+
+        self.positions = dict(columns.used)  # of the columns that are read, by role
         self._reader, self._columns, self._bad = table.reader, columns, bad
         self._options, self._decimal = options, options.columns.decimal
         # Whether each row must have as many cells as there are columns, and no more.
@@ -224,27 +227,27 @@ class _BlockReader:
             plain = self._plain_lines(block, line_ends, separator)
             rows = self._rows_by_arrow(block, line_ends, plain, line, separator)
         if rows is None or not plain.all():
-            others = self._rows_by_fields(block, line_ends, ~plain, line)
-            rows = others if rows is None else _in_order(rows, others)
+            rows_by_fields = self._rows_by_fields(block, line_ends, ~plain, line)
+            rows = rows_by_fields if rows is None else _in_order(rows, rows_by_fields)
         return self._converted(rows)
 
     def _separator(self, first: bytes) -> bytes:
-        """Return the byte that Arrow splits lines at; empty if `fields` is to split all of them.
+        """Return the byte at which Arrow splits lines; empty if `fields` must split all of them.
 
-        Where lines may differ in their separator, it is that of the first one: this costs time
-        where others differ, and changes nothing else.
+        If lines may differ in their separator, it is that of the first line: other lines cost more
+        time, and are read the same.
         """
         delimiter = self._reader.delimiter
         if delimiter is None and b"," in first:
             return b","
         if delimiter in (None, " "):
-            alone = delimiter is None and not self._reader.konect and b"\t" in first
-            return b"\t" if alone else b" "
+            is_tabbed = delimiter is None and not self._reader.konect and b"\t" in first
+            return b"\t" if is_tabbed else b" "
         usual = delimiter.isascii() and (delimiter.isprintable() or delimiter == "\t")
         return delimiter.encode() if usual else b""
 
     def _plain_lines(self, block: bytes, line_ends: IntVector, separator: bytes) -> BoolVector:
-        """Which lines Arrow splits as `fields` does, if they have as many cells as columns."""
+        """Return which lines Arrow splits as `fields` does, given a cell for each column."""
         delimiter = self._reader.delimiter
         marks = _CONTROLS
         if self._reader.comments != "keep":
@@ -261,7 +264,7 @@ class _BlockReader:
             is_mark[present] = True
             _clear(plain, line_ends, np.flatnonzero(is_mark[np.frombuffer(block, np.uint8)]))
         if not block.isascii():
-            _clear(plain, line_ends, [found.start() for found in _UNUSUAL.finditer(block)])
+            _clear(plain, line_ends, [match.start() for match in _UNUSUAL.finditer(block)])
             if not _is_utf8(block):
                 plain &= np.array([*map(_is_utf8, block.split(b"\n")[:-1])])
         return plain
@@ -292,8 +295,8 @@ class _BlockReader:
             good &= shared_integers(compute.binary_length(text)) > 0
         plain[lines[~good]] = False
         # A range takes no memory, and nearly all blocks have nothing else.
-        whole = range(line, line + len(line_ends)) if len(lines) == len(line_ends) else None
-        rows = TableBatch(cells, weights, None, whole or line + lines)
+        all_numbers = range(line, line + len(line_ends)) if len(lines) == len(line_ends) else None
+        rows = TableBatch(cells, weights, None, all_numbers or line + lines)
         return rows if good.all() else rows.take(np.flatnonzero(good))
 
     def _cells(
@@ -311,8 +314,8 @@ class _BlockReader:
             width = max(width, 1 + content[: content.find(b"\n")].count(separator))
         if width > _MOST_COLUMNS or not content:
             return None, []
-        names = [str(place) for place in range(width)]
-        used = [names[place] for place in self.places.values()]
+        names = [str(position) for position in range(width)]
+        used = [names[position] for position in self.positions.values()]
         miscounted: list[int] = []
 
         def note(row: "csv.InvalidRow") -> str:
@@ -343,44 +346,45 @@ class _BlockReader:
         columns = [column.combine_chunks() for column in table.columns]
         if self._reader.delimiter is not None and (b" " in content or b"\t" in content):
             columns = [compute.ascii_trim(column, characters=" \t") for column in columns]
-        return dict(zip(self.places, columns, strict=True)), miscounted
+        return dict(zip(self.positions, columns, strict=True)), miscounted
 
     def _rows_by_fields(
         self, block: bytes, line_ends: IntVector, chosen: BoolVector, line: int
     ) -> TableBatch:
         """Read the chosen lines, each by itself, and note bad rows.
 
-        Where bad rows are refused, they stay as far as possible, so that other faults are found.
+        Where bad rows are refused, those with an endpoint stay, so that other faults are found.
         """
         import pyarrow as pa
 
-        width, bad, weight_place = self._columns.width, self._bad, self.places.get("weight")
-        places = {role: place for role, place in self.places.items() if role != "weight"}
-        columns: list[list[str]] = [[] for _ in places]
+        width, bad = self._columns.width, self._bad
+        text_positions = dict(self.positions)
+        weight_position = text_positions.pop("weight", None)
+        columns: list[list[str]] = [[] for _ in text_positions]
         weights: list[float] = []
         lines: list[int] = []
         for number, fields in self._split(block, line_ends, chosen, line):
             if len(fields) < width or (self._exact and len(fields) > width):
                 bad.add(f"expected {width} columns, as in the first row", f"line {number}")
                 continue
-            cells = [fields[place] for place in places.values()]
+            cells = [fields[position] for position in text_positions.values()]
             weight: float | None = 0.0
-            if weight_place is not None:
-                weight = parse_number(fields[weight_place], self._decimal)
+            if weight_position is not None:
+                weight = parse_number(fields[weight_position], self._decimal)
             if weight is None or not all(cells):
-                for role, place in places.items():
-                    if not fields[place]:
+                for role, position in text_positions.items():
+                    if not fields[position]:
                         bad.add(MISSING[role], f"line {number}")
-                if weight is None and weight_place is not None:
-                    empty = not fields[weight_place]
-                    fault = MISSING["weight"] if empty else _NO_NUMBER[self._decimal]
+                if weight is None and weight_position is not None:
+                    is_empty = not fields[weight_position]
+                    fault = MISSING["weight"] if is_empty else _NO_NUMBER[self._decimal]
                     bad.add(fault, f"line {number}")
-                endpoint = fields[places["source"]] or fields[places["target"]]
+                endpoint = fields[text_positions["source"]] or fields[text_positions["target"]]
                 if bad.skip or not endpoint:
                     continue
                 cells = [
-                    fields[place] or (endpoint if role in ENDS else "")
-                    for role, place in places.items()
+                    fields[position] or (endpoint if role in ENDPOINT_ROLES else "")
+                    for role, position in text_positions.items()
                 ]
             for column, cell in zip(columns, cells, strict=True):
                 column.append(cell)
@@ -389,9 +393,9 @@ class _BlockReader:
         return TableBatch(
             {
                 role: pa.array(column, pa.large_string())
-                for role, column in zip(places, columns, strict=True)
+                for role, column in zip(text_positions, columns, strict=True)
             },
-            None if weight_place is None else np.array(weights, dtype=np.float64),
+            None if weight_position is None else np.array(weights, dtype=np.float64),
             None,
             np.array(lines, dtype=np.int64),
         )
@@ -408,7 +412,7 @@ class _BlockReader:
             )
 
     def _converted(self, rows: TableBatch) -> TableBatch:
-        """Turn text into numbers of periods, and into integers if all of a column are."""
+        """Return rows with numbers of periods, and integers in columns of nothing else."""
         from pyarrow import compute
 
         texts, periods = rows.columns.pop("period", None), self._options.periods
@@ -444,13 +448,15 @@ def numbers_of(texts: "pa.Array", decimal: str) -> tuple[FloatArray, BoolVector]
     weights, good = np.zeros(len(texts)), np.ones(len(texts), dtype=np.bool_)
     is_plain = plain.to_numpy(zero_copy_only=False).copy()
     try:
-        some = texts if is_plain.all() else texts.filter(plain)
-        some = some if decimal == "." else compute.replace_substring(some, ",", ".")
-        weights[is_plain] = some.cast(pa.float64()).to_numpy()
+        plain_texts = texts if is_plain.all() else texts.filter(plain)
+        plain_texts = (
+            plain_texts if decimal == "." else compute.replace_substring(plain_texts, ",", ".")
+        )
+        weights[is_plain] = plain_texts.cast(pa.float64()).to_numpy()
     except pa.ArrowInvalid:  # digits beyond the range of floats
         is_plain[:] = False
-    others = texts.filter(pa.array(~is_plain)).to_pylist()
-    for position, text in zip(np.flatnonzero(~is_plain).tolist(), others, strict=True):
+    other_texts = texts.filter(pa.array(~is_plain)).to_pylist()
+    for position, text in zip(np.flatnonzero(~is_plain).tolist(), other_texts, strict=True):
         number = parse_number(text, decimal)
         weights[position], good[position] = 0.0 if number is None else number, number is not None
     return weights, good
@@ -510,7 +516,7 @@ def write_edge_list(graph: EdgeStore, handle: BinaryIO, *, form: TextFormat) -> 
 
 
 def edge_names(vertices: VertexSet, form: TextFormat) -> list[str]:
-    """Each label as it stands in a row, quoted where the format has quotes.
+    """Return each label as it stands in a row, quoted if the format has quotes.
 
     Raises:
         FileFormatError: a label cannot be written in this format.
@@ -535,6 +541,7 @@ def edge_names(vertices: VertexSet, form: TextFormat) -> list[str]:
 
 
 def _quoted(name: str, delimiter: str) -> str:
+    """Return a label in quotes, unless it reads the same without them."""
     plain = (
         name == name.strip()
         and name[0] not in "#%\ufeff"

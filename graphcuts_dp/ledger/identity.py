@@ -80,7 +80,7 @@ def identity_of_rows(rows: Rows, key: bytes) -> Identity:
     row_arrays = rows.row_arrays
     assert row_arrays is not None  # noqa: S101  # others are known by name
     numbers, tags = _joined(rows.space, key)
-    first, second = numbers[0][row_arrays.ends[0]], numbers[1][row_arrays.ends[1]]
+    first, second = numbers[0][row_arrays.endpoints[0]], numbers[1][row_arrays.endpoints[1]]
     keys = _pair_keys(first, second)
     if isinstance(rows.space, VertexSet):
         first, second = _in_order(first, second, tags)

@@ -1,1 +1,1 @@
-"""What a release buys of the private graph: noisy values, each with its exact cost."""
+"""Measure statistics of a private graph: noisy values, each with its exact cost."""

@@ -1,6 +1,7 @@
-"""The noisy weight between public groups of a private graph, on one level or several at once.
+"""Measure the weight between public groups of a private graph, on one level or several at once.
 
-With a degree bound, sums that one vertex cannot change by much, whatever edges it has.
+With a degree bound, the sums are bounded: no vertex changes them by much, whatever edges it has.
+Read `measure_cells` first.
 """
 
 import math
@@ -18,7 +19,7 @@ from graphcuts_dp.graph.grid import (
     BoundedEdges,
     Grid,
     doubled_sums,
-    ends_of,
+    endpoints_of,
     joined_digits,
     vertices_of,
 )
@@ -34,6 +35,12 @@ from graphcuts_dp.schema.counting import STEPS, Reach
 from graphcuts_dp.schema.groups import Groups, Sides
 from graphcuts_dp.schema.vertices import VertexSet, vertex_sets
 
+_CAPPED_BITS = 30  # noise of all of epsilon has a scale of 2^30 grid units, with a maximum weight
+_OPEN_BITS = 20  # the same without a maximum weight, so that sums have room above
+_BOUNDED_BITS = 37  # the most bits that bounded sums of all groups of a table may change by
+_FEWEST_BITS = 8  # the fewest bits of a bound of bounded sums
+_BLOCK = 1 << 21  # edges that are added up at a time
+
 
 def refinable_groups(
     graph: AnyGraph,
@@ -45,19 +52,19 @@ def refinable_groups(
     name: str,
     source: EntropySource,
 ) -> Refinable[CellSums]:
-    """All sums between the groups of the finest level, with discrete Laplace noise.
+    """Measure all sums between the groups of the finest level, with discrete Laplace noise.
 
     Args:
-        graph: the private graph; weights without a cap need `max_weight_change`.
+        graph: the private graph; weights without a maximum need `max_weight_change`.
         sides: public groups of its rows and columns, of as many levels each.
         epsilon: privacy parameter of all sums together, exact.
-        most: largest epsilon of a finer copy, which the steps of weights suit; None for none.
+        most: largest epsilon of a finer copy, which the grid suits; None if there will be none.
         whole: whether weights are rounded down to whole numbers first.
         name: of the measurement.
-        source: where the noise comes from.
+        source: of the noise.
 
     Raises:
-        ParameterError: weights whose bound nobody has given.
+        ParameterError: weights without a public bound.
         GraphError: groups without any pair.
 
     Guarantee: epsilon-DP. Groups of a level are disjoint, so each pair lies in at most one cell,
@@ -87,45 +94,41 @@ def refinable_groups(
 def bounded_cells(
     graph: AnyGraph, sides: tuple[Groups, Groups], cells: CellTree, grid: Grid
 ) -> IntVector:
-    """The bounded sum f_D of each cell of the finest level in steps, shape (cells,). Private.
+    """Return f_D of each cell of the finest level in steps, shape (cells,). Private.
 
-    Each cell is bounded for itself: f_D of the edges in it, with D = `grid.sensitivity` for every
-    vertex, rounded down; see `graph.bounded_cuts`. So it is the true sum where no vertex has more
-    than D of weight within this cell, and less elsewhere.
+    Each cell is bounded by itself: f_D of its edges, with D = `grid.sensitivity` for every vertex,
+    rounded down; see `graph.grid`. It is the true sum if no vertex has more than D of weight within
+    the cell, and less otherwise.
 
     Args:
         graph: the private graph.
         sides: public groups of its rows and columns.
         cells: the public cells.
-        grid: a bounded one.
+        grid: of bounded cuts.
 
-    Guarantee: sensitivities are those of `estimate.measurement.bounded_changes`.
+    Guarantee: sensitivities are those of `estimate.cell_changes`.
     """
-    place = cells.depth - 1
+    finest = cells.depth - 1
     codes = tuple(side.codes() for side in sides)
-    cell = cells.locate(place, codes[0][graph.rows], codes[1][graph.columns])
-    # A vertex is one vertex of each cell that it has edges in: cells share none.
+    cell = cells.locate(finest, codes[0][graph.rows], codes[1][graph.columns])
+    # A vertex counts as another one in each cell, so that cells share no vertex.
     size = vertices_of(graph)
-    ends = (cell * size + each for each in ends_of(graph, graph.rows, graph.columns))
-    names, numbers = np.unique(np.concatenate(list(ends)), return_inverse=True)
+    first, second = endpoints_of(graph, graph.rows, graph.columns)
+    keys = np.concatenate([cell * size + first, cell * size + second])
+    distinct, numbers = np.unique(keys, return_inverse=True)
     edges = BoundedEdges(
         numbers[: len(cell)],
         numbers[len(cell) :],
         grid.edge_steps(graph),
-        vertices=len(names),
-        part=names // size,
-        parts=cells.size(place),
+        vertices=len(distinct),
+        part=distinct // size,
+        parts=cells.size(finest),
     )
     return doubled_sums(edges, grid.sensitivity) // 2
 
 
-_CAPPED_BITS, _OPEN_BITS = 30, 20  # the scale of the noise of all of epsilon has 2^bits steps
-_BOUNDED_BITS, _FEWEST_BITS = 37, 8  # what changes at all groups of a table together has, at most
-_BLOCK = 1 << 21  # edges at a time
-
-
 def sides_of_groups(graph: PrivateData, groups: Groups | tuple[Groups, Groups]) -> Sides:
-    """The groups of the rows and of the columns; one object for a graph with one vertex set.
+    """Return the groups of rows and of columns; one object for a graph with one vertex set.
 
     Raises:
         GraphError: something else than groups of the vertices of this graph.
@@ -133,18 +136,20 @@ def sides_of_groups(graph: PrivateData, groups: Groups | tuple[Groups, Groups]) 
     sets = vertex_sets(graph.space)
     one_set = sets[0] is sets[1]
     pair = isinstance(groups, tuple) and len(groups) == 2
-    given = groups if isinstance(groups, tuple) else (groups, groups)
-    if pair is one_set or not all(type(each) is Groups for each in given):
-        wanted = "a Groups" if one_set else "a pair of Groups, left and right"
+    both_sides = groups if isinstance(groups, tuple) else (groups, groups)
+    if pair is one_set or not all(type(side_groups) is Groups for side_groups in both_sides):
+        expected = "a Groups" if one_set else "a pair of Groups, left and right"
         raise GraphError(
-            f"the groups of this graph are {wanted}; make them with Groups.of or Groups.read"
+            f"the groups of this graph are {expected}; make them with Groups.of or Groups.read"
         )
-    left, right = (each.on(vertices) for each, vertices in zip(given, sets, strict=True))
+    left, right = (
+        side_groups.on(vertices) for side_groups, vertices in zip(both_sides, sets, strict=True)
+    )
     return left, left if one_set else right
 
 
 def cell_tree(data: PrivateData, sides: Sides, by: str | Sequence[str] | None = None) -> CellTree:
-    """The public cells of a table of a graph, or of rows, of this kind. Reads the schema only.
+    """Return the public cells of a table of a graph, or of rows. Reads the schema only.
 
     Args:
         data: a graph, or rows.
@@ -178,21 +183,21 @@ def grid_of_cells(
     privacy_unit: PrivacyUnit = EDGE,
     groups: int = 1,
 ) -> Grid:
-    """The steps that weights are counted in. Reads the schema of the graph only.
+    """Return the grid that weights are counted on. Reads the schema of the graph only.
 
-    The scale of noise of all of epsilon, cap/epsilon, has 2^30 to 2^31 steps; without a cap 2^20,
-    so that sums have room above. Of bounded sums the bound has 2^30 steps, or fewer where there are
-    so many groups that the noise would not fit.
+    The scale of noise of all of epsilon, max_weight/epsilon, has 2^30 to 2^31 steps; without a
+    maximum weight 2^20, so that sums have room above. The bound of bounded sums has 2^30 steps, or
+    fewer if there are so many groups that the noise would not fit.
 
     Args:
         graph: the private graph.
         epsilon: of all levels together.
         whole: whether weights are rounded down to whole numbers.
         privacy_unit: what neighbouring data differ by.
-        groups: how many groups the finest level has on both sides together.
+        groups: number of groups of the finest level, on both sides together.
 
     Raises:
-        ParameterError: weights whose bound nobody has given, or a degree bound out of range.
+        ParameterError: weights without a public bound, or a degree bound out of range.
     """
     if privacy_unit.max_degree is not None:
         room = _BOUNDED_BITS + math.log2(min(epsilon, 1.0) / groups)
@@ -212,16 +217,16 @@ def grid_of_cells(
 def changes_on(
     grid: Grid, cells: CellTree, privacy_unit: PrivacyUnit, reach: Reach | None = None
 ) -> tuple[Change, ...]:
-    """By how much the cells of each place can change between neighbours, in steps of a grid.
+    """Return the largest change of the cells of each level between neighbours, in grid units.
 
     Args:
-        grid: the steps.
+        grid: on which weights are counted.
         cells: the public cells.
         privacy_unit: what neighbouring data differ by.
-        reach: of a user: which cells its rows can touch.
+        reach: of a user: which cells the user's rows can touch.
 
     Raises:
-        ParameterError: a grid for the neighbours of others.
+        ParameterError: a grid for another kind of neighbours.
     """
     if (grid.bounded is None) is (privacy_unit.max_degree is not None):
         raise ParameterError("bounded sums are for privacy_unit='vertex', and the only ones for it")
@@ -250,9 +255,9 @@ def margin_change_on(
 
 
 def grid_of_rows(*, whole: bool, unit: float = 1.0) -> Grid:
-    """The steps that rows are counted in: whole ones, or parts of a row or unit of weight.
+    """Return the grid that rows are counted on: whole ones, or parts of a row or unit of weight.
 
-    The sensitivity is in steps, and so is all noise: the unit only says what a step weighs.
+    The sensitivity is in steps, and so is all noise: the unit is only the weight of a step.
     """
     return Grid(unit, cap=None) if whole else Grid(unit / STEPS, STEPS, None)
 
@@ -271,38 +276,46 @@ def measure_cells(  # noqa: PLR0913  # public facts that the noise depends on
     margins: bool = False,
     source: EntropySource,
 ) -> CountMeasurement[CellSums]:
-    """The weight in each cell of some places, and perhaps in each margin, with noise of its own.
+    """Measure the weight in each cell of some levels, and perhaps in each margin.
+
+    Each cell and each margin has noise of its own.
 
     Args:
         graph: the private graph, or what pairs count in rows.
         sides: public groups of its rows and columns.
-        cells: the public cells, as `cell_tree` makes them.
-        places: those to measure, ascending.
-        noise: with a parameter for each of these places, and then one for margins.
-        grid: the steps that weights are counted in.
+        cells: the public cells, as `cell_tree` returns them.
+        places: indices of the levels to measure, ascending.
+        noise: with a parameter for each of these levels, and then one for margins.
+        grid: on which weights are counted.
         whole: whether these are whole numbers, see `grid_of_cells`.
         privacy_unit: what neighbouring data differ by.
-        reach: of a user: which cells its rows can touch.
-        margins: whether what leaves and what enters each group of the finest level is measured,
-            too, as the last part; see `CellTree.margins`.
-        source: where the noise comes from.
+        reach: of a user: which cells the user's rows can touch.
+        margins: whether the sums that leave and that enter each group of the finest level are
+            measured, too, as the last part; see `CellTree.margins`.
+        source: of the noise.
 
     Guarantee: with s = `grid.sensitivity` and discrete Laplace noise of rates r_i, exactly
-    (sum s r_i)-DP; with discrete Gaussian noise of variances v_i, (sum s^2/(2 v_i))-zCDP. Whoever
-    changes k pairs, or all edges of a vertex (of which the grid is then a bounded one), changes
-    more: `cell_changes` says by how much, and `CountMeasurement.cost` counts it.
-    Neighbours are graphs on the same vertices that differ in one pair. Proof: that pair lies in
-    exactly one cell of each place, since groups of a level are disjoint and hold all vertices. A
-    weight changes its steps by at most s: rounding down to steps keeps that (see `Grid`), and so
-    does adding up, which is exact, however large weights are (`Grid.digits_of`). So of each place
-    one sum changes, by at most s, and places with independent noise compose. Which cells are left
-    out is known from the sizes of the groups. Source: DR14 Theorem 3.16; Canonne,
-    Kamath, Steinke 2020, Theorem 4.
-    What rows count changes by at most k s steps over all pairs and periods together, see
-    `Rows.cells`, where a pair in a period lies in one cell of each place, too: so the cells of a
-    place change by at most k s together, and their squares by at most (k s)^2.
-    Margins are sums of finest cells with noise of their own: a pair lies in two of them at most,
-    and `margin_change` says by how much all of them change together.
+    (sum s r_i)-DP; with discrete Gaussian noise of variances v_i, (sum s^2/(2 v_i))-zCDP, for
+    graphs on the same vertices that differ in one pair.
+
+    Proof. That pair lies in exactly one cell of each level, since groups of a level are disjoint
+    and hold all vertices. Its weight changes by at most s steps: rounding down to steps keeps that
+    (see `Grid`), and so does adding up, which is exact, however large weights are
+    (`Grid.digits_of`). So one sum of each level changes, by at most s, and levels with independent
+    noise compose. Which cells are left out follows from the sizes of the groups. Source: DR14
+    Theorem 3.16; Canonne, Kamath, Steinke 2020, Theorem 4.
+
+    For neighbours that differ in k pairs, or in all edges of a vertex (the grid is then one of
+    bounded cuts), sensitivities are larger: `cell_changes` computes them, and
+    `CountMeasurement.cost` the cost.
+
+    Rows of a user change by at most k s steps over all pairs and periods together, see
+    `Rows.cells`. A pair in a period lies in one cell of each level, too, so the cells of a level
+    change by at most k s together, and their squares by at most (k s)^2.
+
+    Margins are sums of finest cells with noise of their own: a pair lies in at most two of them,
+    and `margin_change` is the change of all of them together.
+
     Side channel: adding up takes time proportional to the number of edges.
     """
     sums = digits_of_cells(graph, sides, cells, grid)
@@ -319,50 +332,51 @@ def measure_cells(  # noqa: PLR0913  # public facts that the noise depends on
         max_degree=privacy_unit.max_degree,
         margins=margins,
     )
-    counts = [sums[place] for place in places]
-    own = [changes[place] for place in places]
+    counts = [sums[level_index] for level_index in places]
+    measured_changes = [changes[level_index] for level_index in places]
     if margins:
         counts.append(margin_digits(cells, sums[-1]))
-        own.append(margin_change_on(grid, cells, privacy_unit, reach))
-    return draw("flows", kind, counts, own, unit=grid.unit, noise=noise, source=source)
+        measured_changes.append(margin_change_on(grid, cells, privacy_unit, reach))
+    return draw("flows", kind, counts, measured_changes, unit=grid.unit, noise=noise, source=source)
 
 
 def margin_digits(cells: CellTree, finest: Digits) -> Digits:
     """Return the margins of the finest level from the digits of its cells, exactly. Private."""
-    found = []
+    margins = []
     for digit in finest:
         sums = np.zeros(cells.margins.total, dtype=np.int64)
         np.add.at(sums, cells.margins.leaving, digit)
         np.add.at(sums, cells.margins.entering[cells.margins.two], digit[cells.margins.two])
-        found.append(sums)
-    return found
+        margins.append(sums)
+    return margins
 
 
 def sums_of_cells(
     graph: AnyGraph | PairCounts, sides: Sides, cells: CellTree, grid: Grid
 ) -> list[IntVector]:
-    """Weight of each cell of each place in steps, exactly. Private."""
-    return [joined_digits(each) for each in digits_of_cells(graph, sides, cells, grid)]
+    """Return the weight of each cell of each level in steps, exactly. Private."""
+    return [joined_digits(digits) for digits in digits_of_cells(graph, sides, cells, grid)]
 
 
 def digits_of_cells(
     graph: AnyGraph | PairCounts, sides: Sides, cells: CellTree, grid: Grid
 ) -> list[Digits]:
-    """Weight of each cell of each place in steps, exactly: digits as of `Grid.digits_of`. Private.
+    """Return the weight of each cell of each level in the digits of `Grid.digits_of`. Private.
 
-    Of a bounded grid each cell of the finest level is bounded, and others are sums of these.
+    Sums are exact. On a grid of bounded cuts each cell of the finest level is bounded, and those of
+    other levels are sums of these.
     """
     if isinstance(graph, PairCounts):
-        return [[each] for each in _sums_of_rows(graph, sides, cells)]
-    place = cells.depth - 1
+        return [[level_sums] for level_sums in _sums_of_rows(graph, sides, cells)]
+    finest = cells.depth - 1
     if grid.bounded is not None:
         sums = [bounded_cells(graph, sides, cells, grid)]
-        for at in range(place, 0, -1):
-            sums.insert(0, cells.sums(at, sums[0]))
-        return [[each] for each in sums]
+        for level_index in range(finest, 0, -1):
+            sums.insert(0, cells.sums(level_index, sums[0]))
+        return [[level_sums] for level_sums in sums]
     codes = tuple(side.codes() for side in sides)
-    width = cells.shape(place)[1]
-    table = np.zeros((grid.digits, cells.shape(place)[0] * width), dtype=np.int64)
+    width = cells.shape(finest)[1]
+    table = np.zeros((grid.digits, cells.shape(finest)[0] * width), dtype=np.int64)
     for start in range(0, len(graph.rows), _BLOCK):
         part = slice(start, start + _BLOCK)
         a, b = codes[0][graph.rows[part]], codes[1][graph.columns[part]]
@@ -373,23 +387,24 @@ def digits_of_cells(
             continue
         for total, digit in zip(table, grid.digits_of(graph.weights[part]), strict=True):
             np.add.at(total, a * width + b, digit)
-    a, b = cells.cells(place)
-    found: list[Digits] = [[sums[a * width + b] for sums in table]]
-    for at in range(place, 0, -1):
-        found.insert(0, [cells.sums(at, digit) for digit in found[0]])
-    return found
+    a, b = cells.cells(finest)
+    levels: list[Digits] = [[sums[a * width + b] for sums in table]]
+    for level_index in range(finest, 0, -1):
+        levels.insert(0, [cells.sums(level_index, digit) for digit in levels[0]])
+    return levels
 
 
 def _sums_of_rows(counts: PairCounts, sides: Sides, cells: CellTree) -> list[IntVector]:
-    """The same of what pairs count in rows, which is below 2^53 steps altogether."""
-    place, (left, right) = cells.depth - 1, (side.codes() for side in sides)
-    found = counts.found
-    period = None if cells.periods is None else found.period
-    where = cells.locate(place, left[found.first], right[found.second], period)
-    sums = [np.zeros(cells.size(place), dtype=np.int64)]
-    np.add.at(sums[0], where, found.steps // counts.step)
-    for at in range(place, 0, -1):
-        sums.insert(0, cells.sums(at, sums[0]))
+    """Return the sums of each level of what pairs count in rows, below 2^53 steps altogether."""
+    finest = cells.depth - 1
+    left, right = (side.codes() for side in sides)
+    pairs = counts.cells
+    period = None if cells.periods is None else pairs.period
+    cell = cells.locate(finest, left[pairs.first], right[pairs.second], period)
+    sums = [np.zeros(cells.size(finest), dtype=np.int64)]
+    np.add.at(sums[0], cell, pairs.steps // counts.step)
+    for level_index in range(finest, 0, -1):
+        sums.insert(0, cells.sums(level_index, sums[0]))
     return sums
 
 
@@ -401,7 +416,7 @@ def buy_group_sums(
     noise: ValueNoise,
     source: EntropySource,
 ) -> IntVector:
-    """The weight in each cell of the finest level in steps, each with its own noise.
+    """Measure the weight in each cell of the finest level in steps, each with its own noise.
 
     Args:
         graph: the private graph.
@@ -409,7 +424,7 @@ def buy_group_sums(
         cells: their cells.
         grid: `Grid.of` the graph.
         noise: for a count of sensitivity `grid.sensitivity`.
-        source: where the noise comes from.
+        source: of the noise.
 
     Guarantee: the cost of one noisy count, `ValueNoise.cost(grid.sensitivity)`, for all cells
         together, for neighbours that differ in one pair: it lies in exactly one cell, whose sum
@@ -431,9 +446,9 @@ def buy_weighted_sum(
     noise: ValueNoise,
     source: EntropySource,
 ) -> int:
-    """floor(sum over cells of a coefficient times the weight of the cell), with noise.
+    """Measure floor(sum over cells of a coefficient times the weight of the cell).
 
-    The weight counts in units of the largest one that a pair can have, of `grid.largest` steps.
+    Weights count in units of the largest weight of a pair, which has `grid.largest` steps.
 
     Args:
         graph: the private graph.
@@ -442,7 +457,7 @@ def buy_weighted_sum(
         grid: `Grid.of` the graph.
         coefficients: of the cells of the finest level, whole numbers; public.
         noise: for a count of sensitivity `weighted_sensitivity(coefficients)`.
-        source: where the noise comes from.
+        source: of the noise.
 
     Guarantee: `ValueNoise.cost(weighted_sensitivity(coefficients))`, for neighbours that differ in
         one pair. It lies in one cell, so that the sum in steps changes by at most c u, where c is
@@ -453,20 +468,21 @@ def buy_weighted_sum(
         ParameterError: as `buy_group_sums`.
     """
     sums = _cell_sums(graph, sides, cells, grid)
-    exact = sum(int(c) * int(each) for c, each in zip(coefficients, sums, strict=True))
+    exact = sum(int(c) * int(weight) for c, weight in zip(coefficients, sums, strict=True))
     return exact // grid.largest + noise.draw(source)
 
 
 def weighted_sensitivity(coefficients: Sequence[int] | IntVector) -> int:
-    """By how much one pair can move `buy_weighted_sum`, at most, rounded up to a power of two.
+    """Return a sensitivity of `buy_weighted_sum`: max |coefficient|, rounded up to a power of two.
 
-    The largest |coefficient| is what it can. Samplers make tables for each scale of noise, which
-    takes longer than to draw; so there are few scales.
+    Samplers make tables for each scale of noise, which takes longer than to draw; powers of two
+    keep the scales few.
     """
     return 1 << (max(1, int(np.abs(np.asarray(coefficients)).max())) - 1).bit_length()
 
 
 def _cell_sums(graph: AnyGraph, sides: Sides, cells: CellTree, grid: Grid) -> IntVector:
+    """Return the weight of each cell of the finest level in steps, in 64 bits. Private."""
     if grid.bounded is not None or grid.cap is None:
         raise ParameterError(
             "sums between groups are measured for edges and users as privacy units"

@@ -1,4 +1,4 @@
-"""Noisy numbers of edges of a graph with weights: how many there are, and how many are fractional.
+"""Measure how many edges a graph with weights has, and how many weights are fractional.
 
 A fit gives a weight to every pair. These counts say how many of them should be edges, and whether
 weights are whole numbers.
@@ -17,7 +17,7 @@ from graphcuts_dp.privacy.level_noise import LevelNoise
 
 # Share of epsilon for the number of edges. The number of fractional weights gets less, since it
 # only decides whether weights are whole.
-_NUMBER_PART = Fraction(2, 3)
+_NUMBER_SHARE = Fraction(2, 3)
 
 
 def count_edges(graph: AnyGraph) -> tuple[IntVector, IntVector]:
@@ -53,7 +53,7 @@ def measure_edge_counts(
     Side channel: counting takes time proportional to the number of edges.
     Source: Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009.
     """
-    rates = (epsilon * _NUMBER_PART, epsilon * (1 - _NUMBER_PART))
+    rates = (epsilon * _NUMBER_SHARE, epsilon * (1 - _NUMBER_SHARE))
     return draw(
         "edges",
         EdgeCounts(),

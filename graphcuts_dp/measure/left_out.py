@@ -1,4 +1,4 @@
-"""The noisy sum of what a bound on users leaves out, for intervals of the count of all rows."""
+"""Measure the sum that a bound on users leaves out, for intervals of the count of all rows."""
 
 import numpy as np
 
@@ -32,13 +32,13 @@ def measure_left_out(
     Raises:
         ValueError: nothing was counted of what is left out.
     """
-    if counts.found.left_out is None:
+    if counts.cells.left_out is None:
         raise ValueError("what is left out was not counted")
     kind = NonlinearCounts(
         counted="what the bound on users leaves out",
         sensitivity="of each user it counts for at most the public maximum less the bound",
     )
-    private_sum = np.array([counts.found.left_out // counts.step], dtype=np.int64)
+    private_sum = np.array([counts.cells.left_out // counts.step], dtype=np.int64)
     return draw(
         NAME,
         kind,

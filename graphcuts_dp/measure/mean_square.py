@@ -1,4 +1,4 @@
-"""The squared distance of a private graph from a fit: one linear query, asked after the fit.
+"""Measure the squared distance of a private graph from a fit: one linear query, after the fit.
 
 Read `estimate.mean_square` first: it has the purpose, the grid, and the bound that follows.
 """

@@ -158,8 +158,8 @@ def _eigenvalues(matrix: FloatMatrix) -> FloatVector:
     """
     lapack = scipy.linalg.lapack
     work, _ = lapack.dsytrd_lwork(len(matrix), lower=1)
-    _, diagonal, beside, _, _ = lapack.dsytrd(matrix, lower=1, lwork=int(work))
-    eigenvalues, failed = lapack.dsterf(diagonal, beside)
+    _, diagonal, off_diagonal, _, _ = lapack.dsytrd(matrix, lower=1, lwork=int(work))
+    eigenvalues, failed = lapack.dsterf(diagonal, off_diagonal)
     if failed:
         raise np.linalg.LinAlgError("eigenvalues did not converge")
     return np.asarray(eigenvalues)

@@ -27,6 +27,7 @@ from typing import Literal, final
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
 
 OnBad = Literal["refuse", "skip"]
+SKIP_ADVICE = "; correct such rows, or leave them out with on_bad='skip'"
 # For each role of a column that is read, a reason why rows are left out. An endpoint can be missing
 # or unknown, whether it is a source or a target. Both columns are always read, so a sentence lists
 # both reasons if one stands under "source" and the other one under "target".
@@ -80,8 +81,7 @@ class BadRows:
         """
         if self._first:
             faults = "; ".join(f"{position}: {fault}" for fault, position in self._first.items())
-            advice = "; correct such rows, or leave them out with on_bad='skip'"
-            raise error(faults + (advice if self._can_be_skipped else ""))
+            raise error(faults + (SKIP_ADVICE if self._can_be_skipped else ""))
 
 
 @final

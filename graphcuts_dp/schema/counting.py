@@ -10,10 +10,11 @@ shares are rounded to them. So has a unit of weight. Elsewhere one row or pair i
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import Literal, final, get_args
 
 STEPS = 1024  # grid units of one row, pair or unit of weight, where shares of them count
 Counting = Literal["edges", "users", "rows", "weight"]
+COUNTINGS: tuple[Counting, ...] = get_args(Counting)
 COUNTED: Mapping[Counting, str] = {  # the word for what is counted
     "edges": "pairs",
     "users": "users",

@@ -71,7 +71,7 @@ def unread_attributes(graph: Any) -> list[str]:
     """Return the names of the attributes of vertices that a conversion leaves out, sorted."""
     library = library_of(graph)
     if library == "networkx":
-        names = {str(name) for _, held in graph.nodes(data=True) for name in held}
+        names = {str(name) for _, attributes in graph.nodes(data=True) for name in attributes}
     else:
         names = set(graph.vs.attributes())
     return sorted(names - {_SIDES[str(library)], _NAMES[str(library)]})

@@ -30,7 +30,7 @@ import numpy as np
 import pandas as pd
 
 from graphcuts_dp.graph.adjacency import Graph, read_graph
-from graphcuts_dp.io.assemble import Options
+from graphcuts_dp.io.raw_edges import Options
 from graphcuts_dp.io.text import read_edge_list
 from graphcuts_dp.schema.text_format import TextFormat
 from scripts.bench.harness import Table, run

@@ -19,7 +19,7 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bounds import UpdateBound
 from graphcuts_dp.learn.calibration_base import Calibration, Tuning
 from graphcuts_dp.learn.learners import FriezeKannanLearner, MedianLearner, MirrorDescentLearner
-from graphcuts_dp.measure.statistics import ROOT_STEPS, root_degrees
+from graphcuts_dp.measure.private_norms import ROOT_STEPS, root_degrees
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.entropy import EntropySource

@@ -56,8 +56,8 @@ def _scaled(rows: gc.Rows) -> PairCounts:
 
 
 def _left_out(counts: PairCounts) -> int:
-    assert counts.found.left_out is not None
-    return counts.found.left_out // counts.step
+    assert counts.cells.left_out is not None
+    return counts.cells.left_out // counts.step
 
 
 @once

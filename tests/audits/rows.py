@@ -43,7 +43,7 @@ def rows_of(listed: Sequence[Row], counting: Counting, *, owned: bool) -> gc.Row
     table: FloatArray = np.array(listed, dtype=np.float64).reshape(-1, 5)
     users, first, second, periods = (table[:, column].astype(np.int64) for column in range(4))
     row_arrays = RowArrays(
-        ends=(first, second),
+        endpoints=(first, second),
         users=users if owned else None,
         marks=np.arange(16, dtype=np.uint64) * np.uint64(0xD1B54A32D192ED03),
         periods=periods,

@@ -25,7 +25,7 @@ def rows_in_memory(
     """Rows with users, from numbers of users, marks of these, and row numbers of both ends."""
     first, second = (np.asarray(end, dtype=np.int64) for end in ends)
     numbers = np.asarray(users, dtype=np.int64)
-    row_arrays = RowArrays(ends=(first, second), users=numbers, marks=marks, weights=weights)
+    row_arrays = RowArrays(endpoints=(first, second), users=numbers, marks=marks, weights=weights)
     return gc.Rows.of_arrays(space, row_arrays, counting=counting, **options)
 
 

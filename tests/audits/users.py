@@ -189,7 +189,7 @@ def _held(rows: gc.Rows) -> RowArrays:
 def _all_by_one_hash(rows: gc.Rows) -> IntVector:
     """Which rows a user keeps depends on how many rows there are of others."""
     row_arrays = _held(rows)
-    marks = row_arrays.marks ^ np.uint64(len(row_arrays.ends[0]) * 0x9E3779B9)
+    marks = row_arrays.marks ^ np.uint64(len(row_arrays.endpoints[0]) * 0x9E3779B9)
     return honest_table(
         gc.Rows.of_arrays(rows.space, replace(row_arrays, marks=marks), counting=rows.counting)
     )
@@ -208,12 +208,14 @@ def _bounded_by_pair(rows: gc.Rows) -> IntVector:
 def _rounded_later(rows: gc.Rows) -> IntVector:
     """Weights of each user are scaled down to the bound, added up, and then rounded."""
     row_arrays = _held(rows)
-    weights = np.ones(len(row_arrays.ends[0])) if row_arrays.weights is None else row_arrays.weights
+    weights = (
+        np.ones(len(row_arrays.endpoints[0])) if row_arrays.weights is None else row_arrays.weights
+    )
     sums, users = np.zeros(len(_PAIRS)), np.asarray(row_arrays.users)
     for user in set(users.tolist()):
         own = users == user
         share = min(1.0, _AT_MOST / float(weights[own].sum()))
-        pairs = zip(*(end[own].tolist() for end in row_arrays.ends), strict=True)
+        pairs = zip(*(end[own].tolist() for end in row_arrays.endpoints), strict=True)
         for (first, second), weight in zip(pairs, weights[own], strict=True):
             sums[_PAIRS.index((first, second))] += weight * share
     return np.asarray(np.floor(sums + 1e-9)).astype(np.int64)

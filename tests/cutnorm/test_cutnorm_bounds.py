@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -32,7 +33,7 @@ from graphcuts_dp.cutnorm.singular_values import (
     chebyshev_norm_bound,
     cholesky_norm_bound,
 )
-from graphcuts_dp.errors import MatrixError
+from graphcuts_dp.errors import KindError, MatrixError
 from scripts.figures.nikiforov import harmonic_factor
 
 ROUNDING = 1e-12
@@ -357,3 +358,9 @@ def test_the_smallest_of_randomised_bounds_fails_where_one_of_them_does():
     assert smallest_bound(UpperBound(0.5, "deterministic: a sum"), first, second) == UpperBound(
         0.5, "deterministic: a sum"
     )
+
+
+@pytest.mark.parametrize("graphs", [(nx.path_graph(3),), (nx.path_graph(3), nx.path_graph(3))])
+def test_graphs_of_other_libraries_are_refused_with_the_way_to_convert_them(graphs):
+    with pytest.raises(KindError, match=r"gc\.Graph\.of"):
+        cut_norm(*graphs)

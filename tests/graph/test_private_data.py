@@ -88,7 +88,7 @@ def test_every_function_takes_every_source(name, source, expected):
         assert functions.CONVERTING[name](SOURCES[source]()) == expected[name]
     kinds = {warning.category for warning in caught}
     assert (PrivacyWarning in kinds) is (source in TABLES)
-    assert (ConversionWarning in kinds) is (source == "multigraph")
+    assert (ConversionWarning in kinds) is (source in ("networkx", "multigraph"))
     for warning in caught:
         if warning.category in (PrivacyWarning, ConversionWarning):
             assert warning.filename == functions.__file__  # the caller's line
@@ -130,12 +130,28 @@ def test_a_directed_graph_stays_directed():
 
 
 def test_weights_need_a_bound_that_the_caller_states():
-    source = nx.Graph()
-    source.add_edge(0, 1, weight=2.0)
+    source = igraph.Graph(2, [(0, 1)], edge_attrs={"weight": [2.0]})
     with pytest.raises(ParameterError, match=r"max_weight.*Graph\.of.*weighted=False"):
         gc.release_graph(source, epsilon=1.0)
     with pytest.raises(ParameterError, match="max_weight"):
         gc.release_graph(functions.adjacency().astype(float), epsilon=1.0)
+
+
+def test_no_edge_of_networkx_decides_whether_there_are_weights():
+    weighted = {"weight": 2.0}
+    seen = []
+    for edges in ([], [(0, 1, {})], [(0, 1, weighted)], [(0, 1, weighted), (1, 2, {})]):
+        source = nx.Graph()
+        source.add_nodes_from(range(3))
+        source.add_edges_from(edges)
+        with pytest.warns(ConversionWarning, match=r"Graph\.of\(graph, max_weight") as caught:
+            graph = private_data(source)
+        seen.append((graph.weighted, graph.reading, [str(warning.message) for warning in caught]))
+    assert not seen[0][0]
+    assert seen == seen[:1] * 4
+    # What shows true answers anyway reads the weights.
+    source = nx.Graph([(0, 1, weighted)])
+    assert private_data(source, shows_truth=True).weights.tolist() == [2.0]
 
 
 def test_weights_of_parallel_edges_are_added():

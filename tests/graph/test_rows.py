@@ -9,7 +9,7 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.engine import MOST
-from graphcuts_dp.graph.rows import COUNTINGS
+from graphcuts_dp.schema.counting import COUNTINGS
 from graphcuts_dp.schema.vertices import Arcs, VertexSet
 from tests.audits.rows_in_memory import bounded, rows_in_memory
 
@@ -265,4 +265,4 @@ def test_two_sides_may_join_equal_numbers():
 
 def test_rows_in_memory_do_not_show_themselves():
     rows = rows_of({0: [(0, 1.0)]}, counting="weight")
-    assert repr(rows.row_arrays) == "Held(private)"
+    assert repr(rows.row_arrays) == "RowArrays(private)"

@@ -12,10 +12,11 @@ from pyarrow import parquet
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
-from graphcuts_dp.graph.rows import COUNTINGS
-from graphcuts_dp.io.assemble import Options, codes_and_names
 from graphcuts_dp.io.files import read_raw
+from graphcuts_dp.io.numbering import codes_and_names
+from graphcuts_dp.io.raw_edges import Options
 from graphcuts_dp.io.tables import edges_of_table, open_table
+from graphcuts_dp.schema.counting import COUNTINGS
 from tests.audits.rows_in_memory import bounded
 
 VISITS = "patient,hospital,referred,cost\nann,A,B,2.5\nann,B,A,1\nbob,A,C,7\nbob,A,C,0.2\n"

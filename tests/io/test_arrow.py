@@ -10,8 +10,8 @@ from helpers import make_flat, read_flat
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
-from graphcuts_dp.io.assemble import Options
 from graphcuts_dp.io.files import FORMATS
+from graphcuts_dp.io.raw_edges import Options
 from graphcuts_dp.io.tables import edges_of_table, open_table
 from graphcuts_dp.schema.unpacking import most_unpacked
 

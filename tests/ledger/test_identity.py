@@ -397,7 +397,7 @@ def test_other_rows_on_the_same_pairs_are_told_apart_though_only_one_reading_has
     def digests(count, users):
         ends = np.concatenate([pairs, pairs[:count]])
         rows = RowArrays(
-            ends=(ends[:, 0], ends[:, 1]),
+            endpoints=(ends[:, 0], ends[:, 1]),
             users=np.arange(len(ends)) % 2 if users else None,
             marks=marks if users else None,
             weights=None,

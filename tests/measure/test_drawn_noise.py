@@ -11,7 +11,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.measure import statistics
+from graphcuts_dp.measure import private_norms, statistics
 from graphcuts_dp.measure.cells import (
     buy_group_sums,
     buy_weighted_sum,
@@ -198,8 +198,18 @@ def test_sums_between_groups(distribution, seed):
 @pytest.mark.parametrize(
     ("buy", "exact", "steps", "rounded"),
     [
-        (statistics.buy_root_degrees, statistics.root_degrees, statistics.ROOT_STEPS, 5),
-        (statistics.measure_nuclear_norm, statistics.nuclear_norm, statistics.NUCLEAR_STEPS, 2),
+        (
+            private_norms.measure_root_degrees,
+            private_norms.root_degrees,
+            private_norms.ROOT_STEPS,
+            5,
+        ),
+        (
+            private_norms.measure_nuclear_norm,
+            private_norms.nuclear_norm,
+            private_norms.NUCLEAR_STEPS,
+            2,
+        ),
     ],
 )
 def test_norms(buy, exact, steps, rounded, distribution, seed):

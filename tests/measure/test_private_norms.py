@@ -14,12 +14,12 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.measure import statistics as measured
-from graphcuts_dp.measure.statistics import (
+from graphcuts_dp.measure import private_norms as measured
+from graphcuts_dp.measure.private_norms import (
     NUCLEAR_STEPS,
     ROOT_STEPS,
-    buy_root_degrees,
     measure_nuclear_norm,
+    measure_root_degrees,
     nuclear_norm,
     root_degrees,
 )
@@ -145,7 +145,7 @@ def test_without_a_proof_the_count_is_public(monkeypatch):
 @pytest.mark.parametrize(
     ("buy", "norm", "truth", "rounded"),
     [
-        (buy_root_degrees, root_degrees, lambda x: np.sqrt(x.sum(axis=1)).sum(), 10),
+        (measure_root_degrees, root_degrees, lambda x: np.sqrt(x.sum(axis=1)).sum(), 10),
         (measure_nuclear_norm, nuclear_norm, true_norm, 4),
     ],
     ids=["root degrees", "nuclear norm"],

@@ -36,7 +36,8 @@ from graphcuts_dp.learn.calibration_base import START_SHARE
 from graphcuts_dp.learn.calibrations import CALIBRATIONS, DR14, GRU12, JT12, Tight
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
 from graphcuts_dp.ledger.opening import Budget
-from graphcuts_dp.measure.statistics import PRIVATE_NORMS, ROOT_STEPS, buy_root_degrees
+from graphcuts_dp.measure.private_norms import ROOT_STEPS, measure_root_degrees
+from graphcuts_dp.measure.statistics import PRIVATE_NORMS
 from graphcuts_dp.privacy.composition import (
     Cost,
     check_spent,
@@ -474,7 +475,7 @@ def test_one_edge_costs_no_more_of_root_degrees_than_their_part_of_the_budget(pr
 
     def spy(graph, grid, noise, radius, source):
         bought.append((noise, radius))
-        return buy_root_degrees(graph, grid, noise, radius, source)
+        return measure_root_degrees(graph, grid, noise, radius, source)
 
     monkeypatch.setitem(PRIVATE_NORMS, "root degrees", (ROOT_STEPS, spy))
     ROOTS[product]()

@@ -218,7 +218,7 @@ def test_scaling_keeps_the_shares_of_a_user():
     first = flows.between("north", "north", period="2026-01").value
     assert first == pytest.approx(1.8, abs=0.8)
     job = flows_job(rows, GROUPS, epsilon=1.0, privacy_unit=user)
-    counts = job.bounded(rows).found
+    counts = job.bounded(rows).cells
     assert sorted(counts.steps.tolist()) == [204, 1843]  # floors of 2048/10 and 9 times that
 
 

@@ -18,8 +18,10 @@ from pyarrow import parquet
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError, ParameterError
 from graphcuts_dp.io import text as edge_lists
-from graphcuts_dp.io.assemble import Options, codes_and_names, numbered
+from graphcuts_dp.io.assemble import assemble
 from graphcuts_dp.io.files import read_raw
+from graphcuts_dp.io.numbering import codes_and_names
+from graphcuts_dp.io.raw_edges import Options
 from graphcuts_dp.io.sources import edges_of
 from graphcuts_dp.io.tables import edges_of_table, open_table
 
@@ -79,7 +81,7 @@ def options(on_bad="skip", *, vertices=ZONES, **columns):
 
 def rows_that_count(raw, how):
     """The ends, user, period and weight of each row, in their order."""
-    space, parts, _ = numbered(raw, how)
+    space, parts, _ = assemble(raw, how)
     names = space.vertices.labels
     columns = [[str(names[row]) for row in each.tolist()] for each in (parts.rows, parts.columns)]
     if raw.users is not None:

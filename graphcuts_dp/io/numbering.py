@@ -1,0 +1,261 @@
+"""Number the endpoints of edges: from identifiers to row numbers in public vertex sets.
+
+Read `row_numbers` first. Arrays of 10^8 entries are converted a piece at a time, and in place where
+nobody else has them.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from itertools import count, repeat
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.arrays import IntegerVector, IntVector
+from graphcuts_dp.io.codes import CodedText, Identifiers
+from graphcuts_dp.io.edge_store import pieces
+from graphcuts_dp.io.raw_edges import GivenVertices, Options, RawEdges, token_table
+from graphcuts_dp.schema.columns import is_integer_literal
+from graphcuts_dp.schema.text_rows import labels_of
+from graphcuts_dp.schema.vertices import Label, VertexSet, label_order
+
+_MOST_DIGITS = 4000  # of an integer identifier: Python converts longer texts slowly, or refuses
+_Conversion = Callable[[IntegerVector], IntegerVector]
+
+
+def row_numbers(
+    raw: RawEdges, options: Options
+) -> tuple[IntegerVector, IntegerVector, tuple[VertexSet, ...]]:
+    """Return the row numbers of both endpoints of each edge, and the vertex set, or both sets.
+
+    The sets are those of the caller, else those that the source declares, else the vertices that
+    occur, sorted. An endpoint outside them has row number -1, and `raw.bad` notes it.
+
+    Raises:
+        GraphCutsError: of the class `raw.error`: no vertices, or sets that do not fit the source.
+    """
+    declared = raw.schema.sides if options.bipartite else raw.schema.vertices
+    if raw.as_rows:
+        return _renumbered(raw, options.vertices, declared)
+    endpoints = _zero_based(raw) if options.columns.one_based else [raw.sources, raw.targets]
+    public = declared if options.vertices is None else options.vertices
+    if public is None:
+        rows, columns, sets = _occurring(endpoints, raw, options.bipartite)
+        if not options.public_vertices:
+            sets = tuple(VertexSet(vertices, inferred=True) for vertices in sets)
+        return rows, columns, sets
+    sets = public if isinstance(public, tuple) else (public,)
+    rows, columns = (
+        _find(identifiers, vertices, raw)
+        for identifiers, vertices in zip(endpoints, (sets[0], sets[-1]), strict=True)
+    )
+    return rows, columns, sets
+
+
+def numbered_labels(*lists: Sequence[Label]) -> list[CodedText]:
+    """Return lists of labels by number; labels are numbered as they first occur in any list."""
+    numbers: defaultdict[Label, int] = defaultdict(count().__next__)
+    codes = [
+        np.fromiter(map(numbers.__getitem__, labels), dtype=np.int64, count=len(labels))
+        for labels in lists
+    ]
+    names = cast(list[str], list(numbers))
+    return [CodedText(list_codes, names) for list_codes in codes]
+
+
+def codes_and_names(identifiers: Identifiers) -> tuple[IntegerVector, Sequence[Any]]:
+    """Return the number of each identifier, and the identifier of each number."""
+    if isinstance(identifiers, CodedText):
+        return identifiers.codes, identifiers.names
+    distinct, codes = np.unique(identifiers, return_inverse=True)
+    return codes, distinct.tolist()
+
+
+def _renumbered(
+    raw: RawEdges, public: GivenVertices, declared: GivenVertices
+) -> tuple[IntegerVector, IntegerVector, tuple[VertexSet, ...]]:
+    """Return row numbers of the source, converted to the public vertex sets if they are others."""
+    assert declared is not None  # noqa: S101  # rows are rows of something
+    old = declared if isinstance(declared, tuple) else (declared,)
+    rows, columns = (np.asarray(numbers, np.int64) for numbers in (raw.sources, raw.targets))
+    if public is None and not raw.arbitrary_order:
+        return rows, columns, old
+    if public is None:
+        new = tuple(VertexSet(sorted(vertices.labels, key=label_order)) for vertices in old)
+    else:
+        new = public if isinstance(public, tuple) else (public,)
+    if raw.anonymous:
+        if [*map(len, old)] != [*map(len, new)]:
+            raise raw.error("the number of given vertices differs from that of the matrix")
+        return rows, columns, new
+    new_rows = []  # of each old set: the row number in the new one of each of its vertices
+    for old_set, new_set in zip(old, new, strict=True):
+        names = list(map(str, old_set.labels))
+        new_rows.append(_find(numbered_labels(names)[0], new_set, raw, of_edges=False))
+    return new_rows[0][rows], new_rows[-1][columns], new
+
+
+def _zero_based(raw: RawEdges) -> list[Identifiers]:
+    """Return identifiers 1, 2, ... of both endpoints as 0, 1, ....
+
+    Raises:
+        GraphCutsError: another identifier, unless bad rows are skipped.
+    """
+    names: list[str] = []  # each less by one; "" for a name that is no integer of 1 or more
+    if isinstance(raw.sources, CodedText):
+        names = [_less_by_one(str(name)) for name in raw.sources.names]
+    is_integer = np.array([*map(bool, names)], dtype=np.bool_)
+    good = np.ones(len(raw.sources), dtype=np.bool_)
+    for identifiers in (raw.sources, raw.targets):
+        if isinstance(identifiers, CodedText):
+            good &= is_integer[identifiers.codes]
+        else:
+            good &= identifiers >= 1
+    if not good.all():
+        position, bad_count = raw.where(int(np.argmin(good))), int(np.count_nonzero(~good))
+        raw.bad.add("one_based needs integer ids of 1 or more", position, bad_count)
+        raw.keep(good)
+        raw.bad.check(raw.error)  # such identifiers cannot be looked up below
+    return [
+        CodedText(identifiers.codes, names)
+        if isinstance(identifiers, CodedText)
+        else _converted(identifiers, lambda piece: piece - 1, raw.owned)
+        for identifiers in (raw.sources, raw.targets)
+    ]
+
+
+def _less_by_one(name: str) -> str:
+    """Return the text of an integer of 1 or more, less by one; "" of any other text."""
+    is_positive = is_integer_literal(name) and name[0] not in "-0" and len(name) < _MOST_DIGITS
+    return str(int(name) - 1) if is_positive else ""
+
+
+def _find(
+    identifiers: Identifiers, vertices: VertexSet, raw: RawEdges, *, of_edges: bool = True
+) -> IntegerVector:
+    """Return row numbers in a public vertex set, -1 for identifiers that are not in it.
+
+    Raises:
+        GraphCutsError: of labels of the source, not `of_edges`: one that is not in the set.
+    """
+    rows: IntegerVector
+    if isinstance(identifiers, np.ndarray) and vertices.is_default:
+        n = len(vertices)
+        rows = _converted(identifiers, lambda piece: np.where(piece < n, piece, -1), raw.owned)
+    elif isinstance(identifiers, np.ndarray):
+        distinct, (codes,) = _coded([identifiers], raw.owned)
+        rows = _looked_up(codes, list(map(str, distinct.tolist())), vertices, raw)
+    else:
+        rows = _looked_up(identifiers.codes, [*map(str, identifiers.names)], vertices, raw)
+    if len(rows) and rows.min() < 0:
+        hint = "" if not vertices.is_default else f" 0..{len(vertices) - 1}"
+        fault = f"a vertex is not in the public vertex set{hint}"
+        if not of_edges:
+            raise raw.error(fault)
+        position, bad_count = raw.where(int(np.argmax(rows < 0))), int(np.count_nonzero(rows < 0))
+        raw.bad.add(f"{fault}, which vertices= or the groups name", position, bad_count)
+    return rows
+
+
+def _looked_up(
+    codes: IntegerVector, names: Sequence[Any], vertices: VertexSet, raw: RawEdges
+) -> IntegerVector:
+    """Return the row number of each name by its code; -1 if the vertex set has no such name."""
+    find = token_table(vertices).get
+    rows_of_names = np.fromiter(map(find, names, repeat(-1)), dtype=np.int32, count=len(names))
+    return _converted(codes, rows_of_names.__getitem__, raw.owned)
+
+
+def _occurring(
+    endpoints: list[Identifiers], raw: RawEdges, bipartite: bool
+) -> tuple[IntegerVector, IntegerVector, tuple[VertexSet, ...]]:
+    """Return row numbers among the vertices that occur, and these vertices, sorted."""
+    if not len(endpoints[0]):
+        raw.bad.check(raw.error)
+        raise raw.error("no edges and no vertices; give the public vertex set with vertices=")
+    if bipartite:
+        left, (rows,) = _ranked(endpoints[:1], raw)
+        right, (columns,) = _ranked(endpoints[1:], raw)
+        return rows, columns, (left, right)
+    vertices, (rows, columns) = _ranked(endpoints, raw)
+    return rows, columns, (vertices,)
+
+
+def _ranked(columns: list[Identifiers], raw: RawEdges) -> tuple[VertexSet, list[IntegerVector]]:
+    """Return the distinct identifiers of some columns, sorted, and row numbers among them."""
+    if all(isinstance(identifiers, np.ndarray) for identifiers in columns):
+        integers, rows = _coded(cast(list[IntegerVector], columns), raw.owned)
+        return VertexSet(integers), rows
+    texts = cast(list[CodedText], columns)
+    used, codes = _coded([text.codes for text in texts], raw.owned)
+    names = [texts[0].names[code] for code in used.tolist()]
+    labels: Sequence[Label] = labels_of(names) if raw.literal_integers else names
+    same_type = len({type(label) for label in labels}) == 1  # they sort without a key, faster
+    key: Any = labels.__getitem__ if same_type else lambda i: label_order(labels[i])
+    order = sorted(range(len(labels)), key=key)
+    ranks = np.empty(len(order), dtype=np.int32)
+    ranks[order] = np.arange(len(order))
+    vertices = VertexSet([labels[i] for i in order])
+    return vertices, [
+        _converted(column_codes, ranks.__getitem__, raw.owned) for column_codes in codes
+    ]
+
+
+def _coded(arrays: list[IntegerVector], owned: bool) -> tuple[IntVector, list[IntegerVector]]:
+    """Return the distinct integers of some arrays, sorted, and of each entry its index in them.
+
+    A table over the range of the integers is used unless they are sparse in it.
+    """
+    size = sum(map(len, arrays))
+    low = min(int(array.min()) for array in arrays if len(array)) if size else 0
+    high = max(int(array.max()) for array in arrays if len(array)) if size else -1
+    if high - low >= 4 * size + 1024:
+        distinct = _distinct(arrays)
+        return distinct, [
+            _converted(array, lambda piece: _indices_in(distinct, piece), owned) for array in arrays
+        ]
+    is_present = np.zeros(high - low + 1, dtype=np.bool_)
+    for array in arrays:
+        for piece in pieces(array):
+            is_present[piece - low] = True
+    distinct = np.flatnonzero(is_present) + low
+    if len(distinct) == len(is_present):
+        return distinct, [_converted(array, lambda piece: piece - low, owned) for array in arrays]
+    index = np.cumsum(is_present, dtype=np.int32) - np.int32(1)
+    return distinct, [
+        _converted(array, lambda piece: index[piece - low], owned) for array in arrays
+    ]
+
+
+def _distinct(arrays: list[IntegerVector]) -> IntVector:
+    """Return the distinct integers of some arrays, sorted.
+
+    Those of a few pieces wait until they are as many as the known ones, and are then merged with
+    them, so that memory grows with the result and not with the arrays.
+    """
+    known = np.empty(0, dtype=np.int64)
+    waiting: list[npt.NDArray[Any]] = []
+    waiting_count = 0
+    for array in arrays:
+        for piece in pieces(array):
+            waiting.append(np.unique(piece))
+            waiting_count += len(waiting[-1])
+            if waiting_count > len(known):
+                known = np.unique(np.concatenate([known, *waiting]))
+                waiting, waiting_count = [], 0
+    return np.unique(np.concatenate([known, *waiting])).astype(np.int64)
+
+
+def _indices_in(labels: IntVector, piece: IntegerVector) -> IntegerVector:
+    """Return the index of each entry in sorted labels; equal entries are looked up once."""
+    distinct, inverse = np.unique(piece, return_inverse=True)
+    return np.searchsorted(labels, distinct)[inverse]
+
+
+def _converted(values: IntegerVector, convert: _Conversion, owned: bool) -> IntegerVector:
+    """Return convert(values), a piece at a time, in place if `owned` and writeable."""
+    result = values if owned and values.flags.writeable else np.empty(len(values), values.dtype)
+    for old, new in zip(pieces(values), pieces(result), strict=True):
+        new[:] = convert(old)
+    return result

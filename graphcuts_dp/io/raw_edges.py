@@ -1,0 +1,256 @@
+"""Describe the edges of a source before they become a graph: schema, options, identifiers.
+
+Every reader hands over `RawEdges`; `io.assemble` makes a graph of them.
+
+A `Schema` holds the facts that a source states beside its edges, all of them public: vertices,
+weighted or not, maximum weight. Formats that have no place for them carry them as one line of JSON
+after the mark `MARK`, so that a round trip keeps isolated vertices, the order and the types of
+labels, and the maximum weight.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import compress
+from typing import Any
+
+import numpy as np
+
+from graphcuts_dp.arrays import BoolVector, FloatArray, IntVector
+from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError, ParameterError
+from graphcuts_dp.former_names import current
+from graphcuts_dp.io.codes import CodedText, Identifiers
+from graphcuts_dp.io.edge_store import EdgeStore, Merge
+from graphcuts_dp.schema.bad_rows import BadRows
+from graphcuts_dp.schema.columns import ColumnPlaces, Columns
+from graphcuts_dp.schema.counting import Counting
+from graphcuts_dp.schema.periods import Periods
+from graphcuts_dp.schema.text_rows import MARK
+from graphcuts_dp.schema.vertices import (
+    Arcs,
+    Space,
+    VertexSet,
+    labels_or_number,
+    one_set,
+    sets_in,
+)
+
+GivenVertices = VertexSet | tuple[VertexSet, VertexSet] | None  # public vertices, if any are passed
+_MOST_VERTICES = 2**31  # that a schema may declare: row numbers are 32-bit integers
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """Public facts about a graph; None where the source does not state them.
+
+    Attributes:
+        vertices: vertex set of a `Graph` or a `DirectedGraph`.
+        sides: left and right vertex sets of a `BipartiteGraph`.
+        directed: whether a file of this package holds a `DirectedGraph`; None for other files.
+        weighted: whether weights other than one are possible.
+        max_weight: public bound on any weight.
+        note: public remark that goes with the graph.
+    """
+
+    vertices: VertexSet | None = None
+    sides: tuple[VertexSet, VertexSet] | None = None
+    directed: bool | None = None
+    weighted: bool | None = None
+    max_weight: float | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Options of a reader, checked; `Graph.read` describes them.
+
+    Attributes:
+        columns: which columns are read, and how.
+        vertices: the public vertex sets; None to take those of the source.
+        weighted: whether weights are read; None to follow the source.
+        max_weight: public maximum of a weight.
+        max_weight_change: 1, or None: how much neighbours differ in a weight without a maximum.
+        public_vertices: whether vertices that occur in edges are declared to be public.
+        bipartite: whether there are two sides.
+        directed: whether edges are arcs.
+        merge: weight of an edge that occurs several times: "max", "min" or "sum".
+        periods: the declared periods of rows.
+        counting: what rows count; unused for graphs.
+        weight_unit: weight of one unit of what rows count.
+    """
+
+    columns: Columns = field(default_factory=Columns)
+    vertices: GivenVertices = None
+    weighted: bool | None = None
+    max_weight: float | None = None
+    max_weight_change: float | None = None
+    public_vertices: bool = False
+    bipartite: bool = False
+    directed: bool = False
+    merge: Merge | None = None
+    periods: Periods | None = None
+    counting: Counting = "rows"
+    weight_unit: float = 1.0
+
+    def space(self, sets: tuple[VertexSet, ...]) -> Space:
+        """Return the pairs that a graph on these vertex sets may join.
+
+        Args:
+            sets: the vertex set, or two.
+        """
+        if self.bipartite:
+            left, right = sets
+            return left, right
+        return Arcs(sets[0]) if self.directed else sets[0]
+
+    def __post_init__(self) -> None:
+        largest = self.max_weight
+        if largest is not None and not (np.isfinite(largest) and largest > 0):
+            raise ParameterError("max_weight must be a positive, finite number")
+        if self.merge not in (None, "max", "min", "sum"):
+            raise ParameterError("merge must be 'max', 'min' or 'sum'")
+
+
+@dataclass(slots=True, kw_only=True, repr=False)
+class RawEdges:
+    """Edges by the identifiers of their source. `assemble` takes the arrays out, to save memory.
+
+    Attributes:
+        sources: first endpoints (left ones of bipartite graphs). Integers in an array, or labels by
+            number (both endpoints then have one list of names), or with `as_rows` row numbers in
+            the vertex sets of `schema`.
+        targets: second endpoints (right ones), in the same form.
+        weights: one for each edge, or None.
+        users: user of each edge: integers or names, numbered apart from the endpoints; None if
+            users are not read, or if the user is an endpoint.
+        periods: number of the declared period of each edge, -1 outside them; None without periods.
+        schema: public facts that the source declares.
+        literal_integers: whether text endpoints become integer labels if all of them are literals
+            of integers, as in text files, which have no types.
+        as_rows: whether endpoints are row numbers.
+        arbitrary_order: whether the order of the vertices may depend on the edges, such as that of
+            their first occurrence; labels are then sorted.
+        owned: whether the arrays may be written over, since nobody else has them.
+        anonymous: with `as_rows`: whether the vertices of the source have no labels, so that those
+            of the caller are put on them.
+        both_ways: whether a pair may be named in both directions, and the source does not declare
+            whether that is one edge or two arcs.
+        undeclared: whether the source has no declaration of weights, so that only edges show them.
+        columns: which columns were read, if there are columns.
+        reading: sentences about columns that were read and rows that are left out; they depend on
+            no row.
+        left_out: the part of `reading` about data that are joined or left out without an option of
+            the caller; it depends on the kind of source, its vertices and its declared names alone.
+        time_zone: public: the time zone in which times of rows have their dates; None if absent.
+        bad: the kinds of bad rows that were met; if bad rows are skipped, `assemble` leaves out
+            those of its own tests.
+        where: returns the position of an edge in words, such as "line 3", by its index.
+        error: class of the errors to raise.
+    """
+
+    sources: Identifiers
+    targets: Identifiers
+    weights: FloatArray | None = None
+    users: Identifiers | None = None
+    periods: IntVector | None = None
+    schema: Schema = field(default_factory=Schema)
+    literal_integers: bool = True
+    as_rows: bool = False
+    owned: bool = False
+    anonymous: bool = False
+    both_ways: bool = False
+    undeclared: bool = False
+    arbitrary_order: bool = False
+    columns: ColumnPlaces | None = None
+    reading: str = ""
+    left_out: str = ""
+    time_zone: str | None = None
+    bad: BadRows = field(default_factory=BadRows)
+    where: Callable[[int], str]
+    error: type[GraphCutsError] = GraphError
+
+    def keep(self, good: BoolVector) -> None:
+        """Keep the good rows, if bad ones are skipped; else do nothing, since `check` refuses them.
+
+        Args:
+            good: whether each row is kept, shape (rows,).
+        """
+        if not self.bad.skip or good.all():
+            return
+        for name in ("sources", "targets", "weights", "users", "periods"):
+            values = getattr(self, name)
+            setattr(self, name, None if values is None else selected(values, good))
+
+
+def selected(values: Any, good: BoolVector) -> Any:
+    """Return the good ones of the endpoints, users, periods or weights of rows."""
+    if isinstance(values, np.ndarray):
+        return values[good]
+    if isinstance(values, CodedText):
+        return CodedText(values.codes[good], values.names)
+    return list(compress(values, good))
+
+
+def token_table(vertices: VertexSet) -> dict[str, int]:
+    """Return the row number of each label as text; a `VertexSet` has each text once."""
+    return vertices.text_index
+
+
+def dump_schema(graph: EdgeStore, *, labels: bool = True) -> str:
+    """Return the schema as one line of ASCII JSON; without the vertices if `labels` is False."""
+    facts: dict[str, Any] = {}
+    if labels:
+        keys = ("vertices",) if one_set(graph.space) else ("left", "right")
+        facts.update(zip(keys, map(labels_or_number, sets_in(graph.space)), strict=True))
+    if isinstance(graph.space, Arcs):
+        facts["directed"] = True
+    facts["weighted"] = graph.weighted
+    if graph.weighted and graph.max_weight is not None:
+        facts["max_weight"] = graph.max_weight
+    if graph.note:
+        facts["note"] = graph.note
+    return json.dumps(facts)
+
+
+def load_schema(text: str) -> Schema:
+    """Parse a line that `dump_schema` wrote.
+
+    Raises:
+        FileFormatError: another line.
+    """
+    try:
+        facts = json.loads(text)
+        sides = None
+        if "left" in facts or "right" in facts:
+            sides = _vertex_set(facts["left"]), _vertex_set(facts["right"])
+        weighted, max_weight = facts.get("weighted"), current(facts).get("max_weight")
+        if weighted not in (None, True, False):
+            raise TypeError
+        if isinstance(max_weight, bool | str | list | dict):
+            raise TypeError
+        directed = facts.get("directed", False)
+        if not isinstance(directed, bool):
+            raise TypeError
+        if max_weight is not None and not (np.isfinite(max_weight) and max_weight > 0):
+            raise ValueError
+        return Schema(
+            vertices=_vertex_set(facts["vertices"]) if "vertices" in facts else None,
+            sides=sides,
+            directed=directed,
+            weighted=weighted,
+            max_weight=None if max_weight is None else float(max_weight),
+            note=str(facts.get("note", "")),
+        )
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
+        raise FileFormatError(
+            f"the comment '{MARK}' is damaged; repair it, or delete it and give vertices="
+        ) from None
+
+
+def _vertex_set(value: Any) -> VertexSet:
+    """Return the vertex set of a count or a list of labels in JSON."""
+    if isinstance(value, str | dict):
+        raise TypeError
+    if isinstance(value, int) and value > _MOST_VERTICES:
+        raise ValueError
+    return VertexSet(value)
