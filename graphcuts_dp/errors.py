@@ -57,7 +57,7 @@ class LedgerError(GraphCutsError, RuntimeError):
 
 
 class BudgetError(GraphCutsError, RuntimeError):
-    """What was asked for would cost more than is left; nothing was spent."""
+    """A request would cost more than is left; nothing was spent."""
 
 
 class ServerError(GraphCutsError, RuntimeError):
@@ -65,7 +65,7 @@ class ServerError(GraphCutsError, RuntimeError):
 
 
 class AccuracyWarning(UserWarning):
-    """What was asked for is private, but worthless at this size and epsilon, or in part."""
+    """A result is private, but useless at this size and epsilon, or in part."""
 
 
 class ConversionWarning(UserWarning):

@@ -296,7 +296,7 @@ class CutJob(Job[Partition]):
 
     @property
     def _heavy(self) -> str:
-        """What to tell of weights above the largest that counts; empty if there can be none."""
+        """Return a warning of weights above the largest that counts; empty if there can be none."""
         graph, largest = self.graph, largest_weight(self.graph, self.grid)
         if not graph.weighted or largest >= (graph.max_weight or LARGEST_OPEN):
             return ""
@@ -324,19 +324,19 @@ class CutJob(Job[Partition]):
 
 
 def _terminals_alone(terminals: Sequence[Sequence[Label]], sizes: IntVector) -> tuple[str, ...]:
-    """What follows from the partition alone: a sentence about parts that are only terminals."""
-    alone = [
+    """Return a sentence about parts of one terminal alone, from the partition."""
+    lone_parts = [
         ", ".join(map(str, labels[:3])) + (", ..." if labels[3:] else "")
         for labels, size in zip(terminals, sizes, strict=True)
         if size == len(labels) and size < sizes.sum()
     ]
-    if not alone:
+    if not lone_parts:
         return ()
-    told = (
-        f"Nothing but {'; '.join(alone)} was cut off: the edges there seem to weigh less than any "
-        "other cut, so nothing tells where else the graph breaks."
+    best = (
+        f"Nothing but {'; '.join(lone_parts)} was cut off: the edges there seem to weigh less than "
+        "any other cut, so nothing tells where else the graph breaks."
     )
-    return (told,)
+    return (best,)
 
 
 def rows_of_terminals(vertices: VertexSet, terminals: Sequence[Terminal]) -> list[IntVector]:
@@ -346,19 +346,21 @@ def rows_of_terminals(vertices: VertexSet, terminals: Sequence[Terminal]) -> lis
         ParameterError: fewer than two terminals, or an empty one.
         QueryError: a label that is no vertex, or is in two terminals.
     """
-    found = [
-        np.flatnonzero(vertices.mask([each] if isinstance(each, str | int) else list(each)))
-        for each in terminals
+    positions = [
+        np.flatnonzero(
+            vertices.mask([terminal] if isinstance(terminal, str | int) else list(terminal))
+        )
+        for terminal in terminals
     ]
-    if len(found) < 2 or not all(map(len, found)):
+    if len(positions) < 2 or not all(map(len, positions)):
         raise ParameterError(
             "name two or more vertices to keep apart, for example 'ann', 'bob'; each may be a list "
             "of vertices that is not empty"
         )
-    together = np.concatenate(found)
+    together = np.concatenate(positions)
     if len(np.unique(together)) < len(together):
         raise QueryError("a vertex is in two terminals: no cut keeps it from itself")
-    return found
+    return positions
 
 
 def grid_of_cuts(graph: AnyGraph, epsilon: Fraction) -> Grid:
@@ -380,7 +382,7 @@ def grid_of_cuts(graph: AnyGraph, epsilon: Fraction) -> Grid:
 
 
 def largest_weight(graph: AnyGraph, grid: Grid) -> float:
-    """What larger weights count as, so that floats hold their sums. Reads the schema alone."""
+    """Return the weight that larger ones are clipped to: floats hold sums of it. Public."""
     return (MOST_TOTAL // graph.shape[0]) * grid.unit
 
 
@@ -420,9 +422,9 @@ def measure_cut(
         side = np.where(np.isin(part, second), 0, 1).astype(np.int8)
         for number, rows in enumerate(terminal_rows):
             side[rows] = -1 if number >> bit & 1 else 1
-        within = part[graph.rows] == part[graph.columns]
-        pairs = graph.rows[within], graph.columns[within]
-        arcs = sp.csr_array((weights[within], pairs), shape=(n, n))
+        is_inside = part[graph.rows] == part[graph.columns]
+        pairs = graph.rows[is_inside], graph.columns[is_inside]
+        arcs = sp.csr_array((weights[is_inside], pairs), shape=(n, n))
         arcs = arcs if isinstance(graph, DirectedGraph) else sp.csr_array(arcs + arcs.T)
         part = 2 * part + ~least_side(arcs, pull, side)
     measured = measure_weights(

@@ -32,7 +32,7 @@ _WORTH = 64  # one in so many free vertices has to be decided, or another round 
 
 
 def least_side(arcs: sp.csr_array, pull: IntVector, side: npt.NDArray[np.int8]) -> BoolVector:
-    """Which vertices are in S, shape (n,).
+    """Return which vertices are in S, shape (n,).
 
     Args:
         arcs: private, shape (n, n): whole numbers of at least 0; those that leave any vertex add up
@@ -40,7 +40,7 @@ def least_side(arcs: sp.csr_array, pull: IntVector, side: npt.NDArray[np.int8]) 
         pull: of each vertex towards S, shape (n,); integers of any size.
         side: 1 of vertices in S, -1 of those in T, 0 of free ones, shape (n,).
     """
-    found: BoolVector = side == 1
+    is_in_s: BoolVector = side == 1
     rows = np.arange(len(side))
     # Beyond all weights together a pull decides, however large it is.
     pull = np.clip(pull, -2 * MOST_TOTAL, 2 * MOST_TOTAL).astype(np.int64)
@@ -52,11 +52,11 @@ def least_side(arcs: sp.csr_array, pull: IntVector, side: npt.NDArray[np.int8]) 
         joins, stays = pull > leaving, pull <= -entering
         if np.count_nonzero(joins | stays) * _WORTH <= len(rows):
             break
-        found[rows[joins]] = True
+        is_in_s[rows[joins]] = True
         side = joins.astype(np.int8) - stays
     # What decides needs no more than to decide.
-    found[rows] = _reached(arcs, np.clip(pull, -entering, leaving + 1))
-    return found
+    is_in_s[rows] = _reached(arcs, np.clip(pull, -entering, leaving + 1))
+    return is_in_s
 
 
 def _reached(arcs: sp.csr_array, pull: IntVector) -> BoolVector:

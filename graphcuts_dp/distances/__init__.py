@@ -1,4 +1,4 @@
-"""Where people are, on a public map: average distances to all of them, privately."""
+"""Average distances to people on a public map, privately."""
 
 from graphcuts_dp.distances.answers import (
     DistanceAnswer,

@@ -48,6 +48,7 @@ _COUNTS = {"tree-counts": tree_counts, "histogram": histogram, "per-query": per_
 MECHANISMS = ("auto", *_COUNTS, L1Learner.name)
 _MOST_FOR_BASELINES = 8192  # vertices: beyond it noise on each answer is only tried when asked for
 _MOST_COORDINATES = 64  # beyond it the learner is only tried when asked for
+_COLUMNS = ("vertex", "value", "low", "high")
 
 
 @final
@@ -109,12 +110,12 @@ class DistancePlan(Tabled):
 
     @property
     def trivial(self) -> float:
-        """What half the diameter as the answer of every vertex guarantees, without any data."""
+        """Error that half the diameter as every answer guarantees, without any data."""
         return self.metric.diameter / 2
 
     @property
     def vacuous(self) -> bool:
-        """Whether even the best mechanism guarantees no more than the trivial answer."""
+        """True if even the best mechanism guarantees no more than the trivial answer."""
         return self.best.guaranteed >= self.trivial
 
     @cached_property
@@ -221,9 +222,9 @@ def plan_distances(
                 metric, people, None, distribution=distribution, confidence=confidence, **budget
             )
         else:
-            each = step_epsilon(distribution, **budget)
+            epsilon_of_noise = step_epsilon(distribution, **budget)
             built = _COUNTS[name](
-                metric, people, distribution=distribution, epsilon=each, delta=delta
+                metric, people, distribution=distribution, epsilon=epsilon_of_noise, delta=delta
             )
         guaranteed = float(built.radii(confidence=confidence).max())
         if mechanism == "auto" and name == L1Learner.name and guaranteed >= metric.diameter / 2:
@@ -240,9 +241,9 @@ def plan_distances(
 
 
 def _wanted(metric: Metric, mechanism: str, noise: str, delta: float) -> Iterator[tuple[str, str]]:
-    for what, given, known in (("mechanism", mechanism, MECHANISMS), ("noise", noise, NOISES)):
-        if given not in known:
-            raise ParameterError(f"unknown {what} {given!r}; choose one of {', '.join(known)}")
+    for option, value, known in (("mechanism", mechanism, MECHANISMS), ("noise", noise, NOISES)):
+        if value not in known:
+            raise ParameterError(f"unknown {option} {value!r}; choose one of {', '.join(known)}")
     if noise != "auto" and not count_noise(noise).pure and delta == 0:
         raise ParameterError("Gaussian noise needs a delta above 0, for example 1e-6")
     chosen = [mechanism]
@@ -363,9 +364,6 @@ class DistanceAnswer(Answer):
         return {"vertex": self.vertex, **answer_to_dict(self)}
 
 
-_COLUMNS = ("vertex", "value", "low", "high")
-
-
 @final
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class DistanceAnswers(Displayed):
@@ -401,7 +399,7 @@ class DistanceAnswers(Displayed):
 
     @cached_property
     def possible(self) -> BoolVector:
-        """Whether the intervals leave it open that a vertex is the best one, shape (V,)."""
+        """Return which vertices may be the best one by their intervals, shape (V,)."""
         return np.asarray(self.values - self.radii <= (self.values + self.radii).min())
 
     @property

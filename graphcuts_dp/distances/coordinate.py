@@ -30,6 +30,11 @@ from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_geometric
 from graphcuts_dp.privacy.noise_scales import at_most
 
+_LARGEST_SUM = 2**58  # people times width: 64-bit integers hold every sum with its noise
+_LARGEST_SCALE = 2**55
+_CANDIDATES = 160  # caps that are tried
+_PARTS = 2**20  # budgets are whole multiples of a whole one over this
+
 
 @final
 @dataclass(frozen=True)
@@ -66,10 +71,10 @@ class PiecewiseLinear:
 
     def __call__(self, x: npt.ArrayLike) -> Any:
         """The value at a point, or at many; a whole number if x and all lines are."""
-        found = np.zeros_like(x)
+        largest = np.zeros_like(x)
         for line in self.lines:
-            found = np.maximum(found, line(x))
-        return found
+            largest = np.maximum(largest, line(x))
+        return largest
 
     def with_line(self, line: Line) -> "PiecewiseLinear":
         """The hypothesis after a mistake at `line.at`: a tangent of the function there."""
@@ -127,16 +132,10 @@ def geometric_quantile(rate: Fraction, *, failure: float) -> int:
     return max(0, math.ceil(-math.log(failure) / float(rate) * (1 + 1e-12)) - 1)
 
 
-_LARGEST_SUM = 2**58  # people times width: 64-bit integers hold every sum with its noise
-_LARGEST_SCALE = 2**55
-_CANDIDATES = 160  # caps that are tried
-_PARTS = 2**20  # budgets are whole multiples of a whole one over this
-
-
 @final
 @dataclass(frozen=True)
 class CoordinateTask:
-    """What one coordinate has to do, in public numbers.
+    """Describe the task of one coordinate, in public numbers.
 
     Attributes:
         width: W: positions are 0..W, W >= 1.
@@ -167,7 +166,7 @@ class CoordinateTask:
 @final
 @dataclass(frozen=True)
 class CoordinateTuning:
-    """What a budget buys.
+    """Parameters of a coordinate's mechanism at a budget.
 
     Attributes:
         task: what it is for.
@@ -262,8 +261,8 @@ def _tuned(
     value = _line_noise(task.width, for_value, pure)
     count = _line_noise(1, for_lines / c - for_value, pure)
     log_r, log_n = _logs(task, c, beta)
-    each = (budget - for_lines) / (c + 1)  # for an instance
-    total = float(each) if pure else math.sqrt(2 * float(each))
+    instance_budget = (budget - for_lines) / (c + 1)  # for an instance
+    total = float(instance_budget) if pure else math.sqrt(2 * float(instance_budget))
     first = total * math.sqrt(log_r) / (math.sqrt(log_r) + math.sqrt(2 * log_n))
     r1 = at_most(first / task.width)
     r2 = at_most((total - first) / (2 * task.width))
@@ -310,7 +309,7 @@ def _line_noise(sensitivity: int, budget: Fraction, pure: bool) -> ValueNoise:
 
 @final
 class Profile:
-    """Where people are on one coordinate: sums of distances and their slopes. Private.
+    """Sums of distances of people on one coordinate, and their slopes. Private.
 
     Args:
         positions: of the vertices, whole numbers >= 0, shape (V,).
@@ -331,8 +330,8 @@ class Profile:
         """The sum over people of their distance from a position."""
         index = np.searchsorted(self._positions, at, side="right")
         people, moment = int(self._people[index]), int(self._moments[index])
-        total, whole = int(self._people[-1]), int(self._moments[-1])
-        return at * (2 * people - total) + whole - 2 * moment
+        total_people, total_moment = int(self._people[-1]), int(self._moments[-1])
+        return at * (2 * people - total_people) + total_moment - 2 * moment
 
     def __repr__(self) -> str:
         return "Profile()"
@@ -341,7 +340,7 @@ class Profile:
 @final
 @dataclass(frozen=True)
 class CoordinateState:
-    """Where the mechanism stands. Immutable.
+    """State of the mechanism. Immutable.
 
     Attributes:
         hypothesis: public.

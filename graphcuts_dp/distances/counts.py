@@ -85,12 +85,12 @@ class NoisySums:
 
     @property
     def cost(self) -> Cost:
-        """What all answers cost together, for a change of one person's location."""
+        """Cost of all answers together, for a change of one person's location."""
         return self.noise.cost(delta=self.delta, changes=self.changes)
 
     @property
     def budget_plan(self) -> BudgetPlan:
-        """How the levels of counts share the cost."""
+        """Budget plan: the shares of the levels of counts."""
         levels = zip(self.noise.parameters, self.changes, strict=True)
         kind = self.noise.distribution
         costs = {
@@ -102,7 +102,7 @@ class NoisySums:
         return BudgetPlan.of_costs(costs, f"discrete {kind.capitalize()}", self.cost)
 
     def radii(self, *, confidence: float) -> FloatVector:
-        """How far off the answers are at most, beforehand: all at once with this probability.
+        """Return bounds on the errors of all answers at once, with this probability, beforehand.
 
         Shape (V,), or (1,) for one bound on all. In the units of the lengths; proven.
         """
@@ -142,8 +142,10 @@ def per_query(metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> Noi
     spread = Spread(np.array([[1.0]]), np.array([[1.0]]), len(metric)).scaled(step / people)
 
     def exact(counts: IntVector) -> list[IntVector]:
-        found = [np.floor(each / step).astype(np.int64) @ counts for _, each in metric.blocks()]
-        return [np.concatenate(found)]
+        block_sums = [
+            np.floor(distances / step).astype(np.int64) @ counts for _, distances in metric.blocks()
+        ]
+        return [np.concatenate(block_sums)]
 
     return NoisySums(
         name="per-query",
@@ -171,8 +173,8 @@ def tree_counts(metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> N
         ParameterError: epsilon or delta out of range.
     """
     trees = _candidates(metric)[:-1]
-    found = [_of_parts("tree-counts", *tree, metric, people, budget) for tree in trees]
-    return min(found, key=lambda made: made.typical or 0.0)
+    candidates = [_of_parts("tree-counts", *tree, metric, people, budget) for tree in trees]
+    return min(candidates, key=lambda made: made.typical or 0.0)
 
 
 def histogram(metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> NoisySums:
@@ -284,8 +286,8 @@ def _along(lengths: sp.csr_array) -> IntVector:
 
 def _reach(lengths: sp.csr_array, row: int) -> FloatVector:
     """Distances from a vertex; -1 to what cannot be reached."""
-    found = np.asarray(csgraph.dijkstra(lengths, directed=False, indices=row))
-    return np.where(np.isfinite(found), found, -1.0)
+    distances_from_row = np.asarray(csgraph.dijkstra(lengths, directed=False, indices=row))
+    return np.where(np.isfinite(distances_from_row), distances_from_row, -1.0)
 
 
 @lru_cache(maxsize=1)  # a plan and its run, and both distributions of noise, need the same ones
@@ -299,8 +301,8 @@ def _candidates(metric: Metric) -> list[tuple[Parts, Spread]]:
 
 def part_counts(parts: Parts, counts: IntVector) -> list[IntVector]:
     """The number of people in each part, by level. Private."""
-    held = counts[parts.order]
-    return [np.add.reduceat(held, level.start) for level in parts.levels]
+    sorted_counts = counts[parts.order]
+    return [np.add.reduceat(sorted_counts, level.start) for level in parts.levels]
 
 
 def consistent_counts(
@@ -311,12 +313,12 @@ def consistent_counts(
     From the top down, what the parts of a part lack to its own count is shared evenly by them.
     Linear, and exact without noise; they add up to n.
     """
-    held = np.array([float(people)])
+    estimates = np.array([float(people)])
     for level, noisy in zip(parts.levels, released, strict=True):
-        lacking = (held - np.bincount(level.parent, weights=noisy)) / level.siblings
-        held = noisy + lacking[level.parent]
-    counts = np.empty_like(held)
-    counts[parts.order] = held
+        lacking = (estimates - np.bincount(level.parent, weights=noisy)) / level.siblings
+        estimates = noisy + lacking[level.parent]
+    counts = np.empty_like(estimates)
+    counts[parts.order] = estimates
     return counts
 
 

@@ -98,8 +98,8 @@ def exact_embedding(metric: Metric) -> L1Embedding:
         )
     unit = grid_unit(points, metric.diameter)
     table = on_grid(points, unit)
-    whole = bool((table * unit == points).all())
-    rounding = 0.0 if whole else table.shape[1] * unit * (1 + 1e-6)
+    is_exact = bool((table * unit == points).all())
+    rounding = 0.0 if is_exact else table.shape[1] * unit * (1 + 1e-6)
     return L1Embedding(
         points=table,
         unit=unit,
@@ -150,16 +150,16 @@ def tree_points(tree: RootedTree) -> FloatMatrix:
 
 def grid_unit(lengths: npt.NDArray[np.float64], diameter: float) -> float:
     """1 where all lengths are whole numbers below 2^40, else 2^-24 of the diameter."""
-    whole = bool((lengths == np.rint(lengths)).all()) and diameter < 2**40
-    return 1.0 if whole else diameter / STEPS
+    is_whole = bool((lengths == np.rint(lengths)).all()) and diameter < 2**40
+    return 1.0 if is_whole else diameter / STEPS
 
 
 def on_grid(points: npt.NDArray[np.float64], unit: float) -> IntMatrix:
     """Points in whole steps, each column from 0 on; columns without extent are left out."""
     table = np.rint(points / unit).astype(np.int64)
     table -= table.min(axis=0)
-    kept = table[:, table.max(axis=0) > 0]
-    return kept if kept.shape[1] else table[:, :1]
+    nonzero = table[:, table.max(axis=0) > 0]
+    return nonzero if nonzero.shape[1] else table[:, :1]
 
 
 def _measured(
@@ -183,13 +183,13 @@ def _measured(
         ParameterError: two vertices at a distance have the same point, so that the contraction is
             infinite; draw again, or take more dimensions.
     """
-    found = cdist(points[queries], points, "cityblock") * unit
-    apart = distances > 0
-    if not (found[apart] > 0).all():
+    embedded = cdist(points[queries], points, "cityblock") * unit
+    is_positive = distances > 0
+    if not (embedded[is_positive] > 0).all():
         raise ParameterError(
             "the embedding maps two vertices to one point; take more dimensions or another seed"
         )
-    ratios = found[apart] / distances[apart]
+    ratios = embedded[is_positive] / distances[is_positive]
     if not longest:
         ratios = np.append(ratios, 1.0)
     largest, least = float(ratios.max()), float(ratios.min())
@@ -199,7 +199,7 @@ def _measured(
     return L1Embedding(
         points=points,
         unit=unit,
-        reach=float(found.max()) * slack,
+        reach=float(embedded.max()) * slack,
         diameter=float(distances.max()) * slack,
         expansion=largest * slack,
         contraction=slack / least,
@@ -290,24 +290,24 @@ def embeddings_of(metric: Metric) -> tuple[L1Embedding, ...]:
     """
     if metric.l1_coordinates is not None or metric.tree is not None:
         return (exact_embedding(metric),)
-    found = []
+    embeddings = []
     placed = metric.positions
     for count in _REPETITIONS if placed is None else _DIRECTIONS:
         with suppress(ParameterError):  # two vertices in one point, or a table that is too large
             if placed is None:
-                made = bourgain_embedding(metric, public_seed=_PUBLIC_SEED, repetitions=count)
+                embedding = bourgain_embedding(metric, public_seed=_PUBLIC_SEED, repetitions=count)
             else:
-                made = projection_embedding(
+                embedding = projection_embedding(
                     placed, dimensions=count, public_seed=_PUBLIC_SEED, p=metric.p
                 )
-            found.append(made)
-    if not found:
+            embeddings.append(embedding)
+    if not embeddings:
         raise ParameterError("no embedding of this map was found; choose another mechanism")
-    return tuple(found)
+    return tuple(embeddings)
 
 
 def learnt_cheaply(metric: Metric, *, most_coordinates: int) -> bool:
-    """Whether an exact embedding has so few coordinates that trying the learner costs little."""
+    """Return whether an exact embedding has few enough coordinates to try the learner."""
     if metric.l1_coordinates is not None:
         return True
     if metric.tree is None:
@@ -336,13 +336,13 @@ def projection_embedding(
 
     Source: HR12, Lemma 9, Theorem 10 and the remark after it (Johnson, Schechtman 1982).
     """
-    given = np.asarray(positions, dtype=np.float64)
-    _check_entries(len(given), dimensions)
-    shape = given.shape[1], dimensions
-    projected = given @ stable_variables(p, shape, np.random.default_rng(public_seed)) / dimensions
-    rows = np.arange(len(given))
+    points = np.asarray(positions, dtype=np.float64)
+    _check_entries(len(points), dimensions)
+    shape = points.shape[1], dimensions
+    projected = points @ stable_variables(p, shape, np.random.default_rng(public_seed)) / dimensions
+    rows = np.arange(len(points))
     unit = float(np.ptp(projected, axis=0).max()) / STEPS
-    true = norm_distances(given, p, rows)
+    true = norm_distances(points, p, rows)
     return _measured(on_grid(projected, unit), unit, true, rows, longest=True)
 
 

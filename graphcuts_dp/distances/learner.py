@@ -87,15 +87,15 @@ class L1Learner:
         weights = widths ** (_PURE_POWER if pure else _RHO_POWER)
         # Rounded down, so that they add up to no more than 1.
         shares = np.floor(weights / weights.sum() * 2.0**50 * (1 - 1e-12)).tolist()
-        found = []
+        tunings = []
         for j, share in enumerate(shares):
             points = len(np.unique(self.embedding.points[:, j]))
             queries = points if self.queries is None else self.queries
             task = CoordinateTask(self.embedding.widths[j], self.people, queries, points)
             part = budget * Fraction(int(share), 2**50)
             beta = self.beta / len(shares)
-            found.append(tune_coordinate(task, budget=part, pure=pure, beta=beta))
-        return tuple(found)
+            tunings.append(tune_coordinate(task, budget=part, pure=pure, beta=beta))
+        return tuple(tunings)
 
     @property
     def noise_parameters(self) -> tuple[Fraction, ...]:
@@ -105,15 +105,15 @@ class L1Learner:
 
     @cached_property
     def cost(self) -> Cost:
-        """What all coordinates cost together, for a move of any one person, from their noise."""
-        spent = sum((tuning.spent for tuning in self.tunings), Fraction(0))
+        """Cost of all coordinates together, for a move of one person, from their noise."""
+        total_spent = sum((tuning.spent for tuning in self.tunings), Fraction(0))
         if self.delta == 0:
-            return Cost.of_pure(spent)
-        return Cost.of_rho(rounded_up(spent), delta=self.delta)
+            return Cost.of_pure(total_spent)
+        return Cost.of_rho(rounded_up(total_spent), delta=self.delta)
 
     @property
     def budget_plan(self) -> BudgetPlan:
-        """How the cost is spent: on the coordinates of the embedding, as `tunings` share it."""
+        """Budget plan: the shares of the coordinates of the embedding, as `tunings` has them."""
         noise = "discrete Gaussian" if self.delta else "discrete Laplace"
         return BudgetPlan.of_one("people along each coordinate", noise, self.cost)
 
@@ -171,13 +171,13 @@ class L1Learner:
 
         Source: HR12, Theorem 2.
         """
-        found = []
+        tunings = []
         for j, profile in enumerate(self.profiles(locations)):
             state = start_coordinate(self.tunings[j], source)
             for at in np.unique(self.embedding.points[:, j]).tolist():
                 state = step_coordinate(self.tunings[j], state, profile, at, source)
-            found.append(state)
-        return tuple(found)
+            tunings.append(state)
+        return tuple(tunings)
 
     def answered(
         self, locations: Locations, source: EntropySource, *, confidence: float
@@ -231,7 +231,7 @@ class L1Learner:
     def values(
         self, states: Sequence[CoordinateState], rows: IntVector | None = None
     ) -> FloatVector:
-        """What was learnt about the embedded distances from some vertices, see `ranges`.
+        """Return the learnt embedded distances from some vertices, see `ranges`.
 
         Each coordinate's sum is brought back to what is possible, 0 to n max(t, W - t), and their
         sum to the largest distance in the embedding.
@@ -246,7 +246,7 @@ class L1Learner:
 
 
 def guaranteed(states: Sequence[CoordinateState]) -> bool:
-    """Whether no coordinate has run out of tangents. Public."""
+    """True if no coordinate has run out of tangents. Public."""
     return all(state.secret is not None for state in states)
 
 
@@ -258,8 +258,8 @@ def best_learner(embeddings: Sequence[L1Embedding], **terms: Any) -> L1Learner:
 
     Source: HR12, Remark 7.1.
     """
-    found = [L1Learner(embedding=embedding, **terms) for embedding in embeddings]
-    return min(found, key=lambda learner: learner.radius)
+    learners = [L1Learner(embedding=embedding, **terms) for embedding in embeddings]
+    return min(learners, key=lambda learner: learner.radius)
 
 
 def coordinate_bounds(
@@ -282,23 +282,23 @@ def coordinate_bounds(
         (low, high), both of shape (k,).
     """
     width = tuning.task.width
-    own = np.array([line.at for line in hypothesis.lines], dtype=np.int64)
-    places = np.unique(np.concatenate([points, own, np.array([0, width])]))
-    chosen = np.searchsorted(places, points)
-    high = tuning.task.largest_sum(places).astype(np.float64)
+    tangent_points = np.array([line.at for line in hypothesis.lines], dtype=np.int64)
+    breakpoints = np.unique(np.concatenate([points, tangent_points, np.array([0, width])]))
+    chosen = np.searchsorted(breakpoints, points)
+    high = tuning.task.largest_sum(breakpoints).astype(np.float64)
     high[chosen] = np.minimum(high[chosen], hypothesis(points) + float(tuning.above))
-    low = np.zeros(len(places))
+    low = np.zeros(len(breakpoints))
     for line in hypothesis.lines:
-        away = places - line.at
+        away = breakpoints - line.at
         off = tuning.value_radius + 2 * tuning.count_radius * np.abs(away)
         low = np.maximum(low, line.value + line.slope * away - off)
-        place = int(np.searchsorted(places, line.at))
-        high[place] = min(high[place], line.value + tuning.value_radius)
-    whole = float(tuning.task.people * width)
-    high[0], high[-1] = min(high[0], whole - low[-1]), min(high[-1], whole - low[0])
-    high = _lower_envelope(places, high)
-    low[0], low[-1] = max(low[0], whole - high[-1]), max(low[-1], whole - high[0])
-    slack = _SLACK * whole
+        index = int(np.searchsorted(breakpoints, line.at))
+        high[index] = min(high[index], line.value + tuning.value_radius)
+    total = float(tuning.task.people * width)
+    high[0], high[-1] = min(high[0], total - low[-1]), min(high[-1], total - low[0])
+    high = _lower_envelope(breakpoints, high)
+    low[0], low[-1] = max(low[0], total - high[-1]), max(low[-1], total - high[0])
+    slack = _SLACK * total
     return np.maximum(low[chosen] - slack, 0), np.maximum(high, low)[chosen] + slack
 
 

@@ -1,4 +1,4 @@
-"""Where people are: a private multiset of vertices of a public map; and queries about it."""
+"""Hold where people are: a private multiset of vertices of a public map; and queries about it."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -105,9 +105,9 @@ class Locations:
         Raises:
             QueryError: as for `from_labels`, or a number that is not whole or below 0.
         """
-        held = np.zeros(len(metric), dtype=np.int64)
-        np.add.at(held, _rows_of(metric, counts), _whole_numbers(list(counts.values())))
-        return cls(metric, held)
+        people = np.zeros(len(metric), dtype=np.int64)
+        np.add.at(people, _rows_of(metric, counts), _whole_numbers(list(counts.values())))
+        return cls(metric, people)
 
     @classmethod
     def _from_table(cls, metric: Metric, table: Any) -> "Locations":
@@ -123,9 +123,9 @@ class Locations:
         labels = frame[vertex].to_list()
         if people is None:
             return cls.from_labels(metric, labels)
-        held = np.zeros(len(metric), dtype=np.int64)
-        np.add.at(held, _rows_of(metric, labels), _whole_numbers(frame[people].to_list()))
-        return cls(metric, held)
+        counts = np.zeros(len(metric), dtype=np.int64)
+        np.add.at(counts, _rows_of(metric, labels), _whole_numbers(frame[people].to_list()))
+        return cls(metric, counts)
 
     @classmethod
     def read(cls, metric: Metric, path: PathLike) -> Self:
@@ -147,14 +147,14 @@ class Locations:
         vertex, people = 0, None
         if str(path).lower().removesuffix(".gz").endswith((".csv", ".tsv")):
             heads, rows = read_table(path)
-            found = [i for i, head in enumerate(heads) if head in _VERTEX_HEADS]
+            matches = [i for i, head in enumerate(heads) if head in _VERTEX_HEADS]
             people = next((i for i, head in enumerate(heads) if head in _COUNT_HEADS), None)
-            if not found:
+            if not matches:
                 raise FileFormatError(
                     f"{path!s}: the first line names no column vertex; write vertex above the "
                     "rows, or name a file with one vertex on each line .txt"
                 )
-            vertex = found[0]
+            vertex = matches[0]
         else:
             lines = enumerate(read_text(path).split("\n"), 1)
             rows = [(number, [line]) for number, line in lines if line.strip()]
@@ -176,7 +176,7 @@ class Locations:
 
     @property
     def subject(self) -> Subject:
-        """What a ledger is about: where people are is private, how many there are is not."""
+        """Subject of a ledger: locations of people are private, the number of people is not."""
         schema = {
             "kind": "locations",
             "vertices": [labels_or_number(self.metric.vertices)],
@@ -198,10 +198,10 @@ def _rows_of(metric: Metric, labels: Iterable[Label]) -> IntVector:
 
 
 def _whole_numbers(counts: npt.ArrayLike) -> IntVector:
-    given = np.asarray(counts)
-    if given.dtype.kind not in "iu" or (given < 0).any() or (given > MOST_PEOPLE).any():
+    array = np.asarray(counts)
+    if array.dtype.kind not in "iu" or (array < 0).any() or (array > MOST_PEOPLE).any():
         raise QueryError("numbers of people are whole numbers >= 0")
-    return given.astype(np.int64)
+    return array.astype(np.int64)
 
 
 @final

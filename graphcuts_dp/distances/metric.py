@@ -111,18 +111,20 @@ class Metric:
         """
         if isinstance(source, Metric):
             return source
-        graph, drawn = source, {key for pair in _COORDINATES for key in pair}
-        held: dict[str, list[Any]] = {}
+        graph, drawing_keys = source, {key for pair in _COORDINATES for key in pair}
+        attributes: dict[str, list[Any]] = {}
         lengths: list[Any] = []
         if hasattr(source, "get_edgelist"):
             lengths = source.es[weight] if weight in source.es.attributes() else []
             known = source.vs.attributes()
             labels = source.vs["name"] if "name" in known else source.vcount()
-            held = {key: source.vs[key] for key in drawn & set(known)}
+            attributes = {key: source.vs[key] for key in drawing_keys & set(known)}
         elif hasattr(source, "nodes") and hasattr(source, "edges"):
             labels = list(source.nodes)
             lengths = [edge[-1] for edge in source.edges(data=weight)]
-            held = {key: [value for _, value in source.nodes(data=key)] for key in drawn}
+            attributes = {
+                key: [value for _, value in source.nodes(data=key)] for key in drawing_keys
+            }
         elif not isinstance(source, Graph):
             raise ParameterError(
                 "a map is a Metric, an undirected Graph, or a graph of networkx or igraph"
@@ -136,7 +138,7 @@ class Metric:
                 source, vertices=labels, columns=columns, merge="min", tell=unheard.append
             )
         for x, y in _COORDINATES:
-            pairs = list(zip(held.get(x, ()), held.get(y, ()), strict=True))
+            pairs = list(zip(attributes.get(x, ()), attributes.get(y, ()), strict=True))
             if coordinates is None and pairs and not any(None in pair for pair in pairs):
                 coordinates = pairs
         ends = graph.rows, graph.columns
@@ -155,8 +157,8 @@ class Metric:
         """
         labels = vertices if isinstance(vertices, VertexSet) else VertexSet(vertices)
         row = np.arange(len(labels))
-        given = np.ones(len(labels) - 1) if lengths is None else lengths
-        return cls(row[:-1], row[1:], given, vertices=labels)
+        edge_lengths = np.ones(len(labels) - 1) if lengths is None else lengths
+        return cls(row[:-1], row[1:], edge_lengths, vertices=labels)
 
     @classmethod
     def grid(cls, rows: int, columns: int) -> Self:
@@ -169,15 +171,15 @@ class Metric:
         Raises:
             ParameterError: a side below 1.
         """
-        whole = isinstance(rows, int | np.integer) and isinstance(columns, int | np.integer)
-        if not whole or rows < 1 or columns < 1:
+        are_integers = isinstance(rows, int | np.integer) and isinstance(columns, int | np.integer)
+        if not are_integers or rows < 1 or columns < 1:
             raise ParameterError("a grid has at least one row and one column")
-        place = np.arange(rows * columns).reshape(rows, columns)
-        first = np.concatenate([place[:, :-1].ravel(), place[:-1].ravel()])
-        second = np.concatenate([place[:, 1:].ravel(), place[1:].ravel()])
-        y, x = np.divmod(place.ravel(), columns)
+        number = np.arange(rows * columns).reshape(rows, columns)
+        first = np.concatenate([number[:, :-1].ravel(), number[:-1].ravel()])
+        second = np.concatenate([number[:, 1:].ravel(), number[1:].ravel()])
+        y, x = np.divmod(number.ravel(), columns)
         points = np.column_stack([x, y])
-        return cls(first, second, np.ones(len(first)), vertices=place.size, coordinates=points)
+        return cls(first, second, np.ones(len(first)), vertices=number.size, coordinates=points)
 
     @classmethod
     def of_points(
@@ -194,25 +196,27 @@ class Metric:
             ParameterError: points or a p that will not do.
             GraphError: points that are no numbers, or another number of labels.
         """
-        given = _numbers(points)
-        if given.ndim != 2 or not given.size or not np.isfinite(given).all():
+        coordinates = _numbers(points)
+        if coordinates.ndim != 2 or not coordinates.size or not np.isfinite(coordinates).all():
             raise ParameterError("points are finite numbers, shape (V, k)")
-        size = len(given)
+        size = len(coordinates)
         if size > _MOST_POINTS:
             raise ParameterError(f"at most {_MOST_POINTS:,} points, not {size:,}")
-        if len(np.unique(given, axis=0)) != size:
+        if len(np.unique(coordinates, axis=0)) != size:
             raise ParameterError("two points are the same; give each place once")
         if isinstance(p, bool) or not isinstance(p, int | float) or not 1 <= p <= 2:
             raise ParameterError(f"the p of a norm is a number from 1 to 2, not {p!r:.30}")
         if vertices is not None and len(VertexSet(vertices)) != size:
             raise GraphError(f"one label for each of the {size} points, please")
-        given.flags.writeable = False
-        table = norm_distances(given, p, np.arange(size))
+        coordinates.flags.writeable = False
+        table = norm_distances(coordinates, p, np.arange(size))
         rows, columns = np.triu_indices(size, 1)
-        flat = given if given.shape[1] == 2 else None
-        made = cls(rows, columns, table[rows, columns], vertices=vertices or size, coordinates=flat)
-        made.positions, made.p = given, float(p)
-        return made
+        flat = coordinates if coordinates.shape[1] == 2 else None
+        metric = cls(
+            rows, columns, table[rows, columns], vertices=vertices or size, coordinates=flat
+        )
+        metric.positions, metric.p = coordinates, float(p)
+        return metric
 
     def __len__(self) -> int:
         return len(self.vertices)
@@ -229,14 +233,14 @@ class Metric:
         Raises:
             QueryError: it is not on the map.
         """
-        found = self.vertices.find(vertex)
-        if found is None:
+        row = self.vertices.find(vertex)
+        if row is None:
             raise QueryError(f"unknown vertex {vertex!r}; the map has {len(self)} vertices")
-        return found
+        return row
 
     @cached_property
     def kind(self) -> str:
-        """What the map was recognised as: "path", "tree", "grid", "points" or "graph"."""
+        """Kind of the map: "path", "tree", "grid", "points" or "graph"."""
         if self.tree is not None:
             return "path" if self._unbranched else "tree"
         if self.positions is not None:
@@ -287,8 +291,8 @@ class Metric:
     def _search(self, index: IntVector) -> FloatMatrix:
         if self.positions is not None:
             return norm_distances(self.positions, self.p, index)
-        found = csgraph.dijkstra(self.lengths, directed=False, indices=index)
-        return np.asarray(found, dtype=np.float64).reshape(len(index), len(self))
+        distances = csgraph.dijkstra(self.lengths, directed=False, indices=index)
+        return np.asarray(distances, dtype=np.float64).reshape(len(index), len(self))
 
     @contextmanager
     def reporting(self, progress: Progress) -> Iterator[None]:
@@ -317,9 +321,9 @@ class Metric:
     @cached_property
     def matrix(self) -> FloatMatrix:
         """Return all distances, shape (V, V), read-only; 8 V^2 bytes are kept from then on."""
-        found = self.distances_from(np.arange(len(self)))
-        found.flags.writeable = False
-        return found
+        distances = self.distances_from(np.arange(len(self)))
+        distances.flags.writeable = False
+        return distances
 
     def weighted_sums(self, weights: npt.ArrayLike) -> FloatVector:
         """The sum over x of d(v, x) weights[x], for all vertices v; weights are real.
@@ -399,9 +403,9 @@ def _length_matrix(
     order = np.argsort(length, kind="stable")
     order = order[low[order] != high[order]]
     _, shortest = np.unique(low[order] * size + high[order], return_index=True)
-    kept = order[shortest]
-    ends = [np.concatenate([low[kept], high[kept]]), np.concatenate([high[kept], low[kept]])]
-    return sp.coo_array((np.tile(length[kept], 2), tuple(ends)), shape=(size, size)).tocsr()
+    edges = order[shortest]
+    ends = [np.concatenate([low[edges], high[edges]]), np.concatenate([high[edges], low[edges]])]
+    return sp.coo_array((np.tile(length[edges], 2), tuple(ends)), shape=(size, size)).tocsr()
 
 
 def norm_distances(points: FloatMatrix, p: float, rows: IntVector) -> FloatMatrix:
@@ -460,8 +464,8 @@ class RootedTree:
         for power, above in reversed(list(enumerate(self._ancestors))):
             u = np.where(self._level[u] - self._level[v] >= 1 << power, above[u], u)
         for above in reversed(self._ancestors):
-            apart = above[u] != above[v]
-            u, v = np.where(apart, above[u], u), np.where(apart, above[v], v)
+            differs = above[u] != above[v]
+            u, v = np.where(differs, above[u], u), np.where(differs, above[v], v)
         meeting = np.where(u == v, u, self._ancestors[0][u])
         return np.asarray(self.depth[first] + self.depth[second] - 2 * self.depth[meeting])
 
@@ -480,25 +484,25 @@ def _grid_positions(points: FloatMatrix, lengths: sp.csr_array) -> FloatMatrix |
     Of the given coordinates only which of them are equal, and their order, count.
     """
     axes = [np.unique(points[:, axis], return_inverse=True) for axis in (0, 1)]
-    places = np.column_stack([axis[1] for axis in axes])
+    cells = np.column_stack([axis[1] for axis in axes])  # row and column of each point
     sizes = [len(axis[0]) for axis in axes]
-    full = sizes[0] * sizes[1] == len(points) == len(np.unique(places @ [sizes[1], 1]))
+    full = sizes[0] * sizes[1] == len(cells) == len(np.unique(cells @ [sizes[1], 1]))
     edges = sizes[0] * (sizes[1] - 1) + sizes[1] * (sizes[0] - 1)
     if not full or lengths.nnz != 2 * edges:
         return None
     entries = lengths.tocoo()
-    steps = places[entries.col] - places[entries.row]
+    steps = cells[entries.col] - cells[entries.row]
     if not (np.abs(steps).sum(axis=1) == 1).all():
         return None
     positions = np.zeros((len(points), 2))
     for axis in (0, 1):
         forward = steps[:, axis] == 1
-        start = places[entries.row[forward], axis]
+        start = cells[entries.row[forward], axis]
         gap = np.full(sizes[axis] - 1, -1.0)
         gap[start] = entries.data[forward]
         if (gap[start] != entries.data[forward]).any():
             return None
-        positions[:, axis] = np.concatenate([[0.0], np.cumsum(gap)])[places[:, axis]]
+        positions[:, axis] = np.concatenate([[0.0], np.cumsum(gap)])[cells[:, axis]]
     return positions
 
 
@@ -535,7 +539,7 @@ def read_map(
 
 
 def read_coordinates(path: PathLike, vertices: VertexSet) -> FloatMatrix:
-    """Where the vertices of a map are, shape (V, 2), from a CSV file with a header.
+    """Read where the vertices of a map are, shape (V, 2), from a CSV file with a header.
 
     The first column is the vertex; two others are called x and y, or lon and lat, or longitude and
     latitude. These last become kilometres on a plane that is true along the middle latitude.

@@ -59,7 +59,7 @@ from graphcuts_dp.session.runner import (
 @final
 @dataclass(frozen=True)
 class InteractiveState:
-    """Where the mechanism stands. Immutable; its repr shows no secret.
+    """State of the mechanism. Immutable; its repr shows no secret.
 
     Attributes:
         profiles: the private side.
@@ -221,7 +221,7 @@ class DistanceSession(StoreSession[InteractiveDistances]):
         return self._runner.mechanism.learner.radius
 
     def ask(self, vertex: Label, *, unguaranteed: bool = False) -> DistanceAnswer:
-        """How far a vertex is from all people, on average. It is on the disk before it is returned.
+        """Answer the average distance of a vertex from all people, after writing it to the disk.
 
         Args:
             vertex: a label of the map.
@@ -262,15 +262,15 @@ class DistanceSession(StoreSession[InteractiveDistances]):
     def history(self) -> list[DistanceAnswer]:
         """All answers so far, oldest first, by whichever process."""
         with self._ledger.locked(), intact("a query on the record is damaged"):
-            found = []
+            answers = []
             for seq in self._runner.totals.shown:
                 query = json.loads(self._ledger.content(self._ledger.record(seq)[0]))
-                found.append(self._reply(query["distance_from_row"], self._runner.recorded(seq)))
-            return found
+                answers.append(self._reply(query["distance_from_row"], self._runner.recorded(seq)))
+            return answers
 
 
 def _encoded(row: int) -> EncodedQuery:
-    """How far the vertex of a row of the map is from all people."""
+    """Return the average distance of the vertex of a row of the map from all people."""
     return EncodedQuery.of(row, json.dumps({"distance_from_row": row}).encode())
 
 
@@ -378,8 +378,8 @@ def session_on(
 
 def _fresh(placed: Locations, wanted: dict[str, Any], seed: int | None) -> Beginning:
     """A new session, before anything is spent."""
-    asked = {"delta": 0.0, "group_size": 1, "confidence": DEFAULT_CONFIDENCE} | wanted
-    learner = _learner(placed, **asked)
+    terms = {"delta": 0.0, "group_size": 1, "confidence": DEFAULT_CONFIDENCE} | wanted
+    learner = _learner(placed, **terms)
     if learner.radius >= placed.metric.diameter / 2:
         warnings.warn(
             "half the diameter for every vertex guarantees as much as this session: raise epsilon,"
@@ -387,12 +387,12 @@ def _fresh(placed: Locations, wanted: dict[str, Any], seed: int | None) -> Begin
             AccuracyWarning,
             stacklevel=8,
         )
-    budget = {name: asked[name] for name in ("epsilon", "delta")}
-    privacy_unit = PrivacyUnit.person(asked["group_size"])
+    budget = {name: terms[name] for name in ("epsilon", "delta")}
+    privacy_unit = PrivacyUnit.person(terms["group_size"])
     cost, guarantee = guarantee_of_people(privacy_unit, learner.budget_plan, seed=seed, **budget)
     warn_of_delta(cost.delta, count=placed.people, of="people", stacklevel=8)
     mechanism = InteractiveDistances(learner, cost, seed)
-    return Beginning(mechanism=mechanism, data=placed, parameters=asked, guarantee=guarantee)
+    return Beginning(mechanism=mechanism, data=placed, parameters=terms, guarantee=guarantee)
 
 
 def _learner(

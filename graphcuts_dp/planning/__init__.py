@@ -1,4 +1,4 @@
-"""What to expect, from public numbers alone."""
+"""Forecasts of errors, from public numbers alone."""
 
 from graphcuts_dp._lazy import FindName, ListNames, exports
 

@@ -1,4 +1,4 @@
-"""Which bound to take on users or on vertices: noise that grows with it, against what it takes."""
+"""Choose a bound on users or on vertices: noise that grows with it, against rows that it drops."""
 
 import math
 from collections.abc import Sequence
@@ -114,7 +114,7 @@ class ContributionBoundPlan(Tabled):
 
     @property
     def warning(self) -> str:
-        """What no table can tell; empty where it says all."""
+        """Warning of what no table can show; empty if there is none."""
         if all(math.isfinite(row.left_out[1]) for row in self.rows):
             return ""
         return (
@@ -378,9 +378,9 @@ def plan_degree_bounds(
     """
     if not bounds:
         raise ParameterError("give at least one degree bound, for example [10, 20, 50]")
-    asked = SessionWorkload(queries=queries, beta=beta)
+    workload = SessionWorkload(queries=queries, beta=beta)
     # Noise on each answer is the same for any graph.
-    setting = Setting(n=3, edges=1, workload=asked, epsilon=epsilon, delta=delta)
+    setting = Setting(n=3, edges=1, workload=workload, epsilon=epsilon, delta=delta)
     guessed = None if degrees is None else _checked_degrees(degrees)
 
     def row(bound: int) -> DegreeBoundRow:
@@ -393,17 +393,17 @@ def plan_degree_bounds(
             changes = cell_changes(cells, of_one.privacy_unit)
             flows = choose_strategy(cells, epsilon=epsilon, delta=delta, changes=changes)
             cell = flows.deviations[-1]
-        taken = None if guessed is None else _taken(guessed, bound)
-        return DegreeBoundRow(max_degree=bound, cut=cut, cell=cell, taken=taken)
+        loss = None if guessed is None else _taken(guessed, bound)
+        return DegreeBoundRow(max_degree=bound, cut=cut, cell=cell, taken=loss)
 
     return DegreeBoundPlan(rows=tuple(row(bound) for bound in sorted(set(bounds))))
 
 
 def _checked_degrees(degrees: npt.ArrayLike) -> FloatVector:
-    found = np.asarray(degrees, dtype=np.float64)
-    if found.ndim != 1 or not (np.isfinite(found) & (found >= 0)).all():
+    guesses = np.asarray(degrees, dtype=np.float64)
+    if guesses.ndim != 1 or not (np.isfinite(guesses) & (guesses >= 0)).all():
         raise ParameterError("degrees are a list of numbers from 0 on: a public guess of them")
-    return found
+    return guesses
 
 
 def _taken(degrees: FloatVector, bound: int) -> tuple[float, float]:

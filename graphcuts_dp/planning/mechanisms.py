@@ -62,11 +62,13 @@ _MIRROR, _MEDIAN = "mirror-descent", "median"
 SESSIONS = (*BUILT_IN, _MEDIAN, "gaussian", "laplace", "binary")
 _CONSTRUCTIONS = {name: CONSTRUCTIONS[name].updates for name in BUILT_IN if name != _MIRROR}
 Error = Callable[[Setting], float]
+_ANY_LINEAR = (_MIRROR, "gaussian", "laplace", "answer 0")
+_FOR_VERTICES = ("gaussian", "laplace", "answer 0", "midpoint", "density only")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Named:
-    """What a line of the table is about.
+    """Name of a line of the table, and the answers that it is for.
 
     Attributes:
         method: the name that a session takes as `method`; "release" for the synthetic graph;
@@ -143,7 +145,7 @@ def _halves(setting: Setting) -> float:
 
 
 def _density_deviation(setting: Setting) -> float:
-    """Of a cut between random halves, from what the density says; see the module."""
+    """Return the deviation of a cut between random halves from the density; see the module."""
     m = setting.edges
     part = 1 / 4 if isinstance(setting.n, int) else 3 / 16
     return math.sqrt(part * m * (1 - m / setting.pairs))
@@ -178,13 +180,13 @@ def _response_typical(setting: Setting) -> float:
 
 
 def _count_radius(setting: Setting) -> int:
-    """Of the noisy number of edges: discrete Laplace noise with all of epsilon."""
+    """Return the radius of the noisy number of edges: Laplace noise with all of epsilon."""
     rate = setting.epsilon / setting.change
     return discrete_laplace_radius(rate, failure=setting.workload.beta)
 
 
 def count_deviation(setting: Setting) -> float:
-    """Of the noisy number of edges, with all of epsilon."""
+    """Return the deviation of the noisy number of edges, with all of epsilon."""
     return LaplaceNoise(Fraction(setting.epsilon) / setting.change).standard_deviation
 
 
@@ -257,7 +259,7 @@ def _least_cut_mean(setting: Setting) -> float:
 
 
 def _halves_radius(setting: Setting) -> float:
-    """Of two halves, for all cuts at once: `Release.partition`, mechanism="randomized-response"."""
+    """Return the radius of two halves for all cuts at once: randomised response."""
     n = shape_of(setting.n)[0]
     sizes, pairs = Sizes(n // 2, n - n // 2, 0), (n // 2) * (n - n // 2)
     options = AnswerOptions(confidence=1 - FOR_EACH * setting.workload.beta, simultaneous=True)
@@ -266,7 +268,7 @@ def _halves_radius(setting: Setting) -> float:
 
 
 def _norm_typical(norm: str, setting: Setting) -> float:
-    """Of the start: the density, or nothing where p is below 2."""
+    """Return the typical norm of the start: the density, or nothing if p is below 2."""
     start = terms_of(norm, parse_norm(norm)[1], setting.sizes, total_weight=setting.edges).weight
     return _first_hypothesis(setting) if start else _empty_hypothesis(setting)
 
@@ -299,15 +301,15 @@ class PlannedList:
     @classmethod
     def of(cls, setting: Setting) -> CutList:
         """For a setting; taken for a list, of which a tuning reads no more than is here."""
-        made: Any = cls(_universe(setting.n), setting.workload.queries, setting.sizes.largest_query)
-        return cast(CutList, made)
+        cuts: Any = cls(_universe(setting.n), setting.workload.queries, setting.sizes.largest_query)
+        return cast(CutList, cuts)
 
 
 # Answers at once
 
 
 def few_answers_error(setting: Setting) -> float:
-    """What "answers" guarantees for any k cuts: the lesser of what its noises guarantee.
+    """Return the error that "answers" guarantees for any k cuts: the least of those of its noises.
 
     Laplace noise is for the largest number of cuts that a pair is in, at most k, and its radius
     grows with that; K-norm noise has a radius that holds for any columns.
@@ -347,14 +349,14 @@ def _of_one(error: Callable[[Setting], float | None], setting: Setting) -> float
     for any number of rounds.
     """
     try:
-        found = error(setting.for_one(zcdp=True)) if setting.delta else None
+        radius = error(setting.for_one(zcdp=True)) if setting.delta else None
     except ParameterError:
-        found = None
-    return math.inf if found is None else found
+        radius = None
+    return math.inf if radius is None else radius
 
 
 def _tight(bound: Callable[[Setting], UpdateBound], at: Setting, released: bool = False) -> Any:
-    """Of `Learning(calibration="tight")`, perhaps with distinguisher="released"."""
+    """Return the error of `Learning(calibration="tight")`, perhaps with released cuts."""
     queries = PlannedList.of(at)
     finder: Any = Exponential(queries=queries, epsilon=Fraction(1))
     if released:
@@ -371,7 +373,7 @@ def _weights(setting: Setting, *, span: float = 1.0) -> UpdateBound:
 
 
 def listed_error(setting: Setting, *, released: bool = False) -> float:
-    """Of multiplicative weights on k cuts."""
+    """Return the error of multiplicative weights on k cuts."""
     return _of_one(lambda at: _tight(_weights, at, released), setting)
 
 
@@ -385,8 +387,8 @@ def linear_error(setting: Setting) -> float:
     setting = replace(
         setting, rank=None, workload=replace(setting.workload, linear=False, max_spectral_norm=None)
     )
-    found = _of_one(partial(_tight, partial(_weights, span=2.0)), setting)
-    return found + rounding_of(setting.pairs, EDGES)
+    radius = _of_one(partial(_tight, partial(_weights, span=2.0)), setting)
+    return radius + rounding_of(setting.pairs, EDGES)
 
 
 def median_iterative_error(setting: Setting) -> float:
@@ -403,29 +405,29 @@ def median_iterative_error(setting: Setting) -> float:
 
 
 def lists_fit(setting: Setting) -> bool:
-    """Whether an iterative release can hold a number for each pair."""
+    """Return whether an iterative release can hold a number for each pair."""
     return max(shape_of(setting.n)) <= MOST_DENSE_VERTICES
 
 
 def linear_fits(setting: Setting) -> bool:
-    """Whether the coefficients of k queries can be held."""
+    """Return whether the coefficients of k queries fit into memory."""
     return lists_fit(setting) and setting.workload.queries * setting.pairs <= MOST_NUMBERS
 
 
 def median_fits(setting: Setting) -> bool:
-    """Whether all graphs can be listed."""
+    """Return whether all graphs can be listed."""
     return setting.pairs <= MOST_MEDIAN_PAIRS
 
 
 def game_error(player: str, setting: Setting) -> float:
-    """Of the query release game: the proven bound of the game that is usually best."""
+    """Return the proven bound of the query release game that is usually best."""
 
     def bound(at: Setting) -> float | None:
         beta = at.workload.beta
         budget = PracticalIterative(epsilon=at.epsilon, delta=at.delta, beta=beta / 4)
         queries, game = PlannedList.of(at), Game(player=player)
-        made = PlayerGame(queries=queries, grid=EDGES, calibration=budget, game=game, beta=beta)
-        return made.tune(at.edges, 1.0, budget).bound
+        planned = PlayerGame(queries=queries, grid=EDGES, calibration=budget, game=game, beta=beta)
+        return planned.tune(at.edges, 1.0, budget).bound
 
     return _of_one(bound, setting)
 
@@ -434,7 +436,7 @@ def game_error(player: str, setting: Setting) -> float:
 
 
 def net_error(setting: Setting) -> float:
-    """What the construction "net" guarantees for any k cuts, every graph being possible.
+    """Return the error that the construction "net" guarantees for any k cuts of any graph.
 
     It lists one graph for each way to answer them, which is at most every graph.
     """
@@ -443,13 +445,13 @@ def net_error(setting: Setting) -> float:
 
 
 def net_fits(setting: Setting) -> bool:
-    """Whether the net mechanism can list all graphs."""
+    """Return whether the net mechanism can list all graphs."""
     most = max(setting.pairs, setting.workload.queries)
     return 2.0 ** min(setting.pairs, 999) * most <= MOST_LISTED
 
 
 def sensing_error(setting: Setting) -> float:
-    """What the construction "sensing" guarantees on k queries that may all be moved by one rating.
+    """Return the error of the construction "sensing" on k queries that one rating may all move.
 
     Then all are measured, where that guarantees no more error than is added to the last gap of ten
     rounds; a gap is known only when they are over.
@@ -471,7 +473,7 @@ def sensing_error(setting: Setting) -> float:
 
 
 def sensing_fits(setting: Setting) -> bool:
-    """Whether the graph has two sides, and a number for each pair can be held."""
+    """Return whether the graph has two sides, and a number for each pair fits into memory."""
     return isinstance(setting.n, tuple) and setting.pairs <= MOST_SENSED_PAIRS
 
 
@@ -484,23 +486,25 @@ def _universe(n: Size) -> Universe:
 
 # The table
 
-_ANY_LINEAR = (_MIRROR, "gaussian", "laplace", "answer 0")
-_FOR_VERTICES = ("gaussian", "laplace", "answer 0", "midpoint", "density only")
-
 
 def mechanisms_for(setting: Setting) -> tuple[PlannedMechanism, ...]:
-    """Those that suit the graph, are possible for the privacy unit, and have formulas here."""
+    """Return the mechanisms that suit the graph and the privacy unit, and have formulas here."""
     if setting.privacy_unit.kind == "vertex":
-        return tuple(each for each in MECHANISMS if each.method in _FOR_VERTICES)
+        return tuple(mechanism for mechanism in MECHANISMS if mechanism.method in _FOR_VERTICES)
     norms = norms_of(setting.sizes)
     suiting = {"", *norms, *([AUTO] if norms else [])}
-    found = (each for each in MECHANISMS if each.norm in suiting and each.fits(setting))
+    suitable = (
+        mechanism
+        for mechanism in MECHANISMS
+        if mechanism.norm in suiting and mechanism.fits(setting)
+    )
     if not setting.workload.linear:
-        return tuple(found)
+        return tuple(suitable)
     return tuple(
-        each
-        for each in found
-        if each.cuts == LINEAR or (each.method in _ANY_LINEAR and each.calibration in ("", TIGHT))
+        mechanism
+        for mechanism in suitable
+        if mechanism.cuts == LINEAR
+        or (mechanism.method in _ANY_LINEAR and mechanism.calibration in ("", TIGHT))
     )
 
 

@@ -1,4 +1,4 @@
-"""Which mechanism answers cuts best, from public numbers alone: no data, no noise.
+"""Compare mechanisms for answers about cuts, from public numbers alone: no data, no noise.
 
 `planning.mechanisms` has the formulas, and says what guaranteed and typical mean.
 """
@@ -131,7 +131,7 @@ class RowTable:
 
     @property
     def description(self) -> str:
-        """What the lines of flows are for, in words."""
+        """Description of the lines of flows, in words."""
         tree = self.tree
         one = "" if tree is None else f" in one {tree.levels[-1]}"
         return (
@@ -221,7 +221,7 @@ class Plan(Tabled):
 
     @cached_property
     def advice(self) -> str:
-        """What to do, in a sentence."""
+        """Advice, in a sentence."""
         setting = self.setting
         useful = [
             row
@@ -235,8 +235,10 @@ class Plan(Tabled):
             text = f"{best.name} guarantees an error {times:,.3g} times below the best trivial "
             text += "answer's"
             if best.cuts == FIXED:
-                others = (row.name for row in useful if row.cuts != FIXED)
-                text += f"; for queries that depend on answers, {next(others, 'nothing')} does"
+                names_of_others = (row.name for row in useful if row.cuts != FIXED)
+                text += (
+                    f"; for queries that depend on answers, {next(names_of_others, 'nothing')} does"
+                )
             return text
         ways = []
         fewer = _most_queries(setting)
@@ -255,19 +257,19 @@ class Plan(Tabled):
 
     @cached_property
     def synthetic(self) -> SyntheticForecast:
-        """What a synthetic graph will keep."""
+        """Forecast of what a synthetic graph keeps."""
         return synthetic_forecast(self.setting)
 
     @cached_property
     def response(self) -> ResponseForecast:
-        """What a release with mechanism "randomized-response" would keep."""
+        """Forecast of what a release with mechanism "randomized-response" keeps."""
         return response_forecast(
             self.setting.n, self.setting.distribution, edges=self.setting.edges
         )
 
     @cached_property
     def sparse(self) -> SparseForecast:
-        """What `release_graph` with mechanism "sparse" will keep."""
+        """Forecast of what `release_graph` with mechanism "sparse" keeps."""
         return sparse_forecast(self.setting)
 
     @property
@@ -279,47 +281,47 @@ class Plan(Tabled):
         directed = " (directed)" if isinstance(s.n, ArcsOn) else ""
         guess = "assumed, since no edges are given" if self.assumed else "a public guess"
         edges = "" if self.table is not None else f"m = {s.edges:,.0f} ({guess}), "
-        told = (
+        description = (
             f"n = {size}{directed}, {edges}k = {work.queries:,}, "
             f"epsilon = {s.epsilon:g}, delta = {s.delta:g}, beta = {work.beta:g}"
         )
         if s.privacy_unit != EDGE:
-            told += f", privacy unit {s.privacy_unit}"
-        told += ", any linear queries" * work.linear
+            description += f", privacy unit {s.privacy_unit}"
+        description += ", any linear queries" * work.linear
         for value, words in (
             (work.max_spectral_norm, " of singular values up to {:,g}"),
             (s.rank, ", rank {:,} (a public guess)"),
             (work.max_right_size, ", at most {:,} right vertices"),
             (self.target_error, "; epsilon for an error of {:,g}"),
         ):
-            told += "" if value is None else words.format(value)
-        return told
+            description += "" if value is None else words.format(value)
+        return description
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """Lines below the table: what columns and names mean, and what to do."""
         if self.table is not None:
             return self.table.description, _OF_FLOWS.partition(".")[0] + "."
-        told = [LEGEND]
+        lines = [LEGEND]
         if any(row.method == FLOWS for row in self.rows):
-            told.append(_OF_FLOWS)
+            lines.append(_OF_FLOWS)
         if any(row.iterative for row in self.shown):
-            told.append(_OF_LISTS)
+            lines.append(_OF_LISTS)
         if any(row.cuts in PARTS for row in self.shown):
-            told.append(_OF_PARTS)
+            lines.append(_OF_PARTS)
         if self.setting.workload.linear:
-            told.append(_OF_LINEAR)
+            lines.append(_OF_LINEAR)
         elif self.setting.privacy_unit.kind == "vertex":
-            told.append(_OF_VERTICES)
+            lines.append(_OF_VERTICES)
         else:
-            told += [
+            lines += [
                 f"Synthetic graph: {self.synthetic}.",
                 f"Randomised response: {self.response}.",
                 f"Sparse release: {self.sparse}.",
             ]
         if any(math.isinf(row.guaranteed) for row in self.shown):
-            told.append("Needs delta: give one far below 1/edges, for example a delta of 1e-6.")
-        return (*told, f"Advice: {self.advice}")
+            lines.append("Needs delta: give one far below 1/edges, for example a delta of 1e-6.")
+        return (*lines, f"Advice: {self.advice}")
 
     def _picture(self) -> "Figure | None":
         return self.plot()
@@ -369,7 +371,7 @@ class Plan(Tabled):
         Args:
             kind: library of the frame, such as `pandas`; the one that is installed if None.
         """
-        names = [each.name for each in fields(PlanRow)]
+        names = [column.name for column in fields(PlanRow)]
         return made_frame({name: [getattr(row, name) for row in self.rows] for name in names}, kind)
 
     def to_dict(self) -> dict[str, Any]:
@@ -379,8 +381,8 @@ class Plan(Tabled):
         """
         s, work, synthetic = self.setting, self.setting.workload, None
         if s.privacy_unit.kind != "vertex" and not work.linear:
-            told = asdict(self.synthetic)
-            synthetic = {name: _finite(value, "never") for name, value in told.items()}
+            forecast = asdict(self.synthetic)
+            synthetic = {name: _finite(value, "never") for name, value in forecast.items()}
         return {
             "n": list(s.n) if isinstance(s.n, tuple) else shape_of(s.n)[0],
             "directed": isinstance(s.n, ArcsOn),
@@ -494,10 +496,12 @@ def plan_of(
         raise ParameterError("flows between groups are sums of cuts: plan them without linear")
     if target_error is not None and not (is_number(target_error) and 0 < target_error < math.inf):
         raise ParameterError("target_error must be a positive, finite number of edges")
-    listed = [each for each in mechanisms_for(setting) if iterative or not each.iterative]
+    listed = [
+        mechanism for mechanism in mechanisms_for(setting) if iterative or not mechanism.iterative
+    ]
     listed += [] if groups is None else _flows(setting, groups)
     least = _least_trivial(setting)
-    rows = [_row(each, setting, least, target_error) for each in listed]
+    rows = [_row(mechanism, setting, least, target_error) for mechanism in listed]
     rows.sort(key=lambda row: (row.cuts in PARTS, row.guaranteed))  # those answer no cut
     return Plan(
         setting=setting,
@@ -525,7 +529,7 @@ def _row(
             steps=setting.privacy_unit.group_size,
         )
     return PlanRow(
-        **{each.name: getattr(mechanism, each.name) for each in fields(Named)},
+        **{column.name: getattr(mechanism, column.name) for column in fields(Named)},
         guaranteed=guaranteed,
         typical=typical,
         vacuous=vacuous,
@@ -543,9 +547,9 @@ def _flows(setting: Setting, given: Groupings | RowTable) -> list[PlannedMechani
     pair = groups if isinstance(groups, tuple) else (groups, None)
     rows, columns = shape_of(setting.n)
     sizes = (rows, columns if isinstance(setting.n, tuple) else None)
-    if not all(each is None or isinstance(each, GroupTree) for each in pair):
+    if not all(tree is None or isinstance(tree, GroupTree) for tree in pair):
         raise ParameterError("groups are a Groups or a GroupTree, or a pair of them for two sides")
-    if sizes != tuple(None if each is None else each.n for each in pair):
+    if sizes != tuple(None if tree is None else tree.n for tree in pair):
         raise ParameterError("the groups are of other numbers of vertices than the plan")
     try:
         cells = CellTree(
@@ -604,7 +608,7 @@ def least_epsilon(enough: Callable[[float], bool], *, steps: int = 1) -> float:
 
 
 def _winner(setting: Setting) -> str:
-    """What guarantees least, if that is less than the trivial answers; else empty."""
+    """Return the name of the line of least error; empty if trivial answers beat it."""
     known = (m for m in mechanisms_for(setting) if not m.trivial and m.cuts not in PARTS)
     # Other iterative releases are tuned, which takes long.
     quick = (m for m in known if m.method == ANSWERS or not m.iterative)

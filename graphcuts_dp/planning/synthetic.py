@@ -1,4 +1,4 @@
-"""What a synthetic graph will keep of a graph, before anything is spent: from public numbers alone.
+"""Forecast what a synthetic graph keeps, before anything is spent, from public numbers alone.
 
 Randomised response adds noise of deviation s = 1/(2 sinh(epsilon/2)) to each entry of the adjacency
 matrix, which spreads its eigenvalues over (-2 s sqrt(n), 2 s sqrt(n)). Communities of a graph of
@@ -44,7 +44,7 @@ GROUPS = 8  # equal groups for which a forecast states what it takes, beside hal
 @final
 @dataclass(frozen=True, kw_only=True)
 class SparseForecast:
-    """What to expect of `release_graph` with mechanism "sparse".
+    """Forecast of `release_graph` with mechanism "sparse".
 
     Attributes:
         threshold: about the weight from which edges are kept, in units of what neighbours differ
@@ -72,22 +72,22 @@ class SparseForecast:
 
 
 def sparse_forecast(setting: Setting) -> SparseForecast:
-    """What a sparse release of this setting will keep. Reads no data.
+    """Return the forecast of a sparse release of this setting. Reads no data.
 
     Args:
         setting: the public numbers; `queries`, `delta` and `beta` do not matter.
     """
     epsilon, edges = setting.for_one().epsilon, max(setting.edges, 1.0)
-    wanted = FALSE_SHARE * edges
-    with_edges, alone = typical_runs(Fraction(epsilon))
-    kept = float(with_edges.amounts[KEPT_EDGES])
-    threshold = math.log(max(setting.pairs / wanted, 1.0)) / kept
+    false_edges = FALSE_SHARE * edges
+    with_edges, without_edges = typical_runs(Fraction(epsilon))
+    kept_share = float(with_edges.amounts[KEPT_EDGES])
+    threshold = math.log(max(setting.pairs / false_edges, 1.0)) / kept_share
     # The worst cut of a matrix of independent noises is about .4 deviations n^1.5, N = n^2/2.
     worst = 0.4 / (2 * math.sinh(epsilon / 2)) * (2 * setting.pairs) ** 0.75
     return SparseForecast(
         threshold=threshold,
         degree_error=2 / float(with_edges.amounts[DEGREES]),
-        degree_error_alone=2 / float(alone.amounts[DEGREES]),
+        degree_error_alone=2 / float(without_edges.amounts[DEGREES]),
         beats_matrix=worst > edges,
     )
 
@@ -95,7 +95,7 @@ def sparse_forecast(setting: Setting) -> SparseForecast:
 @final
 @dataclass(frozen=True, kw_only=True)
 class ResponseForecast:
-    """What to expect of `release_graph` with mechanism "randomized-response".
+    """Forecast of `release_graph` with mechanism "randomized-response".
 
     Attributes:
         difference_of_halves: least p - q at which two equal groups show, for the probability p of
@@ -154,7 +154,7 @@ Kept = Literal["communities", "strong communities", "degrees", "nothing"]
 @final
 @dataclass(frozen=True, kw_only=True)
 class SyntheticForecast:
-    """What to expect of a synthetic graph.
+    """Forecast of a synthetic graph.
 
     Attributes:
         keeps: "communities", "strong communities" (those near the bound are merged or lost),
@@ -188,7 +188,7 @@ class SyntheticForecast:
 
 
 def synthetic_forecast(setting: Setting) -> SyntheticForecast:
-    """What a synthetic graph of this setting will keep. Reads no data.
+    """Return the forecast of a synthetic graph of this setting. Reads no data.
 
     Args:
         setting: the public numbers; `queries`, `delta` and `beta` do not matter.

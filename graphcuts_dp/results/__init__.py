@@ -1,4 +1,4 @@
-"""What callers get and can save: releases, tables of flows, their files and receipts."""
+"""Results that callers can save: releases, tables of flows, their files and receipts."""
 
 from graphcuts_dp._lazy import FindName, ListNames, exports
 

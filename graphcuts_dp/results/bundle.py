@@ -56,7 +56,7 @@ READABLE = (12, FORMAT)
 @final
 @dataclass(frozen=True)
 class FileSet:
-    """What the files of a kind of results are, and what reads them.
+    """Files of a kind of results, and the class that reads them.
 
     Attributes:
         home: module and class whose `load` reads it; "" where there is nothing more than a table.
@@ -72,12 +72,12 @@ class FileSet:
     because: str = ""
 
     def files(self, path: PathLike) -> tuple[Path, ...]:
-        """Where all files of a result at `path` are, the receipt last."""
+        """Return the paths of all files of a result at `path`, the receipt last."""
         first = graph_files(path) if self.graph else (Path(path),)
         return tuple(dict.fromkeys((*first, self.arrays(path), receipt_path(path))))
 
     def arrays(self, path: PathLike) -> Path:
-        """Where the arrays of a result at `path` are."""
+        """Return the path of the arrays of a result at `path`."""
         return Path(f"{os.fspath(path)}{self.beside}")
 
 
@@ -108,7 +108,7 @@ KINDS = {
 
 
 def receipt_path(path: PathLike) -> Path:
-    """Where the receipt of a result at `path` is."""
+    """Return the path of the receipt of a result at `path`."""
     return Path(f"{os.fspath(path)}.json")
 
 
@@ -167,17 +167,17 @@ def save(
     about_graph, provenance = None, guarantee.provenance
     if graph is not None:
         about_graph = {"weighted": bool(graph.weighted), "max_weight": graph.max_weight}
-    with atomic_set(names, force=force) as places:
-        place = dict(zip(names, places, strict=True))
+    with atomic_set(names, force=force) as paths:
+        path_of = dict(zip(names, paths, strict=True))
         if graph is not None:
-            graph.write(place[Path(path)], about=guarantee.about)
+            graph.write(path_of[Path(path)], about=guarantee.about)
         if table is not None:
             columns = marked(table, guarantee)
             data = csv_bytes(columns, spreadsheet=spreadsheet, comment=parts.comment)
-            with atomic_write(place[Path(path)]) as handle:
+            with atomic_write(path_of[Path(path)]) as handle:
                 handle.write(data)
         if arrays is not None:
-            with atomic_write(place[form.arrays(path)]) as handle:
+            with atomic_write(path_of[form.arrays(path)]) as handle:
                 _write_arrays(handle, kind, guarantee, arrays)
         receipt = {
             "format": FORMAT,
@@ -186,9 +186,9 @@ def save(
             "provenance": None if provenance is None else provenance.to_dict(),
             **parts.fields,
             **({"graph": about_graph} if form.graph else {}),
-            "files": {file.name: sha256_of(place[file]) for file in written[:-1]},
+            "files": {file.name: sha256_of(path_of[file]) for file in written[:-1]},
         }
-        write_receipt(places[-1], receipt)
+        write_receipt(paths[-1], receipt)
     return tuple(str(file) for file in written)
 
 
@@ -281,7 +281,7 @@ class Saved:
 
     @property
     def space(self) -> Space:
-        """What `space_fields` told."""
+        """Return the space that `space_fields` described."""
         return space_from(self.fields)
 
     def graph(self, space: Space) -> AnyGraph | None:
@@ -327,10 +327,10 @@ def opened(path: PathLike, *kinds: str, graph: bool = True) -> Iterator[Saved]:
         files = {name: fields["files"][name] for name in names}
         check_files(path, files)
         with ExitStack() as stack:
-            held = [stack.enter_context(_file(path, name).open("rb")) for name in names]
+            open_files = [stack.enter_context(_file(path, name).open("rb")) for name in names]
             yield Saved(path, kind, fields, graph)
             check_files(path, files)
-            for handle, name in zip(held, names, strict=True):
+            for handle, name in zip(open_files, names, strict=True):
                 # A file that is held keeps its inode, so another in its place shows.
                 if not os.path.samestat(os.fstat(handle.fileno()), _file(path, name).stat()):
                     raise FileFormatError(f"{path!s} was replaced while it was read; read it again")
@@ -344,7 +344,7 @@ def opened(path: PathLike, *kinds: str, graph: bool = True) -> Iterator[Saved]:
 
 
 def space_fields(space: Space) -> dict[str, Any]:
-    """What may be joined, public, as plain values: for a receipt."""
+    """Return the space of a graph as plain values, for a receipt. Public."""
     sets = sets_in(space)
     return {
         "vertices": [labels_or_number(side) for side in sets],
@@ -359,11 +359,12 @@ def space_from(stored: Mapping[str, Any]) -> Space:
     Raises:
         GraphError, LookupError, TypeError, ValueError: it is something else.
     """
-    left, *others = (VertexSet(labels) for labels in stored["vertices"])
-    if others:
-        (right,) = others
+    sets = [VertexSet(labels) for labels in stored["vertices"]]
+    if len(sets) > 1:
+        left, right = sets
         return left, right
-    return Arcs(left) if stored["directed"] is True else left
+    (vertices,) = sets
+    return Arcs(vertices) if stored["directed"] is True else vertices
 
 
 def _write_arrays(
@@ -483,7 +484,7 @@ def _is_file_name(name: str) -> bool:
 
 
 def sha256_of(file: Path) -> str:
-    """Of a file, in hexadecimal.
+    """Return the SHA-256 of a file, in hexadecimal.
 
     Raises:
         FileFormatError: the file cannot be read.

@@ -1,4 +1,4 @@
-"""What is drawn of a table of flows: for matplotlib, and for a page that shows them in a browser.
+"""Prepare pictures of a table of flows: for matplotlib, and for a page in a browser.
 
 `picture_of` is one table as `plotting` draws it, `places_of` says where its groups are, and
 `page_data` is all that a page of `Flows.to_html` holds. All of it is released already. Titles name
@@ -59,11 +59,11 @@ def picture_of(
     """
     from graphcuts_dp.plotting.flow_tables import FlowPicture  # matplotlib is slow to import
 
-    place = flows.cells.level_index(level)
-    names = flows.cells.names(place)
+    level_index = flows.cells.level_index(level)
+    names = flows.cells.names(level_index)
     rows, columns = flows.labels(level)
-    count = len(flows.cells.period_cells(place)[0])
-    possible = flows.cells.matrix(place, np.ones(count, dtype=np.bool_))
+    count = len(flows.cells.period_cells(level_index)[0])
+    possible = flows.cells.matrix(level_index, np.ones(count, dtype=np.bool_))
     alone_low, alone_high = flows.intervals(level, period)
     low, _ = flows.intervals(level, period, simultaneous=True)
     return FlowPicture(
@@ -91,9 +91,9 @@ def axis_names(flows: FlowTable, level: str | None) -> tuple[str, str]:
 
 def _title(flows: FlowTable, level: str | None, period: str | None, title: str | None) -> str:
     """Return the title of a table with its period, without the guarantee."""
-    place = flows.cells.level_index(level)
-    own_level = flows.cells.period_level(place)
-    name = flows.cells.levels[place - 1].removesuffix(f" by {own_level}")
+    level_index = flows.cells.level_index(level)
+    own_level = flows.cells.period_level(level_index)
+    name = flows.cells.levels[level_index - 1].removesuffix(f" by {own_level}")
     if flows.periods is None or own_level is None:
         return title or f"Flows by {name}"
     labels = list(flows.periods.labels(own_level)) if period is None else [period]
@@ -122,9 +122,9 @@ def over_periods(flows: FlowTable, level: str | None, by: str, title: str | None
     from graphcuts_dp.plotting.flow_tables import MAX_PANELS, periods_figure
     from graphcuts_dp.plotting.labels import shortened
 
-    cells, place = flows.cells, _place_by(flows, level, by)
-    table = flows.rows_of(place, DEFAULT_CONFIDENCE, True)  # its largest cells are picked
-    count = len(cells.lengths(place))
+    cells, level_index = flows.cells, _place_by(flows, level, by)
+    table = flows.rows_of(level_index, DEFAULT_CONFIDENCE, True)  # its largest cells are picked
+    count = len(cells.lengths(level_index))
     names = ("estimate", *SIMULTANEOUS_COLUMNS)
     values, low, high = (table[name].reshape(count, -1).T for name in names)
     order = np.argsort(-values.sum(axis=1), kind="stable")[:MAX_PANELS]
@@ -134,7 +134,7 @@ def over_periods(flows: FlowTable, level: str | None, by: str, title: str | None
         f"within {a}" if cells.one_set and a == b else f"{a} {arrow} {b}"
         for a, b in zip(*groups, strict=True)
     ]
-    level_name = cells.levels[place - 1].removesuffix(f" by {by}")
+    level_name = cells.levels[level_index - 1].removesuffix(f" by {by}")
     return periods_figure(
         periods=[str(label) for label in _labels_by(flows, by)],
         cells=titles,
@@ -164,12 +164,12 @@ def by_period(
             f"there are {len(labels):,} periods, and a picture has at most {MOST_PANELS}: draw "
             "single ones with period="
         )
-    pictures = {period_words(each): picture_of(flows, name, each, title) for each in labels}
+    pictures = {period_words(period): picture_of(flows, name, period, title) for period in labels}
     groups = name.removesuffix(f" by {by}")
-    whole = _guaranteed(flows, title or f"Flows by {groups} and {by}")
+    heading = _guaranteed(flows, title or f"Flows by {groups} and {by}")
     if places is None:
-        return flow_tables.heat_maps_figure(pictures, whole)
-    return flow_maps.flow_maps_figure(pictures, places, whole)
+        return flow_tables.heat_maps_figure(pictures, heading)
+    return flow_maps.flow_maps_figure(pictures, places, heading)
 
 
 def _place_by(flows: FlowTable, level: str | None, by: str) -> int:
@@ -179,16 +179,20 @@ def _place_by(flows: FlowTable, level: str | None, by: str) -> int:
         QueryError: no such level, or none with these periods.
     """
     cells = flows.cells
-    places = [place for place in range(1, cells.depth) if cells.period_level(place) == by]
-    if flows.periods is None or not places:
+    level_indices = [
+        level_index
+        for level_index in range(1, cells.depth)
+        if cells.period_level(level_index) == by
+    ]
+    if flows.periods is None or not level_indices:
         known = [] if flows.periods is None else flows.periods.levels
         listing = f"; it has {listed(known)}" if known else ""
         raise QueryError(f"this table has no periods {by!r:.60}{listing}")
-    place = places[-1] if level is None else cells.level_index(level)
-    if place not in places:
-        named = listed([cells.levels[each - 1] for each in places])
+    level_index = level_indices[-1] if level is None else cells.level_index(level)
+    if level_index not in level_indices:
+        named = listed([cells.levels[index - 1] for index in level_indices])
         raise QueryError(f"levels by {by!r:.60} are {named}")
-    return place
+    return level_index
 
 
 def _labels_by(flows: FlowTable, by: str) -> tuple[Label, ...]:
@@ -198,10 +202,10 @@ def _labels_by(flows: FlowTable, by: str) -> tuple[Label, ...]:
 
 def _enclosing(groups: GroupTree, level: str) -> list[tuple[str, int]]:
     """The groups of the level before and how many of this level's each of them holds."""
-    place = groups.levels.index(level)
-    if place == 0:
+    position = groups.levels.index(level)
+    if position == 0:
         return []
-    above = groups.labels(groups.levels[place - 1])
+    above = groups.labels(groups.levels[position - 1])
     counts = np.bincount(groups.parents(level), minlength=len(above))
     return [(str(name), int(count)) for name, count in zip(above, counts, strict=True)]
 
@@ -244,12 +248,12 @@ def _on_plane(labels: Sequence[Label], coordinates: Mapping[Label, Sequence[floa
             f"{len(missing)} of {len(labels)} groups have no coordinates: {missing[0]!r:.60}"
         )
     try:
-        found: npt.NDArray[np.float64] = np.array([coordinates[x] for x in labels], dtype=float)
+        points: npt.NDArray[np.float64] = np.array([coordinates[x] for x in labels], dtype=float)
     except (TypeError, ValueError):
-        found = np.empty(0)
-    if found.shape != (len(labels), 2) or not np.isfinite(found).all():
+        points = np.empty(0)
+    if points.shape != (len(labels), 2) or not np.isfinite(points).all():
         raise QueryError("coordinates are pairs of numbers: {'Texas': (-99.0, 31.5), ...}")
-    return found
+    return points
 
 
 def page_data(
@@ -270,18 +274,18 @@ def page_data(
     Raises:
         QueryError: no such level.
     """
-    place = flows.cells.level_index(level)
-    own_level = flows.cells.period_level(place)
-    labels = [] if own_level is None else [str(each) for each in _labels_by(flows, own_level)]
+    level_index = flows.cells.level_index(level)
+    own_level = flows.cells.period_level(level_index)
+    labels = [] if own_level is None else [str(period) for period in _labels_by(flows, own_level)]
     periods: list[str | None] = [*([None] if len(labels) != 1 else []), *labels]
     rows, columns = ([str(label) for label in side] for side in flows.labels(level))
-    a, b = flows.cells.period_cells(place)
+    a, b = flows.cells.period_cells(level_index)
     tables = [_cells_of(flows, level, period, a, b) for period in periods]
     if places is None:
         shown = _largest_groups(tables, a, b, len(rows), len(columns), flows.cells.one_set)
     else:
         shown = _surest_flows(tables)
-    name = flows.cells.levels[place - 1].removesuffix(f" by {own_level}")
+    name = flows.cells.levels[level_index - 1].removesuffix(f" by {own_level}")
     heading = title or f"Flows by {name}"
     together = ""
     if len(labels) > 1:
@@ -303,7 +307,7 @@ def page_data(
         "columns": columns,
         "one_set": flows.cells.one_set,
         "shown": [list(side) for side in used],
-        "periods": [together if each is None else period_words(each) for each in periods],
+        "periods": [together if period is None else period_words(period) for period in periods],
         "cells": [[int(a[cell]), int(b[cell])] for cell in shown],
         "numbers": [
             [[_rounded(column[cell]) for column in table] for cell in shown] for table in tables
@@ -342,12 +346,12 @@ def _largest_groups(
     right = np.bincount(b, values, minlength=columns)
     if one_set:
         left = right = left + right
-    kept: list[BoolVector] = []
+    is_large: list[BoolVector] = []
     for sums in (left, right):
         mask = np.zeros(len(sums), dtype=np.bool_)
         mask[np.argsort(-sums, kind="stable")[:MOST_SHOWN]] = True
-        kept.append(mask)
-    shown: list[int] = np.flatnonzero(kept[0][a] & kept[1][b]).tolist()
+        is_large.append(mask)
+    shown: list[int] = np.flatnonzero(is_large[0][a] & is_large[1][b]).tolist()
     return shown
 
 

@@ -1,4 +1,4 @@
-"""What people compute from a table of flows, each with an interval that is derived.
+"""Compute statistics of a table of flows, each with a derived interval.
 
 Everything here is post-processing of the noisy sums. With X the matrix of a level, E is the table
 of the ends of edges: E = X where arcs have a direction, and E = X + diag(X) for one vertex set
@@ -118,7 +118,8 @@ class LevelStatistic:
         interval = SIMULTANEOUS_COLUMNS if self.simultaneous else INTERVAL_COLUMNS
         heads = (*names, "value", *interval)
         return made_frame(
-            {head: each.ravel().tolist() for head, each in zip(heads, columns, strict=True)}, kind
+            {head: column.ravel().tolist() for head, column in zip(heads, columns, strict=True)},
+            kind,
         )
 
 
@@ -198,7 +199,7 @@ class IndependenceTest:
 
 
 class FlowStatistics(FlowTable):
-    """What people compute from a table of flows; free, as often as you like.
+    """Statistics of a table of flows; free, as often as you like.
 
     All of it is computed from the noisy sums alone, so it may be published and costs nothing. The
     groups must be one set: for flows between two sides only the tables per head, the largest flows
@@ -232,8 +233,8 @@ class FlowStatistics(FlowTable):
         self, level: str | None = None, *, confidence: float = DEFAULT_CONFIDENCE
     ) -> Statistic:
         """The share of the weight that passes between different groups; see `share_inside`."""
-        found = self.share_inside(level, confidence=confidence)
-        return _turned(found, "share outside", lambda x: 1 - x)
+        inside = self.share_inside(level, confidence=confidence)
+        return _turned(inside, "share outside", lambda x: 1 - x)
 
     def ei_index(
         self, level: str | None = None, *, confidence: float = DEFAULT_CONFIDENCE
@@ -242,8 +243,8 @@ class FlowStatistics(FlowTable):
 
         Source: Krackhardt, Stern, *Informal Networks and Organizational Crises*, 1988.
         """
-        found = self.share_inside(level, confidence=confidence)
-        return _turned(found, "E-I index", lambda x: 1 - 2 * x)
+        inside = self.share_inside(level, confidence=confidence)
+        return _turned(inside, "E-I index", lambda x: 1 - 2 * x)
 
     def modularity(
         self, level: str | None = None, *, confidence: float = DEFAULT_CONFIDENCE
@@ -406,22 +407,22 @@ class FlowStatistics(FlowTable):
         Raises:
             QueryError: no such level, or a number out of range.
         """
-        place = place_of_one(self, level)
-        size = self.cells.size(place)
+        level_index = place_of_one(self, level)
+        size = self.cells.size(level_index)
         if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= size:
             raise QueryError(f"the number of flows must be a whole number from 1 to {size}")
         failure = checked_failure(confidence)
-        ranked = _Ranked(self, place, count)
+        ranked = _Ranked(self, level_index, count)
         low, high = ranked.bounds(failure)
-        lowest, highest = self._possible(low, high, self.cells.pairs(place))
-        a, b = self.cells.cells(place)
+        lowest, highest = self._possible(low, high, self.cells.pairs(level_index))
+        a, b = self.cells.cells(level_index)
         left, right = self.labels(level)
         sorted_low, sorted_high = np.sort(low), np.sort(high)
-        found = []
+        flows = []
         for cell in ranked.order[:count]:
             better = size - np.searchsorted(sorted_low, high[cell], side="right")
             not_worse = size - np.searchsorted(sorted_high, low[cell], side="left")
-            found.append(
+            flows.append(
                 RankedFlow(
                     source=left[a[cell]],
                     target=right[b[cell]],
@@ -431,8 +432,8 @@ class FlowStatistics(FlowTable):
                 )
             )
         return TopFlows(
-            level=self.cells.levels[place - 1],
-            flows=tuple(found),
+            level=self.cells.levels[level_index - 1],
+            flows=tuple(flows),
             set_chance=ranked.chance(ordered=False),
             order_chance=ranked.chance(ordered=True),
             confidence=confidence,
@@ -485,9 +486,9 @@ class FlowStatistics(FlowTable):
             raise QueryError("the number of simulations must be a whole number, for example 999")
         if not 19 <= simulations <= _MOST:
             raise QueryError("the number of simulations must be at least 19 (999 is common)")
-        place = place_of_one(self, level)
-        table = _Independence(self, place)
-        values = self.estimates[place]
+        level_index = place_of_one(self, level)
+        table = _Independence(self, level_index)
+        values = self.estimates[level_index]
         statistic, expected = table.statistic(values)
         draw = table.null(expected, seed)
         reached = sum(table.statistic(draw())[0] >= statistic for _ in range(simulations))
@@ -496,7 +497,7 @@ class FlowStatistics(FlowTable):
             p_value=(1 + reached) / (1 + simulations),
             simulations=simulations,
             degrees_of_freedom=table.degrees_of_freedom,
-            level=self.cells.levels[place - 1],
+            level=self.cells.levels[level_index - 1],
             seeded=not self.guarantee.is_private,
             counted=self.counted_sentence,
         )
@@ -537,18 +538,19 @@ def place_of_one(flows: FlowTable, level: str | None) -> int:
     Raises:
         QueryError: no such level, or one of several periods.
     """
-    cells, place = flows.cells, flows.cells.level_index(level)
-    time, count = cells.period_level(place), len(cells.lengths(place))
+    cells, level_index = flows.cells, flows.cells.level_index(level)
+    time, count = cells.period_level(level_index), len(cells.lengths(level_index))
     if cells.periods is None or time is None or count == 1:
-        return place
+        return level_index
     if time == cells.period_level(1):
         raise QueryError(
             f"this is a number of one period, and there are {count}: take "
             f"flows.period({cells.periods.labels(time)[0]!r:.60})"
         )
     raise QueryError(
-        f"this is a number of one period, and level {cells.levels[place - 1]!r:.60} has {count} in "
-        f"each {cells.period_level(1)}: name a level of the latter, and take flows.period(...)"
+        f"this is a number of one period, and level {cells.levels[level_index - 1]!r:.60} has "
+        f"{count} in each {cells.period_level(1)}: name a level of the latter, and take "
+        "flows.period(...)"
     )
 
 
@@ -580,18 +582,18 @@ class TableEnds:
         self.inside: FloatVector = self.everything * self.diagonal  # of the trace of E
 
     def leaving(self, group: int) -> FloatVector:
-        """Of r of a group: of the ends in it, or of the arcs from it."""
-        found: FloatVector = (self.codes[0] == group).astype(np.float64)
+        """Return the form of r of a group: of the endpoints in it, or of the arcs from it."""
+        coefficients: FloatVector = (self.codes[0] == group).astype(np.float64)
         if self.flows.cells.symmetric:
-            found += self.codes[1] == group
-        return found
+            coefficients += self.codes[1] == group
+        return coefficients
 
     def entering(self, group: int) -> FloatVector:
-        """Of c of a group, of a table with directions."""
+        """Return the form of c of a group, of a table with directions."""
         return np.asarray((self.codes[1] == group).astype(np.float64))
 
     def forms(self) -> Iterator[FloatVector]:
-        """Of t, trace E, the sums of rows, and those of columns where they differ."""
+        """Yield the forms of t, trace E, the sums of rows, and those of columns if they differ."""
         yield self.everything
         yield self.inside
         groups = range(len(self.labels))
@@ -599,20 +601,20 @@ class TableEnds:
         if not self.flows.cells.symmetric:
             yield from (self.entering(group) for group in groups)
 
-    def side(self, wanted: FloatVector) -> Side:
+    def side(self, form: FloatVector) -> Side:
         """A form as the numerator or the denominator of a ratio, in steps.
 
         Its slack is what rounding weights down, and floats, can have moved the estimate by.
         """
-        flows, sizes = self.flows, np.abs(wanted)
+        flows, sizes = self.flows, np.abs(form)
         estimates = flows.estimates[self.place] / flows.noisy.unit
         slack = ROUNDING * float(sizes @ np.abs(estimates))
         slack += float(sizes @ flows.lost_by_rounding(self.place)) / flows.noisy.unit
-        told = flows.fit.coefficients({self.place: wanted})
-        return Side(float(wanted @ estimates), told, slack)
+        noise_coefficients = flows.fit.coefficients({self.place: form})
+        return Side(float(form @ estimates), noise_coefficients, slack)
 
     def bounds(self, top: Side, bottom: Side, below: float, above: float) -> RatioBounds:
-        """Of a ratio; see `ratio_bounds`."""
+        """Return the bounds of a ratio; see `ratio_bounds`."""
         noisy = self.flows.noisy
         indices = noisy.map.noise_indices
         return ratio_bounds(noisy.noise, indices, top, bottom, below=below, above=above)
@@ -657,10 +659,10 @@ def _conductance(ends: TableEnds, group: int, failure: float) -> tuple[float, fl
     inside = ends.leaving(group)
     crossing = np.where((ends.codes[0] == group) & ends.diagonal, 0, inside)
     cut = ends.side(crossing)
-    sides = [ends.side(wanted) for wanted in (inside, ends.everything - inside)]
-    found = [ends.bounds(cut, side, failure / 4, failure / 2) for side in sides]
-    low = float(np.clip(max(each.low for each in found), 0, 1))
-    high = float(np.clip(max(each.high for each in found), 0, 1))
+    sides = [ends.side(form) for form in (inside, ends.everything - inside)]
+    ratios = [ends.bounds(cut, side, failure / 4, failure / 2) for side in sides]
+    low = float(np.clip(max(ratio.low for ratio in ratios), 0, 1))
+    high = float(np.clip(max(ratio.high for ratio in ratios), 0, 1))
     least = min(side.value for side in sides)
     ratio = cut.value / least if least > 0 else math.nan
     return nearest_within(ratio, (low, high)), low, high
@@ -687,9 +689,9 @@ def squared_shares(low: FloatVector, high: FloatVector) -> tuple[float, float]:
     least = float((np.clip(left, low, high) ** 2).sum())
     order = np.argsort(-(low + high), kind="stable")
     room = (high - low)[order]
-    given = np.clip(1 - low.sum() - (np.cumsum(room) - room), 0, room)
-    taken = low[order] + given
-    most = float(((low + high)[order] * taken - (low * high)[order]).sum())
+    added = np.clip(1 - low.sum() - (np.cumsum(room) - room), 0, room)
+    shares = low[order] + added
+    most = float(((low + high)[order] * shares - (low * high)[order]).sum())
     return max(least - _OUTWARD, 0.0), min(most + _OUTWARD, 1.0)
 
 
@@ -734,8 +736,8 @@ def _by_gradient(
     indices = noisy.map.noise_indices
     sizes = [[np.abs(form.coefficients[index]) for index in indices] for form in forms]
     spread = Spread(
-        np.array([[(size**2).sum() for size in own] for own in sizes]),
-        np.array([[size.max(initial=0.0) for size in own] for own in sizes]),
+        np.array([[(size**2).sum() for size in form_sizes] for form_sizes in sizes]),
+        np.array([[size.max(initial=0.0) for size in form_sizes] for form_sizes in sizes]),
         len(forms),
     )
     errors = noisy.noise.radii(spread, failure=failure * _BOX)  # d
@@ -744,7 +746,7 @@ def _by_gradient(
     # The sum of r c at the estimates, and its gradient by cells.
     a, b = ends.codes
     cells = ends.flows.estimates[ends.place] / noisy.unit
-    rows, columns = (np.bincount(own, weights=cells, minlength=count) for own in ends.codes)
+    rows, columns = (np.bincount(codes, weights=cells, minlength=count) for codes in ends.codes)
     if symmetric:
         rows = columns = rows + columns
     products, gradient = float(rows @ columns), ends.twice * (columns[a] + rows[b])
@@ -761,8 +763,8 @@ def _by_gradient(
         value=total**2 - (products if corrected else 0.0),
         slack=bottom.slack + 3 * (errors[0] ** 2 + (slack if corrected else 0.0)),
     )
-    each = failure * (1 - _BOX) / 2
-    return (top, bottom), ends.bounds(top, bottom, each, each)
+    tail_failure = failure * (1 - _BOX) / 2
+    return (top, bottom), ends.bounds(top, bottom, tail_failure, tail_failure)
 
 
 def _by_shares(ends: TableEnds, failure: float, *, corrected: bool) -> RatioBounds:
@@ -772,11 +774,13 @@ def _by_shares(ends: TableEnds, failure: float, *, corrected: bool) -> RatioBoun
     (s - P)/(1 - P); both rise with s and fall with P.
     """
     everything = ends.side(ends.everything)
-    wanted = list(ends.forms())[1:]
-    each = failure / (2 * len(wanted))
-    found = [ends.bounds(ends.side(form), everything, each, each) for form in wanted]
-    low = np.clip([bounds.low for bounds in found], 0, 1)
-    high = np.clip([bounds.high for bounds in found], 0, 1)
+    forms = list(ends.forms())[1:]
+    tail_failure = failure / (2 * len(forms))
+    ratios = [
+        ends.bounds(ends.side(form), everything, tail_failure, tail_failure) for form in forms
+    ]
+    low = np.clip([bounds.low for bounds in ratios], 0, 1)
+    high = np.clip([bounds.high for bounds in ratios], 0, 1)
     count = len(ends.labels)
     rows = low[1 : 1 + count], high[1 : 1 + count]
     if ends.flows.cells.symmetric:
@@ -806,9 +810,9 @@ class _Ranked:
 
     def bounds(self, failure: float) -> tuple[FloatVector, FloatVector]:
         """Ends of the intervals, all at once."""
-        noisy, each = self._flows.noisy, failure / len(self.values)
+        noisy, cell_failure = self._flows.noisy, failure / len(self.values)
         indices = noisy.map.noise_indices
-        radii = error_radii(noisy.noise, indices, self._spread, failure=each) * noisy.unit
+        radii = error_radii(noisy.noise, indices, self._spread, failure=cell_failure) * noisy.unit
         radii = radii + ROUNDING * np.abs(self.values)
         low, high = self.values - radii, self.values + radii
         if noisy.map.whole:
@@ -818,13 +822,13 @@ class _Ranked:
         return low, high + self._flows.lost_by_rounding(self._place)
 
     def _apart(self, log_failure: float, *, ordered: bool) -> bool:
-        """Whether the intervals prove that these are the largest cells, in this order or any."""
+        """Return whether the intervals prove that these are the largest cells, perhaps in order."""
         low, high = self.bounds(math.exp(log_failure))
-        top, rest = self.order[: self._count], self.order[self._count :]
-        beside = float(high[rest].max(initial=-math.inf))
+        top, other_cells = self.order[: self._count], self.order[self._count :]
+        next_high = float(high[other_cells].max(initial=-math.inf))
         if ordered:
-            return bool((low[top] > np.append(high[top][1:], beside)).all())
-        return bool(low[top].min() > beside)
+            return bool((low[top] > np.append(high[top][1:], next_high)).all())
+        return bool(low[top].min() > next_high)
 
     def chance(self, *, ordered: bool) -> float:
         """One minus the least failure at which the intervals are apart, rounded down."""
@@ -876,14 +880,14 @@ class _Independence:
             return left[self._a] * right[self._b] / total * self._half
         rows, columns = left / np.sqrt(total), right / np.sqrt(total)
         for _ in range(_SCALINGS):
-            made = rows * (self._possible @ columns)
-            factor = np.divide(left, made, out=np.zeros_like(left), where=made > 0)
+            sums = rows * (self._possible @ columns)
+            factor = np.divide(left, sums, out=np.zeros_like(left), where=sums > 0)
             if self._flows.cells.symmetric:
                 rows = columns = rows * np.sqrt(factor)
                 continue
             rows = rows * factor
-            made = columns * (self._possible.T @ rows)
-            columns *= np.divide(right, made, out=np.zeros_like(right), where=made > 0)
+            sums = columns * (self._possible.T @ rows)
+            columns *= np.divide(right, sums, out=np.zeros_like(right), where=sums > 0)
         return np.asarray(rows[self._a] * columns[self._b] * self._half)
 
     def null(self, expected: FloatVector, seed: int) -> Callable[[], FloatVector]:
@@ -895,12 +899,12 @@ class _Independence:
         shares = expected / max(float(expected.sum()), 1e-300)
 
         def draw() -> FloatVector:
-            made = rng.multinomial(total, shares) if total else np.zeros(len(shares))
+            counts = rng.multinomial(total, shares) if total else np.zeros(len(shares))
             sums = {}
             parts = zip(noisy.map.noise_indices, noisy.steps, strict=True)
             for number, (index, steps) in enumerate(parts):
                 sums[index] = noisy.noise.draw(number, len(steps), source)
             noise = flows.fit.estimates({p: s.astype(np.float64) for p, s in sums.items()})
-            return made + noise[self._place] * noisy.unit
+            return counts + noise[self._place] * noisy.unit
 
         return draw

@@ -72,7 +72,7 @@ class CellSum(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class FlowTable:
-    """What was measured, its estimates with their intervals; see `Flows`, which is the only one."""
+    """Measured sums and their estimates with intervals; see `Flows`, the only subclass."""
 
     noisy: CountMeasurement[CellSums]
     strategy: FlowStrategy
@@ -110,7 +110,7 @@ class FlowTable:
         return self.cells.periods
 
     def labels(self, level: str | None) -> tuple[tuple[Label, ...], tuple[Label, ...]]:
-        """Of the groups of a level, those of the rows and those of the columns.
+        """Return the labels of the groups of a level: of the rows and of the columns.
 
         Args:
             level: of the groups; the finest if None.
@@ -120,7 +120,7 @@ class FlowTable:
 
     @cached_property
     def variances(self) -> FloatVector:
-        """Of one sum of each place, and last of one margin, in squared steps, shape (depth + 1,).
+        """Variances of one sum of each level, and last of one margin, in squared steps.
 
         Infinite if not measured.
         """
@@ -162,8 +162,10 @@ class FlowTable:
         Raises:
             QueryError: no such level or period.
         """
-        place = self.cells.level_index(level)
-        return self.cells.matrix(place, self.cells.summed(place, self.estimates[place], period))
+        level_index = self.cells.level_index(level)
+        return self.cells.matrix(
+            level_index, self.cells.summed(level_index, self.estimates[level_index], period)
+        )
 
     def deviations(self, level: str | None = None, period: str | None = None) -> FloatMatrix:
         """Standard deviations of the errors of `values`, likewise; at most, for Gaussian noise.
@@ -175,9 +177,9 @@ class FlowTable:
         Raises:
             QueryError: no such level or period.
         """
-        place = self._place_of(level, period)
-        variances = self.cells.summed(place, self.fit.variances[place], period)
-        return self.cells.matrix(place, np.sqrt(variances) * self.noisy.unit)
+        level_index = self._place_of(level, period)
+        variances = self.cells.summed(level_index, self.fit.variances[level_index], period)
+        return self.cells.matrix(level_index, np.sqrt(variances) * self.noisy.unit)
 
     def intervals(
         self,
@@ -200,11 +202,11 @@ class FlowTable:
         Raises:
             QueryError: no such level or period, or a confidence out of range.
         """
-        place = self._place_of(level, period)
-        part = partial(self.cells.summed, place, period=period)
-        radii = self._radii_of(place, period, confidence, simultaneous)
-        low, high = self._bounds(place, radii, part)
-        return self.cells.matrix(place, low), self.cells.matrix(place, high)
+        level_index = self._place_of(level, period)
+        part = partial(self.cells.summed, level_index, period=period)
+        radii = self._radii_of(level_index, period, confidence, simultaneous)
+        low, high = self._bounds(level_index, radii, part)
+        return self.cells.matrix(level_index, low), self.cells.matrix(level_index, high)
 
     def half_widths(
         self,
@@ -226,11 +228,11 @@ class FlowTable:
         Raises:
             QueryError: no such level or period, or a confidence out of range.
         """
-        place = self._place_of(level, period)
-        part = partial(self.cells.summed, place, period=period)
-        radii = self._radii_of(place, period, confidence, False)
-        lost = part(self.lost_by_rounding(place))
-        return self.cells.matrix(place, radii + lost)
+        level_index = self._place_of(level, period)
+        part = partial(self.cells.summed, level_index, period=period)
+        radii = self._radii_of(level_index, period, confidence, False)
+        lost = part(self.lost_by_rounding(level_index))
+        return self.cells.matrix(level_index, radii + lost)
 
     def half_widths_of(self, place: int) -> FloatVector:
         """Return the half width of each cell of a place alone, of the default confidence.
@@ -251,19 +253,19 @@ class FlowTable:
         return np.asarray(self.cells.summed(place, radii, period))
 
     def _place_of(self, level: str | None, period: str | None) -> int:
-        """Where the estimates of a level lie; of all periods, where these are independent.
+        """Return the index of the estimates of a level; of all periods, if these are independent.
 
         Cells add up over the levels, so all finer periods are together what the coarsest ones are.
 
         Raises:
             QueryError: no such level, or several periods.
         """
-        place = self.cells.level_index(level)
+        level_index = self.cells.level_index(level)
         if period is None:
-            return min(place, len(self.groups.levels))
+            return min(level_index, len(self.groups.levels))
         if not isinstance(period, str):
             raise QueryError("name one period, or none for all together; `between` takes several")
-        return place
+        return level_index
 
     def to_frame(
         self,
@@ -311,11 +313,13 @@ class FlowTable:
             confidence: probability with which each interval holds, in (0, 1).
             simultaneous: whether all intervals of the level hold at once with that probability.
         """
-        places = range(1, self.cells.depth) if level is None else [self.cells.level_index(level)]
-        parts = [self.rows_of(p, confidence, simultaneous) for p in places]
+        level_indices = (
+            range(1, self.cells.depth) if level is None else [self.cells.level_index(level)]
+        )
+        parts = [self.rows_of(p, confidence, simultaneous) for p in level_indices]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
-    def rows_of(self, place: int, confidence: float, simultaneous: bool) -> Table:
+    def rows_of(self, level_index: int, confidence: float, simultaneous: bool) -> Table:
         """The cells of a place as the columns of a table.
 
         Args:
@@ -323,22 +327,24 @@ class FlowTable:
             confidence: probability with which each interval holds, in (0, 1).
             simultaneous: whether all intervals of the level hold at once with that probability.
         """
-        a, b = self.cells.cells(place)
-        left, right = (np.array(side, dtype=object) for side in self.labels(self.levels[place - 1]))
-        low, high = self._bounds(place, self._radii(place, confidence, False))
-        found: Table = {"level": np.full(len(a), self.levels[place - 1], dtype=object)}
-        time = self.cells.period_level(place)
+        a, b = self.cells.cells(level_index)
+        left, right = (
+            np.array(side, dtype=object) for side in self.labels(self.levels[level_index - 1])
+        )
+        low, high = self._bounds(level_index, self._radii(level_index, confidence, False))
+        table: Table = {"level": np.full(len(a), self.levels[level_index - 1], dtype=object)}
+        time = self.cells.period_level(level_index)
         if self.periods is not None and time is not None:
             labels = np.array(self.periods.labels(time), dtype=object)
-            found["period"] = labels[self.cells.periods_of(place)]
-        count = self.rounded().column(place)
-        found |= {"from": left[a], "to": right[b], "count": count}
-        found |= {"estimate": self.estimates[place], "low": low, "high": high}
+            table["period"] = labels[self.cells.periods_of(level_index)]
+        count = self.rounded().column(level_index)
+        table |= {"from": left[a], "to": right[b], "count": count}
+        table |= {"estimate": self.estimates[level_index], "low": low, "high": high}
         if simultaneous:
-            at_once = self._bounds(place, self._radii(place, confidence, True))
-            found |= dict(zip(SIMULTANEOUS_COLUMNS, at_once, strict=True))
-        all_rows = self._all_rows_of(place, confidence)
-        return found | all_rows | {"outside": (count < low) | (count > high)}
+            at_once = self._bounds(level_index, self._radii(level_index, confidence, True))
+            table |= dict(zip(SIMULTANEOUS_COLUMNS, at_once, strict=True))
+        all_rows = self._all_rows_of(level_index, confidence)
+        return table | all_rows | {"outside": (count < low) | (count > high)}
 
     def rounded(self) -> RoundedFlows:
         """Whole, non-negative and possible numbers that add up too; biased where cells are small.
@@ -412,14 +418,16 @@ class FlowTable:
         if counted_rows is None:
             return None
         failures = counted_rows.failures(checked_failure(options.confidence))
-        (found,) = self.estimate([query], replace(options, confidence=1 - failures.counted)).queries
-        low, high = found.interval
+        (answer,) = self.estimate(
+            [query], replace(options, confidence=1 - failures.counted)
+        ).queries
+        low, high = answer.interval
         smallest = min(float(query.coefficients.min(initial=0)), 0.0)
         largest = max(float(query.coefficients.max(initial=0)), 0.0)
         if not counted_rows.has_upper_end:
             return (None if smallest < 0 else low), (None if largest > 0 else high)
         left_out = counted_rows.at_most(failures.left_out)
-        return low + smallest * left_out, min(high + largest * left_out, found.most)
+        return low + smallest * left_out, min(high + largest * left_out, answer.most)
 
     def estimate(self, queries: Sequence[CellSum], options: AnswerOptions) -> Estimates:
         """Estimate linear combinations of cells; see `Estimator.estimate`.
@@ -429,33 +437,33 @@ class FlowTable:
         """
         together = len(queries) if options.joint and queries else 1
         confidence = 1 - (1 - options.confidence) / together if together > 1 else options.confidence
-        found = [
+        answers = [
             self._estimate(query, confidence, simultaneous=options.simultaneous)
             for query in queries
         ]
-        return Estimates(found, together, options.simultaneous)
+        return Estimates(answers, together, options.simultaneous)
 
     def _estimate(self, query: CellSum, confidence: float, *, simultaneous: bool) -> QueryEstimate:
         """Estimate one combination of cells."""
-        place, wanted, union, _ = query
+        level_index, coefficients, union, _ = query
         failure, noisy = checked_failure(confidence), self.noisy
-        spread = self.fit.spread_of(self.fit.coefficients({place: wanted}))
+        spread = self.fit.spread_of(self.fit.coefficients({level_index: coefficients}))
         measured = list(noisy.map.noise_indices)
         variance = float(spread.squares[0, measured] @ self.variances[measured])
-        value = float(wanted @ self.estimates[place])
+        value = float(coefficients @ self.estimates[level_index])
         if simultaneous:
             radius = self._radius_at_once(query, spread, failure)
         else:
             steps = error_radii(noisy.noise, noisy.map.noise_indices, spread, failure=failure)
             radius = float(steps[0]) * noisy.unit
-        lost = wanted * self.lost_by_rounding(place)
-        radius += ROUNDING * float(np.abs(wanted) @ np.abs(self.estimates[place]))
-        radius += self.lost_by_floats * float(np.abs(wanted).sum())
+        lost = coefficients * self.lost_by_rounding(level_index)
+        radius += ROUNDING * float(np.abs(coefficients) @ np.abs(self.estimates[level_index]))
+        radius += self.lost_by_floats * float(np.abs(coefficients).sum())
         low = np.array([value - radius + np.minimum(lost, 0).sum()])
         high = np.array([value + radius + np.maximum(lost, 0).sum()])
         least, most = -np.inf, np.inf
         if union:
-            pairs = self.cells.pairs(place)[wanted > 0].sum(keepdims=True)
+            pairs = self.cells.pairs(level_index)[coefficients > 0].sum(keepdims=True)
             low, high = self._possible(low, high, pairs)
             least, most = 0.0, float(self._most(pairs)[0])
         return QueryEstimate(
@@ -475,12 +483,12 @@ class FlowTable:
         A single cell has the first alone, with all of the failure: these are the intervals of all
         cells at once.
         """
-        noisy, wanted = self.noisy, np.abs(query.coefficients)
+        noisy, sizes = self.noisy, np.abs(query.coefficients)
         log_choices = query.log_choices
-        if log_choices is None or np.count_nonzero(wanted) <= 1:
-            return float(wanted @ self._radii(query.place, 1 - failure, True))
+        if log_choices is None or np.count_nonzero(sizes) <= 1:
+            return float(sizes @ self._radii(query.place, 1 - failure, True))
         cells_failure = (1 - _SUMS_SHARE) * failure
-        radius = float(wanted @ self._radii(query.place, 1 - cells_failure, True))
+        radius = float(sizes @ self._radii(query.place, 1 - cells_failure, True))
         log_failure = math.log(_SUMS_SHARE * failure) - log_choices
         if log_failure < _LEAST_LOG_FAILURE:
             return radius
@@ -535,8 +543,8 @@ class FlowTable:
 
     @cached_property
     def lost_by_floats(self) -> float:
-        """How far floats may move the estimate of a cell beside the largest sum, in weight."""
-        return _LOST * max(float(np.abs(each).max(initial=0)) for each in self.noisy.values)
+        """Return the most that floats move the estimate of a cell beside the largest sum."""
+        return _LOST * max(float(np.abs(sums).max(initial=0)) for sums in self.noisy.values)
 
     def _bounds(
         self, place: int, radii: FloatVector, part: Callable[[Any], Any] = lambda each: each
@@ -560,12 +568,12 @@ class FlowTable:
 
     def _most(self, pairs: IntVector) -> FloatVector:
         """The most that sums over so many pairs can be; infinite without a public bound."""
-        cap, whole = self.noisy.map.max_weight, self.noisy.map.whole
+        cap, is_whole = self.noisy.map.max_weight, self.noisy.map.whole
         if cap is None:
             return np.full(len(pairs), np.inf)
-        heaviest = math.floor(cap) if whole else cap
+        heaviest = math.floor(cap) if is_whole else cap
         most: FloatVector = np.nextafter(pairs * float(heaviest), np.inf).astype(np.float64)
-        return np.floor(most) if whole else most
+        return np.floor(most) if is_whole else most
 
 
 def checked_failure(confidence: float) -> float:

@@ -143,7 +143,7 @@ class Flows(FlowStatistics, Displayed):
         confidence: float = DEFAULT_CONFIDENCE,
         simultaneous: bool = False,
     ) -> FlowAnswer:
-        """What passes between two groups, or two unions of groups; inside one if they are one.
+        """Answer what passes between two groups, or unions of groups; inside one if they are equal.
 
         Args:
             a: label of a group, or several; they may overlap with b. Every edge counts once.
@@ -158,10 +158,10 @@ class Flows(FlowStatistics, Displayed):
         Raises:
             QueryError: no such level, group or period, or a confidence out of range.
         """
-        place = self.cells.level_index(level)
-        wanted = self.cells.picked(place, a, b, period).astype(np.float64)
-        choices = self._log_choices(place, a, b, period) if simultaneous else None
-        query = CellSum(place, wanted, union=True, log_choices=choices)
+        level_index = self.cells.level_index(level)
+        coefficients = self.cells.picked(level_index, a, b, period).astype(np.float64)
+        choices = self._log_choices(level_index, a, b, period) if simultaneous else None
+        query = CellSum(level_index, coefficients, union=True, log_choices=choices)
         return self._answer(query, confidence, simultaneous)
 
     def _log_choices(self, place: int, a: Picked, b: Picked, period: Picked | None) -> float:
@@ -204,21 +204,23 @@ class Flows(FlowStatistics, Displayed):
             QueryError: no such level or period, coefficients that do not fit, or a confidence out
                 of range.
         """
-        given = np.asarray(coefficients, dtype=np.float64)
-        place = self.cells.level_index(level)
-        shape, count = self.cells.shape(place), len(self.cells.lengths(place))
-        found = given
-        if given.shape == shape:
-            found = np.zeros((count, *shape))
-            found[self.cells.period_codes(place, period)] = given
+        table = np.asarray(coefficients, dtype=np.float64)
+        level_index = self.cells.level_index(level)
+        shape, count = self.cells.shape(level_index), len(self.cells.lengths(level_index))
+        both_ways = table
+        if table.shape == shape:
+            both_ways = np.zeros((count, *shape))
+            both_ways[self.cells.period_codes(level_index, period)] = table
         elif period is not None:
             raise QueryError("coefficients for every period need no period=: leave it out")
-        if found.shape != (count, *shape) or not np.isfinite(found).all():
+        if both_ways.shape != (count, *shape) or not np.isfinite(both_ways).all():
             raise QueryError(f"coefficients of this level are finite numbers of shape {shape}")
-        if self.cells.symmetric and (found != found.swapaxes(1, 2)).any():
+        if self.cells.symmetric and (both_ways != both_ways.swapaxes(1, 2)).any():
             raise QueryError("coefficients must be symmetric: (a, b) and (b, a) are one cell")
-        wanted = found[self.cells.periods_of(place), *self.cells.cells(place)]
-        return self._answer(CellSum(place, wanted), confidence, simultaneous)
+        cell_coefficients = both_ways[
+            self.cells.periods_of(level_index), *self.cells.cells(level_index)
+        ]
+        return self._answer(CellSum(level_index, cell_coefficients), confidence, simultaneous)
 
     def period(self, label: str) -> Self:
         """The table of one of the coarsest periods, as if it had been released alone.
@@ -237,9 +239,9 @@ class Flows(FlowStatistics, Displayed):
         (code,) = self.cells.period_codes(1, [label])
         if not self.cells.has_period_trees:
             return self
-        tree, places = self.cells.of_period(label), self.noisy.map.places
-        parts = zip(places, self.noisy.steps, strict=False)
-        steps = [steps[self.cells.in_period(place, code)] for place, steps in parts]
+        tree, level_indices = self.cells.of_period(label), self.noisy.map.places
+        parts = zip(level_indices, self.noisy.steps, strict=False)
+        steps = [steps[self.cells.in_period(level_index, code)] for level_index, steps in parts]
         if self.noisy.map.margins:
             # All margins of a period stand together, `width` of them.
             inside = self.cells.in_period(self.cells.depth - 1, code)
@@ -250,12 +252,12 @@ class Flows(FlowStatistics, Displayed):
             steps.append(self.noisy.steps[-1][np.repeat(touched[::width], width)])
         noisy = replace(self.noisy, map=replace(self.noisy.map, tree=tree), steps=tuple(steps))
         fit = self.fit_on(tree)
-        deviations = tuple(math.sqrt(float(each.mean())) for each in fit.variances)
+        deviations = tuple(math.sqrt(float(variances.mean())) for variances in fit.variances)
         return replace(self, noisy=noisy, strategy=replace(self.strategy, deviations=deviations))
 
     @property
     def budget_plan(self) -> BudgetPlan | None:
-        """How the budget was spent; None if that is not known."""
+        """Budget plan of the measurement; None if it is unknown."""
         return self.guarantee.budget_plan
 
     @cached_property
@@ -359,22 +361,22 @@ class Flows(FlowStatistics, Displayed):
         """
         from graphcuts_dp.plotting import flow_maps, flow_tables  # matplotlib is slow to import
 
-        places = flow_pictures.places_of(self, level, locations, coordinates)
+        points = flow_pictures.places_of(self, level, locations, coordinates)
         if by is None and panels is not None:
             raise QueryError("panels= says what the pictures of by= are of: add by=")
         if by is not None:
             if period is not None:
                 raise QueryError("by= draws all periods: leave period= out")
-            panels = panels or (flow_pictures.CELLS if places is None else flow_pictures.PERIODS)
+            panels = panels or (flow_pictures.CELLS if points is None else flow_pictures.PERIODS)
             if panels == flow_pictures.PERIODS:
-                return flow_pictures.by_period(self, level, by, places, title)
-            if panels != flow_pictures.CELLS or places is not None:
+                return flow_pictures.by_period(self, level, by, points, title)
+            if panels != flow_pictures.CELLS or points is not None:
                 raise QueryError('panels= is "cells", without places, or "periods"')
             return flow_pictures.over_periods(self, level, by, title)
         picture = flow_pictures.picture_of(self, level, period, title)
-        if places is None:
+        if points is None:
             return flow_tables.heat_map_figure(picture)
-        return flow_maps.flow_map_figure(picture, places)
+        return flow_maps.flow_map_figure(picture, points)
 
     def to_html(
         self,
@@ -408,8 +410,8 @@ class Flows(FlowStatistics, Displayed):
                 folder, a file that is there, a full disk.
         """
         flow_page.check_html(path, force=force)
-        places = flow_pictures.places_of(self, level, locations, coordinates)
-        page = flow_page.page_of(flow_pictures.page_data(self, level, places, title))
+        points = flow_pictures.places_of(self, level, locations, coordinates)
+        page = flow_page.page_of(flow_pictures.page_data(self, level, points, title))
         with atomic_write(path, force=force) as handle:
             handle.write(page.encode())
 
@@ -529,12 +531,18 @@ class Flows(FlowStatistics, Displayed):
                 a full disk.
         """
         od_tables.od_files(path, located=locations is not None)
-        places = None if locations is None else od_tables.GroupLocations.of(locations)
-        told = od_tables.od_columns(self, places, level, confidence=confidence, all_cells=all_cells)
-        located = None if places is None else od_tables.location_columns(self, places, level)
-        told = self._labelled(told)
+        known_locations = None if locations is None else od_tables.GroupLocations.of(locations)
+        columns = od_tables.od_columns(
+            self, known_locations, level, confidence=confidence, all_cells=all_cells
+        )
+        located = (
+            None
+            if known_locations is None
+            else od_tables.location_columns(self, known_locations, level)
+        )
+        columns = self._labelled(columns)
         note = " ".join(self.sentences(simultaneous=True))
-        return od_tables.write_od(path, told, located, note=note, force=force)
+        return od_tables.write_od(path, columns, located, note=note, force=force)
 
     def save(
         self, path: PathLike, *, force: bool = False, spreadsheet: bool = False
@@ -573,11 +581,11 @@ class Flows(FlowStatistics, Displayed):
         fields = {
             "workload": strategy.workload,
             "measured": [
-                *(names[place] for place in self.noisy.map.places),
+                *(names[level_index] for level_index in self.noisy.map.places),
                 *([MARGINS] if self.noisy.map.margins else []),
             ],
             "shares": [[share.numerator, share.denominator] for share in strategy.shares],
-            "expected_deviations": {name: each * unit for name, each in deviations},
+            "expected_deviations": {name: deviation * unit for name, deviation in deviations},
             "deviations_in_steps": list(strategy.deviations),
             "intervals": self._intervals_text,
             "sums": described,
@@ -595,7 +603,7 @@ class Flows(FlowStatistics, Displayed):
 
     @property
     def _intervals_text(self) -> str:
-        """What the intervals of the table are for."""
+        """Return the words that say what the intervals of the table hold for."""
         text = f"{DEFAULT_PERCENT} for each cell by itself"
         max_degree = self.noisy.map.max_degree
         if self.counted_rows is not None:
@@ -639,7 +647,7 @@ class Flows(FlowStatistics, Displayed):
             places=noisy.map.places,
             shares=tuple(Fraction(*share) for share in fields["shares"]),
             noise=replace(noisy.noise, parameters=noisy.noise.parameters[: len(noisy.map.places)]),
-            deviations=tuple(float(each) for each in fields["deviations_in_steps"]),
+            deviations=tuple(float(deviation) for deviation in fields["deviations_in_steps"]),
             margin_noise=(
                 replace(noisy.noise, parameters=noisy.noise.parameters[-1:])
                 if noisy.map.margins
@@ -657,11 +665,11 @@ class Flows(FlowStatistics, Displayed):
     def _answer(self, query: CellSum, confidence: float, simultaneous: bool) -> FlowAnswer:
         """The estimate of one combination of cells, as callers get it."""
         options = AnswerOptions(confidence=confidence, simultaneous=simultaneous)
-        (found,) = self.estimate([query], options).queries
+        (answer,) = self.estimate([query], options).queries
         return FlowAnswer(
-            estimate=found.value,
-            deviation=0.0 if found.typical is None else found.typical,
-            interval=found.interval,
+            estimate=answer.value,
+            deviation=0.0 if answer.typical is None else answer.typical,
+            interval=answer.interval,
             confidence=confidence,
             simultaneous=simultaneous,
             seeded=not self.guarantee.is_private,
@@ -674,8 +682,8 @@ class Flows(FlowStatistics, Displayed):
         return self.plot() if few else None
 
     def _card(self) -> Card:
-        place = self.cells.depth - 1
-        table = self.rows_of(place, DEFAULT_CONFIDENCE, False)
+        finest = self.cells.depth - 1
+        table = self.rows_of(finest, DEFAULT_CONFIDENCE, False)
         order = np.argsort(-table["estimate"], kind="stable").tolist()
         names = [name for name in table if name not in ("level", "outside")]
         return Card(

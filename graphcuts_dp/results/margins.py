@@ -35,20 +35,20 @@ def margin_columns(flows: "Flows", level: str | None, confidence: float) -> Tabl
     Raises:
         QueryError: no such level, or a confidence out of range.
     """
-    place = flows.cells.level_index(level)
+    level_index = flows.cells.level_index(level)
     # Each of the coarsest periods is estimated by itself, in a smaller tree.
     tables = [flows]
     if flows.periods is not None and flows.cells.has_period_trees:
         tables = [
             flows.period(str(label)) for label in flows.periods.labels(flows.periods.levels[0])
         ]
-    rows = [row for table in tables for row in _margins(table, place, confidence)]
+    rows = [row for table in tables for row in _margins(table, level_index, confidence)]
     names = ("level", "period", "from", "to", "count", "estimate", *INTERVAL_COLUMNS, "outside")
     columns: Table = {}
     for name, values in zip(names, zip(*rows, strict=True), strict=True):
         is_label = name in ("level", "period", "from", "to")
         columns[name] = np.array(values, dtype=object if is_label else None)
-    if flows.periods is None or flows.cells.period_level(place) is None:
+    if flows.periods is None or flows.cells.period_level(level_index) is None:
         del columns["period"]
     return columns
 
@@ -63,12 +63,12 @@ def _margins(flows: "Flows", place: int, confidence: float) -> Iterator[tuple[An
         periods = tuple(flows.periods.labels(period_level))
     options = AnswerOptions(confidence=confidence)
     for code, period in enumerate(periods):
-        within = cells.periods_of(place) == code
+        is_in_period = cells.periods_of(place) == code
         for origin, target, mask in _sides(flows, place):
-            coefficients = (mask & within).astype(np.float64)
+            coefficients = (mask & is_in_period).astype(np.float64)
             margin = CellSum(place, coefficients, union=True)
             (estimate,) = flows.estimate([margin], options).queries
-            count, (low, high) = (counts * (mask & within)).sum(), estimate.interval
+            count, (low, high) = (counts * (mask & is_in_period)).sum(), estimate.interval
             outside = bool(count < low or count > high)
             yield name, period, origin, target, count, estimate.value, low, high, outside
 

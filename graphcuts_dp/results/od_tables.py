@@ -39,7 +39,7 @@ _ENDINGS = (".csv", ".parquet", ".geojson")
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GroupLocations:
-    """Where public groups are, in degrees of WGS84.
+    """Locations of public groups, in degrees of WGS84.
 
     Attributes:
         names: what to call the group of each label, as text.
@@ -105,7 +105,7 @@ class GroupLocations:
         if len(pair) < 2:
             raise FileFormatError(f"{source}: the columns of places are called lat and lon")
         names: dict[str, str] = {}
-        places: list[list[float]] = []
+        points: list[list[float]] = []
         for word, number, cells in rows:
             where = f"{source}: {word} {number}"
             if len(cells) != len(heads):
@@ -115,15 +115,15 @@ class GroupLocations:
                 raise FileFormatError(f"{where}: this group has a {word} already")
             names[label] = label if name is None else str(cells[name]).strip()
             try:
-                place = [float(cells[column]) for column in pair]
+                point = [float(cells[column]) for column in pair]
             except (TypeError, ValueError):
                 raise FileFormatError(f"{where}: a coordinate is not a number") from None
-            if not (np.abs(place) <= _BOUNDS).all():
+            if not (np.abs(point) <= _BOUNDS).all():
                 raise FileFormatError(
                     f"{where}: latitudes lie within -90 .. 90, longitudes within -180 .. 180"
                 )
-            places.append(place)
-        return cls(names=names, degrees=np.array(places, dtype=np.float64).reshape(-1, 2))
+            points.append(point)
+        return cls(names=names, degrees=np.array(points, dtype=np.float64).reshape(-1, 2))
 
     def of_groups(self, sides: Sequence[Groups]) -> Self:
         """Return the locations of the finest groups of each side, from theirs or their vertices'.
@@ -241,23 +241,23 @@ def od_columns(
         flows.levels[flows.cells.level_index(level) - 1], confidence=confidence, simultaneous=True
     )
     estimate, above_zero = table["estimate"], table[SIMULTANEOUS_COLUMNS[0]] > 0
-    kept = np.arange(len(estimate)) if all_cells else np.flatnonzero(above_zero)
-    kept = kept[np.lexsort((-estimate[kept], -table["count"][kept]))]
+    rows = np.arange(len(estimate)) if all_cells else np.flatnonzero(above_zero)
+    rows = rows[np.lexsort((-estimate[rows], -table["count"][rows]))]
     digits = _digits(flows, level)
-    found: OdColumns = {"origin": table["from"][kept], "dest": table["to"][kept]}
-    found["count"] = table["count"][kept]
-    found["estimate"] = np.round(estimate[kept], digits)
+    columns: OdColumns = {"origin": table["from"][rows], "dest": table["to"][rows]}
+    columns["count"] = table["count"][rows]
+    columns["estimate"] = np.round(estimate[rows], digits)
     for name in (*INTERVAL_COLUMNS, *SIMULTANEOUS_COLUMNS):
-        found[name] = _outward(table[name][kept], digits, up=name.endswith("high"))
-    found["outside"] = table["outside"][kept]
+        columns[name] = _outward(table[name][rows], digits, up=name.endswith("high"))
+    columns["outside"] = table["outside"][rows]
     if "period" in table:
-        found["time"] = table["period"][kept]
+        columns["time"] = table["period"][rows]
     if known is not None:
         for end, side in zip(("origin", "dest"), flows.labels(level), strict=True):
-            places = dict(zip(side, known.of_labels(side), strict=True))
-            own = np.array([places[label] for label in found[end]]).reshape(-1, 2)
-            found |= {f"{end}_lat": own[:, 0], f"{end}_lng": own[:, 1]}
-    return found
+            point_of = dict(zip(side, known.of_labels(side), strict=True))
+            points = np.array([point_of[label] for label in columns[end]]).reshape(-1, 2)
+            columns |= {f"{end}_lat": points[:, 0], f"{end}_lng": points[:, 1]}
+    return columns
 
 
 def location_columns(flows: FlowTable, locations: Any, level: str | None) -> OdColumns:
@@ -316,18 +316,18 @@ def write_od(
     elif ending == ".geojson":
         data = [_geojson(flows, note)]
     else:
-        data = [csv_bytes(each) for each in (flows, places) if each is not None]
+        data = [csv_bytes(content) for content in (flows, places) if content is not None]
     with atomic_set(files, force=force) as targets:
-        for target, each in zip(targets, data, strict=True):
+        for target, content in zip(targets, data, strict=True):
             with atomic_write(target) as handle:
-                handle.write(each)
+                handle.write(content)
     return tuple(map(str, files))
 
 
 def _digits(flows: FlowTable, level: str | None) -> int:
     """Return after how many digits the numbers of a level end: two digits of their least error."""
-    place = flows.cells.level_index(level)
-    error = math.sqrt(float(flows.fit.variances[place].min())) * flows.noisy.unit
+    level_index = flows.cells.level_index(level)
+    error = math.sqrt(float(flows.fit.variances[level_index].min())) * flows.noisy.unit
     return max(1 - math.floor(math.log10(error)), 0)
 
 
@@ -345,14 +345,16 @@ def _geojson(columns: OdColumns, note: str) -> bytes:
     there, as RFC 7946 (3.1.9) wants it.
     """
     ends = [columns[f"{end}_{axis}"] for end in ("origin", "dest") for axis in ("lng", "lat")]
-    told = {name: plain(columns[name]) for name in columns if not name.endswith(("_lat", "_lng"))}
+    json_columns = {
+        name: plain(columns[name]) for name in columns if not name.endswith(("_lat", "_lng"))
+    }
     features = [
         {
             "type": "Feature",
             "geometry": _geometry((x, y), (u, v)),
-            "properties": dict(zip(told, values, strict=True)),
+            "properties": dict(zip(json_columns, values, strict=True)),
         }
-        for x, y, u, v, *values in zip(*map(plain, ends), *told.values(), strict=True)
+        for x, y, u, v, *values in zip(*map(plain, ends), *json_columns.values(), strict=True)
     ]
     collection = {"type": "FeatureCollection", "note": note, "features": features[::-1]}
     return (json.dumps(collection, ensure_ascii=False, allow_nan=False) + "\n").encode()

@@ -108,12 +108,12 @@ class Partition(Displayed):
 
     @property
     def measure(self) -> str:
-        """What the value is, in words."""
+        """Name of the value, in words."""
         return KINDS[self.kind].measure if self.kind in KINDS else "weight between parts"
 
     @property
     def is_uninformative(self) -> bool:
-        """Whether the interval is all that such a partition can be worth: noise hides it."""
+        """True if the interval is the whole range of values of such a partition: noise hides it."""
         return HIDDEN in self.notes
 
     @property
@@ -123,7 +123,7 @@ class Partition(Displayed):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many vertices each part has."""
+        """Number of vertices of each part."""
         return tuple(np.bincount(self.codes, minlength=len(self.names)).tolist())
 
     @cached_property
@@ -168,9 +168,9 @@ class Partition(Displayed):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, by the names of the attributes; without vertices and arrays."""
-        own = {each.name: getattr(self, each.name) for each in fields(self)}
-        others = np.ndarray | VertexSet | Arcs | PrivacyGuarantee
-        plain = {name: each for name, each in own.items() if not isinstance(each, others)}
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        array_types = np.ndarray | VertexSet | Arcs | PrivacyGuarantee
+        plain = {name: item for name, item in values.items() if not isinstance(item, array_types)}
         return plain | {"options": self.options and asdict(self.options)}
 
     def plot(
@@ -227,7 +227,9 @@ class Partition(Displayed):
 
     def to_parts(self) -> ResultParts:
         """Return what `save` writes."""
-        arrays = {name: each for name, each in vars(self).items() if isinstance(each, np.ndarray)}
+        arrays = {
+            name: array for name, array in vars(self).items() if isinstance(array, np.ndarray)
+        }
         fields = {"partition": self.to_dict(), "measure": self.measure}
         fields |= bundle.space_fields(self.space)
         return ResultParts(
@@ -304,13 +306,13 @@ class Partition(Displayed):
 
     def __str__(self) -> str:
         mark = "" if self.guarantee.is_private else f" [{SEEDED_WARNING}]"
-        told = f"at most {short_bound(self.shortfall)} above the least"
+        description = f"at most {short_bound(self.shortfall)} above the least"
         if self.interval is not None and self.kind not in KINDS:
-            told = f"weighs {short_interval(self.interval)}, {told}"
+            description = f"weighs {short_interval(self.interval)}, {description}"
         elif self.optimum is not None:
             best = short_interval(self.optimum)
-            told = f"chosen after looking; the best of the true graph in {best}"
-        return f"{self._words} ({percent(self.confidence)}); {told}{mark}"
+            description = f"chosen after looking; the best of the true graph in {best}"
+        return f"{self._words} ({percent(self.confidence)}); {description}{mark}"
 
     def __repr__(self) -> str:
         mark = "" if self.guarantee.is_private else f", {SEEDED_WARNING}"
@@ -332,7 +334,7 @@ class Partition(Displayed):
         ]
         return Card(
             title=f"Partition: {self.kind}",
-            facts=(*(each for each in facts if each[1] is not None), *self.guarantee.facts),
+            facts=(*(fact for fact in facts if fact[1] is not None), *self.guarantee.facts),
             columns=("part", "vertices", "which"),
             rows=rows,
             size=len(self.names),
@@ -341,22 +343,22 @@ class Partition(Displayed):
         )
 
 
-def partition_of(release: "Release", kind: str, wanted: Partitioning) -> Partition:
+def partition_of(release: "Release", kind: str, options: Partitioning) -> Partition:
     """See `Release.partition`."""
-    found.check_kind(kind, wanted)
+    found.check_kind(kind, options)
     if not isinstance(release.space, VertexSet):
         raise GraphError(
             "partitions are of undirected graphs with one set of vertices; this release has "
             "two sides or directions"
         )
     weights = _searched(release)
-    if kind == "clusters" and wanted.resolution is None:
-        wanted = replace(wanted, resolution=found.mean_weight(weights))
-    codes, tree = KINDS[kind].search(weights, wanted)
+    if kind == "clusters" and options.resolution is None:
+        options = replace(options, resolution=found.mean_weight(weights))
+    codes, tree = KINDS[kind].search(weights, options)
     codes = np.argsort(np.argsort(-np.bincount(codes), kind="stable"))[codes]  # the largest first
     parts = FoundParts(codes, tree)
-    value = found.worth(kind, weights, parts, wanted)
-    proof = _Proof(release, kind, wanted, parts)
+    value = found.worth(kind, weights, parts, options)
+    proof = _Proof(release, kind, options, parts)
     low, high = interval = proof.interval()
     least, most = optimum = proof.optimum(interval)
     notes = ["The interval holds although the partition was chosen after looking at the release."]
@@ -370,8 +372,8 @@ def partition_of(release: "Release", kind: str, wanted: Partitioning) -> Partiti
         codes=codes,
         guarantee=release.guarantee,
         shortfall=max(0.0, most - low if KINDS[kind].largest else high - least),
-        confidence=wanted.confidence,
-        options=wanted,
+        confidence=options.confidence,
+        options=options,
         value=value,
         interval=interval,
         optimum=optimum,
@@ -407,15 +409,15 @@ def _picture(
     n = len(codes)
     codes = np.minimum(codes, np.count_nonzero(np.bincount(codes) * _NAMED >= n))
     ranks = np.argsort(-np.asarray(weights.sum(axis=1))) if tree is None else leaves_list(tree)
-    place, bins = np.empty(n, dtype=np.int64), min(n, _MOST_BINS)
-    place[ranks[np.argsort(codes[ranks], kind="stable")]] = np.arange(n) * bins // n
+    order, bins = np.empty(n, dtype=np.int64), min(n, _MOST_BINS)
+    order[ranks[np.argsort(codes[ranks], kind="stable")]] = np.arange(n) * bins // n
     ends = np.cumsum(np.bincount(codes)) * bins // n
-    return found.dense(found.block_sums(weights, place)), np.diff(ends, prepend=0)
+    return found.dense(found.block_sums(weights, order)), np.diff(ends, prepend=0)
 
 
 @final
 class _Proof:
-    """What a release tells of the truth about a partition, and about the best one of its kind.
+    """Bounds from a release on the true value of a partition, and on the best one of its kind.
 
     All of it holds for all partitions at once. Of a sparse release there is no noisy matrix z, and
     less to tell.
@@ -464,26 +466,29 @@ class _Proof:
         least, times = (0.0, 1) if self.tree is None else (2 * self.total[0], len(self.codes))
         low, high = 0.0, math.inf
         if not self.sparse and (self.tree is not None or len(self.sizes) > 2):
-            within = self._within()
-            low, high = times * self.total[0] - within[1], times * self.total[1] - within[0]
+            radius_within = self._within()
+            low, high = (
+                times * self.total[0] - radius_within[1],
+                times * self.total[1] - radius_within[0],
+            )
         elif self.tree is None:
-            each = self.release.answer_all(
+            estimate = self.release.answer_all(
                 [CutQuery(self.codes == code) for code in range(len(self.sizes))],
                 confidence=1 - self.failure,
                 simultaneous=True,
             )  # a pair between parts leaves two of them
-            low, high = (math.fsum(one.interval[end] for one in each) / 2 for end in (0, 1))
+            low, high = (math.fsum(one.interval[end] for one in estimate) / 2 for end in (0, 1))
         return max(low, least), min(high, times * self.total[1])
 
     def _within(self) -> Interval:
         """The weight within parts; of a tree, that within the clusters of all levels."""
         levels = [(1, self.sizes)] if self.tree is None else list(found.levels(self.tree))
         if self.tree is None:
-            own = float(found.block_sums(self.z, self.codes).trace()) / 2
+            inner_weight = float(found.block_sums(self.z, self.codes).trace()) / 2
         else:  # a pair is in clusters of all levels below its common branch
-            own = len(self.codes) * self.own_total - found.tree_cost(self.z, self.tree)
-        radius = math.fsum(count * (self.slack + self.noise.within(each)) for count, each in levels)
-        return own - radius, own + radius
+            inner_weight = len(self.codes) * self.own_total - found.tree_cost(self.z, self.tree)
+        radius = math.fsum(count * (self.slack + self.noise.within(size)) for count, size in levels)
+        return inner_weight - radius, inner_weight + radius
 
     def optimum(self, interval: Interval) -> Interval:
         """Holds the value of the best partition, where that of this one lies in an interval."""
@@ -498,12 +503,12 @@ class _Proof:
         n, largest = len(self.codes), KINDS[self.kind].largest
         if self.sparse or (n > found.MOST_PROVEN and not largest):
             return math.inf if largest else -math.inf
-        z, noise, own = self.z, self.noise, self.own_total
+        z, noise, total = self.z, self.noise, self.own_total
         if self.kind == "max-cut":  # of signs s, a cut is (sum of weights)/4 - s'Ws/4
-            return own / 2 + found.relaxed(-z) / 4 + self.slack + noise.worst(n)
+            return total / 2 + found.relaxed(-z) / 4 + self.slack + noise.worst(n)
         if self.kind == "clusters":
             gain = found.most_gain(z - (self.wanted.resolution or 0.0), self.codes)
-            return gain + self.total[1] - own + self.slack + 2 * noise.worst(n)
+            return gain + self.total[1] - total + self.slack + 2 * noise.worst(n)
         if self.kind == "sparsest":
             sides = np.arange(self.wanted.smallest, n // 2 + 1)
             radii = np.array([noise.across(int(side), n) for side in sides])
@@ -511,7 +516,7 @@ class _Proof:
             return float(least.min())
         if self.kind == "hierarchy":
             return found.least_cost(z, max(self.total[0], 0.0), 2 * noise.worst(n))
-        lost = self.total[0] - own - self.slack - noise.within(self.sizes)
+        lost = self.total[0] - total - self.slack - noise.within(self.sizes)
         if len(self.sizes) == 2:
             lost = max(lost, -noise.across(self.sizes[0], n))
         return found.least_between(z, np.array(self.sizes)) + lost

@@ -32,6 +32,7 @@ _FRACTION = re.compile(r"[0-9]{1,600}(/[0-9]{1,600})?")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 Model = TypeVar("Model")
+_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 
 @dataclass(frozen=True)
@@ -498,7 +499,6 @@ _CLOSED = (
     ),
     *(StoredGrid, NetLaw),
 )
-_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 
 class _WrongFieldError(ValueError):

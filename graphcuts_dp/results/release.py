@@ -124,7 +124,7 @@ class Release(Displayed):
 
     @property
     def budget_plan(self) -> BudgetPlan | None:
-        """How epsilon was spent, and under which conditions; None if that is not known."""
+        """Budget plan, with the conditions of its steps; None if it is unknown."""
         return self.guarantee.budget_plan
 
     @cached_property
@@ -171,7 +171,7 @@ class Release(Displayed):
 
     @property
     def space(self) -> Space:
-        """What may be joined, public: one vertex set, two, or `Arcs`."""
+        """Space of the graph, public: one vertex set, two, or `Arcs`."""
         return self.estimator.space
 
     @property
@@ -184,7 +184,7 @@ class Release(Displayed):
 
     @property
     def total(self) -> CountMeasurement[Total] | None:
-        """That the mechanism was chosen from, if it was; it went into the graph, too."""
+        """Noisy total by which the mechanism was chosen, if it was; the fit used it, too."""
         return self.measurements.find(Total)
 
     @cached_property
@@ -237,7 +237,7 @@ class Release(Displayed):
 
     @cached_property
     def _synthetic(self) -> Synthetic:
-        """What shrunk answers are drawn to."""
+        """Graph or model that shrunk answers are drawn to."""
         return Synthetic(
             self.expected.to_scipy(),
             self.space,
@@ -247,7 +247,7 @@ class Release(Displayed):
 
     @property
     def has_graph(self) -> bool:
-        """Whether a synthetic graph was made."""
+        """True if there is a synthetic graph."""
         return self._graph is not None
 
     @property
@@ -426,12 +426,14 @@ class Release(Displayed):
         Raises:
             QueryError: as `answer`; joint together with simultaneous, which is more.
         """
-        asked = [read_query(query, self.groups, self.space) for query in queries]
+        typed_queries = [read_query(query, self.groups, self.space) for query in queries]
         options = AnswerOptions(
             confidence=confidence, simultaneous=simultaneous, joint=joint, estimate=estimate
         )
         estimator = self._shrunk_estimator if estimate == "shrunk" else self.estimator
-        return answer_queries(estimator, asked, options, seeded=not self.guarantee.is_private)
+        return answer_queries(
+            estimator, typed_queries, options, seeded=not self.guarantee.is_private
+        )
 
     def partition(
         self,
@@ -477,10 +479,10 @@ class Release(Displayed):
         from graphcuts_dp.results.partition import partition_of  # slow
         from graphcuts_dp.synth.partitions import Partitioning
 
-        wanted = Partitioning(
+        partitioning = Partitioning(
             parts=parts, resolution=resolution, smallest=smallest, confidence=confidence
         )
-        return partition_of(self, kind, wanted)
+        return partition_of(self, kind, partitioning)
 
     def plot(
         self, queries: Sequence[CutQuery] | None = None, *, title: str | None = None
@@ -507,27 +509,27 @@ class Release(Displayed):
             step = -(-len(side) // _MOST_DRAWN)
             labels = side.labels[::step]
             names = [str(label) for label in labels]
-            asked = [CutQuery([label]) for label in labels]
+            cuts = [CutQuery([label]) for label in labels]
             across = "vertex, by its answer"
             if step > 1:
                 across += f" (one vertex in {step})"
             title = title or "Edges of each vertex"
         else:
-            asked = list(queries)
-        if not asked:
+            cuts = list(queries)
+        if not cuts:
             raise QueryError("there are no queries to draw")
-        answers = self.answer_all(asked)
+        answers = self.answer_all(cuts)
         values = np.array([answer.value for answer in answers])
         ends = np.array([answer.interval for answer in answers])
-        other = np.array(answer_all(asked, self.graph)) if self.has_graph else None
-        order = np.arange(len(asked))
+        other = np.array(answer_all(cuts, self.graph)) if self.has_graph else None
+        order = np.arange(len(cuts))
         if queries is None:
             order = np.argsort(-values, kind="stable")
         return answer_list_figure(
             values=values[order],
             low=ends[order, 0],
             high=ends[order, 1],
-            names=[names[place] for place in order] if names else [],
+            names=[names[index] for index in order] if names else [],
             second_values=None if other is None else other[order],
             second_label="the synthetic graph",
             title=f"{title or 'Cuts'} ({guarantee_text(self.guarantee)})",
@@ -578,40 +580,40 @@ class Release(Displayed):
             return cls(**_read(saved))
 
     def facts(self) -> dict[str, object]:
-        """What there is to tell about it in a few words, by name."""
+        """Facts about the release in a few words, by name."""
         guarantee, noise = self.guarantee, self._noise_name
-        found: dict[str, object] = {
+        facts: dict[str, object] = {
             "guarantee": str(guarantee),
             "epsilon_spent_on": dict(guarantee.spent) or {"entries": guarantee.epsilon},
         }
         if noise is not None:
-            found |= {"noise": noise, "expected_worst_cut_error": self.expected_worst_cut_error}
-        found["vertices"] = " x ".join(str(n) for n in self.shape)
+            facts |= {"noise": noise, "expected_worst_cut_error": self.expected_worst_cut_error}
+        facts["vertices"] = " x ".join(str(n) for n in self.shape)
         if self.has_graph:
-            found["worst_cut_error_at_most"] = self.worst_cut_error_bound()
+            facts["worst_cut_error_at_most"] = self.worst_cut_error_bound()
         if self.fit is not None and self.certificate is not None:
             fit = self.fit
-            found |= {
+            facts |= {
                 "fit": f"{fit.method} ({fit.objective}), {_ENDS[fit.stopped]}",
                 "distance_from_noisy_matrix_at_least": self.certificate.lower,
                 "distance_from_noisy_matrix_at_most": self.certificate.upper,
             }
-            found |= {} if fit.warning is None else {"communities": fit.warning}
-            found |= {} if fit.gap is None else {"fit_gap": fit.gap}
+            facts |= {} if fit.warning is None else {"communities": fit.warning}
+            facts |= {} if fit.gap is None else {"fit_gap": fit.gap}
             if fit.rounding is not None:
-                found["cuts_moved_by_rounding_at_most"] = fit.rounding
+                facts["cuts_moved_by_rounding_at_most"] = fit.rounding
             halves = self.random_halves()
-            found |= {} if halves is None else {"random_halves": str(halves)}
-        return found
+            facts |= {} if halves is None else {"random_halves": str(halves)}
+        return facts
 
     def _picture(self) -> "Figure | None":
         return self.plot() if sum(self.shape) <= MOST_PICTURED else None
 
     def _card(self) -> Card:
-        bought = ", ".join(value.name for value in self.measurements.values)
+        measured = ", ".join(value.name for value in self.measurements.values)
         facts: list[tuple[str, object]] = [
             ("vertices", size_text(self.shape)),
-            ("measured", bought),
+            ("measured", measured),
             ("synthetic graph", "none" if self.fit is None else f"fit {self.fit.method!r}"),
         ]
         if self._noise_name is not None:
@@ -636,8 +638,8 @@ class Release(Displayed):
         size = " x ".join(str(n) for n in self.shape)
         how = "sparse"
         if self._noise_name is not None:
-            made = "no synthetic graph" if self.fit is None else f"fit={self.fit.method!r}"
-            how = f"noise={self._noise_name!r}, {made}"
+            graph_text = "no synthetic graph" if self.fit is None else f"fit={self.fit.method!r}"
+            how = f"noise={self._noise_name!r}, {graph_text}"
         return f"Release({size}, epsilon={self.guarantee.epsilon:g}, {how}{mark})"
 
 
@@ -667,7 +669,7 @@ def _parts(release: Release) -> tuple[dict[str, Any], _Arrays]:
         symmetric = Layout.of(release.space).symmetric
         arrays["weights"] = np.triu(release._weights) if symmetric else release._weights
     if model is not None:
-        arrays |= {f"model/{name}": each for name, each in model.to_parts().items()}
+        arrays |= {f"model/{name}": array for name, array in model.to_parts().items()}
     fields = {
         "shape": list(release.shape),
         "bipartite": about["bipartite"],
@@ -691,8 +693,10 @@ def _described(measurements: Measurements, space: Space) -> tuple[dict[str, Any]
     about = json.dumps(space_fields(space)).encode()
     described, arrays = {}, {"about": np.frombuffer(about, dtype=np.uint8)}
     for measurement in measurements.values:
-        described[measurement.name], own = measurement.parts()
-        arrays |= {f"{measurement.name}/{name}": each for name, each in own.items()}
+        described[measurement.name], arrays_of_measurement = measurement.parts()
+        arrays |= {
+            f"{measurement.name}/{name}": array for name, array in arrays_of_measurement.items()
+        }
     return described, arrays
 
 
@@ -724,7 +728,7 @@ def later_measurement_parts(measurements: Measurements) -> ResultParts:
         kind=KIND,
         guarantee=measurements.guarantee,
         fields={"measurements": {last.name: described}},
-        arrays={f"{last.name}/{name}": each for name, each in arrays.items()},
+        arrays={f"{last.name}/{name}": array for name, array in arrays.items()},
     )
 
 
@@ -784,11 +788,11 @@ def _read(saved: SavedParts) -> dict[str, Any]:
     degrees = measurements.find(Degrees)
     if degrees is not None and tuple(map(len, degrees.steps)) != sides:
         raise ValueError("the degrees are of other vertices, or of another kind of graph")
-    told, model = fields["model"], None
-    if told is not None:
-        cap = None if told["max_weight"] is None else float(told["max_weight"])
+    model_fields, model = fields["model"], None
+    if model_fields is not None:
+        cap = None if model_fields["max_weight"] is None else float(model_fields["max_weight"])
         model = SparseModel.from_parts(
-            _named(arrays, "model"), space, max_weight=cap, whole=bool(told["whole"])
+            _named(arrays, "model"), space, max_weight=cap, whole=bool(model_fields["whole"])
         )
     needed = measurements.matrix if model is None else degrees
     if needed is None:
@@ -848,7 +852,7 @@ def _stored_weights(
     if not (np.isfinite(stored).all() and (stored >= 0).all()):
         raise ValueError("a weight is below 0, or infinite")
     if (layout.hollow and stored.diagonal().any()) or (
-        layout.symmetric and any(row[:place].any() for place, row in enumerate(stored))
+        layout.symmetric and any(row[:index].any() for index, row in enumerate(stored))
     ):
         raise ValueError("there are weights of what is no pair")
     return stored + stored.T if layout.symmetric else stored
@@ -874,12 +878,14 @@ def _named(arrays: _Arrays, name: str) -> _Arrays:
     """The arrays of one thing, by their own names."""
     prefix = f"{name}/"
     return {
-        key.removeprefix(prefix): each for key, each in arrays.items() if key.startswith(prefix)
+        key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)
     }
 
 
 def _describe_certificate(certificate: CutNormCertificate) -> dict[str, Any]:
-    fields = {each.name: getattr(certificate, each.name) for each in dataclass_fields(certificate)}
+    fields = {
+        member.name: getattr(certificate, member.name) for member in dataclass_fields(certificate)
+    }
     sets = {name: np.flatnonzero(fields[name]).tolist() for name in ("S", "T")}
     return {"of": "cut norm (matrix form) of synthetic minus noisy", **fields, **sets}
 
