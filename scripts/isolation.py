@@ -101,7 +101,8 @@ def our_rows(path: Path) -> list[Row]:
     )
     assert rows.row_arrays is not None  # noqa: S101  # a file that was read
     labels = rows.space.vertices.labels
-    return [(str(labels[a]), str(labels[b])) for a, b in zip(*rows.row_arrays.ends, strict=True)]
+    endpoints = zip(*rows.row_arrays.endpoints, strict=True)
+    return [(str(labels[a]), str(labels[b])) for a, b in endpoints]
 
 
 def our_graph(path: Path) -> list[Row]:

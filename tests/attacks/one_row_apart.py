@@ -104,7 +104,7 @@ def rows_by_user(rows: Rows) -> dict[int, list[tuple[tuple[int, ...], float]]]:
     weights = np.zeros(len(row_arrays.users)) if row_arrays.weights is None else row_arrays.weights
     marks, ends = (
         row_arrays.marks[row_arrays.users].tolist(),
-        (end.tolist() for end in row_arrays.ends),
+        (end.tolist() for end in row_arrays.endpoints),
     )
     for mark, *pair, weight in zip(marks, *ends, weights.tolist(), strict=True):
         found.setdefault(mark, []).append((tuple(pair), weight))

@@ -30,6 +30,9 @@ from graphcuts_dp.io import libraries
 from graphcuts_dp.ledger import charges
 from tests.audits.public_names import public_names
 
+# Every graph of networkx is converted with this warning; the tests that ask for it say so.
+pytestmark = pytest.mark.filterwarnings("ignore:Weights of a networkx graph are not read")
+
 N, EDGES = functions.N, functions.EDGES
 FRAME = pd.DataFrame(EDGES, columns=["source", "target"])
 

@@ -107,7 +107,7 @@ def test_the_answers_are_those_of_the_bounded_graph():
     made = flows(rows, epsilon=50.0, seed=1, workload=gc.FlowWorkload(whole=True))
     # Noise of rate 50/3: more than 3 away with a probability below 1e-20.
     assert abs(made.noisy.steps[-1].sum() - total) <= 9
-    assert total < len(rows.row_arrays.ends[0])
+    assert total < len(rows.row_arrays.endpoints[0])
 
 
 @pytest.mark.parametrize("make", [flows, release, iterative, net, sensing])
@@ -139,7 +139,7 @@ def test_sessions_refuse_the_same_before_they_open(tmp_path):
 def test_a_store_for_edges_takes_no_users(tmp_path):
     rows, store = rows_of(), tmp_path / "x.db"
     flows(rows, store=store)
-    whole = gc.Graph(*rows.row_arrays.ends, vertices=rows.space)
+    whole = gc.Graph(*rows.row_arrays.endpoints, vertices=rows.space)
     with pytest.raises(BudgetError, match="is 1 user, that of this use 1 edge"):
         flows(whole, privacy_unit="edge", store=store)
     with pytest.raises(LedgerError, match="about other private data"):
