@@ -100,6 +100,12 @@ def _starts(cells: Row, part: str) -> Sequence[str] | None:
     return (part.partition(" (")[0], *found.groups()) if found else None
 
 
+def _weighted(cells: Row, part: str) -> Sequence[str] | None:
+    if len(cells) != 8 or not cells[0].startswith("all, mean"):
+        return None
+    return part.partition(":")[0].removeprefix("epsilon = "), *cells[1:]
+
+
 def _typical(cells: Row, part: str) -> Sequence[str] | None:
     del part
     summary = re.fullmatch(
@@ -148,6 +154,13 @@ CUTS = {
         "Time, and the certified upper bound over the lower one: median and worst.",
         ("matrix", "seconds", "upper/lower", "worst"),
         lambda cells, _: (cells[0], cells[1], cells[6], cells[7]) if len(cells) > 7 else None,
+    ),
+    "dense_releases": Cut(
+        "Processor seconds and memory of the whole command `graphcuts-dp release`, which writes "
+        "the synthetic graph, its receipt and its certificate, beside those of an earlier commit "
+        "on the same graphs, by turns.",
+        ("vertices", "seconds", "MB", "seconds before", "MB before", "ratio", "of memory"),
+        lambda cells, _: cells if len(cells) == 7 and _numbers(cells) else None,
     ),
     "error_sizes": Cut(
         "Errors of releases at epsilon = 1, medians of three seeds: of cuts between random halves "
@@ -336,6 +349,16 @@ CUTS = {
         "errors are not meant.",
         ("answers", ".7 to 1.5", "ratios", "below .5", "least", "largest"),
         _typical,
+    ),
+    "weighted": Cut(
+        "Twelve graphs with whole weights: edges of the synthetic graph over true edges, the least "
+        "and the largest ratio; then errors, means and in brackets the largest, of the clustering "
+        "coefficient without and with weights, of the length of shortest paths, of the "
+        "distribution of weights (over their mean) and of random halves (over half of the weight). "
+        "*All pairs* is the fit before it is rounded; *chung-lu* has noisy weighted degrees with "
+        "all of epsilon.",
+        ("epsilon", "graph", "edges", "clustering", "weighted", "paths", "weights", "halves"),
+        _weighted,
     ),
 }
 

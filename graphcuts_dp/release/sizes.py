@@ -4,14 +4,15 @@ from graphcuts_dp.errors import GraphError
 from graphcuts_dp.resources import memory_limit
 
 # Bytes for each entry of the matrix (n^2; left times right) that a release takes at least. Peaks of
-# ru_maxrss in processes of their own, less what they took after reading the graph (10 n edges,
-# epsilon = 1, two threads), in MB for n = 1000, 2000, 4000, 8000. Binary noise: with the default
-# fit, and rounded to 0 and 1, 120, 280, 629, 2256 (at last 33.9 bytes an entry), without a fit 26,
-# 29, 32, 34. Laplace noise of weights with a cap: 124, 325, 626 and -; without a fit -, -, 246, 814
-# (at last 11.8). No estimate is above a peak.
+# ru_maxrss in processes of their own, less what they took after reading the graph (epsilon = 1).
+# Binary noise with the default fit, rounded to 0 and 1: 270 MB for n = 2000, 276 for 4000, and for
+# the whole command 483 for 5000 and 1186 for 10000, so 9.4 bytes an entry; without a fit 26, 29, 32
+# and 34 MB for n = 1000, 2000, 4000 and 8000. Laplace noise of weights with a cap: 366 MB for 2000,
+# 767 for 4000; without a fit 246 for 4000, 814 for 8000 (at last 11.8 bytes an entry). No estimate
+# is above a peak.
 _BITS, _STEPS = 0.25, 8.0
-_ROUNDED, _FIT = 30.0, 20.0
-_SECONDS = 1.6e-6  # for each entry, on two cores: 7 s for n = 2000, 23 s for 4000
+_ROUNDED, _FIT = 9.5, 20.0
+_SECONDS = 6e-7  # for each entry, on two cores, of large matrices: a minute for n = 10,000
 _LONG = 60.0  # seconds, and
 _LARGE = 1e9  # bytes, from which it is worth a note
 
@@ -62,8 +63,11 @@ def size_note(shape: tuple[int, int], *, noise: str, fit: bool) -> str | None:
     needed = needed_memory(shape, noise=noise, fit=True)
     if seconds < _LONG and needed < _LARGE:
         return None
-    minutes = f"{seconds / 60:,.0f} minutes" if seconds < 7200 else f"{seconds / 3600:,.0f} hours"
-    return f"Takes about {minutes} on two cores, and {_gigabytes(needed)} of memory."
+    count = round(seconds / 60)
+    duration = f"{seconds / 3600:,.0f} hours" if seconds >= 7200 else f"{count} minutes"
+    if count <= 1:
+        duration = "a minute"
+    return f"Takes about {duration} on two cores, and {_gigabytes(needed)} of memory."
 
 
 def _gigabytes(size: float) -> str:

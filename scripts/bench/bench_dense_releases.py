@@ -31,6 +31,7 @@ from graphcuts_dp.estimate.blocks import Blocks
 from graphcuts_dp.measure import structure_test
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.resources import one_blas_thread
+from graphcuts_dp.schema.layout import Layout
 from graphcuts_dp.synth import dependent_rounding, structure
 from graphcuts_dp.synth.block_model import best_structure
 from graphcuts_dp.synth.dependent_rounding import round_keeping_degrees
@@ -175,7 +176,8 @@ def compare_tests(n: int, parts: Table) -> None:
     edges = np.triu(rng.random((n, n)) < np.where(block[:, None] == block, 0.08, 0.01), 1)
     weights = (edges | edges.T).astype(np.float64)
     tested = weights[:MOST_TESTED, :MOST_TESTED]
-    setting = StructureSetting.of(MOST_TESTED, float(tested.sum()))
+    layout = Layout(tested.shape, symmetric=True)
+    setting = StructureSetting.of(layout, float(tested.sum()))
     centred = tested - setting.density
     np.fill_diagonal(centred, 0.0)
     new, value = seconds_of(lambda: structure_test.smoothed_value(centred, setting.tau))

@@ -4,10 +4,11 @@ Each graph is released at epsilon = 1 and 4. Compared are the release; its fit w
 weight on every pair; and Chung-Lu: noisy weighted degrees with all of epsilon, and a Poisson number
 of each pair's expected weight. Chung-Lu knows neither the number of edges nor their weights.
 
-Printed for each graph: edges over true edges; the clustering coefficient without and with weights,
-the mean length of shortest paths (a weight w is a length 1/w), and Wasserstein-1 of the weights of
-edges over their mean; then the error of random halves over the true total weight. Errors are
-differences from the truth, which this reads.
+Printed for each graph: edges over true edges, in the end the least and the largest ratio; then
+errors, which are differences from the truth: of the clustering coefficient without and with
+weights; of the mean length of shortest paths (a weight w is a length 1/w), over the true one; of
+the weights of edges, as Wasserstein-1 over their mean; and of random halves, over half of the true
+total weight. This reads the truth.
 """
 
 import argparse
@@ -128,7 +129,9 @@ def main() -> None:
                 print(f"{name}  {method}  {line}", flush=True)
         for method, lines in found.items():
             columns_of = list(zip(*lines, strict=True))
-            cells = [f"{statistics.mean(each):.3f} ({max(each):.3f})" for each in columns_of]
+            cells = [f"{statistics.mean(each):.3f} ({max(each):.3f})" for each in columns_of[1:]]
+            edges = f"{min(columns_of[0]):.3f} to {max(columns_of[0]):.3f}"
+            cells = [edges, *cells]
             print(f"all, mean (largest)  {method}  {'  '.join(cells)}", flush=True)
 
 

@@ -67,8 +67,10 @@ def test_a_job_of_ten_million_vertices_is_refused_before_the_file_is_read(
 def test_a_large_release_says_what_it_takes():
     assert size_note((2000, 2000), noise="binary", fit=True) is None
     assert size_note((10**5, 10**5), noise="binary", fit=False) is None
-    assert "about 3 minutes on two cores" in size_note((10**4, 10**4), noise="binary", fit=True)
-    assert "4 hours" in size_note((10**5, 10**5), noise="binary", fit=True)
+    assert size_note((9000, 9000), noise="binary", fit=True) is None
+    assert "about a minute on two cores" in size_note((12_000, 9000), noise="binary", fit=True)
+    assert "about 4 minutes" in size_note((20_000, 20_000), noise="binary", fit=True)
+    assert "4 hours" in size_note((150_000, 150_000), noise="binary", fit=True)
 
 
 @pytest.mark.parametrize(
