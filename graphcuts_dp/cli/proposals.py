@@ -27,15 +27,10 @@ from graphcuts_dp.privacy.privacy_unit import BOUND_KEYS, PrivacyUnit, UnitKind
 from graphcuts_dp.release.flow_tables import flows_job
 from graphcuts_dp.release.graphs import graph_job
 from graphcuts_dp.release.usefulness import made_up_graph, usefulness_of
-from graphcuts_dp.schema.column_names import (
-    NO_ENDPOINTS,
-    names_dates,
-    names_people,
-    normalised_names,
-)
+from graphcuts_dp.schema.column_names import is_usual, normalised_names, shows_header
 from graphcuts_dp.schema.columns import Columns, column_of
 from graphcuts_dp.schema.groups import Groups
-from graphcuts_dp.schema.header_words import endpoint_pairs, is_header_word
+from graphcuts_dp.schema.header_words import endpoint_pairs
 from graphcuts_dp.schema.table_headers import names_in_header
 from graphcuts_dp.schema.typed_names import join_names
 from graphcuts_dp.schema.vertices import VertexSet
@@ -339,17 +334,12 @@ def first_line(path: str) -> FirstLine:
         return FirstLine(kind=NO_TEXT, names=names, usual=names)
     names = tuple(names_in_header(path, Columns(header=True)))
     words = normalised_names(names)
-    usual = tuple(name for name, word in zip(names, words, strict=True) if _is_usual(word))
-    if head.named and any(word in NO_ENDPOINTS or is_header_word(word) for word in words):
+    usual = tuple(name for name, word in zip(names, words, strict=True) if is_usual(word))
+    if head.named and any(map(shows_header, words)):
         return FirstLine(kind=NAMES, names=names, usual=usual)
     if head.named or endpoint_pairs(words, range(len(words))):
         return FirstLine(kind=UNCLEAR, names=names, usual=usual)
     return FirstLine(kind=ROW, names=(), usual=())
-
-
-def _is_usual(word: str) -> bool:
-    known = word in NO_ENDPOINTS or is_header_word(word)
-    return known or names_people(word) or names_dates(word)
 
 
 def _may_have_weights(path: str, reading: Reading) -> bool:

@@ -16,7 +16,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
-from graphcuts_dp.schema.header_words import meanings_of, spellings
+from graphcuts_dp.schema.header_words import is_header_word, meanings_of, spellings
 
 # Names of columns, normalised by `normalised_names`. These are weights:
 _WEIGHTS = (
@@ -123,6 +123,16 @@ def _without_neo4j_type(name: str) -> str:
     if property_name and neo4j_type.casefold() in _NEO4J_TYPES:
         return property_name
     return name
+
+
+def shows_header(word: str) -> bool:
+    """Return whether a normalised word of a first line shows that the line names columns."""
+    return word in NO_ENDPOINTS or is_header_word(word)
+
+
+def is_usual(word: str) -> bool:
+    """Return whether a normalised word is a usual name of a column, which anybody may see."""
+    return shows_header(word) or names_people(word) or names_dates(word)
 
 
 def names_people(name: str) -> bool:

@@ -46,11 +46,11 @@ from graphcuts_dp.schema.column_names import (
     WEIGHTS,
     known_name,
     normalised_names,
+    shows_header,
 )
 from graphcuts_dp.schema.dates import check_date_format
 from graphcuts_dp.schema.header_words import (
     endpoint_pairs,
-    is_header_word,
     side_of,
 )
 from graphcuts_dp.schema.text_format import TextFormat
@@ -514,7 +514,7 @@ def check_names(header: Sequence[str], columns: ColumnPlaces | None = None) -> N
         positions = (columns.source, columns.target, columns.weight)
         _check_no_number([header[position] for position in positions if position is not None])
     names = normalised_names(header)
-    if not any(name in NO_ENDPOINTS or is_header_word(name) for name in names):
+    if not any(map(shows_header, names)):
         raise FileFormatError(_NO_HEADER)
 
 

@@ -11,7 +11,13 @@ from pathlib import Path
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.schema.bad_rows import BadRows
-from graphcuts_dp.schema.column_names import names_dates, names_people, normalised_names
+from graphcuts_dp.schema.column_names import (
+    is_usual,
+    names_dates,
+    names_people,
+    normalised_names,
+    shows_header,
+)
 from graphcuts_dp.schema.columns import Columns, parse_number
 from graphcuts_dp.schema.file_bytes import opened_unpacked
 from graphcuts_dp.schema.text_format import TextFormat
@@ -24,7 +30,9 @@ def names_in_header(path: PathLike, columns: Columns) -> list[str]:
     """Return the names of the columns in the first line of a table; no row is looked at.
 
     The list is empty if the first line may be a row: if neither the file's name nor the caller says
-    that it has names, or if it holds a number or a date.
+    that it has names, or if it holds a number or a date. If only the file's name says so, and no
+    known word shows a header, it may be a row all the same: then only usual names of columns are
+    returned.
 
     Args:
         path: of the file.
@@ -44,7 +52,10 @@ def names_in_header(path: PathLike, columns: Columns) -> list[str]:
         head = begin(file, TextFormat(_DELIMITERS.get(ending)), columns, BadRows())
     if any(map(_may_be_a_value, head.first_cells)):
         return []
-    return head.first_cells
+    words = normalised_names(head.first_cells)
+    if columns.header is True or any(map(shows_header, words)):
+        return head.first_cells
+    return [name for name, word in zip(head.first_cells, words, strict=True) if is_usual(word)]
 
 
 def _may_be_a_value(cell: str) -> bool:
@@ -58,9 +69,9 @@ def suggested_columns(names: Sequence[str]) -> dict[str, str]:
     A role is left out if no name fits, or several do. The rules are those of `schema.column_names`.
     """
     suggested = {}
-    normalised = normalised_names(names)
-    for role, is_usual in (("user", names_people), ("period", names_dates)):
-        fitting = [name for name, word in zip(names, normalised, strict=True) if is_usual(word)]
+    words = normalised_names(names)
+    for role, is_named in (("user", names_people), ("period", names_dates)):
+        fitting = [name for name, word in zip(names, words, strict=True) if is_named(word)]
         if len(fitting) == 1:
             suggested[role] = fitting[0]
     return suggested

@@ -192,8 +192,11 @@ ROW = b"secret1;secret2;7\n"
         ("a.csv", b"\xef\xbb\xbfuser,from\n" + ROW, {}, ["user", "from"]),
         ("a.tsv", b"user\tfrom\n" + ROW, {}, ["user", "from"]),
         ("a.csv.gz", gzip.compress(b"user,from\n" + ROW, mtime=0), {}, ["user", "from"]),
-        ("a.csv", "Straße|Ort\n".encode("cp1252"), {"encoding": "cp1252"}, ["Straße", "Ort"]),
-        ("a.csv", b"a!b\n", {"delimiter": "!"}, ["a", "b"]),
+        ("a.csv", "von|Straße\n".encode("cp1252"), {"encoding": "cp1252"}, ["von", "Straße"]),
+        ("a.csv", b"from!b\n", {"delimiter": "!"}, ["from", "b"]),
+        ("a.csv", b"secret1,secret2\n", {}, []),  # no usual name: it may be a row
+        ("a.csv", b"patient,secret2\n", {}, ["patient"]),
+        ("a.csv", b"place,other\n", {"header": "yes"}, ["place", "other"]),
         ("a.txt", b"user from\n" + ROW, {}, []),
         ("a.txt", b"user from\n" + ROW, {"header": "yes"}, ["user", "from"]),
         ("a.csv", ROW, {}, []),  # holds a number: it may be a row

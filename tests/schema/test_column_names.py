@@ -4,7 +4,7 @@ import pytest
 
 from graphcuts_dp.schema.column_names import names_dates, names_people, normalised_names
 from graphcuts_dp.schema.columns import Columns, find_columns
-from graphcuts_dp.schema.table_headers import suggested_columns
+from graphcuts_dp.schema.table_headers import names_in_header, suggested_columns
 
 PEOPLE = [
     *("user", "User ID", "person_id", "patient", "PatID", "pat_id", "card_id", "badge", "Badge No"),
@@ -86,3 +86,22 @@ def test_weights_are_known_in_four_languages(name):
 def test_a_known_date_is_no_weight(name):
     places = find_columns(["von", "nach", name], Columns(), weighted=None, declared=None)
     assert places.weight is None
+
+
+@pytest.mark.parametrize(
+    ("first", "shown"),
+    [
+        ("ann,bob", []),
+        ("ann,guest,monday", ["guest"]),
+        ("patient,x,y,z", ["patient"]),
+        ("patient,from,y,z", ["patient", "from", "y", "z"]),
+        ("from,to,3", []),
+    ],
+)
+def test_of_a_first_line_that_may_be_a_row_usual_names_alone_are_shown(first, shown, tmp_path):
+    file = tmp_path / "x.csv"
+    file.write_text(f"{first}\nsecret,rows,{'x,' * 9}\n")
+    assert names_in_header(file, Columns()) == shown
+    announced = [] if "3" in first else first.split(",")
+    assert names_in_header(file, Columns(header=True)) == announced
+    assert names_in_header(file, Columns(header=False)) == []
