@@ -36,7 +36,7 @@ async function readNames(path) {
       state.proposed = proposed;
       state.values = { ...state.values, ...proposed };
     }
-    show(by("head"), names.length ? `Columns: ${names.join(", ")}.` : "No usual name of a column is in the first line, so nothing of it is shown: below, type the names or the numbers of columns.", "good");
+    show(by("head"), names.length ? `Columns: ${names.join(", ")}.` : "No usual name of a column is in the first line, so nothing of it is shown: below, type the names or the numbers of columns.", names.length ? "good" : "");
     keep();
     return true;
   } catch (error) {
