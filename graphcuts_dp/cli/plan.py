@@ -149,9 +149,9 @@ def plan(
     may be public, such as the number of edges of a similar graph; never count the edges of the
     private graph. --explain says in plain words what a guarantee means. --ask asks about your
     data, what is protected and how exact answers must be, and prints commands that can be typed as
-    they are. Of the private file it reads the names of the columns, and no row. An empty line takes
-    what stands in brackets, a wrong answer is asked again, and "back" returns to the question
-    before.
+    they are, and keep account in a store; it warns if noise will hide most of the result. Of the
+    private file it reads the names of the columns, and no row. An empty line takes what stands in
+    brackets, a wrong answer is asked again, and "back" returns to the question before.
     """
     if ask:
         return ask_and_propose()
