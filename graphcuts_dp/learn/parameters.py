@@ -47,6 +47,12 @@ class SessionParameters(Checked):
             (1/epsilon_0) and DR14; the mean of the geometric noise of "tight".
         threshold_sigma: scale of the noise on the threshold, of "tight" and "dr14".
         value_sigma: scale of the noise on measured answers, of "dr14".
+
+    Examples:
+        >>> gc.FriezeKannan(sigma=40.0, updates=20).chosen
+        {'updates': 20, 'sigma': 40.0}
+        >>> gc.FriezeKannan(sigma=40.0).parameters.sigma
+        40.0
     """
 
     alpha: float | None = option(

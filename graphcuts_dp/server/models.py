@@ -43,7 +43,7 @@ from graphcuts_dp.server.book import LogLine
 from graphcuts_dp.server.people import MOST_QUERIES, Caps
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.session import Preview
-from graphcuts_dp.session.terms import MirrorDescent
+from graphcuts_dp.session.terms import FriezeKannan, MirrorDescent
 
 _BIGGEST = 2**63 - 1  # of an integer label
 _NAMED = 16  # as many numbers as are made while one coefficient is read
@@ -258,6 +258,7 @@ class Ask(Queries):
     unguaranteed: StrictBool = False
 
 
+@described_by(FriezeKannan)
 @described_by(MirrorDescent)
 @described_by(SessionWorkload)
 class Terms(Strict):

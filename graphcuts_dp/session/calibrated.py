@@ -34,6 +34,12 @@ class CalibratedMethod:
         void_reason: why no bound holds; None if one does.
         noise_epsilon: what tests and measured answers cost by their noise, as an epsilon for the
             session's delta: at most the session's own, which is charged.
+
+    Examples:
+        >>> about = {"edges": 300, "epsilon": 1.0, "delta": 1e-6, "queries": 20}
+        >>> found = gc.session_parameters("frieze-kannan:updates=5,alpha=50", 40, **about)
+        >>> found.method.step is None, found.error_bound, found.update_bound > 6
+        (True, inf, True)
     """
 
     method: LearningMethod
@@ -72,18 +78,15 @@ def session_parameters(
             that does not learn.
 
     Examples:
-        >>> found = gc.session_parameters(
-        ...     gc.MultiplicativeWeights(calibration="gru12"),
-        ...     1000, edges=20_000, epsilon=1.0, delta=1e-6, queries=1000,
-        ... )
-        >>> found.method.updates, round(found.method.sigma), found.void_reason
-        (52, 112963, None)
-        >>> less_noise = dataclasses.replace(found.method, sigma=400.0, threshold=None, alpha=None)
-        >>> other = gc.session_parameters(
-        ...     less_noise, 1000, edges=20_000, epsilon=1.0, delta=1e-6, queries=1000
-        ... )
-        >>> other.void_reason
-        '1,594,882 updates can be needed at alpha = 12745.9, and 52 are allowed'
+        >>> import dataclasses
+        >>> about = {"edges": 20_000, "epsilon": 1.0, "delta": 1e-6, "queries": 1000}
+        >>> paper = gc.MultiplicativeWeights(calibration="gru12")
+        >>> found = gc.session_parameters(paper, 1000, **about)
+        >>> found.method.updates, found.void_reason
+        (52, None)
+        >>> changed = dataclasses.replace(found.method, sigma=2 * found.method.sigma)
+        >>> gc.session_parameters(changed, 1000, **about).void_reason is None
+        False
     """
     learning = chosen(method, METHOD_NAMES, "method") if isinstance(method, str) else method
     if not isinstance(learning, LearningMethod) or learning.name == "auto":

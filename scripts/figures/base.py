@@ -256,6 +256,17 @@ def exponent_uncertainty(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
     return max(half_width, drift)
 
 
+def mean_uncertainty(values: npt.ArrayLike) -> float:
+    """Return half of the 95 % interval of a mean, from the scatter of the values (Student's t).
+
+    Args:
+        values: independent, shape (k,), k >= 2.
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    width = scipy.stats.t.ppf(0.975, len(numbers) - 1)
+    return float(width * numbers.std(ddof=1) / math.sqrt(len(numbers)))
+
+
 def at_full_size(measured: float, *, size: float, full: float, growth: float) -> float:
     """Return what a number grows to at the size of a full run, by the exponent that is claimed.
 

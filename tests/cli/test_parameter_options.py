@@ -1,10 +1,9 @@
 """Parameters of the papers on the command line: every one, with every construction that has it."""
 
 import pytest
+from parameter_cases import EVERYTHING, NUMBERS, STEPS, typed, values_of
 
 import graphcuts_dp as gc
-from tests.iterative.test_parameters import NUMBERS, STEPS
-from tests.session.test_parameters import EVERYTHING, typed, values_of
 
 BUDGET = ("--epsilon", "1", "--delta", "1e-6")
 

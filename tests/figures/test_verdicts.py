@@ -5,7 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from scripts.figures.base import above, at_full_size, below, exponent, exponent_uncertainty
+from scripts.figures.base import (
+    above,
+    at_full_size,
+    below,
+    exponent,
+    exponent_uncertainty,
+    mean_uncertainty,
+)
 
 SIZES = np.array([30, 60, 120])
 MANY = np.geomspace(50, 5000, 9)
@@ -37,6 +44,13 @@ def test_the_uncertainty_is_that_of_the_slope_or_its_drift():
                  for part in (slice(None, 5), slice(4, None)))  # fmt: skip
     assert exponent_uncertainty(MANY, curved) >= low - high > 0.1
     assert exponent_uncertainty([1, 2], [1, 2]) == math.inf
+
+
+def test_the_uncertainty_of_a_mean_is_that_of_few_values():
+    rng = np.random.default_rng(1)
+    samples = rng.normal(size=(400, 3))
+    hits = sum(abs(sample.mean()) <= mean_uncertainty(sample) for sample in samples)
+    assert 365 <= hits <= 395  # 95 %
 
 
 def test_a_disagreement_for_a_reason_that_points_do_not_show():

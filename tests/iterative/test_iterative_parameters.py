@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from parameter_cases import NUMBERS, ROUNDS, STEPS
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, ParameterError
@@ -14,19 +15,9 @@ from graphcuts_dp.options import chosen
 from graphcuts_dp.privacy.composition import compose, zcdp_rho
 from graphcuts_dp.privacy.count_noise import discrete_gaussian_radius, discrete_laplace_radius
 
-N, DELTA, BETA, ROUNDS = 400, 1e-6, 0.05, 6
+N, DELTA, BETA = 400, 1e-6, 0.05
 PAIRS = N * (N - 1) // 2
 CUTS = [gc.CutQuery(range(start, start + 40)) for start in range(0, 360, 6)]
-STEPS = {"multiplicative-weights": {"eta": 0.05}, "frieze-kannan": {"step": 3000.0}}
-STEPS["mirror-descent"] = {"norm": "l2", "eta": 0.03}
-NUMBERS = {
-    "practical": {"rounds": ROUNDS, "sigma": 60.0},
-    "tight": {"rounds": ROUNDS, "sigma": 60.0, "alpha": 5000.0, "threshold": 6000.0},
-    **{
-        paper: {"rounds": ROUNDS, "sigma": 90.0, "alpha": 5000.0, "threshold": 7000.0}
-        for paper in ("gru12", "dr14", "nik17")
-    },
-}
 EVERYTHING = [(rule, calibration) for rule in STEPS for calibration in NUMBERS]
 EMPTY = gc.Graph([], [], vertices=N)
 _UPPER = np.triu(np.random.default_rng(0).random((N, N)) < 0.5, 1)

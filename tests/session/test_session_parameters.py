@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from parameter_cases import EVERYTHING, LENGTHS, METHODS, NOISES, typed, values_of
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, ParameterError
@@ -19,31 +20,6 @@ from graphcuts_dp.session.terms import METHOD_NAMES, SessionTerms
 N, EDGES, K, BETA = 1000, 20_000, 1000, 0.05
 PAIRS = N * (N - 1) // 2
 TERMS = {"epsilon": 1.0, "delta": 1e-6, "queries": K}
-METHODS = {
-    "multiplicative-weights": (gc.MultiplicativeWeights, {"eta": 0.02}),
-    "frieze-kannan": (gc.FriezeKannan, {"step": 900.0}),
-    "mirror-descent": (gc.MirrorDescent, {"norm": "l2", "eta": 0.005}),
-}
-LENGTHS = {"alpha": 2500.0, "updates": 900, "threshold": 7000.0, "sigma": 300.0}
-NOISES = {
-    "tight": {"threshold_sigma": 250.0},
-    "gru12": {},
-    "jt12": {},
-    "dr14": {"threshold_sigma": 500.0, "value_sigma": 9000.0, "sigma": 600.0},
-}
-EVERYTHING = [(method, calibration) for method in METHODS for calibration in NOISES]
-
-
-def values_of(method, calibration):
-    """Every parameter of a method with a calibration."""
-    _, step = METHODS[method]
-    return {"calibration": calibration, **step, **LENGTHS, **NOISES[calibration]}
-
-
-def typed(method, values):
-    """The same, as the command line takes it."""
-    parts = [f"{name.replace('_', '-')}={value}" for name, value in values.items()]
-    return f"{method}:{','.join(parts)}"
 
 
 def found(method, **values):
