@@ -211,6 +211,20 @@ def test_a_use_that_was_interrupted_says_how_to_go_on(path, graph):
         gc.resume(path, use=7)
 
 
+def test_an_interrupted_use_is_taken_up_before_a_later_finished_one(path, graph, monkeypatch):
+    def killed(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(graphs, "measure", killed)
+        with pytest.raises(KeyboardInterrupt):
+            gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
+    finished = gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
+    made = gc.release_graph(graph, epsilon=1.0, store=gc.Store(path, resume=True), fit="none")
+    assert (made.guarantee.provenance.use, finished.guarantee.provenance.use) == (1, 2)
+    assert {use.state for use in gc.store_status(path).uses} == {"finished"}
+
+
 @pytest.mark.parametrize("name", ["response", "sparse", "iterative"])
 def test_nothing_is_told_before_a_measurement_is_kept(path, name, monkeypatch):
     """A run that is ended by what it tells may be repeated free of charge: it must tell nothing."""
@@ -276,6 +290,13 @@ def test_a_number_names_the_use_that_is_taken_up(path, graph):
         found = gc.release_graph(graph, epsilon=1.0, store=again, fit="none")
         assert found.guarantee.provenance == made.guarantee.provenance
         assert found.answer([1]).value == made.answer([1]).value
+
+
+def test_without_a_number_the_last_use_that_is_no_session_is_taken_up(path, graph):
+    releases = [gc.release_graph(graph, epsilon=1.0, store=path, fit="none") for _ in range(2)]
+    workers.begin(gc.Store(path, budget=None), epsilon=1.0).close()
+    assert plain(gc.resume(path)) == plain(releases[-1]) != plain(releases[0])
+    assert plain(gc.resume(path, use=1)) == plain(releases[0])
 
 
 def test_a_store_may_keep_nothing(path, graph):
