@@ -182,6 +182,20 @@ def unfinished(path, graph):
     return charge
 
 
+@pytest.mark.parametrize("other", [[0], [0, 5, 7], [5, 0], []])
+def test_a_use_of_longer_or_shorter_lists_is_another_one(path, graph, other):
+    use = {
+        "kind": "cut",
+        "cost": Cost.of_pure(Fraction(1)),
+        "guarantee": gc.PrivacyGuarantee(epsilon=1.0, neighbours="one pair"),
+    }
+    begin_charge(path, graph, parameters={"terminals": [0, 5]}, **use)
+    again = gc.Store(path, resume=True)
+    with pytest.raises(LedgerError, match="no use with these options"):
+        begin_charge(again, graph, parameters={"terminals": other}, **use)
+    assert begin_charge(again, graph, parameters={"terminals": (0, 5)}, **use).use.number == 1
+
+
 def test_only_one_measurement_of_a_use_is_ever_shown(path, graph):
     charge = unfinished(path, graph)
 
