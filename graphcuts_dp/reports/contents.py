@@ -178,7 +178,9 @@ def _of_flows(flows: Flows) -> ReleaseContents:
 def _of_flows_over_time(flows: FlowsOverTime) -> ReleaseContents:
     left, right = flows.labels(None)
     size = f"{short_text(flows.levels[-1])} ({len(left):,} x {len(right):,})"
+    several = f"{len(flows.periods):,} of {len(flows.horizon):,} periods"
     total, errors = flows.total(), []
+    interval = short_interval(total.interval)
     for name in (flows.periods[-1], *list(flows.windows)[len(flows.periods) :]):
         table = flows.columns(name)
         half = short_bound(float((table["high"] - table["estimate"]).max()))
@@ -188,14 +190,8 @@ def _of_flows_over_time(flows: FlowsOverTime) -> ReleaseContents:
         title="Table of flows over time",
         published=(
             f"A table of how much passes between groups, by {size}.",
-            (
-                f"{len(flows.periods):,} of {len(flows.horizon):,} periods are published: "
-                f"{listed(flows.periods)}."
-            ),
-            (
-                f"In all: {short(total.value)} in {short_interval(total.interval)} "
-                f"({DEFAULT_PERCENT})."
-            ),
+            f"{several} are published: {listed(flows.periods)}.",
+            f"In all: {short(total.value)} in {interval} ({DEFAULT_PERCENT}).",
         ),
         errors=tuple(errors),
         left_out=(
