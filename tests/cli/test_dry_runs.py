@@ -17,6 +17,9 @@ LINES = {
     f"{_USERS} --dry-run",
     "flows, choice of a bound": "flows here.csv --contributions choice:share-above=0.1 "
     f"--epsilon 1 --vertices 34 {_USERS} --dry-run",
+    "flows-over-time": "flows-over-time here.csv staff.csv out.csv --epsilon 1 --vertices 34 "
+    "--period 2026-01 --periods 2026-01..2026-12 --columns source=from,target=to,period=day "
+    "--dry-run",
     "cuts": "cuts here.csv out.csv --from 0 --to 33 --epsilon 1 --vertices 34 --dry-run",
     "release-iteratively": "release-iteratively here.csv out.csv --epsilon 1 --delta 1e-6 "
     "--vertices 34 --queries cuts.jsonl --dry-run",
