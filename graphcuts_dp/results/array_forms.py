@@ -18,6 +18,7 @@ from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.estimate.kept_edges import KeptEdges
 from graphcuts_dp.estimate.measurement import map_kind
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
+from graphcuts_dp.estimate.time_strategy import TimeStrategy
 
 # Types of entries, as `dtype.str` has them without the byte order.
 _BYTE, _INTEGER, _FLOAT = ("u1",), ("i8",), ("f8",)
@@ -272,13 +273,17 @@ def _flows(fields: Mapping[str, Any], forms: Mapping[str, ArrayForm]) -> dict[st
 def _flows_over_time(
     fields: Mapping[str, Any], forms: Mapping[str, ArrayForm]
 ) -> dict[str, Expected]:
-    """Return the arrays of flows over time: a part for each level of the strategy.
-
-    Their lengths are compared with the cells and periods when the numbers are read.
-    """
+    """Return the arrays of flows over time: a part for each level of the strategy."""
     del forms
-    header = {"header": Expected(_BYTE, (None,), optional=True)}
-    return header | _counts("sums over time", fields["sums"])
+    sums = fields["sums"]
+    groups = {**sums, "periods": None, "measured_levels": [len(sums["rows"]["levels"])]}
+    (cells,) = _cell_counts(groups)
+    strategy = TimeStrategy(name=sums["strategy"], periods=tuple(sums["horizon"]))
+    numbers = (level.count(sums["published"]) for level in strategy.levels)
+    return {"header": Expected(_BYTE, (None,), optional=True)} | {
+        f"steps {index}": Expected(_INTEGER, (cells * count,))
+        for index, count in enumerate(numbers)
+    }
 
 
 def _iterative(fields: Mapping[str, Any], forms: Mapping[str, ArrayForm]) -> dict[str, Expected]:

@@ -11,12 +11,21 @@ import pandas
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import BudgetError, KindError, LedgerError, ParameterError, QueryError
+from graphcuts_dp.array_archive import ArrayForm
+from graphcuts_dp.errors import (
+    BudgetError,
+    GraphCutsError,
+    KindError,
+    LedgerError,
+    ParameterError,
+    QueryError,
+)
 from graphcuts_dp.ledger import series as ledger_series
 from graphcuts_dp.ledger.opening import open_ledger
 from graphcuts_dp.measure.updates import UpdateState
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release import updates
+from graphcuts_dp.results.array_forms import check_forms
 
 ZONES = ["a", "b", "c", "d"]
 GROUPS = gc.Groups(gc.VertexSet(ZONES), {"half": ["x", "x", "y", "y"], "zone": ZONES})
@@ -377,3 +386,28 @@ def test_graphs_and_rows_without_periods_are_refused():
             epsilon=1.0,
             store="s.db",
         )
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_arrays_of_another_size_than_the_receipt_says_are_refused(name):
+    """Before any cell is numbered: whoever writes a receipt may name any number of groups."""
+    for month in MONTHS[:3]:
+        flows = update(trips(), month, options=STRATEGIES[name])
+    parts = flows.to_parts()
+
+    def check(**changed):
+        fields = {**parts.fields, "sums": {**parts.fields["sums"], **changed}}
+        arrays = parts.arrays.items()
+        forms = {key: ArrayForm(array.dtype, array.shape, False, 0) for key, array in arrays}
+        check_forms(parts.kind, fields, forms, table_bytes=10**6)
+
+    check()
+    groups = {"labels": list(range(10**4)), "sizes": [1] * 10**4, "parents": [0] * 10**4}
+    for changed in (
+        {"rows": {"levels": [{"name": "zone", **groups}]}},
+        {"published": 4},
+        {"published": 10**9},
+        {"horizon": [f"{year:04}" for year in range(1, 9999)]},
+    ):
+        with pytest.raises(GraphCutsError):
+            check(**changed)
