@@ -13,12 +13,11 @@ from graphcuts_dp.cli.release import released
 from graphcuts_dp.cli.spending import Spending
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.time_strategy import TIME_STRATEGIES
-from graphcuts_dp.files import check_writable_set
 from graphcuts_dp.frames import plain
 from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.options import METHOD, Checked, option, privacy_option
 from graphcuts_dp.release.updates import update_plan
-from graphcuts_dp.results.bundle import KINDS, check_path
+from graphcuts_dp.results.bundle import check_path
 from graphcuts_dp.results.flows_over_time import NAME, FlowsOverTime
 
 _SHOWN = 10  # cells
@@ -123,7 +122,6 @@ def flows_over_time(
     if update.dry_run:
         return foretold(plan.guarantee, plan.privacy_unit, plan.errors(), plan.notes)
     check_path(NAME, target, force=update.force)
-    check_writable_set(KINDS[NAME].files(target), force=update.force)
     store_of_series: Any = store  # not None: refused above
     table = plan.published(store_of_series, update.period)
     if table is None:

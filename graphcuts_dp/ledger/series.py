@@ -138,7 +138,7 @@ def begin_series(store: PathLike | Store, data: PrivateData, terms: SeriesTerms)
     Raises:
         BudgetError: the budget does not allow it.
         LedgerError: the store cannot be used.
-        ParameterError: the series was begun with other terms.
+        ParameterError: the series was begun with other terms, or the store is to keep nothing.
 
     Warns:
         PrivacyWarning: before anything is charged, when delta is too large.
@@ -146,6 +146,10 @@ def begin_series(store: PathLike | Store, data: PrivateData, terms: SeriesTerms)
     count, of = size_of(data)
     warn_of_delta(terms.cost.delta, count=count, of=of, stacklevel=3)
     chosen_store = replace(Store.of(store), same_people=True, resume=False)
+    if not chosen_store.keep:
+        raise ParameterError(
+            "keep=False is not for a table over time: later periods need the store"
+        )
     with (
         closing(open_to_charge(chosen_store, data, terms.cost, terms.guarantee)) as ledger,
         ledger.locked(),

@@ -168,6 +168,8 @@ def test_out_of_order_and_unknown_months_are_refused():
     frame = trips()
     with pytest.raises(ParameterError, match="next one of the series 'flows' is 2026-11"):
         update(frame, "2026-12")
+    with pytest.raises(ParameterError, match="keep=False"):
+        update(frame, "2026-11", store=gc.Store("s.db", keep=False))
     assert not Path("s.db").exists()
     update(frame, "2026-11")
     with pytest.raises(ParameterError, match="next one of the series 'flows' is 2026-12"):
