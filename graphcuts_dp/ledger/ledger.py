@@ -34,10 +34,12 @@ import secrets
 import sqlite3
 import struct
 import zlib
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, cast, final
 
@@ -114,9 +116,11 @@ class Head:
 
 
 @final
-@dataclass
+@dataclass(slots=True)
 class UseTotals:
     """What replaying the records of one use of the data gives; most of it is about sessions.
+
+    It is small, since a server keeps that of each session for as long as it runs.
 
     Attributes:
         number: of the use, from 1.
@@ -126,7 +130,8 @@ class UseTotals:
         corrected: answers that corrected the hypothesis.
         interruptions: times that reserved steps were lost.
         lost: records of interruptions since the latest answer.
-        answers: record of the latest answer, by digest of the query.
+        answers: record of the latest answer, by digest of the query; None until somebody asks for
+            it, see `Ledger.answers`.
         shown: records of all answers, in order.
         snapshot: record of the latest hypothesis, or None.
         corrections: records of corrections since that snapshot.
@@ -144,28 +149,27 @@ class UseTotals:
     reserved: int = 0
     corrected: int = 0
     interruptions: int = 0
-    lost: list[int] = field(default_factory=list)
-    answers: dict[bytes, int] = field(default_factory=dict)
-    shown: list[int] = field(default_factory=list)
+    lost: tuple[int, ...] = ()
+    answers: dict[bytes, int] | None = None
+    shown: "array[int]" = field(default_factory=partial(array, "q"))
     snapshot: int | None = None
-    corrections: list[int] = field(default_factory=list)
+    corrections: tuple[int, ...] = ()
     state: int | None = None
     measured: int | None = None
     finished: int | None = None
-    saved: list[int] = field(default_factory=list)
-    published: list[int] = field(default_factory=list)
+    saved: tuple[int, ...] = ()
+    published: tuple[int, ...] = ()
     ended: int | None = None
 
     def follow(self, seq: int, kind: int, query: bytes, body: bytes) -> None:
         """Take one more record into account."""
         if kind in (Kind.ANSWER, Kind.CORRECTION):
-            self.answers[query] = seq
-            self.shown.append(seq)
-            self.lost.clear()
+            self._show(query, seq)
+            self.lost = ()
             self.reserved -= 1
             self.state = seq
             if kind == Kind.CORRECTION:
-                self.corrections.append(seq)
+                self.corrections += (seq,)
                 self.corrected += 1
         elif kind == Kind.RESERVE:
             self.reserved += len(body) // DIGEST_SIZE
@@ -173,14 +177,13 @@ class UseTotals:
             self.reserved = 0
             if kind == Kind.INTERRUPTED:
                 self.interruptions += 1
-                self.lost.append(seq)
+                self.lost += (seq,)
                 self.state = seq
         elif kind == Kind.UNGUARANTEED:
-            self.answers[query] = seq
-            self.shown.append(seq)
+            self._show(query, seq)
         elif kind == Kind.SNAPSHOT:
             self.snapshot = seq
-            self.corrections.clear()
+            self.corrections = ()
         elif kind == Kind.STARTED:
             self.started = True
             self.state = seq
@@ -190,13 +193,18 @@ class UseTotals:
             self.started = True
             self.finished = seq
         elif kind == Kind.SAVED:
-            self.saved.append(seq)
+            self.saved += (seq,)
         elif kind == Kind.PERIOD:
             self.started = True
             self.state = seq
-            self.published.append(seq)
+            self.published += (seq,)
         elif kind == Kind.ENDED:
             self.state = self.ended = seq
+
+    def _show(self, query: bytes, seq: int) -> None:
+        self.shown.append(seq)
+        if self.answers is not None:
+            self.answers[query] = seq
 
 
 @final
@@ -216,6 +224,7 @@ class StoredState:
 _FRAME = struct.Struct(">QqBQQ")  # what the digest of a record starts with
 Row = tuple[int, int, int, bytes, bytes]  # number, use, kind, query, body
 _FETCH = 4096  # records; a transaction has far fewer
+_VALUES = 500  # of one statement: SQLite allows 999 and more
 _CHECKPOINT_RECORDS = 64  # after which a transaction begins with a checkpoint
 # Of the rules by which spending is added up: raise it when `SpendingTotals` or `Coverage` change
 # what they make of the same records. Checkpoints of other rules are not relied on.
@@ -379,6 +388,29 @@ class Ledger:
     def totals(self, use: int) -> UseTotals:
         """Return the totals of one use; no more is read than they need. Within `locked`."""
         return self._uses[use] if use in self._uses else self.uses[use]
+
+    def answers(self, use: int) -> Mapping[bytes, int]:
+        """Return the record of the latest answer of a use, by digest of the query.
+
+        They are read when they are first asked for, and kept up to date until `forget_answers`.
+        Within `locked`.
+        """
+        totals = self.totals(use)
+        if totals.answers is None:
+            statement = "SELECT query, seq FROM records WHERE seq IN ({}) ORDER BY seq"
+            latest: dict[bytes, int] = {}
+            with explained(self.file.path):
+                for start in range(0, len(totals.shown), _VALUES):
+                    some = totals.shown[start : start + _VALUES].tolist()
+                    marks = ",".join("?" * len(some))
+                    latest.update(self.file.connection.execute(statement.format(marks), some))
+            totals.answers = latest
+        return totals.answers
+
+    def forget_answers(self, use: int) -> None:
+        """Free the memory of `answers`: nobody works on this use. They can be read again."""
+        if use in self._uses:
+            self._uses[use].answers = None
 
     @property
     def spending(self) -> "SpendingTotals":

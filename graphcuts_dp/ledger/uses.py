@@ -40,10 +40,9 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Protocol, final
 
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
@@ -56,7 +55,7 @@ from graphcuts_dp.ledger.opening import (
 from graphcuts_dp.ledger.plain_values import from_plain, intact, plain
 from graphcuts_dp.ledger.spending import Coverage, PeriodPath, SpendingTotals, readers_by_period
 from graphcuts_dp.privacy.composition import Cost, rounded_up
-from graphcuts_dp.privacy.filters import least_epsilon
+from graphcuts_dp.privacy.filters import CostSum, CostSums
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.schema.periods import around
 
@@ -140,11 +139,16 @@ class Use:
 
 def uses_of(ledger: Ledger) -> list[Use]:
     """All uses, in order; within `Ledger.locked`."""
+    return [use_of(ledger, number) for number in ledger.uses]
+
+
+def use_of(ledger: Ledger, number: int) -> Use:
+    """One use; within `Ledger.locked`."""
     with intact(f"the store {ledger.file.path} was written by another version, or is damaged"):
-        uses = [from_plain(Use, ledger.record(totals.begin)[1]) for totals in ledger.uses.values()]
-        if [use.number for use in uses] != list(ledger.uses):
+        use: Use = from_plain(Use, ledger.record(ledger.uses[number].begin)[1])
+        if use.number != number:
             raise ValueError
-        return uses
+        return use
 
 
 def total_cost(costs: Sequence[Cost], budget: Budget | None = None) -> Cost:
@@ -158,21 +162,36 @@ def total_cost(costs: Sequence[Cost], budget: Budget | None = None) -> Cost:
         costs: in the order in which the uses were begun.
         budget: of the store, fixed when it was made.
     """
-    if len(costs) == 1:
-        return costs[0]
-    pure = [cost.pure for cost in costs if cost.pure is not None]
-    if len(pure) == len(costs):
-        return Cost.of_pure(sum(pure, Fraction(0)))
+    return total_of(CostSums(costs), budget)
+
+
+def total_of(sums: CostSums, budget: Budget | None = None) -> Cost:
+    """What at least one use cost together, from sums of their costs; see `total_cost`."""
+    plain = sums.at(None)
+    if plain.single is not None:
+        return plain.single
+    if plain.pure is not None:
+        return Cost.of_pure(plain.pure)
     # A store from before the filter may hold more than it would admit: then the plain sums.
-    if budget is not None and budget.delta and budget.allows(costs):
-        return Cost(epsilon=least_epsilon(costs, delta=budget.delta), delta=budget.delta)
-    return Cost(
-        epsilon=rounded_up(sum((cost.exact_epsilon for cost in costs), Fraction(0))),
-        delta=rounded_up(sum((Fraction(cost.delta) for cost in costs), Fraction(0))),
-    )
+    delta = 0.0 if budget is None else budget.delta
+    if budget is not None and delta and sums.admitted(epsilon=budget.epsilon, delta=delta):
+        return Cost(epsilon=sums.least_epsilon(delta=delta), delta=delta)
+    return Cost(epsilon=rounded_up(plain.stated), delta=rounded_up(plain.deltas))
 
 
-def spent_together(uses: Sequence[Use], budget: Budget | None = None) -> Cost:
+class Spent(Protocol):
+    """What a use spent: all that adding up reads of it."""
+
+    @property
+    def coverage(self) -> Coverage | None:
+        """The periods that its cost counts for; None for all of them."""
+
+    @property
+    def cost(self) -> Cost:
+        """What all of it costs."""
+
+
+def spent_together(uses: Sequence[Spent], budget: Budget | None = None) -> Cost:
     """What at least one use cost together: the most that is spent on one period; see `total_cost`.
 
     Whatever period neighbours differ in, what is spent on it is at most this.
@@ -180,7 +199,7 @@ def spent_together(uses: Sequence[Use], budget: Budget | None = None) -> Cost:
     return _largest(_totals(uses, budget).values())
 
 
-def spent_by_period(uses: Sequence[Use], budget: Budget | None = None) -> dict[str, Cost]:
+def spent_by_period(uses: Sequence[Spent], budget: Budget | None = None) -> dict[str, Cost]:
     """What was spent on each period that a use names, in order; see `total_cost`.
 
     Of a period that holds others, what was spent on the dearest of them.
@@ -207,7 +226,7 @@ def spent_on(uses: Sequence[Use], period: str, budget: Budget | None = None) -> 
 
 
 def _totals(
-    uses: Sequence[Use], budget: Budget | None, period: PeriodPath = ()
+    uses: Sequence[Spent], budget: Budget | None, period: PeriodPath = ()
 ) -> dict[PeriodPath, Cost]:
     """Return the cost of each set of `readers_by_period` that is not empty, by period."""
     readers = readers_by_period([use.coverage for use in uses], period)
@@ -267,6 +286,26 @@ def check_budget(
     spending.add((use.coverage, use.cost) for use in before)
     if not spending.allows(cost, coverage, epsilon=budget.epsilon, delta=budget.delta):
         raise BudgetError(_refusal(budget, before, cost, coverage))
+
+
+def check_spending(budget: Budget | None, spending: SpendingTotals, cost: Cost) -> None:
+    """Refuse a use of all periods that the budget does not allow, in O(1) of the earlier uses.
+
+    Args:
+        budget: of the store.
+        spending: of all uses that were begun.
+        cost: of the next one.
+
+    Raises:
+        BudgetError: it would cost too much.
+    """
+    if budget is None:
+        return
+    if spending.allows(cost, None, epsilon=budget.epsilon, delta=budget.delta):
+        return
+    before = sum(spending.sums.values(), CostSum(order=spending.order))
+    together = Cost(epsilon=rounded_up(before.stated), delta=rounded_up(before.deltas))
+    raise BudgetError(_too_much(budget, [*[together][: before.count], cost]))
 
 
 def _refusal(budget: Budget, before: Sequence[Use], cost: Cost, coverage: Coverage | None) -> str:

@@ -28,7 +28,8 @@ Parameters*, 2023.
 """
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -185,6 +186,74 @@ class CostSum:
         return self.divergence <= renyi_budget(self.order, epsilon, delta)
 
 
+@final
+class CostSums:
+    """The `CostSum` of the same costs at each order that is asked for; more costs can be added.
+
+    A server keeps one for each analyst: what one more use costs depends on the orders that were
+    asked for, of which there are 140, and not on the number of earlier uses.
+
+    Args:
+        costs: in any order.
+    """
+
+    def __init__(self, costs: Iterable[Cost] = ()) -> None:
+        self._costs = Counter(costs)
+        self._sums: dict[float | None, CostSum] = {}
+
+    def add(self, cost: Cost) -> None:
+        """Count one more cost."""
+        self._costs[cost] += 1
+        for order, present in self._sums.items():
+            self._sums[order] = present + CostSum.of([cost], order)
+
+    def with_more(self, costs: Iterable[Cost]) -> "CostSums":
+        """Return the sums of these costs and others."""
+        more = CostSums()
+        more._costs, more._sums = self._costs.copy(), self._sums.copy()
+        for cost in costs:
+            more.add(cost)
+        return more
+
+    @property
+    def count(self) -> int:
+        """How many costs there are."""
+        return self._costs.total()
+
+    def allows(self, cost: Cost, *, epsilon: float, delta: float) -> bool:
+        """Return True if one more mechanism stays within a budget beside these, see `admits`."""
+        order = renyi_order(epsilon, delta) if 0 < delta < 1 else None
+        together = self.at(order) + CostSum.of([cost], order)
+        return together.admitted(epsilon=epsilon, delta=delta)
+
+    def at(self, order: float | None) -> CostSum:
+        """Return the sum at an order, see `CostSum`."""
+        if order not in self._sums:
+            self._sums[order] = CostSum.of(list(self._costs.elements()), order)
+        return self._sums[order]
+
+    def admitted(self, *, epsilon: float, delta: float) -> bool:
+        """Return True if all of these stay within a budget, see `admits`."""
+        order = renyi_order(epsilon, delta) if 0 < delta < 1 else None
+        return self.at(order).admitted(epsilon=epsilon, delta=delta)
+
+    def least_epsilon(self, *, delta: float) -> float:
+        """Return what `least_epsilon` does for these costs.
+
+        Raises:
+            ParameterError: as there.
+        """
+        low, high = 0.0, _LARGEST_EPSILON
+        top = high  # from which on criterion 1 or 2 holds, or the search ends
+        if not self.admitted(epsilon=high, delta=delta):
+            raise ParameterError(f"delta={delta:g} is less than what the mechanisms need; raise it")
+        # The sum is often the answer, exactly, and else a better start than 10^9.
+        stated = rounded_up(self.at(None).stated)
+        if self.admitted(epsilon=stated, delta=delta):
+            high = top = stated
+        return _beyond_gaps(self, _bisected(self, low, high, delta), top, delta)
+
+
 def least_epsilon(costs: Sequence[Cost], *, delta: float) -> float:
     """Return nearly the least epsilon from which on `admits` holds for a delta; never less.
 
@@ -204,18 +273,10 @@ def least_epsilon(costs: Sequence[Cost], *, delta: float) -> float:
     Raises:
         ParameterError: no epsilon up to 10^9 suffices: the costs need more than delta.
     """
-    low, high = 0.0, _LARGEST_EPSILON
-    top = high  # from which on criterion 1 or 2 holds, or the search ends
-    if not admits(costs, epsilon=high, delta=delta):
-        raise ParameterError(f"delta={delta:g} is less than what the mechanisms need; raise it")
-    # The sum is often the answer, exactly, and else a better start than 10^9.
-    stated = sum((cost.exact_epsilon for cost in costs), Fraction(0))
-    if admits(costs, epsilon=rounded_up(stated), delta=delta):
-        high = top = rounded_up(stated)
-    return _beyond_gaps(costs, _bisected(costs, low, high, delta), top, delta)
+    return CostSums(costs).least_epsilon(delta=delta)
 
 
-def _bisected(costs: Sequence[Cost], low: float, high: float, delta: float) -> float:
+def _bisected(costs: CostSums, low: float, high: float, delta: float) -> float:
     """Return an admitted epsilon that is within the width of the odometer of one that is not.
 
     Args:
@@ -227,14 +288,14 @@ def _bisected(costs: Sequence[Cost], low: float, high: float, delta: float) -> f
     # Halve low..high, on the scale of logarithms once low is above 0. `high` is always admitted.
     while high - low > _ODOMETER_WIDTH * high:
         middle = math.sqrt(low * high) if low else high / 2
-        if admits(costs, epsilon=middle, delta=delta):
+        if costs.admitted(epsilon=middle, delta=delta):
             high = middle
         else:
             low = middle
     return high
 
 
-def _beyond_gaps(costs: Sequence[Cost], high: float, top: float, delta: float) -> float:
+def _beyond_gaps(costs: CostSums, high: float, top: float, delta: float) -> float:
     """Return the least admitted epsilon, from `high` on, above which all are admitted.
 
     Between two `order_switches` criterion 3 has one order, so the epsilons that it admits have no
@@ -260,7 +321,7 @@ def _beyond_gaps(costs: Sequence[Cost], high: float, top: float, delta: float) -
         ):
             continue
         # From here to the next switch there is one order: if its end is not admitted, nothing is.
-        if admits(costs, epsilon=end, delta=delta):
+        if costs.admitted(epsilon=end, delta=delta):
             high = _bisected(costs, above, end, delta) if above < end else end
         else:
             high = end  # and the next switch finds it not admitted
@@ -316,10 +377,9 @@ def order_switches(delta: float) -> tuple[OrderSwitch, ...]:
     )
 
 
-def _renyi_admits(costs: Sequence[Cost], order: float, epsilon: float, delta: float) -> bool:
+def _renyi_admits(costs: CostSums, order: float, epsilon: float, delta: float) -> bool:
     """Return True if criterion 3 holds at an order."""
-    divergence = math.fsum(renyi_cost(cost, order) for cost in costs)
-    return divergence <= renyi_budget(order, epsilon, delta)
+    return costs.at(order).divergence <= renyi_budget(order, epsilon, delta)
 
 
 @lru_cache(maxsize=256)

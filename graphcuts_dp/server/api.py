@@ -9,21 +9,21 @@ from itertools import islice
 from typing import Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter, Header, Path, Query, Request
+from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.responses import PlainTextResponse, StreamingResponse
 
 from graphcuts_dp.ledger.opening import Budget
-from graphcuts_dp.ledger.uses import spent_together, total_cost
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.queries.graph_queries import Question
 from graphcuts_dp.queries.linear import CutQuery, MatrixQuery, RankOneQuery, sides_of
 from graphcuts_dp.queries.query_lines import query_title, query_to_dict
 from graphcuts_dp.server import models
 from graphcuts_dp.server.book import line_of
-from graphcuts_dp.server.desk import Desk
+from graphcuts_dp.server.desk import LISTED_AT_ONCE, Desk
 from graphcuts_dp.server.desk import Request as Asked
 from graphcuts_dp.server.models import RefusedError
 from graphcuts_dp.server.people import Person
+from graphcuts_dp.server.queues import Steps
 from graphcuts_dp.server.service import (
     Analyst,
     At,
@@ -37,7 +37,6 @@ from graphcuts_dp.server.service import (
     stored,
 )
 from graphcuts_dp.session.base import Answer
-from graphcuts_dp.session.transcript import LedgerStatus
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": models.Problem, "content": {"application/problem+json": {}}}
@@ -126,19 +125,18 @@ async def dummy(service: At, request: Request, asked: models.DummyIn) -> models.
 @stored
 def budget(who: Reader, service: At) -> models.BudgetOut:
     """What all uses of the graph have spent together, and your sessions."""
-    status, person = service.desk.status, who.person
-    claims = service.desk.claims(person.name, [each.use for each in status.uses])
-    own = total_cost(claims.costs, person.cap) if claims.costs else None
+    desk, person = service.desk, who.person
+    spent, claims = desk.spent, desk.claims(person.name)
     return models.BudgetOut(
-        all=_spent(status, service.desk.budget),
-        yours=_spent(own, person.cap),
+        all=_spent(spent, desk.budget),
+        yours=_spent(claims.total(person.cap), person.cap),
         queries=claims.queries,
         cap_queries=person.queries,
         preapproved=person.preapproved,
     )
 
 
-def _spent(spent: Cost | LedgerStatus | None, cap: Budget | None) -> models.Spent:
+def _spent(spent: Cost | None, cap: Budget | None) -> models.Spent:
     return models.Spent(
         epsilon=spent.epsilon if spent else 0.0,
         delta=spent.delta if spent else 0.0,
@@ -147,12 +145,11 @@ def _spent(spent: Cost | LedgerStatus | None, cap: Budget | None) -> models.Spen
     )
 
 
-@router.get("/sessions")
-@stored
-def sessions(who: Reader, service: At) -> models.SessionsOut:
+@router.get("/sessions", response_model=models.SessionsOut)
+async def sessions(who: Reader, service: At) -> Response:
     """Sessions that you may see."""
-    desk = service.desk
-    return models.SessionsOut(sessions=[_session(desk, each) for each in desk.visible(who.person)])
+    text = await service.steps_at_store(_sessions_text(service.desk, who.person))
+    return Response(text, media_type="application/json")
 
 
 @router.post("/forecast", dependencies=[for_readers])
@@ -331,14 +328,13 @@ def export_log(service: At) -> PlainTextResponse:
 
 
 @curating.get("/spending")
-@stored
-def spending(service: At) -> models.SpendingOut:
+async def spending(service: At) -> models.SpendingOut:
     """Every use of the graph, in order, and what they have spent."""
-    status, cap = service.desk.status, service.desk.budget
-    uses = [each.use for each in status.uses]
+    desk = service.desk
+    uses, head = await service.steps_at_store(desk.spending())
     return models.SpendingOut(
-        budget=status.budget,
-        head=status.head,
+        budget=None if desk.budget is None else str(desk.budget),
+        head=head,
         overruns=service.overruns,
         uses=[
             models.UseOut(
@@ -348,9 +344,9 @@ def spending(service: At) -> models.SpendingOut:
                 time=use.time,
                 epsilon=use.cost.epsilon,
                 delta=use.cost.delta,
-                cumulative=spent_together(uses[: place + 1], cap).epsilon,
+                cumulative=cumulative,
             )
-            for place, use in enumerate(uses)
+            for use, cumulative in uses
         ],
     )
 
@@ -383,6 +379,16 @@ def _forecast(desk: Desk, asked: models.SessionIn) -> dict[str, Any]:
     }
 
 
+def _sessions_text(desk: Desk, person: Person) -> Steps[str]:
+    """Return the JSON of `SessionsOut`; written here, as the event loop serves everybody."""
+    texts: list[str] = []
+    for request in desk.visible(person):
+        if texts and len(texts) % LISTED_AT_ONCE == 0:
+            yield
+        texts.append(_session(desk, request).model_dump_json())
+    return f'{{"sessions":[{",".join(texts)}]}}'
+
+
 def _session(desk: Desk, request: Asked, warning: str | None = None) -> models.SessionOut:
     """Where a session stands."""
     status = desk.on_store(request)
@@ -395,7 +401,7 @@ def _session(desk: Desk, request: Asked, warning: str | None = None) -> models.S
         name=request.name,
         guarantee=told.guarantee if status is None else str(status.terms.guarantee),
         forecast=told.error,
-        error_bound=desk.error_bound(request),
+        error_bound=desk.error_bound(status),
         answers=status.answers if status else 0,
         corrections=status.corrections if status else 0,
         interruptions=status.interruptions if status else 0,

@@ -184,6 +184,7 @@ class Book:
                 changes.execute(f"PRAGMA user_version = {VERSION}")
             elif (application, version) != (APPLICATION, VERSION):
                 raise LedgerError(f"{self.path} is no book of this version of the program")
+            changes.execute("CREATE INDEX IF NOT EXISTS requests_by_analyst ON requests (owner)")
 
     def _connection(self) -> sqlite3.Connection:
         found: sqlite3.Connection | None = getattr(self._local, "connection", None)

@@ -11,8 +11,9 @@ import tempfile
 import threading
 import time
 import warnings
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -35,12 +36,13 @@ from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.sizes import size_of
 from graphcuts_dp.learn.workload import SessionWorkload, Setting
-from graphcuts_dp.ledger.opening import Budget, Store, ledger_budget, open_ledger
-from graphcuts_dp.ledger.uses import Use, check_budget
+from graphcuts_dp.ledger.opening import Budget, Store, ledger_budget, open_ledger, store_id
+from graphcuts_dp.ledger.uses import Use, check_spending, total_of, use_of
 from graphcuts_dp.measure.cells import sides_of_groups
 from graphcuts_dp.planning.planner import plan_of
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.default_unit import EDGE
+from graphcuts_dp.privacy.filters import CostSums
 from graphcuts_dp.privacy.guarantee import delta_warning
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.queries.graph_queries import Question
@@ -64,12 +66,24 @@ from graphcuts_dp.server.models import (
 from graphcuts_dp.server.pairing import check_pair, note_store, people_of
 from graphcuts_dp.server.people import CURATOR, People, Person
 from graphcuts_dp.server.queues import Steps, finished
+from graphcuts_dp.server.use_index import UseIndex
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.online import GROUPS
-from graphcuts_dp.session.runner import SessionStatus
+from graphcuts_dp.session.runner import (
+    FAILED,
+    OpenStore,
+    SessionStatus,
+    session_status,
+    stored_error_bound,
+)
 from graphcuts_dp.session.session import Session, session_of
 from graphcuts_dp.session.terms import SessionTerms
-from graphcuts_dp.session.transcript import LedgerStatus, export_ledger, ledger_status
+from graphcuts_dp.session.transcript import (
+    LedgerStatus,
+    UseStatus,
+    export_ledger,
+    ledger_status,
+)
 
 WAITING, APPROVED, REFUSED = "waiting", "approved", "refused"
 _NO_SESSION = "there is no such session, or it is not yours"
@@ -81,7 +95,9 @@ _NOT_BEGUN = {
 }
 _DEGREE = 20  # average, of a made graph
 _FORECASTS = 1000  # that are kept
-_filters = threading.Lock()  # filters of warnings belong to all threads
+_MECHANISMS = 64  # that are kept, for bounds on errors
+OPEN_SESSIONS = 32  # of a server at once; each may hold a hypothesis for all pairs of vertices
+LISTED_AT_ONCE = 64  # sessions or uses of a list, between which others take their turns
 
 
 def made_like(graph: AnyGraph) -> AnyGraph:
@@ -96,13 +112,35 @@ def made_like(graph: AnyGraph) -> AnyGraph:
     return made_up_graph(graph.space, count, weighted=graph.weighted, **schema)
 
 
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Within it no warning about accuracy or delta is raised; replies carry them as texts."""
-    with _filters, warnings.catch_warnings():
-        for told in (AccuracyWarning, PrivacyWarning):
-            warnings.simplefilter("ignore", told)
-        yield
+@final
+class _Quiet:
+    """Within it no warning about accuracy or delta is raised; replies carry them as texts.
+
+    Filters of warnings belong to all threads: the first one that enters sets them, and the last one
+    that leaves puts the former ones back. None waits for another.
+    """
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+        self._inside = 0
+        self._filters = ExitStack()
+
+    def __enter__(self) -> None:
+        with self._turn:
+            if not self._inside:
+                self._filters.enter_context(warnings.catch_warnings())
+                for category in (AccuracyWarning, PrivacyWarning):
+                    warnings.simplefilter("ignore", category)
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._turn:
+            self._inside -= 1
+            if not self._inside:
+                self._filters.close()
+
+
+quiet = _Quiet()
 
 
 def digest_of_set(mask: BoolVector) -> bytes:
@@ -198,14 +236,18 @@ class Claims:
     """What counts against the limits of one person.
 
     Attributes:
-        costs: of the sessions that are on the store, then of those that have not begun.
+        costs: of the sessions that are on the store, and of those that have not begun.
         queries: that all of these guarantee.
         not_begun: how many were approved and are not on the store.
     """
 
-    costs: tuple[Cost, ...]
+    costs: CostSums
     queries: int
     not_begun: int
+
+    def total(self, cap: Budget | None) -> Cost | None:
+        """Return what all of them cost together, see `total_cost`; None if there are none."""
+        return total_of(self.costs, cap) if self.costs.count else None
 
     def check(self, person: Person, terms: dict[str, Any], cost: Cost) -> None:
         """Refuse a session that the limits of a person do not allow beside these.
@@ -214,7 +256,8 @@ class Claims:
             BudgetError: a limit does not allow it.
         """
         held = f" ({self.not_begun} of them approved and not begun)" if self.not_begun else ""
-        if person.cap is not None and not person.cap.allows([*self.costs, cost]):
+        cap = person.cap
+        if cap is not None and not self.costs.allows(cost, epsilon=cap.epsilon, delta=cap.delta):
             raise BudgetError(
                 f"your limit ({person.cap}) does not allow this session beside those you have"
                 f"{held}; nothing was spent"
@@ -280,8 +323,14 @@ class Desk:
             self._ledger.close()
             raise
         self.people: People = people_of(self._ledger, book)
-        self._sessions: dict[str, Session] = {}
+        with self._ledger.locked():
+            self._index = UseIndex(self._ledger)
+        self._sessions: OrderedDict[str, Session] = OrderedDict()  # open ones, the latest last
+        self._not_begun = self._approved_requests()
         self._made: AnyGraph | None = None
+        self._mechanisms = lru_cache(_MECHANISMS)(
+            lambda text: SessionTerms.of(**json.loads(text)).mechanism(self.universe, self.grid)
+        )
         self._forecasts = lru_cache(_FORECASTS)(
             lambda text: forecast(json.loads(text), self.universe, self.grid)
         )
@@ -305,10 +354,34 @@ class Desk:
                 head = self._ledger.head
             note_store(self._ledger, self.book, head)
 
+    @contextmanager
+    def _followed(self) -> Iterator[UseIndex]:
+        """Lock the store, with what is looked up of its uses up to date."""
+        with self._ledger.locked():
+            self._index.follow()
+            yield self._index
+
+    def _approved_requests(self) -> dict[str, dict[str, Request]]:
+        """Return requests that were approved and have not begun, by analyst and id.
+
+        It is kept in memory from then on: no other program approves.
+        """
+        found: dict[str, dict[str, Request]] = {}
+        for request in self.requests("state = ?", APPROVED):
+            if self._index.number(request.id) is None:
+                found.setdefault(request.analyst, {})[request.id] = request
+        return found
+
     @property
     def status(self) -> LedgerStatus:
-        """What is on the store."""
+        """What is on the store: all of it is read."""
         return ledger_status(self._ledger)
+
+    @property
+    def spent(self) -> Cost | None:
+        """What all uses cost together; None if there are none."""
+        with self._followed() as index:
+            return index.total
 
     @property
     def budget(self) -> Budget | None:
@@ -366,7 +439,7 @@ class Desk:
         if terms["queries"] < len(queries):
             raise ParameterError("the terms guarantee fewer answers than queries are asked")
         with tempfile.TemporaryDirectory(prefix="graphcuts-dp-dummy-") as folder:
-            with quiet():
+            with quiet:
                 session = session_of(
                     self._made, store=Path(folder) / "made.db", groups=self._groups, **terms
                 )
@@ -393,12 +466,13 @@ class Desk:
         """
         terms = self.terms_of(asked)
         warning = self.forecast(terms).warning
-        uses = self._uses()  # before the book is locked, since the store may be busy
+        with self._followed():  # before the book is locked, since the store may be busy
+            pass
         with self.book.writing() as changes:
             name = id_of_session(person.name, asked.name)
             request = next(iter(self.requests("id = ?", name)), None)
             if request is None:
-                approved = self._allowed(name, terms, uses).preapproved
+                approved = self._allowed(name, terms).preapproved
                 state, asked_at = APPROVED if approved else WAITING, now()
                 values = (name, person.name, json.dumps(terms, sort_keys=True), state, asked_at)
                 changes.execute("INSERT INTO requests VALUES (?, ?, ?, ?, ?, NULL, NULL)", values)
@@ -411,7 +485,7 @@ class Desk:
                     "there is a session of this name with other terms; choose another name",
                     kind="other-terms",
                 )
-            elif request.state == APPROVED and not _is_on(request, uses):
+            elif request.state == APPROVED and not self._is_on(request):
                 changes.log(person.name, "begin", {"session": request.id})
         if request.state == APPROVED:
             self._begin(request)
@@ -426,13 +500,14 @@ class Desk:
             BudgetError: a limit or the budget does not allow it; it stays as it was.
             RefusedError: no such session, its analyst was revoked, it was refused, or has begun.
         """
-        uses = self._uses()  # before the book is locked, since the store may be busy
+        with self._followed():  # before the book is locked, since the store may be busy
+            pass
         with self.book.writing() as changes:
             request = self._request(name)
-            if request.state == REFUSED or (request.state == APPROVED and _is_on(request, uses)):
+            if request.state == REFUSED or (request.state == APPROVED and self._is_on(request)):
                 raise RefusedError(409, "that was decided already", kind="decided")
             if approve:
-                self._allowed(name, request.terms, uses)
+                self._allowed(name, request.terms)
             state = APPROVED if approve else REFUSED
             changes.execute(
                 "UPDATE requests SET state = ?, decided = ?, note = ? WHERE id = ?",
@@ -444,32 +519,31 @@ class Desk:
         if approve:
             self._begin(request)
         else:
+            self._not_begun.get(request.analyst, {}).pop(request.id, None)
             self.people.record_change()
         return request
 
-    def claims(self, analyst: str, uses: Sequence[Use], *, without: str = "") -> Claims:
+    def claims(self, analyst: str, *, without: str = "") -> Claims:
         """What counts against the limits of a person: sessions on the store, and approved ones.
 
         Args:
             analyst: whose limits.
-            uses: all that are on the store.
             without: a session that is not counted unless it is on the store.
         """
-        own = [use for use in _sessions(uses) if use.name.startswith(f"{analyst}.")]
-        begun = {use.name for use in own} | {without}
-        held = [
-            each
-            for each in self.requests("owner = ?", analyst)
-            if each.state == APPROVED and each.id not in begun
+        begun = self._index.of(analyst)
+        waiting = [
+            request
+            for request in self._not_begun.get(analyst, {}).values()
+            if request.id != without and not self._is_on(request)
         ]
-        costs = [use.cost for use in own]
-        costs += [self.forecast(each.terms).cost for each in held]
-        queries = [use.parameters["queries"] for use in own]
-        queries += [each.terms["queries"] for each in held]
-        return Claims(tuple(costs), sum(queries), len(held))
+        costs = begun.costs
+        if waiting:
+            costs = costs.with_more(self.forecast(request.terms).cost for request in waiting)
+        queries = begun.queries + sum(request.terms["queries"] for request in waiting)
+        return Claims(costs, queries, len(waiting))
 
-    def _allowed(self, name: str, terms: dict[str, Any], uses: Sequence[Use]) -> Person:
-        """The analyst of a session that may begin by what the book and these uses say.
+    def _allowed(self, name: str, terms: dict[str, Any]) -> Person:
+        """The analyst of a session that may begin by what the book and the store say.
 
         Raises:
             BudgetError: a limit or the store's budget does not allow it.
@@ -479,38 +553,50 @@ class Desk:
         if not person.active:
             raise RefusedError(409, f"the tokens of {person.name} were withdrawn", kind="revoked")
         cost = self.forecast(terms).cost
-        self.claims(person.name, uses, without=name).check(person, terms, cost)
-        check_budget(self.budget, uses, cost)
+        self.claims(person.name, without=name).check(person, terms, cost)
+        check_spending(self.budget, self._ledger.spending, cost)
         return person
 
-    def visible(self, person: Person) -> list[Request]:
+    def visible(self, person: Person) -> Iterator[Request]:
         """Sessions that somebody may see: their own, those they were granted; a curator all."""
-        every = person.role == CURATOR
-        analysts = {person.name} | self.people.analysts_read_by(person.name)
-        return [each for each in self.requests() if every or each.analyst in analysts]
+        return self._requests(*self._seen_by(person))
 
     def readable(self, person: Person, name: str) -> Request:
         """A session that somebody may see.
 
         Raises:
-            RefusedError: there is none of this name, or it is not theirs: the same for both.
+            RefusedError: there is none of this name, or it is not theirs: the same for both, and
+                the same is read to find out.
         """
-        found = next((each for each in self.visible(person) if each.id == name), None)
-        if found is None:
+        which, analysts = self._seen_by(person)
+        request = next(self._requests(f"id = ? AND {which}", (name, *analysts)), None)
+        if request is None:
             raise RefusedError(404, _NO_SESSION)
-        return found
+        return request
+
+    def _seen_by(self, person: Person) -> tuple[str, tuple[str, ...]]:
+        """Return the condition of SQL on requests that a person may see, and its values."""
+        if person.role == CURATOR:
+            return "1", ()
+        analysts = (person.name, *self.people.analysts_read_by(person.name))
+        return f"owner IN ({','.join('?' * len(analysts))})", analysts
 
     def on_store(self, request: Request) -> SessionStatus | None:
         """Where a session stands on the store; None before it has begun."""
-        found = (each for each in self.status.sessions if each.terms.name == request.id)
-        return next(found, None)
+        with self._followed() as index:
+            use = index.use(request.id)
+            return None if use is None else session_status(self._ledger, use)
 
-    def error_bound(self, request: Request) -> float | None:
-        """The largest half width of an interval; None where the session has not begun."""
-        try:
-            return self._session(request).error_bound
-        except (BudgetError, RefusedError):
+    def error_bound(self, status: SessionStatus | None) -> float | None:
+        """The largest half width of an interval; None where the session has not begun.
+
+        It is read from the state that the store has: the session need not be open for that.
+        """
+        if status is None or status.state == FAILED:
             return None
+        mechanism = self._mechanisms(json.dumps(status.terms.parameters, sort_keys=True))
+        with self._ledger.locked():
+            return stored_error_bound(self._ledger, status.terms, mechanism)
 
     def cost(self, person: Person, name: str, queries: Sequence[QueryIn]) -> tuple[Any, float]:
         """What queries would use, and the error that is guaranteed for them; nothing is asked.
@@ -629,11 +715,8 @@ class Desk:
         self._check_begun(request)
         with self.book.writing() as changes:
             changes.log(person.name, "export", {"session": name})
-        answers = export_ledger(self._ledger, name)
-        header = next(answers)
-        whole = header["whole_ledger"]  # of what others asked for, its sums alone
-        own = [use for use in whole["uses"] if use["name"] == name]
-        yield json.dumps({**header, "whole_ledger": {**whole, "uses": own}}) + "\n"
+        answers = export_ledger(self._ledger, name, self._status_of_one(request))
+        yield json.dumps(next(answers)) + "\n"
         yield from (json.dumps(answer) + "\n" for answer in answers)
 
     def group_of(self, mask: BoolVector, side: int) -> str | None:
@@ -645,8 +728,40 @@ class Desk:
         """
         return self._named[side].get(digest_of_set(mask))
 
-    def _uses(self) -> list[Use]:
-        return [each.use for each in self.status.uses]
+    def _status_of_one(self, request: Request) -> LedgerStatus:
+        """The ledger as an analyst may see it: one session, and the sums of all uses."""
+        with self._followed() as index:
+            use, total, budget = index.use(request.id), index.total, self.budget
+            if use is None or total is None:  # it has begun
+                raise RefusedError(404, _NO_SESSION)
+            session = session_status(self._ledger, use)
+            return LedgerStatus(
+                store=store_id(self._ledger),
+                uses=(UseStatus(use, session.state),),
+                sessions=(session,),
+                epsilon=total.epsilon,
+                delta=total.delta,
+                periods=index.by_period,
+                all_periods=None,  # a session reads all periods
+                budget=None if budget is None else str(budget),
+                left=None if budget is None else max(0.0, budget.epsilon - total.epsilon),
+                privacy_unit=str(self._ledger.header["privacy_unit"]),
+                seeded=index.seeded,
+                head=str(self._ledger.head),
+            )
+
+    def spending(self) -> Steps[tuple[list[tuple[Use, float]], str]]:
+        """Return every use, with the epsilon of it and all before together; and the head."""
+        uses: list[tuple[Use, float]] = []
+        while True:
+            with self._followed() as index:
+                stop = min(len(index), len(uses) + LISTED_AT_ONCE)
+                epsilons = index.epsilons(stop)[len(uses) :]
+                numbers = range(len(uses) + 1, stop + 1)
+                uses += zip((use_of(self._ledger, n) for n in numbers), epsilons, strict=True)
+                if stop == len(index):
+                    return uses, str(self._ledger.head)
+            yield
 
     def _queries(self, asked: Sequence[QueryIn]) -> Iterator[LinearQuery]:
         """One at a time: all at once could fill the memory."""
@@ -654,12 +769,14 @@ class Desk:
 
     def requests(self, which: str = "1 = ?", value: object = 1) -> list[Request]:
         """Sessions that were asked for, in the order in which they were."""
+        return list(self._requests(which, (value,)))
+
+    def _requests(self, which: str, values: tuple[object, ...]) -> Iterator[Request]:
+        """Likewise; their terms are read one at a time."""
         columns = "id, owner, terms, state, asked, note"
         statement = f"SELECT {columns} FROM requests WHERE {which} ORDER BY rowid"  # noqa: S608
-        return [
-            Request(name, analyst, json.loads(terms), *rest)
-            for name, analyst, terms, *rest in self.book.rows(statement, (value,))
-        ]
+        for name, analyst, terms, *rest in self.book.rows(statement, values):
+            yield Request(name, analyst, json.loads(terms), *rest)
 
     def _request(self, name: str) -> Request:
         found = self.requests("id = ?", name)
@@ -667,10 +784,13 @@ class Desk:
             raise RefusedError(404, _NO_SESSION)
         return found[0]
 
+    def _is_on(self, request: Request) -> bool:
+        """Whether a session is on the store, as far as that was followed."""
+        return self._index.number(request.id) is not None
+
     def _has_begun(self, request: Request) -> bool:
-        return request.state == APPROVED and (
-            request.id in self._sessions or self.on_store(request) is not None
-        )
+        with self._followed():
+            return request.state == APPROVED and self._is_on(request)
 
     def _check_begun(self, request: Request) -> None:
         if not self._has_begun(request):
@@ -685,12 +805,14 @@ class Desk:
 
     def _begin(self, request: Request) -> None:
         """Begin a session that was approved, unless it has begun: the one place that does."""
-        if request.id not in self._sessions:
-            uses = self._uses()
-            if not _is_on(request, uses):
-                self._allowed(request.id, request.terms, uses)
-            self._sessions[request.id] = self._opened(request, request.terms)
-            self._note_store()
+        with self._followed():
+            if self._is_on(request):
+                return
+            self._not_begun.setdefault(request.analyst, {})[request.id] = request
+            self._allowed(request.id, request.terms)
+            self._opened(request, request.terms)
+        del self._not_begun[request.analyst][request.id]
+        self._note_store()
 
     def _session(self, request: Request) -> Session:
         """A session that has begun. Without terms, `open_session` can begin none.
@@ -701,14 +823,25 @@ class Desk:
         found = self._sessions.get(request.id)
         if found is None:
             self._check_begun(request)
-            found = self._sessions[request.id] = self._opened(request, {})
+            return self._opened(request, {})
+        self._sessions.move_to_end(request.id)
         return found
 
     def _opened(self, request: Request, terms: dict[str, Any]) -> Session:
-        with quiet():
-            return session_of(
-                self._graph, store=self._store, name=request.id, groups=self._groups, **terms
+        """Open a session on the ledger that all share; the one that was idle longest is closed.
+
+        What an idle session has is on the store, where the next request finds it.
+        """
+        with quiet, self._followed() as index:
+            place = OpenStore(self._ledger, self._store, index.use(request.id))
+            session = session_of(
+                self._graph, store=place, name=request.id, groups=self._groups, **terms
             )
+        self._sessions[request.id] = session
+        if len(self._sessions) > OPEN_SESSIONS:
+            _, idle = self._sessions.popitem(last=False)
+            idle.close()
+        return session
 
     def _kept(self, person: Person, key: str, digest: bytes) -> list[AnswerOut] | None:
         rows = self.book.rows(
@@ -720,11 +853,3 @@ class Desk:
             raise RefusedError(409, "this idempotency key belongs to another request", kind="key")
         kept = rows[0][1]
         return None if kept is None else [AnswerOut(**each) for each in json.loads(kept)]
-
-
-def _is_on(request: Request, uses: Sequence[Use]) -> bool:
-    return any(use.name == request.id for use in _sessions(uses))
-
-
-def _sessions(uses: Sequence[Use]) -> list[Use]:
-    return [use for use in uses if use.kind == "session"]

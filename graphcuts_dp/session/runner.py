@@ -50,6 +50,7 @@ from graphcuts_dp.session.queries import EncodedQuery
 M = TypeVar("M", bound=SessionMechanism[Any, Any])
 
 OUT = "the session has run out: no further answer is guaranteed; answers on the record stay free"
+FAILED = "failed"  # a session that was interrupted while it started
 _LEARNT_EVERY = 32  # corrections that are made again when a session is opened, at most
 
 
@@ -73,6 +74,7 @@ class Runner(Generic[M]):
         self._record = 0  # that `_state` belongs to
         self._learnt: tuple[int, bytes] | None = None  # the latest snapshot that was read
         self.temporary: TemporaryStore | None = None  # that the ledger is on, which ends with this
+        self.shares_ledger = False  # with other sessions, which go on when this one is closed
 
     @cached_property
     def _truths(self) -> Callable[[Sequence[Any]], Sequence[int | None]]:
@@ -138,7 +140,7 @@ class Runner(Generic[M]):
             LedgerError: the store cannot be used.
         """
         with self.ledger.locked():
-            answered = self.totals.answers
+            answered = self.ledger.answers(self._number)
             fresh = {key.digest: key for key in asked if key.pairs and key.digest not in answered}
             if fresh:
                 self._answer(list(fresh.values()), unguaranteed=unguaranteed)
@@ -409,7 +411,7 @@ def session_status(ledger: Ledger, terms: Use) -> SessionStatus:
             remaining = replace(remaining, queries=0)
     state = "stopped" if stopped else "open"
     if not totals.started:
-        state, remaining = "failed", Remaining(0, 0)
+        state, remaining = FAILED, Remaining(0, 0)
     return SessionStatus(
         terms,
         state,
@@ -418,6 +420,28 @@ def session_status(ledger: Ledger, terms: Use) -> SessionStatus:
         totals.interruptions + (totals.reserved > 0),
         remaining,
     )
+
+
+def stored_error_bound(ledger: Ledger, terms: Use, mechanism: Any) -> float:
+    """Return `CutMechanism.error_bound` of a session as its store has it; within `locked`.
+
+    What lies apart from a state, such as a hypothesis, is not read.
+
+    Args:
+        ledger: the ledger.
+        terms: of a session that has started.
+        mechanism: of the session.
+
+    Raises:
+        LedgerError: the stored state is damaged, or of another mechanism.
+    """
+    stored = ledger.state(terms.number)
+    if stored is None:
+        raise LedgerError("the store was altered: a session has no state")
+    try:
+        return float(mechanism.error_bound(read_state(mechanism, stored)))
+    except FileFormatError as problem:
+        raise LedgerError(f"the session cannot go on: {problem}") from None
 
 
 class StoreSession(Generic[M]):
@@ -451,6 +475,9 @@ class StoreSession(Generic[M]):
 
         A session without a store ends here.
         """
+        if self._runner.shares_ledger:
+            self._ledger.forget_answers(self._terms.number)
+            return
         self._ledger.close()
         if self._runner.temporary is not None:
             self._runner.temporary.remove()
@@ -529,11 +556,31 @@ def check_agreed(terms: Use, agreed: dict[str, Any], wanted: dict[str, Any]) -> 
             )
 
 
+@final
+@dataclass(frozen=True)
+class OpenStore:
+    """A store that is open already, for one of the sessions that share its ledger.
+
+    Whoever shares a ledger looks up uses by name: to read all of them for each session, as is done
+    with a store that is opened, would cost more with each session.
+
+    Attributes:
+        ledger: open; it was compared with the private data, and stays open.
+        store: which states purpose and author of new uses.
+        use: the session, if it has begun; None begins it.
+    """
+
+    ledger: Ledger
+    store: Store
+    use: Use | None
+
+
 def begun_or_resumed(
-    store: PathLike | Store | None,
+    store: PathLike | Store | OpenStore | None,
     subject: PrivateData | Subject,
     terms: dict[str, Any],
     *,
+    name: str,
     seed: Seed | None,
     stacklevel: int,
     **known: Any,
@@ -541,13 +588,14 @@ def begun_or_resumed(
     """Begin a session, or go on with the one of this name, on the ledger of a store.
 
     Args:
-        store: made if it is not there; what is refused must leave none. None for a new session in a
-            store that ends with it.
+        store: made if it is not there; what is refused must leave none. One that is open already
+            stays open. None for a new session in a store that ends with it.
         subject: the private data that it is about.
         terms: plain values by name; those that are None are open.
+        name: of the session.
         seed: of the noise of a new session, or None.
         stacklevel: of the warning of a second use.
-        known: see `_on_store`.
+        known: see `_on_ledger`.
 
     Raises:
         BudgetError: the budget does not allow the session. Nothing was spent.
@@ -558,11 +606,15 @@ def begun_or_resumed(
         PrivacyWarning: without a store, the second time that the same data are used.
     """
     number = as_seed(seed)
+    known |= {"name": name, "seed": number}
+    wanted = _wanted(name, terms)
+    if isinstance(store, OpenStore):
+        return _on_ledger(store, subject, wanted, **known)
     if store is not None:
-        return _on_store(Store.of(store), subject, terms, seed=number, **known)
+        return _on_store(Store.of(store), subject, wanted, **known)
     temporary = TemporaryStore()
     try:
-        use, runner = _on_store(temporary.store, subject, terms, seed=number, **known)
+        use, runner = _on_store(temporary.store, subject, wanted, **known)
     except BaseException:
         temporary.remove()
         raise
@@ -575,74 +627,125 @@ def begun_or_resumed(
 def _on_store(
     store: Store,
     subject: PrivateData | Subject,
-    terms: dict[str, Any],
+    wanted: dict[str, Any],
     *,
     kind: str,
     name: str,
-    seed: int | None,
     fresh: Callable[[dict[str, Any]], Beginning],
-    resume: Callable[[Use, dict[str, Any]], tuple[SessionMechanism[Any, Any], Any]],
-    **noted: Any,
+    **known: Any,
 ) -> tuple[Use, Runner[Any]]:
-    """Do what `begun_or_resumed` does, on a store.
+    """Do what `begun_or_resumed` does, on a store that is opened for it.
 
     Args:
-        store: as there.
-        subject: likewise.
-        terms: likewise.
+        store: made if it is not there.
+        subject: as there.
+        wanted: the terms that are given.
         kind: of the use.
         name: of the session.
-        seed: of the noise of a new session, or None.
         fresh: makes a new session of its terms; called before a store is made.
-        resume: from what was agreed the mechanism and the data, as it reads them; refuses terms,
-            the seed among them, that do not agree.
-        noted: see `begin_use`: how the data were read.
+        known: see `_on_ledger`.
 
     Raises:
         GraphCutsError: as there.
+    """
+
+    def new() -> Beginning:  # as deep as in `_on_ledger`, for the stacklevel of warnings
+        return fresh(_complete(wanted))
+
+    beginning = None
+    if store.exists:
+        ledger = open_ledger(store, subject)
+    else:
+        beginning = new()
+        ledger = open_to_charge(store, subject, beginning.mechanism.cost, beginning.guarantee)
+    try:
+        with ledger.locked():
+            named = (use for use in uses_of(ledger) if (use.kind, use.name) == (kind, name))
+            place = OpenStore(ledger, store, next(named, None))
+            known |= {"kind": kind, "name": name, "fresh": fresh}
+            return _on_ledger(place, subject, wanted, beginning=beginning, **known)
+    except BaseException:
+        ledger.close()
+        raise
+
+
+def _wanted(name: str, terms: dict[str, Any]) -> dict[str, Any]:
+    """Return the terms that are given, as a store keeps them.
+
+    Raises:
+        ParameterError: no name or epsilon of a session.
     """
     if not isinstance(name, str) or not 0 < len(name) <= 100 or not name.isprintable():
         raise ParameterError("a session's name is a printable text of 1 to 100 characters")
     wanted = {key: as_stored(value) for key, value in terms.items() if value is not None}
     if "epsilon" in wanted:
         wanted["epsilon"] = as_stored(exact_epsilon(terms["epsilon"]))
+    return wanted
 
-    def made() -> Beginning:
-        for key, example in (("epsilon", "1.0"), ("queries", "100")):
-            if key not in wanted:
-                raise ParameterError(f"a new session needs {key}, for example {key}={example}")
-        return fresh(wanted)
 
-    beginning = None
-    if store.exists:
-        ledger = open_ledger(store, subject)
-    else:
-        beginning = made()
-        ledger = open_to_charge(store, subject, beginning.mechanism.cost, beginning.guarantee)
-    try:
-        check_vertices(ledger, Subject.of(subject))
-        with ledger.locked():
-            known = {use.name: use for use in uses_of(ledger) if use.kind == kind}
-            if name in known:
-                use, seeded = known[name], {} if seed is None else {"seed": seed}
-                runner = Runner[Any](ledger, use, *resume(use, wanted | seeded))
-                if runner.totals.started:
-                    runner.present()
-                return use, runner
-            beginning = beginning or made()
-            use = begin_use(
-                ledger,
-                kind=kind,
-                name=name,
-                parameters=beginning.parameters,
-                cost=beginning.mechanism.cost,
-                guarantee=beginning.guarantee,
-                store=store,
-                **noted,
-            )
-            runner = Runner[Any](ledger, use, beginning.mechanism, beginning.data)
-            runner.start()
+def _complete(wanted: dict[str, Any]) -> dict[str, Any]:
+    """Return terms that a new session can have.
+
+    Raises:
+        ParameterError: one is missing that has no default.
+    """
+    for key, example in (("epsilon", "1.0"), ("queries", "100")):
+        if key not in wanted:
+            raise ParameterError(f"a new session needs {key}, for example {key}={example}")
+    return wanted
+
+
+def _on_ledger(
+    place: OpenStore,
+    subject: PrivateData | Subject,
+    wanted: dict[str, Any],
+    *,
+    kind: str,
+    name: str,
+    seed: int | None,
+    fresh: Callable[[dict[str, Any]], Beginning],
+    resume: Callable[[Use, dict[str, Any]], tuple[SessionMechanism[Any, Any], Any]],
+    beginning: Beginning | None = None,
+    **noted: Any,
+) -> tuple[Use, Runner[Any]]:
+    """Do what `begun_or_resumed` does, on a ledger that is open.
+
+    Args:
+        place: the ledger, and the session if it is on it.
+        subject: as there.
+        wanted: the terms that are given.
+        kind: of the use.
+        name: of the session.
+        seed: of the noise of a new session, or None.
+        fresh: makes a new session of its terms.
+        resume: from what was agreed the mechanism and the data, as it reads them; refuses terms,
+            the seed among them, that do not agree.
+        beginning: a new session that was made already; None if absent.
+        noted: see `begin_use`: how the data were read.
+
+    Raises:
+        GraphCutsError: as there.
+    """
+    ledger, use = place.ledger, place.use
+    check_vertices(ledger, Subject.of(subject))
+    with ledger.locked():
+        if use is not None:
+            seeded = {} if seed is None else {"seed": seed}
+            runner = Runner[Any](ledger, use, *resume(use, wanted | seeded))
+            if runner.totals.started:
+                runner.present()
             return use, runner
-    except BaseException:
-        ledger.close()
-        raise
+        beginning = beginning or fresh(_complete(wanted))
+        use = begin_use(
+            ledger,
+            kind=kind,
+            name=name,
+            parameters=beginning.parameters,
+            cost=beginning.mechanism.cost,
+            guarantee=beginning.guarantee,
+            store=place.store,
+            **noted,
+        )
+        runner = Runner[Any](ledger, use, beginning.mechanism, beginning.data)
+        runner.start()
+        return use, runner

@@ -43,6 +43,7 @@ from graphcuts_dp.session.online import OnlineMechanism, OnlineState
 from graphcuts_dp.session.queries import EncodedQuery, encode_query
 from graphcuts_dp.session.runner import (
     Beginning,
+    OpenStore,
     Remaining,
     Runner,
     StoreSession,
@@ -318,7 +319,7 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
         """
         asked = {key.digest: key.pairs for key in self._keys(queries)}
         with self._ledger.locked():
-            on_record = self._runner.totals.answers.keys()
+            on_record = self._ledger.answers(self._terms.number).keys()
             new = sum(pairs > 0 for digest, pairs in asked.items() if digest not in on_record)
         return Preview(len(asked), len(asked) - new, new, self.remaining.queries)
 
@@ -471,7 +472,7 @@ def named_terms(
 def session_of(
     graph: PrivateSource | PathLike,
     *,
-    store: PathLike | Store | None,
+    store: PathLike | Store | OpenStore | None,
     name: str = "default",
     groups: Groups | tuple[Groups, Groups] | None = None,
     seed: Seed | None = None,
@@ -484,7 +485,7 @@ def session_of(
 
     Args:
         graph: as for `open_session`.
-        store: likewise.
+        store: likewise; or one that is open, and whose ledger other sessions share.
         name: likewise.
         groups: likewise.
         seed: likewise.
@@ -519,6 +520,7 @@ def session_of(
         source=source,
         reading=reading_of(data),
     )
+    runner.shares_ledger = isinstance(store, OpenStore)
     return Session(use, runner, names)
 
 

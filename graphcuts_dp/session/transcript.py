@@ -325,12 +325,15 @@ def _state_of_series(use: Use, totals: UseTotals) -> str:
     return f"{ended}{published} of {periods} periods"
 
 
-def export_ledger(ledger: Ledger, name: str | None = None) -> Iterator[dict[str, Any]]:
+def export_ledger(
+    ledger: Ledger, name: str | None = None, status: LedgerStatus | None = None
+) -> Iterator[dict[str, Any]]:
     """The public part of a ledger, as plain values: first what was guaranteed, then the answers.
 
     Args:
         ledger: the ledger.
         name: of one session; None for all.
+        status: what the header shows of the uses; None reads and shows all of them.
 
     Yields:
         A header with the guarantee and all uses, then one dictionary for each answer.
@@ -339,7 +342,7 @@ def export_ledger(ledger: Ledger, name: str | None = None) -> Iterator[dict[str,
         LedgerError: the store cannot be read.
     """
     universe, subject = ledger_universe(ledger), ledger.header["subject"]
-    status = ledger_status(ledger)
+    status = status or ledger_status(ledger)
     chosen = [each for each in status.sessions if name in (None, each.terms.name)]
     yield {
         "made_by": f"graphcuts_dp {__version__}",

@@ -51,10 +51,10 @@ def look(folder: Path) -> str:
     """The state that is left: reading begins nothing, the cap holds, and asking again begins it."""
     desk = desk_of(folder)
     before = desk.status.head
-    found = desk.visible(ANN)
+    found = list(desk.visible(ANN))
     state = found[0].state if found else "none"
     for request in found:
-        desk.error_bound(request)
+        desk.error_bound(desk.on_store(request))
         desk.history(ANN, request.id, 0, 10)
     assert desk.status.head == before
     if not desk.status.uses:

@@ -201,6 +201,7 @@ def test_limits_of_size_and_number(tmp_path):
 )
 def test_what_fails_tells_no_file_and_no_value(ann, monkeypatch, caplog, error, status, logged):
     def fails(*_, **__):
+        yield from ()
         raise error
 
     monkeypatch.setattr(ann.desk, "ask_in_steps", fails)

@@ -23,7 +23,10 @@ from graphcuts_dp.errors import (
     QueryError,
     ServerError,
 )
+from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.server.backup import back_up, restore
 from graphcuts_dp.server.book import Book, book_of, verify
+from graphcuts_dp.server.pairing import paired, people_of
 from graphcuts_dp.server.people import People
 
 OPTIONS = ("--budget", "8", "--tick", "0.02", "--rate", "100000")
@@ -138,8 +141,11 @@ def test_the_command_refuses_a_second_server(process):
     assert (status, "another server" in told) == (2, True), told
 
 
-def under_kills(process, *, clients, each, kills, seed, up=0.5):
-    """Clients that ask, each query under its own key, while the server is killed and restarted."""
+def under_kills(process, *, clients, each, kills, seed, up=0.5, between=lambda _: None):
+    """Clients that ask, each query under its own key, while the server is killed and restarted.
+
+    `between` is called with the number of kills before each start.
+    """
     process.add("ann", preapproved=True)
     total = 2 * clients * each + 2 * kills
     with connected(process, queries=total):
@@ -164,6 +170,7 @@ def under_kills(process, *, clients, each, kills, seed, up=0.5):
         time.sleep(pause.uniform(0.0, up))
         process.kill()
         done += 1
+        between(done)
         process.start()
     for thread in threads:
         thread.join()
@@ -222,3 +229,39 @@ def test_a_terminal_that_closes_ends_a_server_in_good_order(tmp_path):
 def test_kill_9_two_hundred_times(tmp_path):
     process = Process(tmp_path, made_graph(), *OPTIONS)
     assert under_kills(process, clients=8, each=4500, kills=200, seed=2, up=3.0) == 200
+
+
+@pytest.mark.parametrize(
+    ("clients", "each", "kills", "every", "up"),
+    [(2, 12, 4, 2, 0.5), pytest.param(8, 1200, 50, 5, 3.0, marks=pytest.mark.slow)],
+)
+def test_kills_with_backups_and_restores_between_lose_and_revive_nothing(
+    tmp_path, clients, each, kills, every, up
+):
+    """The store is brought back from a backup again and again while clients wait for it."""
+    served = tmp_path / "served"
+    served.mkdir()
+    process = Process(served, made_graph(), *OPTIONS)
+    revoked, restored = [], []
+
+    def brought_back(number):
+        if number % every:
+            return
+        store, name = Store(process.store), f"leaver{number}"
+        process.add(name)
+        with paired(store) as (ledger, book):
+            people_of(ledger, book).revoke(name, by="console")
+        revoked.append(process.tokens[name])
+        back_up(store, tmp_path / f"backup {number}")
+        restored.append(restore(tmp_path / f"backup {number}", store, replace=True))
+
+    done = under_kills(
+        process, clients=clients, each=each, kills=kills, seed=3, up=up, between=brought_back
+    )
+    assert done >= every
+    assert len(restored) == done // every
+    assert {outcome.revoked for outcome in restored} == {False}
+    with closing(Book(book_of(process.store))) as book:
+        people = People(book)
+        assert people.of_token(process.tokens["ann"]).person.name == "ann"
+        assert {people.of_token(token) for token in revoked} == {None}

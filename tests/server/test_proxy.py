@@ -6,6 +6,7 @@ import pytest
 from server_cases import QUICK, Office
 
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.server import service
 from graphcuts_dp.server.app import make_app
 from graphcuts_dp.server.people import People
 from graphcuts_dp.server.service import Service
@@ -42,19 +43,21 @@ def sent(office):
         return client.request(method, path, headers=headers)
 
     yield send
-    for service in services:
-        service._store.shutdown()
-        service._public.shutdown()
+    for running in services:
+        running._store.close()
+        running._public.close()
 
 
 @pytest.fixture
 def seen(monkeypatch):
-    """Where requests come from and how, as the check of tokens sees it."""
-    found = []
-    monkeypatch.setattr(
-        "graphcuts_dp.server.service.address_of",
-        lambda request: found.append((request.client.host, request.url.scheme)) or "x",
-    )
+    """Where requests with a valid token come from and how, as the check of limits sees it."""
+    found, admit = [], service.admit
+
+    def seen_and_admitted(at, request, login):
+        found.append((request.client.host, request.url.scheme))
+        admit(at, request, login)
+
+    monkeypatch.setattr(service, "admit", seen_and_admitted)
     return found
 
 

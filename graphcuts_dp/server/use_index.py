@@ -1,0 +1,157 @@
+"""What a server looks up of the uses of its store, followed as they begin.
+
+A store may have any number of sessions, and no request reads all of them: the index knows the
+number of each session by its name, and has the costs of each analyst added up. It reads a use once,
+after it has begun; so what it costs to begin a session does not depend on how many there are. All
+of it follows from records of the store, and is made again when a server starts.
+"""
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import final
+
+from graphcuts_dp.ledger.ledger import Ledger
+from graphcuts_dp.ledger.opening import Budget, ledger_budget
+from graphcuts_dp.ledger.spending import Coverage
+from graphcuts_dp.ledger.uses import (
+    SESSION,
+    Use,
+    spent_by_period,
+    spent_together,
+    total_of,
+    use_of,
+)
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.filters import CostSums
+
+
+@final
+@dataclass(slots=True)
+class AnalystSessions:
+    """Sessions of one analyst that are on the store, added up.
+
+    Attributes:
+        costs: of them.
+        queries: that all of them guarantee.
+    """
+
+    costs: CostSums = field(default_factory=CostSums)
+    queries: int = 0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SpentUse:
+    """What one use spent, as `spent_together` reads it."""
+
+    coverage: Coverage | None
+    cost: Cost
+
+
+@final
+class UseIndex:
+    """The uses of a store; every method is called within `Ledger.locked`.
+
+    Args:
+        ledger: open.
+
+    Attributes:
+        seeded: whether any use is seeded.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._budget: Budget | None = ledger_budget(ledger)
+        self._numbers: dict[str, int] = {}
+        self._analysts: dict[str, AnalystSessions] = {}
+        self._spent: list[SpentUse] = []
+        self._shared: dict[SpentUse, SpentUse] = {}  # most uses cost the same
+        self._together = _Cumulative(self._budget)
+        self._cumulative = _Cumulative(self._budget)
+        self._epsilons = array("d")  # as far as somebody asked for them
+        self.seeded: bool = False
+        self.follow()
+
+    def follow(self) -> None:
+        """Take the uses into account that have begun since the last time."""
+        for number in range(len(self._spent) + 1, len(self._ledger.uses) + 1):
+            use = use_of(self._ledger, number)
+            spent = SpentUse(use.coverage, use.cost)
+            spent = self._shared.setdefault(spent, spent)
+            self._spent.append(spent)
+            self._together.add(spent)
+            self.seeded |= use.seed is not None
+            if use.kind == SESSION:
+                self._numbers[use.name] = number
+                analyst = use.name.partition(".")[0]
+                sessions = self._analysts.setdefault(analyst, AnalystSessions())
+                sessions.costs.add(spent.cost)
+                sessions.queries += use.parameters["queries"]
+
+    def __len__(self) -> int:
+        """Return how many uses there are."""
+        return len(self._spent)
+
+    def number(self, session: str) -> int | None:
+        """Return the number of a session by its name, "analyst.name"; None if it has not begun."""
+        return self._numbers.get(session)
+
+    def use(self, session: str) -> Use | None:
+        """Return a session that has begun; None if it has not."""
+        number = self.number(session)
+        return None if number is None else use_of(self._ledger, number)
+
+    def of(self, analyst: str) -> AnalystSessions:
+        """Return the sessions of an analyst."""
+        return self._analysts.get(analyst, AnalystSessions())
+
+    @property
+    def total(self) -> Cost | None:
+        """What all uses cost together, see `spent_together`; None if there are none."""
+        return self._together.total(self._spent) if self._spent else None
+
+    @property
+    def by_period(self) -> dict[str, Cost]:
+        """What was spent on each period that a use names, see `spent_by_period`."""
+        return spent_by_period(self._spent, self._budget) if self._together.by_period else {}
+
+    def epsilons(self, count: int) -> Sequence[float]:
+        """Return the epsilon of the first uses together: of one, two, ... and `count` of them."""
+        for number in range(len(self._epsilons), count):
+            self._cumulative.add(self._spent[number])
+            self._epsilons.append(self._cumulative.total(self._spent[: number + 1]).epsilon)
+        return self._epsilons[:count]
+
+
+@final
+class _Cumulative:
+    """What some uses cost together, while more are added.
+
+    Attributes:
+        by_period: whether one of them reads some periods only: then there is no short way.
+    """
+
+    def __init__(self, budget: Budget | None) -> None:
+        self._budget = budget
+        self._sums = CostSums()
+        self._known: Cost | None = None
+        self.by_period = False
+
+    def add(self, use: SpentUse) -> None:
+        """Count one more use."""
+        self._sums.add(use.cost)
+        self.by_period |= use.coverage is not None
+        self._known = None
+
+    def total(self, uses: Sequence[SpentUse]) -> Cost:
+        """Return what they cost together.
+
+        Args:
+            uses: those that were added.
+        """
+        if self._known is None:
+            budget = self._budget
+            whole = not self.by_period
+            self._known = total_of(self._sums, budget) if whole else spent_together(uses, budget)
+        return self._known

@@ -1,0 +1,240 @@
+"""What a request costs does not grow with the sessions of a store: statements are counted.
+
+Tests count before and after 70 sessions more: a checkpoint of the ledger lies between.
+"""
+
+import sqlite3
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from server_cases import TERMS, Office, told
+
+import graphcuts_dp as gc
+from graphcuts_dp.ledger.opening import Budget
+from graphcuts_dp.ledger.uses import spent_together, total_cost, uses_of
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.server import desk
+from graphcuts_dp.server.people import Person
+from graphcuts_dp.server.use_index import UseIndex
+from graphcuts_dp.session.terms import METHODS
+
+pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+DESCRIPTORS = Path("/dev/fd")
+MORE = 70
+SMALL = {"epsilon": 0.01, "queries": 20}
+
+
+@pytest.fixture
+def statements(monkeypatch):
+    """Every statement that SQLite runs from here on."""
+    seen, connect = [], sqlite3.connect
+
+    def traced(*given, **named):
+        connection = connect(*given, **named)
+        connection.set_trace_callback(seen.append)
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", traced)
+    return seen
+
+
+@pytest.fixture
+def office(tmp_path, statements):
+    """Ann and Bob have a session each, and the analyst Eve will have many."""
+    with Office(tmp_path, budget=(50.0, 0.0)) as served:
+        for name in ("ann", "bob", "eve"):
+            served.add(name, preapproved=True, epsilon=20.0, queries=10**6)
+            assert served.open(name, **SMALL).status_code == 201
+        served.statements = statements
+        yield served
+
+
+def costs_of(office, stage):
+    """How many statements each request takes: the least of three, as some write a checkpoint."""
+    counts = {}
+    for name, send in REQUESTS.items():
+        for repeat in range(3):
+            office.statements.clear()
+            assert send(office, stage, repeat).status_code < 300
+            counts[name] = min(len(office.statements), counts.get(name, 10**9))
+    return counts
+
+
+def open_many(office, stage):
+    for number in range(MORE):
+        told(office.open("eve", f"{stage}-{number}", **SMALL), 201)
+
+
+REQUESTS = {
+    "ask": lambda office, stage, repeat: office.ask(
+        "ann", [([f"v{stage}", f"v{9 + repeat}"], None)]
+    ),
+    "cost": lambda office, *_: office.send(
+        "ann", "POST", "/v1/sessions/ann.default/cost", {"queries": [{"S": ["v1"]}]}
+    ),
+    "sessions": lambda office, *_: office.send("bob", "GET", "/v1/sessions"),
+    "one session": lambda office, *_: office.send("bob", "GET", "/v1/sessions/bob.default"),
+    "answers": lambda office, *_: office.send("ann", "GET", "/v1/sessions/ann.default/answers"),
+    "export": lambda office, *_: office.send("ann", "GET", "/v1/sessions/ann.default/export"),
+    "budget": lambda office, *_: office.send("eve", "GET", "/v1/budget"),
+    "open": lambda office, stage, repeat: office.open("eve", f"open-{stage}-{repeat}", **SMALL),
+}
+
+
+def test_no_request_reads_the_sessions_of_others_or_all_uses(office):
+    open_many(office, 0)
+    before = costs_of(office, 1)
+    open_many(office, 1)
+    after = costs_of(office, 2)
+    growth = {name: after[name] - before[name] for name in REQUESTS}
+    # Answers of the session of Ann are listed with one statement or two each.
+    assert max(growth.values()) < MORE / 4, growth
+    assert growth["open"] <= 1
+    assert growth["sessions"] == growth["one session"] == growth["budget"] == 0
+
+
+def test_a_refusal_by_the_budget_reads_no_uses(office):
+    def refused(repeat):
+        return office.open("bob", f"large-{repeat}", epsilon=49.9)
+
+    def statements():
+        office.statements.clear()
+        assert refused(0).status_code == 409
+        return len(office.statements)
+
+    office.people.change(Person(name="bob", preapproved=True), by="console")
+    open_many(office, 0)
+    before = statements()
+    open_many(office, 1)
+    assert statements() == before
+
+
+@pytest.mark.skipif(not DESCRIPTORS.exists(), reason="the system does not list open files")
+def test_sessions_hold_no_files_and_idle_ones_are_put_away(office):
+    """Once each session held two files: at about 460 sessions the server could open no more."""
+    told(office.ask("eve", [(["v1"], None)]))
+    open_files = len(list(DESCRIPTORS.iterdir()))
+    open_many(office, 0)
+    for number in range(MORE):
+        told(office.ask("eve", [([f"v{number % 24}"], None)], f"0-{number}"))
+    assert len(list(DESCRIPTORS.iterdir())) <= open_files
+    assert len(office.desk._sessions) == desk.OPEN_SESSIONS < MORE
+    ledger = office.desk._ledger
+    loaded = [number for number, totals in ledger.uses.items() if totals.answers is not None]
+    assert len(loaded) <= desk.OPEN_SESSIONS
+
+
+@pytest.mark.parametrize("method", sorted(set(METHODS) - {"median"}))
+def test_a_session_that_was_put_away_goes_on(tmp_path, monkeypatch, method):
+    """Two sessions of which one is open at a time: nothing is interrupted or asked anew."""
+    monkeypatch.setattr(desk, "OPEN_SESSIONS", 1)
+    terms = {"epsilon": 1.0, "delta": 1e-6, "queries": 40, "method": method}
+    cuts = [([f"v{i}", f"v{i + 1}"], None) for i in range(12)]
+    with Office(tmp_path, budget=(8.0, 1e-4)) as office:
+        office.add("ann", preapproved=True)
+        for name in ("a", "b"):
+            told(office.open("ann", name, **terms), 201)
+        for cut in cuts:
+            for name in ("a", "b"):
+                told(office.ask("ann", [cut], name))
+        for name in ("a", "b"):
+            state = office.get("ann", f"sessions/ann.{name}")
+            assert (state["answers"], state["interruptions"]) == (12, 0)
+            assert state["queries_left"] == 28
+            again = told(office.ask("ann", cuts, name))
+            assert again["new"] == 0
+            assert len(office.desk._sessions) == 1
+        bounds = {
+            state["name"]: state["error_bound"]
+            for state in office.get("ann", "sessions")["sessions"]
+        }
+        graph, store = office.graph, office.path
+    for name, bound in bounds.items():
+        with gc.open_session(graph, store=store, name=f"ann.{name}") as session:
+            assert session.error_bound == bound
+
+
+def test_a_list_of_sessions_lets_others_go_first(office, monkeypatch):
+    open_many(office, 0)
+    steps = []
+    monkeypatch.setattr(desk, "LISTED_AT_ONCE", 16)
+    monkeypatch.setattr("graphcuts_dp.server.api.LISTED_AT_ONCE", 16)
+    original = office.service.steps_at_store
+
+    async def counted(work):
+        def followed():
+            while True:
+                steps.append(1)
+                try:
+                    next(work)
+                except StopIteration as stop:
+                    return stop.value
+                yield
+
+        return await original(followed())
+
+    monkeypatch.setattr(office.service, "steps_at_store", counted)
+    listed = office.get("eve", "sessions")["sessions"]
+    assert [state["name"] for state in listed] == ["default", *(f"0-{i}" for i in range(MORE))]
+    assert len(steps) == -(-len(listed) // 16)
+    steps.clear()
+    uses = office.get("curator", "spending")["uses"]
+    assert len(uses) == MORE + 3
+    assert len(steps) == -(-len(uses) // 16)
+
+
+def test_sums_of_the_index_are_those_of_the_ledger(tmp_path):
+    """Of costs of all kinds: what is followed use by use is what all of them add up to."""
+    terms = [
+        {"method": "laplace", "epsilon": 0.25, "delta": 0.0},
+        {"method": "gaussian", "epsilon": 0.5, "delta": 1e-6},
+        {"method": "multiplicative-weights", "epsilon": 0.5, "delta": 1e-6, "calibration": "dr14"},
+    ]
+    with Office(tmp_path, budget=(12.0, 1e-3)) as office:
+        for name in ("ann", "bob"):
+            office.add(name, preapproved=True, epsilon=6.0, delta=5e-4, queries=200)
+        for number in range(9):
+            name = ("ann", "bob")[number % 2]
+            told(office.open(name, f"s{number}", **{**TERMS, **terms[number % 3]}), 201)
+        ledger, cap = office.desk._ledger, Budget(6.0, 5e-4)
+        with ledger.locked():
+            uses, index = uses_of(ledger), UseIndex(ledger)
+            begun = office.desk.budget
+            for followed in (index, office.desk._index):
+                total = spent_together(uses, begun)
+                assert followed.total.epsilon == pytest.approx(total.epsilon, rel=1e-9)
+                assert followed.total.delta == total.delta
+                epsilons = [spent_together(uses[: i + 1], begun).epsilon for i in range(9)]
+                assert list(followed.epsilons(9)) == pytest.approx(epsilons, rel=1e-9)
+                assert [followed.number(use.name) for use in uses] == [*range(1, 10)]
+        for name in ("ann", "bob"):
+            own = [use for use in uses if use.name.startswith(f"{name}.")]
+            claims = office.desk.claims(name)
+            assert claims.queries == 10 * len(own)
+            expected = total_cost([use.cost for use in own], cap)
+            assert claims.total(cap).epsilon == pytest.approx(expected.epsilon, rel=1e-9)
+            for epsilon in (Fraction(1, 2), Fraction(5)):
+                more = Cost.of_pure(epsilon)
+                admitted = cap.allows([*(use.cost for use in own), more])
+                assert claims.costs.allows(more, epsilon=6.0, delta=5e-4) is admitted
+        header = office.send("ann", "GET", "/v1/sessions/ann.s0/export").text.splitlines()[0]
+        assert f'"epsilon": {index.total.epsilon}' in header
+        assert "bob" not in header
+
+
+def test_sessions_by_other_programs_are_found(office):
+    """A session that the curator begins on the machine under the name of an analyst counts."""
+    with closing(
+        gc.open_session(office.graph, store=office.path, name="bob.own", **{**TERMS, **SMALL})
+    ) as session:
+        session.ask(["v1"])
+    assert office.get("bob", "budget")["yours"]["epsilon"] == pytest.approx(0.02)
+    assert office.open("bob", "own", **SMALL).status_code == 201
+    assert office.get("bob", "sessions/bob.own")["answers"] == 1
+    told(office.ask("bob", [(["v2"], None)], "own"))
+    with gc.open_session(office.graph, store=office.path, name="bob.own") as session:
+        assert len(session.history) == 2
+        session.ask(["v3"])
+    assert told(office.ask("bob", [(["v3"], None)], "own"))["new"] == 0
