@@ -833,9 +833,9 @@ class Desk:
         What an idle session has is on the store, where the next request finds it.
         """
         with quiet, self._followed() as index:
-            place = OpenStore(self._ledger, self._store, index.use(request.id))
+            opened = OpenStore(self._ledger, self._store, index.use(request.id))
             session = session_of(
-                self._graph, store=place, name=request.id, groups=self._groups, **terms
+                self._graph, store=opened, name=request.id, groups=self._groups, **terms
             )
         self._sessions[request.id] = session
         if len(self._sessions) > OPEN_SESSIONS:

@@ -661,9 +661,9 @@ def _on_store(
     try:
         with ledger.locked():
             named = (use for use in uses_of(ledger) if (use.kind, use.name) == (kind, name))
-            place = OpenStore(ledger, store, next(named, None))
+            opened = OpenStore(ledger, store, next(named, None))
             known |= {"kind": kind, "name": name, "fresh": fresh}
-            return _on_ledger(place, subject, wanted, beginning=beginning, **known)
+            return _on_ledger(opened, subject, wanted, beginning=beginning, **known)
     except BaseException:
         ledger.close()
         raise
@@ -696,7 +696,7 @@ def _complete(wanted: dict[str, Any]) -> dict[str, Any]:
 
 
 def _on_ledger(
-    place: OpenStore,
+    open_store: OpenStore,
     subject: PrivateData | Subject,
     wanted: dict[str, Any],
     *,
@@ -711,7 +711,7 @@ def _on_ledger(
     """Do what `begun_or_resumed` does, on a ledger that is open.
 
     Args:
-        place: the ledger, and the session if it is on it.
+        open_store: the ledger, and the session if it is on it.
         subject: as there.
         wanted: the terms that are given.
         kind: of the use.
@@ -726,7 +726,7 @@ def _on_ledger(
     Raises:
         GraphCutsError: as there.
     """
-    ledger, use = place.ledger, place.use
+    ledger, use = open_store.ledger, open_store.use
     check_vertices(ledger, Subject.of(subject))
     with ledger.locked():
         if use is not None:
@@ -743,7 +743,7 @@ def _on_ledger(
             parameters=beginning.parameters,
             cost=beginning.mechanism.cost,
             guarantee=beginning.guarantee,
-            store=place.store,
+            store=open_store.store,
             **noted,
         )
         runner = Runner[Any](ledger, use, beginning.mechanism, beginning.data)

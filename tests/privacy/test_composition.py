@@ -16,6 +16,8 @@ from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.ledger.uses import total_cost
 from graphcuts_dp.privacy.composition import Cost, compose, zcdp_delta, zcdp_epsilon, zcdp_rho
 from graphcuts_dp.privacy.filters import (
+    CostSum,
+    CostSums,
     admits,
     least_epsilon,
     order_switches,
@@ -237,6 +239,27 @@ def test_the_odometer_is_the_least_epsilon_of_the_filter():
     assert least_epsilon([Cost.of_pure(Fraction(1, 3))], delta=0.0) >= Fraction(1, 3)
     single = Cost.of_rho(0.02, delta=1e-6)
     assert least_epsilon([single], delta=1e-6) == pytest.approx(zcdp_epsilon(0.02, delta=1e-6))
+
+
+def test_sums_to_which_costs_are_added_decide_as_all_costs_together():
+    """What a server keeps for each analyst: asked in between, at orders of several budgets."""
+    rng = np.random.default_rng(3)
+    for epsilon, delta in BUDGETS:
+        sums, costs = CostSums(), list[Cost]()
+        for cost in random_costs(rng, epsilon, delta / 2, 12):
+            admitted = admits([*costs, cost], epsilon=epsilon, delta=delta)
+            assert sums.allows(cost, epsilon=epsilon, delta=delta) is admitted
+            if not admitted:
+                continue
+            sums.add(cost)
+            costs.append(cost)
+            assert sums.count == len(costs)
+            assert sums.least_epsilon(delta=delta) == pytest.approx(
+                least_epsilon(costs, delta=delta), rel=1e-9
+            )
+        more = sums.with_more(costs[:3])
+        assert more.at(None) == CostSum.of([*costs, *costs[:3]], None)
+        assert sums.at(None) == CostSum.of(costs, None)  # unchanged
 
 
 def test_deltas_that_add_up_to_more_have_no_epsilon():
