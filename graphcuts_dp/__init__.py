@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from graphcuts_dp.iterative.methods import release_iteratively as release_iteratively
     from graphcuts_dp.iterative.query_lists import CutList as CutList
     from graphcuts_dp.iterative.release import IterativeRelease as IterativeRelease
-    from graphcuts_dp.learn.parameters import SessionParameters as SessionParameters
     from graphcuts_dp.learn.workload import SessionWorkload as SessionWorkload
     from graphcuts_dp.ledger.opening import Store as Store
     from graphcuts_dp.planning.planner import Plan as Plan
@@ -91,7 +90,6 @@ if TYPE_CHECKING:
     from graphcuts_dp.server.client import RemoteSession as RemoteSession
     from graphcuts_dp.server.client import connect as connect
     from graphcuts_dp.session.base import Answer as Answer
-    from graphcuts_dp.session.calibrated import CalibratedMethod as CalibratedMethod
     from graphcuts_dp.session.calibrated import session_parameters as session_parameters
     from graphcuts_dp.session.session import Session as Session
     from graphcuts_dp.session.session import open_session as open_session
