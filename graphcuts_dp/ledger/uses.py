@@ -179,7 +179,7 @@ def total_of(sums: CostSums, budget: Budget | None = None) -> Cost:
     return Cost(epsilon=rounded_up(plain.stated), delta=rounded_up(plain.deltas))
 
 
-class Spent(Protocol):
+class CountedUse(Protocol):
     """What a use spent: all that adding up reads of it."""
 
     @property
@@ -191,7 +191,7 @@ class Spent(Protocol):
         """What all of it costs."""
 
 
-def spent_together(uses: Sequence[Spent], budget: Budget | None = None) -> Cost:
+def spent_together(uses: Sequence[CountedUse], budget: Budget | None = None) -> Cost:
     """What at least one use cost together: the most that is spent on one period; see `total_cost`.
 
     Whatever period neighbours differ in, what is spent on it is at most this.
@@ -199,7 +199,7 @@ def spent_together(uses: Sequence[Spent], budget: Budget | None = None) -> Cost:
     return _largest(_totals(uses, budget).values())
 
 
-def spent_by_period(uses: Sequence[Spent], budget: Budget | None = None) -> dict[str, Cost]:
+def spent_by_period(uses: Sequence[CountedUse], budget: Budget | None = None) -> dict[str, Cost]:
     """What was spent on each period that a use names, in order; see `total_cost`.
 
     Of a period that holds others, what was spent on the dearest of them.
@@ -226,7 +226,7 @@ def spent_on(uses: Sequence[Use], period: str, budget: Budget | None = None) -> 
 
 
 def _totals(
-    uses: Sequence[Spent], budget: Budget | None, period: PeriodPath = ()
+    uses: Sequence[CountedUse], budget: Budget | None, period: PeriodPath = ()
 ) -> dict[PeriodPath, Cost]:
     """Return the cost of each set of `readers_by_period` that is not empty, by period."""
     readers = readers_by_period([use.coverage for use in uses], period)

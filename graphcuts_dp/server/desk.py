@@ -579,7 +579,7 @@ class Desk:
         if person.role == CURATOR:
             return "1", ()
         analysts = (person.name, *self.people.analysts_read_by(person.name))
-        return f"owner IN ({','.join('?' * len(analysts))})", analysts
+        return f"({' OR '.join(['owner = ?'] * len(analysts))})", analysts
 
     def on_store(self, request: Request) -> SessionStatus | None:
         """Where a session stands on the store; None before it has begun."""
