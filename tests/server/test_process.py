@@ -236,9 +236,10 @@ def test_kill_9_two_hundred_times(tmp_path):
     [(2, 12, 4, 2, 0.5), pytest.param(8, 1200, 50, 5, 3.0, marks=pytest.mark.slow)],
 )
 def test_kills_with_backups_and_restores_between_lose_and_revive_nothing(
-    tmp_path, clients, each, kills, every, up
+    tmp_path, monkeypatch, clients, each, kills, every, up
 ):
     """The store is brought back from a backup again and again while clients wait for it."""
+    monkeypatch.setattr("graphcuts_dp.server.client._PAUSES", (0.1,) * 10_000)  # they do wait
     served = tmp_path / "served"
     served.mkdir()
     process = Process(served, made_graph(), *OPTIONS)
