@@ -18,7 +18,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.estimate.consistency import ErrorSpread
 from graphcuts_dp.estimate.tails import LineRadii, Side, error_radii, ratio_bounds
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.results.flow_statistics import squared_shares
+from graphcuts_dp.results.flow_ratios import squared_shares
 
 RUNS = 4000
 CONFIDENCE = 0.95

@@ -1,0 +1,292 @@
+"""Compute ratios of functions of one table of flows, with intervals whose tails are proven.
+
+With X the matrix of a level, E is the table of the endpoints of edges: E = X where arcs have a
+direction, and E = X + diag(X) for one vertex set without directions, where an edge is counted at
+both of its endpoints. t = sum E, r and c are the sums of its rows and columns.
+
+Read `EndpointTable` first: it has the linear forms of a level. `mixing` computes modularity and
+assortativity from them, `conductance` that of a group.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from graphcuts_dp.arrays import BoolVector, FloatVector, IntVector
+from graphcuts_dp.errors import QueryError
+from graphcuts_dp.estimate.answers import nearest_within
+from graphcuts_dp.estimate.tails import RatioBounds, Side, ratio_bounds
+from graphcuts_dp.privacy.level_noise import Spread
+from graphcuts_dp.results.flow_table import ROUNDING, FlowTable, checked_failure
+from graphcuts_dp.results.flow_values import Statistic
+from graphcuts_dp.schema.vertices import Label
+
+_OUTWARD = 1e-9  # more than floats and the search lose
+_ROUNDS = 60
+_FEW = 64  # groups
+_BOX = 0.1  # of the failure: for the sums of rows and columns, all at once
+
+
+def place_of_one(flows: FlowTable, level: str | None) -> int:
+    """The place of a level that has one period.
+
+    Raises:
+        QueryError: no such level, or one of several periods.
+    """
+    cells, level_index = flows.cells, flows.cells.level_index(level)
+    time, count = cells.period_level(level_index), len(cells.lengths(level_index))
+    if cells.periods is None or time is None or count == 1:
+        return level_index
+    if time == cells.period_level(1):
+        raise QueryError(
+            f"this is a number of one period, and there are {count}: take "
+            f"flows.period({cells.periods.labels(time)[0]!r:.60})"
+        )
+    raise QueryError(
+        f"this is a number of one period, and level {cells.levels[level_index - 1]!r:.60} has "
+        f"{count} in each {cells.period_level(1)}: name a level of the latter, and take "
+        "flows.period(...)"
+    )
+
+
+class EndpointTable:
+    """The linear forms of a level that statistics are made of, as coefficients of its cells.
+
+    Args:
+        flows: whose groups are one set.
+        level: None for the finest.
+
+    Raises:
+        QueryError: no such level, one of several periods, or flows between two sides.
+    """
+
+    def __init__(self, flows: FlowTable, level: str | None) -> None:
+        cells = flows.cells
+        if not cells.one_set:
+            raise QueryError("flows between two sides have no inside: this needs one vertex set")
+        self.flows = flows
+        self.place: int = place_of_one(flows, level)
+        self.level: str = cells.levels[self.place - 1]
+        self.labels: tuple[Label, ...] = cells.rows.labels(cells.names(self.place)[0])
+        self.codes: tuple[IntVector, IntVector] = cells.cells(self.place)
+        self.diagonal: BoolVector = self.codes[0] == self.codes[1]
+        self.twice: float = (
+            2.0 if cells.symmetric else 1.0
+        )  # an edge has two endpoints where arcs have one
+        self.everything: FloatVector = np.full(len(self.codes[0]), self.twice)  # of t
+        self.inside: FloatVector = self.everything * self.diagonal  # of the trace of E
+
+    def leaving(self, group: int) -> FloatVector:
+        """Return the form of r of a group: of the endpoints in it, or of the arcs from it."""
+        coefficients: FloatVector = (self.codes[0] == group).astype(np.float64)
+        if self.flows.cells.symmetric:
+            coefficients += self.codes[1] == group
+        return coefficients
+
+    def entering(self, group: int) -> FloatVector:
+        """Return the form of c of a group, of a table with directions."""
+        return np.asarray((self.codes[1] == group).astype(np.float64))
+
+    def forms(self) -> Iterator[FloatVector]:
+        """Yield the forms of t, trace E, the sums of rows, and those of columns if they differ."""
+        yield self.everything
+        yield self.inside
+        groups = range(len(self.labels))
+        yield from (self.leaving(group) for group in groups)
+        if not self.flows.cells.symmetric:
+            yield from (self.entering(group) for group in groups)
+
+    def side(self, form: FloatVector) -> Side:
+        """A form as the numerator or the denominator of a ratio, in steps.
+
+        Its slack is what rounding weights down, and floats, can have moved the estimate by.
+        """
+        flows, sizes = self.flows, np.abs(form)
+        estimates = flows.estimates[self.place] / flows.noisy.unit
+        slack = ROUNDING * float(sizes @ np.abs(estimates))
+        slack += float(sizes @ flows.lost_by_rounding(self.place)) / flows.noisy.unit
+        noise_coefficients = flows.fit.coefficients({self.place: form})
+        return Side(float(form @ estimates), noise_coefficients, slack)
+
+    def bounds(self, top: Side, bottom: Side, below: float, above: float) -> RatioBounds:
+        """Return the bounds of a ratio; see `ratio_bounds`."""
+        noisy = self.flows.noisy
+        indices = noisy.map.noise_indices
+        return ratio_bounds(noisy.noise, indices, top, bottom, below=below, above=above)
+
+    def statistic(
+        self,
+        name: str,
+        sides: tuple[Side, Side],
+        bounds: RatioBounds,
+        possible: tuple[float, float],
+        confidence: float,
+    ) -> Statistic:
+        """A ratio with its interval, cut to what is possible."""
+        top, bottom = sides
+        low, high = (float(np.clip(end, *possible)) for end in (bounds.low, bounds.high))
+        ratio = top.value / bottom.value if bottom.value > 0 else float("nan")
+        return Statistic(
+            name=name,
+            value=nearest_within(ratio, (low, high)),
+            interval=(low, high),
+            confidence=confidence,
+            seeded=not self.flows.guarantee.is_private,
+            counted=self.flows.counted_sentence,
+        )
+
+
+def conductance(endpoints: EndpointTable, group: int, failure: float) -> tuple[float, float, float]:
+    """The larger of cut/volume and cut/rest.
+
+    The truth is one of the two ratios, and which one is no matter of the noise. Its own upper bound
+    fails with half of the failure, so the larger upper bound does. The larger lower bound fails
+    only if one of the two does: a quarter each.
+    """
+    inside = endpoints.leaving(group)
+    crossing = np.where((endpoints.codes[0] == group) & endpoints.diagonal, 0, inside)
+    cut = endpoints.side(crossing)
+    sides = [endpoints.side(form) for form in (inside, endpoints.everything - inside)]
+    ratios = [endpoints.bounds(cut, side, failure / 4, failure / 2) for side in sides]
+    low = float(np.clip(max(ratio.low for ratio in ratios), 0, 1))
+    high = float(np.clip(max(ratio.high for ratio in ratios), 0, 1))
+    least = min(side.value for side in sides)
+    ratio = cut.value / least if least > 0 else math.nan
+    return nearest_within(ratio, (low, high)), low, high
+
+
+def mixing(flows: FlowTable, level: str | None, confidence: float, *, corrected: bool) -> Statistic:
+    """Modularity, (t trace E - sum r c)/t^2; corrected, over t^2 - sum r c: assortativity.
+
+    Where there are few groups, half of the failure goes to each of two intervals, and what lies in
+    both comes out: `_by_shares` is the shorter one for few edges, `_by_gradient` for many.
+    """
+    endpoints = EndpointTable(flows, level)
+    failure = checked_failure(confidence)
+    few = len(endpoints.labels) <= _FEW
+    sides, bounds = _by_gradient(endpoints, failure / 2 if few else failure, corrected=corrected)
+    low, high = bounds.low, bounds.high
+    if few:
+        second = _by_shares(endpoints, failure / 2, corrected=corrected)
+        low, high = max(low, second.low), min(high, second.high)
+        low, high = min(low, high), max(low, high)  # apart only if one of them failed
+    name = "assortativity" if corrected else "modularity"
+    least = -0.5 if flows.cells.symmetric and not corrected else -1.0
+    return endpoints.statistic(name, sides, RatioBounds(low, high), (least, 1.0), confidence)
+
+
+def _by_gradient(
+    endpoints: EndpointTable, failure: float, *, corrected: bool
+) -> tuple[tuple[Side, Side], RatioBounds]:
+    """The ratio of two quadratic functions, each linearised at the estimate.
+
+    Let f be a quadratic function of the table and e the error of the estimates. Exactly
+    f(estimate) = f(truth) + g e + f(e), g being the gradient at the truth: a fixed combination of
+    cells, not made from the noise, so that its radius is proven. It is known up to the error of
+    the gradient at the estimate. With d bounds on the errors of the forms t, trace E, r and c, all
+    at once (a tenth of the failure), a product l m of two of them has |f(e)| <= d_l d_m, and
+    its gradient is off by e_m l + e_l m, which has a radius of at most 2 d_l d_m, since a radius is
+    a norm that is at most d_l for the form l. So 3 d_l d_m for each product is added to the radius
+    of the gradient at the estimate.
+    """
+    noisy, count, symmetric = (
+        endpoints.flows.noisy,
+        len(endpoints.labels),
+        endpoints.flows.cells.symmetric,
+    )
+    forms = [endpoints.side(form) for form in endpoints.forms()]
+    indices = noisy.map.noise_indices
+    sizes = [[np.abs(form.coefficients[index]) for index in indices] for form in forms]
+    spread = Spread(
+        np.array([[(size**2).sum() for size in form_sizes] for form_sizes in sizes]),
+        np.array([[size.max(initial=0.0) for size in form_sizes] for form_sizes in sizes]),
+        len(forms),
+    )
+    errors = noisy.noise.radii(spread, failure=failure * _BOX)  # d
+    errors = errors + np.array([form.slack for form in forms])
+    slack = float(errors[2 : 2 + count] @ errors[-count:])
+    # The sum of r c at the estimates, and its gradient by cells.
+    a, b = endpoints.codes
+    cells = endpoints.flows.estimates[endpoints.place] / noisy.unit
+    rows, columns = (
+        np.bincount(codes, weights=cells, minlength=count) for codes in endpoints.codes
+    )
+    if symmetric:
+        rows = columns = rows + columns
+    products, gradient = float(rows @ columns), endpoints.twice * (columns[a] + rows[b])
+    total, trace = forms[0].value, forms[1].value
+    top = endpoints.side(total * endpoints.inside + trace * endpoints.everything - gradient)
+    bottom = endpoints.side(2 * total * endpoints.everything - (gradient if corrected else 0.0))
+    top = replace(
+        top,
+        value=total * trace - products,
+        slack=top.slack + 3 * (errors[0] * errors[1] + slack),
+    )
+    bottom = replace(
+        bottom,
+        value=total**2 - (products if corrected else 0.0),
+        slack=bottom.slack + 3 * (errors[0] ** 2 + (slack if corrected else 0.0)),
+    )
+    tail_failure = failure * (1 - _BOX) / 2
+    return (top, bottom), endpoints.bounds(top, bottom, tail_failure, tail_failure)
+
+
+def _by_shares(endpoints: EndpointTable, failure: float, *, corrected: bool) -> RatioBounds:
+    """From bounds on the share inside, s, and on the share of each group, all at once.
+
+    With P the sum of the products of shares, modularity is s - P and assortativity
+    (s - P)/(1 - P); both rise with s and fall with P.
+    """
+    everything = endpoints.side(endpoints.everything)
+    forms = list(endpoints.forms())[1:]
+    tail_failure = failure / (2 * len(forms))
+    ratios = [
+        endpoints.bounds(endpoints.side(form), everything, tail_failure, tail_failure)
+        for form in forms
+    ]
+    low = np.clip([bounds.low for bounds in ratios], 0, 1)
+    high = np.clip([bounds.high for bounds in ratios], 0, 1)
+    count = len(endpoints.labels)
+    rows = low[1 : 1 + count], high[1 : 1 + count]
+    if endpoints.flows.cells.symmetric:
+        least, most = squared_shares(*rows)
+    else:
+        columns = low[1 + count :], high[1 + count :]
+        least = max(float(rows[0] @ columns[0]) - _OUTWARD, 0.0)
+        most = min(float(rows[1] @ columns[1]) + _OUTWARD, 1.0)
+    down, up = low[0] - most, high[0] - least
+    if not corrected:
+        return RatioBounds(float(down), float(up))
+    return RatioBounds(
+        float(down / (1 - most)) if most < 1 else -1.0,
+        float(up / (1 - least)) if least < 1 else 1.0,
+    )
+
+
+def squared_shares(low: FloatVector, high: FloatVector) -> tuple[float, float]:
+    """Bounds on sum p^2 over all p with low <= p <= high and sum p = 1.
+
+    The least is found by water filling: p is one number, clipped to its bounds. For the largest,
+    p^2 <= (low + high) p - low high between the bounds; the sum of that is linear in p and largest
+    where what low leaves of 1 goes to the largest low + high first.
+
+    Args:
+        low: shape (groups,), sum at most 1.
+        high: likewise, at least low, sum at least 1.
+    """
+    left, right = 0.0, 1.0
+    for _ in range(_ROUNDS):
+        middle = (left + right) / 2
+        if np.clip(middle, low, high).sum() > 1:
+            right = middle
+        else:
+            left = middle
+    least = float((np.clip(left, low, high) ** 2).sum())
+    order = np.argsort(-(low + high), kind="stable")
+    room = (high - low)[order]
+    added = np.clip(1 - low.sum() - (np.cumsum(room) - room), 0, room)
+    shares = low[order] + added
+    most = float(((low + high)[order] * shares - (low * high)[order]).sum())
+    return max(least - _OUTWARD, 0.0), min(most + _OUTWARD, 1.0)

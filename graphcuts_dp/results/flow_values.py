@@ -1,0 +1,170 @@
+"""Values that statistics of a table of flows return, with their intervals. May be published."""
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.confidence import (
+    INTERVAL_COLUMNS,
+    SIMULTANEOUS_COLUMNS,
+    percent,
+)
+from graphcuts_dp.estimate.answers import nearest_within
+from graphcuts_dp.frames import made_frame
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING
+from graphcuts_dp.schema.vertices import Label
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Statistic:
+    """A number computed from flows. May be published.
+
+    Attributes:
+        name: what it is.
+        value: of the unbiased estimates put in, moved to the nearest number of the interval; NaN
+            where the estimated denominator is not above 0.
+        interval: (low, high), cut to what is possible; all that is possible where the noise hides
+            whether the denominator is 0.
+        confidence: that the interval holds the truth, in (0, 1).
+        seeded: whether the noise came from a seed, so that the number is not private.
+        counted: which rows the flows count and what is left out, which the interval does not allow
+            for; empty where all count.
+    """
+
+    name: str
+    value: float
+    interval: tuple[float, float]
+    confidence: float
+    seeded: bool = False
+    counted: str = ""
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        mark = f"; {self.counted}" if self.counted else ""
+        mark += f" [{SEEDED_WARNING}]" if self.seeded else ""
+        scope = percent(self.confidence)
+        return f"{self.name}: {self.value:,.4g} in [{low:,.4g}, {high:,.4g}] ({scope}){mark}"
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LevelStatistic:
+    """Numbers for the groups, or for every two groups, of a level. May be published.
+
+    Attributes:
+        name: what they are.
+        level: of the groups.
+        labels: of the groups; of numbers for every two of them those of the rows, and of the
+            columns.
+        values: see `Statistic.value`, shape (groups,) or (rows, columns).
+        low: of the intervals, likewise.
+        high: likewise.
+        confidence: of each interval, or of all of them at once.
+        simultaneous: whether all intervals (of cells: of all levels) hold at once.
+        seeded: whether the noise came from a seed, so that the numbers are not private.
+        counted: which rows the flows count and what is left out; empty where all count.
+    """
+
+    name: str
+    level: str
+    labels: tuple[tuple[Label, ...], ...]
+    values: npt.NDArray[np.float64]
+    low: npt.NDArray[np.float64]
+    high: npt.NDArray[np.float64]
+    confidence: float
+    simultaneous: bool = False
+    seeded: bool = False
+    counted: str = ""
+
+    def to_frame(self, kind: Any = None) -> Any:
+        """A table, as `Graph.to_frame`: group, or from and to; value, and the interval.
+
+        Its columns are low and high, or simultaneous_low and simultaneous_high.
+        """
+        ends = np.meshgrid(*(np.array(side, dtype=object) for side in self.labels), indexing="ij")
+        names = ("group",) if len(ends) == 1 else ("from", "to")
+        columns = (*ends, self.values, self.low, self.high)
+        interval = SIMULTANEOUS_COLUMNS if self.simultaneous else INTERVAL_COLUMNS
+        heads = (*names, "value", *interval)
+        return made_frame(
+            {head: column.ravel().tolist() for head, column in zip(heads, columns, strict=True)},
+            kind,
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RankedFlow:
+    """A cell among the largest ones.
+
+    Attributes:
+        source: label of the group of the row.
+        target: of the column.
+        estimate: unbiased, in units of weight; it may lie outside of the interval.
+        interval: of the cell; the intervals of all cells of the level hold at once. `value` lies
+            in it.
+        ranks: the best and the worst place that the cell can have, from 1, on these intervals.
+    """
+
+    source: Label
+    target: Label
+    estimate: float
+    interval: tuple[float, float]
+    ranks: tuple[int, int]
+
+    @property
+    def value(self) -> float:
+        """The number to read: of the interval the nearest to the estimate."""
+        return nearest_within(self.estimate, self.interval)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TopFlows:
+    """The largest flows of a level, in order. May be published.
+
+    Attributes:
+        level: of the groups.
+        flows: from the largest estimate on.
+        set_chance: confidence that these are the largest cells, in any order; see
+            `Flows.top_flows`.
+        order_chance: likewise that this is their true order.
+        confidence: of the intervals and the ranks, all at once.
+        seeded: whether the noise came from a seed, so that the table is not private.
+        counted: which rows the flows count and what is left out; empty where all count.
+    """
+
+    level: str
+    flows: tuple[RankedFlow, ...]
+    set_chance: float
+    order_chance: float
+    confidence: float
+    seeded: bool = False
+    counted: str = ""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class IndependenceTest:
+    """Chi-square against independence of the two ends. May be published.
+
+    Attributes:
+        statistic: the sum over cells of (estimate - expected)^2/(expected + variance of the noise).
+        p_value: how often tables without dependence, with noise of the same law, reach it.
+        simulations: number of such tables.
+        degrees_of_freedom: of the table without noise, for reference.
+        level: of the groups.
+        seeded: whether the noise of the flows came from a seed, so that the test is not private.
+        counted: which rows the flows count and what is left out; empty where all count.
+    """
+
+    statistic: float
+    p_value: float
+    simulations: int
+    degrees_of_freedom: int
+    level: str
+    seeded: bool = False
+    counted: str = ""
