@@ -185,12 +185,12 @@ def _read_like(graph: AnyGraph, path: str, reading: Reading) -> AnyGraph:
     try:
         return same.read(path, public=public)
     except FileFormatError as problem:
-        faults = str(problem)
-        if not faults.endswith(SKIP_ADVICE):
+        correct_rows = SKIP_ADVICE.partition(",")[0]  # the advice without the option
+        faults, advice, _ = str(problem).partition(correct_rows)
+        if not advice:
             raise
         raise FileFormatError(
-            f"{faults.removesuffix(SKIP_ADVICE)}; correct such rows: the vertices of a synthetic "
-            "graph are those of the real one"
+            f"{faults}{correct_rows}: the vertices of a synthetic graph are those of the real one"
         ) from None
 
 
