@@ -18,7 +18,7 @@ from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.graph.adjacency import Graph, read_graph
 from graphcuts_dp.io import codes
 from graphcuts_dp.io import text as edge_lists
-from graphcuts_dp.io.codes import CodedText, Growing, Identifiers, integers_of
+from graphcuts_dp.io.codes import CodedText, Growing, IdentifierColumns, integers_of
 from graphcuts_dp.io.edge_store import sorted_merged
 from graphcuts_dp.io.raw_edges import Options
 from graphcuts_dp.io.text import numbers_of, text_batches
@@ -279,7 +279,7 @@ TOKENS = st.sampled_from(["", "a", "a\0", "é", "e\u0301", "x" * 300, *map(str, 
 def test_equal_names_and_no_others_get_one_number(waiting, batches):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(codes, "_WAITING", waiting)
-        grown = Identifiers(2)
+        grown = IdentifierColumns(2)
         for rows in batches:
             columns = [strings([row[side] for row in rows]) for side in (0, 1)]
             grown.add([integers_of(column) or column for column in columns])
@@ -294,7 +294,7 @@ def test_equal_names_and_no_others_get_one_number(waiting, batches):
 
 
 def test_integers_grow_as_far_as_they_must():
-    grown = Identifiers(1)
+    grown = IdentifierColumns(1)
     for values, kind in (
         ([1, 2], np.int32),
         ([2**40], np.int64),
