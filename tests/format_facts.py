@@ -117,7 +117,10 @@ def of_book(path: Path) -> dict[str, Any]:
         people = People(book)
         salt, start, lines = book.salt, book.log_start, list(people.log_lines())
         return {
-            "people": [vars(person) for person in people.all()],
+            "people": [
+                {name: value for name, value in vars(person).items() if name != "graphs"}
+                for person in people.all()
+            ],
             "read by bob": sorted(people.analysts_read_by("bob")),
             "requests": [
                 [name, user, state, json.loads(terms)["epsilon"]]

@@ -8,12 +8,15 @@ boss="Authorization: Bearer $CURATOR"
 
 # Who I am, what is public, what is left; what mechanisms and sessions would guarantee.
 curl -H "$ann" $at/me
+curl -H "$ann" $at/graphs
 curl -H "$ann" $at/graph
 curl -H "$ann" $at/vertices
 curl -H "$ann" $at/budget
 curl -H "$ann" -H "$json" -d '{"epsilon": 1, "queries": 100}' $at/plan
 curl -H "$ann" -H "$json" -d '{"epsilon": 1, "queries": 100}' $at/forecast
 curl -H "$ann" -H "$json" -d '{"terms": {"epsilon": 1, "queries": 9}, "queries": [{"S": ["v1"]}]}' $at/dummy
+
+# Of a server with several graphs, routes of one begin with $at/graphs/NAME in place of $at.
 
 # Ask for a session; a curator approves it, and that spends its cost.
 curl -H "$ann" -H "$json" -d '{"name": "first", "epsilon": 1, "queries": 100}' $at/sessions

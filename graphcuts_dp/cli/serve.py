@@ -3,21 +3,23 @@
 import dataclasses
 import os
 import time
+import tomllib
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import typer
+from typer.exceptions import TyperException
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, out, write_out
-from graphcuts_dp.cli.options import Commands, command_first
+from graphcuts_dp.cli.options import Commands, command_first, with_options
 from graphcuts_dp.cli.reading import GRAPH_UNIT, GroupFile, Reading
 from graphcuts_dp.cli.spending import BUDGET, SEPARATE_BUDGET, store_named
 from graphcuts_dp.display import Card
-from graphcuts_dp.errors import LedgerError, ParameterError
+from graphcuts_dp.errors import GraphCutsError, LedgerError, ParameterError
 from graphcuts_dp.files import open_secret
 from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.ledger.charges import check_known
@@ -36,8 +38,15 @@ from graphcuts_dp.options import input_option, option, output_option, privacy_op
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.server.backup import Restored, back_up, records, restore
 from graphcuts_dp.server.book import log_text, read_export, verify
-from graphcuts_dp.server.pairing import check_not_lost, open_registry, paired, people_of, revoke_all
-from graphcuts_dp.server.people import CURATOR, ROLES, Caps, People, Person
+from graphcuts_dp.server.folder import (
+    OPTIONS_ENDING,
+    ServerFiles,
+    check_none_missing,
+    revoke_all_of_folder,
+)
+from graphcuts_dp.server.folder_backup import back_up_folder, is_folder_backup, restore_folder
+from graphcuts_dp.server.pairing import people_of, revoke_all
+from graphcuts_dp.server.people import CURATOR, MOST_QUERIES, ROLES, Caps, People, Person
 from graphcuts_dp.server.settings import Binding
 
 serve: Commands = Commands(
@@ -54,8 +63,12 @@ _BY = "console"
 @serve.command()
 def start(
     *,
-    store: str = typer.Argument(metavar="STORE", help="The store; created if it does not exist."),
-    graph: str = input_option(help="The private graph.", metavar="FILE"),
+    store: str = typer.Argument(
+        metavar="STORE", help="The store, created if it does not exist; or a folder of stores."
+    ),
+    graph: str | None = input_option(
+        None, help="The private graph; of a folder, each NAME.toml names its own.", metavar="FILE"
+    ),
     binding: Binding,
     reading: Reading,
     grouping: GroupFile,
@@ -68,43 +81,148 @@ def start(
 
     Example: graphcuts-dp serve mail.db --graph mail.edges.gz --vertices staff.txt --budget 2
 
+    Example: graphcuts-dp serve graphs/
+
     The first start creates a curator, whose token it writes to mail.db-token, which only your
     account can read: move it to where you keep passwords. The server listens on this machine only,
     unless you give --host; then it needs a certificate, or a proxy that encrypts. `serve access`
     makes more tokens. A line for each request goes to stderr: method, path, status, seconds and
-    person.
+    person. A folder has a file NAME.toml for each graph, with its options as keys (graph,
+    vertices, groups, budget and others, in quotes as they are typed here), and stores NAME.db.
+    Accounts and limits are for all of its graphs.
     """
     try:
         from graphcuts_dp.server.app import serve as run
-        from graphcuts_dp.server.book import serving
         from graphcuts_dp.server.desk import Desk
         from graphcuts_dp.server.service import Service
     except ImportError:
         raise ParameterError(
             "the server needs more packages: python -m pip install fastapi uvicorn"
         ) from None
-    place = dataclasses.replace(
-        store_named(store, budget, expect_head), separate_budget=separate_budget or ""
-    )
-    if not place.exists and budget is None:
-        raise ParameterError("a new store needs --budget, the limit of all that is spent")
-    check_not_lost(place)
-    with serving(place.file):
-        private, groups = reading.read_private(graph, privacy_unit, grouping)
+    files = ServerFiles.of(Store(store))
+    if files.folder is None:
+        if graph is None:
+            raise ParameterError("name the private graph: graph=FILE")
+        only_store = dataclasses.replace(
+            store_named(store, budget, expect_head), separate_budget=separate_budget or ""
+        )
+        files = ServerFiles.of(only_store)
+        graphs = [_GraphToServe(only_store, graph, reading, grouping, privacy_unit)]
+    else:
+        if graph is not None or budget is not None or expect_head or separate_budget:
+            raise ParameterError("of a folder, each graph has its options in its file NAME.toml")
+        graphs = [_graph_of_folder(files, name) for name in files.stores]
+    for served in graphs:
+        if not served.store.exists and served.store.budget is None:
+            named = "" if files.folder is None else f" ({served.store.file.name})"
+            raise ParameterError(
+                f"a new store needs --budget, the limit of all that is spent{named}"
+            )
+    files.check_not_lost()
+    with files.serving(), ExitStack() as stack:
+        private = [served.read() for served in graphs]
+        book = stack.enter_context(closing(files.open_book()))
+        check_none_missing(files, book)
+        desks = [
+            stack.enter_context(
+                closing(Desk(data, served.store, book, groups, served.privacy_unit))
+            )
+            for served, (data, groups) in zip(graphs, private, strict=True)
+        ]
+        people = desks[0].people
+        if not any(person.role == CURATOR for person in people.all()):
+            out.print(f"token of the curator: {_first_token(people, files.base)}")
+        service = Service(desks, binding)
+        run(service, binding, lambda url: out.print(f"listening on {url}", markup=False))
+
+
+@dataclasses.dataclass(frozen=True)
+class _GraphToServe:
+    """A graph that a server will have, and how it is read."""
+
+    store: Store
+    graph: str
+    reading: Reading
+    grouping: GroupFile
+    privacy_unit: PrivacyUnit
+
+    def read(self) -> tuple[Any, Any]:
+        """Return the private graph and its groups; its store is made if it is not there.
+
+        Raises:
+            GraphCutsError: it cannot be read, or its store is about another graph.
+        """
+        private, groups = self.reading.read_private(self.graph, self.privacy_unit, self.grouping)
         if isinstance(private, Rows):
             raise ParameterError("the server reads graphs, not rows with users")
-        check_known(Subject.of(private), place)
-        if not place.exists:
-            create_ledger(place, private, privacy_unit=str(privacy_unit))
-        register(Subject.of(private), str(place.file), peek_store_id(place.file) or "")
-        with (
-            closing(open_registry(place)) as book,
-            closing(Desk(private, place, book, groups, privacy_unit)) as desk,
-        ):
-            if not any(each.role == CURATOR for each in desk.people.all()):
-                out.print(f"token of the curator: {_first_token(desk.people, place.file)}")
-            service = Service(desk, binding)
-            run(service, binding, lambda url: out.print(f"listening on {url}", markup=False))
+        check_known(Subject.of(private), self.store)
+        if not self.store.exists:
+            create_ledger(self.store, private, privacy_unit=str(self.privacy_unit))
+        register(Subject.of(private), str(self.store.file), peek_store_id(self.store.file) or "")
+        return private, groups
+
+
+_folder_files: Commands = Commands()  # of which no program is made: it reads files NAME.toml
+
+
+@_folder_files.command()
+def _graph_options(
+    *,
+    store: str = typer.Argument(metavar="STORE"),
+    graph: str = input_option(help="The private graph.", metavar="FILE"),
+    reading: Reading,
+    grouping: GroupFile,
+    privacy_unit: PrivacyUnit = GRAPH_UNIT,
+    budget: Budget | None = BUDGET,
+    expect_head: str | None = options.EXPECT_HEAD,
+    separate_budget: str | None = SEPARATE_BUDGET,
+) -> Any:
+    """Return a graph of a folder to serve; its options are those of `serve start` for one store."""
+    charged = dataclasses.replace(
+        store_named(store, budget, expect_head), separate_budget=separate_budget or ""
+    )
+    return _GraphToServe(charged, graph, reading, grouping, privacy_unit)
+
+
+def _graph_of_folder(files: ServerFiles, name: str) -> _GraphToServe:
+    """Read the options of a graph of a folder from its file.
+
+    Names of files are those in the folder, unless they are whole paths.
+
+    Raises:
+        ParameterError: the file is no TOML, or has options that `serve` has not.
+    """
+    store = files.stores[name].file
+    path = store.with_suffix(OPTIONS_ENDING)
+    try:
+        stated = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise ParameterError(f"{path.name} is no file of options (TOML, in UTF-8)") from None
+    words = [str(store)]
+    for key, value in stated.items():
+        if isinstance(value, dict | list) or not isinstance(value, str | int | float):
+            raise ParameterError(f"{path.name}: {key} must be a text, a number, true or false")
+        if value is True:
+            words.append(f"--{key}")
+        elif value is not False:
+            text = str(value)
+            inside = store.with_name(text) if text == Path(text).name else Path(text)
+            words += [f"--{key}", str(inside) if inside.is_file() else text]
+    command = typer.main.get_command(_folder_files)
+    try:
+        params = command.make_context("serve", words).params
+        typed = {key: list(v) if isinstance(v, tuple) else v for key, v in params.items()}
+        graph: _GraphToServe = with_options(_graph_options).report(**typed)  # type: ignore[attr-defined]
+    except TyperException as problem:
+        raise ParameterError(f"{path.name}: {_misuse(problem)}") from None
+    except GraphCutsError as problem:
+        raise type(problem)(f"{path.name}: {problem}") from None
+    return graph
+
+
+def _misuse(problem: Any) -> str:
+    """Return what is wrong with the words of a command."""
+    return str(problem.format_message()).replace("--", "")
 
 
 @serve.command()
@@ -120,6 +238,11 @@ def backup(
     Copies by `cp` do not fit together. The folder holds secrets, as the store does: your account
     alone can read it. It appears whole or not at all, with a manifest of digests.
     """
+    files = ServerFiles.of(Store(store))
+    if files.folder is not None:
+        copies = back_up_folder(files, Path(folder))
+        line = f"{folder} holds {', '.join(copies.stores)} of {store}, and their registry"
+        return Report(asdict(copies), [line])
     manifest = back_up(_existing(store), Path(folder))
     count = records(Head.parse(manifest.head).records)
     line = f"{folder} holds {store}, {count}, and its registry; head {manifest.head}"
@@ -151,9 +274,41 @@ def bring_back(
     the budget allows. So the command refuses to lose records, unless you state their number. If
     tokens or limits were changed after the backup, it withdraws all tokens.
     """
+    if is_folder_backup(Path(folder)):
+        return _folder_restored(store, folder, replace=replace, lose_records=lose_records)
     place = store_named(store)
     restored = restore(Path(folder), place, replace=replace, lose_records=lose_records)
     return Report(_restored_fields(restored), _restored_lines(store, restored))
+
+
+def _folder_restored(store: str, folder: str, *, replace: bool, lose_records: int | None) -> Report:
+    """Bring back a folder of stores, and report it."""
+    restored = restore_folder(Path(folder), Path(store), replace=replace, lose_records=lose_records)
+    time, lost = restored.manifest.time, restored.lost
+    lines = [f"{store} is as it was at {time}"]
+    lines += [f"{name}: {account}" for name, account in restored.accounts.items()]
+    if lost is None:
+        lines.append(f"there was no store to compare: what was spent after {time} is not in them")
+    elif lost:
+        lines.append(f"lost: {records(lost)} of the former stores")
+    if restored.aside is not None:
+        lines.append(f"the former files have before-restore in their names, in {store}")
+    if restored.revoked:
+        lines.append(_revoked(store))
+    fields = {
+        **asdict(restored.manifest),
+        "lost_records": lost,
+        "aside": None if restored.aside is None else str(restored.aside),
+        "tokens_withdrawn": restored.revoked,
+    }
+    return Report(fields, lines)
+
+
+def _revoked(store: str) -> str:
+    return (
+        "tokens or limits were changed after the backup: all tokens are withdrawn; check the "
+        f"limits, then make new tokens with: graphcuts-dp serve access renew {store} NAME"
+    )
 
 
 def _restored_fields(restored: Restored) -> dict[str, Any]:
@@ -179,10 +334,7 @@ def _restored_lines(store: str, restored: Restored) -> list[str]:
     if restored.aside is not None:
         lines.append(f"the former files are {restored.aside} and those that begin with this name")
     if restored.revoked:
-        lines.append(
-            "tokens or limits were changed after the backup: all tokens are withdrawn; check the "
-            f"limits, then make new tokens with: graphcuts-dp serve access renew {store} NAME"
-        )
+        lines.append(_revoked(store))
     return lines
 
 
@@ -192,6 +344,11 @@ def add(
     store: str = STORE,
     name: str = PERSON,
     caps: Caps,
+    graphs: str = privacy_option(
+        "",
+        help="Names of the graphs of a folder that this person may ask, separated by commas; "
+        "all, also those to come, if omitted.",
+    ),
     role: str = privacy_option(
         "analyst",
         help="A curator approves and reads all, an analyst asks, a monitor reads /metrics.",
@@ -205,10 +362,56 @@ def add(
     The token is shown only once. With --preapproved, sessions within these limits begin without
     your approval.
     """
-    person = Person(name=name, role=role, **vars(caps))
+    stores = ServerFiles.of(Store(store)).ids_of(graphs)
+    person = Person(name=name, role=role, graphs=",".join(stores), **vars(caps))
     with _people(store) as people:
         token = people.add(person, by=_BY)
     return _shown(name, token, _beyond(store, person))
+
+
+@access.command()
+def limits(
+    *,
+    store: str = STORE,
+    name: str = PERSON,
+    epsilon: float | None = privacy_option(
+        None, help="New limit of epsilon for all sessions together.", least=1e-6, most=50
+    ),
+    delta: float | None = privacy_option(
+        None, help="New limit of delta for all sessions together.", least=0, below=1
+    ),
+    queries: int | None = privacy_option(
+        None, help="New limit of the number of guaranteed answers.", least=1, most=MOST_QUERIES
+    ),
+    preapproved: bool | None = privacy_option(
+        None, help="Whether sessions within the limits need no approval."
+    ),
+    graphs: str | None = privacy_option(
+        None,
+        help="Names of the graphs of a folder that this person may ask, separated by commas; an "
+        "empty text for all.",
+    ),
+) -> Report:
+    """Change the limits of a person; those that are not stated stay.
+
+    Example: graphcuts-dp serve access limits mail.db ann --epsilon 2 --delta 1e-6
+    """
+    options = {"epsilon": epsilon, "delta": delta, "queries": queries, "preapproved": preapproved}
+    stated: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
+    if graphs is not None:
+        stated["graphs"] = ",".join(ServerFiles.of(Store(store)).ids_of(graphs))
+    if not stated:
+        raise ParameterError("state the limits that change, such as --epsilon 2 --delta 1e-6")
+    with _people(store) as people:
+        person = dataclasses.replace(people.find(name), **stated)
+        people.change(person, by=_BY)
+        if graphs is not None:
+            people.restrict(name, [*filter(None, person.graphs.split(","))], by=_BY)
+    shown = "none" if person.cap is None else str(person.cap)
+    count = "any number" if person.queries is None else f"{person.queries:,}"
+    asks = "needs no approval" if person.preapproved else "asks for approval"
+    line = f"limits of {name}: {shown}; {count} of queries; {asks}"
+    return Report(vars(person), [line], _beyond(store, person))
 
 
 @access.command()
@@ -243,7 +446,11 @@ def withdraw_all(*, store: str = STORE) -> Report:
     of the one that is there, grants and approvals beforehand too, or makes an empty one. Limits are
     those of that registry. `serve access renew` gives somebody a new token.
     """
-    count = revoke_all(_existing(store), by=_BY)
+    files = ServerFiles.of(Store(store))
+    if files.folder is None:
+        count = revoke_all(_existing(store), by=_BY)
+    else:
+        count = revoke_all_of_folder(files, by=_BY)
     line = f"{count:,} people have no token any more; check their limits before you renew any"
     return Report({"people": count}, [line])
 
@@ -256,6 +463,9 @@ def list_people(*, store: str = STORE) -> Report:
     """
     with _people(store) as people:
         found = people.all()
+    names = {
+        identifier: name for name, identifier in ServerFiles.of(Store(store)).identifiers().items()
+    }
     rows = [
         (
             each.name,
@@ -264,10 +474,11 @@ def list_people(*, store: str = STORE) -> Report:
             "yes" if each.preapproved else "no",
             str(each.cap or "none"),
             "none" if each.queries is None else f"{each.queries:,}",
+            ", ".join(names.get(one, one) for one in each.graphs.split(",")) or "all",
         )
         for each in found
     ]
-    columns = ("name", "role", "active", "preapproved", "limit", "queries")
+    columns = ("name", "role", "active", "preapproved", "limit", "queries", "graphs")
     return Report(
         [vars(each) for each in found],
         [Card(title=f"People of {store}", columns=columns, rows=rows)],
@@ -371,16 +582,19 @@ def _first_token(people: People, store: Path) -> Path:
 
 
 def _beyond(store: str, person: Person) -> list[str]:
-    """A note where the limits of somebody are above the budget that all share."""
-    with closing(open_ledger(store)) as ledger:
-        whole, cap = ledger_budget(ledger), person.cap
-    if whole is None or cap is None:
-        return []
-    if cap.epsilon <= whole.epsilon and cap.delta <= whole.delta:
-        return []
-    return [
-        f"The limit of {person.name} is above the store's budget, {whole}, which holds for all."
-    ]
+    """Notes where the limits of somebody are above the budget of a store, which all share."""
+    files, cap, notes = ServerFiles.of(Store(store)), person.cap, list[str]()
+    for name, charged in files.stores.items():
+        if cap is None or not charged.exists:
+            continue
+        with closing(open_ledger(charged)) as ledger:
+            whole = ledger_budget(ledger)
+        if whole is not None and not (cap.epsilon <= whole.epsilon and cap.delta <= whole.delta):
+            above = "the store's budget" if files.folder is None else f"the budget of {name}"
+            notes.append(
+                f"The limit of {person.name} is above {above}, {whole}, which holds for all."
+            )
+    return notes
 
 
 def _shown(name: str, token: str, notes: Sequence[str] = ()) -> Report:
@@ -397,5 +611,8 @@ def _existing(store: str) -> Store:
 
 @contextmanager
 def _people(store: str) -> Iterator[People]:
-    with paired(_existing(store)) as (ledger, book):
+    files = ServerFiles.of(Store(store))
+    if files.folder is None:
+        _existing(store)
+    with files.paired() as (ledger, book):
         yield people_of(ledger, book)

@@ -8,7 +8,10 @@ import os
 import secrets
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from decimal import ROUND_CEILING, Decimal
+from fractions import Fraction
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -34,7 +37,7 @@ from graphcuts_dp.ledger.identity import (
 from graphcuts_dp.ledger.ledger import Head, Kind, Ledger
 from graphcuts_dp.options import PRIVACY, option
 from graphcuts_dp.privacy.composition import Cost, as_stored
-from graphcuts_dp.privacy.filters import admits
+from graphcuts_dp.privacy.filters import admits, least_epsilon
 from graphcuts_dp.privacy.guarantee import exact_epsilon, warn_of_delta
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.schema.vertices import Arcs, VertexSet, labels_or_number, sets_in
@@ -92,8 +95,37 @@ class Budget:
         """
         return admits(costs, epsilon=self.epsilon, delta=self.delta)
 
+    def enlarged_for(self, costs: Sequence[Cost]) -> "Budget":
+        """Return a budget that includes this one and allows uses of these costs, hardly larger.
+
+        Its delta stays as it is where that suffices; else it is the sum of those of the costs, or
+        twice that, since uses share half of it. Numbers are rounded up to 3 digits.
+
+        Args:
+            costs: in the order in which the uses were begun.
+        """
+        stated = float(sum(Fraction(cost.delta) for cost in costs))
+        plain = _rounded_up(float(sum(cost.exact_epsilon for cost in costs)))
+        for delta in (self.delta, _rounded_up(stated), _rounded_up(2 * stated)):
+            if self.delta <= delta < 1:
+                with suppress(ParameterError):  # this delta is too small
+                    epsilon = _rounded_up(least_epsilon(costs, delta=delta))
+                    enlarged = Budget(max(self.epsilon, epsilon), delta)
+                    if enlarged.allows(costs):
+                        return enlarged
+        return Budget(max(self.epsilon, plain), max(self.delta, _rounded_up(stated)))
+
     def __str__(self) -> str:
         return f"epsilon = {self.epsilon:g}" + (f", delta = {self.delta:g}" if self.delta else "")
+
+
+def _rounded_up(number: float) -> float:
+    """Return the least number of 3 decimal digits that is not below a number."""
+    if not number:
+        return 0.0
+    shown = Decimal(number)
+    digit = shown.adjusted() - 2
+    return float(shown.quantize(Decimal(1).scaleb(digit), rounding=ROUND_CEILING))
 
 
 @final

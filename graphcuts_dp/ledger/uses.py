@@ -329,6 +329,9 @@ def _too_much(budget: Budget, costs: Sequence[Cost], period: str = "") -> str:
         if spent and deltas > budget.delta / 2
         else ""
     )
+    if cost.delta and not budget.delta:
+        enlarged = budget.enlarged_for(costs)
+        hint = f"; it has no delta, which this use needs: it would have to be {enlarged}"
     before = "another" if spent else "a"
     where = f" that reads {period}" if period else ""
     if period and spent:

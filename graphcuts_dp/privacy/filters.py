@@ -215,6 +215,10 @@ class CostSums:
             more.add(cost)
         return more
 
+    def elements(self) -> list[Cost]:
+        """Return all costs, equal ones together."""
+        return list(self._costs.elements())
+
     @property
     def count(self) -> int:
         """How many costs there are."""
@@ -229,7 +233,7 @@ class CostSums:
     def at(self, order: float | None) -> CostSum:
         """Return the sum at an order, see `CostSum`."""
         if order not in self._sums:
-            self._sums[order] = CostSum.of(list(self._costs.elements()), order)
+            self._sums[order] = CostSum.of(self.elements(), order)
         return self._sums[order]
 
     def admitted(self, *, epsilon: float, delta: float) -> bool:

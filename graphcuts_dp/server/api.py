@@ -62,6 +62,13 @@ async def me(who: Who) -> models.MeOut:
     return models.MeOut(name=who.person.name, role=who.person.role, csrf=who.csrf)
 
 
+@router.get("/graphs", dependencies=[for_readers])
+async def graphs(who: Who, service: At) -> models.GraphsOut:
+    """Graphs that you may ask; routes of one begin with /v1/graphs/NAME in place of /v1."""
+    names = [name for name, desk in service.desks.items() if who.person.may_ask(desk.store)]
+    return models.GraphsOut(graphs=names)
+
+
 @router.get("/graph", dependencies=[for_readers])
 async def graph(service: At) -> models.GraphOut:
     """What is public about the graph: sizes, kind, groups."""
@@ -126,7 +133,7 @@ async def dummy(service: At, request: Request, asked: models.DummyIn) -> models.
 def budget(who: Reader, service: At) -> models.BudgetOut:
     """What all uses of the graph have spent together, and your sessions."""
     desk, person = service.desk, who.person
-    spent, claims = desk.spent, desk.claims(person.name)
+    spent, claims = desk.spent, desk.all_claims(person.name)
     return models.BudgetOut(
         all=_spent(spent, desk.budget),
         yours=_spent(claims.total(person.cap), person.cap),
@@ -160,13 +167,17 @@ async def forecast_session(service: At, asked: models.SessionIn) -> dict[str, An
 
 @router.post("/sessions", status_code=201)
 @stored
-def open_session(who: Analyst, service: At, asked: models.SessionIn) -> models.SessionOut:
+def open_session(
+    who: Analyst, service: At, request: Request, asked: models.SessionIn
+) -> models.SessionOut:
     """Ask for a session; it begins at once if the curator has said so. The same again is free.
 
     When it begins, its whole cost is charged to the graph's budget. One that was approved and
     could not begin begins when it is asked for again.
     """
-    return _session(service.desk, *service.desk.request(who.person, asked))
+    opened = service.desk.request(who.person, asked)
+    request.state.figures = service.figures()  # for the metrics, once the reply leaves
+    return _session(service.desk, *opened)
 
 
 @router.get("/sessions/{name}")
@@ -199,6 +210,7 @@ async def ask(
     answers, new = await service.steps_at_store(
         service.desk.ask_in_steps(who.person, name, asked, key)
     )
+    request.state.asked = service.desk.name, len(answers)  # for the metrics, once the reply leaves
     return models.AnswersOut(session=name, answers=answers, new=new)
 
 
@@ -251,7 +263,10 @@ def everybody(service: At) -> models.PeopleOut:
     people = service.desk.people
     return models.PeopleOut(
         people=[
-            models.PersonOut(**vars(each), reads=sorted(people.analysts_read_by(each.name)))
+            models.PersonOut(
+                **{**vars(each), "graphs": service.names_of(each)},
+                reads=sorted(people.analysts_read_by(each.name)),
+            )
             for each in people.all()
         ]
     )
@@ -261,7 +276,9 @@ def everybody(service: At) -> models.PeopleOut:
 @stored
 def add(who: Curator, service: At, asked: models.PersonIn) -> models.TokenOut:
     """Make a person; the token is shown this once."""
-    token = service.desk.people.add(Person(**asked.model_dump()), by=who.person.name)
+    graphs = service.ids_of(asked.graphs or [])
+    person = Person(**{**asked.model_dump(), "graphs": ",".join(graphs)})
+    token = service.desk.people.add(person, by=who.person.name)
     return models.TokenOut(name=asked.name, token=token)
 
 
@@ -269,7 +286,11 @@ def add(who: Curator, service: At, asked: models.PersonIn) -> models.TokenOut:
 @stored
 def change(who: Curator, service: At, name: models.PersonName, asked: models.CapsIn) -> None:
     """Change the limits of an analyst, and whether their sessions need approval."""
-    service.desk.people.change(Person(name=name, **asked.model_dump()), by=who.person.name)
+    limits = asked.model_dump(exclude={"graphs"})
+    stores = None if asked.graphs is None else service.ids_of(asked.graphs)
+    service.desk.people.change(Person(name=name, **limits), by=who.person.name)
+    if stores is not None:
+        service.desk.people.restrict(name, stores, by=who.person.name)
 
 
 @curating.post("/people/{name}/token", status_code=201)
@@ -297,13 +318,14 @@ def grant(who: Curator, service: At, asked: models.GrantIn) -> None:
 @curating.post("/sessions/{name}/decision")
 @stored
 def decide(
-    who: Curator, service: At, name: SessionId, asked: models.DecisionIn
+    who: Curator, service: At, request: Request, name: SessionId, asked: models.DecisionIn
 ) -> models.SessionOut:
     """Approve a session that waits, which begins it and spends its cost; or refuse it.
 
     One that was approved and has not begun can be approved again, or refused after all.
     """
     found = service.desk.decide(who.person, name, approve=asked.approve, note=asked.note)
+    request.state.figures = service.figures()
     return _session(service.desk, found)
 
 

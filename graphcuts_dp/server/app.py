@@ -5,22 +5,19 @@ Before and after every handler: limits of requests, headers of replies, and the 
 
 import asyncio
 import contextlib
-import json
-import logging
+import re
 import socket
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
-from datetime import UTC, datetime
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import Any, cast, final
-from urllib.parse import quote
 
 import h11
 import uvicorn
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, PlainTextResponse
+from fastapi.responses import FileResponse, PlainTextResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -32,7 +29,15 @@ from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import GraphCutsError, ServerError
 from graphcuts_dp.former_names import FIELDS
 from graphcuts_dp.server.api import curating, router
+from graphcuts_dp.server.logs import (
+    REQUEST_ID_HEADER,
+    begin_request,
+    log_request,
+    set_up_logging,
+)
+from graphcuts_dp.server.metrics import budgets_text
 from graphcuts_dp.server.models import LoginIn, MeOut, RefusedError, refusal_of
+from graphcuts_dp.server.origins import READING, check_origin, values_of
 from graphcuts_dp.server.people import LOGIN_SECONDS
 from graphcuts_dp.server.service import (
     COOKIE,
@@ -46,9 +51,9 @@ from graphcuts_dp.server.service import (
 )
 from graphcuts_dp.server.settings import Binding
 
-requests: logging.Logger = logging.getLogger("graphcuts_dp.requests")
 FOLDER = Path(__file__).resolve().parent / "page"
-_PLACES = {"/": "login.html", "/analyst": "analyst.html", "/curator": "curator.html"}
+_LOGIN_PAGE = "login.html"
+_PLACES = {"/": _LOGIN_PAGE, "/analyst": "analyst.html", "/curator": "curator.html"}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -66,9 +71,10 @@ HEADERS = {
 _PROBLEM = "application/problem+json"
 _RENAMED = "is now called"
 _SECURE = {"strict-transport-security": "max-age=31536000"}
-_ON_TICKS = "/v1/"
-_FOR_ALL = "/healthz"  # reads no token and tells nothing
+_ON_TICKS = ("/v1/", "/metrics", "/readyz")
+_FOR_ALL = ("/healthz", "/readyz")  # read no token, and tell nothing of graphs and people
 _HEADER_BYTES = 16 << 10
+_GRAPH_ROUTE = re.compile(r"/v1/graphs/([^/]+)/(.+)")  # a graph, and its route without it
 
 
 @final
@@ -100,9 +106,14 @@ class Guard:
             return
         service = self._service
         reply = _Reply(scope, send, service)
+        if named := _GRAPH_ROUTE.fullmatch(scope["path"]):
+            scope.setdefault("state", {})["graph"] = named[1]
+            scope = {**scope, "path": f"/v1/{named[2]}"}
+        service.metrics.waiting += 1
         try:
             self._check(scope)
             body = await asyncio.wait_for(self._body(receive), service.limits.seconds)
+            _check_type(scope, body)
             reply.came = service.clock()
             await self._app(scope, _once(body, receive), reply.send)
         except RefusedError as problem:
@@ -115,17 +126,22 @@ class Guard:
             if not reply.started:
                 await reply.refuse(RefusedError(500, "the failure is in the server's log"))
         finally:
+            reply.leave()
             scope.get("state", {}).get("leave", _nothing)()
 
     def _check(self, scope: Scope) -> None:
-        self._check_peer(scope)
+        trusted = self._check_peer(scope)
         if sum(len(name) + len(value) for name, value in scope["headers"]) > _HEADER_BYTES:
             raise RefusedError(431, headers={"Connection": "close"})
-        headers = dict(scope["headers"])
+        service, headers = self._service, dict(scope["headers"])
+        if service.sign_in is not None:
+            name = service.sign_in.person_named(scope["headers"], trusted=trusted)
+            scope.setdefault("state", {})["signed_in"] = name
         host = headers.get(b"host", b"").decode("latin-1").lower()
         name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
-        if self._service.hosts and name not in self._service.hosts:
+        if service.hosts and name not in service.hosts:
             raise RefusedError(400, "the server does not go by this name", kind="host")
+        check_origin(scope["method"], scope["headers"], secure=service.secure)
         if headers.get(b"content-encoding", b"identity") not in (b"identity", b""):
             raise RefusedError(415, "send the body without an encoding")
         length = headers.get(b"content-length", b"0")
@@ -134,21 +150,27 @@ class Guard:
         if length.isdigit() and int(length[:20]) > most:
             raise self._too_large()
 
-    def _check_peer(self, scope: Scope) -> None:
-        """Refuse what comes in the clear and not from a proxy, of which the token is not read."""
+    def _check_peer(self, scope: Scope) -> bool:
+        """Refuse what comes in the clear and not from a proxy, of which the token is not read.
+
+        Returns:
+            Whether it comes from a proxy.
+        """
         if not self._service.proxies:
-            return
+            return False
         name, port = scope.get("client") or ("unknown", 0)
         peer = _address(name)
         if peer is not None and any(peer in network for network in self._service.proxies):
             scope["client"] = (str(peer), port)  # as the proxies are written
-        elif scope["scheme"] != "https" and scope["path"] != _FOR_ALL:
+            return True
+        if scope["scheme"] != "https" and scope["path"] not in _FOR_ALL:
             raise RefusedError(
                 403,
                 f"this server answers its proxy alone, and {name} is not its address",
                 kind="proxy",
                 headers={"Connection": "close"},
             )
+        return False
 
     async def _body(self, receive: Receive) -> bytes:
         """The body, whole.
@@ -189,20 +211,29 @@ class _Reply:
         self._service = service
         self.came = service.clock()
         self.started = False
+        self._waits = True
+        self._id = begin_request()
+
+    def leave(self) -> None:
+        """Count that the request waits no longer, once; its reply leaves, or never will."""
+        if self._waits:
+            self._waits = False
+            self._service.metrics.waiting -= 1
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             await self._wait()
             self.started = True
-            self._service.counts[str(message["status"])] += 1
-            self._log(message["status"])
+            self._count(message["status"])
             headers = {**HEADERS, **(_SECURE if self._service.secure else {})}
+            headers[REQUEST_ID_HEADER] = self._id
             given = [(key, value) for key, value in message["headers"] if key != b"server"]
             given += [(key.encode(), value.encode()) for key, value in headers.items()]
             message = {**message, "headers": given}
         await self._send(message)
 
     async def refuse(self, problem: RefusedError) -> None:
+        self._scope.setdefault("state", {})["refusal"] = problem.kind
         body = problem.body.encode()
         headers = {
             "content-type": _PROBLEM,
@@ -213,16 +244,21 @@ class _Reply:
         await self.send({"type": "http.response.start", "status": problem.status, "headers": raw})
         await self.send({"type": "http.response.body", "body": body})
 
-    def _log(self, status: int) -> None:
-        """Who asked for what; neither what was sent nor the answer, and no time but the tick's."""
-        facts = {
-            "method": self._scope["method"],
-            "path": quote(self._scope["path"][:_MOST_PATH]),  # no line of the client's own
-            "status": status,
-            "seconds": round(self._service.clock() - self.came, 3),
-            "person": self._scope.get("state", {}).get("person", "-"),
-        }
-        requests.info("%(method)s %(path)s %(status)s %(seconds)ss %(person)s", facts)
+    def _count(self, status: int) -> None:
+        """Log and count a reply that leaves, at its tick."""
+        state, seconds = self._scope.get("state", {}), self._service.clock() - self.came
+        self.leave()
+        log_request(
+            method=self._scope["method"],
+            path=self._scope["path"],
+            status=status,
+            seconds=seconds,
+            person=state.get("person", "-"),
+        )
+        metrics = self._service.metrics
+        metrics.count_reply(status, seconds, refusal=state.get("refusal"), asked=state.get("asked"))
+        if "figures" in state:
+            metrics.graphs.update(state["figures"])
 
     async def _wait(self) -> None:
         if not self._scope["path"].startswith(_ON_TICKS):
@@ -230,8 +266,8 @@ class _Reply:
         service = self._service
         queries = self._scope.get("state", {}).get("queries", 1)
         leaves, overrun = service.ticks.departure(self.came, service.clock(), queries)
-        service.overruns += overrun
         await asyncio.sleep(max(0.0, leaves - service.clock()))
+        service.overruns += overrun  # not before: it would tell when the work was done
 
 
 def _address(name: str) -> IPv4Address | IPv6Address | None:
@@ -245,6 +281,18 @@ def _address(name: str) -> IPv4Address | IPv6Address | None:
 
 def _nothing() -> None:
     """What a request that was not counted leaves."""
+
+
+def _check_type(scope: Scope, body: bytes) -> None:
+    """Refuse a change whose body does not say that it is JSON; forms of other sites cannot say so.
+
+    Raises:
+        RefusedError: it is none.
+    """
+    types = [value.partition(";")[0] for value in values_of(scope["headers"], b"content-type")]
+    json_alone = [kind.strip().lower() for kind in types] == ["application/json"]
+    if body and scope["method"] not in READING and not json_alone:
+        raise RefusedError(415, "send the body as Content-Type: application/json", kind="type")
 
 
 def _once(body: bytes, receive: Receive) -> Receive:
@@ -303,21 +351,35 @@ async def healthz() -> str:
     return "ok\n"
 
 
+@pages.get("/readyz", response_class=PlainTextResponse)
+async def readyz(service: At) -> str:
+    """Whether the server can take changes: stores are writable, the registry belongs to them."""
+    problem = await service.not_ready()
+    if problem is not None:
+        raise RefusedError(503, f"not ready: the {problem}", kind="not-ready")
+    return "ready\n"
+
+
 @pages.get("/metrics", response_class=PlainTextResponse, dependencies=[for_monitors])
-async def metrics(service: At) -> str:
+async def metrics(service: At, request: Request) -> str:
     """Counters for Prometheus, to monitors and curators."""
-    return service.metrics()
+    text = service.metrics.text(overruns=service.overruns)
+    if service.metrics.waiting == 1:  # this one: no other tells by these when its work was done
+        request.state.figures = await service.at_store(service.figures)
+        return text + budgets_text(request.state.figures)
+    return text + budgets_text(service.metrics.graphs)
 
 
-def _page(name: str) -> Callable[[], Awaitable[FileResponse]]:
-    async def give() -> FileResponse:
+def _page(name: str) -> Callable[[Request], Awaitable[Response]]:
+    async def give(request: Request) -> Response:
+        if name == _LOGIN_PAGE and getattr(request.state, "signed_in", None) is not None:
+            return RedirectResponse("/analyst", 303)  # which sends curators on
         return FileResponse(FOLDER / name)
 
     return give
 
 
 _MOST_ERRORS = 10
-_MOST_PATH = 200
 
 
 def make_app(service: Service) -> FastAPI:
@@ -355,13 +417,14 @@ def make_app(service: Service) -> FastAPI:
     return app
 
 
-async def _refused(_request: Request, problem: Exception) -> Response:
+async def _refused(request: Request, problem: Exception) -> Response:
     if isinstance(problem, RequestValidationError):
         found = _not_valid(problem)
     elif isinstance(problem, HTTPException):
         found = RefusedError(problem.status_code, headers=dict(problem.headers or {}))
     else:
         found = refusal_of(cast(GraphCutsError, problem))
+    request.state.refusal = found.kind
     return Response(found.body, found.status, found.headers, _PROBLEM)
 
 
@@ -383,17 +446,6 @@ def _problem_of(error: Any) -> str:
     if error["type"] == "extra_forbidden" and now is not None:
         return f"{_RENAMED} {now}"
     return str(error["msg"])[:200]
-
-
-@final
-class _Lines(logging.Formatter):
-    """A line of the log as a JSON object."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        facts = record.args if isinstance(record.args, dict) else {"message": record.getMessage()}
-        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        line = {"time": time, "level": record.levelname.lower(), "log": record.name}
-        return json.dumps(line | facts)
 
 
 _CONNECTIONS = 500
@@ -451,10 +503,7 @@ def serve(service: Service, binding: Binding, told: Callable[[str], None]) -> No
     own = f"[{binding.host}]" if ":" in binding.host else binding.host
     kind = "http" if binding.certificate is None else "https"
     told(f"{kind}://{own}:{listening.getsockname()[1]}/")
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    if binding.log_json:
-        logging.getLogger().handlers[0].setFormatter(_Lines())
-    requests.setLevel(logging.INFO)
+    set_up_logging(as_json=binding.log_json)
     config = uvicorn.Config(
         make_app(service),
         host=binding.host,

@@ -19,7 +19,7 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
@@ -45,8 +45,7 @@ _FORMAT = 1
 _LARGEST_MANIFEST = 1 << 16  # bytes
 _PIECE = 1 << 20  # bytes read at once
 _BY = "restore"
-# What SQLite keeps beside a store and beside its registry.
-_JOURNALS = ("-journal", "-server-journal", "-server-wal", "-server-shm")
+_JOURNALS = ("-journal", "-wal", "-shm")  # that SQLite keeps beside a file
 
 
 @final
@@ -119,7 +118,7 @@ def back_up(store: Store, folder: Path) -> Manifest:
         raise LedgerError(f"there is no registry {registry}: no server has served this store")
     if os.path.lexists(folder):
         raise LedgerError(f"{folder} exists; name a new folder")
-    with _hidden_folder(folder, folder) as part:
+    with hidden_folder(folder, folder) as part:
         copied, copied_registry = part / STORE_FILE, part / REGISTRY_FILE
         with paired(store) as (ledger, book), ledger.locked():
             copy_database(ledger.file.connection, copied, shown=folder)
@@ -137,10 +136,10 @@ def back_up(store: Store, folder: Path) -> Manifest:
             store=identifier,
             head=str(head),
             registry="" if access is None else str(access),
-            store_sha256=_digest(copied),
-            registry_sha256=_digest(copied_registry),
+            store_sha256=digest_of_file(copied),
+            registry_sha256=digest_of_file(copied_registry),
         )
-        _write_manifest(part / MANIFEST_FILE, manifest)
+        write_manifest(part / MANIFEST_FILE, asdict(manifest))
         flush_folder(part)
         if os.path.lexists(folder):  # meanwhile
             raise LedgerError(f"{folder} exists; name a new folder")
@@ -173,18 +172,18 @@ def restore(
     """
     manifest = read_manifest(folder)
     target = store.file
-    with serving(target), _hidden_folder(target, target) as part:
+    with serving(target), hidden_folder(target, target) as part:
         copied = part / STORE_FILE
-        _bring(folder / STORE_FILE, copied, manifest.store_sha256, folder)
-        _bring(folder / REGISTRY_FILE, part / REGISTRY_FILE, manifest.registry_sha256, folder)
+        bring(folder / STORE_FILE, copied, manifest.store_sha256, folder)
+        bring(folder / REGISTRY_FILE, part / REGISTRY_FILE, manifest.registry_sha256, folder)
         with closing(Ledger(copied, read_only=True)) as ledger:
             if (store_id(ledger), str(ledger.head)) != (manifest.store, manifest.head):
-                raise _altered(folder)
+                raise altered(folder)
             ledger.check_all()
             account = account_of(ledger)
         with paired(Store(copied)):
             pass
-        with _present(target, manifest) as present:
+        with present_at(target, book_of(target), manifest.store) as present:
             if present is not None and not replace:
                 raise LedgerError(
                     f"{present.path} exists; add --replace to put it aside, if it is the same store"
@@ -192,19 +191,25 @@ def restore(
             lost = 0 if present is None else present.lost(copied)
             if lost != (lose_records or 0):
                 former = None if present is None else present.account
-                raise LedgerError(_would_lose(target, lost, lose_records, account, former))
-            revoked = present is not None and _lacks(part / REGISTRY_FILE, present.access)
+                raise LedgerError(would_lose(target, lost, lose_records, account, former))
+            revoked = present is not None and lacks(part / REGISTRY_FILE, present.access)
             if revoked:
                 revoke_all(Store(copied), by=_BY)
             flush_file(copied)
             flush_file(part / REGISTRY_FILE)
-            aside = _exchange(part, target)
+            aside = aside_of(target)
+            exchange(
+                [
+                    (part / REGISTRY_FILE, book_of(target), book_of(aside)),
+                    (copied, target, aside),
+                ]
+            )
     return Restored(
         manifest=manifest,
         account=account,
         lost=None if present is None else lost,
         former=None if present is None else present.account,
-        aside=aside,
+        aside=aside if present is not None else None,
         revoked=revoked,
     )
 
@@ -233,7 +238,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 @contextmanager
-def _hidden_folder(target: Path, shown: Path) -> Iterator[Path]:
+def hidden_folder(target: Path, shown: Path) -> Iterator[Path]:
     """A new folder beside a target, of this account alone, which is removed in the end.
 
     Raises:
@@ -253,40 +258,41 @@ def _hidden_folder(target: Path, shown: Path) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def _digest(path: Path) -> str:
+def digest_of_file(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _write_manifest(path: Path, manifest: Manifest) -> None:
+def write_manifest(path: Path, manifest: dict[str, Any]) -> None:
+    """Write a manifest, which this account alone can read, and flush it."""
     with os.fdopen(open_secret(path, new=True), "wb") as file:
-        file.write((json.dumps(asdict(manifest), indent=1) + "\n").encode())
+        file.write((json.dumps(manifest, indent=1) + "\n").encode())
         file.flush()
         os.fsync(file.fileno())
 
 
-def _altered(folder: Path) -> LedgerError:
+def altered(folder: Path) -> LedgerError:
     return LedgerError(f"the backup {folder} was altered, or is damaged: use another one")
 
 
-def _bring(source: Path, target: Path, sha256: str, folder: Path) -> None:
+def bring(source: Path, target: Path, sha256: str, folder: Path) -> None:
     """Copy a file of a backup, whose digest must be that of the manifest."""
     digest = hashlib.sha256()
     try:
         opened = source.open("rb")
     except OSError:
-        raise _altered(folder) from None
+        raise altered(folder) from None
     with opened, os.fdopen(open_secret(target, new=True), "wb") as copy:
         while piece := opened.read(_PIECE):
             digest.update(piece)
             copy.write(piece)
     if digest.hexdigest() != sha256:
-        raise _altered(folder)
+        raise altered(folder)
 
 
 @final
 @dataclass(frozen=True)
-class _Present:
+class Present:
     """The store and registry that a restore would replace.
 
     Attributes:
@@ -312,7 +318,7 @@ class _Present:
             return max(self.ledger.records - common, self.noted - other.records)
 
 
-def _lacks(registry: Path, access: Head | None) -> bool:
+def lacks(registry: Path, access: Head | None) -> bool:
     """Return True if a registry lacks a change of who may ask."""
     with closing(Book(registry)) as book:
         return access is not None and not book.contains(access)
@@ -330,36 +336,41 @@ def _common_records(one: sqlite3.Connection, other: sqlite3.Connection) -> int:
 
 
 @contextmanager
-def _present(target: Path, manifest: Manifest) -> Iterator[_Present | None]:
+def present_at(target: Path, registry: Path, identifier: str) -> Iterator[Present | None]:
     """Open and lock what is at a place.
+
+    Args:
+        target: of a store.
+        registry: that it belongs to.
+        identifier: of the store that will be brought back there.
 
     Raises:
         LedgerError: it is another store, or it cannot be read: then nobody knows what would be
             lost.
     """
-    registry = book_of(target)
     noted, access = 0, None
     if os.path.lexists(registry):
         with _readable(registry), closing(Book(registry)) as book:
-            pairing = book.pairing
-            if pairing.store not in ("", manifest.store):
+            stores = book.stores
+            if stores and identifier not in stores:
                 raise LedgerError(f"{registry} belongs to another store: name another place")
-            noted = 0 if pairing.head is None else pairing.head.records
-            access = pairing.access
+            head = stores.get(identifier)
+            noted = 0 if head is None else head.records
+            access = book.access
     if not os.path.lexists(target):
         if not os.path.lexists(registry):
             yield None
             return
-        yield _Present(registry, None, noted, None, access)
+        yield Present(registry, None, noted, None, access)
         return
-    if peek_store_id(target) not in (None, manifest.store):
+    if peek_store_id(target) not in (None, identifier):
         raise LedgerError(f"{target} is another store than that of the backup: name another place")
     with contextlib.ExitStack() as stack:
         with _readable(target):
             ledger = stack.enter_context(closing(Ledger(target)))
             stack.enter_context(ledger.locked())
             known, account = recorded_access(ledger), account_of(ledger)
-        yield _Present(target, ledger, noted, account, access or known)
+        yield Present(target, ledger, noted, account, access or known)
 
 
 @contextmanager
@@ -373,7 +384,7 @@ def _readable(path: Path) -> Iterator[None]:
         ) from None
 
 
-def _would_lose(
+def would_lose(
     target: Path, lost: int, stated: int | None, account: Account, former: Account | None
 ) -> str:
     if stated:
@@ -390,52 +401,54 @@ def records(count: int) -> str:
     return f"{count:,} record{'s' * (count != 1)}"
 
 
-def _exchange(part: Path, target: Path) -> Path | None:
+def aside_of(path: Path) -> Path:
+    """Return the name that a file gets which a restore replaces now."""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+    return path.with_name(f"{path.name}.before-restore-{stamp}")
+
+
+def exchange(files: Sequence[tuple[Path, Path, Path]]) -> None:
     """Put the present files aside and the new ones in their places, or leave all as it was.
 
     1. Journals are moved away: SQLite would take what is in them for a part of the new files.
-    2. The registry, then the store: the present file gets a second name, and the new one takes its
+    2. The registry, then the stores: the present file gets a second name, and the new one takes its
        first name at once.
-    At no time does the store have no name, under which somebody could make a new one with the
-    budget unspent. Where this is cut off after the registry, `check_pair` refuses the two files, or
+    At no time does a store have no name, under which somebody could make a new one with the
+    budget unspent. Where this is cut off after the registry, `check_pair` refuses the files, or
     nothing was changed that differs.
 
-    Returns:
-        The name of the former store, with which those of all former files begin; None if there
-        was none.
+    Args:
+        files: the new file, its place, and the name of the former one; the registry first.
     """
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
-    aside = target.with_name(f"{target.name}.before-restore-{stamp}")
     undo: list[Callable[[], object]] = []
+    journals = [
+        (Path(f"{target}{suffix}"), Path(f"{former}{suffix}"))
+        for _, target, former in files
+        for suffix in _JOURNALS
+    ]
     try:
-        for suffix in _JOURNALS:
-            journal, other = Path(f"{target}{suffix}"), Path(f"{aside}{suffix}")
+        for journal, other in journals:
             if os.path.lexists(journal):
                 journal.rename(other)
                 undo.append(partial(other.rename, journal))
-        for name, place, former in (
-            (REGISTRY_FILE, book_of(target), book_of(aside)),
-            (STORE_FILE, target, aside),
-        ):
-            if os.path.lexists(place):
-                undo.append(partial(_put_back, former, place))
-                os.link(place, former)
-                (part / name).replace(place)
+        for new, target, former in files:
+            if os.path.lexists(target):
+                undo.append(partial(_put_back, former, target))
+                os.link(target, former)
+                new.replace(target)
             else:
-                os.link(part / name, place)  # never over a file that has appeared meanwhile
-                undo.append(place.unlink)
-        flush_folder(target.parent)
+                os.link(new, target)  # never over a file that has appeared meanwhile
+                undo.append(target.unlink)
+        flush_folder(files[0][1].parent)
     except BaseException:
         for step in reversed(undo):
             with suppress(OSError):
                 step()
         raise
-    for suffix in _JOURNALS:  # those without content say nothing
-        journal = Path(f"{aside}{suffix}")
+    for _, journal in journals:  # those without content say nothing
         with suppress(OSError):
             if not journal.stat().st_size:
                 journal.unlink()
-    return aside if os.path.lexists(aside) or os.path.lexists(book_of(aside)) else None
 
 
 def _put_back(former: Path, place: Path) -> None:

@@ -12,13 +12,16 @@ The first digest is that of 32 random bytes, which go out with an export of the 
 else, so that a head alone tells nothing.
 
 The store keeps the head of the log at the latest change of who may do what, and the book keeps a
-head of the store: neither can be put back to an earlier time alone, see `pairing`.
+head of the store: neither can be put back to an earlier time alone, see `pairing`. A book may have
+several stores, one for each graph of a server; it names them by their identifiers, so that a file
+that is renamed stays what it is.
 """
 
 import contextlib
 import hashlib
 import json
 import os
+import re
 import secrets
 import sqlite3
 import threading
@@ -37,26 +40,30 @@ from graphcuts_dp.ledger.file import explained
 from graphcuts_dp.ledger.ledger import Head
 
 APPLICATION = 0x67634253  # "gcBS"
-VERSION = 3  # it knows its store
-_LOG_ROTATES = 2  # the version before that: without the table `pairing`
+FOLDER = "graphs"  # with this name those of the files of a folder of stores begin
+GRAPH_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+VERSION = 4  # it may have several stores
+_ONE_STORE = 3  # before that: one store, in a table `pairing`
+_LOG_ROTATES = 2  # before that: without the table `pairing`
 
 _TABLES = {
     "about": "(id INTEGER PRIMARY KEY CHECK (id = 1), salt BLOB NOT NULL, "
-    "seq INTEGER NOT NULL, digest BLOB NOT NULL)",
+    "seq INTEGER NOT NULL, digest BLOB NOT NULL, access TEXT NOT NULL DEFAULT '')",
     "people": "(name TEXT PRIMARY KEY, role TEXT NOT NULL, preapproved INTEGER NOT NULL, "
-    "epsilon REAL, delta REAL NOT NULL, queries INTEGER, active INTEGER NOT NULL)",
+    "epsilon REAL, delta REAL NOT NULL, queries INTEGER, active INTEGER NOT NULL, "
+    "graphs TEXT NOT NULL DEFAULT '')",
     "tokens": "(id TEXT PRIMARY KEY, person TEXT NOT NULL REFERENCES people (name), "
     "digest BLOB NOT NULL, made TEXT NOT NULL, active INTEGER NOT NULL)",
     "logins": "(digest BLOB PRIMARY KEY, token TEXT NOT NULL REFERENCES tokens (id), "
     "csrf TEXT NOT NULL, ends REAL NOT NULL)",
-    "requests": "(id TEXT PRIMARY KEY, owner TEXT NOT NULL REFERENCES people (name), "
-    "terms TEXT NOT NULL, state TEXT NOT NULL, asked TEXT NOT NULL, decided TEXT, note TEXT)",
+    "requests": "(id TEXT NOT NULL, owner TEXT NOT NULL REFERENCES people (name), "
+    "terms TEXT NOT NULL, state TEXT NOT NULL, asked TEXT NOT NULL, decided TEXT, note TEXT, "
+    "store TEXT NOT NULL, PRIMARY KEY (store, id))",
     "grants": "(reader TEXT NOT NULL REFERENCES people (name), "
     "owner TEXT NOT NULL REFERENCES people (name), PRIMARY KEY (reader, owner))",
     "keys": "(person TEXT NOT NULL, name TEXT NOT NULL, request BLOB NOT NULL, response TEXT, "
-    "made REAL NOT NULL, PRIMARY KEY (person, name))",
-    "pairing": "(id INTEGER PRIMARY KEY CHECK (id = 1), store TEXT NOT NULL, "
-    "access TEXT NOT NULL, head TEXT NOT NULL)",
+    "made REAL NOT NULL, store TEXT NOT NULL DEFAULT '', PRIMARY KEY (person, name))",
+    "stores": "(id TEXT PRIMARY KEY, name TEXT NOT NULL, head TEXT NOT NULL)",
     "audit": "(seq INTEGER PRIMARY KEY, time TEXT NOT NULL, who TEXT NOT NULL, "
     "what TEXT NOT NULL, body TEXT NOT NULL, digest BLOB NOT NULL)",
 }
@@ -66,7 +73,33 @@ _TRIGGERS = {
     f"{when} BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END"
     for event, when in (("UPDATE", ""), ("DELETE", "WHEN OLD.seq > (SELECT seq FROM about)"))
 }
-_UNPAIRED = "INSERT INTO pairing VALUES (1, '', '', '')"
+# What makes a book of an earlier version one of the next.
+_UPGRADES = {
+    _LOG_ROTATES: (
+        (
+            "CREATE TABLE pairing (id INTEGER PRIMARY KEY CHECK (id = 1), store TEXT NOT NULL, "
+            "access TEXT NOT NULL, head TEXT NOT NULL)"
+        ),
+        "INSERT INTO pairing VALUES (1, '', '', '')",
+    ),
+    _ONE_STORE: (
+        f"CREATE TABLE stores {_TABLES['stores']}",
+        "INSERT INTO stores SELECT store, '', head FROM pairing WHERE store != ''",
+        "ALTER TABLE about ADD COLUMN access TEXT NOT NULL DEFAULT ''",
+        "UPDATE about SET access = (SELECT access FROM pairing)",
+        "ALTER TABLE people ADD COLUMN graphs TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE keys ADD COLUMN store TEXT NOT NULL DEFAULT ''",
+        "UPDATE keys SET store = (SELECT store FROM pairing)",
+        "ALTER TABLE requests RENAME TO former_requests",
+        f"CREATE TABLE requests {_TABLES['requests']}",
+        (
+            "INSERT INTO requests SELECT id, owner, terms, state, asked, decided, note, "
+            "(SELECT store FROM pairing) FROM former_requests ORDER BY rowid"
+        ),
+        "DROP TABLE former_requests",
+        "DROP TABLE pairing",
+    ),
+}
 
 
 def book_of(store: Path) -> Path:
@@ -76,6 +109,15 @@ def book_of(store: Path) -> Path:
         LedgerError: no file can have the name of this store.
     """
     return _beside(store, "server")
+
+
+def graph_name(store: Path) -> str:
+    """Return the name of the graph of a store: that of the file, without its ending.
+
+    A file whose name cannot be typed in an address has the name "graph".
+    """
+    name = store.stem.lower()
+    return name if GRAPH_NAME.fullmatch(name) else "graph"
 
 
 def _beside(store: Path, what: str) -> Path:
@@ -126,13 +168,22 @@ class Changes:
         self.execute("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?)", values)
         if access:
             head = Head(entry.seq, values[-1])
-            self.execute("UPDATE pairing SET access = ?", (str(head),))
+            self.execute("UPDATE about SET access = ?", (str(head),))
 
-    def note_store(self, head: str, store: str | None = None) -> None:
-        """Note where the store stands, and which one it is."""
+    def note_store(self, store: str, head: str, name: str | None = None) -> None:
+        """Note where a store stands; what a book had before it knew any store belongs to the first.
+
+        Args:
+            store: identifier of the store.
+            head: number of its records and digest.
+            name: of its graph; None for the one that is noted.
+        """
+        for table in ("requests", "keys"):
+            self.execute(f"UPDATE {table} SET store = ? WHERE store = ''", (store,))  # noqa: S608
         self.execute(
-            "UPDATE pairing SET head = ?, store = COALESCE(?, store)",
-            (head, store),
+            "INSERT INTO stores VALUES (?1, COALESCE(?2, ''), ?3) ON CONFLICT (id) DO UPDATE SET "
+            "name = COALESCE(?2, name), head = ?3",
+            (store, name, head),
         )
 
 
@@ -174,15 +225,16 @@ class Book:
                 for trigger in _TRIGGERS.values():
                     changes.execute(trigger)
                 salt = secrets.token_bytes(32)
-                changes.execute("INSERT INTO about VALUES (1, ?, 0, ?)", (salt, first_digest(salt)))
-                changes.execute(_UNPAIRED)
+                values = (salt, first_digest(salt))
+                changes.execute("INSERT INTO about VALUES (1, ?, 0, ?, '')", values)
                 changes.execute(f"PRAGMA application_id = {APPLICATION}")
                 changes.execute(f"PRAGMA user_version = {VERSION}")
-            elif (application, version) == (APPLICATION, _LOG_ROTATES):
-                changes.execute(f"CREATE TABLE pairing {_TABLES['pairing']}")
-                changes.execute(_UNPAIRED)
-                changes.execute(f"PRAGMA user_version = {VERSION}")
-            elif (application, version) != (APPLICATION, VERSION):
+            elif application == APPLICATION and version in (*_UPGRADES, VERSION):
+                for earlier in range(version, VERSION):
+                    for statement in _UPGRADES[earlier]:
+                        changes.execute(statement)
+                    changes.execute(f"PRAGMA user_version = {VERSION}")
+            else:
                 raise LedgerError(f"{self.path} is no book of this version of the program")
             changes.execute("CREATE INDEX IF NOT EXISTS requests_by_analyst ON requests (owner)")
 
@@ -236,11 +288,21 @@ class Book:
         return Head(*self.rows("SELECT seq, digest FROM about")[0])
 
     @property
-    def pairing(self) -> "Pairing":
-        """The last state of the store that the book has noted."""
-        ((store, access, head),) = self.rows("SELECT store, access, head FROM pairing")
-        heads = (Head.parse(text) if text else None for text in (access, head))
-        return Pairing(store, *heads)
+    def access(self) -> Head | None:
+        """Line of the audit log that tells the latest change of who may do what, or None."""
+        ((text,),) = self.rows("SELECT access FROM about")
+        return Head.parse(text) if text else None
+
+    @property
+    def stores(self) -> dict[str, Head | None]:
+        """Where each store stood at some time, at least, by its identifier."""
+        rows = self.rows("SELECT id, head FROM stores")
+        return {store: Head.parse(head) if head else None for store, head in rows}
+
+    @property
+    def has_several(self) -> bool:
+        """Whether it is the book of a folder of stores."""
+        return self.path.name == book_of(Path(FOLDER)).name
 
     @property
     def log_head(self) -> Head:
@@ -305,22 +367,6 @@ def serving(store: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-@final
-@dataclass(frozen=True)
-class Pairing:
-    """The last state of a store that a book has noted.
-
-    Attributes:
-        store: identifier of the store; empty before it was first opened with the book.
-        access: line of the audit log that tells the latest change of who may do what, or None.
-        head: where the store stood at some time, at least, or None.
-    """
-
-    store: str
-    access: Head | None
-    head: Head | None
 
 
 @final

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Self, cast, final
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 import numpy as np
 
@@ -40,6 +40,7 @@ from graphcuts_dp.session.session import Preview, named_terms
 from graphcuts_dp.session.terms import Method
 
 _PAUSES = (0.1, 0.2, 0.5, 1.0, *[2.0] * 20)  # seconds before a request is sent again
+_WHOLE_SERVER = ("/v1/me", "/v1/graphs")  # all other requests are about one graph
 _AGAIN = (429, 502, 503, 504)  # 502 and 504: a proxy does not reach the server
 
 
@@ -47,13 +48,22 @@ _AGAIN = (429, 502, 503, 504)  # 502 and 504: a proxy does not reach the server
 class Connection:
     """One connection to a server, opened again when it was lost."""
 
-    def __init__(self, url: str, token: str, *, timeout: float, certificate: str | None) -> None:
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        timeout: float,
+        certificate: str | None,
+        graph: str | None = None,
+    ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ParameterError("the address of a server is like https://graphs.example.org:8470")
         self._timeout = timeout
         self._host, self._port = parts.hostname, parts.port
         self._base = parts.path.rstrip("/")
+        self.graph = graph
         self._context: ssl.SSLContext | None = None
         if parts.scheme == "https":
             self._context = ssl.create_default_context(cafile=certificate)
@@ -79,7 +89,7 @@ class Connection:
             try:
                 if self._open is None:
                     self._open = self._connection()
-                self._open.request(method, self._base + path, text, headers)
+                self._open.request(method, self._base + self._routed(path), text, headers)
                 reply = self._open.getresponse()
                 content = reply.read()
             except (OSError, http.client.HTTPException) as problem:
@@ -95,6 +105,12 @@ class Connection:
             if pause is not None:
                 time.sleep(pause)
         raise ServerError(f"the server at {self} cannot be reached: {trouble}")
+
+    def _routed(self, path: str) -> str:
+        """Return a path with the name of the graph, if it is of one and there is a name."""
+        if self.graph is None or path in _WHOLE_SERVER:
+            return path
+        return f"/v1/graphs/{quote(self.graph, safe='')}{path.removeprefix('/v1')}"
 
     def ask(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> Any:
         """Likewise, with the reply read as JSON."""
@@ -384,6 +400,7 @@ def connect(
     token: str,
     *,
     name: str = "default",
+    graph: str | None = None,
     epsilon: float | None = None,
     delta: float = 0.0,
     queries: int | SessionWorkload | None = None,
@@ -397,6 +414,8 @@ def connect(
         url: of the server, https but on this machine.
         token: yours, which the curator gave you.
         name: of the session among yours, or "analyst.name" to read another's that was granted.
+        graph: name of the graph, of a server that has several; None for the only one that you may
+            ask.
         epsilon: of a new session; with `queries` it asks for one that is not there.
         delta: of a new session, as for `open_session`.
         queries: likewise, a number or a `SessionWorkload`.
@@ -418,9 +437,11 @@ def connect(
         Traceback (most recent call last):
         graphcuts_dp.errors.ServerError: ...
     """
-    line = Connection(url, token, timeout=timeout, certificate=certificate)
+    line = Connection(url, token, timeout=timeout, certificate=certificate, graph=graph)
     try:
         found = line.ask("GET", "/v1/me")
+        if graph is None:
+            line.graph = _only_graph(line.ask("GET", "/v1/graphs")["graphs"])
         id_ = name if "." in name else f"{found['name']}.{name}"
         status = next(
             (each for each in line.ask("GET", "/v1/sessions")["sessions"] if each["id"] == id_),
@@ -441,3 +462,14 @@ def connect(
         line.close()
         raise
     return RemoteSession(line, status)
+
+
+def _only_graph(graphs: Sequence[str]) -> str | None:
+    """Return the only graph that a person may ask, None without one.
+
+    Raises:
+        ParameterError: there are several.
+    """
+    if len(graphs) > 1:
+        raise ParameterError(f"name the graph, by graph=; you may ask: {', '.join(graphs)}")
+    return next(iter(graphs), None)

@@ -52,7 +52,8 @@ from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.release.usefulness import made_up_graph
 from graphcuts_dp.schema.groups import Groups
 from graphcuts_dp.schema.vertices import sets_in
-from graphcuts_dp.server.book import Book, now
+from graphcuts_dp.server.book import Book, graph_name, now
+from graphcuts_dp.server.metrics import GraphFigures
 from graphcuts_dp.server.models import (
     AnswerOut,
     Ask,
@@ -66,6 +67,7 @@ from graphcuts_dp.server.models import (
 from graphcuts_dp.server.pairing import check_pair, note_store, people_of
 from graphcuts_dp.server.people import CURATOR, People, Person
 from graphcuts_dp.server.queues import Steps, finished
+from graphcuts_dp.server.readiness import not_ready
 from graphcuts_dp.server.use_index import UseIndex
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.online import GROUPS
@@ -249,6 +251,14 @@ class Claims:
         """Return what all of them cost together, see `total_cost`; None if there are none."""
         return total_of(self.costs, cap) if self.costs.count else None
 
+    def beside(self, other: "Claims") -> "Claims":
+        """Return these and others together."""
+        return Claims(
+            self.costs.with_more(other.costs.elements()),
+            self.queries + other.queries,
+            self.not_begun + other.not_begun,
+        )
+
     def check(self, person: Person, terms: dict[str, Any], cost: Cost) -> None:
         """Refuse a session that the limits of a person do not allow beside these.
 
@@ -258,16 +268,27 @@ class Claims:
         held = f" ({self.not_begun} of them approved and not begun)" if self.not_begun else ""
         cap = person.cap
         if cap is not None and not self.costs.allows(cost, epsilon=cap.epsilon, delta=cap.delta):
+            needed = cap.enlarged_for([*self.costs.elements(), cost])
+            missing = " has no delta, and" if cost.delta and not cap.delta else ""
+            options = f"--epsilon {needed.epsilon:g} --delta {needed.delta:g}"
             raise BudgetError(
-                f"your limit ({person.cap}) does not allow this session beside those you have"
-                f"{held}; nothing was spent"
+                f"your limit ({person.cap}){missing} does not allow this session, which costs "
+                f"epsilon = {cost.epsilon:g}, delta = {cost.delta:g}, beside those you have{held}; "
+                f"nothing was spent: it would have to be {needed}, which a curator grants by "
+                f"`graphcuts-dp serve access limits STORE {person.name} {options}`"
             )
         if person.queries is not None and self.queries + terms["queries"] > person.queries:
             left = max(0, person.queries - self.queries)
+            needed_queries = self.queries + terms["queries"]
             raise BudgetError(
                 f"your limit of {person.queries:,} queries leaves {left:,} beside the sessions you "
-                f"have{held}; nothing was spent"
+                f"have{held}; nothing was spent: it would have to be "
+                f"{needed_queries:,}, which a curator grants by `graphcuts-dp serve access limits "
+                f"STORE {person.name} --queries {needed_queries}`"
             )
+
+
+NO_CLAIMS = Claims(CostSums(), 0, 0)
 
 
 @final
@@ -322,6 +343,8 @@ class Desk:
         except BaseException:
             self._ledger.close()
             raise
+        self.store: str = store_id(self._ledger)
+        self.others: tuple[Desk, ...] = ()  # of the other graphs of the server
         self.people: People = people_of(self._ledger, book)
         with self._ledger.locked():
             self._index = UseIndex(self._ledger)
@@ -337,6 +360,29 @@ class Desk:
 
     def __repr__(self) -> str:
         return f"Desk({self.universe!r})"
+
+    @property
+    def name(self) -> str:
+        """Name of the graph: that of its store, without the ending."""
+        return graph_name(self._store.file)
+
+    def figures(self) -> GraphFigures:
+        """Return public numbers, for the metrics: budget, what was spent, sessions by state."""
+        spent, budget = self.spent, self.budget
+        counts = self.book.rows(
+            "SELECT state, COUNT(*) FROM requests WHERE store = ? GROUP BY state", (self.store,)
+        )
+        return GraphFigures(
+            epsilon=spent.epsilon if spent else 0.0,
+            delta=spent.delta if spent else 0.0,
+            budget_epsilon=budget.epsilon if budget else None,
+            budget_delta=budget.delta if budget else None,
+            sessions=dict(counts),
+        )
+
+    def not_ready(self) -> str | None:
+        """Return what keeps the store and the registry from taking changes, or None."""
+        return not_ready(self._ledger, self.book)
 
     def close(self) -> None:
         """Give the store and the book back."""
@@ -466,8 +512,7 @@ class Desk:
         """
         terms = self.terms_of(asked)
         warning = self.forecast(terms).warning
-        with self._followed():  # before the book is locked, since the store may be busy
-            pass
+        self._follow_all()  # before the book is locked, since stores may be busy
         with self.book.writing() as changes:
             name = id_of_session(person.name, asked.name)
             request = next(iter(self.requests("id = ?", name)), None)
@@ -475,7 +520,10 @@ class Desk:
                 approved = self._allowed(name, terms).preapproved
                 state, asked_at = APPROVED if approved else WAITING, now()
                 values = (name, person.name, json.dumps(terms, sort_keys=True), state, asked_at)
-                changes.execute("INSERT INTO requests VALUES (?, ?, ?, ?, ?, NULL, NULL)", values)
+                changes.execute(
+                    "INSERT INTO requests VALUES (?, ?, ?, ?, ?, NULL, NULL, ?)",
+                    (*values, self.store),
+                )
                 asked_for = {"session": name, "terms": terms, "state": state}
                 changes.log(person.name, "request", asked_for)
                 request = Request(name, person.name, terms, state, asked_at, None)
@@ -500,8 +548,7 @@ class Desk:
             BudgetError: a limit or the budget does not allow it; it stays as it was.
             RefusedError: no such session, its analyst was revoked, it was refused, or has begun.
         """
-        with self._followed():  # before the book is locked, since the store may be busy
-            pass
+        self._follow_all()  # before the book is locked, since stores may be busy
         with self.book.writing() as changes:
             request = self._request(name)
             if request.state == REFUSED or (request.state == APPROVED and self._is_on(request)):
@@ -510,8 +557,8 @@ class Desk:
                 self._allowed(name, request.terms)
             state = APPROVED if approve else REFUSED
             changes.execute(
-                "UPDATE requests SET state = ?, decided = ?, note = ? WHERE id = ?",
-                (state, now(), note or request.note, name),
+                "UPDATE requests SET state = ?, decided = ?, note = ? WHERE store = ? AND id = ?",
+                (state, now(), note or request.note, self.store, name),
             )
             note_of_log = {"session": name, "note": note}
             changes.log(curator.name, state, note_of_log, access=not approve)
@@ -542,6 +589,24 @@ class Desk:
         queries = begun.queries + sum(request.terms["queries"] for request in waiting)
         return Claims(costs, queries, len(waiting))
 
+    def _follow_all(self) -> None:
+        """Take into account what has begun on the stores of all graphs of the server."""
+        for desk in (self, *self.others):
+            with desk._followed():
+                pass
+
+    def _claims_elsewhere(self, analyst: str) -> Claims:
+        """Return what counts against the limits of a person on the other graphs of the server."""
+        claims = NO_CLAIMS
+        for desk in self.others:
+            claims = claims.beside(desk.claims(analyst))
+        return claims
+
+    def all_claims(self, analyst: str) -> Claims:
+        """Return what counts against the limits of a person, on all graphs together."""
+        self._follow_all()
+        return self.claims(analyst).beside(self._claims_elsewhere(analyst))
+
     def _allowed(self, name: str, terms: dict[str, Any]) -> Person:
         """The analyst of a session that may begin by what the book and the store say.
 
@@ -553,7 +618,8 @@ class Desk:
         if not person.active:
             raise RefusedError(409, f"the tokens of {person.name} were withdrawn", kind="revoked")
         cost = self.forecast(terms).cost
-        self.claims(person.name, without=name).check(person, terms, cost)
+        claims = self.claims(person.name, without=name).beside(self._claims_elsewhere(person.name))
+        claims.check(person, terms, cost)
         check_spending(self.budget, self._ledger.spending, cost)
         return person
 
@@ -659,8 +725,8 @@ class Desk:
         note = {"session": name, "request": digest.hex(), "queries": len(asked.queries)}
         with self.book.writing() as changes:
             if key is not None:
-                values = (person.name, key, digest, time.time())
-                changes.execute("INSERT OR IGNORE INTO keys VALUES (?, ?, ?, NULL, ?)", values)
+                values = (person.name, key, digest, time.time(), self.store)
+                changes.execute("INSERT OR IGNORE INTO keys VALUES (?, ?, ?, NULL, ?, ?)", values)
             changes.log(person.name, "ask", {**note, "new": preview.new})
         queries, answers = self._queries(asked.queries), list[Answer]()
         try:
@@ -684,7 +750,7 @@ class Desk:
                     (json.dumps([each.model_dump() for each in replies]), person.name, key),
                 )
             changes.log(person.name, "answered", {**note, "store": head})
-            changes.note_store(head)
+            changes.note_store(self.store, head)
         return replies, preview.new
 
     def history(
@@ -774,8 +840,9 @@ class Desk:
     def _requests(self, which: str, values: tuple[object, ...]) -> Iterator[Request]:
         """Likewise; their terms are read one at a time."""
         columns = "id, owner, terms, state, asked, note"
-        statement = f"SELECT {columns} FROM requests WHERE {which} ORDER BY rowid"  # noqa: S608
-        for name, analyst, terms, *rest in self.book.rows(statement, values):
+        condition = f"store = ? AND {which}"
+        statement = f"SELECT {columns} FROM requests WHERE {condition} ORDER BY rowid"  # noqa: S608
+        for name, analyst, terms, *rest in self.book.rows(statement, (self.store, *values)):
             yield Request(name, analyst, json.loads(terms), *rest)
 
     def _request(self, name: str) -> Request:
@@ -805,6 +872,7 @@ class Desk:
 
     def _begin(self, request: Request) -> None:
         """Begin a session that was approved, unless it has begun: the one place that does."""
+        self._follow_all()  # not while this store is locked: backups lock stores in order
         with self._followed():
             if self._is_on(request):
                 return
@@ -845,11 +913,12 @@ class Desk:
 
     def _kept(self, person: Person, key: str, digest: bytes) -> list[AnswerOut] | None:
         rows = self.book.rows(
-            "SELECT request, response FROM keys WHERE person = ? AND name = ?", (person.name, key)
+            "SELECT request, response, store FROM keys WHERE person = ? AND name = ?",
+            (person.name, key),
         )
         if not rows:
             return None
-        if rows[0][0] != digest:
+        if (rows[0][0], rows[0][2]) != (digest, self.store):
             raise RefusedError(409, "this idempotency key belongs to another request", kind="key")
         kept = rows[0][1]
         return None if kept is None else [AnswerOut(**each) for each in json.loads(kept)]

@@ -66,6 +66,7 @@ def _finite(given: float) -> float:
 Text = Annotated[StrictStr, Field(max_length=1000), AfterValidator(_text)]
 Number = Annotated[StrictInt, Field(ge=-_BIGGEST, le=_BIGGEST)]
 SessionName = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
+GraphNames = Annotated[list[Text], Field(max_length=1000)] | None  # None for all graphs
 PersonName = Annotated[StrictStr, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")]
 Epsilon = Annotated[FiniteFloat, Field(ge=1e-6, le=50)]
 Delta = Annotated[FiniteFloat, Field(ge=0, lt=1)]
@@ -302,11 +303,14 @@ class PersonIn(Strict):
 
     name: PersonName
     role: Literal["curator", "analyst", "monitor"] = "analyst"
+    graphs: GraphNames = None
 
 
 @described_by(Caps)
 class CapsIn(Strict):
-    """The limits of an analyst."""
+    """The limits of an analyst; graphs stay as they are if they are left out, [] is all of them."""
+
+    graphs: GraphNames = None
 
 
 class DecisionIn(Strict):
@@ -370,6 +374,12 @@ class GroupsOut(Strict):
     level: str
     names: list[str]
     sizes: list[int]
+
+
+class GraphsOut(Strict):
+    """Names of the graphs that somebody may ask."""
+
+    graphs: list[str]
 
 
 class GraphOut(Strict):

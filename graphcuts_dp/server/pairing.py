@@ -28,7 +28,7 @@ from graphcuts_dp.errors import LedgerError
 from graphcuts_dp.ledger.ledger import Head, Kind, Ledger
 from graphcuts_dp.ledger.opening import Store, open_ledger, store_id
 from graphcuts_dp.ledger.uses import time_now
-from graphcuts_dp.server.book import Book, book_of
+from graphcuts_dp.server.book import FOLDER, Book, book_of, graph_name
 from graphcuts_dp.server.people import People
 
 _LINE = "log"  # of the body of a REGISTRY record
@@ -55,17 +55,18 @@ def check_store(ledger: Ledger, book: Book) -> None:
     Raises:
         LedgerError: it is older, or another one.
     """
-    path, pairing = ledger.file.path, book.pairing
-    if pairing.store not in ("", store_id(ledger)):
+    path, stores = ledger.file.path, book.stores
+    if stores and store_id(ledger) not in stores and not book.has_several:
         raise LedgerError(
             f"{book.path} is the registry of another store than {path}: bring back the one that "
             "belongs to it"
         )
-    if pairing.head is None:
+    noted = stores.get(store_id(ledger))
+    if noted is None:
         return
     with ledger.locked():
-        missing = pairing.head.records - ledger.records
-        unchanged = pairing.head == ledger.head
+        missing = noted.records - ledger.records
+        unchanged = noted == ledger.head
     if unchanged:
         return
     if missing > 0:
@@ -75,7 +76,7 @@ def check_store(ledger: Ledger, book: Book) -> None:
             "or both from one backup with `graphcuts-dp serve restore`"
         )
     try:
-        Ledger(path, expected=pairing.head).close()
+        Ledger(path, expected=noted).close()
     except LedgerError as problem:
         raise LedgerError(
             f"{path} does not go on from the records that its registry {book.path} knows: bring "
@@ -94,11 +95,18 @@ def check_registry(ledger: Ledger, book: Book) -> None:
         raise LedgerError(_older(ledger.file.path, book.path))
 
 
+def _served(store: Store, registry: Path) -> Path:
+    """Return what a command names: the store, or the folder of stores that a registry is of."""
+    folder = registry.name == book_of(Path(FOLDER)).name
+    return registry.parent if folder else Path(store.path)
+
+
 def _older(store: Path, registry: Path) -> str:
+    named = _served(Store(store), registry)
     return (
         f"the registry {registry} is older than the store, or not its own: tokens revoked since "
         "would work again; bring back the latest registry, or withdraw all tokens: graphcuts-dp "
-        f"serve access revoke-all {store}"
+        f"serve access revoke-all {named}"
     )
 
 
@@ -118,7 +126,7 @@ def record_access(ledger: Ledger, book: Book) -> None:
         LedgerError: a file cannot be written.
     """
     with ledger.locked():  # so that nobody records a later line before this one
-        recorded, access = recorded_access(ledger), book.pairing.access
+        recorded, access = recorded_access(ledger), book.access
         if access is None and recorded is None and book.log_head.records:
             access = book.log_head  # a registry of an earlier version
         if access not in (None, recorded):
@@ -130,10 +138,10 @@ def record_access(ledger: Ledger, book: Book) -> None:
 
 def note_store(ledger: Ledger, book: Book, head: Head) -> None:
     """Have the registry note where the store stands."""
-    pairing, store = book.pairing, store_id(ledger)
-    if (pairing.head, pairing.store) != (head, store):
+    store = store_id(ledger)
+    if book.stores.get(store) != head:
         with book.writing() as changes:
-            changes.note_store(str(head), store)
+            changes.note_store(store, str(head), graph_name(ledger.file.path))
 
 
 def check_not_lost(store: Store) -> None:
@@ -151,19 +159,23 @@ def check_not_lost(store: Store) -> None:
         )
 
 
-def open_registry(store: Store) -> Book:
+def open_registry(store: Store, path: Path | None = None) -> Book:
     """Open the registry of a store; it is made if there was none.
+
+    Args:
+        store: that it belongs to.
+        path: of the registry; None for the place beside the store.
 
     Raises:
         LedgerError: it is lost.
     """
-    path = book_of(store.file)
+    path = book_of(store.file) if path is None else path
     if not path.exists() and store.exists:
         with closing(open_ledger(store)) as ledger:
             if recorded_access(ledger) is not None:
                 raise LedgerError(
                     f"the registry {path} is missing: bring it back, or begin one without tokens: "
-                    f"graphcuts-dp serve access revoke-all {store.path}"
+                    f"graphcuts-dp serve access revoke-all {_served(store, path)}"
                 )
     return Book(path)
 

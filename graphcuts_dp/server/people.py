@@ -5,7 +5,7 @@ import hmac
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, final
@@ -20,7 +20,7 @@ CURATOR, ANALYST, MONITOR = ROLES = ("curator", "analyst", "monitor")
 LOGIN_SECONDS = 12 * 3600.0
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 MOST_QUERIES = 10**12
-_COLUMNS = ("name", "role", "preapproved", "epsilon", "delta", "queries", "active")
+_COLUMNS = ("name", "role", "preapproved", "epsilon", "delta", "queries", "active", "graphs")
 _FORM = re.compile(r"gcdp_([0-9a-f]{16})_[A-Za-z0-9_-]{43}")
 _NOBODY = hashlib.sha256(b"nobody").digest()
 
@@ -65,6 +65,8 @@ class Person(Caps):
         role: "curator" (approves, makes people, reads all), "analyst" (asks), or "monitor" (reads
             the metrics).
         active: whether tokens of the person are accepted.
+        graphs: identifiers of the stores whose graphs the person may ask, separated by commas;
+            empty for all graphs of the server.
 
     Raises:
         ParameterError: no name, an unknown role, or a limit out of range.
@@ -73,6 +75,11 @@ class Person(Caps):
     name: str
     role: str = ANALYST
     active: bool = True
+    graphs: str = ""
+
+    def may_ask(self, store: str) -> bool:
+        """Return True if the person may ask the graph of this store; curators see all."""
+        return self.role != ANALYST or not self.graphs or store in self.graphs.split(",")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -104,7 +111,7 @@ class Login:
 
     Attributes:
         person: who.
-        token: public id of the token.
+        token: public id of the token; empty if a proxy has signed the person in.
         csrf: what a page must send along with a change; None for a request with a token.
     """
 
@@ -173,7 +180,7 @@ class People:
             if taken.fetchone():
                 raise ParameterError(f"there is somebody named {person.name!r} already")
             row = tuple(getattr(person, column) for column in _COLUMNS)
-            changes.execute("INSERT INTO people VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            changes.execute("INSERT INTO people VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
             _keep_token(changes, person.name, token, text)
             changes.log(by, "person", {**_facts(person), "token": token}, access=True)
         with suppress(LedgerError):  # a copy from before only lacks the token
@@ -187,7 +194,7 @@ class People:
             ParameterError: nobody of this name.
         """
         found = self.find(person.name)
-        new = replace(person, role=found.role, active=found.active)
+        new = replace(person, role=found.role, active=found.active, graphs=found.graphs)
         with self.book.writing() as changes:
             changes.execute(
                 "UPDATE people SET preapproved = ?, epsilon = ?, delta = ?, queries = ? "
@@ -195,6 +202,24 @@ class People:
                 (new.preapproved, new.epsilon, new.delta, new.queries, new.name),
             )
             changes.log(by, "caps", _facts(new), access=True)
+        self.record_change()
+
+    def restrict(self, name: str, stores: Sequence[str], *, by: str) -> None:
+        """Change which graphs a person may ask.
+
+        Args:
+            name: whose.
+            stores: identifiers of their stores; empty for all graphs.
+            by: who, for the log.
+
+        Raises:
+            ParameterError: nobody of this name.
+        """
+        self.find(name)
+        graphs = ",".join(stores)
+        with self.book.writing() as changes:
+            changes.execute("UPDATE people SET graphs = ? WHERE name = ?", (graphs, name))
+            changes.log(by, "graphs", {"name": name, "graphs": graphs}, access=True)
         self.record_change()
 
     def renew(self, name: str, *, by: str) -> str:
@@ -256,6 +281,18 @@ class People:
         if not hmac.compare_digest(digest_of(text), kept) or not rows:
             return None
         return self._login(holder, name)
+
+    def of_name(self, name: str, *, csrf: str) -> Login | None:
+        """Return the login of a person whom a proxy has signed in; None without an account.
+
+        Args:
+            name: as the proxy states it.
+            csrf: what a change must be sent with: browsers send a proxy's cookie by themselves.
+        """
+        try:
+            return self._login(name, "", csrf)
+        except ParameterError:
+            return None
 
     def log_in(self, login: Login) -> tuple[str, str]:
         """Begin a login of a page; returns its secret, for a cookie, and its CSRF token."""
@@ -336,7 +373,8 @@ def _person(row: tuple[Any, ...]) -> Person:
 
 
 def _facts(person: Person) -> dict[str, Any]:
-    return {name: getattr(person, name) for name in _COLUMNS if name != "active"}
+    names = [name for name in _COLUMNS if name != "active" and (name != "graphs" or person.graphs)]
+    return {name: getattr(person, name) for name in names}
 
 
 def _keep_token(changes: Changes, person: str, token: str, text: str) -> None:

@@ -3,32 +3,37 @@
 Who sends a request is told by a token in its header, or the cookie of a login with a CSRF token.
 """
 
+import copy
 import functools
 import hmac
 import logging
+import math
 import os
+import re
 import threading
 import time
-from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextvars import ContextVar
 from ipaddress import IPv4Network, IPv6Network
-from typing import Annotated, Any, Final, ParamSpec, TypeVar, cast, final
+from typing import Annotated, Any, Final, ParamSpec, Self, TypeVar, cast, final
 
 from fastapi import Depends, Request
 
-from graphcuts_dp.errors import GraphCutsError, LedgerError
+from graphcuts_dp.errors import GraphCutsError, LedgerError, ParameterError
 from graphcuts_dp.server.desk import Desk
+from graphcuts_dp.server.metrics import GraphFigures, Metrics
 from graphcuts_dp.server.models import RefusedError, refusal_of
-from graphcuts_dp.server.people import ANALYST, CURATOR, MONITOR, Login, digest_of
+from graphcuts_dp.server.origins import READING
+from graphcuts_dp.server.people import ANALYST, CURATOR, MONITOR, Login, Person, digest_of
+from graphcuts_dp.server.proxy_sign_in import ProxySignIn
 from graphcuts_dp.server.queues import Steps, Turns, UnderWay, one_step
+from graphcuts_dp.server.readiness import RECHECK_SECONDS
 from graphcuts_dp.server.settings import Binding, Limits, Rates, Ticks
 
 log: logging.Logger = logging.getLogger("graphcuts_dp.server")
 Result = TypeVar("Result")
 Given = ParamSpec("Given")
 COOKIE: Final = "gcdp_login"
-_READING = ("GET", "HEAD", "OPTIONS")
 # Whose request the present task works on: it waits in the queue of this person.
 _asking: ContextVar[str] = ContextVar("_asking", default="")
 _WHO = {"WWW-Authenticate": 'Bearer realm="graphcuts-dp"'}
@@ -42,7 +47,8 @@ class Service:
     The event loop does neither. On each thread the persons who ask take turns, see `queues`.
 
     Args:
-        desk: open; it is closed with the service.
+        desk: open; it is closed with the service. Of several graphs, one desk for each; all have
+            the same registry, and the same thread.
         binding: where it listens; None answers to every name.
         limits: of requests.
         ticks: when replies leave.
@@ -51,14 +57,18 @@ class Service:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: Desk | Sequence[Desk],
         binding: Binding | None = None,
         *,
         limits: Limits | None = None,
         ticks: Ticks | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.desk = desk
+        desks = (desk,) if isinstance(desk, Desk) else tuple(desk)
+        for graph_desk in desks:
+            graph_desk.others = tuple(other for other in desks if other is not graph_desk)
+        self.desks: dict[str, Desk] = {graph_desk.name: graph_desk for graph_desk in desks}
+        self.desk: Desk = desks[0]
         self.hosts: frozenset[str] = frozenset[str]() if binding is None else binding.hosts
         binding = binding or Binding()
         self.secure: bool = binding.secure
@@ -70,7 +80,14 @@ class Service:
         # Wrong tokens, by the address that they came from and by the token.
         self.failures: tuple[Rates, Rates] = (self._failures(), self._failures())
         self.under_way: UnderWay = UnderWay(self.limits.waiting, self.limits.session_waiting)
-        self.counts: Counter[str] = Counter()
+        self.sign_in: ProxySignIn | None = None
+        if binding.person_header:
+            header = binding.person_header.lower()
+            self.sign_in = ProxySignIn(header, binding.shared_secret)
+        self.metrics: Metrics = Metrics()
+        self.metrics.graphs.update(self.figures())
+        self._checked = -math.inf
+        self._not_ready: str | None = "server: it starts"
         self.overruns = 0
         self._store = Turns("store")
         self._public = Turns("public", _yielding)
@@ -108,20 +125,61 @@ class Service:
                 log.error("store: %s", problem)
             raise refusal_of(problem) from None
 
-    def metrics(self) -> str:
-        """Counters for Prometheus: of requests, by status. No times, and nothing of any answer."""
-        lines = [
-            "# HELP graphcuts_dp_up Whether the server runs.",
-            "# TYPE graphcuts_dp_up gauge",
-            "graphcuts_dp_up 1",
-            "# HELP graphcuts_dp_requests_total Replies, by status.",
-            "# TYPE graphcuts_dp_requests_total counter",
-        ]
-        lines += [
-            f'graphcuts_dp_requests_total{{status="{status}"}} {count}'
-            for status, count in sorted(self.counts.items())
-        ]
-        return "\n".join(lines) + "\n"
+    def figures(self) -> dict[str, GraphFigures]:
+        """Return public numbers of each graph, by its name; on the thread of the store."""
+        return {name: desk.figures() for name, desk in self.desks.items()}
+
+    def at_graph(self, name: str | None) -> Self:
+        """Return this service at one of its graphs: all but `desk` is shared.
+
+        Args:
+            name: of the graph; None for the only one.
+
+        Raises:
+            RefusedError: there are several, or none of this name.
+        """
+        if name is None and len(self.desks) > 1:
+            raise RefusedError(
+                404,
+                "this server has several graphs: name one, by graph= of gc.connect or in "
+                "/v1/graphs/NAME/...; GET /v1/graphs lists those that you may ask",
+                kind="graph",
+            )
+        if name is not None and name not in self.desks:
+            raise _no_graph()
+        service = copy.copy(self)
+        service.desk = self.desk if name is None else self.desks[name]
+        return service
+
+    def names_of(self, person: Person) -> list[str] | None:
+        """Return the names of the graphs that a person may ask; None for all graphs."""
+        if not person.graphs:
+            return None
+        return [name for name, desk in self.desks.items() if person.may_ask(desk.store)]
+
+    def ids_of(self, graphs: Sequence[str]) -> list[str]:
+        """Return the identifiers of the stores of some graphs.
+
+        Raises:
+            ParameterError: there is no such graph.
+        """
+        for name in graphs:
+            if name not in self.desks:
+                raise ParameterError(f"there is no graph {name!r:.60} on this server")
+        return [self.desks[name].store for name in graphs]
+
+    async def not_ready(self) -> str | None:
+        """Return what keeps the server from taking changes, or None; looked at now and then.
+
+        Raises:
+            RefusedError: too many requests wait.
+        """
+        now = self.clock()
+        if now - self._checked >= RECHECK_SECONDS:
+            self._checked = now
+            problems = [await self.at_store(desk.not_ready) for desk in self.desks.values()]
+            self._not_ready = next(filter(None, problems), None)
+        return self._not_ready
 
     def close(self) -> None:
         """Finish what is at work, then give the store back; a second time it does nothing."""
@@ -130,7 +188,13 @@ class Service:
                 self._closed = True
                 self._store.close()
                 self._public.close()
-                self.desk.close()
+                for desk in self.desks.values():
+                    desk.close()
+
+
+def _no_graph() -> RefusedError:
+    """Return the refusal for a graph that is not there, and for one that is somebody else's."""
+    return RefusedError(404, "there is no such graph, or you may not ask it", kind="graph")
 
 
 def stored(handler: Callable[Given, Result]) -> Callable[Given, Coroutine[Any, Any, Result]]:
@@ -152,10 +216,23 @@ def _yielding() -> None:
         return
 
 
+# Routes of the whole server; all others under /v1 are of one graph.
+WHOLE_SERVER: Final = re.compile(r"/v1/(me|login|logout|graphs|people|grants|audit)(/|$)|/(?!v1/)")
+
+
 async def service_of(request: Request) -> Service:
-    """The service that an application runs."""
-    found: Service = request.app.state.service
-    return found
+    """The service that an application runs, at the graph that the request is about."""
+    service: Service = request.app.state.service
+    graph: str | None = getattr(request.state, "graph", None)
+    if WHOLE_SERVER.match(request.url.path):
+        if graph is not None:
+            raise RefusedError(404, "this is of the whole server, and not of one graph")
+        return service
+    try:
+        return service.at_graph(graph)
+    except RefusedError as problem:
+        request.state.graph_problem = problem  # for those alone who have a token, see `anybody`
+        return service
 
 
 At = Annotated[Service, Depends(service_of)]
@@ -210,19 +287,31 @@ async def anybody(request: Request, service: At) -> Login:
     """
     people = service.desk.people
     kind, _, token = request.headers.get("authorization", "").partition(" ")
+    signed_in: str | None = getattr(request.state, "signed_in", None)
     if kind.lower() == "bearer":
         credential = token.strip()
         login = people.of_token(credential)
+    elif signed_in is not None and service.sign_in is not None:
+        login = people.of_name(signed_in, csrf=service.sign_in.csrf_of(signed_in))
+        if login is None:
+            raise RefusedError(
+                403, "there is no account of your name here; ask a curator", kind="person"
+            )
     else:
         credential = request.cookies.get(COOKIE, "")
         login = people.of_login(credential)
     if login is None:
         raise note_failure(service, request, credential)
-    if login.csrf is not None and request.method not in _READING:
+    if login.csrf is not None and request.method not in READING:
         given = request.headers.get("x-csrf-token", "")
         if not hmac.compare_digest(given.encode(), login.csrf.encode()):
             raise RefusedError(403, "the page must send its CSRF token", kind="csrf")
     admit(service, request, login)
+    graph_problem: RefusedError | None = getattr(request.state, "graph_problem", None)
+    if graph_problem is not None:
+        raise graph_problem
+    if not WHOLE_SERVER.match(request.url.path) and not login.person.may_ask(service.desk.store):
+        raise _no_graph()
     return login
 
 

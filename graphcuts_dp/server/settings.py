@@ -1,17 +1,24 @@
 """The options of a server: where it listens, what a request may weigh, when a reply leaves."""
 
 import math
+import os
+import re
 import threading
 from dataclasses import dataclass
+from functools import cached_property
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import final
 
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.files import others_may_read
 from graphcuts_dp.options import check, output_option
 
 _LOCAL = ("127.0.0.1", "::1", "localhost")
 _MOST_BUCKETS = 10_000
+_SHORTEST_SECRET = 32  # characters of what a proxy shares
+_HEADER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,59}")
+_TAKEN_HEADERS = ("authorization", "cookie", "host", "origin", "x-proxy-secret", "x-csrf-token")
 _STEPS = 1 << 20  # of a tick: times are compared in whole steps, not in floats that may round
 
 
@@ -43,6 +50,17 @@ class Binding:
         help="Address of a proxy that encrypts and passes on the address of the client. Plain "
         "HTTP from other addresses is refused. Several are separated by commas.",
     )
+    person_header: str = output_option(
+        "",
+        help="Header by which the proxy names whom it has signed in, such as X-Forwarded-User. "
+        "Needs --behind-proxy and --proxy-secret.",
+    )
+    proxy_secret: str | None = output_option(
+        None,
+        help="File with a secret of at least 32 characters, which the proxy sends as the header "
+        "X-Proxy-Secret with each request.",
+        metavar="FILE",
+    )
     tick: float = output_option(
         0.25,
         help="Seconds between ticks; replies leave at ticks, which hides how long the work took.",
@@ -63,6 +81,49 @@ class Binding:
         for file in (self.certificate, self.key):
             if file is not None and not Path(file).is_file():
                 raise ParameterError(f"there is no file {file}")
+        self._check_sign_in()
+
+    def _check_sign_in(self) -> None:
+        """Refuse a header for persons that anybody could send, or a secret that is none."""
+        if not (self.person_header or self.proxy_secret):
+            return
+        if not (self.person_header and self.proxy_secret and self.behind_proxy):
+            raise ParameterError(
+                "a proxy that names persons needs person_header=, proxy_secret= and behind_proxy= "
+                "together"
+            )
+        name = self.person_header
+        if not _HEADER_NAME.fullmatch(name) or name.lower() in _TAKEN_HEADERS:
+            raise ParameterError(
+                f"{name!r:.60} cannot be the header that names persons; give one such as "
+                "X-Forwarded-User"
+            )
+        _ = self.shared_secret
+
+    @cached_property
+    def shared_secret(self) -> str:
+        """The secret of the proxy and the server; empty if there is no file.
+
+        Raises:
+            ParameterError: the file cannot be read, others may read it, or it has no long secret.
+        """
+        if self.proxy_secret is None:
+            return ""
+        path = Path(self.proxy_secret)
+        try:
+            with path.open(encoding="ascii") as file:
+                readable = others_may_read(os.fstat(file.fileno()))
+                secret = file.read(1 << 12).strip()
+        except (OSError, ValueError):
+            raise ParameterError(f"cannot read the secret in {path}") from None
+        if readable:
+            raise ParameterError(f"others may read {path}, which holds a secret; run: chmod 600 it")
+        if len(secret) < _SHORTEST_SECRET or not secret.isprintable() or " " in secret:
+            raise ParameterError(
+                f"the secret in {path} must be one word of at least {_SHORTEST_SECRET} characters; "
+                "make one with: openssl rand -hex 32"
+            )
+        return secret
 
     @property
     def proxies(self) -> tuple[IPv4Network | IPv6Network, ...]:

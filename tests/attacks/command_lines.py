@@ -56,6 +56,7 @@ FILES = {
     **dict.fromkeys(("margins", "registry", "weights"), ("output",)),
     "same_people_as": ("store",),
     "coordinates": ("file",),
+    "proxy_secret": ("file",),
 }
 OTHERWISE = {
     ("datasets", "name"): ("dataset",),

@@ -630,6 +630,11 @@ PRIVATE = {
         "serve new.private --graph GRAPH",
         "serve s.private --graph GRAPH --host 0.0.0.0",
         "serve s.private --graph GRAPH --certificate none.pem",
+        "serve s.private --graph GRAPH --person-header X-User --proxy-secret none --budget 1",
+        "serve .",
+        "serve backup s.private backup",
+        "serve access add . ann --graphs s",
+        "serve access limits s.private ann --epsilon 1",
     ],
 }
 # Commands that read public data only, or measure against the truth and say so.

@@ -117,3 +117,20 @@ def test_the_log_is_verified_against_a_head(done, refused, tmp_path):
     assert "lines are missing" in refused(*short)
     (tmp_path / "changed.jsonl").write_text("\n".join(lines).replace("ann", "eve"))
     assert "altered at line 1" in refused("verify", "--file", "changed.jsonl")
+
+
+def test_limits_change_as_stated_and_others_stay(done, told, refused):
+    done("add", "ann", "--epsilon", "1", "--queries", "50")
+    person = told("limits", "ann", "--delta", "1e-6", "--preapproved", "yes")
+    stated = {"epsilon": 1.0, "delta": 1e-6, "queries": 50, "preapproved": True}
+    assert {name: person[name] for name in stated} == stated
+    for words, message in (
+        (("ann",), "state the limits that change"),
+        (("nobody", "--epsilon", "1"), "nobody named"),
+        (("ann", "--epsilon", "-1"), "--epsilon"),
+    ):
+        assert message in refused("limits", *words)
+    assert [each["delta"] for each in told("list")] == [1e-6]
+    assert "0.5" in done("limits", "ann", "--epsilon", "0.5")[0]
+    done("limits", "ann", "--preapproved", "no")
+    assert told("list")[0]["preapproved"] is False

@@ -359,7 +359,7 @@ def test_backups_while_tokens_change_and_answers_come(place, tmp_path):
         new = Store(tmp_path / f"new {number}" / "mail.db")
         restore(tmp_path / f"backup {number}", new)
         with paired(new) as (ledger, book):
-            assert book.contains(book.pairing.access)
+            assert book.contains(book.access)
             active = book.rows("SELECT COUNT(*) FROM tokens WHERE active AND person = 'ann'")
             assert active == [(1,)]
             heads.append(ledger.records)

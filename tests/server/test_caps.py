@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from server_cases import TERMS, Office, Wires, problem, told
 import graphcuts_dp as gc
 from graphcuts_dp.errors import LedgerError
 from graphcuts_dp.server import desk
+from graphcuts_dp.server.people import Person
 
 WHOLE = {"epsilon": 1.0}
 NAMES = ("a", "b", "c")
@@ -29,6 +31,7 @@ KILLED = """
 import json, os, signal, sys
 from server_cases import Office
 from graphcuts_dp.server import desk
+from graphcuts_dp.server.people import Person
 desk.session_of = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
 office = Office(sys.argv[1])
 office.tokens = json.loads(sys.argv[2])
@@ -234,3 +237,79 @@ def test_a_session_of_others_on_the_store_does_not_make_one_begun(office, full):
     office.add("cleo", preapproved=True)
     told(office.open("cleo", "a"), 201)
     assert told(office.decide("bob.a", approve=True))["state"] == "open"
+
+
+def command_in(detail):
+    """The options of the command that a refusal names."""
+    words = re.search(r"`graphcuts-dp serve access limits STORE ann (.*?)`", detail)[1].split()
+    return {name[2:]: float(value) for name, value in zip(words[::2], words[1::2], strict=True)}
+
+
+def test_a_refusal_names_the_delta_that_is_missing_and_what_grants_it(office):
+    """The grant of an earlier quick start had no delta, and the refusal did not say so."""
+    office.add("ann", preapproved=True, epsilon=2.0, queries=10_000)
+    reply = office.open("ann", epsilon=1.0, delta=1e-6, queries=1000, method="gaussian")
+    detail = problem(reply, "budget")["detail"]
+    assert "your limit (epsilon = 2) has no delta" in detail
+    assert "which costs epsilon = 1, delta = 1e-06" in detail
+    assert "it would have to be epsilon = 2, delta = 1e-06" in detail
+    stated = command_in(detail)
+    assert stated == {"epsilon": 2.0, "delta": 1e-6}
+    line = ["serve", "access", "limits", str(office.path), "ann", "--epsilon", "2"]
+    found = subprocess.run(
+        [sys.executable, "-m", "graphcuts_dp", *line, "--delta", "1e-6"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+    assert "epsilon = 2, delta = 1e-06; 10,000 of queries; needs no approval" in found.stdout
+    again = office.open("ann", epsilon=1.0, delta=1e-6, queries=1000, method="gaussian")
+    assert told(again, 201)["state"] == "open"
+
+
+@pytest.mark.parametrize(
+    ("limit", "terms"),
+    [
+        ({"epsilon": 1.0}, [{"epsilon": 0.75}, {"epsilon": 0.75}]),
+        ({"epsilon": 1.0}, [{"epsilon": 0.3}, {"epsilon": 0.9, "delta": 1e-6, **STATED}]),
+        (
+            {"epsilon": 1.0, "delta": 1e-6},
+            [{"epsilon": 0.9, "delta": 9e-7, "method": "gaussian"}] * 3,
+        ),
+        ({"queries": 15}, [{"queries": 10}, {"queries": 12}]),
+    ],
+)
+def test_the_limit_that_a_refusal_names_suffices_and_hardly_less_does(office, limit, terms):
+    office.add("ann", preapproved=True, **limit)
+
+    def change(**stated):
+        office.people.change(Person(name="ann", preapproved=True, **limit | stated), by="curator")
+
+    refusals = 0
+    for number, each in enumerate(terms):
+        reply = office.open("ann", f"s{number}", **each)
+        if reply.status_code == 201:
+            continue
+        refusals += 1
+        stated = command_in(problem(reply, "budget")["detail"])
+        largest = next(iter(stated))  # queries, or epsilon
+        if largest == "queries":
+            stated[largest] = int(stated[largest])
+        if stated[largest] > limit[largest]:
+            less = stated[largest] - 1 if largest == "queries" else stated[largest] * 0.99
+            change(**stated | {largest: less})
+            assert office.open("ann", f"s{number}", **each).status_code == 409
+        change(**stated)
+        limit = limit | stated
+        assert office.open("ann", f"s{number}", **each).status_code == 201
+    assert refusals
+
+
+def test_the_graphs_budget_names_the_delta_that_it_lacks(tmp_path):
+    with Office(tmp_path, budget=(2.0, 0.0)) as office:
+        office.add("ann", preapproved=True)
+        reply = office.open("ann", epsilon=1.0, delta=1e-6, method="gaussian")
+        detail = problem(reply, "budget")["detail"]
+        assert "it has no delta, which this use needs" in detail
+        assert "it would have to be epsilon = 2, delta = 1e-06" in detail

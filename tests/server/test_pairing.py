@@ -126,7 +126,7 @@ def test_a_store_that_lost_answers_alone_is_noticed(tmp_path):
         office.ask("ann", [(["v3"], ["v4"])])
         assert office.desk.status.head != before
         # a kill now: the note was made with the answer
-        noted = office.desk.book.pairing.head
+        noted = office.desk.book.stores[office.desk.store]
         assert str(noted) == office.desk.status.head
     shutil.copy(tmp_path / "early.db", office.path)
     with pytest.raises(LedgerError, match="at least 2 records spent would be forgotten"):
@@ -227,11 +227,11 @@ def test_a_change_holds_though_the_store_cannot_be_written(store, monkeypatch):
         with failing_store(monkeypatch), pytest.raises(LedgerError, match="the change holds, but"):
             people.revoke("ann", by="console")
         assert people.of_token(token) is None
-        assert recorded_access(ledger) != book.pairing.access
+        assert recorded_access(ledger) != book.access
         with failing_store(monkeypatch):
             assert people.add(Person(name="bob"), by="console")
     with paired(store) as (ledger, book):  # the next opening makes up for it
-        assert recorded_access(ledger) == book.pairing.access
+        assert recorded_access(ledger) == book.access
 
 
 def test_what_the_store_keeps_is_one_short_record_for_each_change(store):
@@ -280,7 +280,7 @@ def test_a_server_notes_where_the_store_stands_when_a_session_begins(tmp_path):
     with Office(tmp_path, graph=made_graph()) as office:
         office.add("ann", preapproved=True)
         office.open("ann")
-        assert str(office.desk.book.pairing.head) == office.desk.status.head
+        assert str(office.desk.book.stores[office.desk.store]) == office.desk.status.head
         head = office.desk.status.head
     with closing(Ledger(office.path)) as ledger:
         assert str(ledger.head) == head

@@ -1,7 +1,7 @@
-import { amountColour, busy, call, chart, element, facts, fill, inkOn, intervalPicture, number, shape, show, signedIn, small } from "/page/shared.js";
+import { amountColour, busy, call, chart, element, facts, fill, inkOn, intervalPicture, keyOfGraph, number, routed, shape, show, signedIn, small } from "/page/shared.js";
 
 const by = (id) => document.getElementById(id);
-const PENDING = "gcdp-pending";
+const PENDING = () => keyOfGraph("gcdp-pending");
 const PAGE = 100;
 let graph = null, sessions = [], current = null, items = [], me = null;
 
@@ -97,7 +97,7 @@ function costText(cost) {
 // under the same key: it has one answer, and costs once.
 async function answers(queries) {
   const pending = { key: crypto.randomUUID(), path: path("/answers"), queries };
-  sessionStorage.setItem(PENDING, JSON.stringify(pending));
+  sessionStorage.setItem(PENDING(), JSON.stringify(pending));
   return sendPending(pending);
 }
 
@@ -105,11 +105,11 @@ async function sendPending(pending) {
   for (let attempt = 0; ; attempt++) {
     try {
       const found = await call("POST", pending.path, { queries: pending.queries }, { "Idempotency-Key": pending.key });
-      sessionStorage.removeItem(PENDING);
+      sessionStorage.removeItem(PENDING());
       return found;
     } catch (error) {
       if ((error.status !== 0 && error.status !== 503 && error.status !== 429) || attempt > 20) {
-        sessionStorage.removeItem(PENDING);
+        sessionStorage.removeItem(PENDING());
         throw error;
       }
       show(by("ask-note"), "The server cannot be reached; trying again.", "");
@@ -182,7 +182,7 @@ function showSession() {
     by("left-text").textContent = "";
     return;
   }
-  by("export").href = path("/export");
+  by("export").href = routed(path("/export"));
   const rows = [
     ["State", current.state + (current.note ? ` (${current.note})` : "")],
     ["Guarantee", current.guarantee || "none yet"],
@@ -289,7 +289,7 @@ async function start() {
     by("flows").classList.remove("hidden");
     by("level").replaceChildren(...graph.groups[0].map((level, index) => element("option", { value: `0.${index}`, text: `${level.level}: ${number(level.names.length)} groups` })));
   }
-  const pending = JSON.parse(sessionStorage.getItem(PENDING) || "null");
+  const pending = JSON.parse(sessionStorage.getItem(PENDING()) || "null");
   await refresh(pending ? decodeURIComponent(pending.path.split("/")[3]) : null);
   if (pending) {
     try {

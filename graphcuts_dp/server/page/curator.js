@@ -46,7 +46,8 @@ function limits(person) {
   if (person.epsilon !== null) parts.push(`epsilon ${small(person.epsilon)}`);
   if (person.delta) parts.push(`delta ${small(person.delta)}`);
   if (person.queries !== null) parts.push(`${number(person.queries)} queries`);
-  return (parts.join(", ") || "none") + (person.preapproved ? "; preapproved" : "");
+  const graphs = person.graphs === null ? "" : `; graphs: ${person.graphs.join(", ")}`;
+  return (parts.join(", ") || "none") + (person.preapproved ? "; preapproved" : "") + graphs;
 }
 
 function showPeople(people) {

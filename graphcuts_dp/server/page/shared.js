@@ -1,6 +1,7 @@
 // What both pages share: requests, small pieces of a page, pictures.
 const SVG = "http://www.w3.org/2000/svg";
-let csrf = null;
+const WHOLE_SERVER = /^\/v1\/(me|login|logout|graphs|people|grants|audit)(\/|$|\?)/;
+let csrf = null, graph = null;
 
 export class Problem extends Error {
   constructor(status, detail, body) {
@@ -10,13 +11,23 @@ export class Problem extends Error {
   }
 }
 
+// The address of a request: of a server with several graphs it names the one that is shown.
+export function routed(path) {
+  return graph === null || WHOLE_SERVER.test(path) ? path : `/v1/graphs/${encodeURIComponent(graph)}${path.slice(3)}`;
+}
+
+// Keeps what one graph's page stores apart from what another's does.
+export function keyOfGraph(name) {
+  return graph === null ? name : `${name}-${graph}`;
+}
+
 export async function call(method, path, body, headers = {}) {
   const given = { ...headers };
   if (body !== undefined) given["Content-Type"] = "application/json";
   if (csrf) given["X-CSRF-Token"] = csrf;
   let reply;
   try {
-    reply = await fetch(path, {
+    reply = await fetch(routed(path), {
       method,
       headers: given,
       body: body === undefined ? undefined : JSON.stringify(body),
@@ -43,12 +54,25 @@ export async function signedIn(role) {
     return new Promise(() => {});
   }
   csrf = me.csrf;
+  await chooseGraph();
   document.getElementById("me").textContent = me.name === me.role ? me.name : `${me.name}, ${me.role}`;
   document.getElementById("logout").addEventListener("click", async () => {
     await call("POST", "/v1/logout").catch(() => null);
     location.assign("/");
   });
   return me;
+}
+
+// Of several graphs, the address of the page names the one that is shown; else it is the first.
+async function chooseGraph() {
+  const { graphs } = await call("GET", "/v1/graphs");
+  if (!graphs.length) throw new Problem(404, "There is no graph that you may ask.", {});
+  const wanted = new URLSearchParams(location.search).get("graph");
+  graph = graphs.includes(wanted) ? wanted : graphs[0];
+  if (graphs.length === 1) return;
+  const choice = element("select", { id: "graph", onchange: (event) => location.assign(`?graph=${encodeURIComponent(event.target.value)}`) },
+    ...graphs.map((name) => element("option", { value: name, text: name, selected: name === graph })));
+  document.querySelector(".who").prepend(element("label", { for: "graph", text: "Graph" }), choice);
 }
 
 export function show(place, text, kind = "bad") {
