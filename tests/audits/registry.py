@@ -132,6 +132,7 @@ READS_NO_DATA = {
     "flows_job",
     "graph_job",
     "plan",
+    "session_parameters",
     "update_plan",
     "planning.plan_contribution_bounds",
     "planning.plan_degree_bounds",

@@ -85,6 +85,7 @@ def test_no_option_is_spelled_in_the_code_of_the_page():
         "privacy_unit",
         "delta",
         "start",
+        "step",
         "cells",
         "period",
         "target",

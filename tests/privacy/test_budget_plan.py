@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError
-from graphcuts_dp.learn import calibrations
+from graphcuts_dp.learn import calibration_base
 from graphcuts_dp.privacy.budget_plan import (
     ALL_LEFT,
     BudgetPlan,
@@ -281,13 +281,13 @@ def test_flows_spend_what_their_plan_says(delta):
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 def test_a_session_spends_on_its_start_what_its_plan_says(monkeypatch, delta, tmp_path):
-    monkeypatch.setattr(calibrations, "START_SHARE", 2 * calibrations.START_SHARE)
+    monkeypatch.setattr(calibration_base, "START_SHARE", 2 * calibration_base.START_SHARE)
     method = gc.MultiplicativeWeights(calibration="tight" if delta else "dr14")
     options = {"epsilon": 50.0, "delta": delta, "queries": 5, "seed": 1, "method": method}
     session = gc.open_session(CLUB, store=tmp_path / "x.db", **options)
     plan = session.guarantee.budget_plan
     assert [one.statistic for one in plan.steps] == ["total weight", "answers"]
-    assert plan.amounts["total weight"] == plan.amount * calibrations.START_SHARE
+    assert plan.amounts["total weight"] == plan.amount * calibration_base.START_SHARE
 
 
 def test_every_kind_of_release_has_a_plan_that_adds_up(tmp_path):
