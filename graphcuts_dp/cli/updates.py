@@ -11,13 +11,16 @@ from graphcuts_dp.cli.console import Report, foretold, note_formulas, say
 from graphcuts_dp.cli.reading import ApproximatePrivacyOptions, GroupReading, Reading
 from graphcuts_dp.cli.release import released
 from graphcuts_dp.cli.spending import Spending
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.estimate.time_strategy import TIME_STRATEGIES
 from graphcuts_dp.frames import plain
 from graphcuts_dp.graph.rows import Rows
+from graphcuts_dp.ledger.ledger import Head
+from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.ledger.series import find_series
 from graphcuts_dp.options import METHOD, Checked, option, privacy_option
-from graphcuts_dp.release.updates import update_plan
-from graphcuts_dp.results.bundle import check_path
+from graphcuts_dp.release.updates import UpdatePlan, update_plan
+from graphcuts_dp.results.bundle import check_path, guarantee_of, read_receipt, receipt_path
 from graphcuts_dp.results.flows_over_time import NAME, FlowsOverTime
 
 _SHOWN = 10  # cells
@@ -55,6 +58,7 @@ class UpdateOptions(Checked):
         group=METHOD,
         help="Count whole rows of a user, where the bound leaves only a part of them.",
     )
+    expect_head: str | None = options.EXPECT_HEAD
     dry_run: bool = options.DRY_RUN
     force: bool = options.FORCE
     spreadsheet: bool = options.SPREADSHEET
@@ -93,6 +97,9 @@ def flows_over_time(
     knows how many rows of each user have counted, and is private as the rows are.
     """
     store, files = spending.check(), grouping.of(groups)
+    if store is not None and update.expect_head is not None:
+        Head.parse(update.expect_head)
+        store = replace(store, expect_head=update.expect_head)
     if update.period is None:
         raise ParameterError(
             "name the period to publish, the next one of --periods: --period LABEL"
@@ -124,6 +131,7 @@ def flows_over_time(
     check_path(NAME, target, force=update.force)
     store_of_series: Any = store  # not None: refused above
     table = plan.published(store_of_series, update.period)
+    _check_replaced(target, plan, store_of_series)
     if table is None:
         for text in plan.notes:
             say(f"note: {text}")
@@ -133,6 +141,35 @@ def flows_over_time(
     else:
         say(f"note: {update.period} is published already: it is written from the store.")
     return _written(table, target, source, update)
+
+
+def _check_replaced(target: str, plan: UpdatePlan, store: Store) -> None:
+    """Refuse to replace a table that another series has made, or a later state of this one.
+
+    A store that was put back to an earlier time would measure published periods again.
+
+    Raises:
+        ParameterError: the table is of another store or series.
+        LedgerError: the table has periods that the store lacks.
+    """
+    receipt = receipt_path(target)
+    if not receipt.exists():
+        return
+    fields = read_receipt(receipt)
+    if fields["kind"] != NAME:
+        return
+    made_by = guarantee_of(fields).provenance
+    record = find_series(store, plan.terms)
+    series = None if record is None else (record.provenance.store, record.provenance.use)
+    if made_by is None or (made_by.store, made_by.use) != series:
+        raise ParameterError(
+            f"{target} is a table of another series or store: use its store, or another file"
+        )
+    if record is not None and len(fields["published"]) > len(record.contents):
+        raise LedgerError(
+            f"{target} has periods that {store.path} lacks, so the store was put back to an "
+            "earlier time: use its latest copy, since a period must not be measured twice"
+        )
 
 
 def _written(table: FlowsOverTime, target: str, source: str, update: UpdateOptions) -> Report:

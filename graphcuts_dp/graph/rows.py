@@ -80,6 +80,8 @@ class Rows:
             become dates.
         user_column: public: the name of the column of users, if rows stay in an engine.
         endpoint_columns: public: the names of the columns of endpoints, if rows stay in an engine.
+        named_columns: public: the columns of users, sources, targets and weights as the caller
+            named them, by role; for every source.
         reading: public: a sentence that names the columns that were read and ignored, if a file
             was read into memory.
 
@@ -105,6 +107,7 @@ class Rows:
     period_column: str = ""
     user_column: str = ""
     endpoint_columns: tuple[str, ...] = ()
+    named_columns: tuple[tuple[str, str], ...] = ()
     reading: str = field(default="", repr=False)
     _source: RowSource | None = field(default=None, repr=False)  # None if there is no row
 
@@ -252,6 +255,7 @@ class Rows:
             owned=has_users,
             user_is_source=has_users and columns.user in (TAIL, columns.source),
             period_column=period_column(options, columns.time_zone),
+            named_columns=_named_columns(columns),
         )
 
     @classmethod
@@ -297,6 +301,7 @@ class Rows:
         return replace(
             rows,
             period_column=period_column(options, raw.time_zone or options.columns.time_zone),
+            named_columns=_named_columns(options.columns),
             reading=raw.reading,
         )
 
@@ -699,6 +704,17 @@ def _of_stream(stream: Any, options: Options, data_name: str | None) -> RawEdges
         raise ParameterError("data_name= is for rows that stay in files: a stream is read once")
     with naming_file(_STREAM_NAME):
         return FORMATS[".csv"].read(stream, options)
+
+
+def _named_columns(columns: Columns) -> tuple[tuple[str, str], ...]:
+    """Return the columns that a caller named, by role; "" for those that the header decides."""
+    roles = {
+        "users": columns.user,
+        "sources": columns.source,
+        "targets": columns.target,
+        "weights": columns.weight,
+    }
+    return tuple((role, "" if name is None else str(name)) for role, name in roles.items())
 
 
 def _marks(names: Sequence[Any]) -> Marks:

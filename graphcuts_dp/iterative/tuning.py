@@ -36,6 +36,7 @@ from graphcuts_dp.queries.universe import Universe
 
 MOST_ROUNDS = 100_000
 _LARGEST = 1e15  # length that a user may set, in units
+_LEAST = 1e-6  # edges; smaller numbers leave the floats
 _FINEST = 1e-6  # smallest tolerance tried, in units
 
 
@@ -61,17 +62,17 @@ class IterativeParameters(Checked):
     alpha: float | None = option(
         None,
         help="Tolerance alpha of the construction, in edges; not of practical.",
-        above=0,
+        least=_LEAST,
         most=_LARGEST,
     )
     threshold: float | None = option(
         None,
         help="Noisy gap below which the rounds stop, in edges; not of practical.",
-        above=0,
+        least=_LEAST,
         most=_LARGEST,
     )
     sigma: float | None = option(
-        None, help="Scale sigma of the noise on each answer, in edges.", above=0, most=_LARGEST
+        None, help="Scale sigma of the noise on each answer, in edges.", least=_LEAST, most=_LARGEST
     )
 
     @property

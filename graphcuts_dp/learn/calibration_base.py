@@ -428,7 +428,8 @@ class KnownCalibration(Calibration):
         )
         try:
             check_spent(tuning.cost(sensitivity, delta=self.delta), self.cost)
-        except (BudgetError, ParameterError):  # the latter: nothing is proven for so little noise
+        # Nothing is proven for so little noise, or its cost is beyond the floats.
+        except (BudgetError, ParameterError, OverflowError):
             return False
         return True
 

@@ -28,6 +28,7 @@ Test = OneSidedPair | SharedThreshold | NoisyComparison
 
 MOST_UPDATES = 10**9  # that a user may allow
 _LARGEST = 1e15  # length that a user may set, in units
+_LEAST = 1e-6  # edges; smaller numbers leave the floats
 _LENGTH_MARGIN = 1 + 1e-12  # factor that makes up for the rounding of a quotient of floats
 
 
@@ -58,7 +59,7 @@ class SessionParameters(Checked):
     alpha: float | None = option(
         None,
         help="Tolerance alpha of the update rule, in edges.",
-        above=0,
+        least=_LEAST,
         most=_LARGEST,
     )
     updates: int | None = option(
@@ -67,25 +68,25 @@ class SessionParameters(Checked):
     threshold: float | None = option(
         None,
         help="Threshold T with which noisy discrepancies are compared, in edges.",
-        above=0,
+        least=_LEAST,
         most=_LARGEST,
     )
     sigma: float | None = option(
         None,
         help="Scale sigma of the noise on each answer that is compared, in edges.",
-        above=0,
+        least=_LEAST,
         most=_LARGEST,
     )
     threshold_sigma: float | None = option(
         None,
         help="Scale of the noise on the threshold, in edges; of calibrations tight and dr14.",
-        above=0,
+        least=_LEAST,
         most=_LARGEST,
     )
     value_sigma: float | None = option(
         None,
         help="Scale of the noise on measured answers, in edges; of calibration dr14.",
-        above=0,
+        least=_LEAST,
         most=_LARGEST,
     )
 

@@ -95,8 +95,10 @@ class Budget:
         """
         return admits(costs, epsilon=self.epsilon, delta=self.delta)
 
-    def enlarged_for(self, costs: Sequence[Cost]) -> "Budget":
+    def enlarged_for(self, costs: Sequence[Cost]) -> "Budget | None":
         """Return a budget that includes this one and allows uses of these costs, hardly larger.
+
+        None if it would be above the largest budget.
 
         Its delta stays as it is where that suffices; else it is the sum of those of the costs, or
         twice that, since uses share half of it. Numbers are rounded up to 3 digits.
@@ -113,7 +115,9 @@ class Budget:
                     enlarged = Budget(max(self.epsilon, epsilon), delta)
                     if enlarged.allows(costs):
                         return enlarged
-        return Budget(max(self.epsilon, plain), max(self.delta, _rounded_up(stated)))
+        with suppress(ParameterError):  # out of range
+            return Budget(max(self.epsilon, plain), max(self.delta, _rounded_up(stated)))
+        return None
 
     def __str__(self) -> str:
         return f"epsilon = {self.epsilon:g}" + (f", delta = {self.delta:g}" if self.delta else "")
@@ -482,10 +486,12 @@ def _was_joined(ledger: Ledger, given: Identity) -> bool:
 
 
 def join_data(ledger: Ledger, data: PrivateData | Subject) -> None:
-    """Record that data are about the people of a store, unless it knows them."""
+    """Record that data are about the people of a store.
+
+    Privacy: each call adds a record, also for data that the store knows already. The head of a
+    ledger is shown and holds the number of its records, which must not depend on private rows.
+    """
     given = Subject.of(data).identify(bytes.fromhex(ledger.header["salt"]))
-    if _in_common(ledger.header, given) or _was_joined(ledger, given):
-        return
     with ledger.locked(), ledger.writing() as entries:
         entries.add(Kind.JOINED, 0, {"data": given})
 

@@ -45,7 +45,11 @@ from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, warn_of_delta
 from graphcuts_dp.privacy.provenance import Provenance
 
 FLOWS_OVER_TIME = "flows over time"  # kind of the use
-_DIGESTS = ("vertices", "groups")  # parameters that are digests, which a refusal does not show
+_DIGESTS = (
+    "vertices",
+    "groups",
+    "published sums",
+)  # parameters that are digests, which a refusal does not show
 
 
 @final
@@ -277,7 +281,7 @@ def _check_terms(use: Use, terms: SeriesTerms) -> None:
     """
     begun = {**use.parameters, "periods": list(use.periods or ())}
     begun |= {"privacy unit": use.guarantee.privacy_unit, "period column": use.column}
-    asked = {**terms.parameters, "periods": list(terms.periods)}
+    asked = {"periods": list(terms.periods), **terms.parameters}
     asked |= {"privacy unit": terms.guarantee.privacy_unit, "period column": terms.column}
     changed = [name for name in asked if begun.get(name) != asked[name]]
     if not changed:

@@ -331,7 +331,8 @@ def _too_much(budget: Budget, costs: Sequence[Cost], period: str = "") -> str:
     )
     if cost.delta and not budget.delta:
         enlarged = budget.enlarged_for(costs)
-        hint = f"; it has no delta, which this use needs: it would have to be {enlarged}"
+        size = "" if enlarged is None else f": it would have to be {enlarged}"
+        hint = f"; it has no delta, which this use needs{size}"
     before = "another" if spent else "a"
     where = f" that reads {period}" if period else ""
     if period and spent:

@@ -319,6 +319,13 @@ class UpdatePlan:
             "counting": self.public.counting,
             "weight unit": float(self.public.weight_unit),
             "whole rows": self.whole,
+            # Another column of users would begin their bound again.
+            **{f"column of {role}": name for role, name in self.public.named_columns},
+            # What is measured, and how much noise it gets: a later version may choose otherwise.
+            "noise": [self.noise.distribution, *map(str, self.noise.parameters)],
+            "published sums": public_digest(
+                [level.rows.tolist() for level in self.strategy.levels]
+            ),
         }
         return SeriesTerms(
             name=self.series,
@@ -371,7 +378,9 @@ class UpdatePlan:
         Guarantee: that of `terms`, for all periods of the horizon together.
         """
         index = self._index(period)
-        if data_schema(rows) != data_schema(self.public) or (rows.periods != self.public.periods):
+        same_columns = rows.named_columns == self.public.named_columns
+        same_schema = data_schema(rows) == data_schema(self.public)
+        if not (same_schema and same_columns and rows.periods == self.public.periods):
             raise ParameterError("this plan is for other rows: make one for the schema of these")
         record = begin_series(store, rows, self.terms)
         if index < len(record.contents):

@@ -270,12 +270,17 @@ class Claims:
         if cap is not None and not self.costs.allows(cost, epsilon=cap.epsilon, delta=cap.delta):
             needed = cap.enlarged_for([*self.costs.elements(), cost])
             missing = " has no delta, and" if cost.delta and not cap.delta else ""
-            options = f"--epsilon {needed.epsilon:g} --delta {needed.delta:g}"
+            grant = ""
+            if needed is not None:
+                grant = (
+                    f": it would have to be {needed}, which a curator grants by `graphcuts-dp serve"
+                    f" access limits STORE {person.name} --epsilon {needed.epsilon:g} --delta "
+                    f"{needed.delta:g}`"
+                )
             raise BudgetError(
                 f"your limit ({person.cap}){missing} does not allow this session, which costs "
                 f"epsilon = {cost.epsilon:g}, delta = {cost.delta:g}, beside those you have{held}; "
-                f"nothing was spent: it would have to be {needed}, which a curator grants by "
-                f"`graphcuts-dp serve access limits STORE {person.name} {options}`"
+                f"nothing was spent{grant}"
             )
         if person.queries is not None and self.queries + terms["queries"] > person.queries:
             left = max(0, person.queries - self.queries)

@@ -143,3 +143,35 @@ def test_a_dry_run_says_what_to_expect_and_reads_nothing():
 def test_a_series_is_not_resumed_and_says_what_to_do():
     done(*line("2026-01"))
     assert "nothing that could be resumed" in refused("resume", "s.db")
+
+
+def test_a_store_that_was_put_back_measures_no_month_twice():
+    columns = COLUMNS
+    grow(2)
+    done(*line(MONTHS[0], columns=columns))
+    before = Path("s.db").read_bytes()
+    done(*line(MONTHS[1], "--force", columns=columns))
+    table = Path("t.csv").read_bytes()
+    Path("s.db").write_bytes(before)
+    problem = refused(*line(MONTHS[1], "--force", columns=columns))
+    assert "the store was put back to an earlier time: use its latest copy" in problem
+    assert Path("t.csv").read_bytes() == table
+
+
+def test_a_table_of_another_store_is_not_replaced():
+    done(*line(MONTHS[0]))
+    Path("s.db").unlink()
+    problem = refused(*line(MONTHS[0], "--force", "--separate-budget", "a test"))
+    assert "t.csv is a table of another series or store" in problem
+
+
+def test_an_older_copy_than_the_expected_head_is_refused():
+    done(*line(MONTHS[0]))
+    before = Path("s.db").read_bytes()
+    grow(2)
+    done(*line(MONTHS[1], "--force"))
+    out, _ = done("store", "status", "s.db", "--json")
+    head = json.loads(out)["head"]
+    Path("s.db").write_bytes(before)
+    problem = refused(*line(MONTHS[1], "--expect-head", head, out="other.csv"))
+    assert "is an older copy" in problem

@@ -79,7 +79,7 @@ REFUSED = [  # the construction, what else is changed, and what it says
     ("frieze-kannan:eta=0.1", {}, "eta is for"),
     ("multiplicative-weights:step=3", {}, "step is for"),
     ("mirror-descent:norm=auto,eta=0.1", {}, "name it"),
-    ("multiplicative-weights:sigma=0", {}, "sigma must be a number above 0"),
+    ("multiplicative-weights:sigma=0", {}, "sigma must be a number at least 1e-06"),
     ("multiplicative-weights:rounds=0", {}, "rounds must be a whole number at least 1"),
     ("frieze-kannan:calibration=tight", {"delta": 0.0}, "needs delta"),
     ("multiplicative-weights:calibration=gru12", OF_SIDES, "as printed"),

@@ -413,3 +413,45 @@ def test_arrays_of_another_size_than_the_receipt_says_are_refused(name):
     ):
         with pytest.raises(GraphCutsError):
             check(**changed)
+
+
+def records_after(*tables):
+    """The number of records of a store after a month of each table, as its head shows it."""
+    Path("s.db").unlink(missing_ok=True)
+    for month, table in zip(MONTHS, tables, strict=False):
+        update(table, month)
+    return gc.store_status("s.db").head.split(":")[0]
+
+
+def test_the_head_of_a_store_depends_on_no_row():
+    first = trips(count=20, months=MONTHS[:1])
+    second = pandas.concat([first, trips(seed=1, count=20, months=MONTHS[1:2])])
+    tables = [(first, second), (first, first), (first, second[1:]), (first, first[:0])]
+    assert len({records_after(*pair) for pair in tables}) == 1
+
+
+def test_the_column_of_users_stays_the_same():
+    table = trips().assign(card=lambda frame: frame["user"] + "'s card")
+
+    def month(period, user):
+        columns = gc.Columns(period="date", user=user)
+        rows = gc.Rows.of(
+            table, columns=columns, vertices=ZONES, periods="2026-11..2027-04", kind="directed"
+        )
+        return gc.update_flows(
+            rows, GROUPS, period=period, epsilon=1.0, privacy_unit=LIFE, store="s.db"
+        )
+
+    month(MONTHS[0], "user")
+    with pytest.raises(ParameterError, match="other column of users: user, and now it is card"):
+        month(MONTHS[1], "card")
+    assert month(MONTHS[1], "user").periods == MONTHS[:2]
+
+
+def test_a_version_with_other_noise_does_not_go_on(monkeypatch):
+    table = trips()
+    update(table, MONTHS[0])
+    plan = updates.update_plan(rows_of(table), GROUPS, epsilon=1.0)
+    other = updates.replace(plan, noise=updates.replace(plan.noise, distribution="other"))
+    with pytest.raises(ParameterError, match="other noise"):
+        other.published("s.db", MONTHS[1])

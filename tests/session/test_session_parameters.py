@@ -158,11 +158,19 @@ def test_values_that_do_not_fit_together_have_no_bound(values, reason):
 @pytest.mark.parametrize(
     ("method", "values", "message"),
     [
-        ("multiplicative-weights", {"alpha": 0.0}, "alpha must be a number above 0"),
+        ("multiplicative-weights", {"alpha": 0.0}, "alpha must be a number at least 1e-06"),
         ("multiplicative-weights", {"updates": 0}, "updates must be a whole number at least 1"),
         ("multiplicative-weights", {"updates": 2.5}, "updates must be a whole number"),
-        ("multiplicative-weights", {"threshold": -1.0}, "threshold must be a number above 0"),
-        ("multiplicative-weights", {"sigma": math.inf}, "sigma must be a number above 0 and at"),
+        (
+            "multiplicative-weights",
+            {"threshold": -1.0},
+            "threshold must be a number at least 1e-06",
+        ),
+        (
+            "multiplicative-weights",
+            {"sigma": math.inf},
+            "sigma must be a number at least 1e-06 and at",
+        ),
         ("multiplicative-weights", {"eta": 0.0}, "eta must be a number above 0 and at most 100"),
         ("frieze-kannan", {"step": 0.0}, "step must be a number above 0"),
         ("mirror-descent", {"eta": -1.0}, "eta must be a number above 0"),
