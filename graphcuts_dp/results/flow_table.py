@@ -320,10 +320,10 @@ class FlowTable:
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def rows_of(self, level_index: int, confidence: float, simultaneous: bool) -> Table:
-        """The cells of a place as the columns of a table.
+        """Return the cells of a level as the columns of a table.
 
         Args:
-            place: 0 for everything, else 1 plus the index of a level.
+            level_index: 0 for everything, else 1 plus the index of a level.
             confidence: probability with which each interval holds, in (0, 1).
             simultaneous: whether all intervals of the level hold at once with that probability.
         """

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 from products import GRAPH, make
 
@@ -20,6 +21,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.cuts import least
 from graphcuts_dp.distances import counts, learner
 from graphcuts_dp.errors import BudgetError, ParameterError
+from graphcuts_dp.estimate.time_strategy import TimeStrategy
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative import construction, lists, tuning
 from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential, ProposedQuery
@@ -178,6 +180,21 @@ def of_cut_rates(name):
     return broken
 
 
+def first_period(delta):
+    """The first table of a series over a horizon of two years."""
+    monthly = gc.Rows.of(
+        pandas.DataFrame({"source": ["a"], "target": ["b"], "date": ["2026-01-17"]}),
+        columns=gc.Columns(period="date"),
+        vertices=["a", "b"],
+        periods="2026-01..2027-12",
+    )
+    zones = gc.Groups(gc.VertexSet(["a", "b"]), {"zone": ["a", "b"]})
+    with tempfile.TemporaryDirectory() as folder:
+        return gc.update_flows(
+            monthly, zones, period="2026-01", epsilon=1.0, delta=delta, store=Path(folder) / "p.db"
+        )
+
+
 TESTS = of_result(calibrations, "_test_rates", lambda found: (found[0] * 2, found[1] * 2))
 TOTAL = of_noise(calibration_base, 50)
 COORDINATES = of_result(
@@ -278,6 +295,13 @@ CASES = {
         f"{name}, {privacy_unit}": (made(name, privacy_unit=privacy_unit), {"levels": TABLES})
         for name in ("flows", "flows, gaussian")
         for privacy_unit in (EDGE, VERTEX)
+    },
+    "update_flows": {
+        name: (
+            partial(first_period, delta),
+            {"levels": of_result(TimeStrategy, "noise", dearer_levels)},
+        )
+        for name, delta in (("laplace", 0.0), ("gaussian", 1e-6))
     },
     "release_contributions": {
         "classes": (

@@ -257,6 +257,7 @@ def test_a_session_that_cannot_begin_leaves_nothing(monkeypatch, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.ConversionWarning")  # of networkx
 def test_a_second_use_without_a_store_is_known(monkeypatch):
     monkeypatch.setattr(charges, "_warned", False)
     graph = nx.path_graph(40)
@@ -308,6 +309,7 @@ def test_searches_without_noise_take_the_same_seeds():
         gc.cut_norm(matrix, seed=-1)
 
 
+@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.ConversionWarning")  # of networkx
 def test_a_session_on_a_store_goes_on_with_the_same_graph_of_another_library(tmp_path):
     graph = nx.Graph(nx.karate_club_graph().edges)
     terms = {"epsilon": 1.0, "queries": 5, "method": "laplace"}

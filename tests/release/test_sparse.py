@@ -295,7 +295,7 @@ def test_auto_takes_it_where_the_matrix_does_not_fit(monkeypatch):
 
     assert not taken(500, 1.0)
     assert taken(3000, None)
-    monkeypatch.setattr(graphs, "memory_limit", lambda: 10**7)
+    monkeypatch.setattr(graphs, "memory_limit", lambda: 5 * 10**6)
     assert taken(N, 1.0)
     assert not taken(N, 1.0, fit="first-order")
     assert not taken(N, 1.0, mechanism="randomized-response")

@@ -448,7 +448,7 @@ def test_the_column_of_users_stays_the_same():
     assert month(MONTHS[1], "user").periods == MONTHS[:2]
 
 
-def test_a_version_with_other_noise_does_not_go_on(monkeypatch):
+def test_a_version_with_other_noise_does_not_go_on():
     table = trips()
     update(table, MONTHS[0])
     plan = updates.update_plan(rows_of(table), GROUPS, epsilon=1.0)

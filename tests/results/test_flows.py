@@ -260,6 +260,7 @@ def test_queries_that_do_not_fit_are_refused(exact, ask, told):
         ask(exact)
 
 
+@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.PrivacyWarning")  # of the large delta
 @pytest.mark.parametrize(
     ("given", "noise", "stated"), [(0.05, "gaussian", 0.05), (1e-9, "laplace", 0.0)]
 )

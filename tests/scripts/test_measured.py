@@ -26,7 +26,7 @@ def test_each_result_says_what_was_run_when_and_with_what(kept: Path) -> None:
     assert re.fullmatch(rf"\$ python -m scripts\.bench\.{module}( --[a-z]+( \S+)*)*", command)
     assert (measured.BENCHMARKS / f"{module}.py").exists()
     # How long it took, or which part of it is shown.
-    end = r"[\d,]+ s|[a-z ]+"
+    end = r"[\d,]+ s|[a-z ,]+"
     assert re.match(rf"\d{{4}}-\d\d-\d\d: Python 3\.\d+\.\d+, graphcuts-dp .*; ({end})$", versions)
     assert empty == ""
     assert any(line.strip() for line in printed)

@@ -139,7 +139,7 @@ def test_a_session_waits_for_the_curator_and_for_the_caps(office):
 @pytest.mark.parametrize("name", OPTIONS)
 def test_options_of_methods_reach_the_session_and_come_back(tmp_path, name):
     graph, terms, suits, other, wrong = OPTIONS[name]
-    with Office(tmp_path, graph=graph, groups=graph is None, budget=(50.0, 0.1)) as office:
+    with Office(tmp_path, graph=graph, groups=graph is None, budget=(50.0, 1e-3)) as office:
         office.add("ann", preapproved=True)
         assert office.post("ann", "forecast", terms)["epsilon"] <= terms["epsilon"]
         dummy = {"terms": terms, "queries": [suits]}
