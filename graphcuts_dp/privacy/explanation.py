@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from graphcuts_dp.display import Card, Displayed, up_to_digits
+from graphcuts_dp.display import Card, Displayed, down_to_digits, up_to_digits
 from graphcuts_dp.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 PRIORS = (0.001, 0.01, 0.1, 0.5)  # that an explanation shows unless others are given
 _STATED_PRIORS = (0.01, 0.5)  # of `Explanation.odds_in_words`
+_ADDED_UNITS = ("one user", "one row")  # of which neighbours have one more or less
 
 
 @final
@@ -68,27 +69,43 @@ class Explanation(Displayed):
     odds: tuple[Odds, ...]
 
     @property
-    def odds_in_words(self) -> tuple[str, str]:
-        """Two sentences on what a guess about one privacy unit can become, rounded up.
+    def odds_in_words(self) -> tuple[str, ...]:
+        """Sentences on what a guess about one privacy unit can become, rounded up.
 
         The first is for a guess that is unlikely beforehand, the second for one that is as likely
-        as not.
+        as not. Where a unit is added or removed (a user or a row), these are guesses whether it is
+        in the data, and a third sentence is about what it says: to put other rows in place of its
+        own is a removal and an addition, so that the odds change by up to e^(2 epsilon).
 
         Examples:
             >>> print(gc.PrivacyUnit.edge().explain(epsilon=1.0).odds_in_words[1])
             One that is 50 % likely beforehand is at most 73.2 % likely, whatever else is known.
         """
-        unlikely, even = (
-            f"{100 * prior:g} % likely beforehand is at most "
-            f"{up_to_digits(100 * posterior(prior, self.epsilon), 3):g} % likely"
-            for prior in _STATED_PRIORS
-        )
+        unlikely, even = (self._likely(prior, self.epsilon) for prior in _STATED_PRIORS)
         unit = re.sub("^1 ", "one ", self.privacy_unit)
+        is_added = unit.startswith(_ADDED_UNITS)
+        guess = f"A guess about {unit} that is"
+        if is_added:
+            guess = f"A guess whether {unit} is in the data: one that is"
         but = f", but for a chance of {self.delta:g}" if self.delta else ""
-        return (
-            f"A guess about {unit} that is {unlikely} once this is published.",
+        sentences = (
+            f"{guess} {unlikely} once this is published.",
             f"One that is {even}, whatever else is known{but}.",
         )
+        if not is_added:
+            return sentences
+        of = "one row says that is" if unit == "one row" else "the rows say of one user who is"
+        replaced = self._likely(_STATED_PRIORS[1], 2 * self.epsilon)
+        # What holds between neighbours but for delta holds between their neighbours but for this.
+        chance = up_to_digits((1 + math.exp(self.epsilon)) * self.delta, 3)
+        but = f", but for a chance of {chance:g}" if self.delta else ""
+        third = f"For a guess what {of} known to be in the data, twice epsilon counts: "
+        return (*sentences, f"{third}one that is {replaced}{but}.")
+
+    @staticmethod
+    def _likely(prior: float, epsilon: float) -> str:
+        highest = up_to_digits(100 * posterior(prior, epsilon), 3)
+        return f"{100 * prior:g} % likely beforehand is at most {highest:g} % likely"
 
     def plot(self) -> "Figure":
         """Draw the range of posteriors for every prior, as a figure of matplotlib."""
@@ -116,8 +133,9 @@ class Explanation(Displayed):
     def __str__(self) -> str:
         lines = [f"{heading}: {text}" for heading, text in self.sentences.items()]
         lines += [
-            f"An attacker who believed {odds.prior:.4g} beforehand believes between "
-            f"{odds.lowest:.3g} and {odds.highest:.3g} afterwards."
+            f"An attacker who believed {100 * odds.prior:.4g} % beforehand believes between "
+            f"{down_to_digits(100 * odds.lowest, 3):g} % and "
+            f"{up_to_digits(100 * odds.highest, 3):g} % afterwards."
             for odds in self.odds
         ]
         return "\n".join(lines)
@@ -166,9 +184,9 @@ def strength(epsilon: float, delta: float) -> str:
     """Return a sentence about how strong an (epsilon, delta) guarantee is."""
     factor = up_to_digits(math.exp(epsilon), 3)
     text = (
-        "everything that is released together multiplies the odds of any guess about one unit by "
-        f"at most e^{epsilon:g} = {factor:,.3g}, or divides them by that, whatever the attacker "
-        "knows, computes or learns later"
+        "everything that is released together multiplies the odds of any guess between two worlds "
+        f"that differ in one unit by at most e^{epsilon:g} = {factor:,.3g}, or "
+        "divides them by that, whatever the attacker knows, computes or learns later"
     )
     if delta:
         text += (
@@ -206,9 +224,10 @@ def words_for(kind: str, k: int, *, per_period: bool = False) -> dict[str, str]:
             f"{in_one_period}: whether {presence}, and what the rows say.",
             "The attacker": "sees everything that is released and may know every row of all other "
             "users.",
-            "Detectable": "who is a vertex, public groups, periods, bounds and all parameters. A "
-            "person who appears only in rows of others, such as one who is called and never calls, "
-            "is covered in each such row as its user is, and not by a guarantee of their own.",
+            "Detectable": "who is a vertex, public groups, periods, bounds and all parameters. "
+            "Protected are the users. Anyone else whom a row is about, such as a nurse in a "
+            "patient's row, is not protected as a person: only each single row is, as one of its "
+            "user's.",
             "The bound": f"at most {k:,} rows (or units of weight) of a user count"
             f"{in_each_period}. Of a user with more, rows are left out, or each counts for less: "
             "answers miss the others, and privacy does not depend on how much it was.",

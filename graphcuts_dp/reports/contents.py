@@ -22,7 +22,7 @@ from graphcuts_dp.results.release import Release
 from graphcuts_dp.schema.vertices import sets_in
 
 SUMMARY, SYNTHETIC, INTERACTIVE = "Summary statistics", "Synthetic data", "Interactive API"
-_NOISY = "below their own error"  # of numbers, in evidence
+_NOISY = "smaller than their ±"  # of numbers, in evidence
 _MOST_LISTED, _LONGEST_LISTED = 6, 36  # names in one sentence, and characters of each
 _LOOPS = (
     "Edges from a vertex to itself, which cross no cut. Without weights, an edge that is listed "
@@ -47,6 +47,7 @@ class ReleaseContents:
         impossible: a sentence on negative or fractional numbers; "" if there can be none.
         product_type: one of the types of the registry, see `reports.registry`.
         vertices: public number of vertices; None if the result does not say.
+        periods: how many periods are published; 0 if there are none.
     """
 
     title: str
@@ -60,6 +61,7 @@ class ReleaseContents:
     impossible: str = ""
     product_type: str = SUMMARY
     vertices: int | None = None
+    periods: int = 0
 
 
 def contents_of(kind: str, result: Any) -> ReleaseContents:
@@ -139,8 +141,10 @@ def _of_flows(flows: Flows) -> ReleaseContents:
         for name in flows.levels
     ]
     published = [f"A table of how much passes between groups, by {listed(levels)}."]
+    periods = 0
     if flows.periods is not None:
         labels = flows.periods.labels(flows.periods.levels[-1])
+        periods = len(labels)
         published.append(f"For each of {len(labels):,} periods: {listed(labels)}.")
     low, high = flows.total.interval
     published.append(
@@ -153,8 +157,11 @@ def _of_flows(flows: Flows) -> ReleaseContents:
         estimates = np.asarray(flows.estimates[index])
         half, most = (short_bound(float(width)) for width in (np.median(widths), widths.max()))
         middle = short(float(np.median(estimates)))
-        error = f"± {half} in half of the cells, ± {most} at most ({DEFAULT_PERCENT}, each alone); "
-        error += f"the middle cell is {middle}"
+        error = f"each number ± {most} ({DEFAULT_PERCENT}, each alone)"
+        if half != most:
+            error = f"half of the numbers ± {half} or less, the others ± {most} or less "
+            error += f"({DEFAULT_PERCENT}, each alone)"
+        error += f"; about half of the numbers are below {middle}"
         errors.append((f"a cell of level {short_text(name)}", error))
     below = int((np.abs(estimates) <= widths).sum())
     negative = int((estimates < 0).sum())
@@ -167,11 +174,12 @@ def _of_flows(flows: Flows) -> ReleaseContents:
         noises=_noises([flows.noisy]),
         unbiased="" if counted else "estimates are unbiased",
         biased=counted or "the column count is rounded, so its sums over other cells are biased",
-        small_numbers=f"{below:,} of {len(widths):,} cells of level {short_text(flows.levels[-1])} "
-        f"are {_NOISY}",
+        small_numbers=f"{below:,} of {len(widths):,} numbers of level "
+        f"{short_text(flows.levels[-1])} are {_NOISY}",
         impossible=f"{negative:,} of {len(widths):,} estimates are negative; the column count has "
         "whole numbers from 0 on",
         vertices=flows.groups.n + (0 if flows.cells.one_set else flows.right_groups.n),
+        periods=periods,
     )
 
 
@@ -205,6 +213,7 @@ def _of_flows_over_time(flows: FlowsOverTime) -> ReleaseContents:
         f"periods together are {_NOISY}",
         impossible=f"{int((estimates < 0).sum()):,} of {len(estimates):,} estimates of all periods "
         "together are negative",
+        periods=len(flows.horizon),
         vertices=flows.cells.rows.n + (0 if flows.cells.one_set else flows.cells.columns.n),
     )
 

@@ -45,6 +45,8 @@ class HazardAnswers:
     """What people answer, in a few words, about hazards of which no program can know.
 
     Attributes:
+        families: whether people who belong together may be inferred together.
+        complete: whether a reader will take the numbers as complete and unbiased.
         other_results: what else was published of the same people.
         small_groups: who has checked that numbers of small groups are still of use.
         readers: who explains noisy numbers to those who read them.
@@ -58,6 +60,10 @@ class HazardAnswers:
         ParameterError: an answer is no line of at most 120 characters.
     """
 
+    families: str = option(
+        "", help="May families, or people who share a room, be inferred together?"
+    )
+    complete: str = option("", help="Will a reader take the numbers as complete?")
     other_results: str = option("", help="What else was published of the same people?")
     small_groups: str = option("", help="Who checked that numbers of small groups are of use?")
     readers: str = option("", help="Who explains noisy numbers to those who read them?")
@@ -112,6 +118,7 @@ class Hazard:
         chapter: of SP 800-226.
         addressed: whether the evidence shows that it is addressed.
         evidence: why it is, or why it is not.
+        files: of the source, that the evidence rests on.
         question: what people have to answer, as no program can know; "" if the program has checked.
         answer: theirs; "" if it is left to be filled in by hand.
     """
@@ -120,6 +127,7 @@ class Hazard:
     chapter: str
     addressed: bool
     evidence: str
+    files: tuple[str, ...] = ()
     question: str = ""
     answer: str = ""
 
@@ -132,7 +140,10 @@ def hazards_of(basis: ReportBasis) -> tuple[Hazard, ...]:
     for chapter, name, finding in _CHECKS:
         has_no_guarantee = seeded and chapter == GUARANTEE
         addressed, evidence = _SEEDED if has_no_guarantee else finding(basis)
-        hazard = Hazard(name=name, chapter=chapter, addressed=addressed, evidence=evidence)
+        files = () if seeded and name in _VOID_IF_SEEDED else _FILES.get(name, ())
+        hazard = Hazard(
+            name=name, chapter=chapter, addressed=addressed, evidence=evidence, files=files
+        )
         field = "" if addressed or has_no_guarantee else _ASKED.get(name, "")
         if field:
             answer = getattr(basis.people_say, field)
@@ -151,7 +162,7 @@ def _large_epsilon(basis: ReportBasis) -> Finding:
         epsilon, of = max(epsilon, basis.status.epsilon), "of all results in the store"
     stated = f"epsilon = {up_to_digits(epsilon, 4):g} {of}"
     if epsilon <= STRONG_EPSILON:
-        return True, f"{stated}, at most {STRONG_EPSILON:g}"
+        return True, f"{stated}; that is not above {STRONG_EPSILON:g}, which is often asked for"
     return False, f"{stated} is above {STRONG_EPSILON:g}; why it was chosen is not recorded"
 
 
@@ -170,14 +181,14 @@ def _small_unit(basis: ReportBasis) -> Finding:
     if unit is None:
         return False, "the privacy unit is not known"
     if unit.kind in _ONE_EACH and not unit.per_period:
-        return True, f"the unit is {words}, with all that belongs to it"
+        return True, f"the unit is {words.replace('user', 'person')}, with all that belongs to it"
     return False, f"the unit is {words}: who has 20 of these has 20 times epsilon"
 
 
 def _presence(basis: ReportBasis) -> Finding:
     if "added or removed" in basis.guarantee.neighbours:
         return True, "neighbours differ by one unit that is added or removed"
-    return False, f"public is {basis.guarantee.public}, so who is in it is not concealed"
+    return False, f"public is {basis.guarantee.public}, so who is in it is not hidden"
 
 
 def _several_people(basis: ReportBasis) -> Finding:
@@ -226,7 +237,7 @@ def _claims(basis: ReportBasis) -> Finding:
     if not basis.guarantee.is_private:
         return False, "a seed was given"
     noises = f"noise: {', '.join(basis.contents.noises)}; " if basis.contents.noises else ""
-    return True, f"{noises}costs are compared in {_TESTED_COSTS}, audited in {_AUDITS}"
+    return True, f"{noises}tests compare the stated cost with a proof, and audits attack it"
 
 
 def _utility(basis: ReportBasis) -> Finding:
@@ -279,18 +290,18 @@ def _trust(basis: ReportBasis) -> Finding:
 def _randomness(basis: ReportBasis) -> Finding:
     if not basis.guarantee.is_private:
         return False, "a seed was given, so the noise can be taken off"
-    return True, f"whole units of noise from the system's generator, no seed ({_SAMPLERS})"
+    return True, "whole units of noise from the system's generator, no seed"
 
 
 def _timing(basis: ReportBasis) -> Finding:
     del basis
-    return False, f"time and memory of a run depend on the data ({SECURITY})"
+    return False, "time and memory of a run depend on the data"
 
 
 def _messages(basis: ReportBasis) -> Finding:
     if not basis.guarantee.is_private:
         return False, "a seed was given"
-    return True, f"no message or log shows a private value ({_SIDE_CHANNELS}, {_NO_CELL})"
+    return True, "tests find no private value in messages that others see, nor in logs"
 
 
 def _access(basis: ReportBasis) -> Finding:
@@ -303,8 +314,21 @@ def _collection(basis: ReportBasis) -> Finding:
     return False, "what is not collected cannot come out"
 
 
+# Files of the source by the hazards whose evidence rests on them.
+_FILES: dict[str, tuple[str, ...]] = {
+    "Claims without proof or test": (_TESTED_COSTS, _AUDITS),
+    "Floating point, weak randomness": (_SAMPLERS,),
+    "Timing and other side channels": (SECURITY,),
+    "Error messages and logs": (_SIDE_CHANNELS, _NO_CELL),
+}
+_VOID_IF_SEEDED = (  # hazards whose evidence is none where a seed was given
+    *("Claims without proof or test", "Floating point, weak randomness"),
+    "Error messages and logs",
+)
 # Fields of `HazardAnswers` by the hazards that they are about.
 _ASKED = {
+    "Several people together": "families",
+    "Statistical bias": "complete",
     "Other publications of the same data": "other_results",
     "Systemic bias, small groups": "small_groups",
     "Human bias, impossible numbers": "readers",

@@ -8,7 +8,7 @@ the registry of deployments.
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any, final
@@ -18,6 +18,7 @@ from graphcuts_dp.errors import FileFormatError, GraphCutsError, LedgerError, Pa
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.ledger.opening import Store, open_ledger
 from graphcuts_dp.ledger.uses import Use
+from graphcuts_dp.options import read_options
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit, stated_unit
 from graphcuts_dp.privacy.provenance import Provenance
@@ -40,15 +41,37 @@ from graphcuts_dp.results.bundle import (
     read_receipt,
     sha256_of,
 )
+from graphcuts_dp.schema.columns import TAIL, Column, Columns
 from graphcuts_dp.session.transcript import LedgerStatus, export_ledger, store_status
 
 _CODE = 16  # hexadecimal digits of a check code: 64 bits
 _GROUP = 4  # of these digits, between hyphens
 _DIGITS = 4  # of an epsilon
 _LONGEST = 500  # characters of a stated text, as in a provenance
+_LONGEST_COLUMN = 36  # characters of the name of a column
+_COLUMNS = "--columns"
 _SKIP = "on-bad=skip"  # as it is typed, of the command that a store remembers
 # What a receipt that is whole and means nothing raises.
 _UNREADABLE = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, GraphCutsError)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ColumnsRead:
+    """The columns of the private file that were read, as far as they are on the record.
+
+    Attributes:
+        user: that names whose row it is; "" for none.
+        period: that dates a row; "" for none.
+        endpoints: between which is counted; empty if that is not known.
+    """
+
+    user: str = ""
+    period: str = ""
+    endpoints: tuple[str, ...] = ()
+
+
+NO_COLUMNS = ColumnsRead()
 
 
 @final
@@ -150,9 +173,10 @@ def report_of(
     digest = sha256_of(file)
     check_code = _code_of(digest)
     checks = [_compared_code(check_code, code)] if code else []
-    status, use = None, None
+    status, use, columns = None, None, NO_COLUMNS
     if store is not None:
         status, use, sentence = _compared(store, file, digest)
+        columns = _columns_of(use)
         checks.append(sentence)
     basis = ReportBasis(
         guarantee=guarantee, unit=unit, contents=contents, status=status, people_say=answers
@@ -161,7 +185,8 @@ def report_of(
     return _report(
         basis,
         names=(*fields["files"], file.name),
-        rows=_rows_sentence(use, kind),
+        columns=columns,
+        rows=_rows_sentence(use, kind, charged=bool(provenance.store)),
         author=_stated("author", provenance.author, author),
         purpose=_stated("purpose", provenance.purpose, purpose),
         time=provenance.time,
@@ -229,6 +254,7 @@ def report_of_store(
     return _report(
         basis,
         names=(Path(store.path if isinstance(store, Store) else store).name,),
+        columns=_columns_of(stated),
         rows=words.ROWS_UNKNOWN,
         author=_stated("author", recorded[0], author),
         purpose=_stated("purpose", recorded[1], purpose),
@@ -242,6 +268,7 @@ def _report(
     basis: ReportBasis,
     *,
     names: tuple[str, ...],
+    columns: ColumnsRead,
     rows: str,
     author: str,
     purpose: str,
@@ -254,26 +281,29 @@ def _report(
     odds: tuple[str, ...] = (words.NOTHING_READ,)
     if basis.unit is not None:
         explanation = basis.unit.explain(epsilon=guarantee.epsilon, delta=guarantee.delta)
-        sentences, odds = explanation.sentences, explanation.odds_in_words
+        sentences = explanation.sentences
+        odds = tuple(words.of_people(basis.unit, text) for text in explanation.odds_in_words)
         if basis.status is not None and basis.status.epsilon > guarantee.epsilon:
             odds = (*odds, _odds_of_all(basis.unit, basis.status))
     elif guarantee.epsilon:
         odds = (words.NO_UNIT,)
     if not guarantee.is_private:
         odds = (words.NO_GUARANTEE,)
-    covered = [sentences[name] for name in ("The guarantee", "People") if name in sentences]
-    unit = tuple(map(_plain, covered))
+    unit, public = _people(basis, columns, sentences)
     bound = () if contents.left_out or "The bound" not in sentences else (sentences["The bound"],)
-    detectable = [f"Not concealed: {sentences['Detectable']}"] if sentences else []
+    left_out = [*contents.left_out, *map(_plain, bound), rows]
+    if basis.unit is not None and basis.unit.kind == "user":
+        left_out.append(words.limit_chosen(basis.unit, basis.people_say.bounds))
+    missing = words.NOT_COMPARED if _charged_elsewhere(basis) else ""
     return ReleaseReport(
         title=contents.title,
         names=tuple(short_text(printable(name)) for name in names),
-        published=contents.published,
+        published=tuple(filter(None, (missing, *contents.published))),
         unit=unit or (f"Privacy unit: {guarantee.privacy_unit}.",),
         odds=odds,
         errors=contents.errors,
-        left_out=tuple(filter(None, (*contents.left_out, *map(_plain, bound), rows))),
-        not_guaranteed=(*detectable, *words.OTHERS),
+        left_out=tuple(filter(None, left_out)),
+        not_guaranteed=(*public, *words.OTHERS),
         budget=_budget(basis),
         author=author,
         purpose=purpose,
@@ -286,11 +316,54 @@ def _report(
     )
 
 
+def _people(
+    basis: ReportBasis, columns: ColumnsRead, sentences: Mapping[str, str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return sentences on who is protected, and on what of them is not hidden."""
+    unit = basis.unit
+    if unit is None:
+        return (), ()
+    read = (words.columns_read(columns.endpoints, columns.period),) if columns.endpoints else ()
+    if unit.kind == "user":
+        people = words.protected_people(unit, columns.user)
+        return (*people, words.OTHER_PEOPLE, *read), (words.PUBLIC_OF_ROWS,)
+    covered = [sentences[name] for name in ("The guarantee", "People") if name in sentences]
+    return (*map(_plain, covered), *read), (f"Not hidden: {sentences['Detectable']}",)
+
+
+def _charged_elsewhere(basis: ReportBasis) -> bool:
+    """Return whether a store was charged that this report has not read."""
+    provenance = basis.guarantee.provenance
+    return basis.status is None and provenance is not None and bool(provenance.store)
+
+
+def _columns_of(use: Use) -> ColumnsRead:
+    """Return the columns that the command of a use named; none if it was no command."""
+    typed = next((word for name, word in pairwise(use.command) if name == _COLUMNS), "")
+    try:
+        columns = read_options(typed or None, Columns)
+    except GraphCutsError:  # a command of another version
+        return NO_COLUMNS
+    endpoints = (_column(columns.source), _column(columns.target))
+    # Whether a column has this name, or the source is the user, the command does not tell.
+    user = "" if columns.user == TAIL else _column(columns.user)
+    period = _column(columns.period)
+    return ColumnsRead(user=user, period=period, endpoints=endpoints if all(endpoints) else ())
+
+
+def _column(typed: Column | None) -> str:
+    """Return the name of a column, or its number; "" for none."""
+    if isinstance(typed, int):
+        return f"number {typed}, counted from 0"
+    return short_text(printable(typed or ""), _LONGEST_COLUMN)
+
+
 def _budget(basis: ReportBasis) -> tuple[str, ...]:
     """Return sentences on what is used up and what is left."""
     guarantee, status = basis.guarantee, basis.status
     delta = f" and delta = {guarantee.delta:g}" if guarantee.delta else ""
-    this = f"This uses up epsilon = {_up(guarantee.epsilon)}{delta}, for {guarantee.privacy_unit}."
+    whom = words.for_whom(basis.unit, guarantee.privacy_unit, basis.contents.periods)
+    this = f"This uses up epsilon = {_up(guarantee.epsilon)}{delta}, {whom}."
     provenance = guarantee.provenance
     if status is None:
         if provenance is None or not provenance.store:
@@ -370,10 +443,12 @@ def _stated(name: str, recorded: str, typed: str) -> str:
     return recorded or typed
 
 
-def _rows_sentence(use: Use | None, kind: str) -> str:
+def _rows_sentence(use: Use | None, kind: str, *, charged: bool) -> str:
     """Return a sentence on rows that were skipped; "" of what reads no private row."""
     if kind == "partition" and use is None:
         return ""
+    if use is None and charged:
+        return words.ROWS_IN_STORE
     if use is None or not use.command:
         return words.ROWS_UNKNOWN
     typed = {part for word in use.command for part in word.split(",")}

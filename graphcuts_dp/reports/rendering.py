@@ -86,14 +86,21 @@ def _html_hazard(hazard: Hazard) -> str:
     name = f"{_text(hazard.name)} <small>({hazard.chapter.split()[0]})</small>"
     if hazard.question:
         answer = f'<div class="answer">{_cell(hazard.answer)}</div>'
+        evidence = f"{_cell(hazard.evidence)}{_files(hazard)}"
         return (
-            f'<tr><th class="asked">{name}<div><small>{_cell(hazard.evidence)}</small></div></th>'
+            f'<tr><th class="asked">{name}<div><small>{evidence}</small></div></th>'
             f"<td>{_text(hazard.question)}{answer}</td></tr>"
         )
     mark, word = ("✓", YES) if hazard.addressed else ("–", NO)
     kind = "yes" if hazard.addressed else "no"
-    found = f'<td class="{kind}">{mark} {word}</td><td>{_text(hazard.evidence)}</td>'
+    files = f"<small>{_files(hazard)}</small>" if hazard.files else ""
+    found = f'<td class="{kind}">{mark} {word}</td><td>{_text(hazard.evidence)}{files}</td>'
     return f"<tr><th>{name}</th>{found}</tr>"
+
+
+def _files(hazard: Hazard) -> str:
+    """Return the files of the source that the evidence rests on, in brackets; "" for none."""
+    return f" ({_text(', '.join(hazard.files))})" if hazard.files else ""
 
 
 def sheet_lines(report: ReleaseReport) -> int:
@@ -128,11 +135,14 @@ def markdown(report: ReleaseReport) -> str:
     for hazard in checked:
         mark = "x" if hazard.addressed else " "
         open_one = "" if hazard.addressed else f"{NO}: "
-        lines.append(f"- [{mark}] {hazard.name}: {open_one}{_markdown(hazard.evidence)}")
+        lines.append(
+            f"- [{mark}] {hazard.name}: {open_one}{_markdown(hazard.evidence)}{_files(hazard)}"
+        )
     lines += ["", f"## {ASKED}", "", ABOUT_ASKED, ""]
     for hazard in asked:
         answer = _markdown(hazard.answer) or _BLANK
-        lines.append(f"- {hazard.name} ({_markdown(hazard.evidence)}). {hazard.question} {answer}")
+        evidence = f"{_markdown(hazard.evidence)}{_files(hazard)}"
+        lines.append(f"- {hazard.name} ({evidence}). {hazard.question} {answer}")
     text = "\n".join(lines).replace("\n\n\n", "\n\n")
     return f"{text}\n"
 

@@ -6,6 +6,8 @@ check list.
 
 from collections.abc import Mapping
 
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
+
 # Headings of the first page, by the part of a report.
 HEADINGS: Mapping[str, str] = {
     "published": "What was published",
@@ -22,7 +24,7 @@ HAZARDS = "Hazards of NIST SP 800-226"
 ABOUT_HAZARDS = (
     "The hazards that NIST SP 800-226, Guidelines for Evaluating Differential Privacy Guarantees "
     "(March 2025), describes, in our words, each with its chapter. A tick has its evidence: "
-    "numbers of this result and its receipt, and files of the source of the program."
+    "numbers of this result and its receipt, or tests of the program (their files in brackets)."
 )
 YES, NO = "addressed", "not addressed"
 CHECKED, ASKED = "The program checked", "You answer"
@@ -40,9 +42,79 @@ OTHERS = (
     "What holds of people in general may come out: that is what the numbers are for.",
     "Who keeps the private file, and the machine that reads it, are trusted.",
 )
+NOT_COMPARED = "Made without the store of this result: ask for the report with --store."
 # What the noise does not cover of the reading of a table.
 ROWS_SKIPPED = "Rows that could not be used were skipped; how many is private."
 ROWS_REFUSED = "No row was skipped: one that could not be used would have stopped the program."
-ROWS_UNKNOWN = "The receipt does not say whether rows that could not be used were skipped."
+ROWS_UNKNOWN = "Neither receipt nor store says whether rows that could not be used were skipped."
+ROWS_IN_STORE = "The store says whether rows that could not be used were skipped."
 NO_STORE = "It was charged to no store: nothing limits further results of the same data."
 NOT_RECORDED = "It agrees, but has not recorded these files, so that the code is not compared."
+_TO_FILL_IN = "." * 40  # on paper
+
+
+def protected_people(unit: PrivacyUnit, column: str) -> tuple[str, ...]:
+    """Return sentences on who is protected where all rows of a user are the unit.
+
+    Args:
+        unit: of kind "user".
+        column: of the private file that names the users; "" if it is not known.
+    """
+    within = " in any one period" if unit.per_period else ""
+    presence = "there are any" if unit.per_period else "the person is there at all"
+    named = f"the column \u201c{column}\u201d" if column else "the column of users"
+    twice = "Two persons together have twice epsilon."
+    rows = f"with all of that person's rows{within}: whether {presence}, and what the rows say."
+    return (
+        f"Protected is each person in {named} of the private file, {rows}",
+        f"Somebody with two names in that column counts as two persons. {twice}",
+    )
+
+
+# Whom rows name besides, and what is public of them.
+OTHER_PEOPLE = (
+    "Anyone else whom a row is about, such as a nurse in a patient's row, is not protected as a "
+    "person: only each single row is, as one of those of its person."
+)
+PUBLIC_OF_ROWS = (
+    "Not hidden: the names of all places (or of whatever the rows go between), public groups, "
+    "periods, limits and all options."
+)
+
+
+def of_people(unit: PrivacyUnit, text: str) -> str:
+    """Return a text that calls users persons, as the rest of a report does."""
+    return text.replace("one user", "one person") if unit.kind == "user" else text
+
+
+def columns_read(endpoints: tuple[str, ...], period: str) -> str:
+    """Return a sentence on the columns between which is counted, and that of the dates."""
+    columns = " to ".join(f"\u201c{name}\u201d" for name in endpoints)
+    dated = f", dated by \u201c{period}\u201d" if period else ""
+    return f"Columns: from {columns}{dated}."
+
+
+def limit_chosen(unit: PrivacyUnit, answer: str) -> str:
+    """Return a sentence on how the limit of a person's rows was chosen, or room to write it."""
+    each = "a person in each period" if unit.per_period else "a person"
+    return (
+        f"Limit of {unit.group_size:,} rows (or units of weight) {each}: the curator states that "
+        "it was chosen without looking at the data, or by a choice that a store has charged: "
+        f"{answer or _TO_FILL_IN}"
+    )
+
+
+def for_whom(unit: PrivacyUnit | None, privacy_unit: str, periods: int) -> str:
+    """Return whom an epsilon is for, and for what time together.
+
+    Args:
+        unit: None if it is unknown.
+        privacy_unit: the same as the receipt states it.
+        periods: that were published; 0 for none.
+    """
+    if unit is None or unit.kind != "user":
+        return f"for {privacy_unit}"
+    if unit.per_period:
+        times = f": with rows in all {periods:,} of them, {periods:,} times as much" * (periods > 1)
+        return f"for each person in each period by itself{times}"
+    return "for each person" + f" in all {periods:,} periods together" * (periods > 1)

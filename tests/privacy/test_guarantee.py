@@ -123,7 +123,7 @@ def test_it_says_whom(expected):
     made = privacy_unit.explain(epsilon=1.0)
     assert expected in str(made)
     assert "e^1 = 2.72" in str(made)
-    assert "believed 0.5 beforehand believes between 0.269 and 0.731" in str(made)
+    assert "believed 50 % beforehand believes between 26.8 % and 73.2 %" in str(made)
     assert "delta" not in made.sentences["Strength"]
     assert "at most 1e-06 this fails" in str(privacy_unit.explain(epsilon=1.0, delta=1e-6))
 

@@ -15,6 +15,7 @@ from graphcuts_dp.reports import words
 from graphcuts_dp.reports.hazards import (
     EVIDENCE_FILES,
     LARGEST_DELTA,
+    SECURITY,
     STRONG_EPSILON,
     HazardAnswers,
     ReportBasis,
@@ -78,9 +79,11 @@ def test_every_kind_of_release_has_a_report(name, store, tmp_path):
     assert f"epsilon = {stated:g}" in report.budget[0]
     assert "of a budget of epsilon = 2" in report.budget[1]
     assert report.names[-1] == f"{path.name}.json"
-    for prior, text in zip((0.01, 0.5), report.odds, strict=True):
+    is_added = report.basis.unit.kind in ("row", "user")  # of what it says, twice epsilon
+    guesses = [(0.01, stated), (0.5, stated), *[(0.5, 2 * stated)] * is_added]
+    for (prior, epsilon), text in zip(guesses, report.odds, strict=True):
         highest = float(text.partition(" is at most ")[2].partition(" %")[0])
-        exact = 100 * posterior(prior, stated)
+        exact = 100 * posterior(prior, epsilon)
         assert exact <= highest <= 1.01 * exact
     assert report.purpose == "a <b>timetable</b>"
     assert dict(report.origin)["by"] == words.NOT_STATED
@@ -253,8 +256,10 @@ def test_a_delta_is_compared_with_the_number_of_vertices(basis):
 
 
 def test_evidence_names_files_of_the_source(basis):
-    named = [name for name in EVIDENCE_FILES if any(name in h.evidence for h in hazards_of(basis))]
-    assert set(named) == set(EVIDENCE_FILES)
+    named = [name for each in hazards_of(basis) for name in each.files]
+    assert sorted(named) == sorted(EVIDENCE_FILES)
+    seeded = replace(basis, guarantee=replace(basis.guarantee, seed=1))
+    assert {name for each in hazards_of(seeded) for name in each.files} == {SECURITY}
     assert all((ROOT / name).is_file() for name in EVIDENCE_FILES)
     assert all(hazard.evidence for hazard in hazards_of(basis))
 
