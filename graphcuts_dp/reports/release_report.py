@@ -49,8 +49,7 @@ _GROUP = 4  # of these digits, between hyphens
 _DIGITS = 4  # of an epsilon
 _LONGEST = 500  # characters of a stated text, as in a provenance
 _LONGEST_COLUMN = 36  # characters of the name of a column
-_COLUMNS = "--columns"
-_SKIP = "on-bad=skip"  # as it is typed, of the command that a store remembers
+_COLUMNS = "--columns"  # of the command that a store remembers
 # What a receipt that is whole and means nothing raises.
 _UNREADABLE = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, GraphCutsError)
 
@@ -337,13 +336,21 @@ def _charged_elsewhere(basis: ReportBasis) -> bool:
     return basis.status is None and provenance is not None and bool(provenance.store)
 
 
+def _columns_typed(use: Use) -> Columns | None:
+    """Return how columns were read by the command of a use; None if that is not known."""
+    if not use.command:
+        return None
+    typed = [word for name, word in pairwise(use.command) if name == _COLUMNS]
+    typed += [word.partition("=")[2] for word in use.command if word.startswith(f"{_COLUMNS}=")]
+    try:
+        return read_options(",".join(typed) or None, Columns)
+    except GraphCutsError:  # a command of another version
+        return None
+
+
 def _columns_of(use: Use) -> ColumnsRead:
     """Return the columns that the command of a use named; none if it was no command."""
-    typed = next((word for name, word in pairwise(use.command) if name == _COLUMNS), "")
-    try:
-        columns = read_options(typed or None, Columns)
-    except GraphCutsError:  # a command of another version
-        return NO_COLUMNS
+    columns = _columns_typed(use) or Columns()
     endpoints = (_column(columns.source), _column(columns.target))
     # Whether a column has this name, or the source is the user, the command does not tell.
     user = "" if columns.user == TAIL else _column(columns.user)
@@ -449,10 +456,10 @@ def _rows_sentence(use: Use | None, kind: str, *, charged: bool) -> str:
         return ""
     if use is None and charged:
         return words.ROWS_IN_STORE
-    if use is None or not use.command:
+    columns = None if use is None else _columns_typed(use)
+    if columns is None:
         return words.ROWS_UNKNOWN
-    typed = {part for word in use.command for part in word.split(",")}
-    return words.ROWS_SKIPPED if _SKIP in typed else words.ROWS_REFUSED
+    return words.ROWS_SKIPPED if columns.on_bad == "skip" else words.ROWS_REFUSED
 
 
 def _half_widths(store: PathLike | Store) -> dict[str, list[float]]:

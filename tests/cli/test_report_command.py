@@ -76,6 +76,7 @@ def test_what_is_refused(refused, done):
     [
         ((), "No row was skipped: one that could not be used would have stopped"),
         (("--columns", "on-bad=skip"), "Rows that could not be used were skipped"),
+        (("--columns=on_bad=skip",), "Rows that could not be used were skipped"),
     ],
 )
 def test_skipped_rows_are_told_by_the_options_and_never_counted(skip, sentence, done, folder):
@@ -83,4 +84,37 @@ def test_skipped_rows_are_told_by_the_options_and_never_counted(skip, sentence, 
     unit = ("--privacy-unit", "user:max-contributions=1", "--columns", "user=user")
     done("flows", "in.csv", "staff.csv", "out.csv", *READ, *unit, *skip, "--store", "rows.db")
     assert sentence in done("report", "out.csv", "--store", "rows.db")[0]
-    assert "does not say whether rows" in done("report", "out.csv")[0]
+    without = done("report", "out.csv")[0]
+    assert "The store says whether rows that could not be used were skipped" in without
+    assert "Made without the store of this result" in without
+
+
+PERSONS = "".join(f"u{i},{i},0,2026-0{1 + i % 2}-03\n" for i in range(12))
+
+
+@pytest.mark.parametrize(
+    ("unit", "used"),
+    [
+        ("user:max-contributions=3", "for each person in all 2 periods together"),
+        ("user:max-contributions=3,per-period=yes", "in all 2 of them, 2 times as much"),
+    ],
+)
+def test_an_officer_reads_who_is_protected_and_for_how_long(unit, used, done, folder):
+    (folder / "in.csv").write_text(f"PatID,out of,into,day\n{PERSONS}")
+    columns = ("--columns", "user=PatID,source=out of,target=into,period=day")
+    months = ("--periods", "2026-01..2026-02", "--by", "month", "--privacy-unit", unit)
+    done("flows", "in.csv", "staff.csv", "out.csv", *READ, *columns, *months, "--store", "rows.db")
+    text = done("report", "out.csv", "--store", "rows.db")[0]
+    for part in (
+        "each person in the column \u201cPatID\u201d of the private file",
+        "Columns: from \u201cout of\u201d to \u201cinto\u201d, dated by \u201cday\u201d",
+        "such as a nurse in a patient's row, is not protected as a person",
+        "the rows say of one person who is known to be in the data, twice epsilon counts",
+        "without looking at the data, or by a choice that a store has charged: ....",
+        used,
+    ):
+        assert part in text
+    without = done("report", "out.csv", "--answers", "bounds=Custom of the house")[0]
+    assert "each person in the column of users of the private file" in without
+    assert "PatID" not in without
+    assert "that a store has charged: Custom of the house" in without
