@@ -225,8 +225,8 @@ def words_for(kind: str, k: int, *, per_period: bool = False) -> dict[str, str]:
             "The attacker": "sees everything that is released and may know every row of all other "
             "users.",
             "Detectable": "who is a vertex, public groups, periods, bounds and all parameters. "
-            "Protected are the users. Anyone else whom a row is about, such as a nurse in a "
-            "patient's row, is not protected as a person: only each single row is, as one of its "
+            "The guarantee is for users. Anyone else whom a row is about, such as a nurse in a "
+            "patient's row, is not hidden as a person: only each single row is, as one of its "
             "user's.",
             "The bound": f"at most {k:,} rows (or units of weight) of a user count"
             f"{in_each_period}. Of a user with more, rows are left out, or each counts for less: "

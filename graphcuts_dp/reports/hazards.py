@@ -61,7 +61,7 @@ class HazardAnswers:
     """
 
     families: str = option(
-        "", help="May families, or people who share a room, be inferred together?"
+        "", help="May families, or others who go together, be inferred together?"
     )
     complete: str = option("", help="Will a reader take the numbers as complete?")
     other_results: str = option("", help="What else was published of the same people?")
