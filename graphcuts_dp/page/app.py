@@ -29,8 +29,18 @@ from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.files import open_secret
 from graphcuts_dp.page import result
-from graphcuts_dp.page.form import LOOK, PRODUCTS, with_store
-from graphcuts_dp.page.runs import DONE, PROGRAM, Runs, budget_of, spent_on
+from graphcuts_dp.page.form import LOOK, PRODUCTS, completed
+from graphcuts_dp.page.runs import (
+    DONE,
+    LOST,
+    PROGRAM,
+    REFUSED,
+    RUNNING,
+    STOPPED,
+    Runs,
+    budget_of,
+    spent_on,
+)
 from graphcuts_dp.page.understood import counts_for_your_eyes, head_of, look, proposed
 from graphcuts_dp.page.words import STEPS, UNITS
 from graphcuts_dp.reports.rendering import STYLE, html_page, html_sheets
@@ -43,7 +53,10 @@ _BODY = 1 << 20  # bytes of a request that is no file
 _API = "/api/"
 _PARTIAL = ".part"  # name of an upload that is not whole
 # By methods of `Page`.
-_ASKED = ("form", "head", "look", "eyes", "preview", "start", "resume", "runs", "run", "truth")
+_ASKED = (
+    *("form", "head", "look", "eyes", "preview", "start", "resume", "runs", "run", "truth"),
+    "forget",
+)
 NOT_PRIVATE = "x-not-private"  # header of the replies for the marked panels
 # A result's picture stands in the page as data.
 _POLICY = (
@@ -171,7 +184,7 @@ class Page:
     def preview(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Return the forecast of a dry run; if an error is given, at the epsilon that keeps it."""
         product = PRODUCTS[asked["product"]]
-        values = with_store(asked["values"], str(asked.get("source", "")))
+        values = completed(asked["values"], str(asked.get("source", "")))
         if asked.get("error"):
             error, place = float(asked["error"]), int(asked.get("place", 0))
             values = {**values, "epsilon": f"{product.epsilon_for(values, error, place):g}"}
@@ -197,18 +210,24 @@ class Page:
 
     def runs(self, _: dict[str, Any]) -> list[dict[str, Any]]:
         """All runs, the latest first."""
-        return [
-            {"run": each.folder.name, "title": each.product.title, "time": each.plan["time"]}
-            | {"epsilon": each.plan["expected"]["epsilon"], "state": each.state()["state"]}
-            for each in self._runs.all()
-        ]
+        listed = []
+        for run in self._runs.all():
+            state = run.state()["state"]
+            used = 0.0 if state in (REFUSED, STOPPED) else run.plan["expected"]["epsilon"]
+            about = {"run": run.folder.name, "title": run.product.title, "time": run.plan["time"]}
+            listed.append(about | {"epsilon": used, "state": state})
+        return listed
 
     def run(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Where a run stands; of one that is done, its result."""
         run = self._runs.find(str(asked["run"]))
         told = run.state() | {"title": run.product.title, "time": run.plan["time"]}
-        told["errors"] = [run.product.in_words(each) for each in told.get("errors", [])]
+        refusals = [run.product.refusal(error) for error in told.get("errors", [])]
+        told["errors"] = [refusal["detail"] for refusal in refusals]
+        told["step"] = next((refusal["step"] for refusal in refusals if refusal["step"]), None)
+        copy = self._copy(run.plan["source"])
         told |= {
+            "copy": None if copy is None else str(copy),
             "command": result.command_of(run),
             "unit_in_words": run.product.in_words(run.plan["expected"]["unit_in_words"]),
         }
@@ -216,6 +235,7 @@ class Page:
             told |= {"html": result.fragment(run), "files": run.files}
             told |= {"spent": spent_on(run.plan["store"]), "truth": run.product.truth is not None}
             told |= {"mostly_noise": result.noise_warning(run), "report": run.report}
+            told |= {"band": result.band_note(run)}
             told |= {"sheets": html_sheets(result.report_on(run))}
         return told
 
@@ -223,6 +243,30 @@ class Page:
         """Compare the result with the private file: not private, for the marked panel."""
         text = self._runs.find(str(asked["run"])).against_truth()
         return JSONResponse({"text": text}, headers={NOT_PRIVATE: "reads the truth"})
+
+    def forget(self, asked: dict[str, Any]) -> dict[str, bool]:
+        """Delete the copy of a file that was dropped; other files, and needed copies, stay.
+
+        A copy is needed by a run that is at work or is to be finished. Unless its deletion was
+        confirmed, it also stays for the comparison of a result with it.
+        """
+        copy = self._copy(str(asked["path"]))
+        if copy is None:
+            return {"deleted": False}
+        needed = {RUNNING, LOST} if asked.get("confirmed") else {RUNNING, LOST, DONE}
+        for run in self._runs.all():
+            if self._copy(run.plan["source"]) == copy and run.state()["state"] in needed:
+                return {"deleted": False}
+        copy.unlink()
+        with contextlib.suppress(OSError):
+            copy.parent.rmdir()
+        return {"deleted": True}
+
+    def _copy(self, path: str) -> Path | None:
+        """Return the file if it is a copy of one that was dropped, else None."""
+        copy = Path(path).expanduser().resolve()
+        is_copy = copy.parent.parent == self._uploads.resolve() and copy.is_file()
+        return copy if is_copy else None
 
     async def upload(self, request: Request) -> Response:
         """Keep a file that was dropped, for its owner alone; it leaves this machine nowhere."""

@@ -34,7 +34,9 @@ from graphcuts_dp.options import (
 from graphcuts_dp.page.words import (
     BOUND_PRESET,
     CHECK,
+    ENCODINGS,
     EXACT,
+    KEYS,
     NOT_OF_BOUND,
     OUT,
     PLAIN,
@@ -46,6 +48,8 @@ from graphcuts_dp.page.words import (
 )
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
 from graphcuts_dp.privacy.privacy_unit import PRIVACY_UNITS
+from graphcuts_dp.schema.file_bytes import read_unpacked
+from graphcuts_dp.schema.text_encoding import NOT_UTF8, as_utf8
 
 Values = Mapping[str, str]  # what was typed, by the key of the field
 _STEPS = {INPUT: CHECK, PRIVACY: EXACT, METHOD: OUT, OUTPUT: OUT}  # of fields without plain words
@@ -53,6 +57,7 @@ _DATA, _RESULT = "GRAPH", "OUT"  # metavars of the arguments that the page settl
 DRY_RUN, _STORE = "dry_run", "store"
 _HALVINGS = 12  # of the logarithm of epsilon: to less than a percent
 _SMALLEST = 1e-3
+_NOT_UTF8 = NOT_UTF8.partition(";")[0]  # what messages about an encoding have in common
 _one_at_a_time = threading.Lock()  # warnings are caught for the whole process
 
 
@@ -132,7 +137,8 @@ class Product:
     def refusal(self, problem: Exception | str) -> dict[str, Any]:
         """Return a message in the words of the page, and the step at which it can be mended."""
         text = str(problem)
-        return {"detail": self.in_words(text), "step": step_of(text, self.by_key)}
+        told = {"detail": self.in_words(text), "step": step_of(text, self.by_key)}
+        return told | {"encodings": ENCODINGS if is_of_encoding(text) else {}}
 
     def in_words(self, text: str) -> str:
         """Return a message of the command in the words of the page."""
@@ -271,6 +277,42 @@ def report_fields(
     if messages is not None:
         messages += heard_messages
     return fields
+
+
+def is_of_encoding(text: str) -> bool:
+    """Return whether a message of a command is about the encoding of a file."""
+    return _NOT_UTF8 in text
+
+
+def completed(values: Values, source: str) -> dict[str, str]:
+    """Return the values with a store, and with an encoding of the list of places if it needs one.
+
+    Args:
+        values: what was typed.
+        source: the private file.
+
+    Raises:
+        FileFormatError: the list of places cannot be read.
+    """
+    return with_store(with_encoding_of_list(values), source)
+
+
+def with_encoding_of_list(values: Values) -> Values:
+    """Return the values with the encoding of the private file for the list of places, too.
+
+    That is done where the public list is not UTF-8 and nothing is said about its encoding.
+
+    Raises:
+        FileFormatError: the list cannot be read.
+    """
+    path, encoding = (values.get(KEYS[role], "").strip() for role in ("places", "text_of_file"))
+    if not path or not encoding or values.get(KEYS["text_of_list"], "").strip():
+        return values
+    try:
+        as_utf8(read_unpacked(Path(path).expanduser())).decode("utf-8")
+    except UnicodeDecodeError:
+        return {**values, KEYS["text_of_list"]: encoding}
+    return values
 
 
 def with_store(values: Values, source: str) -> dict[str, str]:

@@ -97,6 +97,25 @@ def noise_warning(run: PageRun) -> str:
     return ""
 
 
+def band_note(run: PageRun) -> str:
+    """Return what the band in the picture of a table over periods is; "" without such a band.
+
+    Its width follows from the noise alone, so that of the first period is that of all.
+    """
+    if not run.product.result or not any(name.endswith(".png") for name in run.files):
+        return ""
+    made = bundle.load(run.result)
+    if not isinstance(made, Flows) or made.periods is None:
+        return ""
+    period = str(made.periods.labels(made.periods.levels[-1])[0])
+    _, high = made.intervals(period=period, simultaneous=True)
+    widest = float(np.max(high - made.values(period=period)))
+    return (
+        f"The band in the picture is wider (\u00b1 {widest:,.0f}), because it holds for all "
+        "numbers at once."
+    )
+
+
 def _rows(flows: Flows) -> str:
     """Return the table that was released, each number with the half width of its interval."""
     columns = flows.columns()
@@ -111,8 +130,11 @@ def _rows(flows: Flows) -> str:
         rows.append([*(columns[name][row] for name in names), columns["count"][row], estimate])
     more = len(widths) - len(rows)
     rest = f"<p>and {more:,} more rows in the file</p>" if more else ""
-    rest += "".join(f"<p>{escape(sentence)}</p>" for sentence in flows.sentences())
-    return _table((*names, "count", f"estimate ± ({DEFAULT_PERCENT})"), rows) + rest
+    counted = flows.counted_sentence
+    rest += f"<p>{escape(counted[0].upper() + counted[1:])}.</p>" if counted else ""
+    rest += "<p>To add up numbers, use the column estimate.</p>"
+    heads = (*names, "count (whole, for readers)")
+    return _table((*heads, f"estimate ± ({DEFAULT_PERCENT}, for calculations)"), rows) + rest
 
 
 def _table(heads: Any, rows: Any) -> str:

@@ -29,7 +29,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.files import atomic_write
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.options import INPUT
-from graphcuts_dp.page.form import PRODUCTS, Product, Values, typed_budget, with_store
+from graphcuts_dp.page.form import PRODUCTS, Product, Values, completed, typed_budget
 from graphcuts_dp.results.bundle import receipt_path
 from graphcuts_dp.session.transcript import LedgerStatus, UseStatus, store_status
 
@@ -221,8 +221,8 @@ class Runs:
         """
         product = PRODUCTS[name]
         if not source or not Path(source).expanduser().exists():
-            raise ParameterError("name the private file")
-        values = with_store(values, source)
+            raise ParameterError("choose the private file in \u201cChoose the data\u201d")
+        values = completed(values, source)
         expected = product.preview(values)
         if confirmed != expected["epsilon"]:
             raise ParameterError(

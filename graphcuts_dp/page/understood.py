@@ -7,6 +7,7 @@ own, and what it returns is NOT PRIVATE: the page shows it in a marked panel, an
 
 import json
 import random
+import re
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -17,18 +18,28 @@ from typing import Any
 from graphcuts_dp.cli.reading import GroupColumns, GroupFile
 from graphcuts_dp.errors import GraphCutsError, ParameterError
 from graphcuts_dp.options import INPUT, read_options
-from graphcuts_dp.page.form import LOOK, PRODUCTS, Values, report_fields, typed_value
-from graphcuts_dp.page.words import PLAIN
+from graphcuts_dp.page.form import (
+    LOOK,
+    PRODUCTS,
+    Values,
+    is_of_encoding,
+    report_fields,
+    typed_value,
+    with_encoding_of_list,
+)
+from graphcuts_dp.page.words import ENCODINGS
+from graphcuts_dp.page.words import KEYS as _KEYS
 from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.dates import DATE_EXAMPLES
+from graphcuts_dp.schema.groups import Groups
 from graphcuts_dp.schema.periods import Periods
 from graphcuts_dp.schema.table_headers import names_in_header, suggested_columns
 from graphcuts_dp.schema.vertices import VertexSet
 
 _SECONDS = 600  # of counting rows
 _SAMPLE = 3  # simulated rows
-# Keys of fields by their roles on the page.
-_KEYS = {words.role: key for key, words in PLAIN.items() if words.role}
+_MOST_OF_FAULTS = 0.5  # share of the rows that cannot be used
+_PARTS_OF_DATES = {"d": "day", "m": "month", "Y": "year", "y": "year", "H": "hour", "M": "minute"}
 # Roles of fields by the roles of columns that the command reports.
 _ROLE_KEYS = {"source": "from", "target": "to", "user": "person", "period": "date"}
 
@@ -63,11 +74,17 @@ def proposed(names: list[str]) -> dict[str, str]:
 
 
 def look(path: str, values: Values) -> dict[str, Any]:
-    """Return how a file would be read, in words; its head alone is looked at.
+    """Return how a file would be read, in words, and what is missing before the next step.
+
+    Of the private file the head alone is looked at; the list of places is public.
 
     Raises:
         GraphCutsError: the file is missing or no table, or options do not fit together.
     """
+    places, problems = _places(path, values)
+    of_months = _problems_of_months(values)
+    if of_months:  # said below their field: the rest is looked at without them
+        values = {key: text for key, text in values.items() if key != _KEYS["months"]}
     given: dict[str, Any] = LOOK.given(values) | {"file": path}
     report = report_fields(LOOK, given)
     names = {column["role"]: column["name"] for column in report["columns"] if column["role"]}
@@ -79,12 +96,69 @@ def look(path: str, values: Values) -> dict[str, Any]:
             f"\u201c{names['target']}\u201d{semicolon}{both_ways}"
         )
     return {
+        "places": places,
+        "problems": [*problems, *of_months],
         "direction": direction,
-        "time_zone": LOOK.in_words(report.get("time_zone", "")),
+        "time_zone": _dates_in_words(values) or LOOK.in_words(report.get("time_zone", "")),
         "ignored": LOOK.in_words(report.get("ignored", "")),
         "format": report["format"],
         "sample": _sample(values, names),
     }
+
+
+def _dates_in_words(values: Values) -> str:
+    """Return a sentence on how dates are read if their form was chosen, else ""."""
+    form = values.get(_KEYS["date_format"], "").strip()
+    if not form or not values.get(_KEYS["date"], "").strip():
+        return ""
+    words = re.sub(r"%([A-Za-z])", lambda part: _PARTS_OF_DATES.get(part[1], part[0]), form)
+    return f"dates are read as {words}"
+
+
+def _problem(role: str, problem: Exception | str) -> dict[str, Any]:
+    """Return a message below a field, with the encodings that may mend it."""
+    refusal = PRODUCTS["table"].refusal(problem)
+    return {"key": _KEYS[role], "text": refusal["detail"], "encodings": refusal["encodings"]}
+
+
+def _places(path: str, values: Values) -> tuple[str, list[dict[str, Any]]]:
+    """Return a sentence on the public list of places, and what is wrong with it."""
+    named = values.get(_KEYS["places"], "").strip()
+    if not named:
+        if values.get(_KEYS["names"]) or values.get(_KEYS["places_of_file"]):
+            return "", []
+        return "", [_problem("places", "name this list: it says which places there are")]
+    if Path(named).expanduser().resolve() == Path(path).expanduser().resolve():
+        return "", [_problem("places", "this is the private file: name a list that is public")]
+    if values.get(_KEYS["names"]) or values.get(_KEYS["direction"]) == "bipartite":
+        return "", []
+    try:
+        values = with_encoding_of_list(values)
+        public = _public_places(values)
+        areas = public and _list_of_places(values).read(public)
+    except GraphCutsError as problem:
+        return "", [_problem("places", problem)]
+    if public is None or not isinstance(areas, Groups):
+        return "", []
+    count = len(areas.sizes(areas.levels[-1]))
+    places = f"{len(public):,} places" if len(public) > 1 else "1 place"
+    if count == len(public):
+        return f"The list names {places}; each is an area of its own", []
+    return f"The list names {places} in {count:,} areas", []
+
+
+def _problems_of_months(values: Values) -> list[dict[str, Any]]:
+    """Return what is wrong with the months to report of rows that have dates."""
+    if not values.get(_KEYS["date"], "").strip():
+        return []
+    months = values.get(_KEYS["months"], "").strip()
+    if not months:
+        return [_problem("months", "type the first and the last month, as 2026-01..2026-12")]
+    try:
+        Periods.of(months)
+    except GraphCutsError as problem:
+        return [_problem("months", problem)]
+    return []
 
 
 def _sample(values: Values, names: Mapping[str, str | None]) -> dict[str, Any]:
@@ -92,7 +166,7 @@ def _sample(values: Values, names: Mapping[str, str | None]) -> dict[str, Any]:
     drawn = random.Random(1)  # noqa: S311  # of an illustration
     labels: list[Any] = ["Northfield", "Eastbrook", "Oldtown"]
     with suppress(GraphCutsError):
-        public = _public_places(values)
+        public = _public_places(with_encoding_of_list(values))
         labels = list(public.labels[:50]) if public is not None else labels
     roles = [role for role in _ROLE_KEYS if role in names]
     rows = []
@@ -123,12 +197,16 @@ def _public_places(values: Values) -> VertexSet | None:
     path = values.get(_KEYS["places"], "").strip()
     if not path:
         return None
+    found = _list_of_places(values).space(bipartite=False)
+    return found if isinstance(found, VertexSet) else None
+
+
+def _list_of_places(values: Values) -> GroupFile:
+    """Return how the public list of places is read; one must be named."""
     about = next(each for each in PRODUCTS["table"].offered if each.of is GroupColumns)
     columns = read_options(typed_value(about, values) or None, GroupColumns)
-    found = GroupFile(groups=str(Path(path).expanduser()), groups_columns=columns).space(
-        bipartite=False
-    )
-    return found if isinstance(found, VertexSet) else None
+    path = Path(values[_KEYS["places"]].strip()).expanduser()
+    return GroupFile(groups=str(path), groups_columns=columns)
 
 
 def counts_for_your_eyes(path: str, values: Values, program: tuple[str, ...]) -> dict[str, Any]:
@@ -144,6 +222,7 @@ def counts_for_your_eyes(path: str, values: Values, program: tuple[str, ...]) ->
     """
     names = _KEYS["names"]
     with tempfile.TemporaryDirectory() as folder:
+        values = with_encoding_of_list(values)
         public = None if values.get(names) else _public_places(values)
         if public is not None:
             file = Path(folder) / "places.txt"
@@ -164,14 +243,18 @@ def counts_for_your_eyes(path: str, values: Values, program: tuple[str, ...]) ->
         raise ParameterError(ended.stderr.strip().rpartition("error: ")[2])
     told = json.loads(ended.stdout)
     faults = told.get("faults") or {}
-    dated = any(_is_date_fault(fault) for fault in faults)
+    of_form = {fault for fault in faults if _is_date_fault(fault) or is_of_encoding(fault)}
+    most = max((faults[fault] for fault in of_form), default=0)
     return {
         "rows": told["rows"],
         "skipped": told.get("skipped"),
         "share": told.get("share_skipped"),
         "faults": [{"text": fault, "rows": count} for fault, count in faults.items()],
         "not_counted": told.get("not_counted"),
-        "date_formats": DATE_EXAMPLES if dated else {},
+        "date_formats": DATE_EXAMPLES if any(map(_is_date_fault, faults)) else {},
+        "encodings": ENCODINGS if any(map(is_of_encoding, faults)) else {},
+        # Rows that another form of dates or text would mend are not to be left out.
+        "mend_first": most > _MOST_OF_FAULTS * (told.get("skipped") or 0),
     }
 
 

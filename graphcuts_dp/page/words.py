@@ -73,10 +73,18 @@ class PlainWords:
 
 PLAIN: Mapping[str, PlainWords] = {
     "columns.source": PlainWords(
-        label="Column: from", step=CHECK, role="from", hint="", empty="as the file names it"
+        label="Column of the place from which a row goes",
+        step=CHECK,
+        role="from",
+        hint="",
+        empty="found by its name, such as from",
     ),
     "columns.target": PlainWords(
-        label="Column: to", step=CHECK, role="to", hint="", empty="as the file names it"
+        label="Column of the place to which it goes",
+        step=CHECK,
+        role="to",
+        hint="",
+        empty="found by its name, such as to",
     ),
     "columns.user": PlainWords(
         label="Column that names the person",
@@ -124,13 +132,49 @@ PLAIN: Mapping[str, PlainWords] = {
         step=CHECK,
         role="places",
         hint="A table that anybody may see: a line for each place, with the area to which it "
-        "belongs. In a network of people, the places are its members.",
+        "belongs; if it has one column, each place is an area of its own. In a network of people, "
+        "the places are its members.",
     ),
     "vertices": PlainWords(
         label="Names of all places, if the list above does not have them",
         step=CHECK,
         role="names",
         hint="A file that anybody may see, with one name on each line; or how many there are.",
+    ),
+    "columns.encoding": PlainWords(
+        label="Encoding of the private file",
+        step=CHECK,
+        role="text_of_file",
+        hint="Empty: UTF-8. A file of Excel on Windows: cp1252.",
+    ),
+    "columns.header": PlainWords(
+        label="The first line of the private file names its columns", step=CHECK
+    ),
+    "columns.delimiter": PlainWords(
+        label="What separates the columns of the private file", step=CHECK
+    ),
+    "groups-columns.encoding": PlainWords(
+        label="Encoding of the list of places",
+        step=CHECK,
+        role="text_of_list",
+        hint="Empty: UTF-8, or else that of the private file.",
+    ),
+    "groups-columns.header": PlainWords(
+        label="The first line of the list of places names its columns", step=CHECK
+    ),
+    "groups-columns.delimiter": PlainWords(
+        label="What separates the columns of the list of places", step=CHECK
+    ),
+    "groups-columns.levels": PlainWords(
+        label="Columns of the areas in the list of places", step=CHECK
+    ),
+    "groups-columns.vertex": PlainWords(
+        label="Column of the places in the list of places", step=CHECK
+    ),
+    "public-vertices-from-file": PlainWords(
+        label="The places that occur in the private file are public",
+        step=CHECK,
+        role="places_of_file",
     ),
     "columns.on-bad": PlainWords(
         label="Rows that cannot be used",
@@ -153,7 +197,7 @@ PLAIN: Mapping[str, PlainWords] = {
         },
     ),
     "privacy-unit.max-contributions": PlainWords(
-        label="How many rows of a person count, at most",
+        label="How many rows of a person count, at most, in all months together",
         step=COUNT,
         role="most_rows",
         hint="Of a person with more, the others are left out. A higher limit needs more noise.",
@@ -186,6 +230,16 @@ PLAIN: Mapping[str, PlainWords] = {
         step=OUT,
         hint="A guess from what is public, for the preview alone.",
     ),
+    "author": PlainWords(
+        label="Who publishes?",
+        step=CONFIRM,
+        hint="For example your name and your office. It stands in the report.",
+    ),
+    "purpose": PlainWords(
+        label="What for?",
+        step=CONFIRM,
+        hint="In a few words, such as a report on trips of 2026. It stands in the report.",
+    ),
     "epsilon": PlainWords(label="Uses up", step=EXACT, role="epsilon"),
     "budget.epsilon": PlainWords(
         label="Budget: all results of these data together use up at most",
@@ -201,9 +255,20 @@ PLAIN: Mapping[str, PlainWords] = {
         hint="Empty: named after the private file.",
     ),
 }
+# Keys of fields by their roles on the page.
+KEYS = {words.role: key for key, words in PLAIN.items() if words.role}
 # Shown at once; the others of the table stand under "details", with their plain words.
 _IN_DETAILS = (
     "columns.time-zone",
+    "columns.encoding",
+    "columns.header",
+    "columns.delimiter",
+    "groups-columns.encoding",
+    "groups-columns.header",
+    "groups-columns.delimiter",
+    "groups-columns.levels",
+    "groups-columns.vertex",
+    "public-vertices-from-file",
     "privacy-unit.per-period",
     "privacy-unit.group-size",
     "budget.delta",
@@ -217,6 +282,8 @@ SETTLED = ("force", "seed", "uncounted", "expect_head", "contributions", "partit
 BOUND_PRESET = {"contributions": "choice", "contributions.share-above": "0.05", "epsilon": "0.1"}
 # Who is proposed to be protected, where columns name people, or dates, or neither.
 UNITS = {"person": "user", "date": "row", "": "edge"}
+# Encodings that the page offers where a file is not UTF-8, each with what writes such files.
+ENCODINGS: Mapping[str, str] = {"cp1252": "Excel on Windows"}
 # Options of tables that a count of people's rows does not have.
 NOT_OF_BOUND = (
     *("privacy_unit", "locations", "by", "known_max", "plot", "od", "margins", "spreadsheet"),
@@ -224,13 +291,16 @@ NOT_OF_BOUND = (
     *("accurate", "noise", "whole", "expected_cell"),
 )
 
-_SWITCH = re.compile(r"--([a-z][a-z-]*)(?:[ =](?:([a-z-]+):)?([a-z][a-z-]*)=)?")
-_ARGUMENT = re.compile(r"(?<![\w\"-])([a-z][a-z_-]*)=('[^']*'|\"[^\"]*\"|[\w.,-]*\w)?")
+_VALUE = r"('[^']*'|\"[^\"]*\"|[\w.,-]*\w)?"
+_CHOICE = re.compile(r"--([a-z][a-z-]*) ([a-z]+)(?![\w=:-])")
+_SWITCH = re.compile(rf"--([a-z][a-z-]*)(?:[ =](?:[a-z-]+:)?([a-z][a-z-]*)={_VALUE})?")
+_ARGUMENT = re.compile(rf"(?<![\w\"-])([a-z][a-z_-]*)={_VALUE}")
 _COMPOUND = re.compile(r"(?<![\w\u201c-])[a-z]+(?:[_-][a-z]+)+(?![\w\u201d-])")
 _NAMED = re.compile(  # an option in a message: --by, user=, the file of the groups, max_units
     r"--([a-z][a-z-]*)|(?<![\w-])([a-z][a-z_-]*)=|file of the (\w+)"
     r"|(?<![\w-])([a-z]+(?:[_-][a-z]+)+)(?![\w-])"
 )
+_EXAMPLE = re.compile(r", for example \u201c[^\u201d]*\u201d: (?=\w+ for Excel)")
 _METAVAR = re.compile(r"\u201d [A-Z]{3,}\b")
 _AGAIN = re.compile(r"\u201d \(\u201c[^\u201d]*\u201d\)")  # the same in Python, in brackets
 _SHORT = 4  # letters of options that are also words of sentences, such as --by
@@ -264,8 +334,22 @@ def label_of(key: str, labels: Mapping[str, str]) -> str:
         labels: of all fields of the form, by key.
     """
     key = key.replace("_", "-")
-    full = key if key in labels else next((k for k in labels if k.endswith(f".{key}")), key)
-    return labels.get(full, key.replace("-", " "))
+    full = _full_key(key, labels)
+    return labels.get(full, key.rpartition(".")[2].replace("-", " "))
+
+
+def _full_key(key: str, labels: Mapping[str, str]) -> str:
+    """Return the key of a field: this one, or that of an option within another."""
+    return key if key in labels else next((k for k in labels if k.endswith(f".{key}")), key)
+
+
+def _with_value(key: str, value: str | None, labels: Mapping[str, str]) -> str:
+    """Return the label of an option, with the plain words of its value if there is one."""
+    label = f"\u201c{label_of(key, labels)}\u201d"
+    value = (value or "").strip("'\"")
+    known = PLAIN.get(_full_key(key.replace("_", "-"), labels))
+    words = known.choices.get(value, value) if known else value
+    return f"{label}: {words}" if words and not words.isupper() else label
 
 
 def plain(text: str, labels: Mapping[str, str]) -> str:
@@ -276,22 +360,27 @@ def plain(text: str, labels: Mapping[str, str]) -> str:
         labels: of all fields of the form, by key.
     """
 
+    def choice(match: re.Match[str]) -> str:
+        known = PLAIN.get(match[1])
+        is_choice = known is not None and match[2] in known.choices
+        return _with_value(match[1], match[2], labels) if is_choice else match[0]
+
     def switch(match: re.Match[str]) -> str:
-        return f"\u201c{label_of(match[3] or match[1], labels)}\u201d"
+        outer, inner, value = match.groups()
+        key = f"{outer}.{inner}" if f"{outer}.{inner}" in labels else inner or outer
+        return _with_value(key, value, labels)
 
     def argument(match: re.Match[str]) -> str:
-        label = f"\u201c{label_of(match[1], labels)}\u201d"
-        value = (match[2] or "").strip("'\"")
-        words = next((p.choices[value] for p in PLAIN.values() if value in p.choices), value)
-        return f"{label}: {words}" if words and not words.isupper() else label
+        return _with_value(match[1], match[2], labels)
 
     def bare(match: re.Match[str]) -> str:
         key = match[0].replace("_", "-")
         known = key in labels or any(each.endswith(f".{key}") for each in labels)
         return f"\u201c{label_of(key, labels)}\u201d" if known else match[0]
 
-    text = _ARGUMENT.sub(argument, _SWITCH.sub(switch, " ".join(text.split())))
-    text = _COMPOUND.sub(bare, text)
+    text = _CHOICE.sub(choice, " ".join(text.split()))
+    text = _ARGUMENT.sub(argument, _SWITCH.sub(switch, text))
+    text = _EXAMPLE.sub(" to ", _COMPOUND.sub(bare, text))
     text = _AGAIN.sub("\u201d", _METAVAR.sub("\u201d", text))
     for words, instead in _GENERAL.items():
         text = re.sub(rf"(?<![\w\u201c]){words}(?!\w)", instead, text)

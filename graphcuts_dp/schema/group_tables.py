@@ -218,7 +218,12 @@ def _group_positions(
     key_column: int,
     columns: Sequence[Column] | None,
 ) -> list[int]:
-    """Return the positions of the columns of groups: the caller's, else the only one there is."""
+    """Return the positions of the columns of groups: the caller's, else the only one there is.
+
+    In a table of one column each vertex is a group of its own.
+    """
+    if columns is None and width == 1:
+        return [key_column]
     if columns is not None:
         positions = [_position(column, header, width) for column in columns]
     else:

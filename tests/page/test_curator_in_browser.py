@@ -140,7 +140,7 @@ def choose_trips(curator, trips, folder):
     curator.next("check")
     curator.fill("[data-key='groups']", str(folder / "zones.csv"))
     curator.fill("[data-key='periods']", "2026-01..2026-06")
-    curator.wait(lambda: "would be skipped" in curator.text("#share"))
+    curator.wait(lambda: "cannot be used" in curator.text("#share"))
     curator.pick("columns.on-bad", "skip")
     curator.next("who")
     assert curator.find("[data-key='privacy-unit'][value='user']").is_selected()

@@ -221,3 +221,28 @@ def test_kill_9_at_any_time_leaves_a_result_that_is_paid_for_or_a_message(mail, 
     page.end()
     assert {LOST, STOPPED} & set(states)
     assert len(states) == KILLS
+
+
+@pytest.mark.parametrize(
+    ("spent", "made", "replaced", "confirmed", "used"),
+    [
+        (False, False, True, True, 0.0),  # nothing came out
+        (True, False, False, False, 1.0),  # charged: needed to finish it
+        (True, True, False, True, 1.0),  # done: only a confirmed deletion
+    ],
+)
+def test_a_copy_stays_while_a_run_needs_it(page, tmp_path, spent, made, replaced, confirmed, used):
+    copy = tmp_path / "results" / "data" / "1" / "mail.csv"
+    copy.parent.mkdir(parents=True)
+    run = planned(tmp_path, source=str(copy))
+    if spent:
+        spend(tmp_path)
+    if made:
+        saved(run)
+    for more, deleted in (({}, replaced), ({"confirmed": True}, confirmed)):
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_text("")
+        assert page.post("forget", path=str(copy), **more) == {"deleted": deleted}
+        assert copy.exists() is not deleted
+    (listed,) = page.post("runs")
+    assert listed["epsilon"] == used

@@ -11,7 +11,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.page.app import NOT_PRIVATE
 from graphcuts_dp.page.form import LOOK, PRODUCTS, with_store
 from graphcuts_dp.page.runs import uses_on
-from graphcuts_dp.page.words import STEPS
+from graphcuts_dp.page.words import PLAIN, STEPS
 
 WARDS = {"periods": "2025-01..2025-06", "privacy-unit": "user"}
 WARDS |= {"privacy-unit.max-contributions": "8"}
@@ -168,3 +168,101 @@ def test_odds_and_errors_are_those_of_the_dry_run(page, trips, tmp_path):
 def test_the_reader_of_private_files_writes_nothing_here():
     assert not LOOK.result
     assert LOOK.in_words("pass --columns user=COLUMN, or --by") != "pass --columns user=COLUMN"
+
+
+def test_text_of_excel_is_mended_by_a_button_and_not_by_leaving_rows_out(page, contacts):
+    values = of_wards(page, contacts) | {"columns.date-format": "%d.%m.%Y"}
+    for file in (contacts, contacts.parent / "wards.csv"):
+        text = file.read_text().replace("Ward A", "Station Süd")
+        file.write_bytes(text.encode("cp1252"))
+    looked = page.post("look", path=str(contacts), values=values)
+    (problem,) = looked["problems"]
+    assert (problem["key"], problem["encodings"]) == ("groups", {"cp1252": "Excel on Windows"})
+    assert "\u201cEncoding of the list of places\u201d" in problem["text"]
+    mended = values | {"groups-columns.encoding": "cp1252"}
+    looked = page.post("look", path=str(contacts), values=mended)
+    assert (looked["places"], looked["problems"]) == ("The list names 4 places in 2 areas", [])
+    eyes = page.post("eyes", path=str(contacts), values=mended)
+    assert eyes["encodings"] == {"cp1252": "Excel on Windows"}
+    assert eyes["mend_first"]
+    assert eyes["skipped"] > 0
+    # The encoding of the private file holds for a list that is not UTF-8.
+    mended = values | {"columns.encoding": "cp1252"}
+    assert page.post("look", path=str(contacts), values=mended)["problems"] == []
+    eyes = page.post("eyes", path=str(contacts), values=mended)
+    assert (eyes["skipped"], eyes["encodings"], eyes["mend_first"]) == (0, {}, False)
+    about = {"product": "table", "source": str(contacts)}
+    assert page.post("preview", **about, values=mended | {"epsilon": "1"})["errors"]
+    # A list that is UTF-8 stays so.
+    (contacts.parent / "wards.csv").write_text("ward;house\nStation Süd;a\nICU;b\n")
+    assert "Süd" in str(page.post("look", path=str(contacts), values=mended)["sample"])
+
+
+def test_names_of_columns_that_are_not_utf_8_are_refused_with_a_button(page, contacts):
+    contacts.write_bytes("patient;from;to;Jahrestag größer\n".encode("cp1252"))
+    refusal = page.post("head", path=str(contacts), values={}, status=422)
+    assert refusal["encodings"] == {"cp1252": "Excel on Windows"}
+    values = {"columns.encoding": "cp1252"}
+    assert page.post("head", path=str(contacts), values=values)["names"][0] == "patient"
+
+
+def test_a_list_of_one_column_is_one_of_areas(page, contacts):
+    values = of_wards(page, contacts) | {"epsilon": "1"}
+    (contacts.parent / "wards.csv").write_text("ward\nWard A\nWard B\nWard C\nICU\n")
+    looked = page.post("look", path=str(contacts), values=values)
+    assert looked["places"] == "The list names 4 places; each is an area of its own"
+    preview = page.post("preview", product="table", values=values, source=str(contacts))
+    assert "level 'ward'" in preview["errors"][0]["of"]
+
+
+@pytest.mark.parametrize(
+    ("more", "key"),
+    [
+        ({"groups": ""}, "groups"),
+        ({"groups": "contacts.csv"}, "groups"),
+        ({"groups": "none.csv"}, "groups"),
+        ({"periods": ""}, "periods"),
+        ({"periods": "soon"}, "periods"),
+        ({"groups": "", "vertices": "4"}, None),
+        ({"groups": "", "public-vertices-from-file": "yes"}, None),
+    ],
+)
+def test_what_is_missing_is_said_at_its_field_before_the_next_step(page, contacts, more, key):
+    values = of_wards(page, contacts) | more
+    if values["groups"]:
+        values["groups"] = str(contacts.parent / values["groups"])
+    problems = page.post("look", path=str(contacts), values=values)["problems"]
+    assert [problem["key"] for problem in problems] == ([] if key is None else [key])
+    assert not any(OPTIONS.search(problem["text"]) for problem in problems)
+
+
+def test_the_form_of_dates_is_said_in_words(page, contacts):
+    values = of_wards(page, contacts) | {"columns.date-format": "%d.%m.%Y"}
+    looked = page.post("look", path=str(contacts), values=values)
+    assert looked["time_zone"] == "dates are read as day.month.year"
+
+
+def test_values_in_messages_are_in_the_words_of_the_page():
+    product = PRODUCTS["table"]
+    assert product.in_words("leave them out with --columns on-bad=skip").endswith(
+        "\u201cRows that cannot be used\u201d: leave them out"
+    )
+    assert product.in_words("unless you add --kind directed").endswith("\u201d: count apart")
+    assert product.in_words("pass --groups-columns header=yes").endswith(
+        "\u201cThe first line of the list of places names its columns\u201d: yes"
+    )
+
+
+def test_labels_of_the_fields_are_different():
+    for product in PRODUCTS.values():
+        labels = [field["label"] for key, field in product.by_key.items() if key in PLAIN]
+        assert len(set(labels)) == len(labels)
+
+
+def test_the_copy_of_a_file_is_deleted_where_nothing_needs_it(page, trips, tmp_path):
+    copy = page.post("upload/trips.csv", trips.read_bytes())["path"]
+    assert page.post("forget", path=str(trips)) == {"deleted": False}
+    assert trips.exists()
+    assert page.post("forget", path=copy) == {"deleted": True}
+    assert list((tmp_path / "results" / "data").iterdir()) == []
+    assert page.post("forget", path=copy) == {"deleted": False}

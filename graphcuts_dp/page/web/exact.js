@@ -1,7 +1,7 @@
 // The forecast of a dry run: who is protected, how exact it is, what it uses up; and the confirmation.
 import { busy, element, facts, number, show, small } from "/page/shared.js";
 import { ask, by, keep, live, put, role, state, valueOf } from "/web/state.js";
-import { shareText } from "/web/understood.js";
+import { shareText, skips } from "/web/understood.js";
 
 let asked = 0, latest = Promise.resolve(), reach = () => {}, started = () => {};
 export const onReach = (work) => { reach = work; };
@@ -13,7 +13,12 @@ const place = () => Math.max(0, by("place").selectedIndex);
 // A message with a way to where it can be mended.
 export function refuse(target, problem) {
   show(target, `${problem.message[0].toUpperCase()}${problem.message.slice(1)}.`.replace(/\.\.$/, "."));
-  const step = live.steps.find((each) => each.name === problem.body?.step);
+  offerStep(target, problem.body?.step);
+}
+
+// A button to the step of a name, if there is one.
+export function offerStep(target, name) {
+  const step = live.steps.find((each) => each.name === name);
   if (step && step.name !== state.step) target.append(" ", element("button", { type: "button", text: `Change it in “${step.title}”`, onclick: () => reach(step.name) }));
 }
 
@@ -113,28 +118,48 @@ export function simulate() {
   const rows = Array.from({ length: ROWS }, (_, i) => {
     const truth = Math.round(usual * (0.25 + 1.5 * uniform(i))), noisy = truth + size.deviation * normal(i + 0.25);
     const clear = Math.abs(noisy) > size.error;
-    return [`${names[i]} \u2192 ${names[i + 1]}`, number(truth, 0), `${number(noisy, 1)} ± ${number(size.error, 1)}`, clear ? "a number" : "could be nothing"];
+    return [`${names[i]} \u2192 ${names[i + 1]}`, number(truth, 0), `${number(noisy, 1)} ± ${number(size.error, 1)}`, clear ? `between ${number(Math.max(0, Math.ceil(noisy - size.error)), 0)} and ${number(Math.floor(noisy + size.error), 0)}` : `at most ${number(Math.max(0, Math.floor(noisy + size.error)), 0)}, perhaps nothing`];
   });
   by("simulated").tBodies[0].replaceChildren(...rows.map((cells) => element("tr", {}, ...cells.map((text, i) => element("td", { text, class: i === 1 || i === 2 ? "number" : "" })))));
 }
 
-function confirmation() {
+export function confirmation() {
   const { preview, eyes } = live, budget = preview?.budget;
   const product = live.products[state.product];
   const bound = preview?.errors[place()];
   facts(by("summary"), preview ? [
     ["Private file", state.source],
+    ["List of places", valueOf("places") || valueOf("names")],
+    ...(valueOf("date") ? [["Months to report", valueOf("months")]] : []),
     ["Protected is", preview.unit_in_words],
+    ...limit(),
+    ...(role("bad_rows") ? [[role("bad_rows").label, role("bad_rows").words[valueOf("bad_rows")]]] : []),
     ["Comes out", product.title],
     ["How exact", bound ? `${bound.of}: ± ${small(bound.bound)} (${live.confidence})` : ""],
     ["File that keeps account", state.values[role("store").key] || `${state.source.split(/[\\/]/).pop()}.db`],
   ] : []);
-  by("doubt").classList.toggle("hidden", !(eyes?.share > 0));
-  if (eyes?.share > 0) by("doubt").lastElementChild.textContent = shareText(eyes);
+  const stops = eyes?.skipped > 0 && !skips();
+  by("doubt").classList.toggle("hidden", !(eyes?.skipped > 0));
+  by("doubt-mend").classList.toggle("hidden", !stops);
+  mends();
+  if (eyes?.skipped > 0) by("doubt").querySelector("p").textContent = shareText(eyes);
   by("price").textContent = budget ? `This spends ${small(budget.uses)}${budget.total === null ? "" : ` of ${small(budget.total)}`}.` : "";
   if (budget?.refusal && state.step === "confirm") refuse(by("missing"), { message: budget.refusal, body: { step: "exact" } });
   by("run").textContent = budget ? `Spend ${small(budget.uses)}, and start` : "Start";
-  by("run").disabled = !preview || Boolean(budget.refusal);
+  by("run").disabled = closed();
+}
+
+// How much of each counts, as it was typed.
+const limit = () => (role("unit")?.kinds[valueOf("unit")] ?? []).filter((field) => ["most_rows", "most_links"].includes(field.role)).map((field) => [field.label, state.values[field.key] ?? ""]);
+
+// Whether nothing can be spent: there is no preview, the budget does not allow it, or the run would stop at a row.
+const closed = () => !live.preview || Boolean(live.preview.budget.refusal) || (live.eyes?.skipped > 0 && !skips());
+
+// Ways out where the run would stop at rows that cannot be used.
+function mends() {
+  const leave = () => { put(role("bad_rows").key, "skip"); foresee(); };
+  const change = { type: "button", text: "See which, and change it", onclick: () => reach("check") };
+  by("doubt-mend").replaceChildren(element("button", change), ...(live.eyes?.share < 1 && !live.eyes.mend_first ? [element("button", { type: "button", text: "Leave them out", onclick: leave })] : []));
 }
 
 async function begin() {
@@ -143,7 +168,7 @@ async function begin() {
     const { run } = await ask("start", body);
     await started(run);
   }).catch((problem) => refuse(by("missing"), problem));
-  by("run").disabled = !live.preview || Boolean(live.preview.budget.refusal);
+  by("run").disabled = closed();
 }
 
 // Propose, unless somebody chose: a person if a column names people, a row if rows have dates, else a link.

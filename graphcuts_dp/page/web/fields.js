@@ -52,8 +52,9 @@ function one(field, technical) {
   const id = `f-${field.key}`;
   const flag = technical ? [element("code", { text: ` ${field.flag}` })] : [];
   const hint = element("span", { class: "hint", id: `${id}-hint` }, technical ? field.help : field.hint, ...flag);
+  const note = element("div", { id: `${id}-note`, role: "status" });
   const control = field.kinds ? kinds(field) : input(field);
-  return element("div", { class: "field" }, element("label", { for: id, text: field.label }), control, ...(field.read ? [dropped(field)] : []), hint);
+  return element("div", { class: "field" }, element("label", { for: id, text: field.label }), control, ...(field.read ? [dropped(field)] : []), hint, note);
 }
 
 // A named object of options: its name; its own fields follow it.

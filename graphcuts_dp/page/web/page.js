@@ -46,6 +46,7 @@ function go(name, { recorded = true } = {}) {
 
 // What has to be there before the next step.
 async function ready() {
+  if (state.step === "check") return understood.complete();
   if (state.step !== "data") return true;
   const path = by("source").value.trim();
   if (!path) { show(by("missing"), "Choose a file first."); return false; }
@@ -91,8 +92,9 @@ async function arrive() {
   exact.onReach(go);
   exact.onStart(async (run) => { await result.follow(run); });
   understood.listen();
+  understood.onCounted(() => exact.confirmation());
   exact.listen();
-  result.listen(() => { if (state.step !== "result") go("result"); }, failed);
+  result.listen(() => { if (state.step !== "result") go("result"); }, failed, exact.offerStep);
   by("guide").addEventListener("submit", (event) => next(event).catch(failed));
   by("back").addEventListener("click", () => go(live.steps[index(state.step) - 1].name));
   window.addEventListener("popstate", (event) => go(event.state?.step ?? "data", { recorded: false }));

@@ -2,7 +2,8 @@
 import { busy, element, fill, show, small } from "/page/shared.js";
 import { ask, bearer, by, keep, state } from "/web/state.js";
 
-let failed = () => {}, opened = () => {};
+let failed = () => {}, opened = () => {}, reach = () => {};
+const sentence = (text) => (/[.!?]$/.test(text) ? text : `${text}.`);
 
 export function spentText(spent) {
   if (!spent) return "";
@@ -15,11 +16,12 @@ export async function follow(run) {
   state.run = run;
   keep();
   opened();
-  for (const id of ["files", "shown", "pictures", "compared", "report"]) by(id).replaceChildren();
+  for (const id of ["files", "shown", "pictures", "band", "compared", "report"]) by(id).replaceChildren();
   document.body.removeAttribute("data-report");
   for (const id of ["truth", "resume", "print"]) by(id).classList.add("hidden");
   by("reveal").checked = false;
   show(by("spent"), "");
+  show(by("copy"), "");
   document.querySelector('section[data-step="result"]').removeAttribute("data-run");
   let status;
   for (;;) {
@@ -34,16 +36,28 @@ export async function follow(run) {
     await new Promise((resolve) => setTimeout(resolve, 500));
   }
   const good = status.state === "done";
-  const ready = status.mostly_noise ? `${status.mostly_noise} The files below may be published all the same.` : "It is ready. All files below may be published.";
-  show(by("state"), [...status.errors, status.message, good ? ready : ""].filter(Boolean).join(" "), good && !status.mostly_noise ? "good" : "bad");
+  const ready = status.mostly_noise ? `${status.mostly_noise} The program finds nothing else against publishing these files.` : "It is ready. The program finds nothing against publishing these files. Print the report for whoever decides.";
+  show(by("state"), [...status.errors.map((text) => sentence(`${text[0].toUpperCase()}${text.slice(1)}`)), status.message, good ? ready : ""].filter(Boolean).join(" "), good && !status.mostly_noise ? "good" : "bad");
   if (good) {
     show(by("spent"), spentText(status.spent), "");
     await open(run, status);
   }
+  if (status.state === "refused") reach(by("state"), status.step);
+  if (status.copy && status.state !== "lost") offerDeletion(status.copy);
   by("resume").classList.toggle("hidden", status.state !== "lost");
   by("notes-of-run").replaceChildren(...status.notes.map((text) => element("li", { text })));
   document.querySelector('section[data-step="result"]').setAttribute("data-run", `${run} ${status.state}`);
   await past();
+}
+
+// The private file that was dropped was copied into the folder; its copy need not stay.
+function offerDeletion(path) {
+  show(by("copy"), `A copy of the private file that you dropped is ${path}. `, "");
+  const remove = async () => {
+    const { deleted } = await ask("forget", { path, confirmed: true });
+    show(by("copy"), deleted ? "The copy is deleted. For another result, choose the file again." : "A run needs the copy, so it stays.", "");
+  };
+  by("copy").append(element("button", { type: "button", text: "Delete the copy", onclick: () => remove().catch(failed) }));
 }
 
 async function open(run, status) {
@@ -53,6 +67,7 @@ async function open(run, status) {
   by("print").classList.remove("hidden");
   const names = [...status.files, "report.html", "notebook.ipynb"];
   by("files").append(...names.map((name) => element("button", { type: "button", text: `Download ${name}`, onclick: () => download(run, name).catch(failed) })));
+  by("band").textContent = status.band;
   by("truth").classList.toggle("hidden", !status.truth);
   for (const name of status.files.filter((each) => each.endsWith(".png")))
     by("pictures").append(element("img", { alt: `Picture of the result: ${name}`, src: URL.createObjectURL(await file(run, name)) }));
@@ -94,8 +109,9 @@ async function resume() {
   }).catch(failed);
 }
 
-export function listen(onOpen, onFailure) {
+export function listen(onOpen, onFailure, onReach) {
   opened = onOpen;
+  reach = onReach;
   failed = onFailure;
   by("resume").addEventListener("click", resume);
   by("print").addEventListener("click", () => window.print());

@@ -1,9 +1,15 @@
 // The first two steps: which file, and how it is understood.
 import { element, show } from "/page/shared.js";
 import { draw } from "/web/fields.js";
-import { afterPause, ask, by, keep, live, put, role, state, upload } from "/web/state.js";
+import { afterPause, ask, by, keep, live, put, role, state, upload, valueOf } from "/web/state.js";
 
-let turn = 0, taking = Promise.resolve(false);
+let turn = 0, taking = Promise.resolve(false), looking = Promise.resolve(), counting = Promise.resolve(), counted = () => {}, latest = "";
+const PATIENCE = 10000; // milliseconds that "Next" waits for the count of rows
+export const onCounted = (work) => { counted = work; };
+export const skips = () => valueOf("bad_rows") === "skip";
+const capital = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
+// Buttons that say in which program a file was written that is not UTF-8.
+const encodingButtons = (encodings, chosen) => Object.entries(encodings ?? {}).map(([name, program]) => element("button", { type: "button", text: `The file comes from ${program} (${name})`, onclick: () => chosen(name) }));
 
 // Whether the file is read whose path is typed, once it is.
 export async function taken(path) {
@@ -11,21 +17,25 @@ export async function taken(path) {
   return path === state.source ? known || Boolean(state.source) : take(path);
 }
 
-export function take(path) {
-  taking = readNames(path);
+export function take(path, encoding = "") {
+  taking = readNames(path, encoding);
   return taking;
 }
 
 // Read the line of names; another file takes its columns with it, and nothing else.
-async function readNames(path) {
+async function readNames(path, encoding) {
   const other = path !== state.source;
+  for (const before of new Set([latest, state.source]))
+    if (before && before !== path) ask("forget", { path: before }).catch(() => {}); // a copy that nothing needs
+  latest = path;
   if (other) {
     for (const key of Object.keys(state.proposed)) if (state.values[key] === state.proposed[key]) delete state.values[key];
-    for (const name of ["from", "to", "person", "date", "date_format"]) delete state.values[role(name).key];
+    for (const name of ["from", "to", "person", "date", "date_format", "text_of_file", "text_of_list"]) delete state.values[role(name)?.key];
     state.proposed = {};
     state.furthest = 0;
     live.eyes = null;
   }
+  if (encoding) put(role("text_of_file").key, encoding);
   state.source = path;
   live.names = [];
   if (!path) { show(by("head"), ""); keep(); return false; }
@@ -36,12 +46,14 @@ async function readNames(path) {
       state.proposed = proposed;
       state.values = { ...state.values, ...proposed };
     }
-    show(by("head"), names.length ? `Columns: ${names.join(", ")}.` : "No usual name of a column is in the first line, so nothing of it is shown: below, type the names or the numbers of columns.", names.length ? "good" : "");
+    show(by("head"), names.length ? `Columns: ${names.join(", ")}.` : "This does not look like a table: its first line has no usual names of columns, so nothing of it is shown. If it is the wrong file, choose another one. If it is a network, or a table without names, go on: in step 2 you type the names or the numbers of columns.", names.length ? "good" : "");
     keep();
     return true;
   } catch (error) {
     if (other) state.source = "";
-    show(by("head"), `${error.message}. Choose another file.`);
+    const encodings = encodingButtons(error.body?.encodings, (name) => take(path, name));
+    show(by("head"), `${capital(error.message)}.${encodings.length ? "" : " Choose another file."}`);
+    by("head").append(...encodings);
     keep();
     return false;
   }
@@ -55,58 +67,111 @@ export async function takeFile(file) {
 }
 
 // The sentence, simulated rows and the panel; only the newest question counts.
-export async function understand() {
+export function understand() {
+  looking = look();
+  return looking;
+}
+
+// Whether nothing is missing before the next step; the place that says what is missing has the focus.
+export async function complete() {
+  understandNow();
+  await looking;
+  await Promise.race([counting, new Promise((resolve) => setTimeout(resolve, PATIENCE))]);
+  if (!live.looked) return false;
+  const [problem] = live.looked.problems;
+  if (problem) by(`f-${problem.key}`)?.focus();
+  else if (live.eyes?.share === 1) { by("share").setAttribute("tabindex", "-1"); by("share").focus(); }
+  return !problem && live.eyes?.share !== 1;
+}
+
+// Below each field what is wrong with it, and what the list of places names.
+function problems({ problems: list, places }) {
+  const elsewhere = list.find((problem) => !by(`f-${problem.key}-note`));
+  if (elsewhere) show(by("missing"), `${capital(elsewhere.text)}.`);
+  for (const name of ["places", "months"]) {
+    const key = role(name)?.key, note = by(`f-${key}-note`), problem = list.find((each) => each.key === key);
+    if (!note) continue;
+    show(note, problem ? `${capital(problem.text)}.` : name === "places" && places ? `${places}.` : "", problem ? "bad" : "good");
+    if (!problem) continue;
+    note.append(...encodingButtons(problem.encodings, (encoding) => { put(role("text_of_list").key, encoding); draw("check"); understand(); }));
+  }
+}
+
+async function look() {
   const mine = ++turn, body = { path: state.source, values: state.values };
   let looked;
   try {
     looked = await ask("look", body);
   } catch (error) {
     if (mine !== turn) return;
+    live.looked = null;
     by("direction").textContent = "";
-    show(by("missing"), error.message);
+    show(by("missing"), `${capital(error.message)}.`);
+    by("missing").append(...encodingButtons(error.body?.encodings, setEncoding));
     return;
   }
   if (mine !== turn) return;
+  live.looked = looked;
   show(by("missing"), "");
-  by("direction").textContent = [looked.direction && `${looked.direction[0].toUpperCase()}${looked.direction.slice(1)}.`, looked.format && `The file is ${looked.format}.`].filter(Boolean).join(" ");
+  problems(looked);
+  by("direction").textContent = [looked.direction && `${capital(looked.direction)}.`, looked.format && `The file is ${looked.format}.`].filter(Boolean).join(" ");
   const zone = looked.time_zone?.replace(/^none: /, "");
-  by("zone").textContent = [zone && `${zone[0].toUpperCase()}${zone.slice(1)}.`, looked.ignored && looked.ignored !== "nothing" && `Not used: ${looked.ignored}.`].filter(Boolean).join(" ");
+  by("zone").textContent = [zone && `${capital(zone)}.`, looked.ignored && looked.ignored !== "nothing" && `Not used: ${looked.ignored}.`].filter(Boolean).join(" ");
   const { names, means, rows } = looked.sample;
   by("sample").tHead.replaceChildren(element("tr", {}, ...names.map((name, i) => element("th", { text: name === means[i] ? name : `${name} (${means[i]})` }))));
   by("sample").tBodies[0].replaceChildren(...rows.map((cells) => element("tr", {}, ...cells.map((text) => element("td", { text })))));
   by("sample").parentElement.classList.toggle("hidden", !names.length);
-  await count(mine, body);
+  counting = count(mine, body);
 }
+
+const setEncoding = (name) => { put(role("text_of_file").key, name); draw("check"); by("share").focus(); take(state.source).then(understand); };
 
 async function count(mine, body) {
   by("share").textContent = "Counting rows that cannot be used ...";
   by("share").removeAttribute("data-share");
   by("faults").replaceChildren();
   by("mend").replaceChildren();
+  live.eyes = null;
+  const unread = valueOf("places") && live.looked.problems.some((problem) => problem.key === role("places")?.key);
+  if (unread) { by("share").textContent = "Rows are counted once the list of the places can be read."; return; }
   const eyes = await ask("eyes", body).catch((error) => ({ not_counted: error.message, faults: [], date_formats: {} }));
   if (mine !== turn) return;
   live.eyes = eyes;
   by("share").textContent = shareText(eyes);
   by("share").setAttribute("data-share", eyes.share ?? "none");
-  by("faults").replaceChildren(...eyes.faults.map((fault) => element("li", { text: `${fault.rows.toLocaleString("en")} rows: ${fault.text}` })));
+  by("faults").replaceChildren(...eyes.faults.map((fault) => element("li", { text: `${rowsText(fault.rows)}: ${fault.text}` })));
   const repair = (text, key, value) => element("button", { type: "button", text, onclick: () => { put(key, value); draw("check"); by("share").focus(); understand(); } });
   for (const [format, example] of Object.entries(eyes.date_formats))
     by("mend").append(repair(`Dates are written as ${example}`, role("date_format").key, format));
-  const skipping = role("bad_rows");
-  if (eyes.skipped && eyes.share < 1 && (state.values[skipping.key] ?? skipping.default) !== "skip")
-    by("mend").append(repair("Leave these rows out", skipping.key, "skip"));
+  by("mend").append(...encodingButtons(eyes.encodings, setEncoding));
+  if (eyes.skipped && eyes.share < 1 && !eyes.mend_first && !skips())
+    by("mend").append(repair("Leave these rows out", role("bad_rows").key, "skip"));
+  counted();
 }
 
-const per = (share) => `${(100 * share).toLocaleString("en", { maximumSignificantDigits: 2 })} %`;
+const rowsText = (count) => (count === 1 ? "1 row" : `${count.toLocaleString("en")} rows`);
 
 export function shareText(eyes) {
   if (eyes.not_counted) return `Rows were not counted: ${eyes.not_counted}`;
-  if (!eyes.skipped) return `0 % of ${eyes.rows.toLocaleString("en")} rows would be skipped.`;
-  const nothing = eyes.share === 1 ? " Nothing but noise would come out." : "";
-  return `${per(eyes.share)} of ${eyes.rows.toLocaleString("en")} rows would be skipped.${nothing}`;
+  if (!eyes.skipped) return `0 % of ${rowsText(eyes.rows)} cannot be used.`;
+  const percent = eyes.share < 0.01 ? "" : ` (${Math.round(100 * eyes.share)} %)`;
+  const some = `${eyes.skipped.toLocaleString("en")} of ${rowsText(eyes.rows)}${percent}`;
+  if (eyes.share === 1) return `${some} cannot be used, so nothing but noise would come out.`;
+  if (skips()) return `${some} would be skipped.`;
+  return `${some} cannot be used, so the run would stop, and use nothing up.${eyes.mend_first ? "" : " Leave them out, or correct them in the file."}`;
 }
 
-export const understandSoon = afterPause(understand, 600);
+let waiting = false; // for a pause in typing
+const soon = afterPause(() => understandNow(), 600);
+export function understandSoon() {
+  waiting = true;
+  soon();
+}
+function understandNow() {
+  if (!waiting) return;
+  waiting = false;
+  understand();
+}
 
 export function listen() {
   by("source").addEventListener("change", () => take(by("source").value.trim()));
