@@ -1,4 +1,4 @@
-"""Six tasks of a curator in a real browser, each with pictures of what it saw."""
+"""Seven tasks of a curator in a real browser, each with pictures of what it saw."""
 
 import json
 import time
@@ -223,6 +223,72 @@ def test_contacts_of_wards_with_a_wrong_first_file_and_german_dates(curator, tmp
     assert "Most of this table is noise" in curator.text("#state")
     assert "bad" in curator.find("#state").get_attribute("class")
     curator.pictures("noise")
+
+
+def test_files_of_excel_a_list_of_one_column_and_a_row_that_cannot_be_used(curator, tmp_path):
+    contacts = write_contacts(tmp_path)
+    text = contacts.read_text().replace("Ward A", "Station Süd") + "p1;nowhere;ICU;01.01.2025\n"
+    contacts.write_bytes(text.encode("cp1252"))
+    wards = tmp_path / "wards.csv"
+    wards.write_bytes("ward\nStation Süd\nWard B\nWard C\nICU\n".encode("cp1252"))
+    letter = tmp_path / "letter.txt"
+    letter.write_text("Dear Ann,\nplease publish the table.\n")
+    copies = tmp_path / "results" / "data"
+    curator.find("#upload").send_keys(str(letter))
+    curator.wait(lambda: "does not look like a table" in curator.text("#head"))
+    assert "Ann" not in curator.text("main")
+    curator.pictures("letter")
+    curator.find("#upload").send_keys(str(contacts))
+    curator.wait(lambda: "Columns: patient" in curator.text("#head"))
+    curator.wait(lambda: [file.name for file in copies.glob("*/*")] == ["contacts.csv"])
+    curator.next("check")
+    curator.click("#next")  # nothing is said of places and months yet
+    curator.wait(lambda: "Name this list" in curator.text("[id='f-groups-note']"))
+    assert "first and the last month" in curator.text("[id='f-periods-note']")
+    curator.pictures("missing")
+    curator.fill("[data-key='groups']", str(wards))
+    curator.fill("[data-key='periods']", "2025-01..2025-06")
+    curator.wait(lambda: "Excel on Windows" in curator.text("[id='f-groups-note']"))
+    assert curator.text("#faults") == ""
+    curator.pictures("encoding")
+    curator.click("[id='f-groups-note'] button")
+    curator.wait(lambda: "an area of its own" in curator.text("[id='f-groups-note']"))
+    curator.counted(1)
+    curator.click("#next")  # waits: nothing could come out
+    assert curator.find("body").get_attribute("data-step") == "check"
+    curator.click("#mend button")  # the form of the dates
+    curator.wait(lambda: "Excel on Windows" in curator.text("#mend"))
+    assert "Leave these rows out" not in curator.text("#mend")
+    curator.pictures("excel")
+    buttons = curator.driver.find_elements("css selector", "#mend button")
+    next(button for button in buttons if "Excel" in button.text).click()
+    curator.wait(lambda: curator.text("#share").startswith("1 of 301 rows cannot be used"))
+    assert "Leave these rows out" in curator.text("#mend")
+    assert "day.month.year" in curator.text("#zone")
+    curator.next("who")
+    curator.next("count")
+    curator.fill("[data-key='privacy-unit.max-contributions']", "8")
+    curator.next("out")
+    curator.next("exact")
+    curator.next("confirm")
+    curator.wait(lambda: "the run would stop" in curator.text("#doubt"))
+    assert "2025-01..2025-06" in curator.text("#summary")
+    assert not curator.find("#run").is_enabled()
+    curator.pictures("stops")
+    curator.fill("[data-key='author']", "Ann, statistics")
+    buttons = curator.driver.find_elements("css selector", "#doubt-mend button")
+    next(button for button in buttons if button.text == "Leave them out").click()
+    curator.wait(lambda: "would be skipped" in curator.text("#doubt"))
+    curator.wait(lambda: curator.find("#run").is_enabled())
+    curator.run()
+    curator.done()
+    (use,) = curator.spent()
+    assert use.use.author == "Ann, statistics"
+    assert len(list(copies.glob("*/*"))) == 1
+    curator.click("#copy button")
+    curator.wait(lambda: "is deleted" in curator.text("#copy"))
+    assert list(copies.glob("*/*")) == []
+    curator.pictures("copy")
 
 
 def test_a_budget_that_is_used_up_stops_before_the_confirmation(curator, trips, tmp_path):

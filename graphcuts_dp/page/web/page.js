@@ -56,7 +56,7 @@ async function ready() {
 async function next(event) {
   event.preventDefault();
   const at = index(state.step);
-  if (["confirm", "result"].includes(state.step) || !(await ready())) return;
+  if (["confirm", "result"].includes(state.step) || !(await ready()) || live.steps[at].name !== state.step) return;
   if (["out", "exact"].includes(state.step)) {
     exact.foresee();
     await exact.settled();

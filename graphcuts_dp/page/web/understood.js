@@ -76,12 +76,15 @@ export function understand() {
 export async function complete() {
   understandNow();
   await looking;
-  await Promise.race([counting, new Promise((resolve) => setTimeout(resolve, PATIENCE))]);
-  if (!live.looked) return false;
-  const [problem] = live.looked.problems;
+  const mine = turn, problem = live.looked?.problems[0];
   if (problem) by(`f-${problem.key}`)?.focus();
-  else if (live.eyes?.share === 1) { by("share").setAttribute("tabindex", "-1"); by("share").focus(); }
-  return !problem && live.eyes?.share !== 1;
+  if (problem || !live.looked) return false;
+  await Promise.race([counting, new Promise((resolve) => setTimeout(resolve, PATIENCE))]);
+  if (mine !== turn) return false; // something else was typed meanwhile
+  if (live.eyes?.share !== 1) return true;
+  by("share").setAttribute("tabindex", "-1");
+  by("share").focus();
+  return false;
 }
 
 // Below each field what is wrong with it, and what the list of places names.
