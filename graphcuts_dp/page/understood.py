@@ -96,7 +96,7 @@ def look(path: str, values: Values) -> dict[str, Any]:
             f"\u201c{names['target']}\u201d{semicolon}{both_ways}"
         )
     return {
-        "places": places,
+        "public_list": places,
         "problems": [*problems, *of_months],
         "direction": direction,
         "time_zone": _dates_in_words(values) or LOOK.in_words(report.get("time_zone", "")),

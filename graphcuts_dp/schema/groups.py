@@ -139,7 +139,8 @@ class Groups(GroupTree):
             graph: the graph, or its public `VertexSet`; of a bipartite graph one side.
             columns: the columns of the groups, from the coarsest level to the finest, by name or by
                 position from 0. None for the only column besides that of the vertices, and besides
-                the column `mark` of a saved table of parts. In a file without a header the levels
+                the column `mark` of a saved table of parts; in a file of one column each vertex is
+                a group of its own. In a file without a header the levels
                 are "level 1", "level 2", ...
             vertex: column of the vertices, by name or position. None for the first column, or, with
                 a header, for the only one that is called vertex, id, node, name, or the like.

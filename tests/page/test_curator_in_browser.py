@@ -277,7 +277,7 @@ def test_files_of_excel_a_list_of_one_column_and_a_row_that_cannot_be_used(curat
     curator.pictures("stops")
     curator.fill("[data-key='author']", "Ann, statistics")
     buttons = curator.driver.find_elements("css selector", "#doubt-mend button")
-    next(button for button in buttons if button.text == "Leave them out").click()
+    next(button for button in buttons if button.text == "Leave it out").click()
     curator.wait(lambda: "would be skipped" in curator.text("#doubt"))
     curator.wait(lambda: curator.find("#run").is_enabled())
     curator.run()

@@ -246,3 +246,14 @@ def test_a_copy_stays_while_a_run_needs_it(page, tmp_path, spent, made, replaced
         assert copy.exists() is not deleted
     (listed,) = page.post("runs")
     assert listed["epsilon"] == used
+
+
+def test_a_refused_run_uses_nothing_up_and_leads_to_the_step_to_change(page, tmp_path):
+    run = planned(tmp_path, product="table")
+    notes = "error: trips.csv: line 3: no user; leave such rows out with --columns on-bad=skip\n"
+    (run.folder / ".run" / "notes.txt").write_text(notes)
+    told = page.post("run", run="one")
+    assert (told["state"], told["step"]) == (REFUSED, "check")
+    assert told["errors"][0].endswith("\u201cRows that cannot be used\u201d: leave them out")
+    (listed,) = page.post("runs")
+    assert (listed["state"], listed["epsilon"]) == (REFUSED, 0)

@@ -181,7 +181,7 @@ def test_text_of_excel_is_mended_by_a_button_and_not_by_leaving_rows_out(page, c
     assert "\u201cEncoding of the list of places\u201d" in problem["text"]
     mended = values | {"groups-columns.encoding": "cp1252"}
     looked = page.post("look", path=str(contacts), values=mended)
-    assert (looked["places"], looked["problems"]) == ("The list names 4 places in 2 areas", [])
+    assert (looked["public_list"], looked["problems"]) == ("The list names 4 places in 2 areas", [])
     eyes = page.post("eyes", path=str(contacts), values=mended)
     assert eyes["encodings"] == {"cp1252": "Excel on Windows"}
     assert eyes["mend_first"]
@@ -210,7 +210,7 @@ def test_a_list_of_one_column_is_one_of_areas(page, contacts):
     values = of_wards(page, contacts) | {"epsilon": "1"}
     (contacts.parent / "wards.csv").write_text("ward\nWard A\nWard B\nWard C\nICU\n")
     looked = page.post("look", path=str(contacts), values=values)
-    assert looked["places"] == "The list names 4 places; each is an area of its own"
+    assert looked["public_list"] == "The list names 4 places; each is an area of its own"
     preview = page.post("preview", product="table", values=values, source=str(contacts))
     assert "level 'ward'" in preview["errors"][0]["of"]
 

@@ -395,6 +395,7 @@ def test_tables_in_every_dress(tmp_path, separator):
 READ = [
     (rows_of(head=None), {"columns": [1, 2], "text": BARE}, "level 2", GROUPS.labels()),
     ("ann,1\nbob,2\ncid,2\ndot,10\neve,1\n", {"text": BARE}, "level 1", (1, 2, 10)),
+    ("name\nann\nbob\ncid\ndot\neve\n", {}, "name", ("ann", "bob", "cid", "dot", "eve")),
     ("zone,area\nann,x\nbob,x\ncid,x\ndot,y\neve,y\n", {}, "area", ("x", "y")),
     ("class,name\n1,ann\n2,bob\n2,cid\n10,dot\n1,eve\n", {}, "class", (1, 2, 10)),
     (

@@ -158,8 +158,8 @@ const closed = () => !live.preview || Boolean(live.preview.budget.refusal) || (l
 // Ways out where the run would stop at rows that cannot be used.
 function mends() {
   const leave = () => { put(role("bad_rows").key, "skip"); foresee(); };
-  const change = { type: "button", text: "See which, and change it", onclick: () => reach("check") };
-  by("doubt-mend").replaceChildren(element("button", change), ...(live.eyes?.share < 1 && !live.eyes.mend_first ? [element("button", { type: "button", text: "Leave them out", onclick: leave })] : []));
+  const change = { type: "button", text: "See why, and change it", onclick: () => reach("check") };
+  by("doubt-mend").replaceChildren(element("button", change), ...(live.eyes?.share < 1 && !live.eyes.mend_first ? [element("button", { type: "button", text: live.eyes.skipped === 1 ? "Leave it out" : "Leave them out", onclick: leave })] : []));
 }
 
 async function begin() {

@@ -88,7 +88,7 @@ export async function complete() {
 }
 
 // Below each field what is wrong with it, and what the list of places names.
-function problems({ problems: list, places }) {
+function problems({ problems: list, public_list: places }) {
   const elsewhere = list.find((problem) => !by(`f-${problem.key}-note`));
   if (elsewhere) show(by("missing"), `${capital(elsewhere.text)}.`);
   for (const name of ["places", "months"]) {
@@ -161,7 +161,7 @@ export function shareText(eyes) {
   const some = `${eyes.skipped.toLocaleString("en")} of ${rowsText(eyes.rows)}${percent}`;
   if (eyes.share === 1) return `${some} cannot be used, so nothing but noise would come out.`;
   if (skips()) return `${some} would be skipped.`;
-  return `${some} cannot be used, so the run would stop, and use nothing up.${eyes.mend_first ? "" : " Leave them out, or correct them in the file."}`;
+  return `${some} cannot be used, so the run would stop, and use nothing up.${eyes.mend_first ? "" : eyes.skipped === 1 ? " Leave it out, or correct it in the file." : " Leave them out, or correct them in the file."}`;
 }
 
 let waiting = false; // for a pause in typing
