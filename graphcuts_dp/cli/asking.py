@@ -10,7 +10,7 @@ whatever the answer is, it shows no word of it that is not a usual name of a col
 
 `Dialogue` asks `_questions` in order, those that apply. `proposals` makes of the answers a command,
 and the error at each epsilon, by formulas and dry runs. If noise exceeds what an answer measures,
-the report begins with a warning: nothing is paid at that time.
+the report begins with a warning: nothing is spent at that time.
 """
 
 import math
@@ -149,7 +149,7 @@ def _hidden(proposal: Proposal, epsilon: float) -> str:
     return (
         f"noise will hide most of this. {proposal.error_of[:1].upper()}{proposal.error_of[1:]} "
         f"is about {size:,.3g} {proposal.what}, and may be off by {error:,g}. Before anything is "
-        f"paid: {proposal.smaller}{remedy}."
+        f"spent: {proposal.smaller}{remedy}."
     )
 
 

@@ -127,7 +127,7 @@ def _smaller_table(answers: Answers) -> str:
     if answers.get("periods") is not None:
         remedies.append("longer periods")
     if answers.get("bound", 1) > 1:
-        remedies.append("a smaller bound on what is protected together")
+        remedies.append("a smaller bound of the privacy unit")
     return ", or ".join(remedies)
 
 
