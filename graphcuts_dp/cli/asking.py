@@ -24,6 +24,7 @@ from graphcuts_dp.cli.console import Report
 from graphcuts_dp.cli.dialogue import BACK, Answers, AskedQuestion, Dialogue
 from graphcuts_dp.cli.inspect_data import advice, head_of
 from graphcuts_dp.cli.proposals import (
+    DIRECTED,
     EVERYBODY,
     GRAPH,
     NO_TEXT,
@@ -31,6 +32,7 @@ from graphcuts_dp.cli.proposals import (
     ROW,
     TABLE,
     TEAM,
+    TOGETHER,
     UNCLEAR,
     WHO,
     Proposal,
@@ -44,16 +46,21 @@ from graphcuts_dp.cli.proposals import (
     unit_of,
 )
 from graphcuts_dp.cli.reading import Reading
+from graphcuts_dp.cli.spending import foreseen_refusal
 from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.display import up_to_digits
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError
 from graphcuts_dp.io.files import read_vertices
+from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.planning.planner import least_epsilon
-from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.privacy_unit import BOUND_KEYS, PrivacyUnit
+from graphcuts_dp.schema.column_names import normalised_names
 from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.dates import DATE_EXAMPLES, check_date_format
 from graphcuts_dp.schema.group_tables import group_column_names
+from graphcuts_dp.schema.header_words import endpoint_pairs
 from graphcuts_dp.schema.periods import Periods
 from graphcuts_dp.schema.table_headers import suggested_columns
 from graphcuts_dp.schema.typed_names import join_names, split_names
@@ -89,7 +96,8 @@ def ask() -> Report:
     words = [*proposal.words, *privacy]
     lines = [shlex.join(["graphcuts-dp", *words])]
     warning = _hidden(proposal, epsilon)
-    parts = [f"Warning: {warning}"] if warning else []
+    refusal = _refusal(answers, proposal, epsilon)
+    parts = [*[f"Warning: {warning}"] * bool(warning), *[refusal] * bool(refusal)]
     if proposal.dry_run is not None:
         lines.insert(0, shlex.join(["graphcuts-dp", *words, *proposal.dry_run]))
         parts.append(f"For a forecast, which reads no private file, type:\n\n  {lines[0]}\n")
@@ -128,6 +136,7 @@ def ask() -> Report:
         "error_of": proposal.error_of,
         "privacy_unit": str(unit),
         "private_rows_read": False,
+        "refusal": refusal,
         "warning": warning,
     }
     nothing = "No row of the private file was read, nothing spent; forecasts are by formulas."
@@ -137,6 +146,26 @@ def ask() -> Report:
 def _epsilon(answers: Answers) -> float:
     epsilon: float = answers["epsilon"]
     return epsilon
+
+
+def _refusal(answers: Answers, proposal: Proposal, epsilon: float) -> str:
+    """Return why a store that is there would refuse the command; else "".
+
+    It asks what the store tells without the private rows.
+    """
+    if answers["data"] is None or answers["who"] == TEAM:
+        return ""
+    store = Store(store_of(answers))
+    if not store.exists:
+        return ""
+    guarantee = PrivacyGuarantee(epsilon=epsilon, neighbours="", privacy_unit=str(unit_of(answers)))
+    return foreseen_refusal(
+        store,
+        guarantee=guarantee,
+        cost=Cost.of_pure(exact_epsilon(epsilon)),
+        periods=proposal.periods,
+        data=proposal.data,
+    )
 
 
 def _hidden(proposal: Proposal, epsilon: float) -> str:
@@ -173,10 +202,28 @@ def _suggested(answers: Answers, role: str) -> str:
     return suggested_columns(_shown_names(answers) if answers["data"] else ()).get(role, "")
 
 
-def _read_header(text: str, _: Answers) -> str:
+def _read_yes_or_no(text: str, _: Answers) -> str:
     if text not in (YES, NO):
         raise ParameterError(f"{text!r:.60} is neither {YES} nor {NO}")
     return text
+
+
+def _read_directions(text: str, _: Answers) -> str:
+    if text not in (DIRECTED, TOGETHER):
+        raise ParameterError(f"{text!r:.60} is neither {DIRECTED} nor {TOGETHER}")
+    return text
+
+
+def _asks_directions(answers: Answers) -> bool:
+    """Return whether the names of columns are of a direction, such as sender and recipient."""
+    words = normalised_names(_names(answers))
+    return bool(endpoint_pairs(words, range(len(words))))
+
+
+def _asks_whether_continued(answers: Answers) -> bool:
+    """Return whether the periods of a table can be followed by others of their kind."""
+    periods = answers.get("periods")
+    return periods is not None and Periods.of(periods).by in ("month", "quarter", "year")
 
 
 def _usual_header(answers: Answers) -> str:
@@ -486,7 +533,7 @@ def _questions() -> tuple[AskedQuestion, ...]:
             key="header",
             text=lambda _: f"Does the first line hold names of columns? {YES}/{NO}",
             usual=_usual_header,
-            read=_read_header,
+            read=_read_yes_or_no,
             applies=lambda answers: (
                 answers["data"] is not None and first_line(answers["data"]).kind == UNCLEAR
             ),
@@ -524,6 +571,16 @@ def _questions() -> tuple[AskedQuestion, ...]:
             usual=_usual_endpoints,
             read=_read_endpoints,
             applies=_asks_endpoints,
+        ),
+        AskedQuestion(
+            key="directions",
+            text=lambda _: (
+                f"Does it matter who sends to whom, or from where to where? ({DIRECTED}, or "
+                f"{TOGETHER}: both ways count as one; a store keeps to this)"
+            ),
+            usual=lambda _: DIRECTED,
+            read=_read_directions,
+            applies=_asks_directions,
         ),
         AskedQuestion(
             key="who",
@@ -587,6 +644,15 @@ def _questions() -> tuple[AskedQuestion, ...]:
             applies=lambda answers: (
                 answers.get("period") is not None and first_line(answers["data"]).kind != NO_TEXT
             ),
+        ),
+        AskedQuestion(
+            key="continued",
+            text=lambda answers: (
+                f"Will you publish further {Periods.of(answers['periods']).by}s later? {YES}/{NO}"
+            ),
+            usual=lambda _: NO,
+            read=lambda text, answers: _read_yes_or_no(text, answers) == YES,
+            applies=_asks_whether_continued,
         ),
         AskedQuestion(
             key="on-bad",

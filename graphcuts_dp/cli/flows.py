@@ -14,11 +14,12 @@ from graphcuts_dp.cli.reading import (
     GroupReading,
     Reading,
     TableRun,
+    directions_note,
     note,
 )
 from graphcuts_dp.cli.release import carry_out, released
 from graphcuts_dp.cli.resumption import kept_result
-from graphcuts_dp.cli.spending import Spending
+from graphcuts_dp.cli.spending import Spending, foreseen_refusal
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.estimate.noisy_contributions import Contributions, check_bounds
 from graphcuts_dp.estimate.strategy import MARGIN_SHARE, MARGINS, FlowWorkload
@@ -389,7 +390,15 @@ def flows(
         pair = sides if isinstance(sides, tuple) else (sides,)
         side = max(len(each.labels()) for each in pair)
         cells = {"what": "table", "side": side, "cell": None, "error": errors[0][1]}
-        return foretold(job.guarantee, privacy_unit, errors, job.notes, job.warning, cells)
+        refusal = foreseen_refusal(
+            store,
+            guarantee=job.guarantee,
+            cost=job.cost,
+            periods=job.periods,
+            data=private,
+        )
+        notes = [refusal, *job.notes, directions_note(private)]
+        return foretold(job.guarantee, privacy_unit, errors, notes, job.warning, cells)
     made = carry_out(job, private, target, store=store, seed=asked.seed)
     return _written(made, target, source, asked, places)
 

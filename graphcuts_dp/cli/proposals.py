@@ -18,6 +18,7 @@ from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.estimate.worst_cut_errors import expected_worst_cut, largest_cut
+from graphcuts_dp.graph.rows import PrivateData, Rows
 from graphcuts_dp.io.files import read_vertices
 from graphcuts_dp.io.heads import FileHead
 from graphcuts_dp.learn.sizes import usual_edges
@@ -26,18 +27,22 @@ from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.privacy_unit import BOUND_KEYS, PrivacyUnit, UnitKind
 from graphcuts_dp.release.flow_tables import flows_job
 from graphcuts_dp.release.graphs import graph_job
+from graphcuts_dp.release.updates import update_plan
 from graphcuts_dp.release.usefulness import made_up_graph, usefulness_of
 from graphcuts_dp.schema.column_names import is_usual, normalised_names, shows_header
 from graphcuts_dp.schema.columns import Columns, column_of
 from graphcuts_dp.schema.groups import Groups
 from graphcuts_dp.schema.header_words import endpoint_pairs
+from graphcuts_dp.schema.periods import Periods
 from graphcuts_dp.schema.table_headers import names_in_header
 from graphcuts_dp.schema.typed_names import join_names
-from graphcuts_dp.schema.vertices import VertexSet
+from graphcuts_dp.schema.vertices import Arcs, VertexSet
 
 EVERYBODY, ANALYSTS, TEAM = WHO = ("everybody", "analysts", "team")
 TABLE, GRAPH = PRODUCTS = ("table", "graph")  # that everybody may see
+DIRECTED, TOGETHER = "directed", "together"  # how both directions of a pair count
 NAMES, ROW, UNCLEAR, NO_TEXT = "names", "row", "unclear", "no text"  # what a first line is
+_YEARS_TO_COME = 4  # that a table over time is proposed for, after that of its last period
 _QUERIES = 50  # that analysts ask
 _FORECAST_VERTICES = 300  # most vertices of a graph on which a release is forecast: 20 ms a time
 
@@ -58,6 +63,9 @@ class Proposal:
         spends: the option that gives epsilon.
         dry_run: words that make the command a forecast, which reads no private file; None if there
             is no forecast.
+        data: with the vertices and the directions of the command, without any row; None if that is
+            not known.
+        periods: that it is charged for; None for all.
         afterwards: the command to ask the result with, which spends nothing more.
     """
 
@@ -70,6 +78,8 @@ class Proposal:
     smaller: str = "ask for sums of more vertices"
     spends: str = "--epsilon"
     dry_run: list[str] | None = None
+    data: PrivateData | None = None
+    periods: tuple[str, ...] | None = None
     afterwards: list[str] = field(default_factory=list)
 
     def is_hidden(self, epsilon: float) -> bool:
@@ -101,19 +111,35 @@ def _table(answers: Answers, unit: PrivacyUnit) -> Proposal:
         job = flows_job(private, cast(Groups, groups), epsilon=epsilon, privacy_unit=unit)
         return next(iter(job.errors()))[1]
 
+    horizon = horizon_of(answers)
+    reading = replace(reading_of(answers), periods=horizon)
+    rows, _ = reading.without_file(unit, _grouping(answers))
+
+    def error_of_period_at(epsilon: float) -> float:
+        sides = cast(Groups, groups)
+        plan = update_plan(cast(Rows, rows), sides, epsilon=epsilon, privacy_unit=unit)
+        return plan.errors()[0][1]
+
+    goes_on = bool(answers.get("continued"))
+
     groups_labels = groups_of(answers).labels()
     cells = flows_job(private, cast(Groups, groups), epsilon=1.0, privacy_unit=unit).cells
     cell_count = cells.size(cells.depth - 1)
-    words = ["flows", data, answers["groups"], out, *_grouping_words(answers)]
+    command = ["flows-over-time" if goes_on else "flows", data, answers["groups"], out]
+    words = [*command, *_grouping_words(answers)]
+    if goes_on:
+        words += ["--period", Periods.of(answers["periods"]).labels[0]]
     return Proposal(
         words=[*words, *_reading_words(answers), *_store_words(answers)],
-        error_at=error_at,
+        error_at=error_of_period_at if goes_on else error_at,
         error_of="each number of the table's finest level",
         what="rows" if is_rows(answers) else "edges",
         size=None if answers.get("guess") is None else answers["guess"] / cell_count,
         cells=cell_count,
         smaller=_smaller_table(answers),
         dry_run=["--dry-run"],
+        data=private,
+        periods=None if horizon is None else Periods.of(horizon).labels,
         afterwards=[
             *("answer", out, "--from", join_names(groups_labels[:1])),
             *("--to", join_names(groups_labels[-1:])),
@@ -146,7 +172,9 @@ def _synthetic(answers: Answers, change: int) -> Proposal:
     words = ["release", data, out, *grouping, *_reading_words(answers)]
     return Proposal(
         words=[*words, *_store_words(answers)],
-        error_at=lambda epsilon: _error_between_halves(epsilon / change, n, edges),
+        error_at=lambda epsilon: _error_between_halves(
+            epsilon / change, n, edges, directed=reading_of(answers).directed
+        ),
         error_of="a cut between halves of all vertices",
         size=edges / 2,
         smaller="go back and choose a table of what passes between groups",
@@ -215,7 +243,7 @@ def _error_of_sums(change: int, epsilon: float) -> float:
     return float(discrete_laplace_radius(each, failure=DEFAULT_FAILURE / _QUERIES))
 
 
-def _error_between_halves(epsilon: float, n: int, edges: float) -> float:
+def _error_between_halves(epsilon: float, n: int, edges: float, *, directed: bool = False) -> float:
     """Return the error of a cut between halves that `release --dry-run` states.
 
     Of more than `_FORECAST_VERTICES` vertices a smaller graph is tried, with errors in proportion,
@@ -226,6 +254,7 @@ def _error_between_halves(epsilon: float, n: int, edges: float) -> float:
         epsilon: of one edge.
         n: public number of vertices.
         edges: public guess of the number of edges.
+        directed: whether both directions of a pair are kept apart.
 
     Raises:
         ParameterError: a release is refused as useless.
@@ -238,7 +267,8 @@ def _error_between_halves(epsilon: float, n: int, edges: float) -> float:
         )
     tried = min(n, _FORECAST_VERTICES)
     edges *= (tried / n) ** 1.5  # the average degree times sqrt(tried/n)
-    graph = made_up_graph(VertexSet(tried), max(1.0, edges), weighted=False, max_weight=None)
+    space = Arcs(VertexSet(tried)) if directed else VertexSet(tried)
+    graph = made_up_graph(space, max(1.0, edges), weighted=False, max_weight=None)
     job = graph_job(graph, epsilon=epsilon, simulated=True)
     forecast = usefulness_of(job.run(graph, SeededEntropy(0)), edges=edges)
     halves = next(question for question in forecast.questions if "halves" in question.what)
@@ -249,7 +279,19 @@ def unit_of(answers: Answers) -> PrivacyUnit:
     kind = cast(UnitKind, answers["unit"])
     if kind == "row":
         return PrivacyUnit.row()
-    return PrivacyUnit.of(f"{kind}:{BOUND_KEYS[kind]}={answers['bound']}")
+    each_period = ",per-period" if kind == "user" and answers.get("continued") else ""
+    return PrivacyUnit.of(f"{kind}:{BOUND_KEYS[kind]}={answers['bound']}{each_period}")
+
+
+def horizon_of(answers: Answers) -> str | None:
+    """Return the periods to declare: those that were answered, with years to come if it goes on."""
+    text: str | None = answers.get("periods")
+    if text is None or not answers.get("continued"):
+        return text
+    labels = Periods.of(text).labels
+    year, rest_of_year = min(int(labels[-1][:4]) + _YEARS_TO_COME, 9999), labels[-1][4:]
+    last_of_year = {"-Q": "-Q4", "-": "-12", "": ""}[rest_of_year.rstrip("0123456789")]
+    return f"{labels[0]}..{year:04}{last_of_year}"
 
 
 def is_table(answers: Answers) -> bool:
@@ -280,8 +322,10 @@ def reading_of(answers: Answers) -> Reading:
         vertices=None if vertices is None else vertices[0],
         periods=answers.get("periods"),
     )
+    directions = answers.get("directions", DIRECTED if is_rows(answers) else TOGETHER)
+    reading = replace(reading, kind="directed" if directions == DIRECTED else "undirected")
     if is_rows(answers):
-        return replace(reading, kind="directed", counting="rows")
+        return replace(reading, counting="rows")
     if columns.user is not None:
         return replace(reading, counting="edges")
     return replace(reading, ignore_weights=_may_have_weights(answers["data"], reading))
@@ -360,7 +404,7 @@ def _reading_words(answers: Answers) -> list[str]:
     for switch, value in (
         ("--kind", reading.kind if reading.directed else None),
         ("--counting", None if implied else reading.counting),
-        ("--periods", reading.periods),
+        ("--periods", horizon_of(answers)),
         ("--vertices", reading.vertices),
     ):
         words += [switch, value] if value is not None else []

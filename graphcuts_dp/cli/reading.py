@@ -48,6 +48,7 @@ PRIVACY_UNIT = _unit_option(
 )
 KINDS = ("undirected", "directed", "bipartite")
 STDIN = "-"
+_BOTH_DIRECTIONS = "Both directions of a pair count together: --kind directed keeps them apart."
 _NO_FILE = "--dry-run reads no graph: name its vertices by --vertices"
 _Groups = Groups | tuple[Groups, Groups] | None  # of both sides, where there are two
 
@@ -347,8 +348,9 @@ class Reading:
                 and rows.counting == "weight"
             ):
                 note(f"Of each row at most {_amount(rows, privacy_unit)} count.")
-            if isinstance(rows.space, VertexSet):
-                note("Both directions of a pair count together: --kind directed keeps them apart.")
+            directions = directions_note(rows)
+            if directions:
+                note(directions)
             if rows.periods is not None:
                 note("Rows of other periods do not count; whether there are any is private.")
             if grouping is not None and not self.bipartite:
@@ -500,6 +502,12 @@ def _amount(rows: Rows, privacy_unit: PrivacyUnit) -> str:
     count, unit = privacy_unit.group_size, rows.weight_unit
     together = "" if unit == 1 else f" of {unit:g} ({count * unit:,g})"
     return f"{count:,} {rows.what}{together}"
+
+
+def directions_note(data: PrivateData) -> str:
+    """Return a sentence on directions where both of a pair count together; else ""."""
+    together = isinstance(data.space, VertexSet)
+    return _BOTH_DIRECTIONS if together else ""
 
 
 def note(text: str) -> None:

@@ -22,9 +22,10 @@ from graphcuts_dp.cli.reading import (
     PrivacyOptions,
     Reading,
     Run,
+    directions_note,
 )
 from graphcuts_dp.cli.resumption import kept_result
-from graphcuts_dp.cli.spending import Spending
+from graphcuts_dp.cli.spending import Spending, foreseen_refusal
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noises import NOISES
 from graphcuts_dp.files import check_space, check_writable_set
@@ -149,16 +150,21 @@ def release(
                 f"The noisy matrix {response_forecast(size, distribution, edges=guess)}."
             )
         step = Cost.of_pure(privacy_unit.per_change(privacy.epsilon))
-        whole = privacy_unit.guarantee(
-            job.guarantee, privacy_unit.cost(step, epsilon=privacy.epsilon)
-        )
+        cost = privacy_unit.cost(step, epsilon=privacy.epsilon)
+        whole = privacy_unit.guarantee(job.guarantee, cost)
+        refusal = foreseen_refusal(spending.check(), guarantee=whole, cost=cost, data=graph)
         unproven = {"proven": ""}
         errors = [
             (one.what + unproven.get(one.basis, f" ({one.basis}, no proof)"), one.error)
             for one in found.questions
         ]
         report = foretold(
-            whole, privacy_unit, errors, [lost, response_note], job.warning, _blocks(found)
+            whole,
+            privacy_unit,
+            errors,
+            [refusal, lost, response_note, directions_note(graph)],
+            job.warning,
+            _blocks(found),
         )
         fields = found.to_dict() | report.fields | {"communities": lost}
         return replace(report, fields=fields, blocks=[found])

@@ -8,14 +8,26 @@ from typing import Any, final
 
 from graphcuts_dp.cli.console import say
 from graphcuts_dp.cli.resumption import command_words, current_resumption
-from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.rows import PrivateData
+from graphcuts_dp.errors import GraphCutsError, ParameterError
+from graphcuts_dp.graph.rows import PrivateData, Rows
 from graphcuts_dp.ledger.charges import check_known
 from graphcuts_dp.ledger.known_data import register, uses_of_data
 from graphcuts_dp.ledger.ledger import Head
-from graphcuts_dp.ledger.opening import Budget, Store, Subject, open_ledger, stores_beside
-from graphcuts_dp.ledger.uses import uses_of
+from graphcuts_dp.ledger.opening import (
+    Budget,
+    Store,
+    Subject,
+    check_reading,
+    data_schema,
+    ledger_budget,
+    open_ledger,
+    stores_beside,
+)
+from graphcuts_dp.ledger.spending import Coverage
+from graphcuts_dp.ledger.uses import check_budget, check_privacy_unit, uses_of
 from graphcuts_dp.options import privacy_option
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 
 PURPOSE = privacy_option(
     None, help="What the result is for, in a few words: for the store and the receipt."
@@ -141,6 +153,47 @@ class Spending:
             )
         if store is None:
             register(subject, "")
+
+
+def foreseen_refusal(
+    store: Store | None,
+    *,
+    guarantee: PrivacyGuarantee,
+    cost: Cost,
+    periods: tuple[str, ...] | None = None,
+    data: PrivateData | None = None,
+) -> str:
+    """Return why a store would refuse a use, "" if nothing is known against it.
+
+    What a store tells without the private data is asked: its privacy unit, how its data were read,
+    and what is left of its budget. No private row is read, and nothing is written.
+
+    Args:
+        store: that would be charged; None for none.
+        guarantee: of the use.
+        cost: of the use.
+        periods: labels of the periods that it reads; None for all.
+        data: with the vertices and the directions of the use, without any row; None if that is not
+            known.
+    """
+    if store is None:
+        return ""
+    column = data.period_column if isinstance(data, Rows) and periods is not None else ""
+    coverage = Coverage.of(periods, column, guarantee.privacy_unit)
+    try:
+        if not store.exists:
+            check_budget(store.cap, [], cost)
+            return ""
+        with closing(open_ledger(store, read_only=True)) as ledger, ledger.locked():
+            check_privacy_unit(ledger, guarantee)
+            if data is not None:
+                # Weights are not compared: only the file tells whether there are any.
+                schema = data_schema(data) | {"kind": ""}
+                check_reading(ledger, schema, same_people=store.same_people)
+            check_budget(ledger_budget(ledger), uses_of(ledger), cost, coverage)
+    except GraphCutsError as refusal:
+        return f"The store {store.path} would refuse this: {refusal}"
+    return ""
 
 
 def store_named(path: str, budget: Budget | None = None, expect_head: str | None = None) -> Store:

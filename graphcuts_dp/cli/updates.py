@@ -8,10 +8,15 @@ import typer
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, foretold, note_formulas, say
-from graphcuts_dp.cli.reading import ApproximatePrivacyOptions, GroupReading, Reading
+from graphcuts_dp.cli.reading import (
+    ApproximatePrivacyOptions,
+    GroupReading,
+    Reading,
+    directions_note,
+)
 from graphcuts_dp.cli.release import released
-from graphcuts_dp.cli.spending import Spending
-from graphcuts_dp.errors import LedgerError, ParameterError
+from graphcuts_dp.cli.spending import Spending, foreseen_refusal
+from graphcuts_dp.errors import GraphCutsError, LedgerError, ParameterError
 from graphcuts_dp.estimate.time_strategy import TIME_STRATEGIES
 from graphcuts_dp.frames import plain
 from graphcuts_dp.graph.rows import Rows
@@ -127,7 +132,8 @@ def flows_over_time(
         series=update.series,
     )
     if update.dry_run:
-        return foretold(plan.guarantee, plan.privacy_unit, plan.errors(), plan.notes)
+        notes = [_refusal(plan, store, update.period), *plan.notes, directions_note(public)]
+        return foretold(plan.guarantee, plan.privacy_unit, plan.errors(), notes)
     check_path(NAME, target, force=update.force)
     store_of_series: Any = store  # not None: refused above
     table = plan.published(store_of_series, update.period)
@@ -170,6 +176,27 @@ def _check_replaced(target: str, plan: UpdatePlan, store: Store) -> None:
             f"{target} has periods that {store.path} lacks, so the store was put back to an "
             "earlier time: use its latest copy, since a period must not be measured twice"
         )
+
+
+def _refusal(plan: UpdatePlan, store: Store | None, period: str) -> str:
+    """Return why a store would not publish a period, from what it tells without private rows."""
+    terms = plan.terms
+    if store is not None and store.exists:
+        try:
+            plan.published(store, period, read_only=True)
+            if (
+                find_series(store, terms, read_only=True) is not None
+            ):  # which has paid for all of its periods
+                return ""
+        except GraphCutsError as refusal:
+            return f"The store {store.path} would refuse this: {refusal}"
+    return foreseen_refusal(
+        store,
+        guarantee=terms.guarantee,
+        cost=terms.cost,
+        periods=terms.periods,
+        data=plan.public,
+    )
 
 
 def _written(table: FlowsOverTime, target: str, source: str, update: UpdateOptions) -> Report:

@@ -325,7 +325,11 @@ def reading_of(data: PrivateData) -> dict[str, Any]:
 
 
 def open_ledger(
-    store: PathLike | Store, data: PrivateData | Subject | None = None, *, whole: bool = True
+    store: PathLike | Store,
+    data: PrivateData | Subject | None = None,
+    *,
+    whole: bool = True,
+    read_only: bool = False,
 ) -> Ledger:
     """Open a ledger and check that it is about these data.
 
@@ -333,6 +337,7 @@ def open_ledger(
         store: an existing one.
         data: the private data; None to read the record only.
         whole: False is enough to charge a use, or to finish it, see `Ledger`.
+        read_only: True writes no file at all, not even the lock.
 
     Raises:
         LedgerError: as `Ledger`; or the ledger is about other data, or these have changed.
@@ -341,7 +346,9 @@ def open_ledger(
     place = Store.of(store)
     path, cap = place.file, place.cap
     expected = None if place.expect_head is None else Head.parse(place.expect_head)
-    ledger = Ledger(path, timeout=place.timeout, expected=expected, whole=whole)
+    ledger = Ledger(
+        path, timeout=place.timeout, expected=expected, whole=whole, read_only=read_only
+    )
     try:
         _check_header(ledger, data, same_people=place.same_people)
         if cap not in (None, ledger_budget(ledger)):
@@ -393,10 +400,30 @@ def _check_header(ledger: Ledger, data: PrivateData | Subject | None, *, same_pe
             "people adds to what is spent here"
         )
     if other:
-        raise LedgerError(
-            f"{path} is about these data, but read {other}: read them so, and both uses "
-            "share its budget"
-        )
+        raise _otherwise(path, other)
+
+
+def check_reading(ledger: Ledger, schema: dict[str, Any], *, same_people: bool) -> None:
+    """Refuse data that are read in another way than those that a ledger was made for.
+
+    Args:
+        ledger: the ledger.
+        schema: what is public about the data, see `data_schema`.
+        same_people: whether they are other data about the same people.
+
+    Raises:
+        LedgerError: they are.
+    """
+    other = _read_otherwise(ledger.header["subject"], schema, other_vertices=same_people)
+    if other:
+        raise _otherwise(ledger.file.path, other)
+
+
+def _otherwise(path: Path, other: str) -> LedgerError:
+    return LedgerError(
+        f"{path} is about these data, but read {other}: read them so, and both uses "
+        "share its budget"
+    )
 
 
 def create_ledger(store: Store, data: PrivateData | Subject, *, privacy_unit: str) -> None:
@@ -454,7 +481,8 @@ def _not_known(kept: Identity, given: Identity) -> str:
         )
     return (
         "is about other private data, or these have changed: use the rows that it was made for, "
-        "in any order"
+        "in any order; if rows were appended or corrected, name the store by --same-people-as "
+        "(same_people=True) in place of --store; for a table of each month use flows-over-time"
     )
 
 

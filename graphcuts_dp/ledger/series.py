@@ -117,8 +117,15 @@ class PeriodCharge:
         charge.record_files(digests)
 
 
-def find_series(store: PathLike | Store, terms: SeriesTerms) -> SeriesRecord | None:
+def find_series(
+    store: PathLike | Store, terms: SeriesTerms, *, read_only: bool = False
+) -> SeriesRecord | None:
     """Return the series of a name; None if it has not begun. Reads no private data.
+
+    Args:
+        store: of the series.
+        terms: what it was begun with.
+        read_only: as for `open_ledger`.
 
     Raises:
         LedgerError: the store cannot be used.
@@ -127,7 +134,7 @@ def find_series(store: PathLike | Store, terms: SeriesTerms) -> SeriesRecord | N
     chosen_store = Store.of(store)
     if not chosen_store.exists:
         return None
-    with closing(open_ledger(chosen_store)) as ledger, ledger.locked():
+    with closing(open_ledger(chosen_store, read_only=read_only)) as ledger, ledger.locked():
         return _record(ledger, chosen_store, terms)
 
 

@@ -341,7 +341,9 @@ class UpdatePlan:
         """For all periods of the horizon together."""
         return self.terms.guarantee
 
-    def published(self, store: PathLike | Store, period: str) -> FlowsOverTime | None:
+    def published(
+        self, store: PathLike | Store, period: str, *, read_only: bool = False
+    ) -> FlowsOverTime | None:
         """Return the table as it was published with a period; None if the period is the next one.
 
         Reads no private row, and charges nothing.
@@ -349,13 +351,15 @@ class UpdatePlan:
         Args:
             store: of the series.
             period: label of a period of the horizon.
+            read_only: whether the store is opened for reading alone, which writes no file at all.
 
         Raises:
             ParameterError: no such period, or neither published nor the next one; a series that was
                 begun with other options, or has ended.
             LedgerError: the store cannot be used.
         """
-        index, record = self._index(period), find_series(store, self.terms)
+        index = self._index(period)
+        record = find_series(store, self.terms, read_only=read_only)
         count = 0 if record is None else len(record.contents)
         if record is not None and index < count:
             return self._table(record, record.contents[: index + 1])

@@ -22,10 +22,10 @@ EDGE, ROW = ("edge", "1"), ("row",)
 USER = ("user", "caller", "2")
 VERTEX = ("vertex", "3")
 ZONES = {"Süd, links des Mains": "Süd", "Nord": "Nord", "Hafen": "Nord"}
-# Answers about trips: file, unit, column and bound of users, who, product, groups, levels, date,
-# periods, how dates are written, bad rows, guess, error, budget.
-TRIPS = ["trips.csv", "", "", "", "", "", "zones.csv", "district", ""]
-TRIPS += ["2026-01..2026-03", "31.01.2026", "", "", "", "3"]
+# Answers about trips: file, unit, column and bound of users, directions, who, product, groups,
+# levels, date, periods, how dates are written, whether it goes on, bad rows, guess, error, budget.
+TRIPS = ["trips.csv", "", "", "", "", "", "", "zones.csv", "district", ""]
+TRIPS += ["2026-01..2026-03", "31.01.2026", "", "", "", "", "3"]
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +75,7 @@ def proposed(told, typed):
 
 def lines(data="mail.edges", groups="none", unit=EDGE, error="60", who="everybody"):
     """What somebody types about a graph, or about rows of a file whose header names no date."""
-    asked = [data, *unit, who]
+    asked = [data, *unit, *[""] * (data == "calls.csv"), who]  # a caller and a callee: directed
     if who == "everybody" and unit[0] in ("edge", "user"):
         asked.append("graph" if groups == "none" else "table")
     asked.append(groups)
@@ -140,7 +140,7 @@ def test_trips_of_people_come_out_by_month_and_district(proposed, call):
 def test_a_row_is_proposed_where_only_dates_are_named(proposed, call, folder):
     text = (folder / "trips.csv").read_text()
     (folder / "days.csv").write_text(re.sub(r"(?m)^\w+;", "", text))
-    told = proposed("days.csv", "", "", "zones.csv", "district", *TRIPS[8:])
+    told = proposed("days.csv", "", "", "", "zones.csv", "district", *TRIPS[9:])
     assert told["privacy_unit"] == "1 row"
     assert told["error"] < 10  # of a table with sensitivity 1
     run_all(told, call)
@@ -149,8 +149,10 @@ def test_a_row_is_proposed_where_only_dates_are_named(proposed, call, folder):
 def test_wrong_answers_are_asked_again_and_the_others_stay(proposed):
     wrong = [
         *("none.csv", "trips.csv", "persons", "", "nobody", "", "none", "1.5", "0", ""),
-        *("all", "", "map", "", "none.csv", "none", "zones.csv", "letter/none", "district", ""),
-        *("soon", TRIPS[9], "1st of May", "31.01.2026", "perhaps", "", "many", "0", ""),
+        *("sideways", "", "all", "", "map", ""),
+        *("none.csv", "none", "zones.csv", "letter/none", "district", ""),
+        *("soon", TRIPS[10], "1st of May", "31.01.2026", "maybe", "", "perhaps", ""),
+        *("many", "0", ""),
         *("-3", "1e-9", "", "0.5", "3"),
     ]
     assert proposed(*wrong) == proposed(*TRIPS)
@@ -251,7 +253,7 @@ UNCLEAR = {
     ],
     "numbers, of people": [
         *("bare.csv", "", "user", "1", "2", "", "", "", "zones.csv", "district", "4"),
-        *("2026-01..2026-03", "31.01.2026", "skip", "400", ""),
+        *("2026-01..2026-03", "31.01.2026", "no", "skip", "400", ""),
     ],
 }
 
@@ -272,8 +274,8 @@ def test_a_first_line_that_may_be_a_row_is_asked_about_and_never_shown(
 def test_unknown_names_of_a_header_can_be_typed_and_are_not_shown(proposed, call, folder):
     rows = (folder / "trips.csv").read_text().split("\n", 1)[1]
     (folder / "other.csv").write_text("alpha;beta;gamma;delta\n" + rows)
-    answers = ["other.csv", "yes", "user", "alpha", "", "beta,gamma", *TRIPS[4:8], "delta"]
-    told = proposed(*answers, *TRIPS[9:])
+    answers = ["other.csv", "yes", "user", "alpha", "", "beta,gamma", *TRIPS[5:9], "delta"]
+    told = proposed(*answers, *TRIPS[10:])
     for column in ("source=beta", "target=gamma", "user=alpha", "period=delta", "header=yes"):
         assert column in told["command"]
     run_all(told, call)
@@ -283,7 +285,7 @@ def test_unknown_names_of_a_header_can_be_typed_and_are_not_shown(proposed, call
 
 
 def test_a_table_of_noise_is_announced_before_anything_is_paid(proposed, done, typed, folder):
-    guessed = [*TRIPS[:12], "100", "", ""]
+    guessed = [*TRIPS[:14], "100", "", ""]
     told = proposed(*guessed)
     # 12 cells, of which each is wrong by more than 100/12
     assert told["error"] > 100 / 12
@@ -292,7 +294,7 @@ def test_a_table_of_noise_is_announced_before_anything_is_paid(proposed, done, t
     typed(*guessed)
     assert done("plan", "--ask")[0].startswith("Warning: noise will hide most of this")
     assert not list(folder.glob("*.db"))
-    assert proposed(*TRIPS[:12], "1e6", "", "")["warning"] == ""
+    assert proposed(*TRIPS[:14], "1e6", "", "")["warning"] == ""
     assert proposed(*TRIPS)["warning"] == ""  # nobody has guessed
     typed(*TRIPS)
     least = float(told["error"]) * 12
@@ -326,6 +328,44 @@ def test_a_store_that_is_there_keeps_its_budget(proposed, call):
     assert len(gc.store_status("mail.edges.db").uses) == 2
 
 
+def test_a_table_that_goes_on_is_proposed_per_period_with_years_to_come(proposed, call):
+    told = proposed(*TRIPS[:12], "yes", *TRIPS[13:])
+    for words in (
+        "flows-over-time trips.csv zones.csv",
+        "--period 2026-01 --",
+        "--periods 2026-01..2030-12",
+        "--privacy-unit user:max-contributions=20,per-period",
+    ):
+        assert words in told["command"]
+    assert told["privacy_unit"] == "1 user in one period"
+    run_all(told, call)
+    assert gc.load("flows.csv").horizon[-1] == "2030-12"
+    quarters = proposed(*TRIPS[:10], "2026-Q1..2026-Q3", *TRIPS[11:12], "yes", *TRIPS[13:])
+    assert "--periods 2026-Q1..2030-Q4" in quarters["command"]
+    assert "would refuse this" in quarters["refusal"]  # the series of months has begun
+
+
+def test_directions_are_asked_where_columns_name_them(proposed, call):
+    directed = proposed(*lines("calls.csv", unit=EDGE, error="900"))
+    assert "--kind directed" in directed["command"]
+    run_all(directed, call)
+    together = lines("calls.csv", unit=EDGE, error="900")
+    together[together.index("")] = "together"
+    assert "--kind" not in proposed(*together)["command"]
+
+
+def test_a_store_that_would_refuse_is_told_before_anything_is_typed(proposed, call, done, typed):
+    first = proposed(*TRIPS)
+    run_all(first, call)
+    assert proposed(*TRIPS)["refusal"] == ""  # the budget is 3, and 1 is spent
+    other = [*TRIPS[:12], "yes", *TRIPS[13:]]
+    assert "the privacy unit of the store" in proposed(*other)["refusal"]
+    typed(*other)
+    assert done("plan", "--ask")[0].startswith("The store trips.csv.db would refuse this")
+    large = [*TRIPS[:-2], str(first["error"] / 2.5)]
+    assert "budget" in proposed(*large)["refusal"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -342,13 +382,13 @@ def test_a_store_that_is_there_keeps_its_budget(proposed, call):
         (["mail.edges", "persons"], "'persons' is none of edge"),
         (["calls.csv", "user", "nobody"], "there are caller, callee"),
         (["mail.edges", "vertex", "3", "", "none"], "go back (back) and choose analysts"),
-        (["calls.csv", "row", "", "none"], "go back (back) and choose edge in place of row"),
-        (["calls.csv", "edge", "", "", "table", "none"], "go back (back) and choose graph"),
-        (["calls.csv", "edge", "", "", "map"], "'map' is neither table nor graph"),
+        (["calls.csv", "row", "", "", "none"], "go back (back) and choose edge in place of row"),
+        (["calls.csv", "edge", "", "", "", "table", "none"], "go back (back) and choose graph"),
+        (["calls.csv", "edge", "", "", "", "map"], "'map' is neither table nor graph"),
         (["names.csv", "maybe"], "'maybe' is neither yes nor no"),
         ([*lines(), "0.01"], "this result alone uses up"),
         ([*lines()[:-2], "0"], "the guess is a number from 1 on"),
-        (["calls.csv", "row", "analysts"], "choose everybody"),
+        (["calls.csv", "row", "", "analysts"], "choose everybody"),
         (["mail.edges", "edge", "0"], "group-size must be a whole number"),
         (["mail.edges", "edge", "1.5"], "1.5 is no whole number"),
     ],

@@ -175,3 +175,21 @@ def test_an_older_copy_than_the_expected_head_is_refused():
     Path("s.db").write_bytes(before)
     problem = refused(*line(MONTHS[1], "--expect-head", head, out="other.csv"))
     assert "is an older copy" in problem
+
+
+def test_a_dry_run_tells_what_the_store_would_refuse():
+    person = ("--privacy-unit", "user:max-contributions=4,per-period", "--dry-run")
+    columns = COLUMNS + ",user=user"
+    assert "would refuse" not in done(*line("2026-01", "--dry-run"))[1]
+    done(*line("2026-01", "--budget", "1"))
+    assert "would refuse" not in done(*line("2026-02", "--dry-run"))[1]
+    assert "would refuse this" in done(*line("2026-01", *person, columns=columns))[1]
+    assert "would refuse this" in done(*line("2026-03", "--dry-run"))[1]  # not the next one
+    again = line("2026-01", "--series", "second", "--dry-run")
+    assert "budget" in done(*again)[1]
+    table = ["flows", "trips.csv", "zones.csv", "f.csv", "--epsilon", "1", "--store", "s.db"]
+    table += ["--columns", COLUMNS, "--periods", "2026-01..2026-03", "--vertices", "zones.txt"]
+    _, err = done(*table, "--dry-run")
+    assert "read as directed edges: read them so" in err
+    assert "--kind directed keeps them apart" in err
+    assert "does not allow another use" in done(*table, "--kind", "directed", "--dry-run")[1]
