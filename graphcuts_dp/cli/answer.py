@@ -33,6 +33,7 @@ from graphcuts_dp.results import bundle
 from graphcuts_dp.results.flows import FlowAnswer, Flows
 from graphcuts_dp.results.flows_over_time import FlowsOverTime
 from graphcuts_dp.results.release import KIND, Release
+from graphcuts_dp.schema.periods import Periods
 from graphcuts_dp.schema.typed_names import split_names
 from graphcuts_dp.schema.vertices import ALL, Space
 
@@ -71,8 +72,8 @@ def answer(
     period: str | None = input_option(
         None,
         metavar="LABEL,...",
-        help="Periods of a table of flows, of which the cells are added up; without it, of all. Of "
-        "a table over time a window, such as 2026-01..2026-06.",
+        help="Periods of a table of flows, of which the cells are added up, such as "
+        "2026-01..2026-06; without it, of all. Of a table over time a window.",
     ),
     intervals: Intervals,
     output: str | None = output_option(
@@ -172,7 +173,7 @@ def _sum_of_cells(
         how["periods"] = None if period is None else split_names(period)
     else:
         how["simultaneous"] = intervals.simultaneous
-        how |= {} if period is None else {"period": split_names(period)}
+        how |= {} if period is None else {"period": _labels_of_periods(period)}
     for level in reversed(flows.levels):
         known = [{str(label): label for label in labels} for labels in flows.labels(level)]
         for text, names, labels in zip(texts, sides, known, strict=True):
@@ -189,6 +190,18 @@ def _sum_of_cells(
             )
             return flows.between(a, b, level=level, **how)
     raise QueryError(_no_such_groups(flows, [name for side in sides for name in side]))
+
+
+def _labels_of_periods(text: str) -> list[str]:
+    """Return the labels in a list of periods, of which each may be a range of dates.
+
+    Raises:
+        ParameterError: a range that is none.
+    """
+    labels: list[str] = []
+    for part in split_names(text):
+        labels += Periods.of(part).labels if ".." in part else [part]
+    return labels
 
 
 def _no_such_groups(flows: Flows | FlowsOverTime, names: list[str]) -> str:

@@ -135,6 +135,11 @@ def test_trips_of_people_come_out_by_month_and_district(proposed, call):
     assert flows.noisy.map.counted == "rows"
     low, high = flows.total.interval
     assert low <= 400 <= high
+    ask = ("answer", "flows.csv", "--from", "Nord", "--period")
+    months = call(*ask, "2026-01,2026-02,2026-03")
+    assert months[0] == 0
+    assert call(*ask, "2026-01..2026-03") == call(*ask, "2026-01..2026-02,2026-03") == months
+    assert "unknown period" in call(*ask, "2026-03..2026-04")[2]
 
 
 def test_a_row_is_proposed_where_only_dates_are_named(proposed, call, folder):
