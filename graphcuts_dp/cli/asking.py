@@ -75,7 +75,13 @@ _TYPED_WORDS = ("person", "people", "trip", "link", "place")
 _UNIT_WORDS = dict(zip(_TYPED_WORDS, ("user", "user", "row", "edge", "vertex"), strict=True))
 # Of each privacy unit with a bound: the question about it, and the default.
 _BOUNDS: dict[str, tuple[str, int]] = {
-    "user": ("How many rows of a person count, at most?", 20),
+    "user": (
+        (
+            "At most how many rows of one person shall count, in all periods together (in each, if "
+            "the table goes on)? More are left out; twice the number is twice the noise."
+        ),
+        20,
+    ),
     "edge": ("How many edges are protected together?", 1),
     "vertex": ("How many edges of a vertex count, at most?", 50),
 }
