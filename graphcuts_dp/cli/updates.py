@@ -184,10 +184,8 @@ def _refusal(plan: UpdatePlan, store: Store | None, period: str) -> str:
     if store is not None and store.exists:
         try:
             plan.published(store, period, read_only=True)
-            if (
-                find_series(store, terms, read_only=True) is not None
-            ):  # which has paid for all of its periods
-                return ""
+            if find_series(store, terms, read_only=True) is not None:
+                return ""  # all of its periods are charged
         except GraphCutsError as refusal:
             return f"The store {store.path} would refuse this: {refusal}"
     return foreseen_refusal(
