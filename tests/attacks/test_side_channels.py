@@ -19,9 +19,11 @@ import shutil
 import warnings
 from dataclasses import replace
 from fractions import Fraction
+from unittest import mock
 
 import matplotlib.font_manager  # noqa: F401  # it logs when it is first imported
 import numpy as np
+import pandas
 import pytest
 import scipy.sparse as sp
 from command_runs import run_line
@@ -45,9 +47,11 @@ from graphcuts_dp.measure import (
     statistics,
     structure_test,
 )
+from graphcuts_dp.measure import updates as updates_measure
 from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetStep
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.release import updates
 from graphcuts_dp.release.graphs import graph_job
 from graphcuts_dp.session.queries import EdgeCounter
 from graphcuts_dp.session.session import session_of
@@ -127,6 +131,9 @@ BLINDED = {
     (edge_counts, "count_edges"): lambda _: (np.zeros(1, dtype=np.int64),) * 2,
     (mean_square, "squared_distance"): lambda *_, **__: 0,
     (cut_weights, "_sum"): lambda *_: 0,
+    (updates_measure, "sums_of_cells"): lambda _counts, _sides, tree, _grid: [
+        np.zeros(tree.size(tree.depth - 1), dtype=np.int64)
+    ],
     (structure_test, "structure_count"): lambda *_: 0,
     (structure_test, "unevenness"): lambda *_: 0,
     (EdgeCounter, "counts"): lambda _, queries: [0] * len(queries),
@@ -378,6 +385,26 @@ def cut(*terminals):
 CUTS = [gc.CutQuery([0]), gc.CutQuery([1, 2], [3, 4])]
 
 
+def updated(watch, graph):
+    """Three months of a table over time, of rows that lie in the first two."""
+    dates = [f"2026-0{1 + number % 2}-10" for number in range(len(graph.rows))]
+    dates = pandas.array(dates, dtype="string")  # of a stored type without rows, too
+    table = pandas.DataFrame({"source": graph.rows, "target": graph.columns, "date": dates})
+    rows = gc.Rows.of(
+        table, columns=gc.Columns(period="date"), vertices=N, periods="2026-01..2026-12"
+    )
+    store, seen = watch.folder / "s.private", {}
+    for month in ("2026-01", "2026-02", "2026-03"):
+        with mock.patch.object(updates, "entropy_source", return_value=SeededEntropy(3)):
+            made = gc.update_flows(
+                rows, groups_of(graph, LEVELS), period=month, epsilon=2.0, store=store
+            )
+        made.save(watch.folder / f"{month}.csv")
+        status = gc.store_status(store)
+        seen[month] = texts_of(made) | {"status": str(status), "export": status.to_json()}
+    return seen
+
+
 def answered(noise):
     def run(_watch, graph):
         made = learn(graph, CUTS, epsilon=1.0, seed=3, construction=noise)
@@ -391,6 +418,7 @@ def answered(noise):
 
 MECHANISMS = {
     "answers at once": ("plain", answered("answers")),
+    "tables over time": ("plain", updated),
     "answers at once, k-norm": ("weighted bipartite", answered("k-norm")),
     "response": ("plain", released(mechanism="randomized-response")),
     "auto": ("plain", released()),
@@ -640,6 +668,7 @@ PRIVATE = {
 # Commands that read public data only, or measure against the truth and say so.
 OTHERS = {
     "answer": "reads a release",
+    "flows-over-time": "prints `update_flows`, see `MECHANISMS`: tests/cli/test_flows_over_time.py",
     "plan": "reads nothing",
     "inspect": "reads a receipt or the head of a file: tests/cli/test_inspect_tables.py",
     "audit": "made graphs",
@@ -706,6 +735,7 @@ WATCHED = {  # public functions that spend: in `MECHANISMS`, `OF_PEOPLE` and `PR
     *("release_graph", "release_iteratively", "open_session", "choose_degree_bound"),
     "detect_structure",
     *("release_flows", "release_contributions", "choose_contribution_bound", "least_cut"),
+    "update_flows",
     *("distances.answer_distances", "distances.open_distance_session"),
 }
 

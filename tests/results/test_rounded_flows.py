@@ -140,7 +140,7 @@ def test_the_page_shows_the_half_width_of_each_number_alone():
     widths = np.concatenate([flows.half_widths_of(place) for place in (1, 2)])
     for count, estimate, width in zip(table["count"], table["estimate"], widths, strict=True):
         assert f"<td>{count}</td><td>{estimate:,.1f} ± {width:,.1f}</td>" in page
-    assert "add up the unbiased estimates" in page
+    assert "To add up numbers, use the column estimate." in page
 
 
 # Sums.
