@@ -205,3 +205,23 @@ def test_erratum_claim_a_3_answers_must_be_scaled_to_n():
     for queries in range(3, 50):
         assert 2 * queries * math.exp(-2 * math.log(queries)) < 1
     assert n**2 * math.log(1) / alpha**2 == 0
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5, 1.0])
+def test_theorem_2_4_a_loss_within_epsilon_is_at_most_twice_its_square_on_average(epsilon):
+    """The mean loss of laws within epsilon is largest for two outcomes: epsilon tanh(epsilon/2).
+
+    P = (e^epsilon, 1)/(1 + e^epsilon) and Q = P reversed reach it; random pairs stay below.
+    """
+    extreme = np.array([math.exp(epsilon), 1.0]) / (1 + math.exp(epsilon))
+    mean_loss = float(extreme @ np.log(extreme / extreme[::-1]))
+    assert math.isclose(mean_loss, epsilon * math.tanh(epsilon / 2))
+    assert mean_loss <= 2 * epsilon**2
+    random = np.random.default_rng(0)
+    for _ in range(200):
+        first = random.dirichlet(np.ones(4))
+        weights = first * np.exp(random.uniform(-epsilon / 2, epsilon / 2, 4))
+        second = weights / weights.sum()
+        losses = np.log(first / second)
+        assert np.abs(losses).max() <= epsilon
+        assert float(first @ losses) <= mean_loss
