@@ -127,4 +127,7 @@ def test_iterative_releases_take_each_word_of_their_help(call, option, word):
         "release-iteratively", data[0], "out.npz", "--epsilon", "8", "--delta", "1e-6",
         f"--{option}", word, *data[1:],
     )  # fmt: skip
-    assert status == 0, err
+    if word.endswith(("=gru12", "=dr14", "=nik17")):  # their bounds are too large for small graphs
+        assert "would run no round on any graph of this size" in err
+    else:
+        assert status == 0, err
