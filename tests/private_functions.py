@@ -78,6 +78,7 @@ LOCATIONS = {"distances.answer_distances", "distances.open_distance_session"}
 EXACT = {"answer_all", "compare", "cut_norm"}
 READ_NO_DATA = {
     *("graph_job", "flows_job", "contributions_job", "cut_job"),  # the schema alone
+    "session_parameters",
     "update_plan",
     "end_series",
     "connect",

@@ -92,7 +92,7 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
     cases += [("size", size, _DENSITY) for size in sizes]
     rows: list[tuple[Any, ...]] = []
     for place, (part, size, density) in enumerate(cases):
-        progress(place / len(cases), f"n = {size}, density {density:g}")
+        progress(0.8 * place / len(cases), f"n = {size}, density {density:g}")
         for repetition in range(repetitions):
             draw = np.random.SeedSequence([seed, place, repetition])
             methods = dict(METHODS if part == "density" else GROWING)

@@ -39,7 +39,7 @@ def test_an_interrupted_release_leaves_one_line_and_no_file(tmp_path, number):
         preexec_fn=allow_interrupts,
     ) as process:
         # The last note comes when the graph is read: what follows takes seconds.
-        while "worst cut" not in process.stderr.readline():
+        while "worst of all cuts" not in process.stderr.readline():
             assert process.poll() is None
         process.send_signal(number)
         out, err = process.communicate()

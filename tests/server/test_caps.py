@@ -42,7 +42,7 @@ office.send("curator", "POST", "/v1/sessions/ann.a/decision", {"approve": True})
 
 @pytest.fixture
 def office(tmp_path):
-    with Office(tmp_path, budget=(10.0, 0.1)) as made:
+    with Office(tmp_path, budget=(10.0, 1e-3)) as made:
         yield made
 
 

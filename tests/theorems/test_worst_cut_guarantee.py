@@ -221,8 +221,8 @@ def test_a_mixture_that_misses_the_bound_does_not_cost_the_whole_fit(missed, mon
     bound = (far + near) / 2
     tried = []
 
-    def certify_badly(*arguments):
-        tried.append(real(*arguments))
+    def certify_badly(*arguments, **options):
+        tried.append(real(*arguments, **options))
         # The first two are of the fits, as they are; then come the mixtures.
         if 2 < len(tried) <= 2 + missed:
             return dataclasses.replace(tried[-1], upper=far)
