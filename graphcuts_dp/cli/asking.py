@@ -397,8 +397,8 @@ def _asks_product(answers: Answers) -> bool:
 
 
 def _wants_table(answers: Answers) -> bool:
-    wanted: str = answers.get("product", TABLE) if answers["who"] == EVERYBODY else ""
-    return wanted == TABLE
+    product: str = answers.get("product", TABLE) if answers["who"] == EVERYBODY else ""
+    return product == TABLE
 
 
 def _read_who(text: str, answers: Answers) -> str:
@@ -443,9 +443,9 @@ def _read_guess(text: str, _: Answers) -> float | None:
 
 
 def _text_of_guess(answers: Answers) -> str:
-    what = "rows" if is_rows(answers) else "edges"
+    counted = "rows" if is_rows(answers) else "edges"
     return (
-        f"About how many {what} are there? A guess that may be public, for the forecast "
+        f"About how many {counted} are there? A guess that may be public, for the forecast "
         f"(or: {NONE})"
     )
 

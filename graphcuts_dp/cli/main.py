@@ -214,9 +214,9 @@ def _status_of_command(charges: Sequence[BegunCharge]) -> int:
 
     def advised(text: str, *, occupied: bool = False) -> str:
         written, remedy = written_files()
-        whole = f"written before, and whole: {', '.join(written)}" if written else ""
+        intact = f"written before, and whole: {', '.join(written)}" if written else ""
         advice = charges[-1].advice(force=bool(written) or occupied) if charges else ""
-        return "; ".join(filter(None, (text, whole, advice or remedy)))
+        return "; ".join(filter(None, (text, intact, advice or remedy)))
 
     forget_written_files()
     try:

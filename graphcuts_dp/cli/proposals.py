@@ -348,7 +348,7 @@ def _columns(answers: Answers) -> dict[str, str]:
 @final
 @dataclass(frozen=True, kw_only=True)
 class FirstLine:
-    """What the first line of a private file is taken for, before anybody is asked.
+    """Reading of the first line of a private file, before anybody is asked.
 
     Attributes:
         kind: NAMES, a ROW, UNCLEAR, or NO_TEXT of a file that stores the names of its columns.
@@ -362,7 +362,7 @@ class FirstLine:
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """The names that may be shown: all of a header, and the usual ones of any other line."""
+        """Return the names that may be shown: all of a header, the usual ones of another line."""
         return self.names if self.kind in (NAMES, NO_TEXT) else self.usual
 
 

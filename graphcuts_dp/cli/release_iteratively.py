@@ -89,10 +89,10 @@ def iteratively(
     if stated.dry_run:
         empty, _ = reading.without_file(privacy_unit, grouping)
         space = space_of(bounded_graph(empty, privacy_unit))
-        asked = None if queries is None else _read(queries, space, grouping.names(space))
+        listed_queries = None if queries is None else _read(queries, space, grouping.names(space))
         task = Task(
             empty,
-            asked,
+            listed_queries,
             epsilon=privacy.epsilon,
             delta=privacy.delta,
             beta=stated.beta,
@@ -105,19 +105,19 @@ def iteratively(
         if reading.directed:
             raise ParameterError("ratings have two sides; leave out --kind directed")
         reading = replace(reading, kind="bipartite")
-    made = kept_result(IterativeRelease)
-    if made is None:
+    release = kept_result(IterativeRelease)
+    if release is None:
         private, _ = reading.read_private(source, privacy_unit, grouping)
         graph = bounded_graph(without_rows(private), privacy_unit)
         spending.remind(private, source)
         if construction.files == GRAPH:
             check_labels(target, graph)
         space = space_of(graph)
-        asked = None if queries is None else _read(queries, space, grouping.names(space))
+        listed_queries = None if queries is None else _read(queries, space, grouping.names(space))
         with progress_bar("learning") as progress:
-            made = release_iteratively(
+            release = release_iteratively(
                 private,
-                asked,
+                listed_queries,
                 epsilon=privacy.epsilon,
                 delta=privacy.delta,
                 construction=construction,
@@ -127,7 +127,9 @@ def iteratively(
                 seed=run.seed,
                 progress=progress,
             )
-    return released(_facts(made), made.guarantee, made.save(target, force=run.force), source)
+    return released(
+        _facts(release), release.guarantee, release.save(target, force=run.force), source
+    )
 
 
 def _forecast(task: Task, construction: Any, privacy_unit: PrivacyUnit) -> Report:
@@ -149,37 +151,39 @@ def _forecast(task: Task, construction: Any, privacy_unit: PrivacyUnit) -> Repor
 
 
 def _read(path: str, space: Space, names: GroupNames | None) -> list[Any]:
-    """The queries of a file; sets of cuts may name groups."""
+    """Read the queries of a file; sets of cuts may name groups."""
     if path.lower().endswith(".csv"):
-        return [each.query for each in read_query_file(path, space, names)]
+        return [question.query for question in read_query_file(path, space, names)]
     folder = folder_of(path)
-    asked = [read_question(line, number, space, folder=folder) for number, line in read_lines(path)]
+    queries = [
+        read_question(line, number, space, folder=folder) for number, line in read_lines(path)
+    ]
     if names is None:
-        return asked
-    return [names.named(each) if isinstance(each, CutQuery) else each for each in asked]
+        return queries
+    return [names.named(query) if isinstance(query, CutQuery) else query for query in queries]
 
 
-def _facts(made: IterativeRelease) -> dict[str, object]:
-    settings, accuracy = made.settings, made.accuracy
+def _facts(release: IterativeRelease) -> dict[str, object]:
+    settings, accuracy = release.settings, release.accuracy
     facts: dict[str, object] = {
-        "guarantee": str(made.guarantee),
-        "epsilon_spent_on": dict(made.guarantee.spent),
-        "vertices": " x ".join(f"{n:,}" for n in made.universe.shape),
+        "guarantee": str(release.guarantee),
+        "epsilon_spent_on": dict(release.guarantee.spent),
+        "vertices": " x ".join(f"{n:,}" for n in release.universe.shape),
         "construction": settings.construction,
         "distinguisher": settings.distinguisher,
         "rounds": f"{settings.used} of at most {settings.rounds} ({settings.calibration})",
-        "queries": None if made.listed is None else len(made.listed),
-        "members": made.law.members if isinstance(made.law, NetChoice) else None,
+        "queries": None if release.listed is None else len(release.listed),
+        "members": release.law.members if isinstance(release.law, NetChoice) else None,
     }
     facts = {name: fact for name, fact in facts.items() if fact not in (None, "", {})}
     if settings.void_reason is not None:
         return facts | {"error": f"no bound holds for these values: {settings.void_reason}"}
     if accuracy.error is None:
         return facts | {"error": "nothing is proven for this distinguisher"}
-    what = "cuts between disjoint sets" if made.listed is None else "the queries given"
+    answered = "cuts between disjoint sets" if release.listed is None else "the queries given"
     facts["error_at_most"] = accuracy.error
     if accuracy.graph_error is not None:
         facts["error_of_the_graph_at_most"] = accuracy.graph_error
     return facts | {
-        "which_holds": f"for {what} at once, with probability {percent(accuracy.confidence)}",
+        "which_holds": f"for {answered} at once, with probability {percent(accuracy.confidence)}",
     }

@@ -34,7 +34,7 @@ _SHOWN = 10  # cells
 @final
 @dataclass(frozen=True, kw_only=True)
 class UpdateOptions(Checked):
-    """Which period is published, of which series, and how."""
+    """Options of one period of a table over time."""
 
     period: str | None = privacy_option(
         None,

@@ -29,7 +29,7 @@ from graphcuts_dp.schema.group_tree import GroupTree
 @registered
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SumsOverTime(MeasurementMap):
-    """The numbers of a `TimeStrategy` that were published, of each cell between public groups.
+    """Map the true sums to the published numbers of a `TimeStrategy`, for each cell.
 
     The parts are its levels. A part has the numbers one after the other, and of each the finest
     cells in the order of their tree.
@@ -120,7 +120,10 @@ class TimeEstimator:
 
     @cached_property
     def _coefficients(self) -> FloatMatrix:
-        """Of each period's estimate those of the published numbers, shape (numbers, periods)."""
+        """Return the coefficients of the published numbers in each period's estimate.
+
+        Shape (numbers, periods).
+        """
         rows = np.concatenate(
             [
                 level.rows[: level.count(self.published), : self.published].astype(np.float64)

@@ -107,7 +107,7 @@ class TimeLevel:
 @final
 @dataclass(frozen=True, kw_only=True)
 class TimeStrategy:
-    """What is published with each period of a horizon. Public.
+    """Choose what is published with each period of a horizon. Public.
 
     Attributes:
         name: "independent", "calendar-years" or "square-root".
@@ -159,7 +159,7 @@ class TimeStrategy:
 
     @cached_property
     def levels(self) -> tuple[TimeLevel, ...]:
-        """The published numbers, level by level."""
+        """Return the published numbers, level by level."""
         count, kind = len(self.periods), Periods(self.periods).by
         if self.name == SQUARE_ROOT:
             return (TimeLevel("running sums", _rounded_square_root(count), ALL_LEFT),)

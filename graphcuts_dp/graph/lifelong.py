@@ -1,4 +1,4 @@
-"""A bound on what a user contributes to a table over time, in a whole life: causal. Private.
+"""Bound what a user contributes to all periods of a table over time, without later rows.
 
 A table is published period after period, and at most k rows of a user may count in all of them
 together. The bound of one table (`engine.scaled_cells`) scales the rows of a user by their number
@@ -48,7 +48,7 @@ _LARGEST_AMOUNT = 2**31  # steps of one user in one cell: times what is left, 64
 @final
 @dataclass(frozen=True, eq=False)
 class UsedContributions:
-    """How much of a bound each user has used up so far. Private: its repr shows nothing.
+    """Count what each user has used up of a bound. Private: its repr shows nothing.
 
     Attributes:
         key: of the hash of names, 32 random bytes.
@@ -60,7 +60,7 @@ class UsedContributions:
 
     @classmethod
     def none(cls) -> Self:
-        """Return those of no user, with a new key."""
+        """Return empty counts with a new key."""
         return cls(secrets.token_bytes(32), {})
 
     def hashed(self, name: Any) -> bytes:
@@ -150,8 +150,8 @@ def lifelong_cells(
         counted = counted // STEPS * STEPS
     changed = zip(hashes, (before + totals).tolist(), strict=True)
     after = {**used.steps, **{user: steps_used for user, steps_used in changed if steps_used}}
-    found = engine.cells_of(counted, columns["cell"].astype(np.int64), shape)
-    return found, UsedContributions(used.key, after)
+    counted_cells = engine.cells_of(counted, columns["cell"].astype(np.int64), shape)
+    return counted_cells, UsedContributions(used.key, after)
 
 
 def bounded_steps(

@@ -26,6 +26,7 @@ from graphcuts_dp.iterative.distinguisher import Distinguisher, root_at_most
 from graphcuts_dp.iterative.rank_one import usual_cut_norm
 from graphcuts_dp.learn.bounds import UpdateBound
 from graphcuts_dp.learn.calibration_base import PaperBudget, ZcdpBudget, start_plan
+from graphcuts_dp.learn.parameters import length_option
 from graphcuts_dp.options import Checked, check_probability, option
 from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetPlan, BudgetStep
 from graphcuts_dp.privacy.composition import Cost, compose
@@ -35,14 +36,12 @@ from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.queries.universe import Universe
 
 MOST_ROUNDS = 100_000
-_LARGEST = 1e15  # length that a user may set, in units
-_LEAST = 1e-6  # edges; smaller numbers leave the floats
 _FINEST = 1e-6  # smallest tolerance tried, in units
 
 
 @dataclass(frozen=True, kw_only=True)
 class IterativeParameters(Checked):
-    """Numbers of a release in rounds; None for what the calibration computes from the others.
+    """Set numbers of a release in rounds; the calibration computes those that are None.
 
     Lengths are in units of the largest change of an answer, which is an edge in a graph without
     weights. Nothing about privacy rests on alpha or the threshold: the cost is that of the noise
@@ -59,25 +58,17 @@ class IterativeParameters(Checked):
     rounds: int | None = option(
         None, help="Largest number of rounds, T in the papers.", least=1, most=MOST_ROUNDS
     )
-    alpha: float | None = option(
-        None,
-        help="Tolerance alpha of the construction, in edges; not of practical.",
-        least=_LEAST,
-        most=_LARGEST,
+    alpha: float | None = length_option(
+        help="Tolerance alpha of the construction, in edges; not of practical."
     )
-    threshold: float | None = option(
-        None,
-        help="Noisy gap below which the rounds stop, in edges; not of practical.",
-        least=_LEAST,
-        most=_LARGEST,
+    threshold: float | None = length_option(
+        help="Noisy gap below which the rounds stop, in edges; not of practical."
     )
-    sigma: float | None = option(
-        None, help="Scale sigma of the noise on each answer, in edges.", least=_LEAST, most=_LARGEST
-    )
+    sigma: float | None = length_option(help="Scale sigma of the noise on each answer, in edges.")
 
     @property
     def chosen(self) -> dict[str, Any]:
-        """The parameters that are set, by name."""
+        """Return the parameters that are set, by name."""
         values = {member.name: getattr(self, member.name) for member in fields(IterativeParameters)}
         return {name: value for name, value in values.items() if value is not None}
 

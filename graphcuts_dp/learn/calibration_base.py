@@ -1,4 +1,4 @@
-"""What a calibration of a learning session is: a budget that becomes noise and thresholds.
+"""Calibrate learning sessions: turn a budget into noise and thresholds.
 
 A session answers from a public hypothesis, and tests privately for each query whether the
 hypothesis is off. If a test fires, the hypothesis is updated. A calibration takes a budget, the
@@ -171,7 +171,7 @@ def start_plan(cost: Cost, measured: Iterable[str], remainder: str) -> BudgetPla
 
 
 class Calibration(ABC):
-    """A budget with a guarantee, which tunes a session for any bound on updates.
+    """Base of calibrations: tune a session of one budget for any bound on updates.
 
     Attributes:
         name: as users type it.
@@ -220,7 +220,7 @@ class Calibration(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class ZcdpBudget:
-    """A budget that is spent in zCDP.
+    """Base of calibrations whose budget is spent in zCDP.
 
     Attributes:
         epsilon: in [1e-6, 50], with delta in (0, 1): of the whole session.
@@ -236,7 +236,7 @@ class ZcdpBudget:
 
     @property
     def _rho(self) -> float:
-        """The remaining budget as a number."""
+        """Return the remaining budget."""
         return zcdp_rho(epsilon=self.epsilon, delta=self.delta) if self.rho is None else self.rho
 
     @property
@@ -265,7 +265,9 @@ class ZcdpBudget:
 
 @dataclass(frozen=True, kw_only=True)
 class PaperBudget:
-    """The (epsilon, delta) of a paper's theorem. The papers take the total as public.
+    """Base of calibrations with the (epsilon, delta) of a paper's theorem.
+
+    The papers take the total as public.
 
     Attributes:
         epsilon: in [1e-6, 50].
@@ -279,7 +281,7 @@ class PaperBudget:
 
     @property
     def cost(self) -> Cost:
-        """The (epsilon, delta) of the theorem; pure for delta = 0."""
+        """Return the (epsilon, delta) of the theorem; pure for delta = 0."""
         if not self.delta:
             return Cost.of_pure(Fraction(self.epsilon))
         return Cost(epsilon=self.epsilon, delta=self.delta)

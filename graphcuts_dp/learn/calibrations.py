@@ -1,4 +1,4 @@
-"""The calibrations of learning sessions: ours, and those of the papers with their constants.
+"""Name the calibrations of learning sessions: ours, and the papers' with their constants.
 
 `Tight`, `GRU12`, `JT12` and `DR14` turn a budget into the numbers of a session: alpha, B, T and the
 scales of noise. `CALIBRATIONS` lists them by name. `learn.calibration_base` says what a calibration
@@ -99,7 +99,7 @@ class Tight(ZcdpBudget, KnownCalibration):
 
     @property
     def _test_rho(self) -> Fraction:
-        """The budget of the tests; measured answers have the other part."""
+        """Return the budget of the tests; the other part is for measured answers."""
         return Fraction(self._rho) * (1 - Fraction(self.value_share))
 
     @property

@@ -1,4 +1,4 @@
-"""Parameters of sessions that learn, by the names of the papers, and when a bound holds for them.
+"""Parameters of sessions that learn, by the papers' names, and the conditions of their bounds.
 
 A session compares noisy answers with those of a public hypothesis. `SessionParameters` are the
 numbers that this takes: alpha, B, T and the scales of noise. A calibration of `learn.calibrations`
@@ -16,6 +16,7 @@ Source: GRU12 Alg. 1 and Theorem 4.9, JT12 Alg. 1, DR14 Alg. 11 for names and me
 import math
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from graphcuts_dp.errors import ParameterError
@@ -27,14 +28,14 @@ from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, Sh
 Test = OneSidedPair | SharedThreshold | NoisyComparison
 
 MOST_UPDATES = 10**9  # that a user may allow
-_LARGEST = 1e15  # length that a user may set, in units
-_LEAST = 1e-6  # edges; smaller numbers leave the floats
+# A length that a user may set, in edges; computations with others leave the floats.
+length_option: partial[Any] = partial(option, None, least=1e-6, most=1e15)
 _LENGTH_MARGIN = 1 + 1e-12  # factor that makes up for the rounding of a quotient of floats
 
 
 @dataclass(frozen=True, kw_only=True)
 class SessionParameters(Checked):
-    """Numbers of a session that learns; None for what the calibration computes from the others.
+    """Set numbers of a session that learns; the calibration computes those that are None.
 
     Lengths are in units of the largest change of an answer, which is an edge in a graph without
     weights. Neither the cost nor its check trusts these numbers: the cost is computed from the
@@ -56,50 +57,33 @@ class SessionParameters(Checked):
         40.0
     """
 
-    alpha: float | None = option(
-        None,
-        help="Tolerance alpha of the update rule, in edges.",
-        least=_LEAST,
-        most=_LARGEST,
-    )
+    alpha: float | None = length_option(help="Tolerance alpha of the update rule, in edges.")
     updates: int | None = option(
         None, help="Largest number of updates, B in the papers.", least=1, most=MOST_UPDATES
     )
-    threshold: float | None = option(
-        None,
-        help="Threshold T with which noisy discrepancies are compared, in edges.",
-        least=_LEAST,
-        most=_LARGEST,
+    threshold: float | None = length_option(
+        help="Threshold T with which noisy discrepancies are compared, in edges."
     )
-    sigma: float | None = option(
-        None,
-        help="Scale sigma of the noise on each answer that is compared, in edges.",
-        least=_LEAST,
-        most=_LARGEST,
+    sigma: float | None = length_option(
+        help="Scale sigma of the noise on each answer that is compared, in edges."
     )
-    threshold_sigma: float | None = option(
-        None,
-        help="Scale of the noise on the threshold, in edges; of calibrations tight and dr14.",
-        least=_LEAST,
-        most=_LARGEST,
+    threshold_sigma: float | None = length_option(
+        help="Scale of the noise on the threshold, in edges; of calibrations tight and dr14."
     )
-    value_sigma: float | None = option(
-        None,
-        help="Scale of the noise on measured answers, in edges; of calibration dr14.",
-        least=_LEAST,
-        most=_LARGEST,
+    value_sigma: float | None = length_option(
+        help="Scale of the noise on measured answers, in edges; of calibration dr14."
     )
 
     @property
     def parameters(self) -> "SessionParameters":
-        """The parameters alone, of an object that has more options."""
+        """Return these parameters alone, without the other options of a method."""
         return SessionParameters(
             **{member.name: getattr(self, member.name) for member in fields(SessionParameters)}
         )
 
     @property
     def chosen(self) -> dict[str, Any]:
-        """The parameters that are set, by name."""
+        """Return the parameters that are set, by name."""
         values = vars(self.parameters)
         return {name: value for name, value in values.items() if value is not None}
 

@@ -1,4 +1,6 @@
-"""A series: one use of the private data that publishes something with each period of a horizon.
+"""Store a series: one use of the private data that publishes something with each period.
+
+Its periods are a horizon that is fixed when it begins.
 
 Its whole cost is charged when it begins, for all periods of the horizon together. With each period
 it publishes a content, and replaces a state that later periods need (`measure.updates`).
@@ -45,17 +47,14 @@ from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, warn_of_delta
 from graphcuts_dp.privacy.provenance import Provenance
 
 FLOWS_OVER_TIME = "flows over time"  # kind of the use
-_DIGESTS = (
-    "vertices",
-    "groups",
-    "published sums",
-)  # parameters that are digests, which a refusal does not show
+# Parameters that are digests: a refusal does not show their values.
+_DIGESTS = ("vertices", "groups", "published sums")
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class SeriesTerms:
-    """What a series was begun with, and stays as it is. Public.
+    """Public terms of a series, which stay the same in all of its periods.
 
     Attributes:
         name: of the series, each once in a store.
@@ -77,7 +76,7 @@ class SeriesTerms:
 @final
 @dataclass(frozen=True)
 class SeriesRecord:
-    """A series as its store has it. The state is private.
+    """Record of a series in its store. The state is private.
 
     Attributes:
         provenance: of what it publishes, without the digest of a content.
@@ -97,7 +96,7 @@ class SeriesRecord:
 @final
 @dataclass(frozen=True)
 class PeriodCharge:
-    """A series that was charged, for what is said where a command fails: see `BegunCharge`."""
+    """Charge of a series, for the message of a command that fails: see `BegunCharge`."""
 
     store: Store
     use: Use
@@ -286,17 +285,17 @@ def _check_terms(use: Use, terms: SeriesTerms) -> None:
     Raises:
         ParameterError: one has changed; the message names it.
     """
-    begun = {**use.parameters, "periods": list(use.periods or ())}
-    begun |= {"privacy unit": use.guarantee.privacy_unit, "period column": use.column}
-    asked = {"periods": list(terms.periods), **terms.parameters}
-    asked |= {"privacy unit": terms.guarantee.privacy_unit, "period column": terms.column}
-    changed = [name for name in asked if begun.get(name) != asked[name]]
+    stored = {**use.parameters, "periods": list(use.periods or ())}
+    stored |= {"privacy unit": use.guarantee.privacy_unit, "period column": use.column}
+    requested = {"periods": list(terms.periods), **terms.parameters}
+    requested |= {"privacy unit": terms.guarantee.privacy_unit, "period column": terms.column}
+    changed = [name for name in requested if stored.get(name) != requested[name]]
     if not changed:
         return
     name = changed[0]
     shown = ""
     if name not in ("periods", *_DIGESTS):
-        shown = f": {begun.get(name)}, and now it is {asked[name]}"
+        shown = f": {stored.get(name)}, and now it is {requested[name]}"
     raise ParameterError(
         f"the series {terms.name!r} was begun with other {name}{shown}; keep what it was begun "
         "with, or begin another one: name it by series="

@@ -1,4 +1,4 @@
-"""The noisy numbers that a table over time publishes with one period, and what it has to keep.
+"""Measure the noisy numbers that a table over time publishes with one period.
 
 `estimate.time_strategy` says what is published when. The numbers of a period may read earlier
 periods: the year, or a running sum. Their rows may be gone, or others may have come since; so the
@@ -37,7 +37,7 @@ _ALWAYS_ALLOWED = 1 << 22  # unpacked bytes of an archive of any size
 @final
 @dataclass(frozen=True, eq=False)
 class UpdateState:
-    """What later periods of a table over time need of earlier ones. Private: no repr.
+    """Private state that later periods of a table over time need; its repr shows nothing.
 
     Attributes:
         sums: true sums of the finest cells by the index of their period, in grid units; of those
@@ -149,10 +149,10 @@ def true_sums(
     if has_lifelong_bound(privacy_unit):
         if used is None:  # see `UpdateState.check`
             raise LedgerError("this state has no counts of users: begin with UpdateState.start")
-        found, used = lifelong_cells(rows, privacy_unit, used, period=period, whole=whole)
+        period_cells, used = lifelong_cells(rows, privacy_unit, used, period=period, whole=whole)
     else:
-        found = rows.cells(privacy_unit, whole=whole).of_period(period)
-    counts = PairCounts(found, STEPS if whole else 1, rows.counting)
+        period_cells = rows.cells(privacy_unit, whole=whole).of_period(period)
+    counts = PairCounts(period_cells, STEPS if whole else 1, rows.counting)
     sums = sums_of_cells(counts, sides, cells, grid)[-1]
     return UpdateState({**state.sums, period: sums}, used)
 
@@ -194,7 +194,7 @@ def measure_period(
             number += noise.draw(index, len(number), source)
         published.append(numbers)
     needed = _read_later(strategy, period + 1)
-    sums = {read: kept for read, kept in state.sums.items() if needed[read]}
+    sums = {index: array for index, array in state.sums.items() if needed[index]}
     is_last = period == len(strategy.periods) - 1
     return tuple(published), UpdateState(sums, None if is_last else state.used)
 

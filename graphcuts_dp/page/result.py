@@ -104,12 +104,12 @@ def band_note(run: PageRun) -> str:
     """
     if not run.product.result or not any(name.endswith(".png") for name in run.files):
         return ""
-    made = bundle.load(run.result)
-    if not isinstance(made, Flows) or made.periods is None:
+    flows = bundle.load(run.result)
+    if not isinstance(flows, Flows) or flows.periods is None:
         return ""
-    period = str(made.periods.labels(made.periods.levels[-1])[0])
-    _, high = made.intervals(period=period, simultaneous=True)
-    widest = float(np.max(high - made.values(period=period)))
+    period = str(flows.periods.labels(flows.periods.levels[-1])[0])
+    _, high = flows.intervals(period=period, simultaneous=True)
+    widest = float(np.max(high - flows.values(period=period)))
     return (
         f"The band in the picture is wider (\u00b1 {widest:,.0f}), because it holds for all "
         "numbers at once."
@@ -129,12 +129,12 @@ def _rows(flows: Flows) -> str:
         estimate = f"{columns['estimate'][row]:,.1f} ± {widths[row]:,.1f}"
         rows.append([*(columns[name][row] for name in names), columns["count"][row], estimate])
     more = len(widths) - len(rows)
-    rest = f"<p>and {more:,} more rows in the file</p>" if more else ""
+    footer = f"<p>and {more:,} more rows in the file</p>" if more else ""
     counted = flows.counted_sentence
-    rest += f"<p>{escape(counted[0].upper() + counted[1:])}.</p>" if counted else ""
-    rest += "<p>To add up numbers, use the column estimate.</p>"
+    footer += f"<p>{escape(counted[0].upper() + counted[1:])}.</p>" if counted else ""
+    footer += "<p>To add up numbers, use the column estimate.</p>"
     heads = (*names, "count (whole, for readers)")
-    return _table((*heads, f"estimate ± ({DEFAULT_PERCENT}, for calculations)"), rows) + rest
+    return _table((*heads, f"estimate ± ({DEFAULT_PERCENT}, for calculations)"), rows) + footer
 
 
 def _table(heads: Any, rows: Any) -> str:

@@ -188,7 +188,7 @@ class CostSum:
 
 @final
 class CostSums:
-    """The `CostSum` of the same costs at each order that is asked for; more costs can be added.
+    """Keep the `CostSum` of the same costs at each requested order; more costs can be added.
 
     A server keeps one for each analyst: what one more use costs depends on the orders that were
     asked for, of which there are 140, and not on the number of earlier uses.
@@ -221,7 +221,7 @@ class CostSums:
 
     @property
     def count(self) -> int:
-        """How many costs there are."""
+        """Return the number of costs."""
         return self._costs.total()
 
     def allows(self, cost: Cost, *, epsilon: float, delta: float) -> bool:

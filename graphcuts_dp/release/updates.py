@@ -1,4 +1,4 @@
-"""`update_flows`: a table of flows that is published period after period, from rows that grow.
+"""Publish a table of flows period after period, from rows that grow: `update_flows`.
 
 Read `update_flows`, then `update_plan`. What is published when is chosen by
 `estimate.time_strategy`; the order of its steps, and what a crash leaves, is in `ledger.series`.
@@ -260,17 +260,17 @@ def cell_tree_of_period(empty: Rows, sides: Sides) -> CellTree:
 @final
 @dataclass(frozen=True, kw_only=True)
 class UpdatePlan:
-    """A table over time before any private row is read: all of it may be shown.
+    """Plan of a table over time, made without any private row: all of it may be shown.
 
     Attributes:
-        public: rows of the schema that it is for, without any row.
-        epsilon: that was asked for.
-        delta: likewise.
+        public: the schema of the rows, without any row.
+        epsilon: requested epsilon.
+        delta: requested delta.
         privacy_unit: what neighbouring data differ by.
-        sides: public groups of both ends.
+        sides: public groups of both endpoints.
         cells: the public cells of a period.
-        grid: the steps that rows are counted in.
-        whole: whether these are whole rows.
+        grid: the grid units in which rows are counted.
+        whole: whether a grid unit is a whole row.
         largest: K, by how much a privacy unit changes the true sums of all periods together.
         strategy: what is published with each period.
         budget_plan: how the budget is spent.
@@ -302,7 +302,7 @@ class UpdatePlan:
 
     @cached_property
     def terms(self) -> SeriesTerms:
-        """What the store charges, and what stays the same from one period to the next."""
+        """Return what the store charges, and what stays the same from one period to the next."""
         cost = stated_cost(self.budget_plan.cost, epsilon=self.epsilon, delta=self.delta)
         guarantee = release_guarantee(self.public, cost, self.privacy_unit, groups=True)
         schema = data_schema(self.public)
@@ -452,9 +452,10 @@ class UpdatePlan:
         )
 
     def errors(self) -> tuple[tuple[str, float], ...]:
-        """Return what may be off by how much in a cell, at the default confidence.
+        """Return half widths of intervals of a cell for windows of several lengths.
 
-        The window in the middle of the horizon, in hindsight of all of it.
+        They have the default confidence and are for windows in the middle of the horizon, once all
+        periods are published.
         """
         count = len(self.strategy.periods)
         estimator = TimeEstimator(self.strategy, self.noise, count)
@@ -469,7 +470,7 @@ class UpdatePlan:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to tell before anything is spent, a sentence each."""
+        """Return sentences to show before anything is spent."""
         kind, count = self.guarantee.differs_within, len(self.strategy.periods)
         horizon = f"{self.strategy.periods[0]} to {self.strategy.periods[-1]}"
         once = "for a user, whose rows count up to the bound in all of them together"

@@ -33,7 +33,7 @@ _LOOPS = (
 @final
 @dataclass(frozen=True, kw_only=True)
 class ReleaseContents:
-    """A result in words: its content, errors and omissions.
+    """Describe a result in words: its content, errors and omissions.
 
     Attributes:
         title: what it is, in a few words.

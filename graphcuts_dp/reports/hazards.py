@@ -42,7 +42,7 @@ _ONE_EACH = ("user", "person", "vertex")  # units that may be whole people
 @final
 @dataclass(frozen=True, kw_only=True)
 class HazardAnswers:
-    """What people answer, in a few words, about hazards of which no program can know.
+    """Answers of people, in a few words, about hazards of which no program can know.
 
     Attributes:
         families: whether people who belong together may be inferred together.

@@ -94,8 +94,8 @@ def _html_hazard(hazard: Hazard) -> str:
     mark, word = ("✓", YES) if hazard.addressed else ("–", NO)
     kind = "yes" if hazard.addressed else "no"
     files = f"<small>{_files(hazard)}</small>" if hazard.files else ""
-    found = f'<td class="{kind}">{mark} {word}</td><td>{_text(hazard.evidence)}{files}</td>'
-    return f"<tr><th>{name}</th>{found}</tr>"
+    cells = f'<td class="{kind}">{mark} {word}</td><td>{_text(hazard.evidence)}{files}</td>'
+    return f"<tr><th>{name}</th>{cells}</tr>"
 
 
 def _files(hazard: Hazard) -> str:

@@ -60,11 +60,11 @@ def protected_people(unit: PrivacyUnit, column: str) -> tuple[str, ...]:
         unit: of kind "user".
         column: of the private file that names the users; "" if it is not known.
     """
-    within = " in any one period" if unit.per_period else ""
+    in_period = " in any one period" if unit.per_period else ""
     presence = "there are any" if unit.per_period else "the person is there at all"
     named = f"the column \u201c{column}\u201d" if column else "the column of users"
     twice = "Two persons together have twice epsilon."
-    rows = f"with all of that person's rows{within}: whether {presence}, and what the rows say."
+    rows = f"with all of that person's rows{in_period}: whether {presence}, and what the rows say."
     return (
         f"Protected is each person in {named} of the private file, {rows}",
         f"Somebody with two names in that column counts as two persons. {twice}",
@@ -96,9 +96,9 @@ def columns_read(endpoints: tuple[str, ...], period: str) -> str:
 
 def limit_chosen(unit: PrivacyUnit, answer: str) -> str:
     """Return a sentence on how the limit of a person's rows was chosen, or room to write it."""
-    each = "a person in each period" if unit.per_period else "a person"
+    person = "a person in each period" if unit.per_period else "a person"
     return (
-        f"Limit of {unit.group_size:,} rows (or units of weight) {each}: the curator states that "
+        f"Limit of {unit.group_size:,} rows (or units of weight) {person}: the curator states that "
         "it was chosen without looking at the data, or by a choice that a store has charged: "
         f"{answer or _TO_FILL_IN}"
     )

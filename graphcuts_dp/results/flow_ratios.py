@@ -30,7 +30,7 @@ _BOX = 0.1  # of the failure: for the sums of rows and columns, all at once
 
 
 def place_of_one(flows: FlowTable, level: str | None) -> int:
-    """The place of a level that has one period.
+    """Return the index of a level that has one period.
 
     Raises:
         QueryError: no such level, or one of several periods.
@@ -99,7 +99,7 @@ class EndpointTable:
             yield from (self.entering(group) for group in groups)
 
     def side(self, form: FloatVector) -> Side:
-        """A form as the numerator or the denominator of a ratio, in steps.
+        """Return a form as the numerator or the denominator of a ratio, in grid units.
 
         Its slack is what rounding weights down, and floats, can have moved the estimate by.
         """
@@ -124,7 +124,7 @@ class EndpointTable:
         possible: tuple[float, float],
         confidence: float,
     ) -> Statistic:
-        """A ratio with its interval, cut to what is possible."""
+        """Return a ratio with its interval, cut to what is possible."""
         top, bottom = sides
         low, high = (float(np.clip(end, *possible)) for end in (bounds.low, bounds.high))
         ratio = top.value / bottom.value if bottom.value > 0 else float("nan")
@@ -139,7 +139,7 @@ class EndpointTable:
 
 
 def conductance(endpoints: EndpointTable, group: int, failure: float) -> tuple[float, float, float]:
-    """The larger of cut/volume and cut/rest.
+    """Return the larger of cut/volume and cut/(remaining volume), with its interval.
 
     The truth is one of the two ratios, and which one is no matter of the noise. Its own upper bound
     fails with half of the failure, so the larger upper bound does. The larger lower bound fails
@@ -180,7 +180,7 @@ def mixing(flows: FlowTable, level: str | None, confidence: float, *, corrected:
 def _by_gradient(
     endpoints: EndpointTable, failure: float, *, corrected: bool
 ) -> tuple[tuple[Side, Side], RatioBounds]:
-    """The ratio of two quadratic functions, each linearised at the estimate.
+    """Bound the ratio of two quadratic functions, each linearised at the estimate.
 
     Let f be a quadratic function of the table and e the error of the estimates. Exactly
     f(estimate) = f(truth) + g e + f(e), g being the gradient at the truth: a fixed combination of

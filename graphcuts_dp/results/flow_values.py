@@ -80,7 +80,7 @@ class LevelStatistic:
     counted: str = ""
 
     def to_frame(self, kind: Any = None) -> Any:
-        """A table, as `Graph.to_frame`: group, or from and to; value, and the interval.
+        """Return a frame of groups (or from and to), value and interval; see `Graph.to_frame`.
 
         Its columns are low and high, or simultaneous_low and simultaneous_high.
         """
@@ -117,7 +117,7 @@ class RankedFlow:
 
     @property
     def value(self) -> float:
-        """The number to read: of the interval the nearest to the estimate."""
+        """Return the number of the interval that is nearest to the estimate."""
         return nearest_within(self.estimate, self.interval)
 
 

@@ -1,4 +1,4 @@
-"""`FlowsOverTime`: what passes between public groups, period after period, for any window of time.
+"""Estimate what passes between public groups in any window of time: `FlowsOverTime`.
 
 All of it is post-processing of noisy numbers that were published with the periods so far: see
 `estimate.time_strategy` for what these are, and `estimate.time_estimator` for the estimates.
@@ -93,7 +93,7 @@ class FlowsOverTime(Displayed):
 
     @property
     def cells(self) -> CellTree:
-        """The public cells."""
+        """Return the public cells."""
         return self.noisy.map.cells
 
     @property
@@ -102,7 +102,7 @@ class FlowsOverTime(Displayed):
         return self.cells.levels
 
     def labels(self, level: str | None) -> tuple[tuple[Label, ...], tuple[Label, ...]]:
-        """Of the groups of a level, those of the rows and those of the columns.
+        """Return the labels of a level: those of the rows and those of the columns.
 
         Args:
             level: of the groups; the finest if None.
@@ -127,17 +127,17 @@ class FlowsOverTime(Displayed):
 
     @property
     def counted_sentence(self) -> str:
-        """The sentence on which rows count and what is left out; empty where all count."""
+        """Return a sentence on the rows that count and those left out; empty if all count."""
         return "" if self.counted_rows is None else self.counted_rows.sentence
 
     @cached_property
     def estimator(self) -> TimeEstimator:
-        """The least squares by which windows are estimated."""
+        """Return the least squares by which windows are estimated."""
         return TimeEstimator.of(self.noisy)
 
     @cached_property
     def _numbers(self) -> FloatMatrix:
-        """The published numbers, in grid units, shape (numbers, cells)."""
+        """Return the published numbers, in grid units, shape (numbers, cells)."""
         return stacked_numbers(self.noisy)
 
     def window(self, periods: str | Sequence[str] | None = None) -> Window:
@@ -160,10 +160,10 @@ class FlowsOverTime(Displayed):
             first, _, last = (part.strip() for part in labels[0].partition(_RANGE))
             return Window(self.window(first).first, self.window(last).stop)
         if len(labels) == 1 and labels[0] not in known:
-            within = [known[label] for label in known if labels[0] in around(label)]
-            if not within:
+            indices_inside = [known[label] for label in known if labels[0] in around(label)]
+            if not indices_inside:
                 raise QueryError(self._not_published(labels[0]))
-            return Window(within[0], within[-1] + 1)
+            return Window(indices_inside[0], indices_inside[-1] + 1)
         missing = [label for label in labels if label not in known]
         if missing or not labels:
             raise QueryError(self._not_published(*missing[:1]))
@@ -186,7 +186,7 @@ class FlowsOverTime(Displayed):
         level: str | None = None,
         confidence: float = DEFAULT_CONFIDENCE,
     ) -> FlowAnswer:
-        """What passes between two groups, or two unions of groups, in a window of periods.
+        """Estimate what passes between two groups, or two unions of groups, in a window of periods.
 
         Args:
             a: label of a group, or several; they may overlap with b. Every row counts once.
@@ -199,16 +199,16 @@ class FlowsOverTime(Displayed):
             QueryError: no such level, group or periods, or a confidence out of range.
         """
         cells = self.cells
-        place = cells.level_index(level)
-        picked: BoolVector = cells.picked(place, a, b)
-        for finer in range(place + 1, cells.depth):
+        level_index = cells.level_index(level)
+        picked: BoolVector = cells.picked(level_index, a, b)
+        for finer in range(level_index + 1, cells.depth):
             picked = picked[cells.parents(finer)]
         return self._answer(picked, self.window(periods), confidence)
 
     def total(
         self, periods: str | Sequence[str] | None = None, *, confidence: float = DEFAULT_CONFIDENCE
     ) -> FlowAnswer:
-        """What passes between all groups in a window of periods.
+        """Estimate what passes between all groups in a window of periods.
 
         Args:
             periods: see `window`.
@@ -243,7 +243,7 @@ class FlowsOverTime(Displayed):
 
     @property
     def windows(self) -> dict[str, Window]:
-        """The windows of the table, by name: each period, each year, and all periods so far."""
+        """Return the windows of the table by name: each period, each year, all periods so far."""
         names = {Window(index, index + 1): label for index, label in enumerate(self.periods)}
         for year in dict.fromkeys(around(label)[0] for label in self.periods):
             window = self.window(year)

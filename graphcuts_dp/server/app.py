@@ -280,7 +280,7 @@ def _address(name: str) -> IPv4Address | IPv6Address | None:
 
 
 def _nothing() -> None:
-    """What a request that was not counted leaves."""
+    """Do nothing when a request leaves that was not counted."""
 
 
 def _check_type(scope: Scope, body: bytes) -> None:

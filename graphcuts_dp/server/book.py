@@ -295,13 +295,13 @@ class Book:
 
     @property
     def stores(self) -> dict[str, Head | None]:
-        """Where each store stood at some time, at least, by its identifier."""
+        """Return the least head of each store that was noted, by its identifier."""
         rows = self.rows("SELECT id, head FROM stores")
         return {store: Head.parse(head) if head else None for store, head in rows}
 
     @property
     def has_several(self) -> bool:
-        """Whether it is the book of a folder of stores."""
+        """Return whether this is the registry of a folder of stores."""
         return self.path.name == book_of(Path(FOLDER)).name
 
     @property

@@ -417,20 +417,20 @@ class Desk:
 
         It is kept in memory from then on: no other program approves.
         """
-        found: dict[str, dict[str, Request]] = {}
+        approved: dict[str, dict[str, Request]] = {}
         for request in self.requests("state = ?", APPROVED):
             if self._index.number(request.id) is None:
-                found.setdefault(request.analyst, {})[request.id] = request
-        return found
+                approved.setdefault(request.analyst, {})[request.id] = request
+        return approved
 
     @property
     def status(self) -> LedgerStatus:
-        """What is on the store: all of it is read."""
+        """Return what is on the store: all of it is read."""
         return ledger_status(self._ledger)
 
     @property
     def spent(self) -> Cost | None:
-        """What all uses cost together; None if there are none."""
+        """Return the cost of all uses together; None if there are none."""
         with self._followed() as index:
             return index.total
 
@@ -613,7 +613,7 @@ class Desk:
         return self.claims(analyst).beside(self._claims_elsewhere(analyst))
 
     def _allowed(self, name: str, terms: dict[str, Any]) -> Person:
-        """The analyst of a session that may begin by what the book and the store say.
+        """Return the analyst of a session, if the registry and the store let it begin.
 
         Raises:
             BudgetError: a limit or the store's budget does not allow it.
@@ -659,7 +659,7 @@ class Desk:
             return None if use is None else session_status(self._ledger, use)
 
     def error_bound(self, status: SessionStatus | None) -> float | None:
-        """The largest half width of an interval; None where the session has not begun.
+        """Return the largest half width of an interval; None if the session has not begun.
 
         It is read from the state that the store has: the session need not be open for that.
         """
@@ -800,7 +800,7 @@ class Desk:
         return self._named[side].get(digest_of_set(mask))
 
     def _status_of_one(self, request: Request) -> LedgerStatus:
-        """The ledger as an analyst may see it: one session, and the sums of all uses."""
+        """Return the ledger as an analyst may see it: one session, and the sums of all uses."""
         with self._followed() as index:
             use, total, budget = index.use(request.id), index.total, self.budget
             if use is None or total is None:  # it has begun
@@ -843,7 +843,7 @@ class Desk:
         return list(self._requests(which, (value,)))
 
     def _requests(self, which: str, values: tuple[object, ...]) -> Iterator[Request]:
-        """Likewise; their terms are read one at a time."""
+        """Yield sessions that were asked for; their terms are read one at a time."""
         columns = "id, owner, terms, state, asked, note"
         condition = f"store = ? AND {which}"
         statement = f"SELECT {columns} FROM requests WHERE {condition} ORDER BY rowid"  # noqa: S608
@@ -857,7 +857,7 @@ class Desk:
         return found[0]
 
     def _is_on(self, request: Request) -> bool:
-        """Whether a session is on the store, as far as that was followed."""
+        """Return whether a session is on the store, as far as that was followed."""
         return self._index.number(request.id) is not None
 
     def _has_begun(self, request: Request) -> bool:

@@ -1,4 +1,4 @@
-"""The files of a server: one store, or a folder of stores with one registry for all of them.
+"""Find the files of a server: one store, or a folder of stores with one registry.
 
 In a folder, `NAME.toml` has the options of one graph, as `serve` takes them, and `NAME.db` is its
 store. The registry is `graphs-server`, the lock `graphs-serving`. Of one store `mail.db` they are
@@ -33,7 +33,7 @@ OPTIONS_ENDING, STORE_ENDING = ".toml", ".db"
 @final
 @dataclass(frozen=True)
 class ServerFiles:
-    """The files of a server.
+    """Paths of a server's stores, registry and lock.
 
     Attributes:
         base: with this name those of the registry, the lock and the first token begin.
@@ -68,15 +68,15 @@ class ServerFiles:
                     f"{name!r:.60} is no name of a graph; name the file by 1 to 40 small letters, "
                     "digits, '_' and '-'"
                 )
-        alone = sorted(
+        unnamed_stores = sorted(
             file.name
             for file in folder.glob(f"*{STORE_ENDING}")
             if file.stem not in names and peek_store_id(file) is not None
         )
-        if alone:
+        if unnamed_stores:
             raise LedgerError(
-                f"the store {alone[0]} in {path} has no file of options; write them into "
-                f"{Path(alone[0]).stem}{OPTIONS_ENDING}, or move the store to another folder"
+                f"the store {unnamed_stores[0]} in {path} has no file of options; write them into "
+                f"{Path(unnamed_stores[0]).stem}{OPTIONS_ENDING}, or move the store elsewhere"
             )
         stores = {name: Store(folder / f"{name}{STORE_ENDING}") for name in names}
         return cls(folder / FOLDER, stores, folder)
@@ -101,13 +101,13 @@ class ServerFiles:
             ParameterError: a graph that is not there, or has not been served yet.
         """
         known = self.identifiers()
-        wanted = [name.strip() for name in names.split(",") if name.strip()]
-        for name in wanted:
+        graph_names = [name.strip() for name in names.split(",") if name.strip()]
+        for name in graph_names:
             if name not in known:
                 raise ParameterError(
                     f"there is no graph {name!r:.60}; graphs that were served: {', '.join(known)}"
                 )
-        return [known[name] for name in wanted]
+        return [known[name] for name in graph_names]
 
     def open_book(self) -> Book:
         """Open the registry; that of the folder is made, or taken over from its one store.
@@ -127,15 +127,15 @@ class ServerFiles:
 
     def _take_over(self) -> None:
         """Make the registry of one store, which served alone before, that of the folder."""
-        alone = [store for store in self.existing if book_of(store.file).exists()]
-        if len(alone) > 1:
-            names = ", ".join(book_of(store.file).name for store in alone)
+        with_registry = [store for store in self.existing if book_of(store.file).exists()]
+        if len(with_registry) > 1:
+            names = ", ".join(book_of(store.file).name for store in with_registry)
             raise LedgerError(
                 f"the stores in {self.folder} have registries of their own ({names}), and accounts "
                 "of one name may be of two people: move all but one away, and create the other "
                 "accounts anew"
             )
-        for store in alone:
+        for store in with_registry:
             former = book_of(store.file)
             part = self.base.with_name(f".{self.base.name}-server.part")
             part.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Whose request is worked on next, and how many one person may have under way.
+"""Serve the requests of persons in rotation, and bound how many one person has under way.
 
 `Turns` has a queue for each person and serves the persons in rotation. Work of many steps is given
 as a generator: each of its steps is one turn, so that a batch of a thousand queries delays another
@@ -172,10 +172,10 @@ class UnderWay:
         for key in keys:
             most = self._most[len(key) > 1]
             if self._counts[key] >= most:
-                within = "of yours" if len(key) == 1 else "of yours in this session"
+                whose = "of yours" if len(key) == 1 else "of yours in this session"
                 raise RefusedError(
                     429,
-                    f"{most} requests {within} are under way; wait for a reply before you send "
+                    f"{most} requests {whose} are under way; wait for a reply before you send "
                     "more, or ask several queries in one request",
                     kind="under-way",
                     headers={"Retry-After": _RETRY_SECONDS},

@@ -1,4 +1,4 @@
-"""Whether a server can take what changes something: its stores are writable, its registry fits."""
+"""Check that a server can take changes: its stores are writable and its registry fits."""
 
 import os
 from contextlib import suppress
@@ -10,9 +10,8 @@ from graphcuts_dp.server.book import Book
 from graphcuts_dp.server.pairing import check_registry
 
 FREE_BYTES: Final = 16 << 20  # of the disk; below that a store may soon take no answer
-RECHECK_SECONDS: Final = (
-    5.0  # a result stands that long, so that nobody can load the store by asking
-)
+# A result stands for this long, so that nobody can load the store by asking.
+RECHECK_SECONDS: Final = 5.0
 
 
 def not_ready(ledger: Ledger, book: Book) -> str | None:

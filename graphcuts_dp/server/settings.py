@@ -102,7 +102,7 @@ class Binding:
 
     @cached_property
     def shared_secret(self) -> str:
-        """The secret of the proxy and the server; empty if there is no file.
+        """Return the secret of the proxy and the server; empty if there is no file.
 
         Raises:
             ParameterError: the file cannot be read, others may read it, or it has no long secret.

@@ -1,4 +1,4 @@
-"""What a server looks up of the uses of its store, followed as they begin.
+"""Look up the uses of a server's store, and follow those that begin.
 
 A store may have any number of sessions, and no request reads all of them: the index knows the
 number of each session by its name, and has the costs of each analyst added up. It reads a use once,
@@ -43,7 +43,7 @@ class AnalystSessions:
 @final
 @dataclass(frozen=True, slots=True)
 class SpentUse:
-    """What one use spent, as `spent_together` reads it."""
+    """Cost of one use and the periods that it reads, for `spent_together`."""
 
     coverage: Coverage | None
     cost: Cost
@@ -51,7 +51,7 @@ class SpentUse:
 
 @final
 class UseIndex:
-    """The uses of a store; every method is called within `Ledger.locked`.
+    """Index of the uses of a store; every method is called within `Ledger.locked`.
 
     Args:
         ledger: open.
@@ -77,16 +77,16 @@ class UseIndex:
         """Take the uses into account that have begun since the last time."""
         for number in range(len(self._spent) + 1, len(self._ledger.uses) + 1):
             use = use_of(self._ledger, number)
-            spent = SpentUse(use.coverage, use.cost)
-            spent = self._shared.setdefault(spent, spent)
-            self._spent.append(spent)
-            self._together.add(spent)
+            cost_of_use = SpentUse(use.coverage, use.cost)
+            cost_of_use = self._shared.setdefault(cost_of_use, cost_of_use)
+            self._spent.append(cost_of_use)
+            self._together.add(cost_of_use)
             self.seeded |= use.seed is not None
             if use.kind == SESSION:
                 self._numbers[use.name] = number
                 analyst = use.name.partition(".")[0]
                 sessions = self._analysts.setdefault(analyst, AnalystSessions())
-                sessions.costs.add(spent.cost)
+                sessions.costs.add(cost_of_use.cost)
                 sessions.queries += use.parameters["queries"]
 
     def __len__(self) -> int:
@@ -108,12 +108,12 @@ class UseIndex:
 
     @property
     def total(self) -> Cost | None:
-        """What all uses cost together, see `spent_together`; None if there are none."""
+        """Return the cost of all uses together, see `spent_together`; None if there are none."""
         return self._together.total(self._spent) if self._spent else None
 
     @property
     def by_period(self) -> dict[str, Cost]:
-        """What was spent on each period that a use names, see `spent_by_period`."""
+        """Return what was spent on each period that a use names, see `spent_by_period`."""
         return spent_by_period(self._spent, self._budget) if self._together.by_period else {}
 
     def epsilons(self, count: int) -> Sequence[float]:
@@ -126,7 +126,7 @@ class UseIndex:
 
 @final
 class _Cumulative:
-    """What some uses cost together, while more are added.
+    """Add up the costs of uses, one after the other.
 
     Attributes:
         by_period: whether one of them reads some periods only: then there is no short way.
@@ -152,6 +152,7 @@ class _Cumulative:
         """
         if self._known is None:
             budget = self._budget
-            whole = not self.by_period
-            self._known = total_of(self._sums, budget) if whole else spent_together(uses, budget)
+            self._known = (
+                spent_together(uses, budget) if self.by_period else total_of(self._sums, budget)
+            )
         return self._known

@@ -1,4 +1,4 @@
-"""All parameters of a session that learns, as numbers, before anything is spent.
+"""Compute all parameters of a session that learns, before anything is spent.
 
 `session_parameters` computes from public numbers what a calibration would choose. Its result has
 the method with every parameter set: change one with `dataclasses.replace`, and open a session with
@@ -23,7 +23,7 @@ from graphcuts_dp.session.terms import METHOD_NAMES, LearningMethod, Method, Ses
 @final
 @dataclass(frozen=True, kw_only=True)
 class CalibratedMethod:
-    """A method with all its parameters, and what is guaranteed with them.
+    """Method with all its parameters, and the bounds that hold with them.
 
     Attributes:
         method: as `open_session` takes it, with alpha, updates, threshold and the scales of noise

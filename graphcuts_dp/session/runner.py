@@ -677,22 +677,22 @@ def _wanted(name: str, terms: dict[str, Any]) -> dict[str, Any]:
     """
     if not isinstance(name, str) or not 0 < len(name) <= 100 or not name.isprintable():
         raise ParameterError("a session's name is a printable text of 1 to 100 characters")
-    wanted = {key: as_stored(value) for key, value in terms.items() if value is not None}
-    if "epsilon" in wanted:
-        wanted["epsilon"] = as_stored(exact_epsilon(terms["epsilon"]))
-    return wanted
+    given_terms = {key: as_stored(value) for key, value in terms.items() if value is not None}
+    if "epsilon" in given_terms:
+        given_terms["epsilon"] = as_stored(exact_epsilon(terms["epsilon"]))
+    return given_terms
 
 
-def _complete(wanted: dict[str, Any]) -> dict[str, Any]:
+def _complete(given_terms: dict[str, Any]) -> dict[str, Any]:
     """Return terms that a new session can have.
 
     Raises:
         ParameterError: one is missing that has no default.
     """
     for key, example in (("epsilon", "1.0"), ("queries", "100")):
-        if key not in wanted:
+        if key not in given_terms:
             raise ParameterError(f"a new session needs {key}, for example {key}={example}")
-    return wanted
+    return given_terms
 
 
 def _on_ledger(

@@ -171,7 +171,7 @@ class LearningMethod(SessionParameters, Method):
 
     @property
     def fixed_step(self) -> float | None:
-        """The step that every update makes; None for that of the rule."""
+        """Return the step of every update; None for that of the rule."""
         return None
 
     @property
@@ -598,10 +598,10 @@ class SessionTerms(Checked):
             return []
         chosen = mechanism.expected_parameters(total_weight).chosen
         text = ",".join(f"{name.replace('_', '-')}={value!r}" for name, value in chosen.items())
-        spent = mechanism.noise_cost(total_weight).epsilon
+        noise_epsilon = mechanism.noise_cost(total_weight).epsilon
         return [
             f"Its parameters, for a total weight of {total_weight:,.6g}: {text}.",
-            f"By its noise the tests and measured answers cost epsilon = {spent:.3g}.",
+            f"By its noise the tests and measured answers cost epsilon = {noise_epsilon:.3g}.",
         ]
 
     def _tests_in_vain(self, universe: Universe, grid: Grid) -> bool:
@@ -609,7 +609,7 @@ class SessionTerms(Checked):
         return isinstance(mechanism, OnlineMechanism) and mechanism.tests_in_vain(total_weight)
 
     def _on_expected_edges(self, universe: Universe, grid: Grid) -> tuple[CutMechanism[Any], float]:
-        """The mechanism, and the total weight that is expected of the graph."""
+        """Return the mechanism, and the expected total weight of the graph."""
         edges = self.workload.expected(size_of(universe))
         return self.mechanism(universe, grid), edges * grid.unit * grid.largest
 
