@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from graphcuts_dp import cuts as cuts
     from graphcuts_dp import datasets as datasets
     from graphcuts_dp import distances as distances
+    from graphcuts_dp import errors as errors
     from graphcuts_dp import estimate as estimate
     from graphcuts_dp import evaluation as evaluation
     from graphcuts_dp import planning as planning
@@ -147,7 +148,7 @@ _SUBPACKAGES = (
     *("cutnorm", "cuts", "estimate", "evaluation", "release", "results", "schema", "server"),
     "session",
 )
-_SUBMODULES = ("datasets", "distances", "planning", "plugins", *_SUBPACKAGES)
+_SUBMODULES = ("datasets", "distances", "errors", "planning", "plugins", *_SUBPACKAGES)
 
 __all__ = sorted(["__version__", *_MODULES, *_SUBMODULES])
 

@@ -1,8 +1,28 @@
-"""Every exception that a user can see.
+"""Define every exception and warning that a user can see.
 
 Each message is one line, says what to do next, and never quotes private rows.
 All derive from `GraphCutsError`; the command line prints the message and exits with status 2.
 """
+
+__all__ = [
+    "AccuracyWarning",
+    "BudgetError",
+    "ConversionWarning",
+    "ExhaustedError",
+    "FileFormatError",
+    "GraphCutsError",
+    "GraphError",
+    "HypothesisError",
+    "KindError",
+    "LedgerError",
+    "MatrixError",
+    "ParameterError",
+    "PrivacyWarning",
+    "QueryError",
+    "ServerError",
+    "SolverError",
+    "UnknownVertexError",
+]
 
 
 class GraphCutsError(Exception):

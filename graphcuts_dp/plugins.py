@@ -1,4 +1,6 @@
-"""Interfaces of plug-ins: fits, noises, learners, distinguishers, session methods, file formats.
+"""Gather the interfaces of plug-ins.
+
+These are fits, noises, learners, distinguishers, session methods and file formats.
 
 An installed package adds a name by an entry point of one of these groups:
 
@@ -33,6 +35,7 @@ __getattr__, __dir__, __all__ = exports(
         "privacy.composition": ("Cost",),
         "privacy.count_noise": ("IntegerNoise", "ValueNoise"),
         "privacy.distributions": ("GridNoise", "NoiseDistribution"),
+        "privacy.entropy": ("EntropySource", "SeededEntropy"),
         "queries.universe": ("Universe",),
         "session.base": ("CutMechanism",),
         "session.terms": ("Method",),
