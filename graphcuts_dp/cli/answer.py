@@ -44,7 +44,7 @@ _Answering = Release | IterativeRelease
 @final
 @dataclass(frozen=True, kw_only=True)
 class Intervals(Checked):
-    """Which intervals stand beside answers; as `Release.answer_all` takes them."""
+    """Choose the intervals beside answers; as `Release.answer_all` takes them."""
 
     confidence: float = output_option(
         DEFAULT_CONFIDENCE, help="Probability that the interval contains the true value."
@@ -109,12 +109,14 @@ def answer(
     {"left": {"ann": 0.5}, "right": {"kim": 1}}, {"entries": [["ann", "kim", 2.5]]} or
     {"matrix": "file.npz"}; pass a single one with --query.
     """
-    given = sum(each is not None for each in (typed.first, typed.query, queries))
-    if given > 1 or not (given or grouping.groups):
+    option_count = sum(
+        option_value is not None for option_value in (typed.first, typed.query, queries)
+    )
+    if option_count > 1 or not (option_count or grouping.groups):
         raise ParameterError(
             "give one of --from, --query, --queries with a file, or --groups for all pairs"
         )
-    if queries is None and given and (intervals.joint or output is not None):
+    if queries is None and option_count and (intervals.joint or output is not None):
         raise ParameterError("--joint and --output are for --queries, or all pairs of --groups")
     if output is not None and not output.lower().endswith(".csv"):
         raise FileFormatError(f"{output} must end in .csv: answers are a table")
@@ -134,32 +136,35 @@ def answer(
     names = grouping.names(space)
     if names is None and isinstance(release, Release):
         names = release.groups
-    asked = _asked(typed, queries, space, names)
-    cuts = [each.query for each in asked]
-    found = _answers(release, cuts, intervals)
+    questions = _asked(typed, queries, space, names)
+    cuts = [question.query for question in questions]
+    answer_list = _answers(release, cuts, intervals)
     shrunk: list[float | None] = [None] * len(cuts)
     if isinstance(release, Release) and release.has_graph:
         shrunk = _shrunk(release, cuts)
     guarantee = {"guarantee": str(release.guarantee)}
     halves = _random_halves(release)
-    facts = [_facts(one, value) for one, value in zip(found, shrunk, strict=True)]
-    if queries is None and given:
-        parts = [str(found[0])]
+    facts = [_facts(one, value) for one, value in zip(answer_list, shrunk, strict=True)]
+    if queries is None and option_count:
+        parts = [str(answer_list[0])]
         if shrunk[0] is not None:
             parts.append(f"{shrunk[0]:.1f} with the synthetic graph ({NO_GUARANTEE})")
         return Report(facts[0] | guarantee, [*parts, *halves])
     if output is not None:
-        _write(output, asked, found, shrunk, force=force)
-        say(f"{len(asked):,} answers in {output}")
-    answers = [{"S": each.S, "T": each.T, **fact} for each, fact in zip(asked, facts, strict=True)]
-    parts = [*_table(asked, found, shrunk), *halves] if output is None else []
+        _write(output, questions, answer_list, shrunk, force=force)
+        say(f"{len(questions):,} answers in {output}")
+    answers = [
+        {"S": question.S, "T": question.T, **fact}
+        for question, fact in zip(questions, facts, strict=True)
+    ]
+    parts = [*_table(questions, answer_list, shrunk), *halves] if output is None else []
     return Report({"answers": answers} | guarantee, parts)
 
 
 def _sum_of_cells(
     flows: Flows | FlowsOverTime, typed: TypedQuery, period: str | None, intervals: Intervals
 ) -> FlowAnswer:
-    """What passes between groups of the finest level that has them, in some periods or in all.
+    """Return what passes between groups of the finest level that has them, in some periods or all.
 
     Raises:
         QueryError: no level has these groups, or the finest one that has them not these periods.
@@ -212,11 +217,11 @@ def _no_such_groups(flows: Flows | FlowsOverTime, names: list[str]) -> str:
         return f"these groups are not all of one level; the levels are {', '.join(flows.levels)}"
     level = flows.levels[-1]
     labels = flows.labels(level)[0]
-    some = [repr(str(label)) for label in labels[:_LISTED]]
+    shown_names = [repr(str(label)) for label in labels[:_LISTED]]
     more = ", ..." if len(labels) > _LISTED else ""
     return (
         f"the table has no group {unknown[0]!r:.60}; of level {level} there are "
-        f"{', '.join(some)}{more}"
+        f"{', '.join(shown_names)}{more}"
     )
 
 
@@ -224,13 +229,13 @@ def _load(path: str) -> _Answering | Flows | FlowsOverTime:
     """The release at a path, of whichever kind; a sparse one answers without its graph."""
     if bundle.kind_at(path) == KIND:
         return Release.load(path, graph=False)
-    found = bundle.load(path)
-    if not isinstance(found, _Answering | Flows | FlowsOverTime):
+    result = bundle.load(path)
+    if not isinstance(result, _Answering | Flows | FlowsOverTime):
         raise FileFormatError(
             f"{path} holds a table, which any program opens that reads CSV; to ask it for sums of "
             "cells, see gc.load in Python"
         )
-    return found
+    return result
 
 
 def _asked(
@@ -249,26 +254,26 @@ def _asked(
 def _answers(release: _Answering, cuts: Sequence[LinearQuery], intervals: Intervals) -> AnswerList:
     if isinstance(release, Release):
         return release.answer_all(cuts, **vars(intervals))
-    learnt = release.law is None
-    if learnt and intervals != Intervals():
+    is_learned = release.law is None
+    if is_learned and intervals != Intervals():
         raise ParameterError(
             "this release was learned from a few answers: its intervals are what they are, for all"
             " queries at once; leave out --confidence, --simultaneous and --joint"
         )
-    return release.answer_all(cuts, confidence=None if learnt else intervals.confidence)
+    return release.answer_all(cuts, confidence=None if is_learned else intervals.confidence)
 
 
 def _shrunk(release: Release, queries: Sequence[LinearQuery]) -> list[float | None]:
     """Shrunk estimates of the cuts among the queries, made together."""
-    places = [i for i, query in enumerate(queries) if isinstance(query, CutQuery)]
-    found: list[float | None] = [None] * len(queries)
+    indices = [i for i, query in enumerate(queries) if isinstance(query, CutQuery)]
+    estimates: list[float | None] = [None] * len(queries)
     try:
-        made = release.answer_all([queries[i] for i in places], estimate="shrunk")
+        shrunk_answers = release.answer_all([queries[i] for i in indices], estimate="shrunk")
     except QueryError:  # a cut that mixes both sides is another query
-        return found
-    for i, each in zip(places, made, strict=True):
-        found[i] = each.value
-    return found
+        return estimates
+    for i, shrunk_answer in zip(indices, shrunk_answers, strict=True):
+        estimates[i] = shrunk_answer.value
+    return estimates
 
 
 def _random_halves(release: _Answering) -> list[str]:
@@ -278,17 +283,17 @@ def _random_halves(release: _Answering) -> list[str]:
 
 
 def _facts(found: CutAnswer, shrunk: float | None) -> dict[str, Any]:
-    told = {"value": shrunk, "note": NO_GUARANTEE}
+    estimate = {"value": shrunk, "note": NO_GUARANTEE}
     facts = {name: value for name, value in asdict(found).items() if name != "seeded"}
-    return {"value": found.value} | facts | {"shrunk": None if shrunk is None else told}
+    return {"value": found.value} | facts | {"shrunk": None if shrunk is None else estimate}
 
 
 def _table(
     asked: Sequence[AskedQuery], found: Sequence[CutAnswer], shrunk: Sequence[float | None]
 ) -> list[Any]:
     rows = [
-        (each.title, *map(_shown, (one.value, *one.interval, value)))
-        for each, one, value in zip(asked, found, shrunk, strict=True)
+        (question.title, *map(_shown, (one.value, *one.interval, value)))
+        for question, one, value in zip(asked, found, shrunk, strict=True)
     ]
     _, _, scope = str(found[0]).partition("] (")
     return [
@@ -317,8 +322,8 @@ def _write(
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    seeded = any(each.seeded for each in found)
-    modelled = any(each.kind == "model" for each in found)
+    seeded = any(answer.seeded for answer in found)
+    modelled = any(answer.kind == "model" for answer in found)
     header = ["S", "T", "value", *found.interval_columns, "shrunk", "estimate"]
     header += ["kind", "typical_error"] if modelled else []
     writer.writerow([*header, "mark"] if seeded else header)

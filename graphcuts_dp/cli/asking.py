@@ -108,8 +108,8 @@ def ask() -> Report:
         lines.insert(0, shlex.join(["graphcuts-dp", *words, *proposal.dry_run]))
         parts.append(f"For a forecast, which reads no private file, type:\n\n  {lines[0]}\n")
     named = shlex.join(["graphcuts-dp", *words])
-    what = "To compare all mechanisms at" if proposal.words[0] == "plan" else "To spend"
-    parts.append(f"{what} epsilon = {epsilon:g}, type:\n\n  {named}\n")
+    purpose = "To compare all mechanisms at" if proposal.words[0] == "plan" else "To spend"
+    parts.append(f"{purpose} epsilon = {epsilon:g}, type:\n\n  {named}\n")
     if proposal.afterwards:
         lines.append(shlex.join(["graphcuts-dp", *proposal.afterwards]))
         parts.append(f"Afterwards ask, as often as you like:\n\n  {lines[-1]}\n")
@@ -117,12 +117,12 @@ def ask() -> Report:
     error = up_to_digits(proposal.error_at(epsilon), _DIGITS)
     forecast = (
         f"Forecast: at epsilon = {epsilon:g} the error of {proposal.error_of} is at most "
-        f"{error:,g} {proposal.what} ({DEFAULT_PERCENT})."
+        f"{error:,g} {proposal.counted} ({DEFAULT_PERCENT})."
     )
     if proposal.size is None and proposal.cells is not None:
         forecast += (
-            f" With fewer than about {error * proposal.cells:,.3g} {proposal.what} in all, most of "
-            "the table is noise."
+            f" With fewer than about {error * proposal.cells:,.3g} {proposal.counted} in all, most "
+            "of the table is noise."
         )
     parts += [
         forecast,
@@ -183,8 +183,8 @@ def _hidden(proposal: Proposal, epsilon: float) -> str:
     remedy = f"; epsilon = {enough:g} would be enough" if enough <= _LARGE else ""
     return (
         f"noise will hide most of this. {proposal.error_of[:1].upper()}{proposal.error_of[1:]} "
-        f"is about {size:,.3g} {proposal.what}, and may be off by {error:,g}. Before anything is "
-        f"spent: {proposal.smaller}{remedy}."
+        f"is about {size:,.3g} {proposal.counted}, and may be off by {error:,g}. Before anything "
+        f"is spent: {proposal.smaller}{remedy}."
     )
 
 
@@ -301,13 +301,13 @@ def _asks_endpoints(answers: Answers) -> bool:
 
 
 def _read_endpoints(text: str, answers: Answers) -> tuple[str, ...]:
-    found = tuple(_read_column(name, answers) for name in split_names(text))
-    if len(found) != 2:
+    columns = tuple(_read_column(name, answers) for name in split_names(text))
+    if len(columns) != 2:
         raise ParameterError("name two columns with a comma between, FROM,TO")
-    problems = _problems({**answers, "endpoints": found})
+    problems = _problems({**answers, "endpoints": columns})
     if problems:
         raise ParameterError(problems[0])
-    return found
+    return columns
 
 
 def _problems(answers: Answers) -> list[str]:
@@ -710,7 +710,7 @@ def _usual_unit(answers: Answers) -> str:
 
 def _text_of_error(answers: Answers) -> str:
     proposal = proposal_of(answers)
-    return f"By how many {proposal.what} may {proposal.error_of} be off?"
+    return f"By how many {proposal.counted} may {proposal.error_of} be off?"
 
 
 def _text_of_vertices(answers: Answers) -> str:

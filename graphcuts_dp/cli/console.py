@@ -1,4 +1,4 @@
-"""What all subcommands share: messages, tables, JSON, progress bars."""
+"""Print messages, tables, JSON and progress bars for all commands."""
 
 import json
 import math
@@ -58,7 +58,7 @@ def say(message: str) -> None:
 
 @contextmanager
 def heard() -> Iterator[list[str]]:
-    """What is said within, as a list in place of standard error: for forms."""
+    """Collect what is said within into a list, in place of standard error: for forms."""
     messages: list[str] = []
     before = _HEARD.set(messages)
     try:
@@ -83,7 +83,7 @@ def show_json(value: Any) -> None:
 
 @dataclass(frozen=True)
 class Report:
-    """What a command prints: one JSON document, or text, block after block.
+    """Hold what a command prints: one JSON document, or text, block after block.
 
     Attributes:
         fields: for `--json`, plain values.
@@ -109,7 +109,7 @@ def foretold(
     """Forecast a use of the budget; forms read the fields, and draw simulated cells."""
     explanation = privacy_unit.explain(epsilon=guarantee.epsilon, delta=guarantee.delta)
     sentences = explanation.sentences
-    said = [*filter(None, (warning, *notes))]
+    messages = [*filter(None, (warning, *notes))]
     rows = [*errors]
     fields = {
         "dry_run": True,
@@ -122,13 +122,13 @@ def foretold(
         "errors": [
             {"of": of, "bound": error if math.isfinite(error) else None} for of, error in rows
         ],
-        "notes": said,
+        "notes": messages,
         "picture": picture and {**picture, "deviation": picture["error"] / DEFAULT_DEVIATIONS},
     }
     columns = ("what is reported", f"error at most ({DEFAULT_PERCENT})")
     card = Card(title="To expect", columns=columns, rows=[(of, _bound_text(e)) for of, e in rows])
     done = "A dry run: no graph was read, nothing was spent, and nothing was written."
-    return Report(fields, [{"guarantee": fields["guarantee"]}, card], [*said, done])
+    return Report(fields, [{"guarantee": fields["guarantee"]}, card], [*messages, done])
 
 
 def _bound_text(error: float) -> str:

@@ -89,15 +89,15 @@ def cuts(
     tree, cut into so many.
     """
     if partition is not None:
-        given = (epsilon, first, second, run, spending, reading, privacy_unit)
+        typed_options = (epsilon, first, second, run, spending, reading, privacy_unit)
         shown = TableRun(force=run.force, spreadsheet=run.spreadsheet)
         plain = (None, None, None, shown, Spending(), Reading(), EDGE)
-        if given != plain:
+        if typed_options != plain:
             raise ParameterError(
                 "--partition is of a release, and goes with --force and --spreadsheet alone"
             )
-        made = _partition(source, target, partition, force=run.force)
-        return _report(made, target, None, force=run.force, spreadsheet=run.spreadsheet)
+        result = _partition(source, target, partition, force=run.force)
+        return _report(result, target, None, force=run.force, spreadsheet=run.spreadsheet)
     if epsilon is None or first is None or second is None:
         raise ParameterError("give --epsilon, --from and --to; or --partition of a saved release")
     store = spending.check()
@@ -105,9 +105,11 @@ def cuts(
         private, _ = reading.without_file(privacy_unit)
     else:
         check_path(KIND, target, force=run.force)
-        kept = kept_result(Partition)
-        if kept is not None:
-            return _report(kept, target, source, force=run.force, spreadsheet=run.spreadsheet)
+        kept_partition = kept_result(Partition)
+        if kept_partition is not None:
+            return _report(
+                kept_partition, target, source, force=run.force, spreadsheet=run.spreadsheet
+            )
         private, _ = reading.read_private(source, privacy_unit)
         spending.remind(private, source)
     vertices = sides_of(bounded_graph(without_rows(private), privacy_unit))[0]
@@ -115,17 +117,17 @@ def cuts(
     job = cut_job(private, *ends, epsilon=epsilon, privacy_unit=privacy_unit)
     if run.dry_run:
         return foretold(job.guarantee, privacy_unit, job.errors(), job.notes, job.warning)
-    made = carry_out(job, private, target, store=store, seed=run.seed)
-    return _report(made, target, source, force=run.force, spreadsheet=run.spreadsheet)
+    result = carry_out(job, private, target, store=store, seed=run.seed)
+    return _report(result, target, source, force=run.force, spreadsheet=run.spreadsheet)
 
 
 def _partition(source: str, target: str, asked: str, *, force: bool) -> Partition:
     """The partition of a release that a string names: "balanced:parts=4"."""
-    kind, colon, rest = asked.partition(":")
+    kind, colon, option_text = asked.partition(":")
     check_kind(kind, Partitioning())
-    wanted = read_options(rest if colon else None, Partitioning, kind)
+    partitioning = read_options(option_text if colon else None, Partitioning, kind)
     check_path(KIND, target, force=force)
-    return Release.load(source).partition(kind, **vars(wanted))
+    return Release.load(source).partition(kind, **vars(partitioning))
 
 
 def _report(

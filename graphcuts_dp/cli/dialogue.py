@@ -59,12 +59,12 @@ class Dialogue:
         """
         if sys.stdin.isatty():
             say(_HOW)
-        asked: list[str] = []  # keys, in order
-        while question := self._next(asked):
+        asked_keys: list[str] = []  # keys, in order
+        while question := self._next(asked_keys):
             if self._answer(question):
-                asked.append(question.key)
-            elif asked:
-                del self._answers[asked.pop()]
+                asked_keys.append(question.key)
+            elif asked_keys:
+                del self._answers[asked_keys.pop()]
             else:
                 say("note: This is the first question.")
         return self._answers

@@ -40,7 +40,7 @@ from graphcuts_dp.schema.typed_names import split_names
 @final
 @dataclass(frozen=True, kw_only=True)
 class MapReading:
-    """How to read a public map."""
+    """Options that read a public map."""
 
     columns: Columns = input_option(
         Columns(), help="How to read the columns of the map; weights are lengths.", of=Columns
@@ -60,26 +60,26 @@ class MapReading:
         if self.lp is not None and self.coordinates is None:
             raise ParameterError("--lp needs --coordinates")
         with naming("--columns", Columns, path):
-            made = read_map(
+            public_map = read_map(
                 path,
                 coordinates=self.coordinates,
                 ignore_lengths=self.ignore_weights,
                 text=self.columns,
             )
-        if self.lp is None or made.coordinates is None:
-            return made
-        return Metric.of_points(made.coordinates, p=self.lp, vertices=made.vertices)
+        if self.lp is None or public_map.coordinates is None:
+            return public_map
+        return Metric.of_points(public_map.coordinates, p=self.lp, vertices=public_map.vertices)
 
     def to_dict(self) -> dict[str, Any]:
-        """How to read the map again, from any folder."""
-        drawn = self.coordinates and str(Path(self.coordinates).resolve())
-        return asdict(replace(self, coordinates=drawn))
+        """Return what reads the map again, from any folder."""
+        coordinates = self.coordinates and str(Path(self.coordinates).resolve())
+        return asdict(replace(self, coordinates=coordinates))
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class DistanceTerms(Checked):
-    """What is guaranteed of distances; None has the default of a session, or of all vertices."""
+    """Options of the guarantee of distances; None is the default of its kind of use."""
 
     epsilon: float | None = privacy_option(
         None, help="Epsilon of one person; smaller is more private."
@@ -98,14 +98,14 @@ class DistanceTerms(Checked):
 
     @property
     def given(self) -> dict[str, Any]:
-        """Those that were given, by name."""
+        """Return those that were given, by name."""
         return {key: value for key, value in vars(self).items() if value is not None}
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class DistanceMethod(Checked):
-    """How all distances are measured at once."""
+    """Options of measuring all distances at once."""
 
     mechanism: str = option("auto", help="How distances are measured.", choices=tuple(MECHANISMS))
     noise: str = option("auto", help="Distribution of the noise.", choices=tuple(NOISES))
@@ -114,7 +114,7 @@ class DistanceMethod(Checked):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Asking:
-    """What a session is asked."""
+    """Options of what a session is asked."""
 
     ask: Sequence[str] = option(
         (), help="Vertices to ask the session about, with commas between.", parse=split_names
@@ -127,7 +127,7 @@ class Asking:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Shown(Checked):
-    """What is shown of all answers, and written."""
+    """Options of what is shown of all answers, and written."""
 
     top: int = output_option(20, help="Best vertices to show; 0 shows all.", least=0)
     output: str | None = output_option(
@@ -198,25 +198,28 @@ def distances(
     placed = Locations.read(metric, locations)
     spending.remind(placed.subject, locations)
     with progress_bar("answering") as progress, metric.reporting(progress):
-        made = answer_distances(
+        result = answer_distances(
             metric, placed, store=charged, seed=run.seed, **vars(method), **terms.given
         )
     written: list[str] = []
     if output is not None:
         note_formulas(metric.vertices.labels, spreadsheet=shown.spreadsheet)
-        written += made.save(output, force=run.force, spreadsheet=shown.spreadsheet)
+        written += result.save(output, force=run.force, spreadsheet=shown.spreadsheet)
         remember_written(written)
     if plot is not None:
-        write_figure(made.plot(), plot, force=run.force)
+        write_figure(result.plot(), plot, force=run.force)
         written.append(plot)
-    report = released({}, made.guarantee, written, locations)
+    report = released({}, result.guarantee, written, locations)
     return replace(
-        report, fields=made.to_dict() | {"files": written}, blocks=[made], most=shown.top or None
+        report,
+        fields=result.to_dict() | {"files": written},
+        blocks=[result],
+        most=shown.top or None,
     )
 
 
 def _asked(session: DistanceSession, asked: Sequence[str], *, unguaranteed: bool) -> Report:
-    """What is asked; of a session that is asked nothing, where it stands and all answers so far."""
+    """Report the answers asked for, or where a session stands with all answers so far."""
     labels, vertices = [], session.metric.vertices
     for text in asked:
         row = vertices.find_text(text)
@@ -233,9 +236,9 @@ def _asked(session: DistanceSession, asked: Sequence[str], *, unguaranteed: bool
         "error": f"up to {up_to_digits(error, 4):,.4g} (all guaranteed answers at once)",
     }
     lines = [f"{reply}  {reply.queries_left:,} left" for reply in replies]
-    told = [reply.to_dict() for reply in replies]
+    reply_fields = [reply.to_dict() for reply in replies]
     return Report(
-        {**status.to_dict(), "error_bound": error, "replies": told},
+        {**status.to_dict(), "error_bound": error, "replies": reply_fields},
         lines if asked else [facts, *lines],
     )
 

@@ -118,10 +118,10 @@ def release(
 
     Example: graphcuts-dp evaluate release mail.edges.gz synthetic.graphml
     """
-    made = Release.load(path)
+    result = Release.load(path)
     graph = reading.read(source)
     with progress_bar("measuring") as progress:
-        table = cut_errors(graph, made, seed=seed, progress=progress)
+        table = cut_errors(graph, result, seed=seed, progress=progress)
     return _report(table, plot, force=force)
 
 
@@ -155,7 +155,7 @@ def norm_of(
     sqrt(|S| |T|). The certificate contains the sets that reach the lower bound, and the theorem
     behind the upper bound. NOT PRIVATE.
     """
-    asked: dict[str, Any] = {
+    norm_options: dict[str, Any] = {
         "norm": norm,
         "method": method,
         "tolerance": tolerance,
@@ -163,14 +163,14 @@ def norm_of(
     }
     graph = reading.read(first)
     if second is None:
-        found = cut_norm(graph.to_scipy(), **asked)
+        certificate = cut_norm(graph.to_scipy(), **norm_options)
     else:
-        found = cut_norm(graph, reading.read(second), **asked)
+        certificate = cut_norm(graph, reading.read(second), **norm_options)
     left, right = sides_of(graph.space)
-    S, T = _members(left, found.S), _members(right, found.T)
+    S, T = _members(left, certificate.S), _members(right, certificate.T)
     names = ("norm", "lower", "upper", "upper_proof", "failure_probability", "method", "stopped")
-    data = {"mark": NOT_PRIVATE, **{name: getattr(found, name) for name in names}}
-    return Report(data | {"S": S, "T": T}, [found], [f"{NOT_PRIVATE}; --json names S and T"])
+    data = {"mark": NOT_PRIVATE, **{name: getattr(certificate, name) for name in names}}
+    return Report(data | {"S": S, "T": T}, [certificate], [f"{NOT_PRIVATE}; --json names S and T"])
 
 
 def _read_like(graph: AnyGraph, path: str, reading: Reading) -> AnyGraph:

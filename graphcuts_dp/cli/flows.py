@@ -48,17 +48,10 @@ from graphcuts_dp.results.od_tables import GroupLocations, od_files
 from graphcuts_dp.schema.typed_names import split_names
 
 _SHOWN = 10  # cells of the finest level
-
-
-def _bounds(text: str) -> list[int]:
-    words = text.split("/")
-    if not all(word.isascii() and word.isdigit() and len(word) <= 12 for word in words):
-        raise ParameterError("bounds are whole numbers below 10^12, as 1/5/10/20")
-    return [int(word) for word in words]
-
-
 _CANDIDATES = option(
-    None, help="Public candidates for the bound, as 1/5/10; 1 to 100,000 if omitted.", parse=_bounds
+    None,
+    help="Public candidates for the bound, as 1/5/10; 1 to 100,000 if omitted.",
+    parse=options.typed_bounds,
 )
 _IN_EACH_PERIOD = option(default=False, help="Count the rows of a user in each period by itself.")
 
@@ -66,7 +59,7 @@ _IN_EACH_PERIOD = option(default=False, help="Count the rows of a user in each p
 @final
 @dataclass(frozen=True, kw_only=True)
 class BoundTable:
-    """How many users have more than each bound, and what each would leave out."""
+    """Release how many users have more than each bound, and what each would leave out."""
 
     for_epsilon: float = option(1.0, help="Epsilon of the later release that the bound is for.")
     cells: int = option(
@@ -171,7 +164,7 @@ class BoundChoice:
 @final
 @dataclass(frozen=True, kw_only=True)
 class FlowOptions(TableRun):
-    """What is released of rows, drawn, and written for programs that draw maps; how it runs."""
+    """Options of what is released of rows, drawn, and written for programs that draw maps."""
 
     by: list[str] | None = option(
         None,
@@ -359,21 +352,21 @@ def flows(
         )
     if groups is None or target is None:
         raise ParameterError("name the groups and the file to write: GRAPH GROUPS OUT")
-    places = found = None
+    locations = groups_read = None
     if asked.dry_run:
-        private, found = reading.without_file(privacy.privacy_unit, files)
+        private, groups_read = reading.without_file(privacy.privacy_unit, files)
     else:
         check_path("flows", target, force=asked.force)
-        places = asked.read(target)
-        kept = kept_result(Flows)
-        if kept is not None:
-            if places is not None:
-                _, found = reading.without_file(privacy.privacy_unit, files)
-            return _written(kept, target, source, asked, _of_groups(places, found))
-        private, found = reading.read_private(source, privacy.privacy_unit, files)
+        locations = asked.read(target)
+        kept_flows = kept_result(Flows)
+        if kept_flows is not None:
+            if locations is not None:
+                _, groups_read = reading.without_file(privacy.privacy_unit, files)
+            return _written(kept_flows, target, source, asked, _of_groups(locations, groups_read))
+        private, groups_read = reading.read_private(source, privacy.privacy_unit, files)
         spending.remind(private, source)
-    sides: Any = found  # never None: the file is named
-    places = _of_groups(places, sides)  # refused here, before anything is spent
+    sides: Any = groups_read  # never None: the file is named
+    locations = _of_groups(locations, sides)  # refused here, before anything is spent
     job = flows_job(
         private,
         sides,
@@ -388,7 +381,7 @@ def flows(
     if asked.dry_run:
         privacy_unit, errors = privacy_unit_of(private, privacy.privacy_unit), list(job.errors())
         pair = sides if isinstance(sides, tuple) else (sides,)
-        side = max(len(each.labels()) for each in pair)
+        side = max(len(groups_of_side.labels()) for groups_of_side in pair)
         cells = {"what": "table", "side": side, "cell": None, "error": errors[0][1]}
         refusal = foreseen_refusal(
             store,
@@ -399,8 +392,8 @@ def flows(
         )
         notes = [refusal, *job.notes, directions_note(private)]
         return foretold(job.guarantee, privacy_unit, errors, notes, job.warning, cells)
-    made = carry_out(job, private, target, store=store, seed=asked.seed)
-    return _written(made, target, source, asked, places)
+    table = carry_out(job, private, target, store=store, seed=asked.seed)
+    return _written(table, target, source, asked, locations)
 
 
 def _of_groups(places: GroupLocations | None, sides: Any) -> GroupLocations | None:
@@ -446,11 +439,13 @@ def _facts(made: Flows) -> dict[str, Any]:
         "guarantee": str(made.guarantee),
         "counts": made.noisy.map.counted,
         "noise": made.strategy.noise.distribution,
-        "shares": {names[place]: float(share * (1 - margins)) for place, share in shares}
+        "shares": {
+            names[level_index]: float(share * (1 - margins)) for level_index, share in shares
+        }
         | share_of_margins,
         "levels": {
-            name: " x ".join(map(str, made.cells.shape(place)))
-            for place, name in enumerate(made.levels, 1)
+            name: " x ".join(map(str, made.cells.shape(level_index)))
+            for level_index, name in enumerate(made.levels, 1)
         },
         **({} if made.periods is None else {"periods": list(made.periods.labels())}),
         "total": str(made.total),
@@ -460,11 +455,11 @@ def _facts(made: Flows) -> dict[str, Any]:
 def _plain(plan: ContributionBoundPlan) -> dict[str, Any]:
     rows = [asdict(row) for row in plan.rows]
     for row in rows:
-        row["left_out"] = [each if isfinite(each) else None for each in row["left_out"]]
-    told = {"what": plan.what, "confidence": plan.confidence, "undetectable": plan.undetectable}
-    told |= {"warning": plan.warning, "coverage": plan.coverage}
+        row["left_out"] = [count if isfinite(count) else None for count in row["left_out"]]
+    fields = {"what": plan.what, "confidence": plan.confidence, "undetectable": plan.undetectable}
+    fields |= {"warning": plan.warning, "coverage": plan.coverage}
     if plan.chosen is not None:
         bound, (low, high) = plan.chosen
-        told["left_out_of_chosen"] = [low, high if isfinite(high) else None]
-        told["chosen"] = bound
-    return told | {"bounds": rows}
+        fields["left_out_of_chosen"] = [low, high if isfinite(high) else None]
+        fields["chosen"] = bound
+    return fields | {"bounds": rows}

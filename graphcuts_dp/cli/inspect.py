@@ -31,6 +31,8 @@ KEEP = (
     "measured against the truth (evaluate)"
 )
 _SHOWN = 10  # rows of the result's table
+# Errors of a receipt that is whole and means nothing.
+_UNREADABLE = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, GraphCutsError)
 
 
 def guarantee_in_words(guarantee: PrivacyGuarantee) -> dict[str, str]:
@@ -55,21 +57,18 @@ def receipt_named(name: str) -> Path:
     """
     if name.endswith(".json"):
         return Path(name)
-    beside = receipt_path(name)
-    if is_there(beside):
-        return beside
-    found = sorted(
+    receipt = receipt_path(name)
+    if is_there(receipt):
+        return receipt
+    receipts = sorted(
         file
-        for file in beside.parent.glob(f"{escape(Path(name).name)}.*.json")
+        for file in receipt.parent.glob(f"{escape(Path(name).name)}.*.json")
         if not file.name.endswith(".schema.json")
     )
-    if len(found) > 1:
-        names = ", ".join(file.name for file in found)
+    if len(receipts) > 1:
+        names = ", ".join(file.name for file in receipts)
         raise FileFormatError(f"{name} may be any of {names}; name one of them")
-    return found[0] if found else beside
-
-
-_UNREADABLE = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, GraphCutsError)
+    return receipts[0] if receipts else receipt
 
 
 def inspect(
@@ -112,7 +111,7 @@ def inspect(
 
 
 def is_release(name: str) -> bool:
-    """Whether a receipt is named, stands beside the file, or may be meant by the name."""
+    """Return whether a receipt is named, stands beside the file, or may be meant by the name."""
     if name.endswith(".json") or is_there(receipt_path(name)):
         return True
     return not is_there(name) and is_there(receipt_named(name))
@@ -125,10 +124,10 @@ def _inspect_release(name: str) -> Report:
     check_files(file, names)
     try:
         guarantee = PrivacyGuarantee.from_dict(fields["guarantee"])
-        made: Displayed = guarantee
+        result: Displayed = guarantee
         if KINDS[kind].home:
-            made = load_result(str(file).removesuffix(".json"))
-        facts = {name: cell_text(value) for name, value in made._card().facts}
+            result = load_result(str(file).removesuffix(".json"))
+        facts = {name: cell_text(value) for name, value in result._card().facts}
         words = guarantee_in_words(guarantee)
         versions = ", ".join(f"{name} {text}" for name, text in fields["versions"].items())
     except FileFormatError:
@@ -144,11 +143,13 @@ def _inspect_release(name: str) -> Report:
         "Files": f"{', '.join(names)}: whole, as the receipt says.",
         "Made with": f"{versions}.",
     }
-    told = {heading.lower().replace(" ", "_"): each for heading, each in (facts | words).items()}
+    facts_and_words = {
+        heading.lower().replace(" ", "_"): text for heading, text in (facts | words).items()
+    }
     marks = [] if private else [f"NOT PRIVATE: {NOT_PRIVATE}\n"]
     return Report(
-        told | {"kind": kind, "private": private, "files": list(names)},
-        [*marks, made, *(f"{heading}: {text}" for heading, text in words.items())],
+        facts_and_words | {"kind": kind, "private": private, "files": list(names)},
+        [*marks, result, *(f"{heading}: {text}" for heading, text in words.items())],
         most=_SHOWN,
     )
 
@@ -170,10 +171,10 @@ def datasets(
             raise ParameterError("name the file to write, for example flights.graphml")
         load(name).write(target, force=force)
         return Report({"files": [target]}, [])
-    found, lines = list_datasets(), []
-    width = max(len(data.name) for data in found)
-    for data in found:
+    data_sets, lines = list_datasets(), []
+    width = max(len(data.name) for data in data_sets)
+    for data in data_sets:
         lines.append(f"{data.name:<{width}}  {data.title}")
         facts = (data.source, data.licence, data.sha256 and f"sha256 {data.sha256}")
         lines += [f"{'':<{width}}  {fact}" for fact in facts if fact]
-    return Report([asdict(data) for data in found], lines)
+    return Report([asdict(data) for data in data_sets], lines)

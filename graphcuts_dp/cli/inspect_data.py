@@ -60,8 +60,13 @@ def inspect_data(path: str, reading: Reading, *, nonprivate: bool) -> Report:
     data: dict[str, Any] = {
         **facts,
         "columns": [
-            {"name": column.name or None, "column": place, "type": column.type, "role": column.role}
-            for place, column in enumerate(head.columns, 1)
+            {
+                "name": column.name or None,
+                "column": number,
+                "type": column.type,
+                "role": column.role,
+            }
+            for number, column in enumerate(head.columns, 1)
         ],
         "needed": needed,
         "command": command,
@@ -189,21 +194,21 @@ def _still_needed(head: FileHead, reading: Reading) -> list[str]:
 
 
 def needs_bound(head: FileHead, reading: Reading) -> bool:
-    """Whether a graph has weights, of which nobody has given a bound."""
-    given = (reading.max_weight, reading.max_weight_change, head.declared.max_weight)
+    """Return whether a graph has weights, of which nobody has given a bound."""
+    bounds = (reading.max_weight, reading.max_weight_change, head.declared.max_weight)
     ignored = reading.rows or reading.ignore_weights or head.without_weights
-    return bool(head.has_weights) and not ignored and given == (None, None, None)
+    return bool(head.has_weights) and not ignored and bounds == (None, None, None)
 
 
 def _weight_is_open(head: FileHead, reading: Reading) -> bool:
-    """Whether rows without a header may have a third column that nobody spoke about."""
+    """Return whether rows without a header may have a third column that nobody spoke about."""
     columns = reading.columns
-    said = columns.source is not None or bool(head.has_weights) or reading.ignore_weights
-    return not (reading.rows or said or head.declared.weighted is not None)
+    is_stated = columns.source is not None or bool(head.has_weights) or reading.ignore_weights
+    return not (reading.rows or is_stated or head.declared.weighted is not None)
 
 
 def ignores_weights(head: FileHead, reading: Reading) -> bool:
-    """Whether the command of the report says that a graph has no weights, which nobody said."""
+    """Return whether the reported command drops weights that nobody spoke about."""
     unknown = head.lists_vertices and head.has_weights is None
     is_open = (
         head.without_weights or unknown or (head.open_ended and _weight_is_open(head, reading))
@@ -214,29 +219,33 @@ def ignores_weights(head: FileHead, reading: Reading) -> bool:
 
 def _sentences(head: FileHead, reading: Reading) -> dict[str, str]:
     """Return direction, time zone, vertices and what is ignored, in words."""
-    told = {}
-    places = head.places
-    if places is not None:
-        told["direction"] = _direction(head, reading)
+    sentences = {}
+    positions = head.places
+    if positions is not None:
+        sentences["direction"] = _direction(head, reading)
     elif head.is_directed is not None:
         goes = "edges go from their source to their target" + _both_ways(reading)
-        told["direction"] = goes if head.is_directed else "edges have none"
+        sentences["direction"] = goes if head.is_directed else "edges have none"
     if reading.columns.period is not None:
         zone = head.time_zone or reading.columns.time_zone
-        told["time_zone"] = (
+        sentences["time_zone"] = (
             "none: dates and times are used as they are written"
             if zone is None
             else f"times fall into the periods of {zone}"
         )
     if head.declared.vertices is not None or head.declared.sides is not None:
-        told["vertices"] = "declared by the file; --vertices names others"
+        sentences["vertices"] = "declared by the file; --vertices names others"
     elif head.lists_vertices:
-        told["vertices"] = "those that the file lists, taken as public; --vertices names others"
-    ignored = [_shown(head, place) for place, column in enumerate(head.columns) if not column.role]
-    if places is not None or head.lists_vertices:
+        sentences["vertices"] = (
+            "those that the file lists, taken as public; --vertices names others"
+        )
+    ignored = [
+        _shown(head, position) for position, column in enumerate(head.columns) if not column.role
+    ]
+    if positions is not None or head.lists_vertices:
         ignored += ["further columns, if there are any"] * head.open_ended
-        told["ignored"] = _listed(ignored)
-    return told
+        sentences["ignored"] = _listed(ignored)
+    return sentences
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -248,7 +257,9 @@ def _direction(head: FileHead, reading: Reading) -> str:
     """Return in which direction edges go, as a sentence."""
     assert head.places is not None  # noqa: S101  # the caller has looked
     if reading.bipartite:
-        left, right = (_shown(head, place) for place in (head.places.source, head.places.target))
+        left, right = (
+            _shown(head, position) for position in (head.places.source, head.places.target)
+        )
         return f"{left} has the vertices of the left side, {right} those of the right"
     return head.places.direction() + _both_ways(reading)
 
@@ -272,12 +283,12 @@ def _column_lines(head: FileHead) -> list[str]:
     known = head.places is not None or head.lists_vertices
     rows = [
         (
-            f"  {place}",
+            f"  {number}",
             f"{column.name!r:.60}" if column.name else "(name not shown)",
             column.type,
             f"read as {column.role}" if column.role else "ignored" * known,
         )
-        for place, column in enumerate(head.columns[:_MOST_SHOWN], 1)
+        for number, column in enumerate(head.columns[:_MOST_SHOWN], 1)
     ]
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     title = "edge attributes" if head.lists_vertices else "columns"
@@ -385,19 +396,25 @@ def _typed_options(reading: Reading) -> Iterable[str]:
 
 def _typed_columns(head: FileHead, reading: Reading) -> Iterable[str]:
     """Generate the keys of --columns: the columns that were found, and what the caller said."""
-    given, places = reading.columns, head.places
+    typed_columns, positions = reading.columns, head.places
     columns: dict[str, Any] = {}
-    if places is not None and head.columns and not head.open_ended:
-        own = {"source": places.source, "target": places.target, "weight": places.weight}
-        columns = {
-            role: head.columns[place].typed_as for role, place in own.items() if place is not None
+    if positions is not None and head.columns and not head.open_ended:
+        endpoint_positions = {
+            "source": positions.source,
+            "target": positions.target,
+            "weight": positions.weight,
         }
-    elif places is None and not head.lists_vertices and head.named is not False:
+        columns = {
+            role: head.columns[position].typed_as
+            for role, position in endpoint_positions.items()
+            if position is not None
+        }
+    elif positions is None and not head.lists_vertices and head.named is not False:
         columns = {"source": _COLUMN, "target": _COLUMN}
     if reading.counting == "weight" and not head.has_weights:
         columns["weight"] = _COLUMN
     for about in described(Columns):
-        value = getattr(given, about.name)
+        value = getattr(typed_columns, about.name)
         if value != about.default and about.name not in columns:
             columns[about.name] = value
     named = any(isinstance(columns.get(name), str) for name in _ROLES if columns.get(name) != TAIL)

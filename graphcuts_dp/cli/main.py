@@ -126,7 +126,7 @@ class _Commands(Group):
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         """The list, from the table alone."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, told) for name, (_, told) in COMMANDS.items()])
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
 
 
 app: typer.Typer = typer.Typer(
@@ -144,14 +144,14 @@ app: typer.Typer = typer.Typer(
 @functools.cache
 def loaded_command(name: str) -> Any:
     """Return the command, or group of commands, of a name in `COMMANDS`."""
-    place, _, attribute = COMMANDS[name][0].rpartition(".")
-    own = place.startswith(("cli.", "page."))
-    found = getattr(load(f"graphcuts_dp.{place}" if own else place), attribute)
-    if not isinstance(found, typer.Typer):
-        alone = Commands()
-        alone.command(name)(found)
-        found = alone
-    command = get_command(found)
+    module, _, attribute = COMMANDS[name][0].rpartition(".")
+    is_internal = module.startswith(("cli.", "page."))
+    loaded = getattr(load(f"graphcuts_dp.{module}" if is_internal else module), attribute)
+    if not isinstance(loaded, typer.Typer):
+        single = Commands()
+        single.command(name)(loaded)
+        loaded = single
+    command = get_command(loaded)
     command.name = name
     return command
 

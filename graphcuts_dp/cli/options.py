@@ -111,8 +111,8 @@ class Command(TyperCommand):
     @property
     def known(self) -> tuple[Option, ...]:
         """Its options."""
-        found: tuple[Option, ...] = getattr(self.callback, "known", ())
-        return found
+        known_options: tuple[Option, ...] = getattr(self.callback, "known", ())
+        return known_options
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Arguments, the groups in the order of `GROUPS`, what has no group, and the keys."""
@@ -136,13 +136,13 @@ class Command(TyperCommand):
                     formatter.write_dl(keys)
 
     def typed_as(self, flag: str) -> str | None:
-        """How a key is typed, of which somebody made an option; None for what is no key either."""
+        """Return how a key is typed that was taken for an option; None if it is no key either."""
         key = flag.removeprefix("--")
         for about in self.known:
             for name, kind in about.kinds.items():
-                for each in described(kind):
-                    if each.key == key:
-                        value = "" if each.kind is bool else "="
+                for inner_option in described(kind):
+                    if inner_option.key == key:
+                        value = "" if inner_option.kind is bool else "="
                         first = f"{name}:" if name else _first(kind)
                         return f"{about.switch} {first}{key}{value}"
         return None
@@ -164,9 +164,9 @@ class Commands(typer.Typer):
         """As typer's."""
 
         def added(function: Callable[..., Any]) -> Callable[..., Any]:
-            first, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n\n")
-            told = {"help": first, "epilog": rest, "cls": Command, "context_settings": HELP}
-            super(Commands, self).command(name, **{**told, **given})(with_options(function))
+            first, _, details = inspect.cleandoc(function.__doc__ or "").partition("\n\n")
+            settings = {"help": first, "epilog": details, "cls": Command, "context_settings": HELP}
+            super(Commands, self).command(name, **{**settings, **given})(with_options(function))
             return function
 
         return added
@@ -191,60 +191,62 @@ def command_first(name: str) -> type[Group]:
 
 
 def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What typer calls in place of a command: it reads its options, and shows its report."""
+    """Return what typer calls for a command: it reads its options, and shows its report."""
     signature, hints = inspect.signature(command), get_type_hints(command, include_extras=True)
-    own = {each.name: each for each in described(command)}
+    own_options = {about.name: about for about in described(command)}
     objects: dict[str, Any] = {
         name: kind
         for name, kind in hints.items()
-        if dataclasses.is_dataclass(kind) and kind is not Report and name not in own
+        if dataclasses.is_dataclass(kind) and kind is not Report and name not in own_options
     }
     parameters, known = [], []
-    for name, given in signature.parameters.items():
-        options = described(objects[name]) if name in objects else (own.get(name),)
-        for each in options:
-            if each is None:
-                parameters.append(given.replace(kind=given.KEYWORD_ONLY, annotation=hints[name]))
-            elif each.typed:
-                parameters.append(_parameter(each))
-                known.append(each)
+    for name, parameter in signature.parameters.items():
+        options = described(objects[name]) if name in objects else (own_options.get(name),)
+        for about in options:
+            if about is None:
+                parameters.append(
+                    parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hints[name])
+                )
+            elif about.typed:
+                parameters.append(_parameter(about))
+                known.append(about)
     shows = hints.get("return") is Report
     if shows:
         parameters.append(_parameter(_JSON))
-    words = {each.name for each in known if "FILE" not in (each.metavar or "")} - {*_WRITTEN}
-    written = {each.name for each in known if each.group == OUTPUT} | {*_WRITTEN}
+    words = {about.name for about in known if "FILE" not in (about.metavar or "")} - {*_WRITTEN}
+    written = {about.name for about in known if about.group == OUTPUT} | {*_WRITTEN}
     words |= {
         name
-        for name, given in signature.parameters.items()
-        if getattr(given.default, "metavar", None) == NO_FILE
+        for name, parameter in signature.parameters.items()
+        if getattr(parameter.default, "metavar", None) == NO_FILE
     }
 
-    def report(**given: Any) -> Report | None:
-        """What the command has to say, of options as they are typed and of its arguments."""
+    def report(**arguments: Any) -> Report | None:
+        """Return what the command reports, from options as they are typed and its arguments."""
         try:
-            values = {each.name: _value(each, given.pop(each.name)) for each in known}
-            files = {n: v for n, v in (given | values).items() if n not in words}
+            values = {about.name: _value(about, arguments.pop(about.name)) for about in known}
+            files = {n: v for n, v in (arguments | values).items() if n not in words}
             read = _files_read({n: v for n, v in files.items() if n not in written})
             with kept_files(read):
                 _check_files(files, values)
             for name, kind in objects.items():
-                names = [each.name for each in described(kind) if each.typed]
-                given[name] = kind(**{each: values[each] for each in names})
-            for name, about in own.items():
+                names = [about.name for about in described(kind) if about.typed]
+                arguments[name] = kind(**{field_name: values[field_name] for field_name in names})
+            for name, about in own_options.items():
                 about.check(values[name])
-                given[name] = values[name]
+                arguments[name] = values[name]
             with kept_files(read), accuracy_notes():
-                made: Report | None = command(**given)
+                result: Report | None = command(**arguments)
         except GraphCutsError as problem:
-            raise spelled(problem, known, given.values()) from None
-        return made
+            raise spelled(problem, known, arguments.values()) from None
+        return result
 
     @functools.wraps(command)
-    def run(**given: Any) -> None:
-        as_json = given.pop(_JSON.name) if shows else False
-        made = report(**given)
-        if made is not None:
-            show(made, as_json=as_json)
+    def run(**arguments: Any) -> None:
+        as_json = arguments.pop(_JSON.name) if shows else False
+        result = report(**arguments)
+        if result is not None:
+            show(result, as_json=as_json)
 
     run.report = report  # type: ignore[attr-defined]
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
@@ -285,7 +287,7 @@ def _check_files(files: Mapping[str, Any], values: Mapping[str, Any]) -> None:
 
 
 def _parameter(about: Option) -> inspect.Parameter:
-    """What typer is told of an option: a flag, or a word that `_value` reads."""
+    """Return an option as typer has it: a flag, or a word that `_value` reads."""
     flags = about.flag.split() if about.flag else [f"--{about.key}"]
     kind: Any = str | None
     default: Any = None
@@ -293,7 +295,7 @@ def _parameter(about: Option) -> inspect.Parameter:
     metavar: str | None = about.metavar or _METAVARS.get(about.kind, other)
     if about.of is not None and about.metavar is None:
         named = isinstance(about.of, Mapping)
-        keyed = any(described(each) for each in about.kinds.values())
+        keyed = any(described(inner_kind) for inner_kind in about.kinds.values())
         first = "" if named else _first(about.of)
         metavar = "NAME" * named + ":" * (named and keyed) + first + "KEY=..." * keyed
     if about.kind is bool and not about.optional:
@@ -338,7 +340,7 @@ def _value(about: Option, given: Any) -> Any:
 
 
 def _first(kind: Any) -> str:
-    """How a value begins whose first key has to be given, and needs no name: "EPSILON,"."""
+    """Return how a value begins whose first key is required and needs no name: "EPSILON,"."""
     first = next(iter(described(kind)), None)
     return f"{first.key.upper()}," if first and first.default is dataclasses.MISSING else ""
 
@@ -348,15 +350,17 @@ def _keys(about: Option) -> list[tuple[str, str]]:
     kinds = about.kinds
     having: dict[tuple[str, str], list[str]] = {}
     for name, kind in kinds.items():
-        for each in described(kind):
-            if each.typed:
-                choice = "=yes|no" if each.kind is bool and each.optional else ""
-                having.setdefault((each.key + choice, _told(each)), []).append(name)
-    found = []
-    for (key, told), names in having.items():
-        some = ", ".join([*names[:2], *["..."] * (len(names) > 2)])
-        found.append((key, told if len(names) == len(kinds) else f"{told} ({some})"))
-    return found
+        for inner_option in described(kind):
+            if inner_option.typed:
+                choice = "=yes|no" if inner_option.kind is bool and inner_option.optional else ""
+                having.setdefault((inner_option.key + choice, _told(inner_option)), []).append(name)
+    lines = []
+    for (key, help_text), names in having.items():
+        shown_names = ", ".join([*names[:2], *["..."] * (len(names) > 2)])
+        lines.append(
+            (key, help_text if len(names) == len(kinds) else f"{help_text} ({shown_names})")
+        )
+    return lines
 
 
 @contextmanager
@@ -369,7 +373,7 @@ def naming(flag: str, kind: type, path: str, **renamed: str) -> Iterator[None]:
         path: of the file that is read.
         renamed: keys by the names that Python has for them.
     """
-    keys = {each.name: each.key for each in described(kind)} | renamed
+    keys = {about.name: about.key for about in described(kind)} | renamed
     try:
         yield
     except GraphCutsError as problem:
@@ -391,12 +395,12 @@ def _number_of(place: str | None) -> str:
 
 def spelled(problem: GraphCutsError, known: Any, given: Any = ()) -> GraphCutsError:
     """The same error, which names options as they are typed."""
-    flags = {each.name: each.switch for each in known}
+    flags = {about.name: about.switch for about in known}
     inner = {
-        each.name: each.key
+        inner_option.name: inner_option.key
         for about in known
         for kind in about.kinds.values()
-        for each in described(kind)
+        for inner_option in described(kind)
     }
     long = "|".join(name for name in inner | flags if "_" in name) or "(?!)"
     names = "|".join(flags) or "(?!)"
@@ -419,7 +423,19 @@ def _respelled(
     """The same error in other words; a file's name at its beginning stays as it is, and code."""
     text = str(problem)
     start = max((len(path) for path in paths if text.startswith(path)), default=0)
-    words, code, rest = text[start:].partition(_CODE)
+    words, code, code_text = text[start:].partition(_CODE)
     for phrase, typed in _PHRASES.items():
         words = words.replace(phrase, typed)
-    return type(problem)(text[:start] + spell(words) + code + rest)
+    return type(problem)(text[:start] + spell(words) + code + code_text)
+
+
+def typed_bounds(text: str) -> list[int]:
+    """Return the whole numbers of a text such as "1/5/10".
+
+    Raises:
+        ParameterError: a part is no such number.
+    """
+    words = text.split("/")
+    if not all(word.isascii() and word.isdigit() and len(word) <= 12 for word in words):
+        raise ParameterError("bounds are whole numbers below 10^12, as 1/5/10/20")
+    return [int(word) for word in words]

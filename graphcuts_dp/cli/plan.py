@@ -30,10 +30,10 @@ def _counts(text: str, problem: str) -> list[int]:
 
 def _size(text: str) -> int | tuple[int, int]:
     problem = "--n is a whole number, or LEFT,RIGHT of a graph with two sides"
-    n, *others = _counts(text, problem)
-    if len(others) > 1:
+    n, *more_counts = _counts(text, problem)
+    if len(more_counts) > 1:
         raise ParameterError(problem)
-    return (n, others[0]) if others else n
+    return (n, more_counts[0]) if more_counts else n
 
 
 @final
@@ -91,15 +91,15 @@ class PlannedFlows(Checked):
         self, n: int | tuple[int, int]
     ) -> GroupTree | tuple[GroupTree, GroupTree] | RowTable | None:
         """The flows to plan: of a graph, or of rows where an option speaks of these."""
-        given = None if self.groups is None else _groups(self.groups, n)
+        group_trees = None if self.groups is None else _groups(self.groups, n)
         if (self.counting, self.periods, self.by) == (None, None, None):
-            return given
-        if given is None:
+            return group_trees
+        if group_trees is None:
             raise ParameterError(
                 "--counting, --periods and --by are for flows: add --groups, as 5,50"
             )
         return RowTable(
-            groups=given,
+            groups=group_trees,
             counting=cast(Counting, self.counting or "rows"),
             periods=self.periods,
             by=self.by,
@@ -112,8 +112,11 @@ def _groups(text: str, n: int | tuple[int, int]) -> GroupTree | tuple[GroupTree,
     if len(texts) != len(sides):
         raise ParameterError("--groups is LEFT:RIGHT for two sides, and has no colon for one")
     problem = "--groups are whole numbers, for example 5,50"
-    made = [equal_groups(n, _counts(each, problem)) for n, each in zip(sides, texts, strict=True)]
-    return (made[0], made[1]) if len(made) == 2 else made[0]
+    trees = [
+        equal_groups(n, _counts(side_text, problem))
+        for n, side_text in zip(sides, texts, strict=True)
+    ]
+    return (trees[0], trees[1]) if len(trees) == 2 else trees[0]
 
 
 def plan(
@@ -167,10 +170,10 @@ def plan(
         single = counting in ("rows", "weight") or (counting is None and periods is not None)
         privacy_unit = PrivacyUnit.row() if single else EDGE
     if explain:
-        told = privacy_unit.explain(epsilon=cast(float, epsilon), delta=delta)
-        return Report(told.to_dict(), [told])
+        explanation = privacy_unit.explain(epsilon=cast(float, epsilon), delta=delta)
+        return Report(explanation.to_dict(), [explanation])
     n = cast(int, graph.n)
-    made = planner.plan(
+    comparison = planner.plan(
         n,
         epsilon=cast(float, epsilon),
         edges=graph.edges,
@@ -182,7 +185,7 @@ def plan(
         groups=flows.of(n),
         target_error=target_error,
     )
-    return Report(made.to_dict(), [made], _counted_notes(privacy_unit, flows))
+    return Report(comparison.to_dict(), [comparison], _counted_notes(privacy_unit, flows))
 
 
 def _counted_notes(privacy_unit: PrivacyUnit, flows: PlannedFlows) -> list[str]:

@@ -1,4 +1,4 @@
-"""What the answers of `plan --ask` lead to: a command, and the error of its answers.
+"""Turn the answers of `plan --ask` into a command, and forecast its error.
 
 `proposal_of` is where to begin. Answers are by the key of their question, see `asking`. What is
 known of the private file comes from its head alone; public files are read whole.
@@ -56,7 +56,7 @@ class Proposal:
         words: the command without its privacy parameters.
         error_at: the error of an answer at an epsilon; a GraphCutsError where it is no use.
         error_of: what has this error.
-        what: what is counted, such as "rows".
+        counted: what is counted, such as "rows".
         size: about what such an answer measures, by a public guess; None without one.
         cells: how many such numbers make up all that is counted; None if that is not so.
         smaller: what makes noise matter less at the same epsilon.
@@ -72,7 +72,7 @@ class Proposal:
     words: list[str]
     error_at: Callable[[float], float]
     error_of: str
-    what: str = "edges"
+    counted: str = "edges"
     size: float | None = None
     cells: int | None = None
     smaller: str = "ask for sums of more vertices"
@@ -133,7 +133,7 @@ def _table(answers: Answers, unit: PrivacyUnit) -> Proposal:
         words=[*words, *_reading_words(answers), *_store_words(answers)],
         error_at=error_of_period_at if goes_on else error_at,
         error_of="each number of the table's finest level",
-        what="rows" if is_rows(answers) else "edges",
+        counted="rows" if is_rows(answers) else "edges",
         size=None if answers.get("guess") is None else answers["guess"] / cell_count,
         cells=cell_count,
         smaller=_smaller_table(answers),
@@ -239,8 +239,8 @@ def _planned(answers: Answers, change: int) -> Proposal:
 
 def _error_of_sums(change: int, epsilon: float) -> float:
     """Return what no error of `_QUERIES` sums with Laplace noise exceeds, all at once."""
-    each = epsilon / (change * _QUERIES)
-    return float(discrete_laplace_radius(each, failure=DEFAULT_FAILURE / _QUERIES))
+    epsilon_of_query = epsilon / (change * _QUERIES)
+    return float(discrete_laplace_radius(epsilon_of_query, failure=DEFAULT_FAILURE / _QUERIES))
 
 
 def _error_between_halves(epsilon: float, n: int, edges: float, *, directed: bool = False) -> float:

@@ -187,13 +187,13 @@ def read_query_file(path: str, space: Space, names: GroupNames | None) -> list[A
         QueryError: a line that is no query; the message has its number.
     """
     if path.lower().endswith(".csv"):
-        found = _of_table(path, space, names)
+        questions = _of_table(path, space, names)
     else:
         lines = read_lines(path)
-        found = [_of_line(line, number, space, path, names) for number, line in lines]
-    if not found:
+        questions = [_of_line(line, number, space, path, names) for number, line in lines]
+    if not questions:
         raise QueryError(f"{path} has no queries")
-    return found
+    return questions
 
 
 def _of_line(
@@ -217,7 +217,7 @@ def _of_table(path: str, space: Space, names: GroupNames | None) -> list[AskedQu
         raise FileFormatError(f"{path} needs a first row S,T (or S alone), and no other columns")
     if len(rows) != len(lines):
         raise FileFormatError(f"{path} has a cell of several lines")
-    sides, found = sides_of(space), []
+    sides, questions = sides_of(space), []
     for (number, _), row in zip(lines[1:], rows[1:], strict=True):
         if len(row) != len(header):
             raise QueryError(
@@ -229,8 +229,8 @@ def _of_table(path: str, space: Space, names: GroupNames | None) -> list[AskedQu
             query = read_sets(_marked(S), None if T is None else _marked(T), sides, names)
         except QueryError as problem:
             raise QueryError(f"line {number} of the queries: {problem}") from None
-        found.append(AskedQuery(query, S, T))
-    return found
+        questions.append(AskedQuery(query, S, T))
+    return questions
 
 
 def _marked(cell: str) -> str:

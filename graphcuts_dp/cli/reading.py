@@ -73,14 +73,14 @@ class PrivacyOptions:
 @final
 @dataclass(frozen=True, kw_only=True)
 class ApproximatePrivacyOptions(PrivacyOptions):
-    """Of approximate differential privacy, where delta is given."""
+    """Add delta, for approximate differential privacy."""
 
     delta: float = options.DELTA
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run(Checked):
-    """How a command runs: whether it can be repeated, and replaces files."""
+    """Options of a run: whether it can be repeated, and replaces files."""
 
     seed: int | None = options.SEED
     force: bool = options.FORCE
@@ -103,7 +103,7 @@ class TableRun(TriedRun):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """How to read a graph file."""
+    """Options that read a private graph, or rows."""
 
     columns: Columns = input_option(
         Columns(),
@@ -179,19 +179,19 @@ class Reading:
 
     @property
     def bipartite(self) -> bool:
-        """Whether there are two sides."""
+        """Return whether there are two sides."""
         return self.kind == "bipartite"
 
     @property
     def directed(self) -> bool:
-        """Whether edges have a direction."""
+        """Return whether edges have a direction."""
         return self.kind == "directed"
 
     @property
     def counts(self) -> tuple[int, int] | None:
         """Rows and columns of the matrix, where the options tell them; None where files do."""
-        given = self._vertices()
-        rows, columns = given if isinstance(given, tuple) else (given, given)
+        vertices = self._vertices()
+        rows, columns = vertices if isinstance(vertices, tuple) else (vertices, vertices)
         if not isinstance(rows, int) or not isinstance(columns, int):
             return None
         return len(VertexSet(rows)), len(VertexSet(columns))  # refused here if there are too many
@@ -235,7 +235,7 @@ class Reading:
 
     @property
     def rows(self) -> bool:
-        """Whether rows are read, not a graph."""
+        """Return whether rows are read, not a graph."""
         owned = self.columns.user is not None or self.columns.period is not None
         return self.counting is not None or owned or self.periods is not None
 
@@ -274,8 +274,11 @@ class Reading:
         Raises:
             ParameterError: one is given.
         """
-        given = (self.max_weight, self.max_weight_change, self.ignore_weights or None)
-        if any(each is not None for each in given) or self.merge is not None:
+        graph_options = (self.max_weight, self.max_weight_change, self.ignore_weights or None)
+        if (
+            any(option_value is not None for option_value in graph_options)
+            or self.merge is not None
+        ):
             raise ParameterError(
                 "--max-weight, --max-weight-change, --ignore-weights and --merge are for graphs, "
                 "not for rows; see --counting"
@@ -287,10 +290,10 @@ class Reading:
         Raises:
             FileFormatError, GraphError: groups that do not tell them.
         """
-        found = self._vertices_of_groups(grouping)
-        if found is not None:
+        vertices = self._vertices_of_groups(grouping)
+        if vertices is not None:
             note("The public vertices are those of the groups, since --vertices names no others.")
-        return found
+        return vertices
 
     def _vertices_of_groups(self, grouping: "GroupFile | None") -> GivenVertices:
         """Return the vertices that the public groups name; None where an option names others.
@@ -336,11 +339,11 @@ class Reading:
         if self.rows:
             rows = self.read_rows(path, public=self.vertices_beside(grouping))
             if privacy_unit is not None and privacy_unit.kind == "user":
-                each = " in each period" if privacy_unit.per_period else ""
+                per_period = " in each period" if privacy_unit.per_period else ""
                 note(
-                    f"Of each user at most {_amount(rows, privacy_unit)} count{each}; how much is "
-                    "left out is private: flows --contributions estimates it, for a part of the "
-                    "budget."
+                    f"Of each user at most {_amount(rows, privacy_unit)} count{per_period}; how "
+                    "much is left out is private: flows --contributions estimates it, for a part "
+                    "of the budget."
                 )
             if (
                 privacy_unit is not None
@@ -469,12 +472,14 @@ class Reading:
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """How to read the graph again, from any folder: plain values."""
+        """Return what reads the graph again, from any folder: plain values."""
         vertices = self.vertices
         if vertices is not None:
             parts = vertices.split(",") if self.bipartite else [vertices]
-            found = (part if _is_count(part) else str(Path(part).resolve()) for part in parts)
-            vertices = ",".join(found)
+            resolved_parts = (
+                part if _is_count(part) else str(Path(part).resolve()) for part in parts
+            )
+            vertices = ",".join(resolved_parts)
         return {**asdict(self), "vertices": vertices}
 
     @classmethod
@@ -498,7 +503,7 @@ class Reading:
 
 
 def _amount(rows: Rows, privacy_unit: PrivacyUnit) -> str:
-    """What a bound of rows lets through, and of units what they are together."""
+    """Return how many rows a bound lets through; of units of weight, also their sum."""
     count, unit = privacy_unit.group_size, rows.weight_unit
     together = "" if unit == 1 else f" of {unit:g} ({count * unit:,g})"
     return f"{count:,} {rows.what}{together}"
@@ -525,16 +530,16 @@ def _count_or_file(text: str) -> int | str:
 
 
 def _levels(text: str) -> list[Column]:
-    found = [column_of(word) for word in split_names(text, "/")]
-    if "" in found:
+    levels = [column_of(word) for word in split_names(text, "/")]
+    if "" in levels:
         raise ParameterError("an empty name in levels; write names with single slashes between")
-    return found
+    return levels
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class GroupColumns:
-    """How a table of public groups is read; see `Groups.read`."""
+    """Options that read a table of public groups; see `Groups.read`."""
 
     levels: list[Column] | None = input_option(
         None,
@@ -571,13 +576,13 @@ class GroupColumns:
 
     @property
     def text(self) -> Columns:
-        """How the text is read."""
+        """Return how the text is read."""
         return Columns(header=self.header, delimiter=self.delimiter, encoding=self.encoding)
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupReading:
-    """How public groups are read that an argument names."""
+    """Options that read public groups which an argument names."""
 
     groups_columns: GroupColumns = input_option(
         GroupColumns(),
@@ -630,10 +635,10 @@ class GroupFile(GroupReading):
             raise ParameterError("a bipartite graph needs --right-groups, too")
         if left is right and self.right_groups is not None:
             raise ParameterError("--right-groups is for --kind bipartite")
-        found = self._side(self.groups, left, self.groups_columns.levels)
+        left_groups = self._side(self.groups, left, self.groups_columns.levels)
         if self.right_groups is None:
-            return found
-        return found, self._side(self.right_groups, right, self.groups_columns.right_levels)
+            return left_groups
+        return left_groups, self._side(self.right_groups, right, self.groups_columns.right_levels)
 
     def _side(self, path: str, vertices: VertexSet, levels: Sequence[Column] | None) -> Groups:
         how = self.groups_columns
@@ -657,13 +662,13 @@ class GroupFile(GroupReading):
         how = self.groups_columns
         sides = [(self.groups, how.levels)]
         sides += [(self.right_groups, how.right_levels)] if bipartite else []
-        found = []
+        named_sets = []
         for path, levels in sides:
             if path is None:
                 return None
             with naming("--groups-columns", GroupColumns, path, columns="levels"):
-                found.append(vertices_of_table(path, levels, how.vertex, how.text))
-        return (found[0], found[1]) if bipartite else found[0]
+                named_sets.append(vertices_of_table(path, levels, how.vertex, how.text))
+        return (named_sets[0], named_sets[1]) if bipartite else named_sets[0]
 
     def to_dict(self) -> dict[str, Any]:
         """Return what reads the groups again, from any folder: plain values."""
@@ -683,12 +688,12 @@ class GroupFile(GroupReading):
         return cls(**{**values, "groups_columns": GroupColumns(**values.get("groups_columns", {}))})
 
     def names(self, space: Space) -> GroupNames | None:
-        """What reads the names of the groups in queries; None without `--groups`.
+        """Return what reads the names of groups in queries; None without `--groups`.
 
         Raises:
             ParameterError, FileFormatError, GraphError: as `read`.
         """
-        found = self.read(space)
-        if found is None:
+        groups = self.read(space)
+        if groups is None:
             return None
-        return GroupNames(*(found if isinstance(found, tuple) else (found, found)))
+        return GroupNames(*(groups if isinstance(groups, tuple) else (groups, groups)))

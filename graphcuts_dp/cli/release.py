@@ -57,7 +57,7 @@ TARGET = typer.Argument(metavar="OUT", help="File for what is released.")
 @final
 @dataclass(frozen=True, kw_only=True)
 class ReleaseMethod(Checked):
-    """How a graph is released; as `graph_job` takes it."""
+    """Options of the mechanism; as `graph_job` takes them."""
 
     mechanism: Mechanism = option(
         Mechanism(),
@@ -79,7 +79,7 @@ class ReleaseMethod(Checked):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Trial(Checked):
-    """What is forecast of a release, and whether that stops it."""
+    """Options of the forecast of a release, and whether it stops a useless one."""
 
     dry_run: float | None = option(
         None,
@@ -133,15 +133,20 @@ def release(
     if trial.dry_run is not None:
         guess = trial.dry_run
         graph = reading.made_up(guess, grouping.space(bipartite=reading.bipartite))
-        each, groups = float(privacy_unit.per_change(privacy.epsilon)), grouping.read(graph.space)
-        job = graph_job(graph, epsilon=each, groups=groups, simulated=True, **vars(method))
+        epsilon_of_change, groups = (
+            float(privacy_unit.per_change(privacy.epsilon)),
+            grouping.read(graph.space),
+        )
+        job = graph_job(
+            graph, epsilon=epsilon_of_change, groups=groups, simulated=True, **vars(method)
+        )
         simulated = job.run(graph, SeededEntropy(0))
-        found = usefulness_of(simulated, edges=guess)
+        usefulness = usefulness_of(simulated, edges=guess)
         lost = response_note = None
         dense = simulated.measurements.matrix is not None
         if dense and fit.fit != "none" and not graph.weighted and groups is None:
             lost = communities_note(
-                graph, each, noise=likely, guess=guess, steps=privacy_unit.group_size
+                graph, epsilon_of_change, noise=likely, guess=guess, steps=privacy_unit.group_size
             )
         if simulated.measurements.matrix is not None and not graph.weighted:
             distribution = simulated.measurements.matrix.distribution
@@ -151,23 +156,23 @@ def release(
             )
         step = Cost.of_pure(privacy_unit.per_change(privacy.epsilon))
         cost = privacy_unit.cost(step, epsilon=privacy.epsilon)
-        whole = privacy_unit.guarantee(job.guarantee, cost)
-        refusal = foreseen_refusal(spending.check(), guarantee=whole, cost=cost, data=graph)
+        guarantee = privacy_unit.guarantee(job.guarantee, cost)
+        refusal = foreseen_refusal(spending.check(), guarantee=guarantee, cost=cost, data=graph)
         unproven = {"proven": ""}
         errors = [
             (one.what + unproven.get(one.basis, f" ({one.basis}, no proof)"), one.error)
-            for one in found.questions
+            for one in usefulness.questions
         ]
         report = foretold(
-            whole,
+            guarantee,
             privacy_unit,
             errors,
             [refusal, lost, response_note, directions_note(graph)],
             job.warning,
-            _blocks(found),
+            _blocks(usefulness),
         )
-        fields = found.to_dict() | report.fields | {"communities": lost}
-        return replace(report, fields=fields, blocks=[found])
+        fields = usefulness.to_dict() | report.fields | {"communities": lost}
+        return replace(report, fields=fields, blocks=[usefulness])
     store = spending.check()
     check_path("release", target, force=force)
     if weights is not None:
@@ -176,9 +181,9 @@ def release(
         check_writable_set(files, force=force)
     if reading.counts is not None and not may_be_sparse(method.mechanism, fit):
         check_size(reading.counts, noise=likely, fit=fit.fit != "none")  # before a long reading
-    made = kept_result(Release)
-    is_new = made is None
-    if made is None:
+    result = kept_result(Release)
+    is_new = result is None
+    if result is None:
         private, groups = reading.read_private(source, privacy_unit, grouping)
         graph = bounded_graph(without_rows(private), privacy_unit)
         spending.remind(private, source)
@@ -196,16 +201,16 @@ def release(
             raise ParameterError("--weights is for a release with a fit, and not for a sparse one")
         if job.warning is not None and not trial.allow_useless:
             raise ParameterError(f"{job.warning}; --allow-useless releases it all the same")
-        made = carry_out(job, private, target, store=store, seed=run.seed)
-    written = [*made.save(target, force=force)]
+        result = carry_out(job, private, target, store=store, seed=run.seed)
+    written = [*result.save(target, force=force)]
     remember_written(written, f"in Python the weights are gc.load({target!r}).expected")
     if weights is not None:
-        made.expected.write(weights, force=force)
+        result.expected.write(weights, force=force)
         written += map(str, graph_files(weights))
-    useful = usefulness_of(made)
-    name = "total_weight" if made.has_graph and made.graph.weighted else "edges"
-    facts = made.facts() | {name: useful.total}
-    report = released(facts, made.guarantee, written, source, useful)
+    useful = usefulness_of(result)
+    name = "total_weight" if result.has_graph and result.graph.weighted else "edges"
+    facts = result.facts() | {name: useful.total}
+    report = released(facts, result.guarantee, written, source, useful)
     return replace(
         report,
         fields=report.fields | {"good_for": useful.to_dict()},
@@ -257,7 +262,7 @@ def released(
     source: str | None,
     *blocks: Any,
 ) -> Report:
-    """What was made of the private file `source`, where it was written, what may be published.
+    """Report the result of the private file `source`, its files, and what may be published.
 
     Of something public `source` is None.
     """
@@ -265,8 +270,12 @@ def released(
     if charge is not None:
         charge.record_files({Path(file).name: sha256_of(Path(file)) for file in written})
     text = f"May be published: {', '.join(Path(file).name for file in written)}."
-    kept = "the rows" if source == STDIN else source
-    text += "" if source is None else f" Keep to yourself: {kept}, its store, errors against it."
+    private_rows = "the rows" if source == STDIN else source
+    text += (
+        ""
+        if source is None
+        else f" Keep to yourself: {private_rows}, its store, errors against it."
+    )
     return Report(
         {**facts, "files": list(written)},
         [{**facts, "files": "  ".join(written)}, *blocks],

@@ -15,7 +15,7 @@ from graphcuts_dp.cli.spending import store_named
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.files import check_writable_set, is_database
 from graphcuts_dp.options import INPUT, input_option, option, output_option
-from graphcuts_dp.reports.hazards import NO_ANSWERS, HazardAnswers
+from graphcuts_dp.reports.hazards import HazardAnswers
 from graphcuts_dp.reports.registry import registry_entry
 from graphcuts_dp.reports.release_report import ReleaseReport, report_of, report_of_store
 from graphcuts_dp.reports.rendering import html_page, markdown
@@ -47,7 +47,7 @@ def report(
         None, help="Check code of a printed report: fail unless it is the one of this release."
     ),
     answers: HazardAnswers = option(
-        NO_ANSWERS,
+        HazardAnswers(),
         help="What you know and no program can, for the second page; what is left out can be "
         "filled in by hand.",
         group=INPUT,
@@ -89,7 +89,7 @@ def report(
     if target is not None:
         _writer(target)  # whose ending is looked at first
     check_writable_set(files, force=force)
-    made = _report(
+    content = _report(
         release,
         store,
         author=author or "",
@@ -99,16 +99,16 @@ def report(
     )
     written = {}
     if target is not None:
-        written[target] = _writer(target)(made)
+        written[target] = _writer(target)(content)
     if registry is not None:
-        written[registry] = json.dumps(registry_entry(made), indent=2) + "\n"
+        written[registry] = json.dumps(registry_entry(content), indent=2) + "\n"
     for path, text in written.items():
         write_out([text], path, force=force)
         remember_written([path], "write the other one by the same command, which spends nothing")
-    blocks = [] if target is not None else [markdown(made).rstrip()]
-    facts = {"check_code": made.check_code, "files": "  ".join(written)}
+    blocks = [] if target is not None else [markdown(content).rstrip()]
+    facts = {"check_code": content.check_code, "files": "  ".join(written)}
     return Report(
-        made.to_dict() | {"files": list(written)}, [*blocks, *([facts] if written else [])]
+        content.to_dict() | {"files": list(written)}, [*blocks, *([facts] if written else [])]
     )
 
 

@@ -276,8 +276,8 @@ def bring_back(
     """
     if is_folder_backup(Path(folder)):
         return _folder_restored(store, folder, replace=replace, lose_records=lose_records)
-    place = store_named(store)
-    restored = restore(Path(folder), place, replace=replace, lose_records=lose_records)
+    opened = store_named(store)
+    restored = restore(Path(folder), opened, replace=replace, lose_records=lose_records)
     return Report(_restored_fields(restored), _restored_lines(store, restored))
 
 
@@ -462,25 +462,25 @@ def list_people(*, store: str = STORE) -> Report:
     Example: graphcuts-dp serve access list mail.db
     """
     with _people(store) as people:
-        found = people.all()
+        accounts = people.all()
     names = {
         identifier: name for name, identifier in ServerFiles.of(Store(store)).identifiers().items()
     }
     rows = [
         (
-            each.name,
-            each.role,
-            "yes" if each.active else "revoked",
-            "yes" if each.preapproved else "no",
-            str(each.cap or "none"),
-            "none" if each.queries is None else f"{each.queries:,}",
-            ", ".join(names.get(one, one) for one in each.graphs.split(",")) or "all",
+            account.name,
+            account.role,
+            "yes" if account.active else "revoked",
+            "yes" if account.preapproved else "no",
+            str(account.cap or "none"),
+            "none" if account.queries is None else f"{account.queries:,}",
+            ", ".join(names.get(one, one) for one in account.graphs.split(",")) or "all",
         )
-        for each in found
+        for account in accounts
     ]
     columns = ("name", "role", "active", "preapproved", "limit", "queries", "graphs")
     return Report(
-        [vars(each) for each in found],
+        [vars(account) for account in accounts],
         [Card(title=f"People of {store}", columns=columns, rows=rows)],
     )
 
@@ -559,8 +559,8 @@ def rotate(
         lines = people.log_lines(limit=count)
         write_out([log_text(people.book.salt, start, lines)], output, force=force)
         people.book.rotate(head, keys_before=time.time() - keys_days * 86400, by=_BY)
-    moved = f"{count:,} lines are in {output} and no longer in the log; its head is {head}"
-    return Report({"head": str(head), "lines": count, "file": output}, [moved])
+    message = f"{count:,} lines are in {output} and no longer in the log; its head is {head}"
+    return Report({"head": str(head), "lines": count, "file": output}, [message])
 
 
 def _first_token(people: People, store: Path) -> Path:
@@ -588,11 +588,13 @@ def _beyond(store: str, person: Person) -> list[str]:
         if cap is None or not charged.exists:
             continue
         with closing(open_ledger(charged)) as ledger:
-            whole = ledger_budget(ledger)
-        if whole is not None and not (cap.epsilon <= whole.epsilon and cap.delta <= whole.delta):
+            whole_budget = ledger_budget(ledger)
+        if whole_budget is not None and not (
+            cap.epsilon <= whole_budget.epsilon and cap.delta <= whole_budget.delta
+        ):
             above = "the store's budget" if files.folder is None else f"the budget of {name}"
             notes.append(
-                f"The limit of {person.name} is above {above}, {whole}, which holds for all."
+                f"The limit of {person.name} is above {above}, {whole_budget}, which holds for all."
             )
     return notes
 
@@ -603,10 +605,10 @@ def _shown(name: str, token: str, notes: Sequence[str] = ()) -> Report:
 
 
 def _existing(store: str) -> Store:
-    place = store_named(store)
-    if not place.exists:
+    opened = store_named(store)
+    if not opened.exists:
         raise LedgerError(f"the store {store} does not exist; `serve` makes it")
-    return place
+    return opened
 
 
 @contextmanager

@@ -87,7 +87,7 @@ session: Commands = Commands(
 @final
 @dataclass(frozen=True, kw_only=True)
 class NewSession:
-    """Where a session is kept that begins."""
+    """Options of a new session: where it is kept, and as what."""
 
     store: str = privacy_option(
         usual=True,
@@ -117,7 +117,7 @@ class NewSession:
 @final
 @dataclass(frozen=True, kw_only=True)
 class KeptSession:
-    """Which session of a store goes on, and how."""
+    """Options that choose the session of a store that goes on."""
 
     name: str = options.NAME
     graph: str | None = input_option(
@@ -135,8 +135,8 @@ class KeptSession:
             ParameterError: no such session, or nobody knows where the graph is.
             GraphCutsError: as `open_session`, and as `GroupFile.read`.
         """
-        place = store_named(store, expect_head=self.expect_head)
-        source = kept_source(place, self.name, SESSION)
+        opened_store = store_named(store, expect_head=self.expect_head)
+        source = kept_source(opened_store, self.name, SESSION)
         path = still_there(self.graph, source.pop("path", None), "--graph")
         try:
             began_with = GroupFile.from_dict(source.pop("grouping", {}))
@@ -147,7 +147,7 @@ class KeptSession:
         if grouping.groups is None and began_with.groups and is_there(began_with.groups):
             grouping = began_with
         groups = grouping.read(private.space)
-        return open_session(private, store=place, name=self.name, groups=groups)
+        return open_session(private, store=opened_store, name=self.name, groups=groups)
 
 
 @session.command()
@@ -196,22 +196,22 @@ def start(
     if dry_run:
         empty, _ = reading.without_file(privacy_unit, grouping)
         return _foretold(bounded_graph(empty, privacy_unit), privacy_unit, SessionTerms.of(**terms))
-    kept = place.opened
+    opened_store = place.opened
     private, groups = reading.read_private(graph, privacy_unit, grouping)
     source = {"path": str(Path(graph).resolve()), **reading.to_dict()}
     if groups is not None:
         source["grouping"] = grouping.to_dict()
     with session_of(
         private,
-        store=kept,
+        store=opened_store,
         name=place.name,
         groups=groups if on_groups else None,
         seed=seed,
         source=source,
         **terms,
-    ) as begun:
-        status, error, norm = begun.status, begun.error_bound, begun.norm
-        void = begun.void_reason
+    ) as new_session:
+        status, error, norm = new_session.status, new_session.error_bound, new_session.norm
+        void = new_session.void_reason
     agreed = status.terms.parameters
     chosen = {} if norm is None else {"norm": norm}
     facts = {
@@ -232,10 +232,10 @@ def start(
 def _foretold(empty: AnyGraph, privacy_unit: PrivacyUnit, asked: SessionTerms) -> Report:
     universe, grid = Universe.of(empty), asked.grid(empty)
     terms = asked.resolved(universe, grid)
-    made = terms.mechanism(universe, grid)
+    mechanism = terms.mechanism(universe, grid)
     error = terms.expected_error(universe, grid)
     return foretold(
-        terms.guarantee(made, None),
+        terms.guarantee(mechanism, None),
         privacy_unit,
         [(f"each of {terms.workload.queries:,} answers, all at once", error)],
         [
@@ -271,20 +271,20 @@ def ask(
     group of the public table --groups, and "*" alone is all vertices. In a bipartite graph a set
     may hold vertices of both sides. A query that was answered before is free.
     """
-    if sum(each is not None for each in (typed.first, typed.query, statistic)) != 1:
+    if sum(option_value is not None for option_value in (typed.first, typed.query, statistic)) != 1:
         raise ParameterError("give either sets, --from and perhaps --to, or --query or --statistic")
     of_graph = None if statistic is None else GraphQuery(statistic)
     with kept.resume(store, grouping) as opened:
-        asked: Question
+        question: Question
         if of_graph is not None:
-            asked = of_graph
+            question = of_graph
         elif typed.query is not None:
-            asked = read_question(typed.query, None, opened.universe.space)
+            question = read_question(typed.query, None, opened.universe.space)
         else:
-            asked = read_sets(typed.first or "", typed.second, opened.vertices, opened.groups)
-        found = opened.ask(asked, unguaranteed=kept.unguaranteed)
+            question = read_sets(typed.first or "", typed.second, opened.vertices, opened.groups)
+        answer = opened.ask(question, unguaranteed=kept.unguaranteed)
         guarantee = str(opened.guarantee)
-    return Report({**answer_to_dict(found), "guarantee": guarantee}, [answer_text(found)])
+    return Report({**answer_to_dict(answer), "guarantee": guarantee}, [answer_text(answer)])
 
 
 @session.command()
@@ -312,9 +312,9 @@ def run(
     lines, folder = read_lines(queries), folder_of(queries)
     with kept.resume(store, grouping) as opened:
         space = opened.universe.space
-        asked = [read_question(line, number, space, folder=folder) for number, line in lines]
+        questions = [read_question(line, number, space, folder=folder) for number, line in lines]
         try:
-            preview = opened.cost(asked)
+            preview = opened.cost(questions)
         except QueryError as problem:
             more = "; to name groups give --groups FILE" if "vertex '@" in str(problem) else ""
             raise QueryError(f"{problem}{more}") from None
@@ -323,8 +323,8 @@ def run(
                 f"{preview.new:,} new queries, but the session has {preview.left:,} left; "
                 "nothing was asked (--unguaranteed answers the rest without guarantee)"
             )
-        with _between_chunks(len(asked)) as progress:
-            answers = opened.ask_all(asked, unguaranteed=kept.unguaranteed, progress=progress)
+        with _between_chunks(len(questions)) as progress:
+            answers = opened.ask_all(questions, unguaranteed=kept.unguaranteed, progress=progress)
     # A file of answers repeats the queries, so that it can be read alone.
     rows = (
         json.dumps(json.loads(line) | answer_to_dict(answer)) + "\n"
@@ -368,41 +368,46 @@ def status(
     cost together. Keep the head that it prints: with --expect-head, every command that opens the
     store refuses an older copy of it.
     """
-    found = store_status(store_named(store, expect_head=expect_head))
-    chosen = _chosen(found, name)
+    ledger_status = store_status(store_named(store, expect_head=expect_head))
+    chosen = _chosen(ledger_status, name)
     columns = ("no.", "began (UTC)", "by", "use", "purpose", "state", "epsilon", "delta", "files")
     rows = [
         (
-            str(each.use.number),
-            each.use.time.removesuffix("+00:00").replace("T", " "),
-            each.use.author or each.use.user,
-            f"{each.use.kind} {each.use.name}".rstrip()
-            + _periods_text(each.use.periods)
-            + (" (seeded: not private)" if each.use.seed is not None else ""),
-            each.use.purpose,
-            each.state,
-            f"{each.use.guarantee.epsilon:g}",
-            f"{each.use.guarantee.delta:g}",
-            ", ".join(each.files),
+            str(use_status.use.number),
+            use_status.use.time.removesuffix("+00:00").replace("T", " "),
+            use_status.use.author or use_status.use.user,
+            f"{use_status.use.kind} {use_status.use.name}".rstrip()
+            + _periods_text(use_status.use.periods)
+            + (" (seeded: not private)" if use_status.use.seed is not None else ""),
+            use_status.use.purpose,
+            use_status.state,
+            f"{use_status.use.guarantee.epsilon:g}",
+            f"{use_status.use.guarantee.delta:g}",
+            ", ".join(use_status.files),
         )
-        for each in found.uses
+        for use_status in ledger_status.uses
     ]
-    delta = f", delta = {found.delta:g}" if found.delta else ""
-    mark = " (seeded: not private)" if found.seeded else ""
-    largest = "the most on one period" if found.periods else "all uses together"
+    delta = f", delta = {ledger_status.delta:g}" if ledger_status.delta else ""
+    mark = " (seeded: not private)" if ledger_status.seeded else ""
+    largest = "the most on one period" if ledger_status.periods else "all uses together"
     totals = {
-        largest: f"epsilon = {found.epsilon:.4g}{delta}{mark}",
-        **_in_all(found),
-        "privacy_unit": found.privacy_unit,
-        "budget": f"{found.budget}; {found.left:.4g} is left" if found.budget else "no limit",
-        "head": found.head,
+        largest: f"epsilon = {ledger_status.epsilon:.4g}{delta}{mark}",
+        **_in_all(ledger_status),
+        "privacy_unit": ledger_status.privacy_unit,
+        "budget": f"{ledger_status.budget}; {ledger_status.left:.4g} is left"
+        if ledger_status.budget
+        else "no limit",
+        "head": ledger_status.head,
     }
     return Report(
-        {**found.to_dict(), "sessions": [each.to_dict() for each in chosen]},
+        {
+            **ledger_status.to_dict(),
+            "sessions": [session_status.to_dict() for session_status in chosen],
+        },
         [
             Card(title=f"Spent on the data of {store}", columns=columns, rows=rows),
-            *_by_period(found),
-            *(session_facts(each) for each in chosen),
+            *_by_period(ledger_status),
+            *(session_facts(session_status) for session_status in chosen),
             totals,
         ],
     )
@@ -415,14 +420,14 @@ def _periods_text(periods: tuple[str, ...] | None) -> str:
 
 
 def _by_period(found: LedgerStatus) -> Iterator[Card]:
-    """What was spent on each period, if uses name any."""
+    """Generate a table of what was spent on each period, if uses name any."""
     if found.periods:
         rows = [(label, f"{c.epsilon:.4g}", f"{c.delta:g}") for label, c in found.periods.items()]
         yield Card(title="Spent by period", columns=("period", "epsilon", "delta"), rows=rows)
 
 
 def _in_all(found: LedgerStatus) -> dict[str, str]:
-    """What was spent on all periods of a user together, for printing."""
+    """Return what was spent on all periods of a user together, for printing."""
     cost = found.all_periods
     if cost is None:
         return {}
@@ -462,15 +467,19 @@ def _document(ledger: Ledger, name: str | None) -> Iterator[str]:
 
 
 def _chosen(found: LedgerStatus, name: str | None) -> list[SessionStatus]:
-    chosen = [each for each in found.sessions if name in (None, each.terms.name)]
+    chosen = [
+        session_status
+        for session_status in found.sessions
+        if name in (None, session_status.terms.name)
+    ]
     if name is not None and not chosen:
-        known = ", ".join(each.terms.name for each in found.sessions) or "none"
+        known = ", ".join(session_status.terms.name for session_status in found.sessions) or "none"
         raise ParameterError(f"no session {name!r} in the store; there is: {known}")
     return chosen
 
 
 def session_facts(each: SessionStatus) -> dict[str, object]:
-    """Where a session stands, for printing."""
+    """Return where a session stands, for printing."""
     left = each.remaining.queries
     facts: dict[str, object] = {
         "session": f"{each.terms.name} ({each.state})",
@@ -499,12 +508,12 @@ def answer_text(answer: Answer) -> str:
 @contextmanager
 def _between_chunks(total: int) -> Iterator[Progress]:
     """A progress bar; Ctrl-C waits for the chunk at work, since what is cut off counts as spent."""
-    asked: list[int] = []
+    interrupts: list[int] = []
 
     def note(number: int, _frame: FrameType | None) -> None:
-        if asked:
+        if interrupts:
             raise KeyboardInterrupt  # the second time means now
-        asked.append(number)
+        interrupts.append(number)
 
     before: Any = signal.signal(signal.SIGINT, note)
     try:
@@ -512,7 +521,7 @@ def _between_chunks(total: int) -> Iterator[Progress]:
 
             def report(done: float, message: str) -> None:
                 bar(done, message)
-                if asked:
+                if interrupts:
                     say("note: answers so far are on the record; run it again to go on")
                     raise KeyboardInterrupt
 
@@ -562,12 +571,12 @@ class Prompt:
         except KeyboardInterrupt:
             out.print()  # a line that was given up
             return True
-        command, _, rest = line.partition(" ")
+        command, _, argument = line.partition(" ")
         if command in (":quit", ":q", ":exit"):
             return False
         try:
             if command in self._commands:
-                self._commands[command](rest.strip())
+                self._commands[command](argument.strip())
             elif line.startswith(":"):
                 say(f"error: unknown command {command}; :help lists them")
             elif line:
@@ -579,7 +588,7 @@ class Prompt:
         return True
 
     def completions(self, word: str, before: str) -> list[str]:
-        """What a word may become.
+        """Return what a word may become.
 
         Args:
             word: the text of the label so far.
@@ -649,9 +658,9 @@ def _complete(prompt: Prompt) -> None:
     def completer(text: str, index: int) -> str | None:
         word = text.lstrip()
         before = readline.get_line_buffer()[: readline.get_begidx()]
-        found = prompt.completions(word, before)
+        matches = prompt.completions(word, before)
         gap = text[: len(text) - len(word)]
-        return gap + found[index] if index < len(found) else None
+        return gap + matches[index] if index < len(matches) else None
 
     readline.set_completer(completer)
 
@@ -662,8 +671,8 @@ def _query_text(query: Question, universe: Universe) -> str:
     if S is None or T is None:
         return query_title(query, universe)
     one_set = not universe.bipartite
-    others = one_set and len(S) + len(T) == universe.shape[0] and not set(S) & set(T)
-    return f"{_shortened(S)} | {'others' if others and len(T) > 1 else _shortened(T)}"
+    covers_all = one_set and len(S) + len(T) == universe.shape[0] and not set(S) & set(T)
+    return f"{_shortened(S)} | {'others' if covers_all and len(T) > 1 else _shortened(T)}"
 
 
 def _shortened(labels: tuple[Label, ...]) -> str:

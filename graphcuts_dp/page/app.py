@@ -29,7 +29,8 @@ from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.files import open_secret
 from graphcuts_dp.page import result
-from graphcuts_dp.page.form import LOOK, PRODUCTS, completed
+from graphcuts_dp.page.form import completed
+from graphcuts_dp.page.products import LOOK, PRODUCTS
 from graphcuts_dp.page.runs import (
     DONE,
     LOST,
@@ -41,8 +42,9 @@ from graphcuts_dp.page.runs import (
     budget_of,
     spent_on,
 )
+from graphcuts_dp.page.steps import STEPS
 from graphcuts_dp.page.understood import counts_for_your_eyes, head_of, look, proposed
-from graphcuts_dp.page.words import STEPS, UNITS
+from graphcuts_dp.page.words import UNITS
 from graphcuts_dp.reports.rendering import STYLE, html_page, html_sheets
 from graphcuts_dp.server import app as server
 from graphcuts_dp.server.settings import Binding
@@ -104,9 +106,9 @@ class Gate:
             return _refused(400, "this page does not go by that name")
         if origin is not None and origin.removeprefix("http://") not in self._hosts:
             return _refused(403, "another page asks")
-        given = headers.get("authorization", "").encode()
+        authorization = headers.get("authorization", "").encode()
         if scope["path"].startswith(_API) and not hmac.compare_digest(
-            given, f"Bearer {self._token}".encode()
+            authorization, f"Bearer {self._token}".encode()
         ):
             return _refused(401, "open the link that the terminal shows: it holds the token")
         return None
@@ -118,7 +120,7 @@ def _refused(status: int, detail: str) -> JSONResponse:
 
 @final
 class Page:
-    """What the page asks for.
+    """Answers what the page asks for.
 
     Args:
         folder: of runs, uploads and stores.
@@ -150,13 +152,13 @@ class Page:
         """Return the steps, the products with their fields, and the confidence of stated errors."""
         products = {
             name: {
-                "title": each.title,
-                "about": (each.function.__doc__ or "").partition("\n")[0],
-                "preset": each.preset,
-                "offered": bool(each.offered_as),
-                "fields": list(each.fields()),
+                "title": product.title,
+                "about": (product.function.__doc__ or "").partition("\n")[0],
+                "preset": product.preset,
+                "offered": bool(product.offered_as),
+                "fields": list(product.fields()),
             }
-            for name, each in PRODUCTS.items()
+            for name, product in PRODUCTS.items()
         }
         steps = [
             {"name": name, "title": title, "next": next_step}
@@ -186,8 +188,8 @@ class Page:
         product = PRODUCTS[asked["product"]]
         values = completed(asked["values"], str(asked.get("source", "")))
         if asked.get("error"):
-            error, place = float(asked["error"]), int(asked.get("place", 0))
-            values = {**values, "epsilon": f"{product.epsilon_for(values, error, place):g}"}
+            error, error_index = float(asked["error"]), int(asked.get("place", 0))
+            values = {**values, "epsilon": f"{product.epsilon_for(values, error, error_index):g}"}
         expected = product.preview(values)
         store = product.store(values, self._runs.folder)
         words = {
@@ -219,25 +221,25 @@ class Page:
         return listed
 
     def run(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """Where a run stands; of one that is done, its result."""
+        """Return where a run stands; of one that is done, its result."""
         run = self._runs.find(str(asked["run"]))
-        told = run.state() | {"title": run.product.title, "time": run.plan["time"]}
-        refusals = [run.product.refusal(error) for error in told.get("errors", [])]
-        told["errors"] = [refusal["detail"] for refusal in refusals]
-        told["step"] = next((refusal["step"] for refusal in refusals if refusal["step"]), None)
+        status = run.state() | {"title": run.product.title, "time": run.plan["time"]}
+        refusals = [run.product.refusal(error) for error in status.get("errors", [])]
+        status["errors"] = [refusal["detail"] for refusal in refusals]
+        status["step"] = next((refusal["step"] for refusal in refusals if refusal["step"]), None)
         copy = self._copy(run.plan["source"])
-        told |= {
+        status |= {
             "copy": None if copy is None else str(copy),
             "command": result.command_of(run),
             "unit_in_words": run.product.in_words(run.plan["expected"]["unit_in_words"]),
         }
-        if told["state"] == DONE:
-            told |= {"html": result.fragment(run), "files": run.files}
-            told |= {"spent": spent_on(run.plan["store"]), "truth": run.product.truth is not None}
-            told |= {"mostly_noise": result.noise_warning(run), "report": run.report}
-            told |= {"band": result.band_note(run)}
-            told |= {"sheets": html_sheets(result.report_on(run))}
-        return told
+        if status["state"] == DONE:
+            status |= {"html": result.fragment(run), "files": run.files}
+            status |= {"spent": spent_on(run.plan["store"]), "truth": run.product.truth is not None}
+            status |= {"mostly_noise": result.noise_warning(run), "report": run.report}
+            status |= {"band": result.band_note(run)}
+            status |= {"sheets": html_sheets(result.report_on(run))}
+        return status
 
     def truth(self, asked: dict[str, Any]) -> Response:
         """Compare the result with the private file: not private, for the marked panel."""
@@ -316,17 +318,17 @@ def _handler(ask: Callable[[dict[str, Any]], Any]) -> Callable[[Request], Awaita
             body += part
             if len(body) > _BODY:
                 return _refused(413, "that is too much for a form")
-        asked: Any = {}
+        fields: Any = {}
         try:
-            asked = json.loads(body or b"{}")
-            made = await run_in_threadpool(ask, asked)
+            fields = json.loads(body or b"{}")
+            reply = await run_in_threadpool(ask, fields)
         except GraphCutsError as problem:
-            product = PRODUCTS.get(asked.get("product"), LOOK)
+            product = PRODUCTS.get(fields.get("product"), LOOK)
             return JSONResponse(product.refusal(problem), 422)
         except (AttributeError, KeyError, TypeError, ValueError) as problem:
             server.log_failure(problem)
             return _refused(400, "that is no form of this page")
-        return made if isinstance(made, Response) else JSONResponse(made)
+        return reply if isinstance(reply, Response) else JSONResponse(reply)
 
     return answer
 

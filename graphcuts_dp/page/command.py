@@ -49,8 +49,8 @@ def page(
         raise ParameterError(
             "the page needs more packages: python -m pip install fastapi uvicorn duckdb"
         ) from None
-    place = Path(folder).expanduser()
-    serve(place, port, int(largest * 2**20), partial(_begun, place, browser=not no_browser))
+    path = Path(folder).expanduser()
+    serve(path, port, int(largest * 2**20), partial(_begun, path, browser=not no_browser))
 
 
 def _begun(place: Path, link: str, *, browser: bool) -> None:

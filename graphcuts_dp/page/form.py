@@ -1,4 +1,4 @@
-"""What the page can make, and its form: every option of a command, from its description alone.
+"""Define what the page can make, and make forms of the options of commands.
 
 A product is a command. Its fields are told by `described`; what is typed into them becomes the
 words of the command, and, for the preview, what the same command gets in this process for a dry
@@ -16,11 +16,10 @@ from typing import Any, final
 
 from typer.models import ArgumentInfo
 
-from graphcuts_dp.cli import cuts, evaluate, flows, inspect, options, release, session
+from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import heard
 from graphcuts_dp.display import up_to_digits
 from graphcuts_dp.errors import GraphCutsError, ParameterError
-from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.options import (
     GROUPS,
     INPUT,
@@ -29,19 +28,13 @@ from graphcuts_dp.options import (
     PRIVACY,
     Option,
     described,
-    read_options,
 )
+from graphcuts_dp.page.steps import CHECK, EXACT, OUT, WHO
 from graphcuts_dp.page.words import (
-    BOUND_PRESET,
-    CHECK,
     ENCODINGS,
-    EXACT,
     KEYS,
-    NOT_OF_BOUND,
-    OUT,
     PLAIN,
     SETTLED,
-    WHO,
     plain,
     shown,
     step_of,
@@ -64,7 +57,7 @@ _one_at_a_time = threading.Lock()  # warnings are caught for the whole process
 @final
 @dataclass(frozen=True, kw_only=True)
 class Product:
-    """What a command makes of private data.
+    """Describe what a command makes of private data.
 
     Attributes:
         title: for the page.
@@ -95,50 +88,52 @@ class Product:
 
     @cached_property
     def arguments(self) -> dict[str, ArgumentInfo]:
-        """What it is given by its place, in order."""
+        """Return the arguments that are typed by position, in order."""
         parameters = self.made.__signature__.parameters.values()
         return {
-            each.name: each.default for each in parameters if isinstance(each.default, ArgumentInfo)
+            parameter.name: parameter.default
+            for parameter in parameters
+            if isinstance(parameter.default, ArgumentInfo)
         }
 
     @cached_property
     def offered(self) -> tuple[Option, ...]:
         """The options that the form has."""
-        return tuple(each for each in self.made.known if each.name not in self.without)
+        return tuple(option for option in self.made.known if option.name not in self.without)
 
     @property
     def guessed(self) -> bool:
-        """Whether a dry run takes a public guess of how many edges there are."""
-        return any(each.name == DRY_RUN and each.kind is not bool for each in self.offered)
+        """Return whether a dry run takes a public guess of how many edges there are."""
+        return any(option.name == DRY_RUN and option.kind is not bool for option in self.offered)
 
     def fields(self) -> Iterator[dict[str, Any]]:
         """Its form, a field after the other."""
         for name, about in self.arguments.items():
             if about.metavar not in (_DATA, _RESULT):
-                told = {"key": name, "label": name, "flag": about.metavar, "help": about.help}
-                told |= {"control": "file", "step": CHECK}
-                yield _in_plain_words(told | dict.fromkeys(("read", "usual", "required"), True))
-        for each in self.offered:
-            if each.name == DRY_RUN and not self.guessed:
+                field = {"key": name, "label": name, "flag": about.metavar, "help": about.help}
+                field |= {"control": "file", "step": CHECK}
+                yield _in_plain_words(field | dict.fromkeys(("read", "usual", "required"), True))
+        for option in self.offered:
+            if option.name == DRY_RUN and not self.guessed:
                 continue
-            step = WHO if each.of is PRIVACY_UNITS else _STEPS[each.group]
-            yield _in_plain_words(_field(each) | {"step": step})
+            step = WHO if option.of is PRIVACY_UNITS else _STEPS[option.group]
+            yield _in_plain_words(_field(option) | {"step": step})
 
     @cached_property
     def by_key(self) -> dict[str, dict[str, Any]]:
         """Return all fields by their keys, those within others, too."""
-        found = {}
-        for each in self.fields():
-            found[each["key"]] = each
-            for inner in each.get("kinds", {}).values():
-                found |= {field["key"]: {"step": each["step"], **field} for field in inner}
-        return found
+        fields = {}
+        for outer_field in self.fields():
+            fields[outer_field["key"]] = outer_field
+            for inner in outer_field.get("kinds", {}).values():
+                fields |= {field["key"]: {"step": outer_field["step"], **field} for field in inner}
+        return fields
 
     def refusal(self, problem: Exception | str) -> dict[str, Any]:
         """Return a message in the words of the page, and the step at which it can be mended."""
         text = str(problem)
-        told = {"detail": self.in_words(text), "step": step_of(text, self.by_key)}
-        return told | {"encodings": ENCODINGS if is_of_encoding(text) else {}}
+        reply = {"detail": self.in_words(text), "step": step_of(text, self.by_key)}
+        return reply | {"encodings": ENCODINGS if is_of_encoding(text) else {}}
 
     def in_words(self, text: str) -> str:
         """Return a message of the command in the words of the page."""
@@ -162,13 +157,13 @@ class Product:
         Raises:
             ParameterError: a file to write that names a folder.
         """
-        places = {_DATA: _whole(source), _RESULT: self.result}
+        paths = {_DATA: _whole(source), _RESULT: self.result}
         words = self.command.split()
         for name, argument in self.arguments.items():
-            word = places.get(str(argument.metavar)) or values.get(name)
+            word = paths.get(str(argument.metavar)) or values.get(name)
             if word:
-                own = argument.metavar in (_DATA, _RESULT)
-                words.append(word if own else _whole(word))
+                is_path_of_page = argument.metavar in (_DATA, _RESULT)
+                words.append(word if is_path_of_page else _whole(word))
         return [*words, *self.option_words(values, stores)]
 
     def option_words(
@@ -192,46 +187,46 @@ class Product:
         Raises:
             ParameterError: none is named.
         """
-        about = next(each for each in self.offered if each.name == _STORE)
+        about = next(option for option in self.offered if option.name == _STORE)
         text = typed_value(about, values)
         if not text:
             raise ParameterError("name a store: it records what is spent on these data")
         return _placed(about, text, stores)
 
     def preview(self, values: Values) -> dict[str, Any]:
-        """What a dry run says. Nothing private is read, nothing is written.
+        """Return what a dry run says. Nothing private is read, nothing is written.
 
         Raises:
             GraphCutsError: what is missing, or does not fit.
         """
-        given = self.given(values)
+        arguments = self.given(values)
         for name, argument in self.arguments.items():
             if argument.metavar in (_DATA, _RESULT):
-                given[name] = "data" if argument.metavar == _DATA else self.result or None
-            elif given[name] is None and self.result:
+                arguments[name] = "data" if argument.metavar == _DATA else self.result or None
+            elif arguments[name] is None and self.result:
                 raise ParameterError(f"name the file of the {name}")
         if not self.guessed:
-            given[DRY_RUN] = True
-        elif given[DRY_RUN] is None:
+            arguments[DRY_RUN] = True
+        elif arguments[DRY_RUN] is None:
             switch = f"--{DRY_RUN.replace('_', '-')}"
             raise ParameterError(f"give {switch}: a public guess of how many edges there are")
         for about in self.offered:
-            if about.default is dataclasses.MISSING and given[about.name] is None:
+            if about.default is dataclasses.MISSING and arguments[about.name] is None:
                 raise ParameterError(f"give {about.switch}: {about.help}")
         messages: list[str] = []
-        fields: dict[str, Any] = report_fields(self, given, messages)
+        fields: dict[str, Any] = report_fields(self, arguments, messages)
         warned = [text.partition(": ")[2] for text in messages if text.startswith("warning")]
-        errors = [{**each, "of": self.in_words(each["of"])} for each in fields["errors"]]
+        errors = [{**error, "of": self.in_words(error["of"])} for error in fields["errors"]]
         return fields | {"errors": errors, "notes": [*warned, *fields["notes"]]}
 
     def given(self, values: Values) -> dict[str, Any]:
         """Return the arguments of the command in this process, without files to write."""
-        given: dict[str, Any] = {each.name: None for each in self.made.known}
-        given |= {each.name: False for each in self.made.known if _is_flag(each)}
+        arguments: dict[str, Any] = {option.name: None for option in self.made.known}
+        arguments |= {option.name: False for option in self.made.known if _is_flag(option)}
         for about, text in self.typed(values):
             if not (about.group == OUTPUT and "FILE" in (about.metavar or "")):
-                given[about.name] = True if _is_flag(about) else text
-        return given | {name: values.get(name) or None for name in self.arguments}
+                arguments[about.name] = True if _is_flag(about) else text
+        return arguments | {name: values.get(name) or None for name in self.arguments}
 
     def epsilon_for(self, values: Values, error: float, place: int) -> float:
         """About the least epsilon at which the error at this place of a preview is so small.
@@ -242,16 +237,16 @@ class Product:
 
         def enough(log: float) -> bool:
             try:
-                return float(told(log)["bound"]) <= error
+                return float(forecast(log)["bound"]) <= error
             except GraphCutsError:  # such as one that noise of this size would hide everything
                 return False
 
-        def told(log: float) -> Any:
+        def forecast(log: float) -> Any:
             return self.preview({**values, "epsilon": f"{math.exp(log):.4g}"})["errors"][place]
 
         low, high = math.log(_SMALLEST), math.log(LARGEST_EPSILON)
         if not enough(high):
-            told(high)  # may say why
+            forecast(high)  # may say why
             raise ParameterError(f"no epsilon up to {LARGEST_EPSILON:g} keeps so small an error")
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
@@ -321,26 +316,15 @@ def with_store(values: Values, source: str) -> dict[str, str]:
     return {**values, _STORE: name}
 
 
-def typed_budget(values: Values) -> float | None:
-    """Return the budget that was typed for a new store; None without one.
-
-    Raises:
-        ParameterError: no budget.
-    """
-    about = next(each for each in PRODUCTS["table"].offered if each.of is Budget)
-    text = typed_value(about, values)
-    return float(read_options(text, Budget).epsilon) if text else None
-
-
-def _in_plain_words(told: dict[str, Any]) -> dict[str, Any]:
+def _in_plain_words(field: dict[str, Any]) -> dict[str, Any]:
     """Return a field, and those within it, in the words of the page."""
-    known = PLAIN.get(told["key"])
+    known = PLAIN.get(field["key"])
     kinds = {
-        name: [_in_plain_words({"step": told["step"], **each}) for each in fields]
-        for name, fields in told.get("kinds", {}).items()
+        name: [_in_plain_words({"step": field["step"], **inner_field}) for inner_field in fields]
+        for name, fields in field.get("kinds", {}).items()
     }
-    told = told | {
-        "shown": shown(told["key"]),
+    field = field | {
+        "shown": shown(field["key"]),
         "role": None,
         "dated": False,
         "words": {},
@@ -348,13 +332,13 @@ def _in_plain_words(told: dict[str, Any]) -> dict[str, Any]:
         "empty": "none",
     }
     if kinds:
-        told["kinds"] = kinds
+        field["kinds"] = kinds
     if known is None:
-        return told
-    help_of_option = told["help"] if known.hint is None else known.hint
-    told |= {"label": known.label, "step": known.step, "hint": help_of_option, "role": known.role}
-    told |= {"dated": known.needs_column, "words": dict(known.choices), "empty": known.empty}
-    return told | {"order": list(PLAIN).index(told["key"])}
+        return field
+    help_of_option = field["help"] if known.hint is None else known.hint
+    field |= {"label": known.label, "step": known.step, "hint": help_of_option, "role": known.role}
+    field |= {"dated": known.needs_column, "words": dict(known.choices), "empty": known.empty}
+    return field | {"order": list(PLAIN).index(field["key"])}
 
 
 def _is_flag(about: Option) -> bool:
@@ -362,11 +346,11 @@ def _is_flag(about: Option) -> bool:
 
 
 def _field(about: Option, within: str = "") -> dict[str, Any]:
-    """What the page has to know of an option; of one that is an object, its own options, too."""
+    """Return what the page has to know of an option, and of the options within it."""
     key = f"{within}.{about.key}" if within else about.key
     required = about.default is dataclasses.MISSING
     default = about.default if isinstance(about.default, int | float | str) else None
-    told: dict[str, Any] = {
+    field: dict[str, Any] = {
         "key": key,
         "label": about.switch.lstrip("-").replace("-", " "),
         "flag": f"--{within} {about.key}=" if within else about.switch,
@@ -377,42 +361,44 @@ def _field(about: Option, within: str = "") -> dict[str, Any]:
     }
     if about.of is not None and not within:
         kinds = {
-            name: [_field(each, key) for each in described(kind) if each.typed]
+            name: [_field(option, key) for option in described(kind) if option.typed]
             for name, kind in about.kinds.items()
         }
-        return told | {"control": "object", "kinds": kinds, "named": "" not in kinds}
+        return field | {"control": "object", "kinds": kinds, "named": "" not in kinds}
     if about.kind is bool:
         yes = [] if not within and _is_flag(about) else ["yes", "no"]
-        return told | ({"control": "choice", "choices": yes} if yes else {"control": "check"})
+        return field | ({"control": "choice", "choices": yes} if yes else {"control": "check"})
     if about.choices:
-        return told | {"control": "choice", "choices": list(about.choices)}
+        return field | {"control": "choice", "choices": list(about.choices)}
     if about.kind in (int, float):
         low = about.least if about.above is None else about.above
         high = about.most if about.below is None else about.below
-        return told | {
+        return field | {
             "control": "number",
             "least": low,
             "most": high,
             "integer": about.kind is int,
         }
-    places = {"FILE": "file", "COLUMN": "column"}
-    control = next((one for name, one in places.items() if name in (about.metavar or "")), "text")
-    return told | {"control": control, "read": control == "file" and about.group == INPUT}
+    controls = {"FILE": "file", "COLUMN": "column"}
+    control = next((one for name, one in controls.items() if name in (about.metavar or "")), "text")
+    return field | {"control": control, "read": control == "file" and about.group == INPUT}
 
 
 def typed_value(about: Option, values: Values) -> str:
     """Return the value of an option as one word; empty if none was typed."""
-    given = values.get(about.key, "").strip()
+    typed = values.get(about.key, "").strip()
     if about.of is None:
-        return given
-    name = given if isinstance(about.of, Mapping) else ""
+        return typed
+    name = typed if isinstance(about.of, Mapping) else ""
     if isinstance(about.of, Mapping) and name not in about.kinds:
         return name  # none, or one that is refused where it is read
     parts = []
-    for each in described(about.kinds[name]):
-        text = values.get(f"{about.key}.{each.key}", "").strip()
-        if text and each.typed:
-            parts.append(f"{each.key}={text if text == ',' else text.replace(',', chr(92) + ',')}")
+    for option in described(about.kinds[name]):
+        text = values.get(f"{about.key}.{option.key}", "").strip()
+        if text and option.typed:
+            parts.append(
+                f"{option.key}={text if text == ',' else text.replace(',', chr(92) + ',')}"
+            )
     return name + (":" * bool(name and parts)) + ",".join(parts)
 
 
@@ -437,47 +423,3 @@ def _placed(about: Option, text: str, stores: Path) -> str:
     if "COUNT" not in (about.metavar or ""):
         return _whole(text)
     return ",".join(part if part.isdigit() else _whole(part) for part in text.split(","))
-
-
-PRODUCTS = {
-    "table": Product(
-        title="A table of how much passes between places",
-        command="flows",
-        function=flows.flows,
-        kind="flows",
-        result="table.csv",
-        preset={"plot": "table.png", "html": "table.html"},
-    ),
-    "graph": Product(
-        title="A simulated network that resembles yours",
-        command="release",
-        function=release.release,
-        kind="release",
-        result="synthetic.graphml",
-        truth=Product(title="", command="evaluate release", function=evaluate.release),
-    ),
-    "cut": Product(
-        title="A split of the places where the least passes",
-        command="cuts",
-        function=cuts.cuts,
-        kind="cut",
-        result="parts.csv",
-    ),
-    "session": Product(
-        title="Questions of analysts, answered one by one",
-        command="session start",
-        function=session.start,
-        kind="session",
-    ),
-    "bound": Product(
-        title="How many rows people have",
-        command="flows",
-        function=flows.flows,
-        kind="bound",
-        preset=BOUND_PRESET,
-        without=(*(name for name in SETTLED if name not in BOUND_PRESET), *NOT_OF_BOUND),
-        offered_as="",
-    ),
-}
-# The command that reports how a private file would be read; it is not offered.
-LOOK = Product(title="", command="inspect", function=inspect.inspect)

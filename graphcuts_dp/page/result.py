@@ -1,4 +1,4 @@
-"""What is shown of a run's result, all of it public: on the page, as a file, as a notebook."""
+"""Show the public result of a run: on the page, as a file, as a notebook."""
 
 import io
 import json
@@ -23,6 +23,20 @@ _MOST_ROWS = 400
 _MOSTLY = 0.5  # share of numbers above which a result is mostly noise
 DROWNS = "drowns in noise"  # a verdict of `release.usefulness`
 _ERROR = f"error at most ({DEFAULT_PERCENT})"
+# Code of the notebook: what loads a result, and what shows it, by kinds of uses.
+_LOAD = """from pathlib import Path
+
+import graphcuts_dp as gc
+
+RESULT = Path({result})
+if not RESULT.exists():
+    raise FileNotFoundError({advice})"""
+_SHOW = {
+    "flows": ["flows = gc.load(RESULT)\nflows", "flows.to_frame()", "flows.plot()"],
+    "release": ["release = gc.load(RESULT)\nrelease", "release.graph", "release.plot()"],
+    "cut": ["cut = gc.load(RESULT)\ncut", "cut.parts"],
+    "session": ["print(gc.store_status(RESULT))"],
+}
 
 
 def command_of(run: PageRun) -> str:
@@ -54,17 +68,17 @@ def fragment(run: PageRun) -> str:
         left = {name: value for name, value in run.report.items() if not isinstance(value, dict)}
         facts = [(name.replace("_", " "), _without_folder(left[name])) for name in left]
         return _table(("", ""), facts)
-    made = bundle.load(run.result)
-    parts = [_rows(made)] if isinstance(made, Flows) else []
-    if isinstance(made, Displayed):
-        card = made._repr_html_()
+    result = bundle.load(run.result)
+    parts = [_rows(result)] if isinstance(result, Flows) else []
+    if isinstance(result, Displayed):
+        card = result._repr_html_()
         folded = f"<details><summary>Technical details</summary>{card}</details>"
         parts.append(folded if parts else card)
     good = run.report.get("good_for")
     if isinstance(good, dict):
         heads = ("question", "measures about", _ERROR, "verdict")
         names = ("what", "measures_about", "error_bound", "verdict")
-        rows = [[each[name] for name in names] for each in good["questions"]]
+        rows = [[question[name] for name in names] for question in good["questions"]]
         parts += [_table(heads, rows), f"<p>{escape(good['advice'])}</p>"]
     return "\n".join(parts)
 
@@ -74,9 +88,9 @@ def noise_warning(run: PageRun) -> str:
 
     Each number of the finest level is compared with its own half width; both were released.
     """
-    if run.product.result and isinstance(made := bundle.load(run.result), Flows):
-        columns, finest = made.columns(), made.cells.depth - 1
-        widths = made.half_widths_of(finest)
+    if run.product.result and isinstance(result := bundle.load(run.result), Flows):
+        columns, finest = result.columns(), result.cells.depth - 1
+        widths = result.half_widths_of(finest)
         estimates = np.asarray(columns["estimate"][-len(widths) :])
         share = float(np.mean(np.abs(estimates) <= widths))
         if share > _MOSTLY:
@@ -88,7 +102,7 @@ def noise_warning(run: PageRun) -> str:
     good = run.report.get("good_for")
     if isinstance(good, dict):
         questions = good["questions"]
-        drowned = sum(each["verdict"] == DROWNS for each in questions)
+        drowned = sum(question["verdict"] == DROWNS for question in questions)
         if questions and drowned / len(questions) > _MOSTLY:
             return (
                 f"Most of this is noise: {drowned} of {len(questions)} questions below drown in "
@@ -119,10 +133,12 @@ def band_note(run: PageRun) -> str:
 def _rows(flows: Flows) -> str:
     """Return the table that was released, each number with the half width of its interval."""
     columns = flows.columns()
-    widths = np.concatenate([flows.half_widths_of(place) for place in range(1, flows.cells.depth)])
-    alone = {"level"} if len(flows.levels) == 1 else set()  # for narrow windows
+    widths = np.concatenate([flows.half_widths_of(level) for level in range(1, flows.cells.depth)])
+    single_level = {"level"} if len(flows.levels) == 1 else set()  # for narrow windows
     names = [
-        name for name in columns if name not in ("count", "outside", *NUMBERS, *ALL_NUMBERS, *alone)
+        name
+        for name in columns
+        if name not in ("count", "outside", *NUMBERS, *ALL_NUMBERS, *single_level)
     ]
     rows = []
     for row in range(min(len(widths), _MOST_ROWS)):
@@ -158,21 +174,6 @@ def report_on(run: PageRun) -> ReleaseReport:
     return report_of(receipt_path(run.result), store=store)
 
 
-_LOAD = """from pathlib import Path
-
-import graphcuts_dp as gc
-
-RESULT = Path({result})
-if not RESULT.exists():
-    raise FileNotFoundError({advice})"""
-_SHOW = {
-    "flows": ["flows = gc.load(RESULT)\nflows", "flows.to_frame()", "flows.plot()"],
-    "release": ["release = gc.load(RESULT)\nrelease", "release.graph", "release.plot()"],
-    "cut": ["cut = gc.load(RESULT)\ncut", "cut.parts"],
-    "session": ["print(gc.store_status(RESULT))"],
-}
-
-
 def notebook(run: PageRun) -> bytes:
     """Return a notebook that shows the result; it is to lie beside that."""
     result = run.product.result or Path(run.plan["store"]).name  # a session is kept in its store
@@ -197,7 +198,12 @@ def notebook(run: PageRun) -> bytes:
     for number, cell in enumerate(cells):
         cell["id"] = f"cell-{number}"
     spec = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    made = {"cells": cells, "metadata": {"kernelspec": spec}, "nbformat": 4, "nbformat_minor": 5}
+    document = {
+        "cells": cells,
+        "metadata": {"kernelspec": spec},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
     file = io.StringIO()
-    json.dump(made, file, indent=1)
+    json.dump(document, file, indent=1)
     return file.getvalue().encode()

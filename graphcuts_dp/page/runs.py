@@ -29,7 +29,8 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.files import atomic_write
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.options import INPUT
-from graphcuts_dp.page.form import PRODUCTS, Product, Values, completed, typed_budget
+from graphcuts_dp.page.form import Product, Values, completed
+from graphcuts_dp.page.products import PRODUCTS, typed_budget
 from graphcuts_dp.results.bundle import receipt_path
 from graphcuts_dp.session.transcript import LedgerStatus, UseStatus, store_status
 
@@ -38,6 +39,7 @@ _OWN = ".run"  # folder within that of a run: plan, lock, report, notes, progres
 _ERROR = "error: "
 _ROUNDING = 1e-9  # of sums of epsilon
 _SECONDS = 600  # of the comparison with the truth
+PROGRAM = (sys.executable, "-m", "graphcuts_dp")  # words that start this program
 
 
 @final
@@ -55,64 +57,64 @@ class PageRun:
 
     @property
     def product(self) -> Product:
-        """What it makes."""
+        """Return what it makes."""
         return PRODUCTS[self.plan["product"]]
 
     @property
     def result(self) -> Path:
-        """Where the result is, once there is one."""
+        """Return the path of the result, whether or not there is one yet."""
         return self.folder / self.product.result
 
     @property
     def files(self) -> list[str]:
         """The files that may be published."""
-        return sorted(each.name for each in self.folder.iterdir() if each.is_file())
+        return sorted(file.name for file in self.folder.iterdir() if file.is_file())
 
     @property
     def report(self) -> dict[str, Any]:
-        """What the command said at its end; empty if it did not come to that."""
+        """Return what the command said at its end; empty if it did not come to that."""
         try:
-            told: dict[str, Any] = json.loads(self._text("report.json"))
+            fields: dict[str, Any] = json.loads(self._text("report.json"))
         except ValueError:
             return {}
-        return told
+        return fields
 
     @property
     def running(self) -> bool:
-        """Whether its process is alive."""
+        """Return whether its process is alive."""
         with (self.folder / _OWN / "lock").open("ab") as lock:
             return not lock_descriptor(lock.fileno(), blocking=False)
 
     def state(self) -> dict[str, Any]:
-        """Where it stands: its name, a sentence, and what the command has said meanwhile."""
+        """Return where it stands: its name, a sentence, and what the command has said meanwhile."""
         known = self._text("outcome.json")
         if known:
-            told: dict[str, Any] = json.loads(known)
-            return told
+            recorded: dict[str, Any] = json.loads(known)
+            return recorded
         if self.running:
             done, _, message = self._text("progress").partition(" ")
             return {"state": RUNNING, "done": float(done or 0), "message": message, **self._notes()}
-        found = self._ended()
+        outcome = self._ended()
         with atomic_write(self.folder / _OWN / "outcome.json", force=True) as file:
-            file.write(json.dumps(found).encode())
-        return found
+            file.write(json.dumps(outcome).encode())
+        return outcome
 
     def _ended(self) -> dict[str, Any]:
         charge = self._charge()
         if charge is not None and self._is_whole:
             return {"state": DONE, "message": "", **self._notes(), "charge": charge}
         if charge is not None:
-            told = (
+            message = (
                 f"The store recorded this use at {charge['time']}: epsilon = "
                 f"{charge['guarantee']['epsilon']:g} is spent. Its result was not written: resume "
                 "it, which costs nothing more."
             )
-            return {"state": LOST, "message": told, **self._notes(), "charge": charge}
+            return {"state": LOST, "message": message, **self._notes(), "charge": charge}
         notes = self._notes()
         if notes["errors"]:
             return {"state": REFUSED, "message": "Nothing was spent.", **notes}
-        told = "It ended before anything was charged, and nothing was spent: run it again."
-        return {"state": STOPPED, "message": told, **notes}
+        message = "It ended before anything was charged, and nothing was spent: run it again."
+        return {"state": STOPPED, "message": message, **notes}
 
     @property
     def _is_whole(self) -> bool:
@@ -126,9 +128,10 @@ class PageRun:
         uses = uses_on(self.plan["store"])[self.plan["uses"] :]
         epsilon = self.plan["expected"]["epsilon"]
         mine = (
-            each.to_dict()
-            for each in uses
-            if each.use.kind == self.product.kind and each.use.guarantee.epsilon == epsilon
+            use_status.to_dict()
+            for use_status in uses
+            if use_status.use.kind == self.product.kind
+            and use_status.use.guarantee.epsilon == epsilon
         )
         return next(mine, None)
 
@@ -146,7 +149,7 @@ class PageRun:
             return ""
 
     def against_truth(self) -> str:
-        """What the command says that measures the result against the private file. NOT PRIVATE.
+        """Return the comparison of the result with the private file. NOT PRIVATE.
 
         It is kept nowhere.
 
@@ -170,9 +173,6 @@ class PageRun:
         return ended.stdout
 
 
-PROGRAM = (sys.executable, "-m", "graphcuts_dp")
-
-
 @final
 @dataclass(frozen=True)
 class Runs:
@@ -187,7 +187,7 @@ class Runs:
     def all(self) -> list[PageRun]:
         """From the latest to the first."""
         plans = sorted(self.folder.glob(f"*/{_OWN}/plan.json"), reverse=True)
-        return [self.find(each.parent.parent.name) for each in plans]
+        return [self.find(plan.parent.parent.name) for plan in plans]
 
     def find(self, name: str) -> PageRun:
         """The run of this name.
@@ -195,14 +195,14 @@ class Runs:
         Raises:
             ParameterError: there is none.
         """
-        place = self.folder / name
+        folder = self.folder / name
         try:
-            if place.parent != self.folder or name in ("", ".", ".."):
+            if folder.parent != self.folder or name in ("", ".", ".."):
                 raise ValueError
-            plan = json.loads((place / _OWN / "plan.json").read_bytes())
+            plan = json.loads((folder / _OWN / "plan.json").read_bytes())
         except (OSError, ValueError):
             raise ParameterError("there is no such run") from None
-        return PageRun(folder=place, plan=plan)
+        return PageRun(folder=folder, plan=plan)
 
     def start(
         self, name: str, values: Values, source: str, confirmed: float | None = None
@@ -232,9 +232,9 @@ class Runs:
         refusal = budget_of(store, values, expected)["refusal"]
         if refusal is not None:
             raise ParameterError(refusal)
-        if any(each.state()["state"] == RUNNING for each in self.all()):
+        if any(run.state()["state"] == RUNNING for run in self.all()):
             raise ParameterError("a run is at work: wait for its end")
-        place = self.folder / f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S-%f}-{name}"
+        folder = self.folder / f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S-%f}-{name}"
         words = product.words(values, source, self.folder)
         plan = {
             "product": name,
@@ -246,14 +246,14 @@ class Runs:
             "time": f"{datetime.now().astimezone():%Y-%m-%d %H:%M}",
             "expected": expected,
         }
-        own = place / _OWN
-        own.mkdir(parents=True, mode=0o700)
-        with (own / "lock").open("ab") as lock:
+        record_folder = folder / _OWN
+        record_folder.mkdir(parents=True, mode=0o700)
+        with (record_folder / "lock").open("ab") as lock:
             lock_descriptor(lock.fileno())
-            with atomic_write(own / "plan.json") as file:
+            with atomic_write(record_folder / "plan.json") as file:
                 file.write(json.dumps(plan).encode())
-            _start_process(place, [*words, "--json"], lock.fileno())
-        return PageRun(folder=place, plan=plan)
+            _start_process(folder, [*words, "--json"], lock.fileno())
+        return PageRun(folder=folder, plan=plan)
 
     def resume(self, name: str) -> PageRun:
         """Go on with a run that was charged and has no result; it costs nothing more.
@@ -265,16 +265,16 @@ class Runs:
             GraphCutsError: another run is at work, or there is nothing to resume.
         """
         run = self.find(name)
-        told = run.state()
-        if told["state"] != LOST:
+        status = run.state()
+        if status["state"] != LOST:
             raise ParameterError("only a run that was charged and has no result can be resumed")
-        if any(each.state()["state"] == RUNNING for each in self.all()):
+        if any(other.state()["state"] == RUNNING for other in self.all()):
             raise ParameterError("a run is at work: wait for its end")
-        own = run.folder / _OWN
-        with (own / "lock").open("ab") as lock:
+        record_folder = run.folder / _OWN
+        with (record_folder / "lock").open("ab") as lock:
             lock_descriptor(lock.fileno())
-            (own / "outcome.json").unlink(missing_ok=True)
-            words = ["resume", self._store_of(run), "--use", str(told["charge"]["number"])]
+            (record_folder / "outcome.json").unlink(missing_ok=True)
+            words = ["resume", self._store_of(run), "--use", str(status["charge"]["number"])]
             _start_process(run.folder, words, lock.fileno())
         return run
 
@@ -291,8 +291,11 @@ def _start_process(folder: Path, words: list[str], lock: int) -> None:
         words: of the command.
         lock: handle of the locked file, which it holds while it lives.
     """
-    own = folder / _OWN
-    with (own / "report.json").open("wb") as out, (own / "notes.txt").open("wb") as err:
+    record_folder = folder / _OWN
+    with (
+        (record_folder / "report.json").open("wb") as out,
+        (record_folder / "notes.txt").open("wb") as err,
+    ):
         child = subprocess.Popen(  # noqa: S603  # our own program
             [*PROGRAM, *words],
             cwd=folder,
@@ -301,7 +304,7 @@ def _start_process(folder: Path, words: list[str], lock: int) -> None:
             stderr=err,
             pass_fds=(lock,),
             start_new_session=True,
-            env={**os.environ, PROGRESS_FILE: str(own / "progress")},
+            env={**os.environ, PROGRESS_FILE: str(record_folder / "progress")},
         )
     threading.Thread(target=child.wait, daemon=True).start()  # until nothing is left of it
 
@@ -316,19 +319,19 @@ def uses_on(store: str) -> tuple[UseStatus, ...]:
 
 
 def spent_on(store: str) -> dict[str, Any] | None:
-    """What a store has recorded, for the page; None where there is none yet.
+    """Return what a store has recorded, for the page; None where there is none yet.
 
     Raises:
         LedgerError: it cannot be read.
     """
     if not Store(store).exists:
         return None
-    found: LedgerStatus = store_status(store)
-    told = {
-        name: getattr(found, name)
+    status: LedgerStatus = store_status(store)
+    summary = {
+        name: getattr(status, name)
         for name in ("epsilon", "delta", "budget", "left", "privacy_unit")
     }
-    return told | {"uses": [each.to_dict() for each in found.uses]}
+    return summary | {"uses": [use_status.to_dict() for use_status in status.uses]}
 
 
 def budget_of(store: str, values: Values, expected: dict[str, Any]) -> dict[str, Any]:
@@ -349,21 +352,21 @@ def budget_of(store: str, values: Values, expected: dict[str, Any]) -> dict[str,
     Raises:
         LedgerError: the store cannot be read.
     """
-    spent = spent_on(store)
+    account = spent_on(store)
     typed = typed_budget(values)
-    left = typed if spent is None else spent["left"]
-    used = 0.0 if spent is None else spent["epsilon"]
+    left = typed if account is None else account["left"]
+    used = 0.0 if account is None else account["epsilon"]
     uses = expected["epsilon"]
-    told = {"uses": uses, "used": used, "left": left, "refusal": None, "after": None}
-    told["total"] = None if left is None else left + used
+    budget = {"uses": uses, "used": used, "left": left, "refusal": None, "after": None}
+    budget["total"] = None if left is None else left + used
     if left is None:
-        return told
+        return budget
     if uses > left * (1 + _ROUNDING):
         most = down_to_digits(left, 6)
-        told["refusal"] = (
+        budget["refusal"] = (
             f"Only {most:g} of the budget is left, and this would use up {uses:g}: type at most "
             f"{most:g} as the amount to use, which makes the numbers less exact"
             if left > 0
             else "The budget of these data is used up: nothing more can come out of them"
         )
-    return told | {"after": max(0.0, left - uses)}
+    return budget | {"after": max(0.0, left - uses)}

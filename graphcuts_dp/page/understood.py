@@ -1,4 +1,4 @@
-"""How the page understands a private file, and the panel that only the curator may see.
+"""Read the head of a private file for the page, and count rows for its marked panel.
 
 `head_of` and `look` read the head of the file alone, and return what anybody may see.
 `counts_for_your_eyes` counts the rows that cannot be used. Its command runs in a process of its
@@ -19,14 +19,13 @@ from graphcuts_dp.cli.reading import GroupColumns, GroupFile
 from graphcuts_dp.errors import GraphCutsError, ParameterError
 from graphcuts_dp.options import INPUT, read_options
 from graphcuts_dp.page.form import (
-    LOOK,
-    PRODUCTS,
     Values,
     is_of_encoding,
     report_fields,
     typed_value,
     with_encoding_of_list,
 )
+from graphcuts_dp.page.products import LOOK, PRODUCTS
 from graphcuts_dp.page.words import ENCODINGS
 from graphcuts_dp.page.words import KEYS as _KEYS
 from graphcuts_dp.schema.columns import Columns
@@ -56,7 +55,7 @@ def head_of(path: str, values: Values) -> list[str]:
     Raises:
         FileFormatError: there is no such file, or it cannot be read.
     """
-    about = next(each for each in PRODUCTS["table"].offered if each.of is Columns)
+    about = next(option for option in PRODUCTS["table"].offered if option.of is Columns)
     columns = read_options(typed_value(about, values) or None, Columns)
     return names_in_header(Path(path).expanduser(), columns)
 
@@ -67,10 +66,10 @@ def proposed(names: list[str]) -> dict[str, str]:
     Args:
         names: of the columns, from `head_of`.
     """
-    found = {_KEYS[_ROLE_KEYS[role]]: name for role, name in suggested_columns(names).items()}
-    if found:  # a table of rows, such as trips, rather than a network
-        found[_KEYS["direction"]] = "directed"
-    return found
+    values = {_KEYS[_ROLE_KEYS[role]]: name for role, name in suggested_columns(names).items()}
+    if values:  # a table of rows, such as trips, rather than a network
+        values[_KEYS["direction"]] = "directed"
+    return values
 
 
 def look(path: str, values: Values) -> dict[str, Any]:
@@ -81,12 +80,12 @@ def look(path: str, values: Values) -> dict[str, Any]:
     Raises:
         GraphCutsError: the file is missing or no table, or options do not fit together.
     """
-    places, problems = _places(path, values)
+    sentence_on_places, problems = _places(path, values)
     of_months = _problems_of_months(values)
     if of_months:  # said below their field: the rest is looked at without them
         values = {key: text for key, text in values.items() if key != _KEYS["months"]}
-    given: dict[str, Any] = LOOK.given(values) | {"file": path}
-    report = report_fields(LOOK, given)
+    arguments: dict[str, Any] = LOOK.given(values) | {"file": path}
+    report = report_fields(LOOK, arguments)
     names = {column["role"]: column["name"] for column in report["columns"] if column["role"]}
     direction = LOOK.in_words(report.get("direction", ""))
     if names.get("source") and names.get("target"):
@@ -96,7 +95,7 @@ def look(path: str, values: Values) -> dict[str, Any]:
             f"\u201c{names['target']}\u201d{semicolon}{both_ways}"
         )
     return {
-        "public_list": places,
+        "public_list": sentence_on_places,
         "problems": [*problems, *of_months],
         "direction": direction,
         "time_zone": _dates_in_words(values) or LOOK.in_words(report.get("time_zone", "")),
@@ -141,10 +140,10 @@ def _places(path: str, values: Values) -> tuple[str, list[dict[str, Any]]]:
     if public is None or not isinstance(areas, Groups):
         return "", []
     count = len(areas.sizes(areas.levels[-1]))
-    places = f"{len(public):,} places" if len(public) > 1 else "1 place"
+    number_of_places = f"{len(public):,} places" if len(public) > 1 else "1 place"
     if count == len(public):
-        return f"The list names {places}; each is an area of its own", []
-    return f"The list names {places} in {count:,} areas", []
+        return f"The list names {number_of_places}; each is an area of its own", []
+    return f"The list names {number_of_places} in {count:,} areas", []
 
 
 def _problems_of_months(values: Values) -> list[dict[str, Any]]:
@@ -163,7 +162,7 @@ def _problems_of_months(values: Values) -> list[dict[str, Any]]:
 
 def _sample(values: Values, names: Mapping[str, str | None]) -> dict[str, Any]:
     """Return simulated rows of public names, to show what a row means; none is of the file."""
-    drawn = random.Random(1)  # noqa: S311  # of an illustration
+    generator = random.Random(1)  # noqa: S311  # of an illustration
     labels: list[Any] = ["Northfield", "Eastbrook", "Oldtown"]
     with suppress(GraphCutsError):
         public = _public_places(with_encoding_of_list(values))
@@ -171,8 +170,8 @@ def _sample(values: Values, names: Mapping[str, str | None]) -> dict[str, Any]:
     roles = [role for role in _ROLE_KEYS if role in names]
     rows = []
     for number in range(1, _SAMPLE + 1):
-        cells = {"source": drawn.choice(labels), "target": drawn.choice(labels)}
-        cells |= {"user": f"person {drawn.randint(1, 9)}", "period": _a_date(values, number)}
+        cells = {"source": generator.choice(labels), "target": generator.choice(labels)}
+        cells |= {"user": f"person {generator.randint(1, 9)}", "period": _a_date(values, number)}
         rows.append([str(cells[role]) for role in roles])
     heads = [names[role] or _ROLE_KEYS[role] for role in roles]
     return {"names": heads, "means": [_ROLE_KEYS[role] for role in roles], "rows": rows}
@@ -197,13 +196,13 @@ def _public_places(values: Values) -> VertexSet | None:
     path = values.get(_KEYS["places"], "").strip()
     if not path:
         return None
-    found = _list_of_places(values).space(bipartite=False)
-    return found if isinstance(found, VertexSet) else None
+    vertices = _list_of_places(values).space(bipartite=False)
+    return vertices if isinstance(vertices, VertexSet) else None
 
 
 def _list_of_places(values: Values) -> GroupFile:
     """Return how the public list of places is read; one must be named."""
-    about = next(each for each in PRODUCTS["table"].offered if each.of is GroupColumns)
+    about = next(option for option in PRODUCTS["table"].offered if option.of is GroupColumns)
     columns = read_options(typed_value(about, values) or None, GroupColumns)
     path = Path(values[_KEYS["places"]].strip()).expanduser()
     return GroupFile(groups=str(path), groups_columns=columns)
@@ -241,20 +240,20 @@ def counts_for_your_eyes(path: str, values: Values, program: tuple[str, ...]) ->
             ) from None
     if ended.returncode:
         raise ParameterError(ended.stderr.strip().rpartition("error: ")[2])
-    told = json.loads(ended.stdout)
-    faults = told.get("faults") or {}
+    counts = json.loads(ended.stdout)
+    faults = counts.get("faults") or {}
     of_form = {fault for fault in faults if _is_date_fault(fault) or is_of_encoding(fault)}
     most = max((faults[fault] for fault in of_form), default=0)
     return {
-        "rows": told["rows"],
-        "skipped": told.get("skipped"),
-        "share": told.get("share_skipped"),
+        "rows": counts["rows"],
+        "skipped": counts.get("skipped"),
+        "share": counts.get("share_skipped"),
         "faults": [{"text": fault, "rows": count} for fault, count in faults.items()],
-        "not_counted": told.get("not_counted"),
+        "not_counted": counts.get("not_counted"),
         "date_formats": DATE_EXAMPLES if any(map(_is_date_fault, faults)) else {},
         "encodings": ENCODINGS if any(map(is_of_encoding, faults)) else {},
         # Rows that another form of dates or text would mend are not to be left out.
-        "mend_first": most > _MOST_OF_FAULTS * (told.get("skipped") or 0),
+        "mend_first": most > _MOST_OF_FAULTS * (counts.get("skipped") or 0),
     }
 
 

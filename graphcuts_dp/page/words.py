@@ -7,69 +7,9 @@ of the step to which their group belongs. `plain` puts messages of the commands 
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any
 
-DATA, CHECK, WHO, COUNT = "data", "check", "who", "count"
-OUT, EXACT, CONFIRM, RESULT = "out", "exact", "confirm", "result"
-
-# Of each step its title, and a sentence about what happens next.
-STEPS: Mapping[str, tuple[str, str]] = {
-    DATA: (
-        "Choose the data",
-        "Next, the page shows how it understands the file. Nothing is used up yet.",
-    ),
-    CHECK: (
-        "Check what was understood",
-        "Next, you say who is protected. Nothing is used up yet.",
-    ),
-    WHO: (
-        "Who is protected",
-        "Next, you say how much of each may count. Nothing is used up yet.",
-    ),
-    COUNT: (
-        "How much counts",
-        "Next, you choose what comes out. Nothing is used up yet.",
-    ),
-    OUT: (
-        "What comes out",
-        "Next, you see how exact it would be. Nothing is used up yet.",
-    ),
-    EXACT: (
-        "How exact",
-        "Next, you see all of it once more and confirm. Nothing is used up yet.",
-    ),
-    CONFIRM: (
-        "Confirm",
-        "The button uses up the amount that it names, for ever. Until then nothing happens.",
-    ),
-    RESULT: ("Result", "Another result of these data uses up more."),
-}
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class PlainWords:
-    """What the page calls an option.
-
-    Attributes:
-        label: of its field.
-        step: where the field stands.
-        hint: below the field; None for the help of the command.
-        role: the name by which the scripts of the page find it; None if they treat it like others.
-        choices: plain words by the word of the command.
-        needs_column: whether it is shown only if a column of the date is chosen.
-        empty: what a list shows where nothing is chosen.
-    """
-
-    label: str
-    step: str
-    hint: str | None = None
-    role: str | None = None
-    choices: Mapping[str, str] = field(default_factory=dict)
-    needs_column: bool = False
-    empty: str = "none"
-
+from graphcuts_dp.page.steps import CHECK, CONFIRM, COUNT, EXACT, OUT, STEPS, WHO, PlainWords
 
 PLAIN: Mapping[str, PlainWords] = {
     "columns.source": PlainWords(
@@ -375,7 +315,7 @@ def plain(text: str, labels: Mapping[str, str]) -> str:
 
     def bare(match: re.Match[str]) -> str:
         key = match[0].replace("_", "-")
-        known = key in labels or any(each.endswith(f".{key}") for each in labels)
+        known = key in labels or any(label_key.endswith(f".{key}") for label_key in labels)
         return f"\u201c{label_of(key, labels)}\u201d" if known else match[0]
 
     text = _CHOICE.sub(choice, " ".join(text.split()))
@@ -400,6 +340,6 @@ def step_of(text: str, fields: Mapping[str, Mapping[str, Any]]) -> str | None:
     named = [next(filter(None, groups)) for groups in _NAMED.findall(text)]
     named += [word for word in re.findall(r"\w+", text) if len(word) > _SHORT and word in fields]
     keys = [name.replace("_", "-") for name in named]
-    within = [next((k for k in fields if k.endswith(f".{key}")), "") for key in keys]
-    found = [key for key in within if key] + [key for key in keys if key in fields]
-    return str(fields[found[0]]["step"]) if found else None
+    inner_keys = [next((k for k in fields if k.endswith(f".{key}")), "") for key in keys]
+    matching_keys = [key for key in inner_keys if key] + [key for key in keys if key in fields]
+    return str(fields[matching_keys[0]]["step"]) if matching_keys else None

@@ -1,4 +1,4 @@
-"""What each kind of saved result tells a report: what was published, how exact it is.
+"""Describe each kind of saved result for a report: what was published, how exact it is.
 
 Everything is read off released numbers, and nothing is proven anew: errors are those that the
 result states itself.
@@ -71,7 +71,16 @@ def contents_of(kind: str, result: Any) -> ReleaseContents:
         kind: of `results.bundle.KINDS`.
         result: as `results.bundle.load` returns it; None of distances, whose table alone is kept.
     """
-    return _CONTENTS[kind](result)
+    describe: Mapping[str, Callable[[Any], ReleaseContents]] = {
+        "release": _of_release,
+        "flows": _of_flows,
+        "flows over time": _of_flows_over_time,
+        "iterative construction": _of_iterative,
+        "answers": _of_iterative,
+        "partition": _of_partition,
+        "distances": _of_distances,
+    }
+    return describe[kind](result)
 
 
 def listed(names: Iterable[object]) -> str:
@@ -104,9 +113,9 @@ def _of_release(release: Release) -> ReleaseContents:
         f"Measured were: {measured}.",
         f"Edges, or their weight, in all: {usefulness.total}.",
     ]
-    kept, left_out = release.measurements.kept, [_LOOPS]
-    if kept is not None:
-        least = kept.threshold * kept.distribution.unit
+    kept_edges, left_out = release.measurements.kept, [_LOOPS]
+    if kept_edges is not None:
+        least = kept_edges.threshold * kept_edges.distribution.unit
         left_out.append(f"Single edges whose noisy weight is below {short(least)}.")
     drowned = [
         question.what
@@ -232,7 +241,9 @@ def _of_partition(partition: Partition) -> ReleaseContents:
             f"The part of each of {len(partition.codes):,} vertices.",
             f"Parts, with their vertices: {sizes}.",
         ),
-        errors=tuple((what, f"{text} ({percent(partition.confidence)})") for what, text in errors),
+        errors=tuple(
+            (quantity, f"{text} ({percent(partition.confidence)})") for quantity, text in errors
+        ),
         biased="the partition was chosen for its noisy value, which is too good on average",
         small_numbers="noise hides what it is worth" if partition.is_uninformative else "",
         vertices=len(partition.codes),
@@ -247,7 +258,7 @@ def _of_iterative(release: IterativeRelease) -> ReleaseContents:
     settings, accuracy = release.settings, release.accuracy
     universe = release.universe
     vertices = [len(side) for side in sets_in(universe.space)]
-    what = "A synthetic graph" if release.has_graph else "Answers to a list of queries"
+    subject = "A synthetic graph" if release.has_graph else "Answers to a list of queries"
     errors = [("every query", "nothing is proven")]
     if accuracy.error is not None:
         error, sure = short_bound(accuracy.error), percent(accuracy.confidence)
@@ -255,7 +266,7 @@ def _of_iterative(release: IterativeRelease) -> ReleaseContents:
     return ReleaseContents(
         title="Graph learnt from noisy answers" if release.has_graph else "Answers to a list",
         published=(
-            f"{what} on {' and '.join(f'{n:,}' for n in vertices)} vertices.",
+            f"{subject} on {' and '.join(f'{n:,}' for n in vertices)} vertices.",
             f"Learnt by {settings.construction}; rounds: {settings.used:,} of {settings.rounds:,}.",
         ),
         errors=tuple(errors),
@@ -278,18 +289,9 @@ def _of_distances(result: None) -> ReleaseContents:
 def _noises(measurements: Iterable[Any]) -> tuple[str, ...]:
     """Return the names of the distributions of noise, each once."""
     names = (
-        each.noise.distribution if isinstance(each, CountMeasurement) else each.distribution.name
-        for each in measurements
+        measurement.noise.distribution
+        if isinstance(measurement, CountMeasurement)
+        else measurement.distribution.name
+        for measurement in measurements
     )
     return tuple(dict.fromkeys(names))
-
-
-_CONTENTS: Mapping[str, Callable[[Any], ReleaseContents]] = {
-    "release": _of_release,
-    "flows": _of_flows,
-    "flows over time": _of_flows_over_time,
-    "iterative construction": _of_iterative,
-    "answers": _of_iterative,
-    "partition": _of_partition,
-    "distances": _of_distances,
-}

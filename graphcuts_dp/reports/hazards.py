@@ -13,7 +13,7 @@ filled in by hand. An answer never makes a hazard addressed.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import final
 
 from graphcuts_dp.display import printable, up_to_digits
@@ -37,6 +37,32 @@ SECURITY = "SECURITY.md"
 EVIDENCE_FILES = (_TESTED_COSTS, _AUDITS, _SAMPLERS, _SIDE_CHANNELS, _NO_CELL, SECURITY)
 _LONGEST_ANSWER = 120  # characters: all answers of this length fit on the second sheet
 _ONE_EACH = ("user", "person", "vertex")  # units that may be whole people
+Finding = tuple[bool, str]  # whether a hazard is addressed, and the evidence
+_SEEDED: Finding = (False, "a seed was given, so there is no guarantee")
+# Files of the source by the hazards whose evidence rests on them.
+_FILES: dict[str, tuple[str, ...]] = {
+    "Claims without proof or test": (_TESTED_COSTS, _AUDITS),
+    "Floating point, weak randomness": (_SAMPLERS,),
+    "Timing and other side channels": (SECURITY,),
+    "Error messages and logs": (_SIDE_CHANNELS, _NO_CELL),
+}
+_VOID_IF_SEEDED = (  # hazards whose evidence is none where a seed was given
+    *("Claims without proof or test", "Floating point, weak randomness"),
+    "Error messages and logs",
+)
+# Fields of `HazardAnswers` by the hazards that they are about.
+_ASKED = {
+    "Several people together": "families",
+    "Statistical bias": "complete",
+    "Other publications of the same data": "other_results",
+    "Systemic bias, small groups": "small_groups",
+    "Human bias, impossible numbers": "readers",
+    "Bounds chosen from the data": "bounds",
+    "Trust in who holds the data": "custody",
+    "Timing and other side channels": "watchers",
+    "Access to the private data": "access",
+    "More data collected than needed": "collection",
+}
 
 
 @final
@@ -83,9 +109,6 @@ class HazardAnswers:
                 )
 
 
-NO_ANSWERS = HazardAnswers()
-
-
 @final
 @dataclass(frozen=True, kw_only=True)
 class ReportBasis:
@@ -105,7 +128,7 @@ class ReportBasis:
     contents: ReleaseContents
     status: LedgerStatus | None = None
     answers: tuple[int, int] | None = None
-    people_say: HazardAnswers = NO_ANSWERS
+    people_say: HazardAnswers = field(default_factory=HazardAnswers)
 
 
 @final
@@ -137,23 +160,19 @@ def hazards_of(basis: ReportBasis) -> tuple[Hazard, ...]:
     seeded = not basis.guarantee.is_private
     questions = {about.name: about.help for about in described(HazardAnswers)}
     hazards = []
-    for chapter, name, finding in _CHECKS:
+    for chapter, name, finding in _checks():
         has_no_guarantee = seeded and chapter == GUARANTEE
         addressed, evidence = _SEEDED if has_no_guarantee else finding(basis)
         files = () if seeded and name in _VOID_IF_SEEDED else _FILES.get(name, ())
         hazard = Hazard(
             name=name, chapter=chapter, addressed=addressed, evidence=evidence, files=files
         )
-        field = "" if addressed or has_no_guarantee else _ASKED.get(name, "")
-        if field:
-            answer = getattr(basis.people_say, field)
-            hazard = replace(hazard, question=questions[field], answer=answer)
+        asked_field = "" if addressed or has_no_guarantee else _ASKED.get(name, "")
+        if asked_field:
+            answer = getattr(basis.people_say, asked_field)
+            hazard = replace(hazard, question=questions[asked_field], answer=answer)
         hazards.append(hazard)
     return tuple(hazards)
-
-
-Finding = tuple[bool, str]  # whether a hazard is addressed, and the evidence
-_SEEDED: Finding = (False, "a seed was given, so there is no guarantee")
 
 
 def _large_epsilon(basis: ReportBasis) -> Finding:
@@ -211,11 +230,11 @@ def _composition(basis: ReportBasis) -> Finding:
         if provenance is None or not provenance.store:
             return False, "no store keeps account of what is spent on these data"
         return False, f"charged to store {printable(provenance.store)[:8]}, which was not compared"
-    spent = f"{counted(len(status.uses), 'result')} in store {status.store[:8]}, with epsilon = "
-    spent += f"{up_to_digits(status.epsilon, 4):g}"
+    account = f"{counted(len(status.uses), 'result')} in store {status.store[:8]}, with epsilon = "
+    account += f"{up_to_digits(status.epsilon, 4):g}"
     if status.budget is None:
-        return False, f"{spent}, and no budget limits them"
-    return not status.seeded, f"{spent} of a budget of {status.budget}"
+        return False, f"{account}, and no budget limits them"
+    return not status.seeded, f"{account} of a budget of {status.budget}"
 
 
 def _other_releases(basis: ReportBasis) -> Finding:
@@ -224,12 +243,12 @@ def _other_releases(basis: ReportBasis) -> Finding:
 
 
 def _post_processing(basis: ReportBasis) -> Finding:
-    plan, spent = basis.guarantee.budget_plan, basis.guarantee.spent
+    plan, shares = basis.guarantee.budget_plan, basis.guarantee.spent
     if not basis.guarantee.is_private:
         return False, "the noise is known to who knows the seed"
     if plan is None:
         return False, "the receipt does not list what was measured"
-    measured = listed(f"{name} ({epsilon:.3g})" for name, epsilon in spent) or "one statistic"
+    measured = listed(f"{name} ({epsilon:.3g})" for name, epsilon in shares) or "one statistic"
     return True, f"all that was read is charged: {measured}; the rest reads noisy numbers alone"
 
 
@@ -277,8 +296,11 @@ def _tuned_bounds(basis: ReportBasis) -> Finding:
 
 def _queries(basis: ReportBasis) -> Finding:
     if basis.answers is not None:
-        given, most = basis.answers
-        return True, f"asked one by one: {counted(given, 'answer')} so far, of at most {most:,}"
+        answer_count, most = basis.answers
+        return (
+            True,
+            f"asked one by one: {counted(answer_count, 'answer')} so far, of at most {most:,}",
+        )
     return True, "not interactive: what is in the files answers further questions without the data"
 
 
@@ -314,51 +336,29 @@ def _collection(basis: ReportBasis) -> Finding:
     return False, "what is not collected cannot come out"
 
 
-# Files of the source by the hazards whose evidence rests on them.
-_FILES: dict[str, tuple[str, ...]] = {
-    "Claims without proof or test": (_TESTED_COSTS, _AUDITS),
-    "Floating point, weak randomness": (_SAMPLERS,),
-    "Timing and other side channels": (SECURITY,),
-    "Error messages and logs": (_SIDE_CHANNELS, _NO_CELL),
-}
-_VOID_IF_SEEDED = (  # hazards whose evidence is none where a seed was given
-    *("Claims without proof or test", "Floating point, weak randomness"),
-    "Error messages and logs",
-)
-# Fields of `HazardAnswers` by the hazards that they are about.
-_ASKED = {
-    "Several people together": "families",
-    "Statistical bias": "complete",
-    "Other publications of the same data": "other_results",
-    "Systemic bias, small groups": "small_groups",
-    "Human bias, impossible numbers": "readers",
-    "Bounds chosen from the data": "bounds",
-    "Trust in who holds the data": "custody",
-    "Timing and other side channels": "watchers",
-    "Access to the private data": "access",
-    "More data collected than needed": "collection",
-}
-_CHECKS: tuple[tuple[str, str, Callable[[ReportBasis], Finding]], ...] = (
-    (GUARANTEE, "An epsilon too large", _large_epsilon),
-    (GUARANTEE, "A delta too large", _large_delta),
-    (GUARANTEE, "A unit that is less than a person", _small_unit),
-    (GUARANTEE, "Whether somebody is in the data", _presence),
-    (GUARANTEE, "Several people together", _several_people),
-    (GUARANTEE, "Parameters that are not stated", _parameters),
-    (GUARANTEE, "Several results add up", _composition),
-    (GUARANTEE, "Other publications of the same data", _other_releases),
-    (GUARANTEE, "Post-processing that reads data again", _post_processing),
-    (ALGORITHM, "Claims without proof or test", _claims),
-    (ALGORITHM, "Errors that are not stated", _utility),
-    (ALGORITHM, "Systemic bias, small groups", _systemic_bias),
-    (ALGORITHM, "Human bias, impossible numbers", _human_bias),
-    (ALGORITHM, "Statistical bias", _statistical_bias),
-    (ALGORITHM, "Bounds chosen from the data", _tuned_bounds),
-    (DEPLOYMENT, "Endless questions", _queries),
-    (DEPLOYMENT, "Trust in who holds the data", _trust),
-    (DEPLOYMENT, "Floating point, weak randomness", _randomness),
-    (DEPLOYMENT, "Timing and other side channels", _timing),
-    (DEPLOYMENT, "Error messages and logs", _messages),
-    (DEPLOYMENT, "Access to the private data", _access),
-    (DEPLOYMENT, "More data collected than needed", _collection),
-)
+def _checks() -> tuple[tuple[str, str, Callable[[ReportBasis], Finding]], ...]:
+    """Return the chapter and the name of each hazard, with what looks for its evidence."""
+    return (
+        (GUARANTEE, "An epsilon too large", _large_epsilon),
+        (GUARANTEE, "A delta too large", _large_delta),
+        (GUARANTEE, "A unit that is less than a person", _small_unit),
+        (GUARANTEE, "Whether somebody is in the data", _presence),
+        (GUARANTEE, "Several people together", _several_people),
+        (GUARANTEE, "Parameters that are not stated", _parameters),
+        (GUARANTEE, "Several results add up", _composition),
+        (GUARANTEE, "Other publications of the same data", _other_releases),
+        (GUARANTEE, "Post-processing that reads data again", _post_processing),
+        (ALGORITHM, "Claims without proof or test", _claims),
+        (ALGORITHM, "Errors that are not stated", _utility),
+        (ALGORITHM, "Systemic bias, small groups", _systemic_bias),
+        (ALGORITHM, "Human bias, impossible numbers", _human_bias),
+        (ALGORITHM, "Statistical bias", _statistical_bias),
+        (ALGORITHM, "Bounds chosen from the data", _tuned_bounds),
+        (DEPLOYMENT, "Endless questions", _queries),
+        (DEPLOYMENT, "Trust in who holds the data", _trust),
+        (DEPLOYMENT, "Floating point, weak randomness", _randomness),
+        (DEPLOYMENT, "Timing and other side channels", _timing),
+        (DEPLOYMENT, "Error messages and logs", _messages),
+        (DEPLOYMENT, "Access to the private data", _access),
+        (DEPLOYMENT, "More data collected than needed", _collection),
+    )

@@ -47,7 +47,7 @@ def registry_entry(report: ReleaseReport) -> dict[str, Any]:
         "data_product_region": "",
         "publication_date": report.time[:10],
     }
-    spent = ", ".join(f"{statistic}: {epsilon:.3g}" for statistic, epsilon in guarantee.spent)
+    shares = ", ".join(f"{statistic}: {epsilon:.3g}" for statistic, epsilon in guarantee.spent)
     deployment: dict[str, Any] = {
         "basic": basic,
         "dp_variant": {
@@ -70,7 +70,7 @@ def registry_entry(report: ReleaseReport) -> dict[str, Any]:
             "access_type_details": "",
         },
         "accounting": {
-            "composition": f"Sequential; epsilon spent on {spent}." if spent else "",
+            "composition": f"Sequential; epsilon spent on {shares}." if shares else "",
             "post_processing": contents.biased,
         },
         "implementation": {
@@ -80,7 +80,7 @@ def registry_entry(report: ReleaseReport) -> dict[str, Any]:
         },
         "administrative": {"sources": "", "registry_authors": [report.author]},
     }
-    empty = [*_empty(deployment), *(each for each in _UNKNOWN if not _has(deployment, each))]
+    empty = [*_empty(deployment), *(field for field in _UNKNOWN if not _has(deployment, field))]
     deployment["administrative"]["notes"] = (
         f"Check code of the receipt: {report.check_code}. Not known to the program that wrote this "
         f"draft, and left empty or out: {', '.join(dict.fromkeys(empty))}."

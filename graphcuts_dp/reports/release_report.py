@@ -32,7 +32,7 @@ from graphcuts_dp.reports.contents import (
     listed,
     short_text,
 )
-from graphcuts_dp.reports.hazards import NO_ANSWERS, Hazard, HazardAnswers, ReportBasis, hazards_of
+from graphcuts_dp.reports.hazards import Hazard, HazardAnswers, ReportBasis, hazards_of
 from graphcuts_dp.results.bundle import (
     KINDS,
     check_files,
@@ -68,9 +68,6 @@ class ColumnsRead:
     user: str = ""
     period: str = ""
     endpoints: tuple[str, ...] = ()
-
-
-NO_COLUMNS = ColumnsRead()
 
 
 @final
@@ -139,7 +136,7 @@ def report_of(
     author: str = "",
     purpose: str = "",
     code: str = "",
-    answers: HazardAnswers = NO_ANSWERS,
+    answers: HazardAnswers | None = None,
 ) -> ReleaseReport:
     """Return the report of a saved result.
 
@@ -149,7 +146,7 @@ def report_of(
         author: who released it, if the receipt does not say so.
         purpose: what for, likewise.
         code: check code of an earlier report, to be compared; "" for none.
-        answers: of people, about hazards of which no program can know.
+        answers: of people, about hazards of which no program can know; None for none.
 
     Raises:
         FileFormatError: the receipt or a file of the result is missing, damaged or changed.
@@ -172,13 +169,17 @@ def report_of(
     digest = sha256_of(file)
     check_code = _code_of(digest)
     checks = [_compared_code(check_code, code)] if code else []
-    status, use, columns = None, None, NO_COLUMNS
+    status, use, columns = None, None, ColumnsRead()
     if store is not None:
         status, use, sentence = _compared(store, file, digest)
         columns = _columns_of(use)
         checks.append(sentence)
     basis = ReportBasis(
-        guarantee=guarantee, unit=unit, contents=contents, status=status, people_say=answers
+        guarantee=guarantee,
+        unit=unit,
+        contents=contents,
+        status=status,
+        people_say=answers or HazardAnswers(),
     )
     provenance = guarantee.provenance or Provenance(time="", made_by="")
     return _report(
@@ -200,7 +201,7 @@ def report_of_store(
     author: str = "",
     purpose: str = "",
     code: str = "",
-    answers: HazardAnswers = NO_ANSWERS,
+    answers: HazardAnswers | None = None,
 ) -> ReleaseReport:
     """Return the report of a store: its sessions, and all other uses, together.
 
@@ -238,16 +239,16 @@ def report_of_store(
     )
     answer_counts = None
     if status.sessions:
-        given = sum(session.answers for session in status.sessions)
+        answer_count = sum(session.answers for session in status.sessions)
         most = sum(int(session.terms.parameters["queries"]) for session in status.sessions)
-        answer_counts = given, most
+        answer_counts = answer_count, most
     basis = ReportBasis(
         guarantee=guarantee,
         unit=_unit_or_none(guarantee),
         contents=_of_store(status, _half_widths(store) if status.sessions else {}),
         status=status,
         answers=answer_counts,
-        people_say=answers,
+        people_say=answers or HazardAnswers(),
     )
     recorded = (_joined(use.author for use in uses), _purposes(status))
     return _report(
@@ -369,8 +370,8 @@ def _budget(basis: ReportBasis) -> tuple[str, ...]:
     """Return sentences on what is used up and what is left."""
     guarantee, status = basis.guarantee, basis.status
     delta = f" and delta = {guarantee.delta:g}" if guarantee.delta else ""
-    whom = words.for_whom(basis.unit, guarantee.privacy_unit, basis.contents.periods)
-    this = f"This uses up epsilon = {_up(guarantee.epsilon)}{delta}, {whom}."
+    scope = words.for_whom(basis.unit, guarantee.privacy_unit, basis.contents.periods)
+    this = f"This uses up epsilon = {_up(guarantee.epsilon)}{delta}, {scope}."
     provenance = guarantee.provenance
     if status is None:
         if provenance is None or not provenance.store:
@@ -516,6 +517,6 @@ def _joined(texts: Any) -> str:
 
 def _plain(text: str) -> str:
     """Return a text that begins like a sentence, without sentences that name options."""
-    sentences = (each for each in text.split(". ") if "--" not in each)
+    sentences = (sentence for sentence in text.split(". ") if "--" not in sentence)
     plain = ". ".join(sentences).removesuffix(".")
     return f"{plain[:1].upper()}{plain[1:]}."

@@ -64,8 +64,8 @@ def html_sheets(report: ReleaseReport) -> str:
     dense = " dense" if longest > _ANSWER_LINE else ""
     parts += ["</section>", f'<section class="sheet{dense}">', f"<h1>{_text(HAZARDS)}</h1>"]
     parts.append(f'<p class="files">{_text(ABOUT_HAZARDS)}</p>')
-    checked, asked = _by_who_knows(report.hazards)
-    for heading, about, hazards in ((CHECKED, "", checked), (ASKED, ABOUT_ASKED, asked)):
+    checked, open_questions = _by_who_knows(report.hazards)
+    for heading, about, hazards in ((CHECKED, "", checked), (ASKED, ABOUT_ASKED, open_questions)):
         parts.append(f"<h2>{_text(heading)}</h2>")
         parts += [f'<p class="files">{_text(about)}</p>'] * bool(about)
         parts += ['<table class="hazards"><tbody>', *map(_html_hazard, hazards), "</tbody></table>"]
@@ -130,7 +130,7 @@ def markdown(report: ReleaseReport) -> str:
             else []
         )
     lines += [f"# {HAZARDS}", "", ABOUT_HAZARDS, ""]
-    checked, asked = _by_who_knows(report.hazards)
+    checked, open_questions = _by_who_knows(report.hazards)
     lines += [f"## {CHECKED}", ""]
     for hazard in checked:
         mark = "x" if hazard.addressed else " "
@@ -139,7 +139,7 @@ def markdown(report: ReleaseReport) -> str:
             f"- [{mark}] {hazard.name}: {open_one}{_markdown(hazard.evidence)}{_files(hazard)}"
         )
     lines += ["", f"## {ASKED}", "", ABOUT_ASKED, ""]
-    for hazard in asked:
+    for hazard in open_questions:
         answer = _markdown(hazard.answer) or _BLANK
         evidence = f"{_markdown(hazard.evidence)}{_files(hazard)}"
         lines.append(f"- {hazard.name} ({evidence}). {hazard.question} {answer}")

@@ -51,6 +51,15 @@ ROWS_IN_STORE = "The store says whether rows that could not be used were skipped
 NO_STORE = "It was charged to no store: nothing limits further results of the same data."
 NOT_RECORDED = "It agrees, but has not recorded these files, so that the code is not compared."
 _TO_FILL_IN = "." * 40  # on paper
+# Whom rows name besides, and what is public of them.
+OTHER_PEOPLE = (
+    "Anyone else whom a row is about, such as a nurse in a patient's row, is not protected as a "
+    "person: only each single row is, as one of those of its person."
+)
+PUBLIC_OF_ROWS = (
+    "Not hidden: the names of all places (or of whatever the rows go between), public groups, "
+    "periods, limits and all options."
+)
 
 
 def protected_people(unit: PrivacyUnit, column: str) -> tuple[str, ...]:
@@ -69,17 +78,6 @@ def protected_people(unit: PrivacyUnit, column: str) -> tuple[str, ...]:
         f"Protected is each person in {named} of the private file, {rows}",
         f"Somebody with two names in that column counts as two persons. {twice}",
     )
-
-
-# Whom rows name besides, and what is public of them.
-OTHER_PEOPLE = (
-    "Anyone else whom a row is about, such as a nurse in a patient's row, is not protected as a "
-    "person: only each single row is, as one of those of its person."
-)
-PUBLIC_OF_ROWS = (
-    "Not hidden: the names of all places (or of whatever the rows go between), public groups, "
-    "periods, limits and all options."
-)
 
 
 def of_people(unit: PrivacyUnit, text: str) -> str:

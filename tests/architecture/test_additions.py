@@ -222,7 +222,7 @@ OPTION_ASKED = """
 import json, sys, warnings
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
-from graphcuts_dp.page.form import PRODUCTS
+from graphcuts_dp.page.products import PRODUCTS
 from graphcuts_dp.server import models
 
 warnings.simplefilter("ignore")

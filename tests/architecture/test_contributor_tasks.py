@@ -90,7 +90,7 @@ def described(**options):
 OPTION_ASKED = (
     START
     + """
-from graphcuts_dp.page.form import PRODUCTS
+from graphcuts_dp.page.products import PRODUCTS
 
 for share in (None, 0.02, 0.1, 0.2, 0.5):
     chosen = "auto" if share is None else gc.Mechanism(total_share=share)

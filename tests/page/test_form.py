@@ -11,9 +11,10 @@ from page_cases import MAIL, TRIPS, placed, write_mail, write_trips
 from graphcuts_dp import page as room
 from graphcuts_dp.cli import main
 from graphcuts_dp.errors import FileFormatError, ParameterError
-from graphcuts_dp.page.form import PRODUCTS
+from graphcuts_dp.page.products import PRODUCTS
+from graphcuts_dp.page.steps import STEPS
 from graphcuts_dp.page.understood import head_of
-from graphcuts_dp.page.words import PLAIN, STEPS
+from graphcuts_dp.page.words import PLAIN
 
 CUT = {"vertices": "staff.txt", "first": "p1", "second": "p2", "epsilon": "4", "store": "mail.db"}
 SESSION = {"vertices": "staff.txt", "queries.queries": "20", "epsilon": "3", "store": "mail.db"}

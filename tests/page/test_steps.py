@@ -9,9 +9,11 @@ from page_cases import MAIL, TRIPS, placed, write_contacts
 
 import graphcuts_dp as gc
 from graphcuts_dp.page.app import NOT_PRIVATE
-from graphcuts_dp.page.form import LOOK, PRODUCTS, with_store
+from graphcuts_dp.page.form import with_store
+from graphcuts_dp.page.products import LOOK, PRODUCTS
 from graphcuts_dp.page.runs import uses_on
-from graphcuts_dp.page.words import PLAIN, STEPS
+from graphcuts_dp.page.steps import STEPS
+from graphcuts_dp.page.words import PLAIN
 
 WARDS = {"periods": "2025-01..2025-06", "privacy-unit": "user"}
 WARDS |= {"privacy-unit.max-contributions": "8"}

@@ -1,0 +1,65 @@
+"""The steps of the page, and `PlainWords`, which say what a step calls an option."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import final
+
+DATA, CHECK, WHO, COUNT = "data", "check", "who", "count"
+OUT, EXACT, CONFIRM, RESULT = "out", "exact", "confirm", "result"
+
+# Of each step its title, and a sentence about what happens next.
+STEPS: Mapping[str, tuple[str, str]] = {
+    DATA: (
+        "Choose the data",
+        "Next, the page shows how it understands the file. Nothing is used up yet.",
+    ),
+    CHECK: (
+        "Check what was understood",
+        "Next, you say who is protected. Nothing is used up yet.",
+    ),
+    WHO: (
+        "Who is protected",
+        "Next, you say how much of each may count. Nothing is used up yet.",
+    ),
+    COUNT: (
+        "How much counts",
+        "Next, you choose what comes out. Nothing is used up yet.",
+    ),
+    OUT: (
+        "What comes out",
+        "Next, you see how exact it would be. Nothing is used up yet.",
+    ),
+    EXACT: (
+        "How exact",
+        "Next, you see all of it once more and confirm. Nothing is used up yet.",
+    ),
+    CONFIRM: (
+        "Confirm",
+        "The button uses up the amount that it names, for ever. Until then nothing happens.",
+    ),
+    RESULT: ("Result", "Another result of these data uses up more."),
+}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PlainWords:
+    """Hold what the page calls an option.
+
+    Attributes:
+        label: of its field.
+        step: where the field stands.
+        hint: below the field; None for the help of the command.
+        role: the name by which the scripts of the page find it; None if they treat it like others.
+        choices: plain words by the word of the command.
+        needs_column: whether it is shown only if a column of the date is chosen.
+        empty: what a list shows where nothing is chosen.
+    """
+
+    label: str
+    step: str
+    hint: str | None = None
+    role: str | None = None
+    choices: Mapping[str, str] = field(default_factory=dict)
+    needs_column: bool = False
+    empty: str = "none"
