@@ -10,7 +10,7 @@ from graphcuts_dp.cli.queries import read_set
 from graphcuts_dp.cli.reading import GRAPH_UNIT, Reading, TableRun
 from graphcuts_dp.cli.release import carry_out, released
 from graphcuts_dp.cli.resumption import kept_result
-from graphcuts_dp.cli.spending import Spending
+from graphcuts_dp.cli.spending import Spending, job_refusal
 from graphcuts_dp.cuts.least import cut_job
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.rows import bounded_graph, without_rows
@@ -116,7 +116,8 @@ def cuts(
     ends = [_terminal(text, vertices) for text in (first, *split_lists(second))]
     job = cut_job(private, *ends, epsilon=epsilon, privacy_unit=privacy_unit)
     if run.dry_run:
-        return foretold(job.guarantee, privacy_unit, job.errors(), job.notes, job.warning)
+        notes = [job_refusal(store, job), *job.notes]
+        return foretold(job.guarantee, privacy_unit, job.errors(), notes, job.warning)
     result = carry_out(job, private, target, store=store, seed=run.seed)
     return _report(result, target, source, force=run.force, spreadsheet=run.spreadsheet)
 

@@ -19,7 +19,7 @@ from graphcuts_dp.cli.reading import (
 )
 from graphcuts_dp.cli.release import carry_out, released
 from graphcuts_dp.cli.resumption import kept_result
-from graphcuts_dp.cli.spending import Spending, foreseen_refusal
+from graphcuts_dp.cli.spending import Spending, job_refusal
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.estimate.noisy_contributions import Contributions, check_bounds
 from graphcuts_dp.estimate.strategy import MARGIN_SHARE, MARGINS, FlowWorkload
@@ -339,7 +339,9 @@ def flows(
             return shown
         if asked.dry_run:
             unread = reading.rows_without_file(reading.vertices_beside(files))
-            return _contributions_forecast(asked.contributions, unread, privacy.epsilon)
+            return _contributions_forecast(
+                asked.contributions, unread, epsilon=privacy.epsilon, store=store
+            )
         rows = reading.read_rows(source, public=reading.vertices_beside(files))
         if store is not None:
             note(
@@ -383,14 +385,7 @@ def flows(
         pair = sides if isinstance(sides, tuple) else (sides,)
         side = max(len(groups_of_side.labels()) for groups_of_side in pair)
         cells = {"what": "table", "side": side, "cell": None, "error": errors[0][1]}
-        refusal = foreseen_refusal(
-            store,
-            guarantee=job.guarantee,
-            cost=job.cost,
-            periods=job.periods,
-            data=private,
-        )
-        notes = [refusal, *job.notes, directions_note(private)]
+        notes = [job_refusal(store, job), *job.notes, directions_note(private)]
         return foretold(job.guarantee, privacy_unit, errors, notes, job.warning, cells)
     table = carry_out(job, private, target, store=store, seed=asked.seed)
     return _written(table, target, source, asked, locations)
@@ -422,11 +417,13 @@ def _written(
 
 
 def _contributions_forecast(
-    asked: BoundTable | BoundChoice, unread: Rows, epsilon: float
+    asked: BoundTable | BoundChoice, unread: Rows, *, epsilon: float, store: Store | None
 ) -> Report:
+    """Forecast the errors of a table of bounds, or of a choice, from public facts alone."""
     job = asked.job(unread, epsilon)
     unit = PrivacyUnit.user(max_contributions=1, per_period=asked.per_period)
-    return foretold(job.guarantee, unit, job.errors(), job.notes, job.warning)
+    notes = [job_refusal(store, job), *job.notes]
+    return foretold(job.guarantee, unit, job.errors(), notes, job.warning)
 
 
 def _facts(made: Flows) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from graphcuts_dp.cli.queries import read_query_file
 from graphcuts_dp.cli.reading import ApproximatePrivacyOptions, GroupFile, Reading, Run
 from graphcuts_dp.cli.release import TARGET, released
 from graphcuts_dp.cli.resumption import kept_result
-from graphcuts_dp.cli.spending import Spending
+from graphcuts_dp.cli.spending import Spending, job_refusal
 from graphcuts_dp.confidence import DEFAULT_FAILURE, percent
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.rows import bounded_graph, without_rows
@@ -21,6 +21,7 @@ from graphcuts_dp.iterative.methods import CONSTRUCTION, Learning, release_itera
 from graphcuts_dp.iterative.release import GRAPH, IterativeRelease
 from graphcuts_dp.iterative.task import Task
 from graphcuts_dp.learn.sizes import size_of, usual_edges
+from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.options import METHOD, Checked, input_option, option, output_option
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.queries.group_names import GroupNames
@@ -85,7 +86,7 @@ def iteratively(
     second), and learns a matrix. `graphcuts-dp answer OUT --queries cuts.csv` gives answers with
     intervals.
     """
-    privacy_unit = privacy.unit_of_graph
+    privacy_unit, store = privacy.unit_of_graph, spending.check()
     if stated.dry_run:
         empty, _ = reading.without_file(privacy_unit, grouping)
         space = space_of(bounded_graph(empty, privacy_unit))
@@ -98,8 +99,7 @@ def iteratively(
             beta=stated.beta,
             privacy_unit=privacy_unit,
         )
-        return _forecast(task, construction, privacy_unit)
-    store = spending.check()
+        return _forecast(task, construction, privacy_unit, store)
     check_path(construction.files, target, force=run.force)
     if isinstance(construction, Sensing):
         if reading.directed:
@@ -132,7 +132,9 @@ def iteratively(
     )
 
 
-def _forecast(task: Task, construction: Any, privacy_unit: PrivacyUnit) -> Report:
+def _forecast(
+    task: Task, construction: Any, privacy_unit: PrivacyUnit, store: Store | None
+) -> Report:
     """Forecast a release: its guarantee, and its numbers for a usual total weight."""
     job = construction.job(task)
     errors: list[tuple[str, float]] = []
@@ -147,6 +149,7 @@ def _forecast(task: Task, construction: Any, privacy_unit: PrivacyUnit) -> Repor
             notes.append(f"No bound holds for these values: {tuning.void_reason}.")
         elif tuning.threshold is not None and tuning.error is not None:
             errors = [("each query, all at once", tuning.error * mechanism.unit)]
+    notes = [job_refusal(store, job), *notes]
     return foretold(job.guarantee, privacy_unit, errors, notes, job.warning)
 
 

@@ -23,6 +23,7 @@ from graphcuts_dp.cli.spending import (
     BUDGET,
     PURPOSE,
     SEPARATE_BUDGET,
+    foreseen_refusal,
     kept_source,
     still_there,
     store_named,
@@ -31,8 +32,7 @@ from graphcuts_dp.confidence import percent
 from graphcuts_dp.display import Card, printable, short_bound
 from graphcuts_dp.errors import GraphCutsError, LedgerError, ParameterError, QueryError
 from graphcuts_dp.files import PICTURE_ENDINGS
-from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.rows import bounded_graph
+from graphcuts_dp.graph.rows import PrivateData, bounded_graph
 from graphcuts_dp.learn.workload import SessionWorkload
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Budget, Store, open_ledger
@@ -195,7 +195,7 @@ def start(
     terms.pop("rule", None)
     if dry_run:
         empty, _ = reading.without_file(privacy_unit, grouping)
-        return _foretold(bounded_graph(empty, privacy_unit), privacy_unit, SessionTerms.of(**terms))
+        return _foretold(empty, privacy_unit, SessionTerms.of(**terms), place.opened)
     opened_store = place.opened
     private, groups = reading.read_private(graph, privacy_unit, grouping)
     source = {"path": str(Path(graph).resolve()), **reading.to_dict()}
@@ -229,16 +229,22 @@ def start(
     return Report({"store": place.store, **bound, **chosen, **status.to_dict()}, [facts])
 
 
-def _foretold(empty: AnyGraph, privacy_unit: PrivacyUnit, asked: SessionTerms) -> Report:
-    universe, grid = Universe.of(empty), asked.grid(empty)
+def _foretold(
+    empty: PrivateData, privacy_unit: PrivacyUnit, asked: SessionTerms, store: Store
+) -> Report:
+    """Forecast a session, and whether its store would refuse it, from public facts alone."""
+    graph = bounded_graph(empty, privacy_unit)
+    universe, grid = Universe.of(graph), asked.grid(graph)
     terms = asked.resolved(universe, grid)
     mechanism = terms.mechanism(universe, grid)
     error = terms.expected_error(universe, grid)
+    guarantee = terms.guarantee(mechanism, None)
     return foretold(
-        terms.guarantee(mechanism, None),
+        guarantee,
         privacy_unit,
         [(f"each of {terms.workload.queries:,} answers, all at once", error)],
         [
+            foreseen_refusal(store, guarantee=guarantee, cost=mechanism.cost, data=empty),
             f"It answers by the method {terms.method.name}.",
             *terms.parameter_notes(universe, grid),
         ],

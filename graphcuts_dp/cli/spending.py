@@ -28,6 +28,7 @@ from graphcuts_dp.ledger.uses import check_budget, check_privacy_unit, uses_of
 from graphcuts_dp.options import privacy_option
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.release.job import Job
 
 PURPOSE = privacy_option(
     None, help="What the result is for, in a few words: for the store and the receipt."
@@ -194,6 +195,17 @@ def foreseen_refusal(
     except GraphCutsError as refusal:
         return f"The store {store.path} would refuse this: {refusal}"
     return ""
+
+
+def job_refusal(store: Store | None, job: Job[Any]) -> str:
+    """Return why a store would refuse a prepared use, as `foreseen_refusal`."""
+    return foreseen_refusal(
+        store,
+        guarantee=job.guarantee,
+        cost=job.cost,
+        periods=job.periods,
+        data=job.public,
+    )
 
 
 def store_named(path: str, budget: Budget | None = None, expect_head: str | None = None) -> Store:

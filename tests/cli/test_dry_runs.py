@@ -25,9 +25,6 @@ LINES = {
     "--vertices 34 --queries cuts.jsonl --dry-run",
     "session start": "session start here.csv --epsilon 1 --queries 9 --vertices 34 --dry-run",
 }
-
-# They say whether the store that is named would refuse the command.
-ASKING_THE_STORE = {"release", "flows", "flows-over-time"}
 # It is about a store, which it opens for reading alone, and reads no data.
 OF_A_STORE = "store migrate"
 
@@ -82,9 +79,43 @@ def test_a_dry_run_opens_no_private_file_and_writes_no_store(told, watched, tmp_
     forecast = told(*LINES[name].split(), "--store", "mail.db")
     assert forecast["dry_run"] is True
     assert all(place.endswith("mail.db?mode=ro") for place in watched)
-    assert bool(watched) == (name in ASKING_THE_STORE)
+    assert watched  # the store says whether it would refuse the command
     assert sorted(path.name for path in tmp_path.iterdir()) == before
     assert (tmp_path / "mail.db").read_bytes() == store
+
+
+_OF_KARATE = "--epsilon 1 --vertices 34"
+REFUSED = {  # a store of edges, of which epsilon = 1 of 1.5 is spent; and one of users
+    "release": f"release here.csv out.csv {_OF_KARATE} --dry-run 78",
+    "flows": f"flows here.csv staff.csv out.csv {_OF_KARATE} --dry-run",
+    "cuts": f"cuts here.csv out.csv --from 0 --to 33 {_OF_KARATE} --dry-run",
+    "release-iteratively": f"release-iteratively here.csv out.csv --delta 1e-6 {_OF_KARATE} "
+    "--queries cuts.jsonl --dry-run",
+    "session start": f"session start here.csv {_OF_KARATE} --queries 9 --dry-run",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_dry_run_says_that_the_budget_of_the_store_would_not_do(told, tmp_path, name):
+    (tmp_path / "staff.csv").write_text(_GROUPS)
+    (tmp_path / "cuts.jsonl").write_text('{"S": [1, 2]}\n')
+    club, store = gc.datasets.load("karate"), gc.Store(tmp_path / "mail.db", budget=(1.5, 1e-5))
+    gc.release_graph(club, epsilon=1.0, fit="none", store=store)
+    line = REFUSED[name].split()
+    refused = told(*line, "--store", "mail.db")["notes"][0]
+    assert "mail.db would refuse this" in refused
+    assert "budget" in refused
+    smaller = list(line)
+    smaller[smaller.index("--epsilon") + 1] = "0.5"
+    assert not any("refuse" in note for note in told(*smaller, "--store", "mail.db")["notes"])
+
+
+@pytest.mark.usefixtures("watched")
+def test_a_dry_run_says_that_the_store_has_another_privacy_unit(told):
+    for name in ("flows, table of bounds", "flows, choice of a bound"):
+        notes = told(*LINES[name].split(), "--store", "mail.db")["notes"]
+        assert "privacy unit" in notes[0]
+        assert "mail.db would refuse this" in notes[0]
 
 
 def test_a_dry_run_about_a_store_opens_it_for_reading_alone(told, watched, tmp_path):
