@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, final
@@ -19,10 +20,11 @@ from graphcuts_dp.cli.queries import (
     read_sets,
 )
 from graphcuts_dp.cli.reading import GroupFile
-from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
-from graphcuts_dp.display import Card
+from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, percent
+from graphcuts_dp.display import Card, short, short_interval
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.estimate.answers import NO_GUARANTEE, AnswerList, CutAnswer
+from graphcuts_dp.estimate.time_estimator import SumsOverTime
 from graphcuts_dp.iterative.release import IterativeRelease
 from graphcuts_dp.options import Checked, input_option, output_option
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
@@ -33,6 +35,7 @@ from graphcuts_dp.results import bundle
 from graphcuts_dp.results.flows import FlowAnswer, Flows
 from graphcuts_dp.results.flows_over_time import FlowsOverTime
 from graphcuts_dp.results.release import KIND, Release
+from graphcuts_dp.schema.counting import counted_by
 from graphcuts_dp.schema.periods import Periods
 from graphcuts_dp.schema.typed_names import split_names
 from graphcuts_dp.schema.vertices import ALL, Space
@@ -129,7 +132,8 @@ def answer(
             )
         sums = _sum_of_cells(release, typed, period, intervals)
         facts_of_sum = {"value": sums.value} | asdict(sums)
-        return Report(facts_of_sum | {"guarantee": str(release.guarantee)}, [str(sums)])
+        lines = _lines_of_sum(sums, release)
+        return Report(facts_of_sum | {"guarantee": str(release.guarantee)}, lines)
     if period is not None:
         raise ParameterError("--period is for a table of flows that has periods")
     space = release.space if isinstance(release, Release) else release.universe.space
@@ -143,13 +147,12 @@ def answer(
     if isinstance(release, Release) and release.has_graph:
         shrunk = _shrunk(release, cuts)
     guarantee = {"guarantee": str(release.guarantee)}
-    halves = _random_halves(release)
     facts = [_facts(one, value) for one, value in zip(answer_list, shrunk, strict=True)]
     if queries is None and option_count:
         parts = [str(answer_list[0])]
         if shrunk[0] is not None:
             parts.append(f"{shrunk[0]:.1f} with the synthetic graph ({NO_GUARANTEE})")
-        return Report(facts[0] | guarantee, [*parts, *halves])
+        return Report(facts[0] | guarantee, parts)
     if output is not None:
         _write(output, questions, answer_list, shrunk, force=force)
         say(f"{len(questions):,} answers in {output}")
@@ -157,7 +160,7 @@ def answer(
         {"S": question.S, "T": question.T, **fact}
         for question, fact in zip(questions, facts, strict=True)
     ]
-    parts = [*_table(questions, answer_list, shrunk), *halves] if output is None else []
+    parts = _table(questions, answer_list, shrunk) if output is None else []
     return Report({"answers": answers} | guarantee, parts)
 
 
@@ -197,6 +200,29 @@ def _sum_of_cells(
     raise QueryError(_no_such_groups(flows, [name for side in sides for name in side]))
 
 
+def _lines_of_sum(answer: FlowAnswer, flows: Flows | FlowsOverTime) -> list[str]:
+    """Return a sum in two lines: its value and interval; and what of all rows was counted."""
+    scope = percent(answer.confidence) + (", all at once" if answer.simultaneous else "")
+    mark = f" [{SEEDED_WARNING}]" if answer.seeded else ""
+    counted, sums = flows.counted_rows, flows.noisy.map
+    noun = counted_by(sums.counting) if isinstance(sums, SumsOverTime) else sums.counted
+    if counted is not None:
+        noun = counted.what
+    low, high = short_interval(answer.interval)[1:-1].split(", ")
+    if sums.counting != "weight" and noun != "weight":  # whole numbers, rounded outward
+        low, high = f"{math.floor(answer.interval[0]):,}", f"{math.ceil(answer.interval[1]):,}"
+    value = f"{short(answer.value)} {noun}, between {low} and {high} ({scope}){mark}"
+    if counted is None:
+        return [value]
+    least, most = (None, None) if answer.all_rows is None else answer.all_rows
+    every = "no lower limit known" if least is None else f"at least {math.floor(least):,}"
+    limit = "no upper limit known" if most is None else f"at most {math.ceil(most):,}"
+    if counted.known_max is not None:
+        limit += f" if nobody has more than {counted.known_max:,}"
+    bound = f"at most {counted.max_contributions:,} {noun} a {counted.per}"
+    return [value, f"Counted: {bound}. All {noun}: {every}, {limit}."]
+
+
 def _labels_of_periods(text: str) -> list[str]:
     """Return the labels in a list of periods, of which each may be a range of dates.
 
@@ -219,10 +245,17 @@ def _no_such_groups(flows: Flows | FlowsOverTime, names: list[str]) -> str:
     labels = flows.labels(level)[0]
     shown_names = [repr(str(label)) for label in labels[:_LISTED]]
     more = ", ..." if len(labels) > _LISTED else ""
-    return (
+    message = (
         f"the table has no group {unknown[0]!r:.60}; of level {level} there are "
         f"{', '.join(shown_names)}{more}"
     )
+    if isinstance(flows, Flows) and flows.groups.n > len(labels):
+        finer = "/".join([*flows.levels, "COLUMN"])
+        message += (
+            f". Places within these need a table with a level of their own: flows "
+            f"--groups-columns levels={finer}, COLUMN that of the places"
+        )
+    return message
 
 
 def _load(path: str) -> _Answering | Flows | FlowsOverTime:
@@ -274,12 +307,6 @@ def _shrunk(release: Release, queries: Sequence[LinearQuery]) -> list[float | No
     for i, shrunk_answer in zip(indices, shrunk_answers, strict=True):
         estimates[i] = shrunk_answer.value
     return estimates
-
-
-def _random_halves(release: _Answering) -> list[str]:
-    """Return a sentence on the synthetic graph's cuts in random halves, if they were measured."""
-    halves = release.random_halves() if isinstance(release, Release) else None
-    return [] if halves is None else [f"Of the synthetic graph: {halves}."]
 
 
 def _facts(found: CutAnswer, shrunk: float | None) -> dict[str, Any]:

@@ -299,8 +299,8 @@ def flows(
     Example: graphcuts-dp flows trips.csv zones.csv flows.csv --epsilon 1 --vertices stops.txt
     --locations places.csv --plot map.png --html map.html
 
-    Example: graphcuts-dp flows visits.csv --contributions table:for-epsilon=1 --epsilon 0.5
-    --columns user=patient --vertices wards.txt --store visits.db
+    Example: graphcuts-dp flows visits.csv wards.csv --contributions table:for-epsilon=1 --epsilon
+    0.5 --columns user=patient --store visits.db
 
     Example: graphcuts-dp flows visits.csv --contributions choice:share-above=0.05 --epsilon 0.1
     --columns user=patient --vertices wards.txt --store visits.db
@@ -333,6 +333,11 @@ def flows(
             raise ParameterError(
                 "--contributions needs the file of rows and --columns user=COLUMN, and no OUT, "
                 "maps or margins: what it finds is printed"
+            )
+        if groups is None and reading.vertices is None and not reading.public_vertices_from_file:
+            raise ParameterError(
+                "name the public vertices: a table of groups behind GRAPH, as flows GRAPH GROUPS "
+                "--contributions, or --vertices"
             )
         shown = asked.contributions.kept_report()
         if shown is not None:

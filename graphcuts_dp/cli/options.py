@@ -100,6 +100,10 @@ _PHRASES = {  # of Python, in errors
     "a biadjacency matrix makes a BipartiteGraph": "a biadjacency matrix needs --kind bipartite",
     "make it a DirectedGraph": "pass --kind directed",
     "it is no DirectedGraph": "leave out --kind directed",
+    "this is a table; vertices stand in a file with one label on each line, and nothing else": (
+        "this is a table, and --vertices takes a file with one label on each line and nothing "
+        "else; name a table as the public groups: behind GRAPH for flows, else by --groups"
+    ),
 }
 _YES = {"True": "yes", "False": "no"}
 _CODE = "in Python: "  # what stands after it stays

@@ -49,7 +49,7 @@ PRIVACY_UNIT = _unit_option(
 KINDS = ("undirected", "directed", "bipartite")
 STDIN = "-"
 _BOTH_DIRECTIONS = "Both directions of a pair count together: --kind directed keeps them apart."
-_NO_FILE = "--dry-run reads no graph: name its vertices by --vertices"
+_NO_FILE = "--dry-run reads no graph: name its vertices by --vertices, or public groups of them"
 _Groups = Groups | tuple[Groups, Groups] | None  # of both sides, where there are two
 
 

@@ -85,8 +85,8 @@ class Trial(Checked):
         None,
         metavar="EDGES",
         usual=True,
-        help="Only forecast, for a public guess of the number of edges; needs --vertices, reads no "
-        "private file.",
+        help="Only forecast, for a public guess of the number of edges; needs --vertices "
+        "or --groups, reads no private file.",
     )
     allow_useless: bool = option(
         False,

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from types import FrameType
 from typing import Any, final
@@ -49,6 +51,7 @@ from graphcuts_dp.queries.query_lines import (
 )
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.resources import Progress
+from graphcuts_dp.schema.periods import Periods
 from graphcuts_dp.schema.vertices import Label
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.online import GROUPS, STARTS
@@ -428,8 +431,33 @@ def _periods_text(periods: tuple[str, ...] | None) -> str:
 def _by_period(found: LedgerStatus) -> Iterator[Card]:
     """Generate a table of what was spent on each period, if uses name any."""
     if found.periods:
-        rows = [(label, f"{c.epsilon:.4g}", f"{c.delta:g}") for label, c in found.periods.items()]
+        costs = [(label, f"{c.epsilon:.4g}", f"{c.delta:g}") for label, c in found.periods.items()]
+        rows = [
+            (run[0] if len(run) == 1 else f"{run[0]}..{run[-1]}", *cost)
+            for cost, equal in groupby(costs, key=itemgetter(1, 2))
+            for run in _consecutive([label for label, *_ in equal])
+        ]
         yield Card(title="Spent by period", columns=("period", "epsilon", "delta"), rows=rows)
+
+
+def _consecutive(labels: list[str]) -> Iterator[list[str]]:
+    """Generate runs of labels that are all dates from the first to the last, in order."""
+    run = labels[:1]
+    for label in labels[1:]:
+        if _all_between(run[0], label) == (*run, label):
+            run.append(label)
+        else:
+            yield run
+            run = [label]
+    yield run
+
+
+def _all_between(first: str, last: str) -> tuple[str, ...]:
+    """Return the labels of the dates from the first to the last; empty if these are no dates."""
+    try:
+        return Periods.of(f"{first}..{last}").labels
+    except GraphCutsError:
+        return ()
 
 
 def _in_all(found: LedgerStatus) -> dict[str, str]:

@@ -221,6 +221,29 @@ def test_status_shows_what_was_spent_on_each_period(done, told, whole):
     assert found["epsilon"] == 2.0 + whole
 
 
+def test_status_joins_periods_that_follow_each_other_at_one_price(done):
+    years = [f"{year}-{month:02}" for year in (2026, 2027) for month in range(1, 13)]
+    spend_on(*years[:18], privacy_unit="1 user in one month")
+    spend_on(*years[2:4], years[5], years[20], privacy_unit="1 user in one month")
+    out, _ = done("session", "status", "trips.db")
+    rows = re.findall(r"(?m)^ +(\d{4}-\S+) +(\d) +0 *$", out)
+    assert rows == [
+        ("2026-01..2026-02", "1"),
+        ("2026-03..2026-04", "2"),
+        ("2026-05", "1"),
+        ("2026-06", "2"),
+        ("2026-07..2027-06", "1"),
+        ("2027-09", "1"),  # not with the months before: nothing was spent between them
+    ]
+
+
+def test_status_joins_no_periods_that_have_names(done):
+    spend_on("spring", "autumn", privacy_unit="1 row")
+    out, _ = done("session", "status", "trips.db")
+    for name in ("autumn", "spring"):
+        assert re.search(rf"(?m)^ +{name} +1 +0", out)
+
+
 def test_status_names_no_period_where_all_count(done, told):
     spend_on("2026-01", privacy_unit="1 user")
     out, _ = done("session", "status", "trips.db")
