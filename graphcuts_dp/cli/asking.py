@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from graphcuts_dp.cli.console import Report
-from graphcuts_dp.cli.dialogue import BACK, Answers, AskedQuestion, Dialogue
+from graphcuts_dp.cli.dialogue import BACK, EXPLAIN, Answers, AskedQuestion, Dialogue
 from graphcuts_dp.cli.inspect_data import advice, head_of
 from graphcuts_dp.cli.proposals import (
     DIRECTED,
@@ -36,6 +36,7 @@ from graphcuts_dp.cli.proposals import (
     UNCLEAR,
     WHO,
     Proposal,
+    estimate_of_bound,
     first_line,
     groups_of,
     is_rows,
@@ -73,15 +74,9 @@ _DIGITS = 3  # significant ones of an advised epsilon, which is rounded up
 # Words for privacy units beside those of the command line.
 _TYPED_WORDS = ("person", "people", "trip", "link", "place")
 _UNIT_WORDS = dict(zip(_TYPED_WORDS, ("user", "user", "row", "edge", "vertex"), strict=True))
-# Of each privacy unit with a bound: the question about it, and the default.
+_USUAL_ROWS = 20  # of a person, at most
+# The question about the bound of a privacy unit of a graph, and the default.
 _BOUNDS: dict[str, tuple[str, int]] = {
-    "user": (
-        (
-            "At most how many rows of one person shall count, in all periods together (in each, if "
-            "the table goes on)? More are left out; twice the number is twice the noise."
-        ),
-        20,
-    ),
     "edge": ("How many edges are protected together?", 1),
     "vertex": ("How many edges of a vertex count, at most?", 50),
 }
@@ -106,7 +101,8 @@ def ask() -> Report:
     parts = [*[f"Warning: {warning}"] * bool(warning), *[refusal] * bool(refusal)]
     if proposal.dry_run is not None:
         lines.insert(0, shlex.join(["graphcuts-dp", *words, *proposal.dry_run]))
-        parts.append(f"For a forecast, which reads no private file, type:\n\n  {lines[0]}\n")
+        guess = "" if proposal.assumed is None else f" ({proposal.assumed})"
+        parts.append(f"For a forecast, which reads no private file{guess}, type:\n\n  {lines[0]}\n")
     named = shlex.join(["graphcuts-dp", *words])
     purpose = "To compare all mechanisms at" if proposal.words[0] == "plan" else "To spend"
     parts.append(f"{purpose} epsilon = {epsilon:g}, type:\n\n  {named}\n")
@@ -123,6 +119,12 @@ def ask() -> Report:
         forecast += (
             f" With fewer than about {error * proposal.cells:,.3g} {proposal.counted} in all, most "
             "of the table is noise."
+        )
+    if proposal.table_error_at is not None:
+        table_error = up_to_digits(proposal.table_error_at(epsilon), _DIGITS)
+        forecast += (
+            f" A table of the sums between the groups alone (`flows`) would be off by "
+            f"{table_error:,g}."
         )
     parts += [
         forecast,
@@ -183,7 +185,7 @@ def _hidden(proposal: Proposal, epsilon: float) -> str:
     remedy = f"; epsilon = {enough:g} would be enough" if enough <= _LARGE else ""
     return (
         f"noise will hide most of this. {proposal.error_of[:1].upper()}{proposal.error_of[1:]} "
-        f"is about {size:,.3g} {proposal.counted}, and may be off by {error:,g}. Before anything "
+        f"is about {size:,.3g}, and may be off by {error:,g} {proposal.counted}. Before anything "
         f"is spent: {proposal.smaller}{remedy}."
     )
 
@@ -260,7 +262,8 @@ def _read_data(text: str, _: Answers) -> str | None:
 
 def _read_unit(text: str, answers: Answers) -> str:
     kind = _UNIT_WORDS.get(text, text)
-    kinds = tuple(_BOUNDS) if answers["data"] is None else ("edge", "row", "user", "vertex")
+    of_rows = () if answers["data"] is None else ("row",)
+    kinds = ("edge", *of_rows, "user", "vertex")
     if kind not in kinds:
         raise ParameterError(f"{text!r:.60} is none of {', '.join(kinds)}")
     return kind
@@ -320,6 +323,46 @@ def _read_bound(text: str, answers: Answers) -> int:
     bound = _whole(text)
     PrivacyUnit.of(f"{answers['unit']}:{BOUND_KEYS[answers['unit']]}={bound}")
     return bound
+
+
+def _text_of_rows(answers: Answers) -> str:
+    scope = ""
+    if answers.get("periods") is not None:
+        scope = " in each period" if answers.get("continued") else " in all periods together"
+    return (
+        f"At most how many rows of one person shall count{scope}? More are left out; twice the "
+        f"number is twice the noise. ({EXPLAIN} shows a command that estimates it)"
+    )
+
+
+def _read_rows(text: str, _: Answers) -> int:
+    rows = _whole(text)
+    PrivacyUnit.of(f"user:{BOUND_KEYS['user']}={rows}")
+    return rows
+
+
+def _explain_rows(answers: Answers) -> str:
+    """Return how a bound is estimated privately."""
+    if answers["data"] is None:
+        return "it is estimated from the private file, of which none was named"
+    command = shlex.join(["graphcuts-dp", *estimate_of_bound(answers)])
+    return (
+        "this command shows, with noise, how many rows people have, for a tenth of the budget; "
+        f"run it elsewhere, and come back: {command}"
+    )
+
+
+def _forecast_of_rows(answers: Answers) -> str:
+    """Return how exact the numbers will be with the bound that was answered."""
+    with suppress(GraphCutsError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a forecast at an epsilon that nobody chose
+        proposal = proposal_of(answers)
+        error = up_to_digits(proposal.error_at(_USUAL_EPSILON), _DIGITS)
+        return (
+            f"With epsilon = {_USUAL_EPSILON:g}, {proposal.error_of} may then be off by "
+            f"{error:,g} {proposal.counted} ({DEFAULT_PERCENT})."
+        )
+    return ""
 
 
 def _read_groups(text: str, answers: Answers) -> str | None:
@@ -548,7 +591,8 @@ def _questions() -> tuple[AskedQuestion, ...]:
             key="unit",
             text=lambda _: (
                 "What is protected: user (a person, with all rows), row (a single one, such as "
-                "a trip), edge (a link between two), vertex (a place or a member, with all links)?"
+                "a trip), edge (a link between two), vertex (a place or a member, with all links; "
+                "no synthetic graph is possible then)?"
             ),
             usual=_usual_unit,
             read=_read_unit,
@@ -644,7 +688,10 @@ def _questions() -> tuple[AskedQuestion, ...]:
         ),
         AskedQuestion(
             key="date-format",
-            text=lambda _: "How are dates written? " + ", ".join((ISO, *DATE_EXAMPLES.values())),
+            text=lambda _: (
+                f"How are dates written? {ISO} (with or without a time), "
+                + ", ".join(DATE_EXAMPLES.values())
+            ),
             usual=lambda _: ISO,
             read=_read_date_format,
             applies=lambda answers: (
@@ -675,6 +722,15 @@ def _questions() -> tuple[AskedQuestion, ...]:
             text=_text_of_vertices,
             read=_read_vertices,
             applies=lambda answers: answers.get("groups") is None,
+        ),
+        AskedQuestion(
+            key="rows",
+            text=_text_of_rows,
+            usual=lambda _: str(_USUAL_ROWS),
+            read=_read_rows,
+            applies=lambda answers: answers["unit"] == "user",
+            explain=_explain_rows,
+            forecast=_forecast_of_rows,
         ),
         AskedQuestion(
             key="guess",
@@ -710,11 +766,17 @@ def _usual_unit(answers: Answers) -> str:
 
 def _text_of_error(answers: Answers) -> str:
     proposal = proposal_of(answers)
-    return f"By how many {proposal.counted} may {proposal.error_of} be off?"
+    question = f"How far may {proposal.error_of} be off?"
+    with suppress(GraphCutsError):  # where no epsilon is any use
+        error, epsilon = _usual_error(answers)
+        question += f" With epsilon = {epsilon:g}: {error:,g} {proposal.counted}."
+    return question
 
 
 def _text_of_vertices(answers: Answers) -> str:
-    number = "How many vertices are there, numbered from 0"
     if answers["data"] is None:
-        return f"{number}? (if that is public)"
-    return f"{number}; or which public file lists them, one on each line?"
+        return "How many vertices are there? (if that is public)"
+    return (
+        "Which public file lists the people or places, one on each line? (or their number, if they "
+        "are called 0, 1, 2, ...)"
+    )

@@ -12,7 +12,7 @@ from typing import Any, final
 from graphcuts_dp.cli.console import say
 from graphcuts_dp.errors import GraphCutsError, ParameterError
 
-BACK = "back"
+BACK, EXPLAIN = "back", "?"
 _HOW = f'An empty line takes what stands in brackets, and "{BACK}" returns to the question before.'
 
 Answers = dict[str, Any]
@@ -29,6 +29,9 @@ class AskedQuestion:
         read: makes an answer of what was typed; a GraphCutsError says what is wrong with it.
         usual: what an empty line stands for, from the answers so far; "" if there is nothing usual.
         applies: whether it is asked.
+        explain: what "?" prints before the question is asked again; None if there is no more to
+            say.
+        forecast: what is said once it is answered, "" for nothing.
     """
 
     key: str
@@ -36,6 +39,8 @@ class AskedQuestion:
     read: Callable[[str, Answers], Any]
     usual: Callable[[Answers], str] = lambda _: ""
     applies: Callable[[Answers], bool] = lambda _: True
+    explain: Callable[[Answers], str] | None = None
+    forecast: Callable[[Answers], str] = lambda _: ""
 
 
 class Dialogue:
@@ -86,6 +91,9 @@ class Dialogue:
             typed = _typed_line(f"{text} [{usual}] " if usual else f"{text} ")
             if typed == BACK:
                 return False
+            if typed == EXPLAIN and question.explain is not None:
+                say(f"note: {question.explain(self._answers)}")
+                continue
             if typed is None and problem is not None:
                 raise ParameterError(f"{text} {problem}")
             try:
@@ -100,6 +108,9 @@ class Dialogue:
                 say(f"note: {wrong}")
             else:
                 self._typed[question.key] = typed or usual
+                forecast = question.forecast(self._answers)
+                if forecast:
+                    say(f"note: {forecast}")
                 return True
 
     def _usual(self, question: AskedQuestion) -> tuple[str, GraphCutsError | None]:

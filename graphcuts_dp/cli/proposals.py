@@ -22,6 +22,7 @@ from graphcuts_dp.graph.rows import PrivateData, Rows
 from graphcuts_dp.io.files import read_vertices
 from graphcuts_dp.io.heads import FileHead
 from graphcuts_dp.learn.sizes import usual_edges
+from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.privacy.count_noise import discrete_laplace_radius
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.privacy_unit import BOUND_KEYS, PrivacyUnit, UnitKind
@@ -37,6 +38,7 @@ from graphcuts_dp.schema.periods import Periods
 from graphcuts_dp.schema.table_headers import names_in_header
 from graphcuts_dp.schema.typed_names import join_names
 from graphcuts_dp.schema.vertices import Arcs, VertexSet
+from graphcuts_dp.session.transcript import store_status
 
 EVERYBODY, ANALYSTS, TEAM = WHO = ("everybody", "analysts", "team")
 TABLE, GRAPH = PRODUCTS = ("table", "graph")  # that everybody may see
@@ -44,6 +46,9 @@ DIRECTED, TOGETHER = "directed", "together"  # how both directions of a pair cou
 NAMES, ROW, UNCLEAR, NO_TEXT = "names", "row", "unclear", "no text"  # what a first line is
 _YEARS_TO_COME = 4  # that a table over time is proposed for, after that of its last period
 _QUERIES = 50  # that analysts ask
+_BETWEEN_HALVES = "the number of edges between two halves of all vertices"
+_ESTIMATE_SHARE = 0.1  # of the budget, for a private estimate of the bound on rows of a person
+_NEW_BUDGET = 2.0  # that is proposed for a store that does not exist yet
 _FORECAST_VERTICES = 300  # most vertices of a graph on which a release is forecast: 20 ms a time
 
 
@@ -58,11 +63,14 @@ class Proposal:
         error_of: what has this error.
         counted: what is counted, such as "rows".
         size: about what such an answer measures, by a public guess; None without one.
+        table_error_at: the error of a number of a table between the groups alone, at an epsilon;
+            None if there are no groups, or a table is proposed already.
         cells: how many such numbers make up all that is counted; None if that is not so.
         smaller: what makes noise matter less at the same epsilon.
         spends: the option that gives epsilon.
         dry_run: words that make the command a forecast, which reads no private file; None if there
             is no forecast.
+        assumed: what the forecast assumes because nobody guessed, in words; None for nothing.
         data: with the vertices and the directions of the command, without any row; None if that is
             not known.
         periods: that it is charged for; None for all.
@@ -74,10 +82,12 @@ class Proposal:
     error_of: str
     counted: str = "edges"
     size: float | None = None
+    table_error_at: Callable[[float], float] | None = None
     cells: int | None = None
     smaller: str = "ask for sums of more vertices"
     spends: str = "--epsilon"
     dry_run: list[str] | None = None
+    assumed: str | None = None
     data: PrivateData | None = None
     periods: tuple[str, ...] | None = None
     afterwards: list[str] = field(default_factory=list)
@@ -152,7 +162,7 @@ def _smaller_table(answers: Answers) -> str:
     remedies = ["take larger groups"]
     if answers.get("periods") is not None:
         remedies.append("longer periods")
-    if answers.get("bound", 1) > 1:
+    if (answers.get("rows") or answers.get("bound") or 1) > 1:
         remedies.append("a smaller bound of the privacy unit")
     return ", or ".join(remedies)
 
@@ -175,12 +185,48 @@ def _synthetic(answers: Answers, change: int) -> Proposal:
         error_at=lambda epsilon: _error_between_halves(
             epsilon / change, n, edges, directed=reading_of(answers).directed
         ),
-        error_of="a cut between halves of all vertices",
+        error_of=_BETWEEN_HALVES,
+        table_error_at=_table_error(answers) if grouping else None,
         size=edges / 2,
         smaller="go back and choose a table of what passes between groups",
         dry_run=["--dry-run", f"{edges:.0f}"] if foretold else None,
+        assumed=None
+        if answers.get("guess")
+        else f"{edges:.0f} edges, {edges / n:.3g} for each vertex, are assumed: replace them by "
+        "your guess",
         afterwards=[] if first is None else ["answer", out, "--from", first],
     )
+
+
+def _table_error(answers: Answers) -> Callable[[float], float]:
+    """Return the error of sums between the groups, if they alone are published as a table."""
+    unit = unit_of(answers)
+    private, groups = reading_of(answers).without_file(unit, _grouping(answers))
+
+    def error_at(epsilon: float) -> float:
+        job = flows_job(private, cast(Groups, groups), epsilon=epsilon, privacy_unit=unit)
+        return next(iter(job.errors()))[1]
+
+    return error_at
+
+
+def estimate_of_bound(answers: Answers) -> list[str]:
+    """Return the command that estimates, with noise, how many rows people have.
+
+    It reads the rows as the proposed command does, since a store knows its data by that.
+    """
+    places = [] if answers.get("groups") is None else [answers["groups"]]
+    grouping = _grouping_words(answers) if places else []
+    words = ["flows", answers["data"], *places, *grouping, *_reading_words(answers)]
+    each_period = ":per-period" if answers.get("continued") else ""
+    store = Store(store_of(answers))
+    budget, new = _NEW_BUDGET, ["--budget", f"{_NEW_BUDGET:g}"]
+    if store.exists:
+        left = store_status(store).left
+        budget, new = (_NEW_BUDGET if left is None else left), []
+    words += ["--contributions", f"table{each_period}"]
+    words += ["--epsilon", f"{_ESTIMATE_SHARE * budget:.2g}"]
+    return [*words, "--store", store_of(answers), *new]
 
 
 def store_of(answers: Answers) -> str:
@@ -227,7 +273,7 @@ def _planned(answers: Answers, change: int) -> Proposal:
         return Proposal(
             words=words,
             error_at=lambda epsilon: _error_between_halves(epsilon / change, n, usual_edges(n)),
-            error_of="a cut between halves of all vertices of a release",
+            error_of=_BETWEEN_HALVES,
             size=usual_edges(n) / 2,
         )
     return Proposal(
@@ -279,8 +325,9 @@ def unit_of(answers: Answers) -> PrivacyUnit:
     kind = cast(UnitKind, answers["unit"])
     if kind == "row":
         return PrivacyUnit.row()
+    bound = answers["rows" if kind == "user" else "bound"]
     each_period = ",per-period" if kind == "user" and answers.get("continued") else ""
-    return PrivacyUnit.of(f"{kind}:{BOUND_KEYS[kind]}={answers['bound']}{each_period}")
+    return PrivacyUnit.of(f"{kind}:{BOUND_KEYS[kind]}={bound}{each_period}")
 
 
 def horizon_of(answers: Answers) -> str | None:

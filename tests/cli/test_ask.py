@@ -19,13 +19,13 @@ from graphcuts_dp.server import app
 
 N = 40
 EDGE, ROW = ("edge", "1"), ("row",)
-USER = ("user", "caller", "2")
+USER = ("user", "caller")
 VERTEX = ("vertex", "3")
 ZONES = {"Süd, links des Mains": "Süd", "Nord": "Nord", "Hafen": "Nord"}
-# Answers about trips: file, unit, column and bound of users, directions, who, product, groups,
-# levels, date, periods, how dates are written, whether it goes on, bad rows, guess, error, budget.
-TRIPS = ["trips.csv", "", "", "", "", "", "", "zones.csv", "district", ""]
-TRIPS += ["2026-01..2026-03", "31.01.2026", "", "", "", "", "3"]
+# Answers about trips: file, unit, column of users, directions, who, product, groups, levels, date,
+# periods, how dates are written, whether it goes on, bad rows, bound, guess, error, budget.
+TRIPS = ["trips.csv", "", "", "", "", "", "zones.csv", "district", ""]
+TRIPS += ["2026-01..2026-03", "31.01.2026", "", "", "", "", "", "3"]
 
 
 @pytest.fixture(autouse=True)
@@ -81,7 +81,8 @@ def lines(data="mail.edges", groups="none", unit=EDGE, error="60", who="everybod
     asked.append(groups)
     if data == "calls.csv" and groups != "none" and who == "everybody":
         asked += ["none", ""]  # no date; bad rows
-    return [*asked, *[str(N)] * (groups == "none"), "none", error]
+    asked += [str(N)] * (groups == "none")
+    return [*asked, *["2"] * (unit == USER), "none", error]
 
 
 def run_all(told, call):
@@ -127,7 +128,7 @@ def test_trips_of_people_come_out_by_month_and_district(proposed, call):
     assert "--counting" not in told["command"]
     _, table, answer = run_all(told, call)
     assert "period from to" in table
-    assert "Süd" in answer or "in [" in answer
+    assert re.match(r"[\d.]+ rows, between \d+ and [\d,]+ \(95%\) Counted: at most 20 ", answer)
     flows = gc.load("flows.csv")
     assert flows.levels == ("district",)
     assert flows.periods.labels() == ("2026-01", "2026-02", "2026-03")
@@ -145,7 +146,8 @@ def test_trips_of_people_come_out_by_month_and_district(proposed, call):
 def test_a_row_is_proposed_where_only_dates_are_named(proposed, call, folder):
     text = (folder / "trips.csv").read_text()
     (folder / "days.csv").write_text(re.sub(r"(?m)^\w+;", "", text))
-    told = proposed("days.csv", "", "", "", "zones.csv", "district", *TRIPS[9:])
+    answers = ["days.csv", "", "", "", "zones.csv", "district", *TRIPS[8:13], *TRIPS[14:]]
+    told = proposed(*answers)
     assert told["privacy_unit"] == "1 row"
     assert told["error"] < 10  # of a table with sensitivity 1
     run_all(told, call)
@@ -153,11 +155,11 @@ def test_a_row_is_proposed_where_only_dates_are_named(proposed, call, folder):
 
 def test_wrong_answers_are_asked_again_and_the_others_stay(proposed):
     wrong = [
-        *("none.csv", "trips.csv", "persons", "", "nobody", "", "none", "1.5", "0", ""),
+        *("none.csv", "trips.csv", "persons", "", "nobody", ""),
         *("sideways", "", "all", "", "map", ""),
         *("none.csv", "none", "zones.csv", "letter/none", "district", ""),
-        *("soon", TRIPS[10], "1st of May", "31.01.2026", "maybe", "", "perhaps", ""),
-        *("many", "0", ""),
+        *("soon", TRIPS[9], "1st of May", "31.01.2026", "maybe", "", "perhaps", ""),
+        *("none", "1.5", "0", "", "many", "0", ""),
         *("-3", "1e-9", "", "0.5", "3"),
     ]
     assert proposed(*wrong) == proposed(*TRIPS)
@@ -169,7 +171,7 @@ def test_back_returns_with_what_was_answered_before(proposed, typed, done):
     assert told == proposed(*TRIPS)
     typed("back", *TRIPS)
     assert "This is the first question" in done("plan", "--ask")[1]
-    changed = proposed(*TRIPS[:-2], "back", "back", "skip", "", "")
+    changed = proposed(*TRIPS[:-2], "back", "back", "back", "skip", "", "", "")
     assert "on-bad=skip" in changed["command"]
 
 
@@ -257,8 +259,8 @@ UNCLEAR = {
         *("letters.csv", "no", "edge", "1", "", "", "graph", "letters-staff.csv", "none", "900"),
     ],
     "numbers, of people": [
-        *("bare.csv", "", "user", "1", "2", "", "", "", "zones.csv", "district", "4"),
-        *("2026-01..2026-03", "31.01.2026", "no", "skip", "400", ""),
+        *("bare.csv", "", "user", "1", "", "", "", "zones.csv", "district", "4"),
+        *("2026-01..2026-03", "31.01.2026", "no", "skip", "2", "400", ""),
     ],
 }
 
@@ -279,8 +281,8 @@ def test_a_first_line_that_may_be_a_row_is_asked_about_and_never_shown(
 def test_unknown_names_of_a_header_can_be_typed_and_are_not_shown(proposed, call, folder):
     rows = (folder / "trips.csv").read_text().split("\n", 1)[1]
     (folder / "other.csv").write_text("alpha;beta;gamma;delta\n" + rows)
-    answers = ["other.csv", "yes", "user", "alpha", "", "beta,gamma", *TRIPS[5:9], "delta"]
-    told = proposed(*answers, *TRIPS[10:])
+    answers = ["other.csv", "yes", "user", "alpha", "beta,gamma", *TRIPS[4:8], "delta"]
+    told = proposed(*answers, *TRIPS[9:])
     for column in ("source=beta", "target=gamma", "user=alpha", "period=delta", "header=yes"):
         assert column in told["command"]
     run_all(told, call)
@@ -323,6 +325,52 @@ def test_groups_go_with_a_graph_as_well(proposed, call):
     assert len(run_all(told, call)) == 3
 
 
+def test_a_question_mark_shows_how_the_bound_is_estimated_and_asks_again(
+    done, call, typed, proposed
+):
+    """The command runs, and the table that is proposed afterwards is of the same data."""
+    asked = [*TRIPS[:13], "?", "4", *TRIPS[14:]]
+    assert "?" not in TRIPS
+    typed(*asked)
+    _, err = done("plan", "--ask")
+    line = next(line for line in err.splitlines() if "come back" in line)
+    program, *words = shlex.split(line.partition("come back: ")[2])
+    assert program == "graphcuts-dp"
+    assert words[words.index("--epsilon") + 1] == "0.2"  # a tenth of a budget of 2
+    assert done(*words)[0]
+    assert gc.store_status("trips.csv.db").epsilon == 0.2
+    without_budget = asked[:-1]
+    told = proposed(*without_budget)
+    assert told["refusal"] == ""
+    assert "--budget" not in told["command"]
+    run_all(told, call)
+    typed(*without_budget)
+    again = next(line for line in done("plan", "--ask")[1].splitlines() if "come back" in line)
+    assert "--budget" not in again
+    assert "--epsilon 0.08 " in again  # a tenth of what is left
+
+
+def test_a_bound_is_answered_by_how_exact_the_numbers_then_are(done, typed):
+    errors = []
+    for rows in ("5", "50"):
+        typed(*TRIPS[:13], rows, *TRIPS[14:])
+        out, err = done("plan", "--ask")
+        forecast = next(line for line in err.splitlines() if "may then be off by" in line)
+        errors.append(float(forecast.split("off by ")[1].split()[0].replace(",", "")))
+        stated = re.search(r"is at most ([0-9,.]+) rows", out)[1]
+        assert errors[-1] == float(stated.replace(",", ""))
+    assert 9 < errors[1] / errors[0] < 11
+
+
+def test_a_guess_of_the_program_is_marked_and_a_table_is_compared(done, typed):
+    typed("mail.edges", "edge", "1", "", "graph", "staff.csv", "none", "900")
+    out = done("plan", "--ask")[0]
+    assert "are assumed: replace them by your guess" in out
+    assert re.search(r"A table of the sums between the groups alone .* off by \d+", out)
+    typed("mail.edges", "edge", "1", "", "graph", "staff.csv", "300", "900")
+    assert "are assumed" not in done("plan", "--ask")[0]
+
+
 def test_a_store_that_is_there_keeps_its_budget(proposed, call):
     run_all(proposed(*lines(groups="staff.csv", error="300")), call)
     again = proposed(*lines(groups="staff.csv", error="300"))
@@ -334,7 +382,7 @@ def test_a_store_that_is_there_keeps_its_budget(proposed, call):
 
 
 def test_a_table_that_goes_on_is_proposed_per_period_with_years_to_come(proposed, call):
-    told = proposed(*TRIPS[:12], "yes", *TRIPS[13:])
+    told = proposed(*TRIPS[:11], "yes", *TRIPS[12:])
     for words in (
         "flows-over-time trips.csv zones.csv",
         "--period 2026-01 --",
@@ -345,7 +393,7 @@ def test_a_table_that_goes_on_is_proposed_per_period_with_years_to_come(proposed
     assert told["privacy_unit"] == "1 user in one period"
     run_all(told, call)
     assert gc.load("flows.csv").horizon[-1] == "2030-12"
-    quarters = proposed(*TRIPS[:10], "2026-Q1..2026-Q3", *TRIPS[11:12], "yes", *TRIPS[13:])
+    quarters = proposed(*TRIPS[:9], "2026-Q1..2026-Q3", *TRIPS[10:11], "yes", *TRIPS[12:])
     assert "--periods 2026-Q1..2030-Q4" in quarters["command"]
     assert "would refuse this" in quarters["refusal"]  # the series of months has begun
 
@@ -363,7 +411,7 @@ def test_a_store_that_would_refuse_is_told_before_anything_is_typed(proposed, ca
     first = proposed(*TRIPS)
     run_all(first, call)
     assert proposed(*TRIPS)["refusal"] == ""  # the budget is 3, and 1 is spent
-    other = [*TRIPS[:12], "yes", *TRIPS[13:]]
+    other = [*TRIPS[:11], "yes", *TRIPS[12:]]
     assert "the privacy unit of the store" in proposed(*other)["refusal"]
     typed(*other)
     assert done("plan", "--ask")[0].startswith("The store trips.csv.db would refuse this")
