@@ -28,6 +28,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.files import open_secret
+from graphcuts_dp.options import described
 from graphcuts_dp.page import result
 from graphcuts_dp.page.form import completed
 from graphcuts_dp.page.products import LOOK, PRODUCTS
@@ -45,6 +46,7 @@ from graphcuts_dp.page.runs import (
 from graphcuts_dp.page.steps import STEPS
 from graphcuts_dp.page.understood import counts_for_your_eyes, head_of, look, proposed
 from graphcuts_dp.page.words import UNITS
+from graphcuts_dp.reports.hazards import LONGEST_ANSWER, HazardAnswers
 from graphcuts_dp.reports.rendering import STYLE, html_page, html_sheets
 from graphcuts_dp.server import app as server
 from graphcuts_dp.server.settings import Binding
@@ -149,7 +151,7 @@ class Page:
         ]
 
     def form(self, _: dict[str, Any]) -> dict[str, Any]:
-        """Return the steps, the products with their fields, and the confidence of stated errors."""
+        """Return the steps, the products with their fields, and the questions of the report."""
         products = {
             name: {
                 "title": product.title,
@@ -164,8 +166,12 @@ class Page:
             {"name": name, "title": title, "next": next_step}
             for name, (title, next_step) in STEPS.items()
         ]
-        described = {"products": products, "confidence": DEFAULT_PERCENT}
-        return described | {"steps": steps, "units": UNITS}
+        form = {"products": products, "confidence": DEFAULT_PERCENT}
+        questions = [
+            {"key": about.name, "text": about.help, "most": LONGEST_ANSWER}
+            for about in described(HazardAnswers)
+        ]
+        return form | {"steps": steps, "units": UNITS, "questions": questions}
 
     def head(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Return the columns of a file, and what their names suggest."""
@@ -203,7 +209,8 @@ class Page:
         """Begin a run of the amount that was confirmed."""
         confirmed = float(asked.get("confirmed", 0))
         source = str(asked["source"])
-        run = self._runs.start(asked["product"], asked["values"], source, confirmed)
+        answers = dict(asked.get("answers", {}))
+        run = self._runs.start(asked["product"], asked["values"], source, confirmed, answers)
         return {"run": run.folder.name}
 
     def resume(self, asked: dict[str, Any]) -> dict[str, Any]:

@@ -170,8 +170,8 @@ def report_on(run: PageRun) -> ReleaseReport:
     """
     store = run.folder / run.plan["store"]
     if not run.product.result:
-        return report_of_store(store)
-    return report_of(receipt_path(run.result), store=store)
+        return report_of_store(store, answers=run.answers)
+    return report_of(receipt_path(run.result), store=store, answers=run.answers)
 
 
 def notebook(run: PageRun) -> bytes:

@@ -16,6 +16,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -25,16 +26,18 @@ from filelock import lock_descriptor
 
 from graphcuts_dp.cli.console import PROGRESS_FILE
 from graphcuts_dp.display import down_to_digits
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.files import atomic_write
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.options import INPUT
 from graphcuts_dp.page.form import Product, Values, completed
 from graphcuts_dp.page.products import PRODUCTS, typed_budget
+from graphcuts_dp.reports.hazards import HazardAnswers
 from graphcuts_dp.results.bundle import receipt_path
 from graphcuts_dp.session.transcript import LedgerStatus, UseStatus, store_status
 
 RUNNING, DONE, LOST, REFUSED, STOPPED = "running", "done", "lost", "refused", "stopped"
+ANSWERS = "report-answers.json"  # beside the result, public: what the report asks of people
 _OWN = ".run"  # folder within that of a run: plan, lock, report, notes, progress, outcome
 _ERROR = "error: "
 _ROUNDING = 1e-9  # of sums of epsilon
@@ -148,6 +151,20 @@ class PageRun:
         except OSError:
             return ""
 
+    @property
+    def answers(self) -> HazardAnswers:
+        """Return the answers to questions of the report that were typed before the run.
+
+        Raises:
+            FileFormatError: their file is damaged.
+        """
+        try:
+            return HazardAnswers(**json.loads((self.folder / ANSWERS).read_bytes()))
+        except FileNotFoundError:
+            return HazardAnswers()
+        except (OSError, TypeError, ValueError, ParameterError):
+            raise FileFormatError(f"{ANSWERS} is damaged: delete it, and open the result") from None
+
     def against_truth(self) -> str:
         """Return the comparison of the result with the private file. NOT PRIVATE.
 
@@ -205,7 +222,12 @@ class Runs:
         return PageRun(folder=folder, plan=plan)
 
     def start(
-        self, name: str, values: Values, source: str, confirmed: float | None = None
+        self,
+        name: str,
+        values: Values,
+        source: str,
+        confirmed: float | None = None,
+        answers: Mapping[str, str] | None = None,
     ) -> PageRun:
         """Begin a run.
 
@@ -214,10 +236,13 @@ class Runs:
             values: what was typed.
             source: the private file.
             confirmed: the epsilon that somebody was shown and confirmed.
+            answers: to questions of the report, by the fields of `HazardAnswers`; empty ones do
+                not count. They are kept beside the result, and may be published.
 
         Raises:
             GraphCutsError: what the preview refuses; another amount was confirmed; the budget does
-                not allow it; another run is at work. Nothing was spent.
+                not allow it; an answer is too long; another run is at work. Nothing was spent.
+            TypeError: an answer to no question.
         """
         product = PRODUCTS[name]
         if not source or not Path(source).expanduser().exists():
@@ -232,6 +257,8 @@ class Runs:
         refusal = budget_of(store, values, expected)["refusal"]
         if refusal is not None:
             raise ParameterError(refusal)
+        stated = {key: text.strip() for key, text in (answers or {}).items() if text.strip()}
+        HazardAnswers(**stated)  # refused here, before anything is spent
         if any(run.state()["state"] == RUNNING for run in self.all()):
             raise ParameterError("a run is at work: wait for its end")
         folder = self.folder / f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S-%f}-{name}"
@@ -252,6 +279,9 @@ class Runs:
             lock_descriptor(lock.fileno())
             with atomic_write(record_folder / "plan.json") as file:
                 file.write(json.dumps(plan).encode())
+            if stated:
+                with atomic_write(folder / ANSWERS) as file:
+                    file.write(json.dumps(stated, indent=2, ensure_ascii=False).encode())
             _start_process(folder, [*words, "--json"], lock.fileno())
         return PageRun(folder=folder, plan=plan)
 

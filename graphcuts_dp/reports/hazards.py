@@ -35,7 +35,7 @@ _NO_CELL = "tests/attacks/test_no_cell_is_quoted.py"
 SECURITY = "SECURITY.md"
 # Files of the source that evidence names.
 EVIDENCE_FILES = (_TESTED_COSTS, _AUDITS, _SAMPLERS, _SIDE_CHANNELS, _NO_CELL, SECURITY)
-_LONGEST_ANSWER = 120  # characters: all answers of this length fit on the second sheet
+LONGEST_ANSWER = 120  # characters: all answers of this length fit on the second sheet
 _ONE_EACH = ("user", "person", "vertex")  # units that may be whole people
 Finding = tuple[bool, str]  # whether a hazard is addressed, and the evidence
 _SEEDED: Finding = (False, "a seed was given, so there is no guarantee")
@@ -81,6 +81,7 @@ class HazardAnswers:
         watchers: who else could have watched how long a run took.
         access: who may read the private file and the store.
         collection: what is done to collect less.
+        legal_basis: on what legal basis the data are used; it stands on the first page.
 
     Raises:
         ParameterError: an answer is no line of at most 120 characters.
@@ -98,14 +99,15 @@ class HazardAnswers:
     watchers: str = option("", help="Who else could watch how long a run takes?")
     access: str = option("", help="Who may read the private file and the store?")
     collection: str = option("", help="What is done to collect less, and to delete it?")
+    legal_basis: str = option("", help="On what legal basis are the private data used?")
 
     def __post_init__(self) -> None:
         check(self)
         for about in described(type(self)):
             text = getattr(self, about.name)
-            if not text.isprintable() or len(text) > _LONGEST_ANSWER:
+            if not text.isprintable() or len(text) > LONGEST_ANSWER:
                 raise ParameterError(
-                    f"{about.key} must be one line of at most {_LONGEST_ANSWER} characters"
+                    f"{about.key} must be one line of at most {LONGEST_ANSWER} characters"
                 )
 
 

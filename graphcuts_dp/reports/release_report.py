@@ -119,7 +119,9 @@ class ReleaseReport:
         moment = printable(self.time.removesuffix("+00:00").replace("T", " "))
         time = f"{moment} UTC" if moment else ""
         pairs = (("by", self.author), ("when", time), ("for", self.purpose))
-        return tuple((name, text or words.NOT_STATED) for name, text in pairs)
+        legal_basis = self.basis.people_say.legal_basis
+        stated = (("legal basis", legal_basis),) if legal_basis else ()
+        return (*((name, text or words.NOT_STATED) for name, text in pairs), *stated)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

@@ -161,6 +161,8 @@ def test_trips_to_a_table_by_month(curator, trips, tmp_path):
     assert "This spends 1." in curator.text("#price")
     assert curator.spent() == []
     curator.pictures("confirm")
+    curator.click("#questions summary")
+    curator.fill("#answer-access", "Two people <of> the office")
     curator.run()
     curator.done()
     assert time.monotonic() - curator.began < SECONDS
@@ -172,6 +174,8 @@ def test_trips_to_a_table_by_month(curator, trips, tmp_path):
     curator.pictures("result")
     assert curator.find("#print").is_displayed()
     assert curator.sheets() == {"A4": 2, "Letter": 2}
+    sheets = "return document.querySelector('#report').textContent"
+    assert "Two people <of> the office" in curator.driver.execute_script(sheets)
     with curator.wide(390):
         table = "return document.querySelector('#shown table').getBoundingClientRect().right"
         assert curator.driver.execute_script(table) <= 390

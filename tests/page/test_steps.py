@@ -80,6 +80,47 @@ def test_only_the_amount_that_was_confirmed_is_spent(page, trips, tmp_path, conf
     assert not list((tmp_path / "results").iterdir())
 
 
+@pytest.mark.parametrize(
+    ("answers", "status", "words"),
+    [
+        ({"access": "x" * 121}, 422, "at most 120 characters"),
+        ({"access": "one\nand two"}, 422, "one line"),
+        ({"salary": "none"}, 400, "no form of this page"),
+        ({"access": 3}, 400, "no form of this page"),
+    ],
+)
+def test_an_answer_for_the_report_that_cannot_be_printed_stops_the_run(
+    page, trips, tmp_path, answers, status, words
+):
+    about = {"product": "table", "values": placed(TRIPS, tmp_path), "source": str(trips)}
+    refusal = page.post("start", **about, confirmed=1, answers=answers, status=status)
+    assert words in refusal["detail"]
+    assert not list((tmp_path / "results").iterdir())
+
+
+@pytest.mark.slow
+def test_answers_for_the_report_are_printed_in_it_and_kept_beside_the_result(page, trips, tmp_path):
+    """They are no part of the receipt, and no text of them becomes HTML."""
+    about = {"product": "table", "values": placed(TRIPS, tmp_path), "source": str(trips)}
+    typed = {"access": "two <b>people</b>", "legal_basis": "Art. 89 <GDPR>", "readers": "  "}
+    assert {each["key"] for each in page.post("form")["questions"]} >= set(typed)
+    run = page.post("start", **about, confirmed=1, answers=typed)["run"]
+    told = page.end_of(run)
+    assert told["state"] == "done"
+    assert "report-answers.json" in told["files"]
+    kept = json.loads(page.file(run, "report-answers.json"))
+    assert kept == {name: text for name, text in typed.items() if text.strip()}
+    for shown in (told["sheets"], page.file(run, "report.html").decode()):
+        assert "two &lt;b&gt;people&lt;/b&gt;" in shown
+        assert "Art. 89 &lt;GDPR&gt;" in shown
+        assert "<b>people" not in shown
+        assert "<GDPR>" not in shown
+    for name in set(told["files"]) - {"report-answers.json"}:
+        assert b"GDPR" not in page.file(run, name)
+    (tmp_path / "results" / run / "report-answers.json").write_text("{")
+    assert "report-answers.json is damaged" in page.post("run", run=run, status=422)["detail"]
+
+
 def spend(page, about, confirmed):
     run = page.post("start", **about, confirmed=confirmed)["run"]
     return page.end_of(run)

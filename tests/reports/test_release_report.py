@@ -297,6 +297,16 @@ def test_the_second_sheet_tells_what_was_checked_from_what_is_asked(tmp_path):
     assert text.count("\\_" * 30) == sum(bool(each.question) for each in report.hazards) - 1
 
 
+def test_the_legal_basis_stands_on_the_first_page_if_it_is_stated(tmp_path):
+    path = saved("flows", tmp_path)
+    silent = report_of(receipt_of(path))
+    report = report_of(receipt_of(path), answers=HazardAnswers(legal_basis="Art. 89 & <law>"))
+    assert "legal basis" not in dict(silent.origin)
+    assert dict(report.origin)["legal basis"] == "Art. 89 & <law>"
+    first = html_page(report).partition("</section>")[0]
+    assert "Art. 89 &amp; &lt;law&gt;" in first
+
+
 class Elements(HTMLParser):
     """The elements of a page, each closed."""
 

@@ -164,7 +164,7 @@ function mends() {
 
 async function begin() {
   await busy(by("run"), async () => {
-    const body = { product: state.product, values: state.values, source: state.source, confirmed: live.preview.epsilon };
+    const body = { product: state.product, values: state.values, source: state.source, confirmed: live.preview.epsilon, answers: state.answers };
     const { run } = await ask("start", body);
     await started(run);
   }).catch((problem) => refuse(by("missing"), problem));
@@ -237,6 +237,15 @@ export function listen() {
   by("bound-price").addEventListener("input", () => by("bound-confirm").classList.add("hidden"));
   by("bound-ask").addEventListener("click", () => priceOfBound().catch(failed));
   by("bound-confirm").addEventListener("click", () => startBound().catch(failed));
+}
+
+// Questions of the report, which anybody may leave open.
+export function questions() {
+  by("answers").replaceChildren(...live.questions.map(({ key, text, most }) => {
+    const id = `answer-${key}`;
+    const set = (event) => { state.answers[key] = event.target.value; keep(); };
+    return element("div", { class: "field" }, element("label", { for: id, text }), element("input", { id, type: "text", maxlength: most, autocomplete: "off", value: state.answers[key] ?? "", oninput: set }));
+  }));
 }
 
 // Radio buttons of what can come out.

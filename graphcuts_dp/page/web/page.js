@@ -94,6 +94,7 @@ async function arrive() {
   understood.listen();
   understood.onCounted(() => exact.confirmation());
   exact.listen();
+  exact.questions();
   result.listen(() => { if (state.step !== "result") go("result"); }, failed, exact.offerStep);
   by("guide").addEventListener("submit", (event) => next(event).catch(failed));
   by("back").addEventListener("click", () => go(live.steps[index(state.step) - 1].name));

@@ -3,7 +3,7 @@ import { call } from "/page/shared.js";
 
 export const by = (id) => document.getElementById(id);
 const KEPT = "graphcuts-page"; // in this tab, so that a reload loses nothing
-export const state = { token: "", product: "table", values: {}, proposed: {}, source: "", run: null, step: "data", furthest: 0 };
+export const state = { token: "", product: "table", values: {}, answers: {}, proposed: {}, source: "", run: null, step: "data", furthest: 0 };
 // What is not kept: the form of the server, the last preview, and what only the curator may see.
 export const live = { products: {}, steps: [], confidence: "", names: [], preview: null, problem: null, eyes: null };
 
