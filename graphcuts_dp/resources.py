@@ -66,7 +66,7 @@ def silent(done: float, message: str) -> None:
     del done, message
 
 
-def seen(progress: Progress | bool) -> Progress:
+def progress_function(progress: Progress | bool) -> Progress:
     """Return the function that reports progress, from the argument `progress=` of a caller.
 
     Args:

@@ -38,7 +38,7 @@ def flows_of(cells, finest, *, epsilon=1.0, seed=1, unit=1.0, whole=True, worklo
     strategy = choose_strategy(cells, epsilon=epsilon, changes=changes, workload=workload)
     kind = CellSums(
         tree=cells,
-        places=strategy.places,
+        measured_levels=strategy.measured_levels,
         max_weight=None,
         weighted=not whole,
         whole=whole,
@@ -48,8 +48,8 @@ def flows_of(cells, finest, *, epsilon=1.0, seed=1, unit=1.0, whole=True, worklo
     noisy = draw(
         "flows",
         kind,
-        [[sums[place]] for place in strategy.places],  # of one digit each
-        [changes[place] for place in strategy.places],
+        [[sums[place]] for place in strategy.measured_levels],  # of one digit each
+        [changes[place] for place in strategy.measured_levels],
         unit=unit,
         noise=strategy.noise,
         source=entropy_source(seed),

@@ -51,7 +51,7 @@ def many_flows(graph, groups, *, epsilon, count, delta=0.0, seed=0, told=1.0):
     )  # fmt: skip
     for _ in range(count):
         sums = []
-        for index, place in enumerate(noisy.map.places):
+        for index, place in enumerate(noisy.map.measured_levels):
             drawn = fast_noise(rng, noisy.noise, index, noisy.map.tree.size(place))
             sums.append((np.rint(truth[place]) + drawn).astype(np.int64))
         found = Flows(

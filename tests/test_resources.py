@@ -7,7 +7,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp import resources
-from graphcuts_dp.resources import seen, silent
+from graphcuts_dp.resources import progress_function, silent
 
 
 class Shown:
@@ -35,19 +35,19 @@ class Shown:
 
 
 def test_without_a_kernel_nothing_is_shown(monkeypatch):
-    assert seen(silent) is silent
+    assert progress_function(silent) is silent
     Shown(monkeypatch, kernel=None)
-    assert seen(silent) is silent
+    assert progress_function(silent) is silent
 
 
 def test_who_listens_alone_hears(monkeypatch):
     Shown(monkeypatch, kernel=object())
-    assert seen(print) is print
+    assert progress_function(print) is print
 
 
 def test_a_bar_comes_after_two_seconds_and_goes_when_all_is_done(monkeypatch):
     screen = Shown(monkeypatch, kernel=object())
-    tell = seen(silent)
+    tell = progress_function(silent)
     for screen.now, done in ((1.9, 0.1), (2.1, 0.25), (2.2, 0.3), (2.4, 0.5), (2.41, 1.0)):
         tell(done, "a < b")
     texts = [page["text/html"] for page in screen.pages]
@@ -58,7 +58,7 @@ def test_a_bar_comes_after_two_seconds_and_goes_when_all_is_done(monkeypatch):
 
 def test_quick_work_gets_none(monkeypatch):
     screen = Shown(monkeypatch, kernel=object())
-    seen(silent)(1.0, "done")
+    progress_function(silent)(1.0, "done")
     assert screen.pages == []
 
 

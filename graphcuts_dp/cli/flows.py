@@ -432,7 +432,7 @@ def _contributions_forecast(
 
 
 def _facts(made: Flows) -> dict[str, Any]:
-    shares = zip(made.strategy.places, made.strategy.shares, strict=True)
+    shares = zip(made.strategy.measured_levels, made.strategy.shares, strict=True)
     names = ("total", *made.levels)
     margins = Fraction(0) if made.strategy.margin_noise is None else MARGIN_SHARE
     share_of_margins = {MARGINS: float(margins)} if margins else {}

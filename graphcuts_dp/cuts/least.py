@@ -174,9 +174,9 @@ def cut_job(
     step = privacy_unit.per_change(epsilon)
     grid = grid_of_cuts(graph, step / halvings)
     rates = CutRates.of(step, grid.sensitivity, halvings)
-    spent, across = rates.loss(grid.sensitivity, halvings), rates.across * grid.sensitivity
-    costs = {"least cut": Cost.of_pure(spent - across), "weights of cuts": Cost.of_pure(across)}
-    plan = BudgetPlan.of_costs(costs, "discrete Laplace", Cost.of_pure(spent))
+    loss, across = rates.loss(grid.sensitivity, halvings), rates.across * grid.sensitivity
+    costs = {"least cut": Cost.of_pure(loss - across), "weights of cuts": Cost.of_pure(across)}
+    plan = BudgetPlan.of_costs(costs, "discrete Laplace", Cost.of_pure(loss))
     plan = replace(plan, group_size=privacy_unit.group_size)
     return CutJob(
         public=empty,

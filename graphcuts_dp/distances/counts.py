@@ -174,7 +174,7 @@ def tree_counts(metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> N
     """
     trees = _candidates(metric)[:-1]
     candidates = [_of_parts("tree-counts", *tree, metric, people, budget) for tree in trees]
-    return min(candidates, key=lambda made: made.typical or 0.0)
+    return min(candidates, key=lambda sums: sums.typical or 0.0)
 
 
 def histogram(metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> NoisySums:

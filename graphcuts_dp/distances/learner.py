@@ -302,10 +302,10 @@ def coordinate_bounds(
     return np.maximum(low[chosen] - slack, 0), np.maximum(high, low)[chosen] + slack
 
 
-def _lower_envelope(places: IntVector, values: FloatVector) -> FloatVector:
-    """The largest convex function that is nowhere above, at the same places."""
+def _lower_envelope(positions: IntVector, values: FloatVector) -> FloatVector:
+    """Return the largest convex function that is nowhere above the values, at their positions."""
     corners: list[int] = []
-    x, y = places.astype(np.float64).tolist(), values.tolist()
+    x, y = positions.astype(np.float64).tolist(), values.tolist()
     for k in range(len(x)):
         while len(corners) > 1:
             i, j = corners[-2:]

@@ -369,16 +369,16 @@ def session_on(
         stacklevel=4,
         kind=DISTANCE_SESSION,
         name=name,
-        fresh=lambda wanted: _fresh(placed, wanted, number),
-        resume=lambda use, wanted: (_agreed(use, placed, wanted), placed),
+        fresh=lambda requested: _fresh(placed, requested, number),
+        resume=lambda use, requested: (_agreed(use, placed, requested), placed),
         source=source,
     )
     return DistanceSession(use, runner, placed.metric)
 
 
-def _fresh(placed: Locations, wanted: dict[str, Any], seed: int | None) -> Beginning:
-    """A new session, before anything is spent."""
-    terms = {"delta": 0.0, "group_size": 1, "confidence": DEFAULT_CONFIDENCE} | wanted
+def _fresh(placed: Locations, requested: dict[str, Any], seed: int | None) -> Beginning:
+    """Begin a session on the given terms, before anything is spent."""
+    terms = {"delta": 0.0, "group_size": 1, "confidence": DEFAULT_CONFIDENCE} | requested
     learner = _learner(placed, **terms)
     if learner.radius >= placed.metric.diameter / 2:
         warnings.warn(
@@ -396,11 +396,17 @@ def _fresh(placed: Locations, wanted: dict[str, Any], seed: int | None) -> Begin
 
 
 def _learner(
-    placed: Locations, *, queries: int, epsilon: float, delta: float, group_size: int, **rest: float
+    placed: Locations,
+    *,
+    queries: int,
+    epsilon: float,
+    delta: float,
+    group_size: int,
+    **other_terms: float,
 ) -> L1Learner:
     if isinstance(queries, bool) or not isinstance(queries, int) or queries < 1:
         raise ParameterError("queries is a whole number from 1 on: how many answers are guaranteed")
-    check_terms(placed.metric, delta=delta, **rest)
+    check_terms(placed.metric, delta=delta, **other_terms)
     return learner_for(
         placed.metric,
         placed.people,
@@ -409,13 +415,13 @@ def _learner(
         privacy_unit=PrivacyUnit.person(group_size),
         epsilon=epsilon,
         delta=delta,
-        **rest,
+        **other_terms,
     )
 
 
-def _agreed(use: Use, placed: Locations, wanted: dict[str, Any]) -> InteractiveDistances:
-    """The mechanism of a session on the store."""
-    check_agreed(use, use.parameters, wanted)
+def _agreed(use: Use, placed: Locations, requested: dict[str, Any]) -> InteractiveDistances:
+    """Return the mechanism of a stored session; refuse other terms than its own."""
+    check_agreed(use, use.parameters, requested)
     try:
         learner = _learner(placed, **use.parameters)
     except TypeError:

@@ -49,7 +49,8 @@ class RowBlock:
             estimates of a plain matrix, shape (stop - start, columns).
         distribution: of the noise; None for a plain matrix.
         layout: of the whole matrix.
-        held: arrays that a computation keeps with the block between two maps, by its own names.
+        workspace: arrays that a computation keeps with the block between two maps, by names that it
+            chooses.
     """
 
     start: int
@@ -57,7 +58,7 @@ class RowBlock:
     data: npt.NDArray[Any]
     distribution: NoiseDistribution | None
     layout: Layout
-    held: dict[str, Any] = field(default_factory=dict)
+    workspace: dict[str, Any] = field(default_factory=dict)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -217,8 +218,8 @@ class Blocks:
     def results(self, function: Callable[..., R], *arguments: Any) -> Iterator[R]:
         """Yield function(block, *arguments) for every block, computed in parallel, in order.
 
-        Several blocks are worked on at the same time. A function may keep arrays in `block.held`;
-        otherwise it must not change anything.
+        Several blocks are worked on at the same time. A function may keep arrays in
+        `block.workspace`; otherwise it must not change anything.
         """
         return in_parallel(lambda block: function(block, *arguments), self._rows)
 
@@ -227,8 +228,8 @@ class Blocks:
         return list(self.results(function, *arguments))
 
     def copy(self) -> "Blocks":
-        """Return the same rows, sharing memory, with nothing held."""
-        return Blocks([replace(block, held={}) for block in self._rows])
+        """Return the same rows, sharing memory, with an empty workspace."""
+        return Blocks([replace(block, workspace={}) for block in self._rows])
 
     def times(self, V: RealMatrix) -> RealMatrix:
         """Return the product Z V in the precision of V, which has shape (columns, k)."""

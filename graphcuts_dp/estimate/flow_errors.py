@@ -144,15 +144,15 @@ class LevelErrors(NamedTuple):
     Attributes:
         level: its name.
         cell: expected error: root of the mean variance of a cell.
-        within: half width of the longest interval of a single cell, of the default confidence.
-        all_within: half width of the longest of the intervals that hold for all cells of all levels
-            at once.
+        half_width: of the longest interval of a single cell, of the default confidence.
+        simultaneous_half_width: of the longest of the intervals that hold for all cells of all
+            levels at once.
     """
 
     level: str
     cell: float
-    within: float
-    all_within: float
+    half_width: float
+    simultaneous_half_width: float
 
     @property
     def note(self) -> str:
@@ -160,8 +160,8 @@ class LevelErrors(NamedTuple):
         return (
             f"Expected error of a cell of level {self.level!r}: {_three_digits(self.cell)} (root "
             f"mean square); its {DEFAULT_PERCENT} interval is \N{PLUS-MINUS SIGN}"
-            f"{_three_digits(self.within)}. Simultaneous intervals, for all cells at once, reach "
-            f"{_three_digits(self.all_within)} to both sides."
+            f"{_three_digits(self.half_width)}. Simultaneous intervals, for all cells at once, "
+            f"reach {_three_digits(self.simultaneous_half_width)} to both sides."
         )
 
 
@@ -181,7 +181,7 @@ def level_errors(cells: CellTree, strategy: FlowStrategy, *, unit: float) -> lis
     for level_index, level in enumerate(cells.levels, 1):
         spread = fit.spreads(level_index)
         # Intervals of single cells, and of all cells at once, which share the failure probability.
-        within, all_within = (
+        half_width, simultaneous_half_width = (
             float(
                 error_radii(
                     strategy.all_noise, strategy.noise_indices, spread, failure=failure
@@ -190,7 +190,9 @@ def level_errors(cells: CellTree, strategy: FlowStrategy, *, unit: float) -> lis
             for failure in (DEFAULT_FAILURE, DEFAULT_FAILURE / cells.total_size)
         )
         deviation = strategy.deviations[level_index]
-        errors.append(LevelErrors(level, deviation * unit, within * unit, all_within * unit))
+        errors.append(
+            LevelErrors(level, deviation * unit, half_width * unit, simultaneous_half_width * unit)
+        )
     return errors
 
 
@@ -246,8 +248,8 @@ def margin_errors(
     for strategy in (measured, summed):
         fit, noise, indices = fit_of(cells, strategy), strategy.all_noise, strategy.noise_indices
         spread = fit.spread_of(fit.coefficients({finest: inside.astype(np.float64)}))
-        for each in (fit.spreads(finest), spread):
-            radii = error_radii(noise, indices, each, failure=DEFAULT_FAILURE)
+        for spreads in (fit.spreads(finest), spread):
+            radii = error_radii(noise, indices, spreads, failure=DEFAULT_FAILURE)
             widths.append(float(radii.max()) * unit)
     cell, margin_width, cell_without, margin_without = widths
     return MarginErrors(cell, cell_without, margin_width, margin_without)
@@ -274,7 +276,7 @@ def guaranteed_flows(
     finest = cells.depth - 1
     # Noise of levels that are not measured enters no estimate: its coefficients are 0.
     measured_variances = np.where(np.isfinite(variances), variances, 0.0)
-    # Of a cell the number that `LevelErrors.within` states.
+    # Of a cell the number that `LevelErrors.half_width` states.
     cell_radii = error_radii(noise, indices, fit.spreads(finest), failure=failure)
     errors = {"cell": (float(cell_radii.max()), math.sqrt(float(fit.variances[finest].max())))}
     # An indicator is 1 for the finest cells of a sum and 0 for the others.

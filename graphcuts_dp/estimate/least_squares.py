@@ -342,12 +342,12 @@ class MatrixEstimator:
                     slack=ROUNDING * abs(value) + loss,
                 )
                 chosen = np.arange(len(same)) == column
-                others = list(all_rows)
-                others[index] = fresh.columns(~chosen)
+                exact_rows = list(all_rows)
+                exact_rows[index] = fresh.columns(~chosen)
                 limit = LimitLaplace(rates, unit)
                 refined = replace(fine.columns(chosen), law=limit)
                 combined = self._combined(
-                    types, self.noisy.cut_value(S, T), [refined, *_present(others)]
+                    types, self.noisy.cut_value(S, T), [refined, *_present(exact_rows)]
                 )
                 yield RefinedCombination(combined, limit)
 

@@ -183,7 +183,7 @@ class NonlinearCounts(MeasurementMap):
 @registered
 @dataclass(frozen=True)
 class EdgeCounts(MeasurementMap):
-    """How many pairs have a weight, and how many of them have one that is no whole number."""
+    """Count the pairs that have a weight, and those of them whose weight is no whole number."""
 
     kind = "edge counts"
     note = "pairs with a weight; pairs whose weight is no whole number"
@@ -274,7 +274,7 @@ class CellSums(MeasurementMap):
     )
 
     tree: CellTree
-    places: tuple[int, ...]
+    measured_levels: tuple[int, ...]
     codes: tuple[IntVector, IntVector] | None = None
     max_weight: float | None
     weighted: bool
@@ -285,7 +285,7 @@ class CellSums(MeasurementMap):
     margins: bool = False
 
     def __post_init__(self) -> None:
-        if self.tree.has_period_trees and 0 in self.places:
+        if self.tree.has_period_trees and 0 in self.measured_levels:
             raise ValueError("periods that stand for themselves have no common sum")
         if self.margins and self.tree.margin_products > MOST_MARGIN_PRODUCTS:
             raise ValueError("there are too many margins")
@@ -293,12 +293,12 @@ class CellSums(MeasurementMap):
     @property
     def noise_indices(self) -> tuple[int, ...]:
         """Column of each part in a table of noises: its level index, and the depth for margins."""
-        return (*self.places, self.tree.depth) if self.margins else self.places
+        return (*self.measured_levels, self.tree.depth) if self.margins else self.measured_levels
 
     @property
     def ends(self) -> tuple[IntVector, IntVector]:
         """Groups (a, b) of each finest cell, shape (cells,) each; a <= b if undirected."""
-        return self.tree.cells(self.places[-1])
+        return self.tree.cells(self.measured_levels[-1])
 
     @property
     def counted(self) -> str:
@@ -310,12 +310,12 @@ class CellSums(MeasurementMap):
     @property
     def pairs(self) -> IntVector:
         """Number of pairs of each finest cell, shape (cells,)."""
-        return self.tree.pairs(self.places[-1])
+        return self.tree.pairs(self.measured_levels[-1])
 
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of the finest groups of the rows and of the columns."""
-        return self.tree.shape(self.places[-1])
+        return self.tree.shape(self.measured_levels[-1])
 
     @property
     def members(self) -> tuple[IntVector, IntVector]:
@@ -343,7 +343,7 @@ class CellSums(MeasurementMap):
     def sizes(self, lengths: Sequence[int]) -> list[int]:
         """Return a part for each measured level, with an integer for each cell, and the margins."""
         del lengths
-        sizes = [self.tree.size(level_index) for level_index in self.places]
+        sizes = [self.tree.size(level_index) for level_index in self.measured_levels]
         return [*sizes, self.tree.margins.total] if self.margins else sizes
 
     def stored(self) -> tuple[dict[str, Any], _Arrays]:
@@ -363,7 +363,7 @@ class CellSums(MeasurementMap):
             "rows": tree.rows.to_dict(),
             "columns": None if tree.one_set else tree.columns.to_dict(),
             "periods": None if tree.periods is None else tree.periods.to_dict(),
-            "measured_levels": list(self.places),
+            "measured_levels": list(self.measured_levels),
             "directed": tree.directed,
             "loops": tree.loops,
         }
@@ -405,7 +405,7 @@ class CellSums(MeasurementMap):
             raise ValueError("no such counting")
         return cls(
             tree=tree,
-            places=level_indices,
+            measured_levels=level_indices,
             codes=(codes[0], codes[-1]) if codes else None,  # one array twice if symmetric
             max_weight=None if max_weight is None else float(max_weight),
             weighted=bool(fields["weighted"]),

@@ -80,8 +80,8 @@ def volume_at_stake(S: FloatMatrix, T: FloatMatrix, total: FloatMatrix) -> Float
         total: volume of all vertices.
     """
     larger, smaller = np.maximum(S, T), np.minimum(S, T)
-    others = np.maximum(total - larger, _TINY)
-    stake: FloatMatrix = np.minimum(smaller, S * T / others)
+    remaining = np.maximum(total - larger, _TINY)
+    stake: FloatMatrix = np.minimum(smaller, S * T / remaining)
     return stake
 
 

@@ -5,6 +5,7 @@ Each function takes the exact epsilon and the public maximum weight. Without a m
 pair; noise is then scaled for a change by 1. `noises` has the functions by name.
 """
 
+from collections.abc import Callable
 from fractions import Fraction
 
 from graphcuts_dp.errors import ParameterError
@@ -65,3 +66,31 @@ def staircase_noise(epsilon: Fraction, max_weight: float | None) -> NoiseDistrib
             "staircase noise needs a public maximum weight: give max_weight, or use laplace noise"
         )
     return StaircaseNoise.for_max_weight(epsilon, max_weight)
+
+
+def noise_of_package(
+    name: str, plug_in: object
+) -> Callable[[Fraction, float | None], NoiseDistribution]:
+    """Return the builder of a plug-in, which checks the distribution that the plug-in returns.
+
+    Args:
+        name: of the noise.
+        plug_in: the object of its entry point: a function of epsilon and the maximum weight.
+
+    Raises:
+        ParameterError: the object is no function; or, from the builder, its result is no
+            `NoiseDistribution` of this name.
+    """
+    if not callable(plug_in):
+        raise ParameterError("its entry point must be a function of epsilon and the maximum weight")
+
+    def build(epsilon: Fraction, max_weight: float | None) -> NoiseDistribution:
+        distribution = plug_in(epsilon, max_weight)
+        if not isinstance(distribution, NoiseDistribution) or distribution.name != name:
+            raise ParameterError(
+                f"the noise {name!r:.60} of an installed package must return a `NoiseDistribution` "
+                "of this name; repair that package or uninstall it"
+            )
+        return distribution
+
+    return build

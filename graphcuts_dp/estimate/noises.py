@@ -15,6 +15,7 @@ from graphcuts_dp.estimate.noise_builders import (
     binary_noise,
     discrete_laplace_noise,
     laplace_grid,
+    noise_of_package,
     staircase_noise,
 )
 from graphcuts_dp.plug_ins import PlugInTable
@@ -28,27 +29,7 @@ _OUR_NOISES: Mapping[str, Callable[[Fraction, float | None], NoiseDistribution]]
     "discrete-laplace": discrete_laplace_noise,
     "staircase": staircase_noise,
 }
-
-
-def _noise_of_package(
-    name: str, plug_in: object
-) -> Callable[[Fraction, float | None], NoiseDistribution]:
-    if not callable(plug_in):
-        raise ParameterError("its entry point must be a function of epsilon and the maximum weight")
-
-    def build(epsilon: Fraction, max_weight: float | None) -> NoiseDistribution:
-        distribution = plug_in(epsilon, max_weight)
-        if not isinstance(distribution, NoiseDistribution) or distribution.name != name:
-            raise ParameterError(
-                f"the noise {name!r:.60} of an installed package must return a `NoiseDistribution` "
-                "of this name; repair that package or uninstall it"
-            )
-        return distribution
-
-    return build
-
-
-NOISES = PlugInTable("graphcuts_dp.noises", "noise", _OUR_NOISES, _noise_of_package, private=True)
+NOISES = PlugInTable("graphcuts_dp.noises", "noise", _OUR_NOISES, noise_of_package, private=True)
 # In grid units. A sum of 2^31 such entries is at most 2^62, so that 64 bits hold it and its noise.
 LARGEST_ENTRY = 2**31
 _LEAST_MAX_WEIGHT = 1e-300  # below this, floats lose digits of a grid unit

@@ -1,4 +1,4 @@
-"""Whether sets of vertices are parts of a partition, or overlap as random sets do.
+"""Decide whether sets of vertices are parts of a partition, or overlap as random sets do.
 
 Sets that mean something, such as communities, are often parts of a partition: any two of them have
 no vertex in common, or next to none if a few vertices were exchanged. Random sets overlap by about
@@ -145,21 +145,24 @@ def overlap_by_chance(sets: Sequence[BoolMatrix]) -> bool:
 
 
 def largest_partition(sets: Sequence[BoolMatrix]) -> tuple[IntVector, int]:
-    """Return many cuts whose sets are pairwise equal or apart, and the number of covered vertices.
+    """Select many cuts whose sets are pairwise equal or nearly disjoint.
 
-    Two cuts are compatible if any two of their four sets are, see `equal_or_apart`. A greedy search
-    starts from each cut in turn. It looks at the cuts compatible with the first one, those that are
-    compatible with the most of them first, and adds each that is compatible with all selected ones.
-    The result is the selection that covers most vertices; a cut alone is no selection.
+    Two cuts are compatible if any two of their four sets are, see `equal_or_disjoint`. A greedy
+    search starts from each cut in turn. Of the cuts compatible with the first one, it looks first
+    at those that are compatible with the most others, and adds each that is compatible with all
+    selected ones. The best selection covers the most vertices; a cut alone is no selection.
 
     Args:
         sets: two sets of each cut, shape (2, vertices) each.
 
     Returns:
-        Indices of cuts, ascending, and a number of vertices; empty and 0 if there is no selection.
+        Indices of the selected cuts, ascending, and the number of vertices that they cover; empty
+        and 0 if there is no selection.
     """
-    apart = equal_or_apart(np.concatenate(sets))  # (2 cuts, 2 cuts)
-    compatible: BoolMatrix = np.asarray(apart.reshape(len(sets), 2, len(sets), 2).all(axis=(1, 3)))
+    compatible_sets = equal_or_disjoint(np.concatenate(sets))  # (2 cuts, 2 cuts)
+    compatible: BoolMatrix = np.asarray(
+        compatible_sets.reshape(len(sets), 2, len(sets), 2).all(axis=(1, 3))
+    )
     best, most_covered = np.empty(0, dtype=np.int64), 0
     for start in range(len(sets)):
         candidates = np.flatnonzero(compatible[start])
@@ -178,7 +181,7 @@ def largest_partition(sets: Sequence[BoolMatrix]) -> tuple[IntVector, int]:
     return best, most_covered
 
 
-def equal_or_apart(sets: BoolMatrix) -> BoolMatrix:
+def equal_or_disjoint(sets: BoolMatrix) -> BoolMatrix:
     """Return whether sets are equal or hardly overlap, for any two of them.
 
     Args:
@@ -193,6 +196,6 @@ def equal_or_apart(sets: BoolMatrix) -> BoolMatrix:
     smaller = np.minimum(sizes, sizes[:, None])
     by_chance = np.outer(sizes, sizes) / max(sets.shape[1], 1)
     few = common <= _LARGEST_SHARE * smaller
-    apart = few & (common <= np.maximum(_LARGEST_SHARE_OF_CHANCE * by_chance, 1))
+    disjoint = few & (common <= np.maximum(_LARGEST_SHARE_OF_CHANCE * by_chance, 1))
     equal = (common == sizes) & (common == sizes[:, None])
-    return np.asarray(apart | equal)
+    return np.asarray(disjoint | equal)

@@ -227,14 +227,13 @@ def shrunk_list(
     for kind, sets in _kinds(cuts, distinct, hollow=hollow):
         of_kind = [cuts[index] for index in kind]
         covariance = covariances(of_kind)
-        found = shrunk_towards(
+        values[kind], error_variances[kind] = shrunk_towards(
             synthetic[kind],
             unbiased[kind],
             covariance,
             sets=sets,
             misfit=None if misfit is None else misfit(of_kind, meaningful=sets != "chance"),
         )
-        values[kind], error_variances[kind] = found
     return ShrunkAnswers(values[first_equal], error_variances[first_equal])
 
 
@@ -488,19 +487,19 @@ class _Kind(NamedTuple):
         count, variances = len(moves), self.covariance.diagonal()
         inner, mean, mean_square = np.zeros(count), np.zeros(count), np.zeros(count)
         # W, and its part with f = 1, averaged over the posterior.
-        taken, uncorrected = np.zeros_like(noise), np.zeros(count)
+        correction, uncorrected = np.zeros_like(noise), np.zeros(count)
         for of_f_g, (axes, residuals, precisions) in zip(posterior, solutions, strict=True):
             spread_noise = noise @ axes  # C times each axis
             of_axes = of_f_g.sum(axis=0) @ precisions  # (axis,)
             inner += of_f_g.sum() * noise.diagonal() - spread_noise**2 @ of_axes
-            taken += (spread_noise * of_axes) @ axes.T
+            correction += (spread_noise * of_axes) @ axes.T
             uncorrected += (spread_noise * (of_f_g[0] @ precisions) * axes).sum(axis=1)
             best = (residuals[:, None, :] * precisions).reshape(-1, count) @ spread_noise.T
             mean += of_f_g.reshape(-1) @ best
             mean_square += of_f_g.reshape(-1) @ best**2
         unseen = np.minimum(self.misfit.by_structure / variances, _MOST_UNSEEN / math.sqrt(count))
         errors: FloatVector = np.maximum(inner, 0) + np.maximum(mean_square - mean**2, 0)
-        errors += (moves - mean) ** 2 + taken**2 @ (self.misfit.by_chance / variances)
+        errors += (moves - mean) ** 2 + correction**2 @ (self.misfit.by_chance / variances)
         return errors + uncorrected**2 * unseen
 
 

@@ -58,14 +58,15 @@ class ShrunkEstimator:
         cuts = [query for query in queries if isinstance(query, CutQuery)]
         noisy = self.unbiased.noisy
 
-        def covariances(some: Sequence[CutMasks]) -> FloatMatrix:
+        def covariances(cuts_of_kind: Sequence[CutMasks]) -> FloatMatrix:
             """Return the covariance of the noise that the synthetic graph does not repeat.
 
             Variances are multiplied by the independent shares, so deviations by their roots.
             """
-            deviation_shares = np.sqrt(synthetic.independent_shares(some))
+            deviation_shares = np.sqrt(synthetic.independent_shares(cuts_of_kind))
             return np.asarray(
-                self.unbiased.covariances(some) * np.outer(deviation_shares, deviation_shares)
+                self.unbiased.covariances(cuts_of_kind)
+                * np.outer(deviation_shares, deviation_shares)
             )
 
         masks = [cut.masks(self.space) for cut in cuts]

@@ -248,16 +248,17 @@ class SparseEstimator:
     def _sets_by_chance(self, queries: Sequence[CutQuery]) -> BoolVector:
         """Return whether the sets of each cut overlap with others of its kind as random ones do.
 
-        False where it cannot be told: of a cut that has no like in the list, and of lists that
-        would take much memory to compare. Then typical errors count structure that the model lacks.
+        False where that cannot be decided: for a cut without another of its kind in the list, and
+        for lists that would take much memory to compare. Then typical errors count structure that
+        the model lacks.
         """
-        found = np.zeros(len(queries), dtype=np.bool_)
+        by_chance = np.zeros(len(queries), dtype=np.bool_)
         if len(queries) * sum(self.shape) > _LARGEST_COMPARED:
-            return found
+            return by_chance
         cuts = [query.masks(self.space) for query in queries]
         for positions, sets in kinds_by_size(cuts, hollow=self.model.layout.hollow):
-            found[positions] = overlap_by_chance(sets)
-        return found
+            by_chance[positions] = overlap_by_chance(sets)
+        return by_chance
 
     def _measured(
         self, sizes: Sizes, degree_sums: tuple[float, float], bounds: _CellBounds

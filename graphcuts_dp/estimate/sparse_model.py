@@ -254,10 +254,10 @@ class SparseModel:
             stake = np.where(common, np.minimum(in_S, in_T) * volumes[0] / 2, stake)
             between = (in_S @ self.blocks * in_T).sum(axis=1)
             between -= (in_S * in_T * np.diag(self.blocks)).sum(axis=1)
-            whole = ((in_S < 1 - _FULL) | (in_S > _FULL)).all(axis=1)
-            whole &= ((in_T < 1 - _FULL) | (in_T > _FULL)).all(axis=1)
+            of_groups = ((in_S < 1 - _FULL) | (in_S > _FULL)).all(axis=1)
+            of_groups &= ((in_T < 1 - _FULL) | (in_T > _FULL)).all(axis=1)
             variance = (stake**2).sum(axis=1) + between**2 / self.blocks.shape[0]
-            return np.asarray(np.where(whole, 0.0, modularity**2 * variance))
+            return np.asarray(np.where(of_groups, 0.0, modularity**2 * variance))
         S, T = in_S @ volumes[0], in_T @ volumes[1]
         stake = volume_at_stake(S, T, np.full(len(S), total))
         if self.layout.hollow:
@@ -358,7 +358,7 @@ class SparseModel:
 
 @final
 class ExpectedCuts(NamedTuple):
-    """What a model expects of some cuts, shape (cuts,) each.
+    """Expected weights of cuts in a model, and their variances, shape (cuts,) each.
 
     Attributes:
         weights: expected.

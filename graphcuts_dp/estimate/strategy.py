@@ -125,7 +125,7 @@ class FlowStrategy:
 
     Attributes:
         workload: what the shares were chosen for, see `FlowWorkload.accurate`.
-        places: level indices of the measured levels, ascending.
+        measured_levels: level indices of the measured levels, ascending.
         shares: of the budget (epsilon, or rho), one for each measured level; they add up to 1.
         noise: one parameter for each measured level.
         deviations: expected standard deviation of the error of a cell, in grid units, for each
@@ -135,7 +135,7 @@ class FlowStrategy:
     """
 
     workload: str
-    places: tuple[int, ...]
+    measured_levels: tuple[int, ...]
     shares: tuple[Fraction, ...]
     noise: LevelNoise
     deviations: tuple[float, ...]
@@ -151,7 +151,7 @@ class FlowStrategy:
     def noise_indices(self) -> tuple[int, ...]:
         """Columns of `all_noise` in a table of noises: level indices, and the depth for margins."""
         margins = () if self.margin_noise is None else (len(self.deviations),)
-        return (*self.places, *margins)
+        return (*self.measured_levels, *margins)
 
     def variances(self, depth: int) -> FloatVector:
         """Return a bound on the variance of one noise of each level, and last of margins.
@@ -183,7 +183,7 @@ class FlowStrategy:
         if self.margin_noise is not None:
             # The shares of the levels are of what this step leaves.
             steps.append(BudgetStep(statistic=MARGINS, share=MARGIN_SHARE, noise=noise_name))
-        for level_index, share in zip(self.places, self.shares, strict=True):
+        for level_index, share in zip(self.measured_levels, self.shares, strict=True):
             statistic = level_names[level_index]
             step = BudgetStep(statistic=statistic, share=share / remaining, noise=noise_name)
             steps.append(step)
@@ -291,7 +291,7 @@ def choose_strategy(
         means = np.array([float(level.mean()) for level in fit.variances])
     return FlowStrategy(
         workload=workload,
-        places=level_indices,
+        measured_levels=level_indices,
         shares=tuple(Fraction(units[level_index], _SHARE_UNITS) for level_index in level_indices),
         noise=level_noise,
         deviations=tuple(math.sqrt(mean) for mean in (means[0] * period_count, *means[1:])),

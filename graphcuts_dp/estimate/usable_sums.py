@@ -101,13 +101,15 @@ class UsableMeasurements:
     def of(cls, measurements: Measurements) -> Self:
         """Return what answers use of the measurements of a release."""
         counts = [measurements.find(kind) for kind in (Degrees, Total, CellSums)]
-        looks = [None if each is None or each.used_in_decision else each.look for each in counts]
+        looks = [
+            None if count is None or count.used_in_decision else count.look for count in counts
+        ]
         copies = [
             [
-                None if look is None or each is None else _sums(each, steps_of(each, look))
-                for each, look in zip(counts, looks, strict=True)
+                None if look is None or count is None else _sums(count, steps_of(count, look))
+                for count, look in zip(counts, looks, strict=True)
             ]
-            for steps_of in (lambda _, look: look.steps, lambda each, _: each.steps)
+            for steps_of in (lambda _, look: look.steps, lambda count, _: count.steps)
         ]
         return cls(
             for_values=SumsBeside(*map(sums_for_values, counts)),
@@ -115,8 +117,8 @@ class UsableMeasurements:
             coarse=SumsBeside(*copies[0]),
             fine=SumsBeside(*copies[1]),
             rates=tuple(
-                None if look is None or each is None else look.rates(each.noise)
-                for each, look in zip(counts, looks, strict=True)
+                None if look is None or count is None else look.rates(count.noise)
+                for count, look in zip(counts, looks, strict=True)
             ),
         )
 
@@ -148,10 +150,12 @@ class RefinedCombination:
 
     def radius(self, log_failures: float) -> float:
         """See `Candidate.radius`."""
-        others = NoiseSum.of([term for term in self.estimate.noise.terms if term.law != self.law])
+        other_terms = NoiseSum.of(
+            [term for term in self.estimate.noise.terms if term.law != self.law]
+        )
         return max(
             self.estimate.noise.radius(log_failures - math.log1p(-_SHARE_OF_OTHERS)),
-            others.radius(log_failures - math.log(_SHARE_OF_OTHERS)),
+            other_terms.radius(log_failures - math.log(_SHARE_OF_OTHERS)),
         )
 
     def interval(self, log_failures: float) -> Interval:

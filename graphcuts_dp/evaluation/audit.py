@@ -1,13 +1,13 @@
-"""Audits of differential privacy: how large the loss of a mechanism is at least.
+"""Audit differential privacy: bound the privacy loss of a mechanism from below, from runs.
 
-From runs. A mechanism is run on two neighbours, each run giving a vector of numbers. Events are
+A mechanism is run on two neighbours, each run giving a vector of numbers. Events are
 thresholds on its entries, on their absolute values and on the differences of two of them. Training
 runs pick the event with the best bound; fresh runs count how often it happens. With Clopper-Pearson
 bounds low <= P(E | one) and P(E | other) <= high, each wrong with probability at most alpha/2, the
-loss is at least what `Claim.bound` says. So a mechanism that keeps its claim is found to exceed it
+loss is at least `Claim.bound`. So an audit reports more than the claim of a mechanism that keeps it
 with probability at most alpha, whatever its distribution and however pair and event were picked.
 
-Audits run on made data only: what they print tells about a mechanism, never about anybody's data.
+Audits run on simulated data only: they print facts about a mechanism, never about anybody's data.
 """
 
 import itertools
@@ -52,7 +52,7 @@ class Claim:
         return f"{self.kind} = {self.value:.4g}{delta}"
 
     def bound(self, low: npt.ArrayLike, high: npt.ArrayLike) -> FloatVector:
-        """The least loss with which an event can have these probabilities.
+        """Return the least loss with which an event can have these probabilities.
 
         P(E) <= e^epsilon P'(E) + delta gives epsilon >= ln((P(E) - delta)/P'(E)). rho-zCDP gives
         P(E)^a P'(E)^(1-a) <= e^(a (a-1) rho) for every a > 1, hence
@@ -70,10 +70,10 @@ class Claim:
         return np.where(p > q, gap**2, -(gap**2))
 
     def visible(self, runs: int, *, alpha: float = ALPHA) -> float:
-        """About what is found of a mechanism that is exactly at the claim, by so many runs.
+        """Return about the bound that so many runs give for a mechanism exactly at the claim.
 
-        Of an epsilon: randomised response of one bit (with an output of probability delta that
-        tells it). Of a rho: the Gaussian mechanism, at its most telling threshold.
+        For epsilon the mechanism is randomised response of one bit, with an output of probability
+        delta that reveals it; for rho the Gaussian mechanism, at its most informative threshold.
 
         Args:
             runs: on each neighbour, to count an event that is known.
@@ -89,9 +89,6 @@ class Claim:
         low, _ = clopper_pearson(np.floor(p * runs), runs, alpha / 2)
         _, high = clopper_pearson(np.ceil(q * runs), runs, alpha / 2)
         return float(self.bound(low, high).max())
-
-
-PURE = Claim(1.0)  # where only the kind of the loss and delta count
 
 
 @final
@@ -114,7 +111,7 @@ class AuditResult:
 @final
 @dataclass(frozen=True)
 class Neighbours:
-    """Two made data sets that differ by one change.
+    """Two simulated data sets that differ by one change.
 
     Attributes:
         name: where they differ.
@@ -178,19 +175,20 @@ def audit(
     *,
     runs: int = 4000,
     alpha: float = ALPHA,
-    claim: Claim = PURE,
+    claim: Claim | None = None,
 ) -> AuditResult:
-    """Lower bound on the loss of a mechanism on two neighbours.
+    """Return a lower bound on the loss of a mechanism on two neighbours.
 
     Args:
         mechanism: called with data and the number of the run; returns a vector. It takes its
             entropy from a stream that goes on from run to run.
-        first: made data.
+        first: simulated data.
         second: a neighbour of it.
         runs: on each; half choose the event, half test it.
         alpha: probability of a bound that is too large, at most.
-        claim: tells the kind of the loss, and delta.
+        claim: its kind and delta say which loss is bounded; None for pure epsilon.
     """
+    claim = claim or Claim(1.0)
     half = runs // 2
     draw = one_by_one(mechanism)
     samples = [draw(data, 0, runs) for data in (first, second)]
@@ -207,14 +205,14 @@ def audit_worst(
     claim: Claim,
     alpha: float = ALPHA,
 ) -> AuditResult:
-    """Lower bound on the loss of a mechanism on the worst of several pairs of neighbours.
+    """Return a lower bound on the loss of a mechanism on the worst of several pairs of neighbours.
 
     Args:
         draw: runs the mechanism.
         pairs: neighbours, at least one pair.
         training: runs on each neighbour of each pair, which choose a pair and an event.
         runs: fresh ones on each neighbour of that pair.
-        claim: tells the kind of the loss, and delta.
+        claim: its kind and delta say which loss is bounded.
         alpha: probability of a bound that is too large, at most. Pairs need no share of it: only
             fresh runs of one of them are counted.
     """
@@ -229,7 +227,7 @@ def audit_worst(
 
 
 def one_by_one(mechanism: Callable[[T, int], npt.ArrayLike]) -> Draw:
-    """Runs of a mechanism that gives one vector at a time."""
+    """Return a function that runs a mechanism which returns one vector at a time."""
 
     def draw(data: Any, start: int, count: int) -> FloatMatrix:
         return np.array([mechanism(data, start + run) for run in range(count)], dtype=float)
@@ -240,13 +238,16 @@ def one_by_one(mechanism: Callable[[T, int], npt.ArrayLike]) -> Draw:
 def _best_event(
     outputs: tuple[FloatMatrix, FloatMatrix], runs: int, claim: Claim, alpha: float
 ) -> _Event:
-    """The event that should give the best bound from so many fresh runs, by its share of these."""
+    """Return the event that should give the best bound from so many fresh runs.
+
+    Its share of these is estimated from the training runs.
+    """
     features = [_features(output) for output in outputs]
     trials = len(features[0])
     levels = np.quantile(np.concatenate(features), _LEVELS, axis=0, method="nearest")
     # Shape (two neighbours, above or below, levels, columns).
     counts = np.array([[_hits(f, levels, above) for above in (True, False)] for f in features])
-    # Shares that the training does not rule out: what was picked for its luck would not last.
+    # Shares that the training runs do not rule out: an event picked for its luck would not last.
     low, high = clopper_pearson(counts, trials, _LUCK)
     scores = np.array(
         [_bound(low[k] * runs, high[1 - k] * runs, runs, claim, alpha) for k in (0, 1)]

@@ -44,7 +44,7 @@ from graphcuts_dp.graph.adjacency import (
 from graphcuts_dp.graph.private_data import private_graph
 from graphcuts_dp.iterative.release import IterativeRelease
 from graphcuts_dp.privacy.entropy import Seed, as_seed
-from graphcuts_dp.resources import Progress, seen, silent
+from graphcuts_dp.resources import Progress, progress_function, silent
 from graphcuts_dp.results.release import Release
 
 _HALVES = 200  # random cuts
@@ -181,7 +181,7 @@ def compare(
         raise ParameterError("seed must be given: it makes the comparison repeatable")
     truth = _graph_of(real, None)
     named = _named(synthetic, truth)
-    tell = seen(progress)
+    tell = progress_function(progress)
     views = {name: _View(_in_order_of(truth, graph)) for name, graph in named.items()}
     views[CHUNG_LU] = _View(drawn_by_degrees(truth, seed=number))
     views[EMPTY] = _View(_empty(truth))

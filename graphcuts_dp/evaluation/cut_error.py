@@ -27,7 +27,7 @@ from graphcuts_dp.graph.adjacency import (
 from graphcuts_dp.graph.private_data import PrivateSource, private_graph
 from graphcuts_dp.privacy.entropy import Seed, as_seed
 from graphcuts_dp.queries.linear import CutQuery, answer_all, answer_on_matrix
-from graphcuts_dp.resources import Progress, seen, silent
+from graphcuts_dp.resources import Progress, progress_function, silent
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.schema.vertices import Label
 
@@ -109,7 +109,7 @@ def cut_errors(
         estimates,
         families,
         communities,
-        seen(progress),
+        progress_function(progress),
         _points(families, truth, release.graph if release.has_graph else None, release),
     )
 
@@ -153,20 +153,24 @@ def graph_cut_errors(
         families.append(CutFamily("given cuts", tuple(queries)))
     points = _points(families, truth, synthetic)
     makers: dict[str, Made] = {"synthetic": synthetic.dense}
-    return _table(title, truth, makers, families, communities, seen(progress), points)
+    return _table(title, truth, makers, families, communities, progress_function(progress), points)
 
 
 def _table(
     title: str,
     graph: AnyGraph,
-    given: Mapping[str, Made],
+    synthetic_graphs: Mapping[str, Made],
     families: Sequence[CutFamily],
     communities: IntVector | None,
     tell: Progress,
     points: tuple[CutPoint, ...],
 ) -> CutErrorTable:
-    """All errors, one estimate after the other: one matrix is held at a time."""
-    estimates: dict[str, Made] = {**given, DEGREES: lambda: expected_by_degrees(graph), EMPTY: None}
+    """Measure all errors, one estimate after the other: memory holds one matrix at a time."""
+    estimates: dict[str, Made] = {
+        **synthetic_graphs,
+        DEGREES: lambda: expected_by_degrees(graph),
+        EMPTY: None,
+    }
     truth = graph.to_scipy()
     values = [family.values(truth, graph) for family in families]
     total = float(truth.sum())

@@ -77,7 +77,7 @@ def refinable_groups(
     tree = cell_tree(graph, sides)
     kind = CellSums(
         tree=tree,
-        places=(tree.depth - 1,),
+        measured_levels=(tree.depth - 1,),
         # The columns are not the same object where there are directions: see `CellSums`.
         codes=(rows, columns.copy() if tree.directed else columns),
         max_weight=graph.max_weight,
@@ -267,7 +267,7 @@ def measure_cells(  # noqa: PLR0913  # public facts that the noise depends on
     sides: Sides,
     cells: CellTree,
     *,
-    places: tuple[int, ...],
+    measured_levels: tuple[int, ...],
     noise: LevelNoise,
     grid: Grid,
     whole: bool = False,
@@ -323,7 +323,7 @@ def measure_cells(  # noqa: PLR0913  # public facts that the noise depends on
     rows = isinstance(graph, PairCounts)
     kind = CellSums(
         tree=cells,
-        places=places,
+        measured_levels=measured_levels,
         max_weight=graph.max_weight,
         weighted=graph.weighted,
         whole=(whole or not graph.weighted) and (not rows or float(grid.unit).is_integer()),
@@ -332,8 +332,8 @@ def measure_cells(  # noqa: PLR0913  # public facts that the noise depends on
         max_degree=privacy_unit.max_degree,
         margins=margins,
     )
-    counts = [sums[level_index] for level_index in places]
-    measured_changes = [changes[level_index] for level_index in places]
+    counts = [sums[level_index] for level_index in measured_levels]
+    measured_changes = [changes[level_index] for level_index in measured_levels]
     if margins:
         counts.append(margin_digits(cells, sums[-1]))
         measured_changes.append(margin_change_on(grid, cells, privacy_unit, reach))

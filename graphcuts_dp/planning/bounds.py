@@ -292,8 +292,8 @@ class DegreeBoundRow:
             1 - beta; of "laplace" or "gaussian", whichever is better. The same for any n.
         cell: standard deviation of the noise of a cell of the finest level of a table that gets
             all of epsilon; None without groups.
-        taken: what the bound takes from the number of all edges, from and to, by the degrees that
-            were guessed; None without any.
+        dropped_edges: least and most edges that the bound leaves out, by the guessed degrees; None
+            if no degrees were guessed.
 
     Examples:
         >>> plan = gc.planning.plan_degree_bounds([2, 5, 10], epsilon=1.0)
@@ -304,7 +304,7 @@ class DegreeBoundRow:
     max_degree: int
     cut: float
     cell: float | None = None
-    taken: tuple[float, float] | None = None
+    dropped_edges: tuple[float, float] | None = None
 
 
 @final
@@ -332,7 +332,9 @@ class DegreeBoundPlan(Tabled):
                     f"{row.max_degree:,}",
                     f"{row.cut:,.1f}",
                     "-" if row.cell is None else f"{row.cell:,.1f}",
-                    "-" if row.taken is None else f"{row.taken[0]:,.0f} .. {row.taken[1]:,.0f}",
+                    "-"
+                    if row.dropped_edges is None
+                    else f"{row.dropped_edges[0]:,.0f} .. {row.dropped_edges[1]:,.0f}",
                 )
                 for row in self.rows
             ],
@@ -394,7 +396,7 @@ def plan_degree_bounds(
             flows = choose_strategy(cells, epsilon=epsilon, delta=delta, changes=changes)
             cell = flows.deviations[-1]
         loss = None if guessed is None else _taken(guessed, bound)
-        return DegreeBoundRow(max_degree=bound, cut=cut, cell=cell, taken=loss)
+        return DegreeBoundRow(max_degree=bound, cut=cut, cell=cell, dropped_edges=loss)
 
     return DegreeBoundPlan(rows=tuple(row(bound) for bound in sorted(set(bounds))))
 

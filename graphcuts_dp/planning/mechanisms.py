@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any, cast, final
 
 from graphcuts_dp.errors import ParameterError
@@ -490,12 +490,14 @@ def _universe(n: Size) -> Universe:
 def mechanisms_for(setting: Setting) -> tuple[PlannedMechanism, ...]:
     """Return the mechanisms that suit the graph and the privacy unit, and have formulas here."""
     if setting.privacy_unit.kind == "vertex":
-        return tuple(mechanism for mechanism in MECHANISMS if mechanism.method in _FOR_VERTICES)
+        return tuple(
+            mechanism for mechanism in _all_mechanisms() if mechanism.method in _FOR_VERTICES
+        )
     norms = norms_of(setting.sizes)
     suiting = {"", *norms, *([AUTO] if norms else [])}
     suitable = (
         mechanism
-        for mechanism in MECHANISMS
+        for mechanism in _all_mechanisms()
         if mechanism.norm in suiting and mechanism.fits(setting)
     )
     if not setting.workload.linear:
@@ -534,50 +536,52 @@ def _descends(norm: str, calibration: str) -> PlannedMechanism:
     return _line(_MIRROR, ADAPTIVE, error, typical, calibration=calibration, norm=norm)
 
 
-# Of public lists: the guarantee is for k of them that are chosen before.
-_listed = partial(_line, iterative=True)
-_matrix, _trivial = partial(_listed, fits=lists_fit), partial(_line, trivial=True)
-
-MECHANISMS = (
-    *(_learns(rule, TIGHT) for rule in _CONSTRUCTIONS),
-    *(_descends(norm, TIGHT) for norm in NORMS),
-    _line(_MEDIAN, ADAPTIVE, median_error, _first_hypothesis, fits=median_fits),
-    _line("gaussian", ADAPTIVE, partial(noise_error, "gaussian"), _gaussian_typical),
-    _line("laplace", ADAPTIVE, partial(noise_error, "laplace"), _laplace_typical),
-    _line("binary", FIXED, partial(response_error, adaptive=False), _response_typical),
-    _line("binary", ALL, response_error, _response_typical),
-    _line("release", ALL, _release),
-    _line(
-        "least cut",
-        LEAST,
-        _least_cut_excess,
-        _least_cut_mean,
-        fits=lambda at: not isinstance(at.n, tuple),
-    ),
-    _line("partition", HALVES, _halves_radius, fits=lambda at: isinstance(at.n, int)),
-    *(_learns(rule, paper) for paper in _PAPERS for rule in _CONSTRUCTIONS),
-    _descends(AUTO, "jt12"),
-    # K-norm noise is drawn for so few cuts alone: for more, see the row "laplace".
-    _listed(
-        ANSWERS,
-        FIXED,
-        few_answers_error,
-        few_answers_typical,
-        fits=lambda at: at.workload.queries <= MOST_COUNTS,
-    ),
-    _matrix("iterative MW", FIXED, listed_error, _first_hypothesis),
-    _listed("iterative MW", LINEAR, linear_error, fits=linear_fits),
-    _matrix(
-        "iterative MW released", FIXED, partial(listed_error, released=True), _first_hypothesis
-    ),
-    _listed("iterative median", FIXED, median_iterative_error, fits=median_fits),
-    *(
-        _matrix(f"game {player}", FIXED, partial(game_error, player), monotone=False)
-        for player in PLAYERS[1:]
-    ),
-    _listed("net", FIXED, net_error, fits=net_fits),
-    _listed("sensing", LINEAR, sensing_error, fits=sensing_fits),
-    _trivial("answer 0", ALL, _zero, _empty_hypothesis),
-    _trivial("midpoint", ALL, _midpoint, _midpoint_typical),
-    _trivial("density only", ALL, _density, _density_typical),
-)
+@cache
+def _all_mechanisms() -> tuple[PlannedMechanism, ...]:
+    """Return the lines of the table, in its order."""
+    # For public lists of queries the guarantee is for k queries that are chosen beforehand.
+    listed = partial(_line, iterative=True)
+    matrix, trivial = partial(listed, fits=lists_fit), partial(_line, trivial=True)
+    return (
+        *(_learns(rule, TIGHT) for rule in _CONSTRUCTIONS),
+        *(_descends(norm, TIGHT) for norm in NORMS),
+        _line(_MEDIAN, ADAPTIVE, median_error, _first_hypothesis, fits=median_fits),
+        _line("gaussian", ADAPTIVE, partial(noise_error, "gaussian"), _gaussian_typical),
+        _line("laplace", ADAPTIVE, partial(noise_error, "laplace"), _laplace_typical),
+        _line("binary", FIXED, partial(response_error, adaptive=False), _response_typical),
+        _line("binary", ALL, response_error, _response_typical),
+        _line("release", ALL, _release),
+        _line(
+            "least cut",
+            LEAST,
+            _least_cut_excess,
+            _least_cut_mean,
+            fits=lambda at: not isinstance(at.n, tuple),
+        ),
+        _line("partition", HALVES, _halves_radius, fits=lambda at: isinstance(at.n, int)),
+        *(_learns(rule, paper) for paper in _PAPERS for rule in _CONSTRUCTIONS),
+        _descends(AUTO, "jt12"),
+        # K-norm noise is drawn for so few cuts alone: for more, see the row "laplace".
+        listed(
+            ANSWERS,
+            FIXED,
+            few_answers_error,
+            few_answers_typical,
+            fits=lambda at: at.workload.queries <= MOST_COUNTS,
+        ),
+        matrix("iterative MW", FIXED, listed_error, _first_hypothesis),
+        listed("iterative MW", LINEAR, linear_error, fits=linear_fits),
+        matrix(
+            "iterative MW released", FIXED, partial(listed_error, released=True), _first_hypothesis
+        ),
+        listed("iterative median", FIXED, median_iterative_error, fits=median_fits),
+        *(
+            matrix(f"game {player}", FIXED, partial(game_error, player), monotone=False)
+            for player in PLAYERS[1:]
+        ),
+        listed("net", FIXED, net_error, fits=net_fits),
+        listed("sensing", LINEAR, sensing_error, fits=sensing_fits),
+        trivial("answer 0", ALL, _zero, _empty_hypothesis),
+        trivial("midpoint", ALL, _midpoint, _midpoint_typical),
+        trivial("density only", ALL, _density, _density_typical),
+    )

@@ -537,13 +537,15 @@ def _row(
     )
 
 
-def _flows(setting: Setting, given: Groupings | RowTable) -> list[PlannedMechanism]:
-    """Cells, unions and halves of groups; they are no arbitrary cuts, so none is called vacuous.
+def _flows(setting: Setting, grouping: Groupings | RowTable) -> list[PlannedMechanism]:
+    """Return the rows for cells, unions and halves of groups.
+
+    They are no arbitrary cuts, so none is called vacuous.
 
     Errors are those that a released table states of each of its numbers by itself.
     """
-    table = given if isinstance(given, RowTable) else None
-    groups = given.groups if isinstance(given, RowTable) else given
+    table = grouping if isinstance(grouping, RowTable) else None
+    groups = grouping.groups if isinstance(grouping, RowTable) else grouping
     pair = groups if isinstance(groups, tuple) else (groups, None)
     rows, columns = shape_of(setting.n)
     sizes = (rows, columns if isinstance(setting.n, tuple) else None)

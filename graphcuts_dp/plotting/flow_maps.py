@@ -68,7 +68,7 @@ _ONE_SCALE = 0.15  # how far the scale may change over a map that has a bar of k
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Drawn:
+class _DrawnFlows:
     """The flows of a table that are drawn: those that are above 0 for sure.
 
     Attributes:
@@ -139,8 +139,8 @@ def _flow_maps(pictures: Mapping[str, FlowPicture], places: MapPlaces, title: st
     middle = (low + high) / 2
     half = np.array([width, height]) / 2 / scale
     low, high = middle - half, middle + half  # the whole box shows the plane, in equal units
-    drawn = {name: _drawn(picture, places) for name, picture in pictures.items()}
-    arrow, disc = _largest(drawn.values())
+    flows_of = {name: _drawn_flows(picture, places) for name, picture in pictures.items()}
+    arrow, disc = _largest(flows_of.values())
     widest = _WIDEST_ARROW if is_single else _WIDEST_OF_PANEL
     width_of_one = widest / max(arrow, _NONZERO)
     area_of_one = (_LARGEST_DISC if is_single else _LARGEST_OF_PANEL) / max(disc, _NONZERO)
@@ -156,16 +156,16 @@ def _flow_maps(pictures: Mapping[str, FlowPicture], places: MapPlaces, title: st
         below_each=6.0,
     )
     with house_style():
-        handles = _legend(first, list(drawn.values()), (arrow, disc), widest)
+        handles = _legend(first, list(flows_of.values()), (arrow, disc), widest)
         figure, panels, _ = framed_figure(title, boxes, handles)
         for number, (axes, (name, picture)) in enumerate(
             zip(panels, pictures.items(), strict=True)
         ):
             axes.set_xlim(low[0], high[0])
             axes.set_ylim(low[1], high[1])
-            taken: list[Box] = []
+            occupied: list[Box] = []
             if is_earth:
-                taken = _draw_graticule(
+                occupied = _draw_graticule(
                     axes, float(places.longitude_scale or 1), scale,
                     names_latitudes=number % across == 0,
                     names_longitudes=number + across >= len(pictures),
@@ -177,12 +177,12 @@ def _flow_maps(pictures: Mapping[str, FlowPicture], places: MapPlaces, title: st
             axes.spines[:].set_visible(True)
             axes.spines[:].set_color(FRAME)
             axes.spines[:].set_linewidth(0.5)
-            _draw_flows(axes, picture, drawn[name], (width_of_one, area_of_one), scale)
+            _draw_flows(axes, picture, flows_of[name], (width_of_one, area_of_one), scale)
             points = places.points
             axes.scatter(points[:, 0], points[:, 1], s=(2 * _DOT) ** 2, color=INK, zorder=3,
                          linewidths=0)  # fmt: skip
             longest = _LONGEST_NAME if is_single else _LONGEST_OF_PANEL
-            _name_places(axes, picture, places, scale, taken, longest)
+            _name_places(axes, picture, places, scale, occupied, longest)
             if name:
                 axes.text(
                     0.0, 1.0 + 3 / height, plain_text(name), transform=axes.transAxes,
@@ -198,7 +198,7 @@ def map_extent(points: FloatMatrix) -> tuple[FloatVector, FloatVector]:
     return low - margin, high + margin
 
 
-def _drawn(picture: FlowPicture, places: MapPlaces) -> _Drawn:
+def _drawn_flows(picture: FlowPicture, places: MapPlaces) -> _DrawnFlows:
     """Choose the flows that are drawn: see `flow_map_figure`."""
     cells = picture.possible if not picture.symmetric else np.triu(picture.possible)
     first, second = np.nonzero(cells & (picture.low > 0))
@@ -208,28 +208,28 @@ def _drawn(picture: FlowPicture, places: MapPlaces) -> _Drawn:
     is_inside = (starts == stops).all(axis=1)
     order = np.argsort(flows * shares, kind="stable")
     arrows = order[~is_inside[order]]
-    kept = arrows[-MOST_ARROWS:]
-    return _Drawn(
+    largest_arrows = arrows[-MOST_ARROWS:]
+    return _DrawnFlows(
         starts=starts,
         stops=stops,
         flows=flows,
         shares=shares,
         discs=np.flatnonzero(is_inside),
-        arrows=kept,
-        smaller=len(arrows) - len(kept),
+        arrows=largest_arrows,
+        smaller=len(arrows) - len(largest_arrows),
         uncertain=int(cells.sum()) - len(flows),
     )
 
 
-def _largest(drawn: Iterable[_Drawn]) -> tuple[float, float]:
+def _largest(tables: Iterable[_DrawnFlows]) -> tuple[float, float]:
     """Return the largest flow that is drawn as an arrow, and the largest as a disc; 0 if none."""
-    flows = [(each.flows[each.arrows], each.flows[each.discs]) for each in drawn]
+    flows = [(table.flows[table.arrows], table.flows[table.discs]) for table in tables]
     arrow = max(float(arrows.max(initial=0.0)) for arrows, _ in flows)
     return arrow, max(float(discs.max(initial=0.0)) for _, discs in flows)
 
 
 def _draw_flows(
-    axes: Axes, picture: FlowPicture, drawn: _Drawn, of_one: tuple[float, float], scale: float
+    axes: Axes, picture: FlowPicture, drawn: _DrawnFlows, of_one: tuple[float, float], scale: float
 ) -> None:
     """Draw discs, and on top of them arrows, the surest last.
 
@@ -310,19 +310,19 @@ def arrow_outline(
 
 
 def _legend(
-    picture: FlowPicture, drawn: Sequence[_Drawn], largest: tuple[float, float], width: float
+    picture: FlowPicture, tables: Sequence[_DrawnFlows], largest: tuple[float, float], width: float
 ) -> list[Artist]:
     """Return the entries of the legend.
 
     Args:
         picture: one of the tables.
-        drawn: what is drawn of each table.
+        tables: the drawn flows of each table.
         largest: the largest arrow and the largest disc of all maps.
         width: of the widest arrow, in points.
     """
     arrow, disc = largest
-    uncertain = sum(each.uncertain for each in drawn)
-    smaller = sum(each.smaller for each in drawn)
+    uncertain = sum(table.uncertain for table in tables)
+    smaller = sum(table.smaller for table in tables)
     not_drawn = f"not drawn: {uncertain:,} flows that may be 0"
     not_drawn += f", {smaller:,} smaller ones" if smaller else ""
     between = to_rgb(LIGHT["between"])
@@ -336,7 +336,7 @@ def _legend(
         Line2D([], [], linestyle="", label=not_drawn),
         Line2D([], [], linestyle="", label="drawn: above 0 by intervals that hold at once"),
     ]  # fmt: skip
-    if not any(len(each.discs) for each in drawn):
+    if not any(len(table.discs) for table in tables):
         del handles[1]
     return handles
 
@@ -384,10 +384,10 @@ def _draw_graticule(
         [_degrees((x + 180) % 360 - 180, "E", "W") for x in named] if names_longitudes else [],
     )
     shift = text_height(_NAME_SIZE) / 2 / scale
-    beside = [y for y in parallels if bottom + shift < y < top - shift]
+    named_parallels = [y for y in parallels if bottom + shift < y < top - shift]
     axes.set_yticks(
-        beside if names_latitudes else [],
-        [_degrees(y, "N", "S") for y in beside] if names_latitudes else [],
+        named_parallels if names_latitudes else [],
+        [_degrees(y, "N", "S") for y in named_parallels] if names_latitudes else [],
     )
     axes.tick_params(length=0, pad=2, labelsize=_NAME_SIZE, labelcolor=LIGHT["quiet"])
     scales = np.cos(np.radians(np.clip([bottom, top], -90, 90))) / longitude_scale
@@ -436,13 +436,13 @@ def _name_places(
     picture: FlowPicture,
     places: MapPlaces,
     scale: float,
-    taken: Sequence[Box],
+    occupied: Sequence[Box],
     longest: int,
 ) -> None:
     """Write names of groups, those with the largest flows first, where there is room.
 
     A name stands above or below its position, to the right or to the left, within the map, and
-    covers no other name, no dot and nothing that is taken. A name without room is left out.
+    covers no other name, no dot and no occupied box. A name without room is left out.
     """
     # For each position (x, y): total flow and name of the group there. Several groups can be at one
     # position, for example a row group and a column group. The one with the largest total flow
@@ -455,14 +455,14 @@ def _name_places(
         for (x, y), total, name in zip(positions.tolist(), sums.tolist(), names, strict=True):
             largest_names[x, y] = max(largest_names.get((x, y), (0.0, "")), (total, name))
     order = sorted(largest_names.items(), key=lambda entry: -entry[1][0])
-    place_names(axes, [(x, y, name) for (x, y), (_, name) in order], scale, taken, longest)
+    place_names(axes, [(x, y, name) for (x, y), (_, name) in order], scale, occupied, longest)
 
 
 def place_names(
     axes: Axes,
     names: Sequence[tuple[float, float, str]],
     scale: float,
-    taken: Sequence[Box],
+    occupied: Sequence[Box],
     longest: int,
 ) -> None:
     """Write names beside dots, the first ones first, where there is room.
@@ -471,12 +471,12 @@ def place_names(
         axes: of a map whose limits are set.
         names: x, y and name of each dot.
         scale: points of a unit of the map.
-        taken: boxes that names leave free, besides dots and names.
+        occupied: boxes that names leave free, besides dots and names.
         longest: characters of a name; longer ones lose their middle.
     """
     (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
-    whole = left * scale, bottom * scale, right * scale, top * scale
-    boxes = list(taken)
+    frame = left * scale, bottom * scale, right * scale, top * scale
+    boxes = list(occupied)
     for x, y, _ in names:
         boxes.append((x * scale - _DOT, y * scale - _DOT, x * scale + _DOT, y * scale + _DOT))
     shift_across, shift_up = _NAME_SHIFT
@@ -487,7 +487,7 @@ def place_names(
             across = x * scale + (shift_across if to_right else -shift_across - width)
             up = y * scale + (shift_up if upwards else -shift_up - height)
             box = across, up, across + width, up + height
-            if not _inside(box, whole) or any(_overlap(box, other) for other in boxes):
+            if not _inside(box, frame) or any(_overlap(box, other) for other in boxes):
                 continue
             boxes.append(box)
             axes.annotate(
@@ -508,9 +508,10 @@ def place_names(
             break
 
 
-def _inside(box: Box, whole: Box) -> bool:
+def _inside(box: Box, frame: Box) -> bool:
     """Return whether a box lies within another."""
-    return whole[0] <= box[0] and whole[1] <= box[1] and box[2] <= whole[2] and box[3] <= whole[3]
+    left, bottom, right, top = box
+    return frame[0] <= left and frame[1] <= bottom and right <= frame[2] and top <= frame[3]
 
 
 def _overlap(first: Box, second: Box) -> bool:

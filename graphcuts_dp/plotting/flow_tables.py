@@ -191,8 +191,8 @@ def _heat_maps(pictures: Mapping[str, FlowPicture], title: str) -> Figure:
     cell_height = min(cell_width, _HIGHEST / (rows * -(-len(pictures) // across)))
     if number_size:
         cell_height = max(cell_height, 2.4 * number_size)
-    beside = _names(row_names, cell_height, below=False)
-    below = _names(
+    row_labels = _names(row_names, cell_height, below=False)
+    column_labels = _names(
         _ticks(first.column_names, first.enclosing[1], most_named), cell_width, below=True
     )
     name_height = text_height(AXIS_SIZE) if first.axis_names[0] else 0.0
@@ -201,9 +201,9 @@ def _heat_maps(pictures: Mapping[str, FlowPicture], title: str) -> Figure:
         height=rows * cell_height,
         count=len(pictures),
         across=across,
-        left=beside.length + name_height + 2 * _GAP,
+        left=row_labels.length + name_height + 2 * _GAP,
         right=bar,
-        below=below.room + name_height + 2 * _GAP,
+        below=column_labels.room + name_height + 2 * _GAP,
         above=0.0 if is_single else text_height(AXIS_SIZE) + 4,
         between=10.0,
         below_each=6.0,
@@ -229,8 +229,8 @@ def _heat_maps(pictures: Mapping[str, FlowPicture], title: str) -> Figure:
             if number_size:
                 _write_numbers(axes, picture, colours, number_size)
             _name_axes(
-                axes, picture, beside if number % across == 0 else None,
-                below if is_lowest else None,
+                axes, picture, row_labels if number % across == 0 else None,
+                column_labels if is_lowest else None,
             )  # fmt: skip
             if name:
                 axes.text(
@@ -363,7 +363,7 @@ def _write_numbers(
 
 
 def _name_axes(
-    axes: Axes, picture: FlowPicture, beside: _Names | None, below: _Names | None
+    axes: Axes, picture: FlowPicture, row_labels: _Names | None, column_labels: _Names | None
 ) -> None:
     """Name groups and axes, and draw lines between enclosing groups.
 
@@ -378,8 +378,8 @@ def _name_axes(
     axes.spines[:].set_linewidth(0.5)
     axes.tick_params(length=0, pad=_GAP / 2)
     sides = (
-        (axes.yaxis, axes.axhline, beside, picture.enclosing[0], picture.axis_names[0]),
-        (axes.xaxis, axes.axvline, below, picture.enclosing[1], picture.axis_names[1]),
+        (axes.yaxis, axes.axhline, row_labels, picture.enclosing[0], picture.axis_names[0]),
+        (axes.xaxis, axes.axvline, column_labels, picture.enclosing[1], picture.axis_names[1]),
     )
     for axis, draw_line, names, enclosing, axis_name in sides:
         for boundary in (np.cumsum([0, *(count for _, count in enclosing)]) - 0.5)[1:-1]:

@@ -1,4 +1,4 @@
-"""Where groups are on a map, for pictures and for pages that are drawn without matplotlib."""
+"""Hold the positions of groups on a map, for pictures and for pages drawn without matplotlib."""
 
 from dataclasses import dataclass
 from typing import final
@@ -26,5 +26,5 @@ class MapPlaces:
 
     @property
     def points(self) -> FloatMatrix:
-        """All of them, shape (groups of both, 2)."""
+        """Positions of the groups of rows, then of those of columns, shape (groups of both, 2)."""
         return np.concatenate([self.rows, self.columns])

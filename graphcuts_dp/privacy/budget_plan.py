@@ -330,11 +330,11 @@ class BudgetPlan(Tabled):
         Source: Lyu 2022 and Vadhan, Zhang 2023 (interleaved, with interactive ones).
         """
         changes = self.group_size if self.currency == "epsilon" else self.group_size**2
-        first, *others = _possible_portions(self.steps)
+        first, *later_runs = _possible_portions(self.steps)
         parts = [
             portion * self.amount * changes
             for statistic, portion in first.items()
-            if all(portions.get(statistic) == portion for portions in others)
+            if all(portions.get(statistic) == portion for portions in later_runs)
         ]
         left = total - sum(parts, Fraction(0))
         if not parts or left > total * _LEAST_PART:

@@ -153,8 +153,8 @@ class PrivacyGuarantee(Displayed):
         if self.delta and self.rho is not None:
             return self._parts("rho", Fraction(self.rho))
         rhos = tuple(loss**2 / 2 for loss in self.pure_losses)
-        whole = None if self.rho is None else Fraction(self.rho)
-        return rhos if whole is None or sum(rhos) <= whole else (whole,)
+        total = None if self.rho is None else Fraction(self.rho)
+        return rhos if total is None or sum(rhos) <= total else (total,)
 
     def _parts(self, currency: str, total: Fraction) -> tuple[Fraction, ...]:
         """Return the parts of a total in the currency of the budget plan; all of it without one."""

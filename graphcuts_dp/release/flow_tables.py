@@ -264,7 +264,7 @@ def flows_job(
                 "measure_margins out"
             )
     plan = strategy.budget_plan(cells, epsilon=exact, delta=delta)
-    noise, measured = strategy.all_noise, [changes[place] for place in strategy.places]
+    noise, measured = strategy.all_noise, [changes[level] for level in strategy.measured_levels]
     measured += [] if margins is None else [margins]
     left_out = None
     if left_out_change:
@@ -444,7 +444,7 @@ class FlowsJob(Job[Flows]):
             bounded,
             self.sides,
             self.cells,
-            places=self.strategy.places,
+            measured_levels=self.strategy.measured_levels,
             noise=self.strategy.all_noise,
             grid=self.grid,
             whole=self.whole,
@@ -606,7 +606,7 @@ class FlowsJob(Job[Flows]):
     def errors(self) -> Iterable[tuple[str, float]]:
         """See `Job.errors`."""
         levels = self._level_errors[::-1]
-        errors = [(f"a cell of level {level.level!r}", level.within) for level in levels]
+        errors = [(f"a cell of level {level.level!r}", level.half_width) for level in levels]
         if self.margin_price is not None:
             errors.append(("what leaves or enters a group", self.margin_price.margin))
         return tuple(errors)

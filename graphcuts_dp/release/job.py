@@ -23,7 +23,7 @@ from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.entropy import EntropySource, Seed, apart, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.provenance import Provenance
-from graphcuts_dp.resources import Progress, seen, silent
+from graphcuts_dp.resources import Progress, progress_function, silent
 from graphcuts_dp.results.packing import ResultParts, SavedParts, pack, unpack
 
 R = TypeVar("R")
@@ -65,7 +65,7 @@ def execute(
     Warns:
         AccuracyWarning: before anything is spent, what the job warns of.
     """
-    source, report = entropy_source(seed), seen(progress)
+    source, report = entropy_source(seed), progress_function(progress)
     bounded = job.bounded(data)
     warning = job.warning
     if warning is not None:

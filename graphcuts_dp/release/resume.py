@@ -20,7 +20,7 @@ from graphcuts_dp.release.contributions import (
     contributions_from,
 )
 from graphcuts_dp.release.structure import DetectedStructure
-from graphcuts_dp.resources import Progress, seen, silent
+from graphcuts_dp.resources import Progress, progress_function, silent
 from graphcuts_dp.results.flows import Flows
 from graphcuts_dp.results.packing import SavedParts, unpack
 from graphcuts_dp.results.partition import Partition
@@ -90,7 +90,7 @@ def result_of(
         PublicDataNeededError: the same call makes the result again, not this one.
         LedgerError: as `resume`.
     """
-    report = seen(progress)
+    report = progress_function(progress)
     with closing(open_ledger(store)) as ledger, ledger.locked():
         chosen = use_to_resume(ledger, use)
         measurement = kept_by_use(ledger, chosen.number)

@@ -31,12 +31,12 @@ from graphcuts_dp.files import PathLike, atomic_set, atomic_write, check_writabl
 from graphcuts_dp.former_names import current
 from graphcuts_dp.frames import csv_bytes
 from graphcuts_dp.graph.adjacency import AnyGraph, graph_class
-from graphcuts_dp.io.files import check_writable_graph, graph_files
+from graphcuts_dp.io.files import check_writable_graph
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.provenance import Provenance
 from graphcuts_dp.results.array_forms import TABLES_OF_CELLS, check_forms, check_lists
-from graphcuts_dp.results.packing import ResultParts
+from graphcuts_dp.results.packing import RECEIPT_SUFFIX, FileSet, ResultParts
 from graphcuts_dp.results.receipts import check_fields
 from graphcuts_dp.schema.vertices import Arcs, Space, VertexSet, labels_or_number, sets_in
 
@@ -51,36 +51,7 @@ LARGEST_RECEIPT = 1 << 28  # bytes (256 MiB); ten million labels of vertices or 
 # weights are rounded; 7: a release has no workload; 6: one form for dense and sparse releases.
 FORMAT = 13
 READABLE = (12, FORMAT)
-
-
-@final
-@dataclass(frozen=True)
-class FileSet:
-    """Files of a kind of results, and the class that reads them.
-
-    Attributes:
-        home: module and class whose `load` reads it; "" where there is nothing more than a table.
-        beside: ending of the file of arrays, after the path; "" where they are at the path.
-        graph: whether a graph is at the path; its ending tells the format.
-        ending: of the path where that is fixed, and `because`.
-    """
-
-    home: str
-    beside: str = ""
-    graph: bool = False
-    ending: str = ""
-    because: str = ""
-
-    def files(self, path: PathLike) -> tuple[Path, ...]:
-        """Return the paths of all files of a result at `path`, the receipt last."""
-        first = graph_files(path) if self.graph else (Path(path),)
-        return tuple(dict.fromkeys((*first, self.arrays(path), receipt_path(path))))
-
-    def arrays(self, path: PathLike) -> Path:
-        """Return the path of the arrays of a result at `path`."""
-        return Path(f"{os.fspath(path)}{self.beside}")
-
-
+# The files of each kind of results.
 KINDS = {
     "release": FileSet("results.release.Release", ".noisy.npz", graph=True),
     "flows": FileSet(
@@ -109,7 +80,7 @@ KINDS = {
 
 def receipt_path(path: PathLike) -> Path:
     """Return the path of the receipt of a result at `path`."""
-    return Path(f"{os.fspath(path)}.json")
+    return Path(f"{os.fspath(path)}{RECEIPT_SUFFIX}")
 
 
 def check_path(kind: str, path: PathLike, *, force: bool = False) -> None:

@@ -29,7 +29,7 @@ _FEW = 64  # groups
 _BOX = 0.1  # of the failure: for the sums of rows and columns, all at once
 
 
-def place_of_one(flows: FlowTable, level: str | None) -> int:
+def level_index_of_one(flows: FlowTable, level: str | None) -> int:
     """Return the index of a level that has one period.
 
     Raises:
@@ -67,10 +67,10 @@ class EndpointTable:
         if not cells.one_set:
             raise QueryError("flows between two sides have no inside: this needs one vertex set")
         self.flows = flows
-        self.place: int = place_of_one(flows, level)
-        self.level: str = cells.levels[self.place - 1]
-        self.labels: tuple[Label, ...] = cells.rows.labels(cells.names(self.place)[0])
-        self.codes: tuple[IntVector, IntVector] = cells.cells(self.place)
+        self.level_index: int = level_index_of_one(flows, level)
+        self.level: str = cells.levels[self.level_index - 1]
+        self.labels: tuple[Label, ...] = cells.rows.labels(cells.names(self.level_index)[0])
+        self.codes: tuple[IntVector, IntVector] = cells.cells(self.level_index)
         self.diagonal: BoolVector = self.codes[0] == self.codes[1]
         self.twice: float = (
             2.0 if cells.symmetric else 1.0
@@ -104,10 +104,10 @@ class EndpointTable:
         Its slack is what rounding weights down, and floats, can have moved the estimate by.
         """
         flows, sizes = self.flows, np.abs(form)
-        estimates = flows.estimates[self.place] / flows.noisy.unit
+        estimates = flows.estimates[self.level_index] / flows.noisy.unit
         slack = ROUNDING * float(sizes @ np.abs(estimates))
-        slack += float(sizes @ flows.lost_by_rounding(self.place)) / flows.noisy.unit
-        noise_coefficients = flows.fit.coefficients({self.place: form})
+        slack += float(sizes @ flows.lost_by_rounding(self.level_index)) / flows.noisy.unit
+        noise_coefficients = flows.fit.coefficients({self.level_index: form})
         return Side(float(form @ estimates), noise_coefficients, slack)
 
     def bounds(self, top: Side, bottom: Side, below: float, above: float) -> RatioBounds:
@@ -209,7 +209,7 @@ def _by_gradient(
     slack = float(errors[2 : 2 + count] @ errors[-count:])
     # The sum of r c at the estimates, and its gradient by cells.
     a, b = endpoints.codes
-    cells = endpoints.flows.estimates[endpoints.place] / noisy.unit
+    cells = endpoints.flows.estimates[endpoints.level_index] / noisy.unit
     rows, columns = (
         np.bincount(codes, weights=cells, minlength=count) for codes in endpoints.codes
     )

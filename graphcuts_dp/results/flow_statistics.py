@@ -19,7 +19,7 @@ from graphcuts_dp.confidence import (
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.tails import error_radii
 from graphcuts_dp.privacy.entropy import entropy_source
-from graphcuts_dp.results.flow_ratios import EndpointTable, conductance, mixing, place_of_one
+from graphcuts_dp.results.flow_ratios import EndpointTable, conductance, level_index_of_one, mixing
 from graphcuts_dp.results.flow_table import ROUNDING, FlowTable, checked_failure
 from graphcuts_dp.results.flow_values import (
     IndependenceTest,
@@ -72,7 +72,7 @@ class FlowStatistics(FlowTable):
     ) -> Statistic:
         """The share of the weight that passes between different groups; see `share_inside`."""
         inside = self.share_inside(level, confidence=confidence)
-        return _turned(inside, "share outside", lambda x: 1 - x)
+        return _decreasing(inside, "share outside", lambda x: 1 - x)
 
     def ei_index(
         self, level: str | None = None, *, confidence: float = DEFAULT_CONFIDENCE
@@ -82,7 +82,7 @@ class FlowStatistics(FlowTable):
         Source: Krackhardt, Stern, *Informal Networks and Organizational Crises*, 1988.
         """
         inside = self.share_inside(level, confidence=confidence)
-        return _turned(inside, "E-I index", lambda x: 1 - 2 * x)
+        return _decreasing(inside, "E-I index", lambda x: 1 - 2 * x)
 
     def modularity(
         self, level: str | None = None, *, confidence: float = DEFAULT_CONFIDENCE
@@ -145,7 +145,9 @@ class FlowStatistics(FlowTable):
         if not self.cells.symmetric:
             raise QueryError("conductance is of flows without a direction")
         picked = endpoints.labels if groups is None else tuple(groups)
-        codes = [self.groups.code(label, self.cells.names(endpoints.place)[0]) for label in picked]
+        codes = [
+            self.groups.code(label, self.cells.names(endpoints.level_index)[0]) for label in picked
+        ]
         failure = checked_failure(confidence) / (len(codes) if simultaneous else 1)
         rows = [conductance(endpoints, code, failure) for code in codes]
         values, low, high = np.array(rows, dtype=np.float64).reshape(-1, 3).T
@@ -245,7 +247,7 @@ class FlowStatistics(FlowTable):
         Raises:
             QueryError: no such level, or a number out of range.
         """
-        level_index = place_of_one(self, level)
+        level_index = level_index_of_one(self, level)
         size = self.cells.size(level_index)
         if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= size:
             raise QueryError(f"the number of flows must be a whole number from 1 to {size}")
@@ -324,7 +326,7 @@ class FlowStatistics(FlowTable):
             raise QueryError("the number of simulations must be a whole number, for example 999")
         if not 19 <= simulations <= _MOST:
             raise QueryError("the number of simulations must be at least 19 (999 is common)")
-        level_index = place_of_one(self, level)
+        level_index = level_index_of_one(self, level)
         table = _Independence(self, level_index)
         values = self.estimates[level_index]
         statistic, expected = table.statistic(values)
@@ -341,7 +343,7 @@ class FlowStatistics(FlowTable):
         )
 
     def _sizes(self, level: str | None) -> tuple[FloatVector, FloatVector]:
-        names = self.cells.names(place_of_one(self, level))
+        names = self.cells.names(level_index_of_one(self, level))
         sides = zip((self.groups, self.right_groups), names, strict=True)
         left, right = (side.sizes(name).astype(np.float64) for side, name in sides)
         return left, right
@@ -370,26 +372,25 @@ class FlowStatistics(FlowTable):
         )
 
 
-def _turned(found: Statistic, name: str, change: Callable[[float], float]) -> Statistic:
-    """A falling function of a statistic."""
-    low, high = found.interval
-    return replace(
-        found, name=name, value=change(found.value), interval=(change(high), change(low))
-    )
+def _decreasing(statistic: Statistic, name: str, function: Callable[[float], float]) -> Statistic:
+    """Apply a decreasing function to a statistic, which exchanges the ends of its interval."""
+    low, high = statistic.interval
+    interval = function(high), function(low)
+    return replace(statistic, name=name, value=function(statistic.value), interval=interval)
 
 
 @final
 class _Ranked:
-    """Cells in the order of their estimates, and intervals for all of them at once."""
+    """Order the cells of a level by their estimates, with intervals for all of them at once."""
 
-    def __init__(self, flows: FlowTable, place: int, count: int) -> None:
-        self._flows, self._place, self._count = flows, place, count
-        self._spread = flows.fit.spreads(place)
-        self.values: FloatVector = flows.estimates[place]
+    def __init__(self, flows: FlowTable, level_index: int, count: int) -> None:
+        self._flows, self._level_index, self._count = flows, level_index, count
+        self._spread = flows.fit.spreads(level_index)
+        self.values: FloatVector = flows.estimates[level_index]
         self.order = np.argsort(-self.values, kind="stable")
 
     def bounds(self, failure: float) -> tuple[FloatVector, FloatVector]:
-        """Ends of the intervals, all at once."""
+        """Return the ends of intervals that hold for all cells at once."""
         noisy, cell_failure = self._flows.noisy, failure / len(self.values)
         indices = noisy.map.noise_indices
         radii = error_radii(noisy.noise, indices, self._spread, failure=cell_failure) * noisy.unit
@@ -397,11 +398,11 @@ class _Ranked:
         low, high = self.values - radii, self.values + radii
         if noisy.map.whole:
             low, high = np.ceil(low), np.floor(high)
-            # No whole number lies between: take those beside.
+            # If no whole number lies between the ends, take the nearest ones on both sides.
             return np.minimum(low, high), np.maximum(low, high)
-        return low, high + self._flows.lost_by_rounding(self._place)
+        return low, high + self._flows.lost_by_rounding(self._level_index)
 
-    def _apart(self, log_failure: float, *, ordered: bool) -> bool:
+    def _are_largest(self, log_failure: float, *, ordered: bool) -> bool:
         """Return whether the intervals prove that these are the largest cells, perhaps in order."""
         low, high = self.bounds(math.exp(log_failure))
         top, other_cells = self.order[: self._count], self.order[self._count :]
@@ -411,15 +412,18 @@ class _Ranked:
         return bool(low[top].min() > next_high)
 
     def chance(self, *, ordered: bool) -> float:
-        """One minus the least failure at which the intervals are apart, rounded down."""
+        """Return the confidence at which the intervals prove the selection, rounded down.
+
+        It is 1 minus the least failure probability at which they do.
+        """
         left, right = math.log(_LEAST), math.log(1 - 1e-9)
-        if not self._apart(right, ordered=ordered):
+        if not self._are_largest(right, ordered=ordered):
             return 0.0
-        if self._apart(left, ordered=ordered):
+        if self._are_largest(left, ordered=ordered):
             return 1 - _LEAST
         for _ in range(_HALVINGS):
             middle = (left + right) / 2
-            if self._apart(middle, ordered=ordered):
+            if self._are_largest(middle, ordered=ordered):
                 right = middle
             else:
                 left = middle
@@ -427,15 +431,15 @@ class _Ranked:
 
 
 class _Independence:
-    """The statistic of a level, and tables without dependence."""
+    """Compute the statistic of independence of a level, and simulate independent tables."""
 
-    def __init__(self, flows: FlowTable, place: int) -> None:
-        self._flows, self._place = flows, place
+    def __init__(self, flows: FlowTable, level_index: int) -> None:
+        self._flows, self._level_index = flows, level_index
         cells = flows.cells
-        self._a, self._b = cells.cells(place)
-        self._shape = cells.shape(place)
-        self._variances = flows.fit.variances[place] * flows.noisy.unit**2
-        possible = cells.matrix(place, np.ones(len(self._a)))
+        self._a, self._b = cells.cells(level_index)
+        self._shape = cells.shape(level_index)
+        self._variances = flows.fit.variances[level_index] * flows.noisy.unit**2
+        possible = cells.matrix(level_index, np.ones(len(self._a)))
         self._possible: FloatMatrix | None = None if (possible > 0).all() else possible
         # A cell of one vertex set without directions holds both (a, b) and (b, a).
         twice = cells.symmetric & (self._a != self._b)
@@ -444,7 +448,7 @@ class _Independence:
         self.degrees_of_freedom = free + self._shape[0] - 1 if cells.symmetric else free
 
     def statistic(self, values: FloatVector) -> tuple[float, FloatVector]:
-        """The sum, and the expected cells from the margins of the table."""
+        """Return the statistic, and the cells that the margins of the table lead to expect."""
         expected = self._expected(values)
         off = (values - expected) ** 2 / (expected + self._variances)
         return float(off.sum()), expected
@@ -485,6 +489,6 @@ class _Independence:
             for number, (index, steps) in enumerate(parts):
                 sums[index] = noisy.noise.draw(number, len(steps), source)
             noise = flows.fit.estimates({p: s.astype(np.float64) for p, s in sums.items()})
-            return counts + noise[self._place] * noisy.unit
+            return counts + noise[self._level_index] * noisy.unit
 
         return draw

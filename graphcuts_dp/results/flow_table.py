@@ -53,10 +53,10 @@ _LOST = 2.0**-46  # relative to the largest sum: a small cell may be the differe
 
 
 class CellSum(NamedTuple):
-    """A linear combination of the cells of a place.
+    """A linear combination of the cells of a level, or of the grand total.
 
     Attributes:
-        place: 0 for everything, else 1 plus the number of the level.
+        level_index: 0 for the grand total, else 1 plus the number of the level.
         coefficients: one for each cell, shape (cells,).
         union: whether they are 1 or 0, so that the sum is a weight, and not below 0.
         log_choices: of a union ln(1/w), where w is its share of the failure among all unions that
@@ -64,7 +64,7 @@ class CellSum(NamedTuple):
             combination whose simultaneous interval adds up those of its cells.
     """
 
-    place: int
+    level_index: int
     coefficients: FloatVector
     union: bool = False
     log_choices: float | None = None
@@ -142,7 +142,7 @@ class FlowTable:
 
     @cached_property
     def estimates(self) -> Values:
-        """Estimates of all cells, in units of weight: for place 0 (everything) and each level."""
+        """Estimates of all cells in units of weight: of the grand total, then of each level."""
         sums = {
             index: values.astype(np.float64)
             for index, values in zip(self.noisy.map.noise_indices, self.noisy.steps, strict=True)
@@ -177,7 +177,7 @@ class FlowTable:
         Raises:
             QueryError: no such level or period.
         """
-        level_index = self._place_of(level, period)
+        level_index = self._level_index_of(level, period)
         variances = self.cells.summed(level_index, self.fit.variances[level_index], period)
         return self.cells.matrix(level_index, np.sqrt(variances) * self.noisy.unit)
 
@@ -202,7 +202,7 @@ class FlowTable:
         Raises:
             QueryError: no such level or period, or a confidence out of range.
         """
-        level_index = self._place_of(level, period)
+        level_index = self._level_index_of(level, period)
         part = partial(self.cells.summed, level_index, period=period)
         radii = self._radii_of(level_index, period, confidence, simultaneous)
         low, high = self._bounds(level_index, radii, part)
@@ -228,31 +228,31 @@ class FlowTable:
         Raises:
             QueryError: no such level or period, or a confidence out of range.
         """
-        level_index = self._place_of(level, period)
+        level_index = self._level_index_of(level, period)
         part = partial(self.cells.summed, level_index, period=period)
         radii = self._radii_of(level_index, period, confidence, False)
         lost = part(self.lost_by_rounding(level_index))
         return self.cells.matrix(level_index, radii + lost)
 
-    def half_widths_of(self, place: int) -> FloatVector:
-        """Return the half width of each cell of a place alone, of the default confidence.
+    def half_widths_of(self, level_index: int) -> FloatVector:
+        """Return the half width of each cell of a level alone, of the default confidence.
 
         Args:
-            place: 0 for everything, else 1 plus the index of a level.
+            level_index: 0 for the grand total, else 1 plus the number of a level.
         """
-        radii = self._radii(place, DEFAULT_CONFIDENCE, False)
-        return np.asarray(radii + self.lost_by_rounding(place))
+        radii = self._radii(level_index, DEFAULT_CONFIDENCE, False)
+        return np.asarray(radii + self.lost_by_rounding(level_index))
 
     def _radii_of(
-        self, place: int, period: str | None, confidence: float, simultaneous: bool
+        self, level_index: int, period: str | None, confidence: float, simultaneous: bool
     ) -> FloatVector:
         """Return the half widths of the cells of one period, or of the sums over all of them."""
         if period is None:
-            return self._radii(place, confidence, simultaneous, together=True)
-        radii = self._radii(place, confidence, simultaneous)
-        return np.asarray(self.cells.summed(place, radii, period))
+            return self._radii(level_index, confidence, simultaneous, together=True)
+        radii = self._radii(level_index, confidence, simultaneous)
+        return np.asarray(self.cells.summed(level_index, radii, period))
 
-    def _place_of(self, level: str | None, period: str | None) -> int:
+    def _level_index_of(self, level: str | None, period: str | None) -> int:
         """Return the index of the estimates of a level; of all periods, if these are independent.
 
         Cells add up over the levels, so all finer periods are together what the coarsest ones are.
@@ -384,18 +384,18 @@ class FlowTable:
             counted = (f"{sentence[0].upper()}{sentence[1:]}.",)
         return (*counted, rounding, interval, *((at_once,) if simultaneous else ()))
 
-    def _all_rows_of(self, place: int, confidence: float) -> Table:
+    def _all_rows_of(self, level_index: int, confidence: float) -> Table:
         """Return the columns of intervals of all rows, see `estimate.counted_rows`; or none."""
         counted_rows = self.counted_rows
         if counted_rows is None:
             return {}
         failures = counted_rows.failures(checked_failure(confidence))
-        radii = self._radii(place, 1 - failures.counted, False)
-        low, high = self._bounds(place, radii)
+        radii = self._radii(level_index, 1 - failures.counted, False)
+        low, high = self._bounds(level_index, radii)
         if not counted_rows.has_upper_end:
             return {ALL_NUMBERS[0]: low}
         high = high + counted_rows.at_most(failures.left_out)
-        high = np.minimum(high, self._most(self.cells.pairs(place)))
+        high = np.minimum(high, self._most(self.cells.pairs(level_index)))
         return dict(zip(ALL_NUMBERS, (low, high), strict=True))
 
     def all_rows(
@@ -486,9 +486,9 @@ class FlowTable:
         noisy, sizes = self.noisy, np.abs(query.coefficients)
         log_choices = query.log_choices
         if log_choices is None or np.count_nonzero(sizes) <= 1:
-            return float(sizes @ self._radii(query.place, 1 - failure, True))
+            return float(sizes @ self._radii(query.level_index, 1 - failure, True))
         cells_failure = (1 - _SUMS_SHARE) * failure
-        radius = float(sizes @ self._radii(query.place, 1 - cells_failure, True))
+        radius = float(sizes @ self._radii(query.level_index, 1 - cells_failure, True))
         log_failure = math.log(_SUMS_SHARE * failure) - log_choices
         if log_failure < _LEAST_LOG_FAILURE:
             return radius
@@ -497,21 +497,21 @@ class FlowTable:
         return min(radius, float(steps[0]) * noisy.unit)
 
     def _radii(
-        self, place: int, confidence: float, simultaneous: bool, *, together: bool = False
+        self, level_index: int, confidence: float, simultaneous: bool, *, together: bool = False
     ) -> FloatVector:
-        """Half widths of the intervals of the cells of a place, in units of weight.
+        """Return half widths of the intervals of the cells of a level, in units of weight.
 
         Of all coarsest periods `together` the noise is independent, so that spreads add up. At once
         they hold for the sums over these periods of all cells of all levels of groups.
         """
-        noisy, count = self.noisy, len(self.cells.lengths(place))
+        noisy, count = self.noisy, len(self.cells.lengths(level_index))
         failure = checked_failure(confidence)
         if simultaneous and together and count > 1:
             group_levels = range(1, len(self.groups.levels) + 1)
             failure /= sum(len(self.cells.period_cells(index)[0]) for index in group_levels)
         elif simultaneous:
             failure /= self.cells.total_size
-        spread = self.fit.spreads(place)
+        spread = self.fit.spreads(level_index)
         if together:
             least = spread.largest if spread.least_largest is None else spread.least_largest
             tables = (spread.squares, spread.largest, spread.absolute, least)
@@ -525,18 +525,18 @@ class FlowTable:
         radii: FloatVector = error_radii(noisy.noise, indices, spread, failure=failure)
         return radii * float(noisy.unit)
 
-    def lost_by_rounding(self, place: int) -> FloatVector:
+    def lost_by_rounding(self, level_index: int) -> FloatVector:
         """By how much rounding weights down can have lowered the sums, shape (cells,).
 
         Args:
-            place: 0 for everything, else 1 plus the index of a level.
+            level_index: 0 for the grand total, else 1 plus the number of a level.
         """
         if self.noisy.map.whole or self.noisy.map.rounding == "none":
-            return np.zeros(self.cells.size(place))
-        steps = self.cells.pairs(place)
+            return np.zeros(self.cells.size(level_index))
+        steps = self.cells.pairs(level_index)
         if self.noisy.map.max_degree is not None:  # each bounded sum is rounded down itself, too
             parts = np.ones(self.cells.size(self.cells.depth - 1), dtype=np.int64)
-            for at in range(self.cells.depth - 1, place, -1):
+            for at in range(self.cells.depth - 1, level_index, -1):
                 parts = self.cells.sums(at, parts)
             steps = steps + parts
         return np.asarray(steps.astype(np.float64) * self.noisy.unit)
@@ -547,12 +547,15 @@ class FlowTable:
         return _LOST * max(float(np.abs(sums).max(initial=0)) for sums in self.noisy.values)
 
     def _bounds(
-        self, place: int, radii: FloatVector, part: Callable[[Any], Any] = lambda each: each
+        self,
+        level_index: int,
+        radii: FloatVector,
+        part: Callable[[Any], Any] = lambda values: values,
     ) -> tuple[FloatVector, FloatVector]:
         """Ends of the intervals with these half widths, of what `part` makes of all cells."""
-        values, pairs = self.estimates[place], self.cells.pairs(place)
+        values, pairs = self.estimates[level_index], self.cells.pairs(level_index)
         radii = radii + part(ROUNDING * np.abs(values) + self.lost_by_floats)
-        low, high = part(values) - radii, part(values + self.lost_by_rounding(place)) + radii
+        low, high = part(values) - radii, part(values + self.lost_by_rounding(level_index)) + radii
         return self._possible(low, high, part(pairs))
 
     def _possible(

@@ -164,15 +164,15 @@ class Flows(FlowStatistics, Displayed):
         query = CellSum(level_index, coefficients, union=True, log_choices=choices)
         return self._answer(query, confidence, simultaneous)
 
-    def _log_choices(self, place: int, a: Picked, b: Picked, period: Picked | None) -> float:
+    def _log_choices(self, level_index: int, a: Picked, b: Picked, period: Picked | None) -> float:
         """Return ln of 1 over the share of the failure that a union has, see `CellSum`.
 
         Levels, and numbers of groups and of periods, have equal shares; so have all unions of as
         many groups and periods.
         """
-        rows, columns = self.cells.shape(place)
-        periods = len(self.cells.lengths(place))
-        picked = len(self.cells.period_codes(place, period))
+        rows, columns = self.cells.shape(level_index)
+        periods = len(self.cells.lengths(level_index))
+        picked = len(self.cells.period_codes(level_index, period))
         sizes = ((rows, _count(a)), (columns, _count(b)), (periods, picked))
         return math.log(len(self.levels)) + sum(
             math.log(size) + _log_binomial(size, min(count, size)) for size, count in sizes
@@ -239,7 +239,7 @@ class Flows(FlowStatistics, Displayed):
         (code,) = self.cells.period_codes(1, [label])
         if not self.cells.has_period_trees:
             return self
-        tree, level_indices = self.cells.of_period(label), self.noisy.map.places
+        tree, level_indices = self.cells.of_period(label), self.noisy.map.measured_levels
         parts = zip(level_indices, self.noisy.steps, strict=False)
         steps = [steps[self.cells.in_period(level_index, code)] for level_index, steps in parts]
         if self.noisy.map.margins:
@@ -581,7 +581,7 @@ class Flows(FlowStatistics, Displayed):
         fields = {
             "workload": strategy.workload,
             "measured": [
-                *(names[level_index] for level_index in self.noisy.map.places),
+                *(names[level_index] for level_index in self.noisy.map.measured_levels),
                 *([MARGINS] if self.noisy.map.margins else []),
             ],
             "shares": [[share.numerator, share.denominator] for share in strategy.shares],
@@ -644,9 +644,11 @@ class Flows(FlowStatistics, Displayed):
         noisy = CountMeasurement[CellSums].from_parts("flows", fields["sums"], saved.arrays())
         strategy = FlowStrategy(
             workload=fields["workload"],
-            places=noisy.map.places,
+            measured_levels=noisy.map.measured_levels,
             shares=tuple(Fraction(*share) for share in fields["shares"]),
-            noise=replace(noisy.noise, parameters=noisy.noise.parameters[: len(noisy.map.places)]),
+            noise=replace(
+                noisy.noise, parameters=noisy.noise.parameters[: len(noisy.map.measured_levels)]
+            ),
             deviations=tuple(float(deviation) for deviation in fields["deviations_in_steps"]),
             margin_noise=(
                 replace(noisy.noise, parameters=noisy.noise.parameters[-1:])

@@ -53,33 +53,33 @@ def margin_columns(flows: "Flows", level: str | None, confidence: float) -> Tabl
     return columns
 
 
-def _margins(flows: "Flows", place: int, confidence: float) -> Iterator[tuple[Any, ...]]:
+def _margins(flows: "Flows", level_index: int, confidence: float) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of one table."""
-    cells, counts = flows.cells, flows.rounded().column(place)
-    name, period_level = cells.levels[place - 1], cells.period_level(place)
+    cells, counts = flows.cells, flows.rounded().column(level_index)
+    name, period_level = cells.levels[level_index - 1], cells.period_level(level_index)
     has_periods = flows.periods is not None and period_level is not None
     periods: tuple[Label | None, ...] = (None,)
     if has_periods and flows.periods is not None:
         periods = tuple(flows.periods.labels(period_level))
     options = AnswerOptions(confidence=confidence)
     for code, period in enumerate(periods):
-        is_in_period = cells.periods_of(place) == code
-        for origin, target, mask in _sides(flows, place):
+        is_in_period = cells.periods_of(level_index) == code
+        for origin, target, mask in _sides(flows, level_index):
             coefficients = (mask & is_in_period).astype(np.float64)
-            margin = CellSum(place, coefficients, union=True)
+            margin = CellSum(level_index, coefficients, union=True)
             (estimate,) = flows.estimate([margin], options).queries
             count, (low, high) = (counts * (mask & is_in_period)).sum(), estimate.interval
             outside = bool(count < low or count > high)
             yield name, period, origin, target, count, estimate.value, low, high, outside
 
 
-def _sides(flows: "Flows", place: int) -> Iterator[tuple[Label, Label, BoolVector]]:
+def _sides(flows: "Flows", level_index: int) -> Iterator[tuple[Label, Label, BoolVector]]:
     """Yield "from" and "to" of each margin, and which cells it adds up, shape (cells,).
 
     "*" stands for all groups.
     """
-    a, b = flows.cells.cells(place)
-    left, right = flows.labels(flows.cells.levels[place - 1])
+    a, b = flows.cells.cells(level_index)
+    left, right = flows.labels(flows.cells.levels[level_index - 1])
     for code, label in enumerate(left):
         yield label, ALL, (a == code) | (flows.cells.symmetric & (b == code))
     if flows.cells.symmetric:

@@ -8,20 +8,25 @@ charged.
 
 import io
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol, final
 
 import numpy as np
 
 from graphcuts_dp.array_archive import most_unpacked, read_arrays, write_arrays
 from graphcuts_dp.errors import FileFormatError, LedgerError
+from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on
 from graphcuts_dp.io.edge_store import EdgeParts
+from graphcuts_dp.io.files import graph_files
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.provenance import Provenance
 from graphcuts_dp.schema.vertices import Space
 
+RECEIPT_SUFFIX = ".json"  # added to the path of a result
 _HEADER = "header"  # name of the array that holds the plain values, as JSON in UTF-8
 _GRAPH = "graph"  # what the names of the arrays of a graph begin with
 _ALWAYS_ALLOWED = 1 << 22  # unpacked bytes of an archive of any size
@@ -49,6 +54,37 @@ class ResultParts:
     graph: AnyGraph | None = field(default=None, repr=False)
     table: Mapping[str, Any] | None = field(default=None, repr=False)
     comment: str = field(default="", repr=False)
+
+
+@final
+@dataclass(frozen=True)
+class FileSet:
+    """The files of a kind of results, and the class that reads them.
+
+    Attributes:
+        home: module and class whose `load` reads the files; "" if there is only a table.
+        array_suffix: added to the path, it gives the file of arrays; "" if arrays are at the path.
+        graph: whether a graph is at the path, whose ending decides its format.
+        ending: the one that the path must have; "" if there is a choice.
+        because: reason for this ending, for error messages.
+    """
+
+    home: str
+    array_suffix: str = ""
+    graph: bool = False
+    ending: str = ""
+    because: str = ""
+
+    def files(self, path: PathLike) -> tuple[Path, ...]:
+        """Return the paths of all files of a result at `path`, the receipt last."""
+        first = graph_files(path) if self.graph else (Path(path),)
+        return tuple(
+            dict.fromkeys((*first, self.arrays(path), Path(f"{os.fspath(path)}{RECEIPT_SUFFIX}")))
+        )
+
+    def arrays(self, path: PathLike) -> Path:
+        """Return the path of the arrays of a result at `path`."""
+        return Path(f"{os.fspath(path)}{self.array_suffix}")
 
 
 class SavedParts(Protocol):

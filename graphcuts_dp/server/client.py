@@ -32,7 +32,7 @@ from graphcuts_dp.queries.graph_queries import GraphQuery, Question
 from graphcuts_dp.queries.linear import CutQuery, LinearQuery, RankOneQuery, Subset, is_query
 from graphcuts_dp.queries.query_lines import query_from_dict, query_to_dict
 from graphcuts_dp.queries.universe import Universe
-from graphcuts_dp.resources import Progress, seen, silent
+from graphcuts_dp.resources import Progress, progress_function, silent
 from graphcuts_dp.schema.vertices import VertexSet
 from graphcuts_dp.session.base import Answer, Update
 from graphcuts_dp.session.runner import Remaining
@@ -271,7 +271,7 @@ class RemoteSession:
             QueryError, ExhaustedError, ServerError: as `ask`; earlier chunks are on the record.
         """
         total = len(queries) if isinstance(queries, Sequence) else 0
-        tell = seen(progress)
+        tell = progress_function(progress)
         answers: list[Answer] = []
         for chunk in self._chunks(queries):
             answers += self._answers(chunk, unguaranteed)

@@ -35,7 +35,7 @@ from graphcuts_dp.queries.group_names import GroupNames
 from graphcuts_dp.queries.linear import CutQuery, Subset, is_query, sides_of
 from graphcuts_dp.queries.mixed_cuts import with_sides
 from graphcuts_dp.queries.universe import Universe
-from graphcuts_dp.resources import Progress, seen, silent
+from graphcuts_dp.resources import Progress, progress_function, silent
 from graphcuts_dp.schema.groups import Groups, Sides
 from graphcuts_dp.schema.vertices import VertexSet
 from graphcuts_dp.session.base import Answer, CutMechanism
@@ -291,7 +291,7 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
             LedgerError: likewise.
         """
         total = len(queries) if isinstance(queries, Sequence) else 0
-        tell = seen(progress)
+        tell = progress_function(progress)
         answers: list[Answer] = []
         for chunk in self._answers(self._keys(queries), unguaranteed=unguaranteed):
             answers += chunk

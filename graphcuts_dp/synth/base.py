@@ -353,6 +353,18 @@ class FitMethod:
     has_gap: bool = False
     max_size: float = math.inf
 
+    @classmethod
+    def of_plug_in(cls, name: str, plug_in: object) -> "FitMethod":
+        """Return the object of an entry point of an installed package, if it is a `FitMethod`.
+
+        Raises:
+            ParameterError: it is another object.
+        """
+        del name
+        if not isinstance(plug_in, cls):
+            raise ParameterError("its entry point must be a `FitMethod`")
+        return plug_in
+
     def check_size(self, shape: tuple[int, int]) -> None:
         """Refuse a matrix with more rows and columns than this fit takes.
 

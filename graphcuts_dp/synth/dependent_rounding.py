@@ -172,9 +172,9 @@ def _close_by_cycles(grid: npt.NDArray[np.int32], bits: int, source: EntropySour
             b[right] += step
             stays = ((a & below_one) != 0) & ((b & below_one) != 0)
             # By numbers, as masks of random bits are slow.
-            dropped, kept = np.flatnonzero(~stays), np.flatnonzero(stays)
-            _write(values, column_bits, rungs[dropped], a[dropped], b[dropped])
-            rungs, a, b = rungs[kept], a[kept], b[kept]
+            finished, open_rungs = np.flatnonzero(~stays), np.flatnonzero(stays)
+            _write(values, column_bits, rungs[finished], a[finished], b[finished])
+            rungs, a, b = rungs[open_rungs], a[open_rungs], b[open_rungs]
         _write(values, column_bits, rungs, a, b)
         if cycle_count <= _LEAST_CYCLES * len(positions):
             return
@@ -228,14 +228,14 @@ def _happens(
     """
     totals = total.astype(np.uint32)
     remainders = np.empty_like(totals)
-    wanted = np.arange(len(totals))
-    while len(wanted):
-        coins = source.bytes(4 * len(wanted)).view(np.uint32)
-        moduli = totals[wanted]
-        remainders[wanted] = coins % moduli
+    undecided = np.arange(len(totals))
+    while len(undecided):
+        coins = source.bytes(4 * len(undecided)).view(np.uint32)
+        moduli = totals[undecided]
+        remainders[undecided] = coins % moduli
         # Coins above the largest multiple; nearly all are below a bound that suits all totals.
         high = np.flatnonzero(coins >= (1 << 32) - largest_total)
-        wanted = wanted[high[coins[high] > ~((-moduli[high]) % moduli[high])]]
+        undecided = undecided[high[coins[high] > ~((-moduli[high]) % moduli[high])]]
     return remainders < favourable
 
 

@@ -81,12 +81,12 @@ class Residual:
             # M^T V is the sum over blocks of (rows of M)^T (rows of V).
             total = np.zeros((self._blocks.shape[1], thin.shape[1]), dtype=thin.dtype)
             for product in self._blocks.results(
-                lambda block: block.held["residual"].T @ thin[block.start : block.stop]
+                lambda block: block.workspace["residual"].T @ thin[block.start : block.stop]
             ):
                 total += product
             return total
         return self._blocks.gather(
-            lambda block: block.held["residual"] @ thin, width=thin.shape[1], dtype=thin.dtype
+            lambda block: block.workspace["residual"] @ thin, width=thin.shape[1], dtype=thin.dtype
         )
 
 
@@ -99,8 +99,8 @@ def begin(block: RowBlock, row_shifts: FloatVector, column_shifts: FloatVector, 
     for chunk, rows_of_chunk in chunks(block, _CHUNK_ENTRIES):
         x = shifted(chunk, row_shifts, column_shifts, cap)
         np.subtract(chunk.estimate(), x, out=residual[rows_of_chunk])
-    block.held["residual"] = residual
-    block.held["direction sum"] = np.zeros(block.shape, dtype=np.float32)
+    block.workspace["residual"] = residual
+    block.workspace["direction sum"] = np.zeros(block.shape, dtype=np.float32)
 
 
 def move_on(
@@ -133,9 +133,9 @@ def move_on(
         The sum of W's positive entries in these rows, and <W, z> over them; zeros if they are not
         needed.
     """
-    residual, direction_sum = block.held["residual"], block.held["direction sum"]
+    residual, direction_sum = block.workspace["residual"], block.workspace["direction sum"]
     if keep:
-        block.held["best"] = residual.copy()
+        block.workspace["best"] = residual.copy()
     direction = left[block.start : block.stop] @ right.T  # C, shape of the block
     block.clear_diagonal(direction)
     positive_sum = product = 0.0
@@ -163,13 +163,13 @@ def move_on(
 
 def return_to_best(block: RowBlock) -> None:
     """Make the best point the present one: hold its residual again."""
-    block.held["residual"][:] = block.held["best"]
+    block.workspace["residual"][:] = block.workspace["best"]
 
 
 def kept_point(block: RowBlock, cap: float) -> RealMatrix:
     """Return the best point's rows of x, and let go of all that the block holds."""
-    x: RealMatrix = block.estimate() - block.held["best"]
-    block.held.clear()
+    x: RealMatrix = block.estimate() - block.workspace["best"]
+    block.workspace.clear()
     np.clip(x, np.float32(0), np.float32(cap), out=x)  # it may be off by a rounding
     return x
 

@@ -177,8 +177,8 @@ class CellEstimates:
         lie between groups.
         """
         row_groups, column_groups = self.groups.ends
-        within = (row_groups == column_groups) & self.symmetric
-        return tuple(mask for mask in (within, ~within) if mask.any())
+        is_within_group = (row_groups == column_groups) & self.symmetric
+        return tuple(mask for mask in (is_within_group, ~is_within_group) if mask.any())
 
     @cached_property
     def indicators(self) -> tuple[FloatMatrix, FloatMatrix]:

@@ -39,15 +39,7 @@ _OUR_FITS: Mapping[str, FitMethod] = {
     "game": FitMethod(query_game, has_gap=True),
     "spectral": FitMethod(spectral, has_gap=True),
 }
-
-
-def _fit_of_package(_: str, plug_in: object) -> FitMethod:
-    if not isinstance(plug_in, FitMethod):
-        raise ParameterError("its entry point must be a `FitMethod`")
-    return plug_in
-
-
-FITS = PlugInTable("graphcuts_dp.fit_methods", "fit", _OUR_FITS, _fit_of_package)
+FITS = PlugInTable("graphcuts_dp.fit_methods", "fit", _OUR_FITS, FitMethod.of_plug_in)
 FIT_NAMES = ("auto", *FITS, "none")
 
 

@@ -226,7 +226,7 @@ def _uniform_numbers(
 def _fitted_laws(pairs: FloatVector, counts: WeightCounts, cap: float) -> _Laws | None:
     """Return laws whose expected numbers of edges are the counted ones; None without points.
 
-    In each round the factors of the classes of the common law are multiplied by wanted over
+    In each round the factors of the classes of the common law are multiplied by counted over
     expected numbers (iterative proportional fitting). Then a common factor of all edges corrects
     their number. Numbers that x does not allow are approached.
     """
@@ -243,16 +243,16 @@ def _fitted_laws(pairs: FloatVector, counts: WeightCounts, cap: float) -> _Laws 
     means = np.concatenate([[0.0], inner])
     means[-1] = top
     crowd = _crowd(np.minimum(pairs, top), means)  # pairs at each tabulated mean
-    wanted = np.bincount(classes, minlength=len(counts.starts)).astype(np.float64)
-    wanted = np.where(wanted > 0, counts.shares(), 0.0)
+    target = np.bincount(classes, minlength=len(counts.starts)).astype(np.float64)
+    target = np.where(target > 0, counts.shares(), 0.0)
     total = float(np.minimum(pairs, top).sum())
     edges = min(max(counts.edges, total / top), total / least, float(len(pairs)))
-    wanted = np.maximum(wanted * edges, 1e-3 * edges)
+    target = np.maximum(target * edges, 1e-3 * edges)
     factors = np.zeros(len(counts.starts))
     for _ in range(_FITTING_ROUNDS):
         table = _tilted(points, logs + factors[classes], means)
         expected = np.bincount(classes, crowd @ table, minlength=len(factors))
-        change = np.log(wanted / np.maximum(expected, _TINY))
+        change = np.log(target / np.maximum(expected, _TINY))
         factors = np.clip(factors + 0.7 * change, -_LARGEST_LOG, _LARGEST_LOG)
     low, high = -_LARGEST_LOG, _LARGEST_LOG
     for _ in range(_SHIFTS):

@@ -155,7 +155,7 @@ def measured(where: Tabled, noise: LevelNoise, source: EntropySource) -> NoisyTa
         where.graph,
         where.sides,
         where.cells,
-        places=where.strategy.places,
+        measured_levels=where.strategy.measured_levels,
         noise=noise,
         grid=where.grid,
         privacy_unit=where.privacy_unit,
@@ -232,8 +232,12 @@ def scaled_noise(noise: LevelNoise, factors: list[float]) -> LevelNoise:
 def _reused(where: Tabled, noisy: NoisyTable, source: EntropySource) -> NoisyTable:
     """The noise of the last level is taken for the others, too."""
     true = where.true
-    drawn = where.strategy.noise.draw(len(noisy.map.places) - 1, len(noisy.steps[-1]), source)
-    return replace(noisy, steps=tuple(true[p] + drawn[: len(true[p])] for p in noisy.map.places))
+    drawn = where.strategy.noise.draw(
+        len(noisy.map.measured_levels) - 1, len(noisy.steps[-1]), source
+    )
+    return replace(
+        noisy, steps=tuple(true[p] + drawn[: len(true[p])] for p in noisy.map.measured_levels)
+    )
 
 
 def _told_total(where: Tabled, noisy: NoisyTable, _source: EntropySource) -> NoisyTable:
@@ -250,7 +254,7 @@ def _told_total(where: Tabled, noisy: NoisyTable, _source: EntropySource) -> Noi
 def _empty_left_out(where: Tabled, noisy: NoisyTable, _source: EntropySource) -> NoisyTable:
     """Cells without an edge stay without noise."""
     true = where.true
-    kept = zip(noisy.steps, noisy.map.places, strict=True)
+    kept = zip(noisy.steps, noisy.map.measured_levels, strict=True)
     return replace(noisy, steps=tuple(sums * (true[p] != 0) for sums, p in kept))
 
 
@@ -296,7 +300,7 @@ def gaussian_audit(pairs: tuple[Neighbours, ...], twins: dict[str, Any]) -> Audi
     """Of tables with Gaussian noise; twins are noises, of which the first pairs show the loss."""
     where: Tabled = pairs[0].first
     of_places = changes_on(where.grid, where.cells, where.privacy_unit)
-    changes = [of_places[place] for place in where.strategy.places]
+    changes = [of_places[place] for place in where.strategy.measured_levels]
     if where.strategy.margin_noise is not None:
         changes.append(margin_change_on(where.grid, where.cells, where.privacy_unit))
     rho = where.strategy.all_noise.cost(delta=_DELTA, changes=changes).rho
@@ -329,7 +333,7 @@ def _margins_with(factor: float, where: Tabled) -> LevelNoise:
 
 def _margins_beside_the_budget(where: Tabled) -> LevelNoise:
     """The levels have all of the budget, and margins their share of it besides."""
-    noise, count = where.strategy.all_noise, len(where.strategy.places)
+    noise, count = where.strategy.all_noise, len(where.strategy.measured_levels)
     left = 1 - float(MARGIN_SHARE)
     factor = 1 / left if noise.distribution == "laplace" else left
     return scaled_noise(noise, [factor] * count + [1.0])

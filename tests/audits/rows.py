@@ -124,7 +124,9 @@ def _noisy(epsilon: float, where: Owned, source: EntropySource) -> list[float]:
     """The way that `release_flows` goes."""
     job = _job(where.rows.counting, where.rows.owned, epsilon)
     drawn = job.measure(_bounded(where.rows), source, silent).cells
-    assert drawn.map.places == (1,)  # all of epsilon is spent on the periods, each of which has it
+    assert drawn.map.measured_levels == (
+        1,
+    )  # all of epsilon is spent on the periods, each of which has it
     return where.seen(drawn.steps[0], _sums, _rate(where.rows, epsilon))
 
 

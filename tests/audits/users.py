@@ -242,7 +242,7 @@ def _released(epsilon: float, where: Owned, source: EntropySource) -> list[float
         graph,
         _SIDES,
         cells,
-        places=(1,),
+        measured_levels=(1,),
         noise=LevelNoise("laplace", (rate,)),
         grid=grid,
         whole=True,

@@ -48,10 +48,10 @@ def test_intervals_hold_cell_by_cell_and_all_at_once(work, delta, epsilon):
     errors = [np.zeros((RUNS, cells.size(place))) for place in range(cells.depth)]
     samples = [
         fast_noise(rng, noisy.noise, i, (RUNS, cells.size(place)))
-        for i, place in enumerate(noisy.map.places)
+        for i, place in enumerate(noisy.map.measured_levels)
     ]
     for run in range(RUNS):
-        sums = {p: samples[i][run].astype(float) for i, p in enumerate(noisy.map.places)}
+        sums = {p: samples[i][run].astype(float) for i, p in enumerate(noisy.map.measured_levels)}
         for place, values in enumerate(fit.estimates(sums)):
             errors[place][run] = values
     missed = np.zeros(RUNS, dtype=bool)

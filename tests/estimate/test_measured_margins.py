@@ -183,7 +183,7 @@ def test_intervals_hold_cell_by_cell_and_margin_by_margin(noise, delta, by):
         privacy_unit="row", workload=gc.FlowWorkload(noise="gaussian"), seed=1,
     )  # fmt: skip
     kind = flows.noisy.map
-    kind = type(kind)(**{**vars(kind), "places": strategy.places})
+    kind = type(kind)(**{**vars(kind), "measured_levels": strategy.measured_levels})
     sizes = kind.sizes([])
     noisy = type(flows.noisy)(
         name="flows",

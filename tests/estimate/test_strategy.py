@@ -70,19 +70,21 @@ def test_no_other_shares_are_much_better(workload, delta):
             if made.noise.distribution == "laplace":
                 variances = 0.5 / np.sinh(shares / 2) ** 2
             else:
-                rho = made.noise.cost(delta=1e-6, changes=[(1, 1)] * len(made.places)).rho
+                rho = made.noise.cost(delta=1e-6, changes=[(1, 1)] * len(made.measured_levels)).rho
                 variances = 1 / (2 * rho * shares)
         best = min(best, _TreeShape.of(cells).mean_variances(variances) @ wanted)
     assert np.array(made.deviations) ** 2 @ wanted <= best * 1.001
-    alone = place_variances(made.noise, made.places, 3)  # what measured places have by themselves
-    measured = [place in made.places for place in range(3)]
+    alone = place_variances(
+        made.noise, made.measured_levels, 3
+    )  # what measured places have by themselves
+    measured = [place in made.measured_levels for place in range(3)]
     assert np.isfinite(alone).tolist() == measured
     assert (np.array(made.deviations)[measured] ** 2 <= alone[measured] * (1 + 1e-9)).all()
 
 
 def test_one_level_gets_everything_and_many_levels_take_gaussian_noise():
     one = choose_strategy(regular(20), epsilon=1.0, delta=1e-6)
-    assert one.places == (1,)
+    assert one.measured_levels == (1,)
     assert one.shares == (1,)
     assert one.noise.distribution == "laplace"
     assert one.noise.parameters == (Fraction(1),)
@@ -98,13 +100,13 @@ def test_one_level_gets_everything_and_many_levels_take_gaussian_noise():
 def test_what_is_chosen_costs_what_was_asked_for(epsilon, delta, sensitivity):
     changes = ((sensitivity, sensitivity**2),) * 3
     made = choose_strategy(regular(3, 2), epsilon=epsilon, delta=delta, changes=changes)
-    measured = [changes[place] for place in made.places]
+    measured = [changes[place] for place in made.measured_levels]
     cost = made.noise.cost(delta=max(delta, 1e-9), changes=measured)
     if made.noise.distribution == "laplace":
         assert cost.pure == Fraction(epsilon)
     else:
         assert cost.keeps(epsilon=epsilon, delta=delta)
-    assert made.places[-1] == 2
+    assert made.measured_levels[-1] == 2
     assert made.shares[-1] > Fraction(1, 10)
 
 
@@ -159,12 +161,12 @@ def test_one_level_has_the_errors_of_its_noise():
     (level,) = level_errors(cells, strategy, unit=1.0)
     deviation = 1 / (math.sqrt(2) * math.sinh(0.5))
     assert level.cell == pytest.approx(deviation)
-    assert level.within == 3
+    assert level.half_width == 3
     told = guaranteed_flows(cells, strategy, failure=0.05)
     assert told["half"][1] == pytest.approx(deviation * 6)  # 6 groups against 6
     assert told["union"][1] == pytest.approx(deviation * 3)  # 3 against 3
     assert strategy.deviations[0] == pytest.approx(deviation * math.sqrt(78))
-    assert level.all_within > level.within
+    assert level.simultaneous_half_width > level.half_width
     assert (strategy.noise.distribution, strategy.workload) == ("laplace", "all levels")
 
 
@@ -182,8 +184,8 @@ def test_releases_have_the_errors_that_were_forecast(workload):
     for level in expected:
         place = flows.cells.level_index(level.level)
         assert level.cell == pytest.approx(math.sqrt(flows.fit.variances[place].mean()))
-        assert level.within == pytest.approx(flows._radii(place, 0.95, False).max())
-        assert level.all_within == pytest.approx(flows._radii(place, 0.95, True).max())
+        assert level.half_width == pytest.approx(flows._radii(place, 0.95, False).max())
+        assert level.simultaneous_half_width == pytest.approx(flows._radii(place, 0.95, True).max())
     left = range(6)
     half = flows.between(left, range(6, 12))
     told = guaranteed_flows(cells, strategy, failure=0.05)["half"]

@@ -108,7 +108,7 @@ def test_what_is_stated_is_what_the_noise_costs():
     ):
         noise = LevelNoise(distribution, parameters)
         how = {"grid": grid_of_cells(graph, epsilon=1.0), "source": SeededEntropy(1)}
-        made = measure_cells(graph, sides, cells, places=(1, 2), noise=noise, **how)
+        made = measure_cells(graph, sides, cells, measured_levels=(1, 2), noise=noise, **how)
         cost = made.cost(delta=1e-6)
         if distribution == "laplace":
             assert cost.pure == made.epsilon == Fraction(10, 21)
@@ -134,7 +134,9 @@ def test_sums_of_many_levels_come_back_level_by_level():
     places = tuple(range(cells.depth))
     noise = LevelNoise("gaussian", tuple(Fraction(9 + place) for place in places))
     grid, source = grid_of_cells(graph, epsilon=1.0), SeededEntropy(1)
-    made = measure_cells(graph, sides, cells, places=places, noise=noise, grid=grid, source=source)
+    made = measure_cells(
+        graph, sides, cells, measured_levels=places, noise=noise, grid=grid, source=source
+    )
     again = CountMeasurement.from_parts("flows", *made.parts())
     assert len(made.steps) > 10
     assert all(map(np.array_equal, made.steps, again.steps))

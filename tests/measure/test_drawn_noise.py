@@ -186,7 +186,13 @@ def test_sums_between_groups(distribution, seed):
     grid = grid_of_cells(graph, epsilon=1.0)
     source = SeededEntropy(seed)
     made = measure_cells(
-        graph, sides, cells, places=(0, 1), noise=level, grid=grid, source=SeededEntropy(seed)
+        graph,
+        sides,
+        cells,
+        measured_levels=(0, 1),
+        noise=level,
+        grid=grid,
+        source=SeededEntropy(seed),
     )
     exact = sums_of_cells(graph, sides, cells, grid)
     for number, sums in enumerate(made.steps):

@@ -46,8 +46,8 @@ def test_what_is_taken_is_within_what_is_told():
     plan = plan_degree_bounds([3, 20, 30, 100], epsilon=1.0, degrees=degrees)
     for row in plan.rows:
         lost = len(GRAPH.rows) - bounded_total(GRAPH, bound=row.max_degree)
-        assert row.taken[0] <= lost <= row.taken[1] + 1
-    assert plan.rows[-1].taken == (0, 0)
+        assert row.dropped_edges[0] <= lost <= row.dropped_edges[1] + 1
+    assert plan.rows[-1].dropped_edges == (0, 0)
     assert "30" in str(plan)
 
 

@@ -201,7 +201,7 @@ def test_the_guarantee_is_for_all_of_them(name):
 def test_flows_of_small_groups_change_by_less_than_ten_in_squares():
     """Three pairs inside each group, nine between: 10 pairs change squares by 9^2 + 1 at most."""
     made = make("flows, gaussian", **TEN)
-    finest = dict(zip(made.noisy.map.places, made.noisy.changes, strict=True))[1]
+    finest = dict(zip(made.noisy.map.measured_levels, made.noisy.changes, strict=True))[1]
     assert finest == (10, 82)
 
 

@@ -18,7 +18,7 @@ from graphcuts_dp import errors
 from graphcuts_dp.errors import ParameterError, PrivacyWarning
 from graphcuts_dp.ledger import charges
 from graphcuts_dp.privacy.entropy import as_seed, entropy_source
-from graphcuts_dp.resources import seen, silent
+from graphcuts_dp.resources import progress_function, silent
 from tests.audits.public_names import public_names
 
 CLUB = gc.datasets.load("karate")
@@ -138,7 +138,7 @@ def test_a_bar_on_a_terminal_is_one_line_that_goes(monkeypatch):
     terminal = _Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
-    report = seen(True)
+    report = progress_function(True)
     report(0.5, "fitting [red]")
     report(1.0, "done")
     written = terminal.getvalue()

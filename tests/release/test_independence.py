@@ -54,7 +54,7 @@ CASES = {
 def test_the_level_holds(model, kind, count):
     # Rejections that a test of this level passes with a chance of less than 1e-7.
     most = int(scipy.stats.binom.isf(1e-7, count, LEVEL))
-    assert model.noisy.map.places == (2,)
+    assert model.noisy.map.measured_levels == (2,)
     shares, edges = CASES[kind]
     rejected = plain = 0
     for flows in null_flows(model, np.array(shares), edges, count):

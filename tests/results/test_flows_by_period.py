@@ -151,10 +151,10 @@ def test_the_budget_of_a_period_is_that_of_a_table_without_periods():
             choose_strategy(cells_of("directed", by), epsilon=1.0, workload=workload)
             for by in (None, "month")
         )
-        assert 0 not in months.places
+        assert 0 not in months.measured_levels
         assert sum(months.shares) == 1
-        if 0 not in alone.places:
-            assert (months.places, months.shares) == (alone.places, alone.shares)
+        if 0 not in alone.measured_levels:
+            assert (months.measured_levels, months.shares) == (alone.measured_levels, alone.shares)
         cells = cells_of("directed", "month")
         flows = flows_of(cells, finest_of(cells), workload=workload)
         means = [each.mean() ** 0.5 for each in flows.fit.variances]
@@ -186,13 +186,14 @@ def test_a_period_may_measure_its_total_if_it_is_the_only_coarsest_one():
     alone = cells_of("plain", None)
     cells = type(alone)(alone.rows, periods=periods.tree(["year", "month"]), loops=True)
     strategy = choose_strategy(cells, epsilon=1.0, workload="totals")
-    assert 0 in strategy.places
+    assert 0 in strategy.measured_levels
     flows = flows_of(cells, finest_of(cells), workload="totals")
     assert flows.period("2026") is flows
     assert flows.share_inside("county by year").interval[0] > 0
     with pytest.raises(ValueError, match="no common sum"):
         type(flows.noisy.map)(
-            tree=cells_of("plain", "month"), places=(0, 2), max_weight=None, weighted=False,
+            tree=cells_of("plain", "month"), measured_levels=(0, 2), max_weight=None,
+            weighted=False,
             whole=True,
         )  # fmt: skip
 

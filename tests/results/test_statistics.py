@@ -84,7 +84,7 @@ def test_directions_do_not_change_the_formulas():
     measured = dataclasses.replace(
         model.noisy,
         map=dataclasses.replace(model.noisy.map, tree=cells),
-        steps=tuple(values[place] for place in model.noisy.map.places),
+        steps=tuple(values[place] for place in model.noisy.map.measured_levels),
     )
     flows = dataclasses.replace(model, noisy=measured)
     assert flows.modularity().value == pytest.approx(expected)

@@ -62,7 +62,7 @@ def _group_sums(run: Run) -> FloatMatrix | Answers:
         source=run.source,
     ).measurement
     tree, cells = noisy.map.tree, noisy.map
-    density = tree.matrix(cells.places[0], noisy.values[0] / cells.pairs)
+    density = tree.matrix(cells.measured_levels[0], noisy.values[0] / cells.pairs)
     hollow = Universe.of(run.graph).hollow
     return spread_evenly(density, *cells.members, hollow=hollow)
 
