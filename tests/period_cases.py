@@ -41,7 +41,7 @@ def flows_of(cells, finest, *, epsilon=1.0, seed=1, unit=1.0, whole=True, worklo
         measured_levels=strategy.measured_levels,
         max_weight=None,
         weighted=not whole,
-        whole=whole,
+        integral=whole,
         rounding="pairs" if whole else "none",
     )
     sums = sums_at(cells, finest)

@@ -208,4 +208,4 @@ def _report(table: CutErrorTable, plot: str | None, *, force: bool) -> Report:
     if plot is not None:  # before the table: whoever reads that may stop reading early
         write_figure(table.plot(), plot, force=force)
         say(f"figure: {plot} ({NOT_PRIVATE})")
-    return Report(table.to_dict(), [table, KeptTable(table.estimates, table.kept)])
+    return Report(table.to_dict(), [table, KeptTable(table.estimates, table.properties)])

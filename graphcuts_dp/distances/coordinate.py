@@ -178,7 +178,8 @@ class CoordinateTuning:
         count_radius: no count.
         below: a guaranteed hypothesis is above the truth by no more than this, in steps.
         above: and below it by no more than this.
-        spent: pure epsilon, or rho, that `updates` tangents and `updates` + 1 instances of the test
+        total_cost: pure epsilon, or rho, that `updates` tangents and `updates` + 1 instances of the
+            test
             cost, exactly.
     """
 
@@ -191,7 +192,7 @@ class CoordinateTuning:
     count_radius: int
     below: int
     above: int
-    spent: Fraction
+    total_cost: Fraction
 
 
 @lru_cache(maxsize=4096)
@@ -280,7 +281,7 @@ def _tuned(
         line = task.width * v + n
     else:
         one, line = one**2 / 2, task.width**2 / (2 * v) + 1 / (2 * n)
-    spent = (c + 1) * one + c * line
+    total_cost = (c + 1) * one + c * line
     return CoordinateTuning(
         task=task,
         updates=c,
@@ -291,7 +292,7 @@ def _tuned(
         count_radius=count_radius,
         below=line_error,
         above=tolerance + margin + rise,
-        spent=spent,
+        total_cost=total_cost,
     )
 
 
@@ -379,7 +380,7 @@ def step_coordinate(
     tangent that was paid for, the coordinate ends: `secret` is None, nothing private is read any
     more, and the hypothesis has no guarantee.
 
-    Guarantee, for moving one person: `tuning.spent`, as pure epsilon or as rho, for all steps from
+    Guarantee, for moving one person: `tuning.total_cost`, pure epsilon or rho, for all steps from
     a start together. At most c tangents are bought and c + 1 instances started, whatever happens.
     """
     secret = state.secret

@@ -106,10 +106,10 @@ class L1Learner:
     @cached_property
     def cost(self) -> Cost:
         """Cost of all coordinates together, for a move of one person, from their noise."""
-        total_spent = sum((tuning.spent for tuning in self.tunings), Fraction(0))
+        total_cost = sum((tuning.total_cost for tuning in self.tunings), Fraction(0))
         if self.delta == 0:
-            return Cost.of_pure(total_spent)
-        return Cost.of_rho(rounded_up(total_spent), delta=self.delta)
+            return Cost.of_pure(total_cost)
+        return Cost.of_rho(rounded_up(total_cost), delta=self.delta)
 
     @property
     def budget_plan(self) -> BudgetPlan:

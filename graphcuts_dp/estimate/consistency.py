@@ -463,7 +463,7 @@ def _rounding_unit(noisy: CountMeasurement[CellSums], variance: float) -> float:
         noisy: the measurement.
         variance: least variance of a finest cell, in squared grid units.
     """
-    if noisy.map.rounding == "none" or not noisy.map.weighted or noisy.map.whole:
+    if noisy.map.rounding == "none" or not noisy.map.weighted or noisy.map.integral:
         return max(noisy.unit, 1.0)
     error = math.sqrt(variance) * noisy.unit
     return 1.0 if error >= 1 or not error else 10.0 ** (math.floor(math.log10(error)) - 1)
@@ -478,7 +478,7 @@ def _most_units(noisy: CountMeasurement[CellSums], unit: float) -> Values:
     finest = cells.depth - 1
     if max_weight is None:
         return [np.full(cells.size(index), math.inf) for index in range(cells.depth)]
-    heaviest = math.floor(max_weight) if noisy.map.whole else max_weight
+    heaviest = math.floor(max_weight) if noisy.map.integral else max_weight
     units = cells.pairs(finest) * heaviest / unit
     most: Values = [np.floor(units * (1 + _DIVISION_TOLERANCE))]
     for level_index in range(finest, 0, -1):

@@ -245,17 +245,17 @@ class CellSums(MeasurementMap):
 
     Attributes:
         tree: the public cells.
-        places: level indices of the measured levels, ascending, a part for each. The finest level
-            always is measured and so comes last; several properties rely on that.
+        measured_levels: level indices, ascending, a part for each. The finest level always is
+            measured and so comes last; several properties rely on that.
         codes: public group of each row and of each column at the finest level; one array twice for
             a symmetric matrix. None if the groups of vertices are not reported.
         max_weight: public largest weight; 1 for graphs without weights, None if there is none.
         weighted: whether edges have weights.
-        whole: whether sums are of whole numbers: of edges, or of weights that were rounded down.
+        integral: whether sums are of whole numbers: of edges, or of weights that were rounded down.
         max_degree: D of bounded sums, or None for plain ones. The sums of the finest level are f_D
             of `graph.bounded_cuts`, each by itself; those of other levels are sums of these.
         rounding: "pairs" for graphs: the weight of each pair was rounded down to grid units, and
-            answers are about weights before rounding unless `whole`. "none" for rows: the table
+            answers are about weights before rounding unless `integral`. "none" for rows: the table
             that answers are about is itself counted in grid units, so nothing is lost.
         counting: of rows: what cells count, see `Rows`; None for a graph.
         margins: whether the margins of the finest level are measured, too (`CellTree.margins`), as
@@ -278,7 +278,7 @@ class CellSums(MeasurementMap):
     codes: tuple[IntVector, IntVector] | None = None
     max_weight: float | None
     weighted: bool
-    whole: bool
+    integral: bool
     max_degree: int | None = None
     rounding: Rounding = "pairs"
     counting: Counting | None = None
@@ -349,12 +349,12 @@ class CellSums(MeasurementMap):
     def stored(self) -> tuple[dict[str, Any], _Arrays]:
         """Return groups, levels and options, and the groups of the vertices as arrays.
 
-        All fields but the tree and the codes are stored under their names; a new field is stored by
-        itself. The tree is stored as its groups, periods and options. Files have the levels twice,
-        as "places" and as "measured_levels", of which `restored` reads the latter.
+        All fields but the tree and the codes are stored under their names, `integral` as "whole"; a
+        new field is stored by itself. The tree is stored as its groups, periods and options.
         """
         fields = dict(vars(self))
         tree, codes = fields.pop("tree"), fields.pop("codes") or ()
+        fields["whole"] = fields.pop("integral")
         if fields["counting"] is None:
             del fields["counting"]
         if not fields["margins"]:
@@ -409,7 +409,7 @@ class CellSums(MeasurementMap):
             codes=(codes[0], codes[-1]) if codes else None,  # one array twice if symmetric
             max_weight=None if max_weight is None else float(max_weight),
             weighted=bool(fields["weighted"]),
-            whole=bool(fields["whole"]),
+            integral=bool(fields["whole"]),
             max_degree=None if max_degree is None else int(max_degree),
             rounding=rounding,
             counting=counting,

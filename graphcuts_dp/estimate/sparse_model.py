@@ -60,7 +60,7 @@ class SparseModel:
     Attributes:
         space: the vertex sets, which say what pairs there are.
         max_weight: public largest weight, or None if there is none.
-        whole: whether weights are whole numbers; for those who draw graphs from the model.
+        integral: whether weights are whole numbers; for those who draw graphs from the model.
         rows: row of each kept pair (the smaller vertex of an undirected graph), shape (kept,).
         columns: column of each kept pair, shape (kept,).
         weights: expected weight of each kept pair, >= 0, shape (kept,).
@@ -82,7 +82,7 @@ class SparseModel:
 
     space: Space
     max_weight: float | None
-    whole: bool
+    integral: bool
     rows: IndexArray
     columns: IndexArray
     weights: FloatVector
@@ -283,7 +283,7 @@ class SparseModel:
         space: Space,
         *,
         max_weight: float | None,
-        whole: bool,
+        integral: bool,
     ) -> Self:
         """Return the model that `to_parts` described.
 
@@ -299,7 +299,7 @@ class SparseModel:
         model = cls(
             space=space,
             max_weight=max_weight,
-            whole=whole,
+            integral=integral,
             left_mean=left_mean,
             left_square=left_square,
             **arrays,

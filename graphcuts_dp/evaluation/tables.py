@@ -53,12 +53,12 @@ class CutPoint:
 @final
 @dataclass(frozen=True)
 class KeptRow:
-    """A number that describes a graph.
+    """A property of the true graph and of each estimate, such as the modularity.
 
     Attributes:
-        kind: what it is.
-        truth: of the true graph.
-        values: of each estimate, in the order of `CutErrorTable.estimates`.
+        kind: name of the property.
+        truth: its value in the true graph.
+        values: its value in each estimate, in the order of `CutErrorTable.estimates`.
     """
 
     kind: str
@@ -96,15 +96,15 @@ class CutErrorTable(Displayed):
         estimates: names of the columns.
         rows: one for each kind of cut.
         points: single cuts with their answers, for a plot.
-        kept: modularity of the communities that the Louvain method finds in the true graph, and
-            quantiles of degrees.
+        properties: modularity of the communities that the Louvain method finds in the true graph,
+            and quantiles of degrees.
     """
 
     title: str
     estimates: tuple[str, ...]
     rows: tuple[CutErrorRow, ...]
     points: tuple[CutPoint, ...]
-    kept: tuple[KeptRow, ...] = ()
+    properties: tuple[KeptRow, ...] = ()
 
     def _picture(self) -> "Figure | None":
         return self.plot()
@@ -171,6 +171,6 @@ class CutErrorTable(Displayed):
                     "true": row.truth,
                     "estimates": dict(zip(self.estimates, row.values, strict=True)),
                 }
-                for row in self.kept
+                for row in self.properties
             ],
         }

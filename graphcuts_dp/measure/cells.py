@@ -82,7 +82,7 @@ def refinable_groups(
         codes=(rows, columns.copy() if tree.directed else columns),
         max_weight=graph.max_weight,
         weighted=graph.weighted,
-        whole=whole or not graph.weighted,
+        integral=whole or not graph.weighted,
     )
     counts = digits_of_cells(graph, sides, tree, grid)[-1:]
     changes = changes_on(grid, tree, EDGE)[-1:]
@@ -326,7 +326,7 @@ def measure_cells(  # noqa: PLR0913  # public facts that the noise depends on
         measured_levels=measured_levels,
         max_weight=graph.max_weight,
         weighted=graph.weighted,
-        whole=(whole or not graph.weighted) and (not rows or float(grid.unit).is_integer()),
+        integral=(whole or not graph.weighted) and (not rows or float(grid.unit).is_integer()),
         rounding="none" if rows else "pairs",
         counting=graph.counting if isinstance(graph, PairCounts) else None,
         max_degree=privacy_unit.max_degree,

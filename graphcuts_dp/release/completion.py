@@ -121,7 +121,7 @@ class MatrixCompletion:
             uncached,
             time_limit=options.time_limit,
             weighted=self.weighted,
-            weight_counts=WeightCounts.of(measured, whole=self.whole) if self.weighted else None,
+            weight_counts=WeightCounts.of(measured, integral=self.whole) if self.weighted else None,
             source=source,
             progress=progress,
         )
@@ -210,7 +210,7 @@ class SparseCompletion:
     ) -> Release:
         """See `Completion.release`: make the model, and draw a synthetic graph from it."""
         progress(0.6, "fitting")
-        model = fit_sparse(measured, space, max_weight=self.max_weight, whole=self.integral)
+        model = fit_sparse(measured, space, max_weight=self.max_weight, integral=self.integral)
         if not self.with_graph:
             return Release(measurements=measured, _model=model)
         progress(0.8, "drawing the synthetic graph")

@@ -78,7 +78,7 @@ def picture_of(
         symmetric=flows.cells.symmetric,
         title=_guaranteed(flows, _title(flows, level, period, title)),
         unit=flows.noisy.map.counted,
-        integral=flows.noisy.map.whole,
+        integral=flows.noisy.map.integral,
     )
 
 

@@ -396,7 +396,7 @@ class _Ranked:
         radii = error_radii(noisy.noise, indices, self._spread, failure=cell_failure) * noisy.unit
         radii = radii + ROUNDING * np.abs(self.values)
         low, high = self.values - radii, self.values + radii
-        if noisy.map.whole:
+        if noisy.map.integral:
             low, high = np.ceil(low), np.floor(high)
             # If no whole number lies between the ends, take the nearest ones on both sides.
             return np.minimum(low, high), np.maximum(low, high)

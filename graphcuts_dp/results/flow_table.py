@@ -531,7 +531,7 @@ class FlowTable:
         Args:
             level_index: 0 for the grand total, else 1 plus the number of a level.
         """
-        if self.noisy.map.whole or self.noisy.map.rounding == "none":
+        if self.noisy.map.integral or self.noisy.map.rounding == "none":
             return np.zeros(self.cells.size(level_index))
         steps = self.cells.pairs(level_index)
         if self.noisy.map.max_degree is not None:  # each bounded sum is rounded down itself, too
@@ -563,7 +563,7 @@ class FlowTable:
     ) -> tuple[FloatVector, FloatVector]:
         """The parts of intervals where sums over so many pairs can lie."""
         most = self._most(pairs)
-        if self.noisy.map.whole:
+        if self.noisy.map.integral:
             low, high = np.ceil(low), np.floor(high)
             # No whole number lies between: take those beside.
             low, high = np.minimum(low, high), np.maximum(low, high)
@@ -571,7 +571,7 @@ class FlowTable:
 
     def _most(self, pairs: IntVector) -> FloatVector:
         """The most that sums over so many pairs can be; infinite without a public bound."""
-        cap, is_whole = self.noisy.map.max_weight, self.noisy.map.whole
+        cap, is_whole = self.noisy.map.max_weight, self.noisy.map.integral
         if cap is None:
             return np.full(len(pairs), np.inf)
         heaviest = math.floor(cap) if is_whole else cap

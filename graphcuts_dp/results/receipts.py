@@ -1,19 +1,16 @@
-"""The fields of receipts: what may stand in the JSON file beside a saved result.
+"""Check the fields of receipts: the JSON files beside saved results.
 
 A receipt may come from anybody: its digest shows damage, but whoever writes a receipt can compute
-one. So `check_fields` compares all fields that a reader of results uses with a model, before any of
-them is used: their types, their ranges, and that numbers are finite. Each class here is the model
-of one object of the JSON file, each field of a class that of one of its values. The type of a field
-is a type of Python, or one of the types with a range below.
+one. So `check_fields` compares all fields that a reader of results uses with the classes of
+`receipt_fields`, before any of them is used: their types, their ranges, and that numbers are
+finite.
 
 A reader still has to check how fields fit together: that groups have as many vertices as there are,
 say, or that shares of a budget add up.
 """
 
-import math
-import re
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
@@ -22,452 +19,39 @@ from graphcuts_dp.estimate.kept_edges import KeptEdges
 from graphcuts_dp.estimate.mean_square import SquaredDistance
 from graphcuts_dp.estimate.measurement import map_kind
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
+from graphcuts_dp.results.receipt_fields import (
+    AnswersReceipt,
+    CellsFields,
+    Certificate,
+    Counts,
+    EntriesFields,
+    FitFields,
+    FlowsOverTimeReceipt,
+    FlowsReceipt,
+    IterativeAccuracy,
+    IterativeReceipt,
+    IterativeSettings,
+    Kept,
+    NetLaw,
+    NonlinearFields,
+    OverTimeFields,
+    PartitionFields,
+    PartitionOptions,
+    PartitionReceipt,
+    Pattern,
+    RandomHalvesFields,
+    Range,
+    Receipt,
+    ReleaseReceipt,
+    SquaredDistanceFields,
+    StoredGrid,
+    WeightClasses,
+)
 
 _LONGEST_TEXT = 1_000_000  # characters
 _MOST_QUOTED = 60  # characters of a name of a field, in messages
-_LARGEST_FLOAT = 1e300  # so that sums and squares of a few numbers are no errors of arithmetic
-_MOST_DIGITS = 1000  # of whole numbers of any size, such as both of a fraction
-# A fraction as text. Without exponents, a short text cannot name a number that fills the memory.
-_FRACTION = re.compile(r"[0-9]{1,600}(/[0-9]{1,600})?")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-
 Model = TypeVar("Model")
 _NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
-
-
-@dataclass(frozen=True)
-class Range:
-    """The values that a number may have.
-
-    Attributes:
-        least: the smallest one.
-        most: the largest one.
-        infinite: whether it may also be infinite.
-        open: whether `least` and `most` themselves are none.
-    """
-
-    least: float
-    most: float
-    infinite: bool = False
-    open: bool = False
-
-    def holds(self, value: float) -> bool:
-        """Return whether a number is one of them; NaN never is."""
-        if self.infinite and value in (math.inf, -math.inf):
-            return value >= self.least
-        if self.open and value in (self.least, self.most):
-            return False
-        return self.least <= value <= self.most
-
-    def __str__(self) -> str:
-        between = "between" if self.open else "from"
-        joint = "and" if self.open else "to"
-        return f"{between} {_short(self.least)} {joint} {_short(self.most)}"
-
-
-@dataclass(frozen=True)
-class Pattern:
-    """The form that a text must have.
-
-    Attributes:
-        expression: that matches all of it.
-        name: what it is called, for messages.
-    """
-
-    expression: re.Pattern[str]
-    name: str
-
-
-Real = Annotated[float, Range(-_LARGEST_FLOAT, _LARGEST_FLOAT)]
-RealOrInfinite = Annotated[float, Range(-_LARGEST_FLOAT, _LARGEST_FLOAT, infinite=True)]
-AtLeast0 = Annotated[float, Range(0, _LARGEST_FLOAT)]
-AtLeast0OrInfinite = Annotated[float, Range(0, _LARGEST_FLOAT, infinite=True)]
-Above0 = Annotated[float, Range(0, _LARGEST_FLOAT, open=True)]
-Above0OrInfinite = Annotated[float, Range(5e-324, _LARGEST_FLOAT, infinite=True)]
-Probability = Annotated[float, Range(0, 1)]
-Confidence = Annotated[float, Range(0, 1, open=True)]
-Index = Annotated[int, Range(0, 2**31 - 1)]
-Vertices = Annotated[int, Range(1, 2**31 - 1)]
-Count = Annotated[int, Range(0, 2**53)]
-Positive = Annotated[int, Range(1, 2**53)]
-AnyInteger = Annotated[int, Range(-(10**_MOST_DIGITS), 10**_MOST_DIGITS)]
-AnyPositive = Annotated[int, Range(1, 10**_MOST_DIGITS)]
-AnyCount = Annotated[int, Range(0, 10**_MOST_DIGITS)]
-Exponent = Annotated[int, Range(-1100, 1100)]  # of 2
-FractionText = Annotated[str, Pattern(_FRACTION, "a fraction")]
-FractionPair = tuple[AnyCount, AnyPositive]
-Label = int | str
-
-
-@dataclass(frozen=True)
-class Guarantee:
-    """Fields that `PrivacyGuarantee.from_dict` reads; it checks the budget plan itself."""
-
-    epsilon: AtLeast0
-    delta: Probability
-    privacy_unit: str
-    neighbours: str
-    public: str
-    seed: AnyInteger | None
-    rho: AtLeast0 | None
-    spent: dict[str, AtLeast0]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Receipt:
-    """Fields of all receipts."""
-
-    guarantee: Guarantee
-    versions: dict[str, str]
-    provenance: dict[str, Label] | None = None  # see `Provenance.from_dict`; absent in 0.1
-
-
-@dataclass(frozen=True)
-class StoredGraph:
-    """Fields of the synthetic graph at the path of a result."""
-
-    weighted: bool
-    max_weight: Above0 | None
-
-
-@dataclass(frozen=True)
-class LevelFields:
-    """Fields of a level of groups, or of periods; see `GroupTree`."""
-
-    name: str
-    labels: list[Label]
-    sizes: list[Positive]
-    parents: list[Index]
-
-
-@dataclass(frozen=True)
-class Tree:
-    """Fields of nested groups, or of nested periods; see `GroupTree`."""
-
-    levels: list[LevelFields]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Counts:
-    """Fields of measured counts; see `CountMeasurement`."""
-
-    unit: Above0
-    noise: str
-    parameters: list[FractionPair]
-    changes: list[tuple[AnyCount, AnyCount]]
-    used_in_decision: bool = False
-    look: list[FractionPair] | None = None
-
-
-@dataclass(frozen=True)
-class WeightClasses(Counts):
-    """Fields of measured numbers of pairs in classes of weight; see `Classes`."""
-
-    step: Above0
-
-
-@dataclass(frozen=True)
-class NonlinearFields(Counts):
-    """Fields of measured counts that are no sums of weights."""
-
-    counted: str
-    sensitivity: str
-
-
-@dataclass(frozen=True)
-class CellsFields(Counts):
-    """Fields of measured sums between groups; see `CellSums`."""
-
-    rows: Tree
-    columns: Tree | None
-    periods: Tree | None
-    measured_levels: list[Index]
-    max_weight: Above0 | None
-    weighted: bool
-    whole: bool
-    max_degree: Positive | None
-    rounding: str
-    directed: bool
-    loops: bool
-    counting: str | None = None
-    margins: bool = False  # absent unless they were measured
-
-
-@dataclass(frozen=True)
-class OverTimeFields(Counts):
-    """Fields of numbers published over time; see `SumsOverTime`."""
-
-    rows: Tree
-    columns: Tree | None
-    directed: bool
-    loops: bool
-    strategy: str
-    horizon: list[str]
-    published: Positive
-    counting: str
-
-
-@dataclass(frozen=True)
-class EntriesFields:
-    """Fields of a noisy matrix; see `NoisyMatrix`."""
-
-    noise: str
-    epsilon: FractionPair
-    max_weight: Above0 | None
-    unit: Above0
-
-
-@dataclass(frozen=True)
-class Kept:
-    """Fields of kept edges; see `KeptEdges`."""
-
-    threshold: Positive
-    log2_step: Exponent
-    max_weight: Above0 | None
-    epsilon: FractionPair
-    rate: FractionPair
-
-
-@dataclass(frozen=True)
-class SparseModelFields:
-    """Fields of the model of a sparse release."""
-
-    max_weight: Above0 | None
-    whole: bool
-
-
-@dataclass(frozen=True)
-class FitFields:
-    """Fields of the fit of a synthetic graph; see `FitSummary`."""
-
-    method: str
-    objective: str
-    value: RealOrInfinite | None
-    lower: RealOrInfinite | None
-    rounds: Count
-    stopped: str
-    tolerance: AtLeast0 | None
-    time_limit: AtLeast0 | None
-    rounding: AtLeast0 | None
-    mixed: Probability
-    near_noise: Count
-    directions: Count | None
-    shown_from: AtLeast0OrInfinite | None
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """Fields of the certificate of a release; see `CutNormCertificate`."""
-
-    of: str
-    lower: AtLeast0
-    upper: AtLeast0OrInfinite
-    S: list[Index]
-    T: list[Index]
-    sign: Literal[-1, 1]
-    method: str
-    norm: str
-    stopped: str
-    upper_proof: str
-    failure_probability: Probability
-    normalised_lower: AtLeast0 | None
-    normalised_upper: AtLeast0OrInfinite | None
-
-
-@dataclass(frozen=True)
-class RandomHalvesFields:
-    """Fields of the bounds on random halves; see `RandomHalves`."""
-
-    of: str
-    total_error_at_most: AtLeast0OrInfinite
-    scatter: AtLeast0
-    scatter_at_most: AtLeast0
-    root_mean_square_at_most: AtLeast0OrInfinite
-    confidence: Confidence
-
-
-@dataclass(frozen=True)
-class SquaredDistanceFields(Counts):
-    """Fields of the measured squared distance of a fit; see `SquaredDistance`."""
-
-    fit_digest: Annotated[str, Pattern(_SHA256, "a SHA-256 in hexadecimal")]
-
-
-@dataclass(frozen=True)
-class ReleaseReceipt(Receipt):
-    """Fields of the receipt of a release; `measurement_model` has those of its measurements."""
-
-    shape: tuple[Vertices, Vertices]
-    bipartite: bool
-    directed: bool
-    measurements: dict[str, Any]
-    model: SparseModelFields | None
-    fit: FitFields | None
-    certificate: Certificate | None
-    graph: StoredGraph | None
-    random_halves: RandomHalvesFields | None = None  # absent before 0.2
-
-
-@dataclass(frozen=True)
-class LeftOutFields(NonlinearFields):
-    """Fields of the noisy sum of what a bound on users leaves out."""
-
-    steps: list[AnyInteger]
-
-
-@dataclass(frozen=True)
-class CountedRowsFields:
-    """Fields of what a bounded table counts; see `CountedRows`."""
-
-    max_contributions: Positive
-    what: str
-    per: str
-    known_max: Positive | None
-    left_out: LeftOutFields | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class FlowsReceipt(Receipt):
-    """Fields of the receipt of flows."""
-
-    workload: str
-    shares: list[FractionPair]
-    deviations_in_steps: list[AtLeast0OrInfinite]
-    sums: CellsFields
-    counted_rows: CountedRowsFields | None = None  # absent in 0.1
-
-
-@dataclass(frozen=True, kw_only=True)
-class FlowsOverTimeReceipt(Receipt):
-    """Fields of the receipt of flows over time."""
-
-    published: list[str]
-    sums: OverTimeFields
-    counted_rows: CountedRowsFields | None = None
-
-
-@dataclass(frozen=True)
-class PartitionOptions:
-    """Fields of the options of a partition; see `Partitioning`."""
-
-    parts: Index | None
-    resolution: AtLeast0 | None
-    smallest: Index
-    confidence: Confidence
-
-
-@dataclass(frozen=True)
-class PartitionFields:
-    """Fields of a partition; its arrays stand for themselves. See `Partition`."""
-
-    kind: str
-    names: list[Label]
-    shortfall: RealOrInfinite
-    confidence: Confidence
-    options: PartitionOptions | None
-    value: Real | None
-    interval: tuple[RealOrInfinite, RealOrInfinite] | None
-    optimum: tuple[RealOrInfinite, RealOrInfinite] | None
-    notes: list[str]
-    # Null of all but the arrays, which take their place.
-    picture: None = None
-    bins: None = None
-    tree: None = None
-
-
-@dataclass(frozen=True)
-class PartitionReceipt(Receipt):
-    """Fields of the receipt of a partition."""
-
-    partition: PartitionFields
-    vertices: list[Vertices | list[Label]]
-    bipartite: bool
-    directed: bool
-
-
-@dataclass(frozen=True)
-class IterativeSettings:
-    """Fields of the settings of an iterative release."""
-
-    construction: str
-    distinguisher: str
-    calibration: str
-    rounds: Count
-    used: Count
-    stopped: str
-    total: Real | None
-
-
-@dataclass(frozen=True)
-class IterativeAccuracy:
-    """Fields of the accuracy of an iterative release."""
-
-    error: AtLeast0OrInfinite | None
-    confidence: Confidence
-    queries: str
-    graph_error: AtLeast0OrInfinite | None
-    deviation: AtLeast0OrInfinite | None
-
-
-@dataclass(frozen=True)
-class StoredGrid:
-    """Fields of the grid in which cuts were counted."""
-
-    unit: Above0
-    sensitivity: AnyPositive
-    cap: Above0 | None
-    bounded: bool | None
-
-
-@dataclass(frozen=True)
-class NetLaw:
-    """Fields of the law of the error of a member of a net."""
-
-    members: AnyPositive
-    alpha: AtLeast0
-    unit: Above0
-    rounding: AtLeast0
-    rate: FractionText
-
-
-@dataclass(frozen=True)
-class NoiseLawFields:
-    """Fields of the law of noise on the counts of a list."""
-
-    weight: Positive
-    rate: FractionText
-    grid: StoredGrid
-
-
-@dataclass(frozen=True)
-class StoredList:
-    """Fields of the list of queries of an iterative release."""
-
-    kind: Literal["cuts", "questions", "digests"] | None
-    listed: bool
-
-
-@dataclass(frozen=True)
-class AnswersReceipt(Receipt):
-    """Fields of the receipt of an iterative release without a graph."""
-
-    settings: IterativeSettings
-    accuracy: IterativeAccuracy
-    cap: Above0OrInfinite
-    law: NetLaw | NoiseLawFields | None
-    vertices: list[Vertices | list[Label]]
-    bipartite: bool
-    directed: bool
-    list: StoredList
-
-
-@dataclass(frozen=True)
-class IterativeReceipt(AnswersReceipt):
-    """Fields of the receipt of an iterative release with a graph."""
-
-    graph: StoredGraph
-
-
 # By the kind of a result, as `bundle.KINDS` has them.
 RECEIPTS: Mapping[str, type[Receipt]] = {
     "release": ReleaseReceipt,
@@ -513,7 +97,7 @@ def check_fields(kind: str, stored: Mapping[str, Any]) -> Receipt:
         stored: the fields of the receipt.
 
     Returns:
-        The fields as objects of the classes above.
+        The fields as objects of the classes of `receipt_fields`.
 
     Raises:
         FileFormatError: a field is missing, of another type, out of its range, or not finite; the
@@ -555,7 +139,7 @@ def _checked(hint: Any, value: Any, where: str) -> Any:
     """Return a value of JSON as one of a type, checked.
 
     Args:
-        hint: the type: one of Python, one with a range or a pattern, or a class of this module.
+        hint: a type of Python, one with a range or a pattern, or a class of `receipt_fields`.
         value: of JSON.
         where: the names of the fields that lead to it, with dots between them.
 
@@ -638,7 +222,7 @@ def _checked_list(hint: Any, value: Any, where: str) -> list[Any]:
 
 
 def _checked_object(model: type[Model], value: Any, where: str) -> Model:
-    """Return an object of a class of this module, checked; see `_checked`."""
+    """Return an object of a class of `receipt_fields`, checked; see `_checked`."""
     if not isinstance(value, dict):
         raise _WrongFieldError(f"{where:.{_MOST_QUOTED}} must be an object")
     checked: dict[str, Any] = {}
@@ -658,7 +242,7 @@ def _checked_object(model: type[Model], value: Any, where: str) -> Model:
 
 @cache
 def _hints(model: Any) -> dict[str, Any]:
-    """Return the types of the fields of a class of this module."""
+    """Return the types of the fields of a class of `receipt_fields`."""
     return get_type_hints(model, include_extras=True)
 
 
@@ -673,10 +257,3 @@ def _checked_union(hints: tuple[Any, ...], value: Any, where: str) -> Any:
         except _WrongFieldError:
             continue
     return _checked(kinds[-1], value, where)
-
-
-def _short(number: float) -> str:
-    """Return a number for a message."""
-    if isinstance(number, int) and abs(number) >= 2**53:
-        return f"{'-' if number < 0 else ''}2^{abs(number).bit_length() - 1}"
-    return f"{number:,g}" if isinstance(number, float) else f"{number:,}"

@@ -675,7 +675,9 @@ def _parts(release: Release) -> tuple[dict[str, Any], _Arrays]:
         "bipartite": about["bipartite"],
         "directed": about["directed"],
         "measurements": described,
-        "model": None if model is None else {"max_weight": model.max_weight, "whole": model.whole},
+        "model": None
+        if model is None
+        else {"max_weight": model.max_weight, "whole": model.integral},
         "fit": None if fit is None else asdict(fit),
         "time_limit": None if fit is None or fit.time_limit is None else _TIME_LIMIT,
         "certificate": None if certificate is None else _describe_certificate(certificate),
@@ -792,7 +794,7 @@ def _read(saved: SavedParts) -> dict[str, Any]:
     if model_fields is not None:
         cap = None if model_fields["max_weight"] is None else float(model_fields["max_weight"])
         model = SparseModel.from_parts(
-            _named(arrays, "model"), space, max_weight=cap, whole=bool(model_fields["whole"])
+            _named(arrays, "model"), space, max_weight=cap, integral=bool(model_fields["whole"])
         )
     needed = measurements.matrix if model is None else degrees
     if needed is None:

@@ -277,7 +277,7 @@ def _added_up(
 ) -> tuple[tuple[IntVector, IntVector], FloatVector]:
     """Return the endpoints of each pair once, with the sum of its weights, rounded.
 
-    Weights are rounded to whole numbers if the model's are whole (`model.whole`), else to four
+    Weights are rounded to whole numbers if the model's are whole (`model.integral`), else to four
     decimals: up or down at random, so that the expectation stays. Sums above the maximum weight are
     cut to it, and pairs of weight 0 are left out.
 
@@ -301,11 +301,11 @@ def _added_up(
     pair_indices = pair_indices[is_new]
     if max_weight is not None:
         sums = np.minimum(sums, max_weight)
-    step = 1.0 if model.whole else 1 / _GRID
+    step = 1.0 if model.integral else 1 / _GRID
     sums = np.floor(sums / step + rng.random(len(sums))) * step
     if max_weight is not None:  # which need not be a multiple of the step: rounding up may pass it
         sums = np.minimum(sums, max_weight)
-    if not model.whole:  # a product with the step is no exact decimal
+    if not model.integral:  # a product with the step is no exact decimal
         sums = np.round(sums, _DECIMALS)
     positive = sums > 0
     pair_indices, sums = pair_indices[positive], sums[positive]

@@ -151,7 +151,7 @@ class SparseDecisions(Decisions):
             self._counts(WEIGHTS, Classes),
             pairs=float(self._pairs),
             cap=noise.max_weight,
-            whole=noise.unit == 1,  # grid units are whole numbers if weights are
+            integral=noise.unit == 1,  # grid units are whole numbers if weights are
         )
 
     @cached_property

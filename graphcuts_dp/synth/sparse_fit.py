@@ -57,7 +57,7 @@ _LEAST_PAIR_SHARE = 0.1
 
 
 def fit_sparse(
-    measurements: Measurements, space: Space, *, max_weight: float | None, whole: bool
+    measurements: Measurements, space: Space, *, max_weight: float | None, integral: bool
 ) -> SparseModel:
     """Return the model that explains what was measured: kept edges first, then the residual graph.
 
@@ -75,7 +75,7 @@ def fit_sparse(
         measurements: of the release; counts of weight classes are among them.
         space: the public vertex set, or both.
         max_weight: public largest weight; None if there is none.
-        whole: whether weights are whole numbers.
+        integral: whether weights are whole numbers.
 
     Raises:
         ValueError: counts of weight classes are missing.
@@ -86,8 +86,8 @@ def fit_sparse(
     counts = measurements.find(Classes)
     if counts is None:
         raise ValueError("a sparse release has counts of weights")
-    prior = WeightPrior.of(counts, pairs=fit.pairs, cap=max_weight, whole=whole)
-    model, missed = _kept_model(fit, prior, whole=whole)
+    prior = WeightPrior.of(counts, pairs=fit.pairs, cap=max_weight, integral=integral)
+    model, missed = _kept_model(fit, prior, integral=integral)
     model = fit.with_residual(fit.corrected(model), missed)
     if max_weight is None:
         return model
@@ -101,14 +101,14 @@ def fit_sparse(
 
 
 def _kept_model(
-    fit: "_SparseFit", prior: WeightPrior, *, whole: bool
+    fit: "_SparseFit", prior: WeightPrior, *, integral: bool
 ) -> tuple[SparseModel, WeightPrior]:
     """Return the model of the kept edges alone, without a residual graph.
 
     Args:
         fit: of the release.
         prior: law of the weights of all edges.
-        whole: whether weights are whole numbers.
+        integral: whether weights are whole numbers.
 
     Returns:
         The model, and the law of the weights of the edges that the filter missed.
@@ -137,7 +137,7 @@ def _kept_model(
     model = SparseModel(
         space=fit.space,
         max_weight=cap,
-        whole=whole,
+        integral=integral,
         rows=rows,
         columns=columns,
         weights=posterior.mean,

@@ -51,16 +51,16 @@ class WeightCounts:
         edges: estimated number of edges; may be below 0.
         starts: least weight of each public class, ascending, shape (classes,).
         class_edges: noisy number of edges in each class, shape (classes,).
-        whole: whether weights are whole numbers.
+        integral: whether weights are whole numbers.
     """
 
     edges: float
     starts: FloatVector
     class_edges: FloatVector
-    whole: bool
+    integral: bool
 
     @classmethod
-    def of(cls, measured: Measurements, *, whole: bool) -> Self | None:
+    def of(cls, measured: Measurements, *, integral: bool) -> Self | None:
         """Return the counts of a release; None if it did not measure them.
 
         The number of edges is the mean of the counted one and of the sum over the classes, with
@@ -68,8 +68,8 @@ class WeightCounts:
 
         Args:
             measured: the measurements of the release.
-            whole: whether weights were rounded down to whole numbers. If not, they count as whole
-                if the noisy number of fractional ones is below a quarter of that of edges.
+            integral: whether weights were rounded down to whole numbers. If not, they count as
+                whole if the noisy number of fractional ones is below a quarter of that of edges.
         """
         counted, classes = measured.find(EdgeCounts), measured.find(Classes)
         if counted is None or classes is None:
@@ -86,7 +86,7 @@ class WeightCounts:
             edges=float(edges),
             starts=classes.map.starts,
             class_edges=in_classes,
-            whole=whole or bool(fractional < _FRACTIONAL * number),
+            integral=integral or bool(fractional < _FRACTIONAL * number),
         )
 
     def shares(self) -> FloatVector:
@@ -230,12 +230,12 @@ def _fitted_laws(pairs: FloatVector, counts: WeightCounts, cap: float) -> _Laws 
     expected numbers (iterative proportional fitting). Then a common factor of all edges corrects
     their number. Numbers that x does not allow are approached.
     """
-    whole = counts.whole and cap >= 1
+    integral = counts.integral and cap >= 1
     largest = float(pairs.max())
-    top = math.floor(cap) if whole and cap < math.inf else cap
+    top = math.floor(cap) if integral and cap < math.inf else cap
     if top == math.inf:
-        top = max(float(counts.starts[-1]), math.ceil(largest) if whole else largest)
-    points, classes, logs = _points(counts.starts, top, whole=whole)
+        top = max(float(counts.starts[-1]), math.ceil(largest) if integral else largest)
+    points, classes, logs = _points(counts.starts, top, integral=integral)
     if not len(points):
         return None
     least, top = points[0], points[-1]
@@ -266,7 +266,7 @@ def _fitted_laws(pairs: FloatVector, counts: WeightCounts, cap: float) -> _Laws 
 
 
 def _points(
-    starts: FloatVector, top: float, *, whole: bool
+    starts: FloatVector, top: float, *, integral: bool
 ) -> tuple[FloatVector, IntVector, FloatVector]:
     """Return the points, the class of each, and the logarithm of its share in the class.
 
@@ -275,7 +275,7 @@ def _points(
     Args:
         starts: least weight of each class, ascending, shape (classes,).
         top: the largest weight.
-        whole: whether weights are whole numbers.
+        integral: whether weights are whole numbers.
     """
     points_of_classes: list[FloatVector] = []
     classes: list[IntVector] = []
@@ -286,7 +286,7 @@ def _points(
         last = index == len(starts) - 1 or bounds[index + 1] > top
         if low > top:
             break
-        if whole:
+        if integral:
             first, stop = max(1, math.ceil(low)), math.floor(high) + 1 if last else math.ceil(high)
             if stop <= first:
                 continue

@@ -88,7 +88,7 @@ class WeightPrior:
         *,
         pairs: float,
         cap: float | None,
-        whole: bool,
+        integral: bool,
     ) -> Self:
         """Return the law that noisy counts of classes suggest.
 
@@ -99,7 +99,7 @@ class WeightPrior:
             counts: noisy number of edges in each class.
             pairs: number of pairs.
             cap: public largest weight; None if there is none.
-            whole: whether weights are whole numbers.
+            integral: whether weights are whole numbers.
 
         Privacy: reads noisy counts alone, which are public.
         """
@@ -115,7 +115,9 @@ class WeightPrior:
         for index, (start, stop) in enumerate(zip(starts, stops, strict=True)):
             # The largest weight is a weight of the last class.
             closed = cap is not None and index == len(starts) - 1
-            class_points = _points_between(start, stop, noise_scale, whole=whole, closed=closed)
+            class_points = _points_between(
+                start, stop, noise_scale, integral=integral, closed=closed
+            )
             points.append(class_points)
             masses.append(np.full(len(class_points), class_masses[index] / len(class_points)))
         return cls(np.concatenate(points), np.concatenate(masses), max(pairs, 1.0))
@@ -191,7 +193,7 @@ class WeightPrior:
 
 
 def _points_between(
-    start: float, stop: float, noise_scale: float, *, whole: bool, closed: bool = False
+    start: float, stop: float, noise_scale: float, *, integral: bool, closed: bool = False
 ) -> FloatVector:
     """Return the points of a class of weights, ascending, at least one.
 
@@ -204,9 +206,9 @@ def _points_between(
         closed: whether `stop` is itself a weight of the class.
         noise_scale: scale of the noise. A class has three points for each scale of its length, but
             at least 6 points and at most 240.
-        whole: whether weights are whole numbers.
+        integral: whether weights are whole numbers.
     """
-    if whole and stop - start + closed <= _FEWEST_POINTS:
+    if integral and stop - start + closed <= _FEWEST_POINTS:
         first, last = math.ceil(start), math.floor(stop) if closed else math.ceil(stop) - 1
         return np.arange(first, max(last, first) + 1).astype(np.float64)
     if stop <= start:  # the last class, if the largest weight begins it

@@ -217,7 +217,7 @@ def _tuning(
         count_radius=0,
         below=0,
         above=0,
-        spent=Fraction(0),
+        total_cost=Fraction(0),
     )
 
 

@@ -71,7 +71,7 @@ def test_no_coordinate_spends_more_than_it_may(task, pure):
             line, one = task.width**2 / (2 * value) + 1 / (2 * count), one**2 / 2
         spent = (tuning.updates + 1) * one + tuning.updates * line
         assert Fraction(99, 100) * budget < spent <= budget
-        assert spent == tuning.spent
+        assert spent == tuning.total_cost
         assert 1 <= tuning.updates <= task.most_updates
         assert tuning.below < tuning.above
 

@@ -106,7 +106,7 @@ def test_what_is_kept_is_modularity_and_degrees(cliques):
     """As igraph has it; degrees alone, and the empty graph, have no communities."""
     graph, release = cliques
     table = graph_cut_errors(graph, release.graph)
-    rows = {row.kind: row for row in table.kept}
+    rows = {row.kind: row for row in table.properties}
     half = [v // 12 for v in range(24)]
     kept = rows["modularity of the communities"]
     for made, told in ((graph, kept.truth), (release.graph, kept.values[0])):
@@ -128,10 +128,10 @@ def test_what_is_kept_is_modularity_and_degrees(cliques):
     rows, columns = np.nonzero(np.triu(parts[:, None] == parts, 1))
     some = gc.Graph([*rows, 0, 12, 24], [*columns, 12, 24, 29], vertices=34)
     found = igraph.Graph(n=34, edges=list(zip(some.rows, some.columns, strict=True)))
-    told = graph_cut_errors(some, some).kept[0].truth
+    told = graph_cut_errors(some, some).properties[0].truth
     assert told == pytest.approx(found.modularity(parts.tolist()))
     two_sides = graph_cut_errors(*[gc.datasets.load("davis")] * 2)
-    assert not any("modularity" in row.kind for row in two_sides.kept)
+    assert not any("modularity" in row.kind for row in two_sides.properties)
 
 
 def test_large_graphs_are_measured_in_single_precision(monkeypatch, cliques):

@@ -129,7 +129,7 @@ def test_amounts_come_out_as_they_were_typed(unit, whole, tmp_path):
     in_units = float(one.value / unit)
     assert in_units.is_integer() is whole
     assert one.interval[0] < one.value < one.interval[1]
-    assert flows.noisy.map.whole is (unit == 4.0)
+    assert flows.noisy.map.integral is (unit == 4.0)
 
 
 @pytest.mark.parametrize(

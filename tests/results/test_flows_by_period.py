@@ -194,7 +194,7 @@ def test_a_period_may_measure_its_total_if_it_is_the_only_coarsest_one():
         type(flows.noisy.map)(
             tree=cells_of("plain", "month"), measured_levels=(0, 2), max_weight=None,
             weighted=False,
-            whole=True,
+            integral=True,
         )  # fmt: skip
 
 
@@ -290,7 +290,7 @@ def test_sums_in_steps_of_a_row_have_no_slack_for_rounding():
     cells = cells_of("directed", "month")
     finest = finest_of(cells) * 1024 + 5
     flows = flows_of(cells, finest, epsilon=EXACT, unit=2**-10, whole=False)
-    assert not flows.noisy.map.whole
+    assert not flows.noisy.map.integral
     one = flows.between("n1", "n2", period="2026-01")
     place = cells.locate(2, np.array([0]), np.array([1]), np.array([2]))
     assert one.estimate == pytest.approx(finest[place[0]] / 1024, abs=0.2)

@@ -68,7 +68,7 @@ def test_the_table_has_what_is_above_zero_for_sure_and_fits_its_intervals(flows)
     assert {(row.origin, row.dest) for row in table.itertuples()} == set(sure)
     assert 0 < len(sure) < len(flows.to_od(all_cells=True, kind="pandas"))
     assert (np.diff(table["count"]) <= 0).all()
-    whole = flows.noisy.map.whole
+    whole = flows.noisy.map.integral
     counts = flows.rounded().values("town")
     places = {label: place for place, label in enumerate(flows.labels("town")[0])}
     for row in table.itertuples():

@@ -48,7 +48,7 @@ def model_on(space, cap=None, scale=4.0):
     return SparseModel(
         space=space,
         max_weight=cap,
-        whole=False,
+        integral=False,
         rows=rows,
         columns=columns,
         weights=np.array([3.0, 1.5, 0.25, 7.0]) if cap is None else np.full(4, 0.5 * cap),
@@ -114,7 +114,7 @@ def test_the_mean_of_many_graphs_is_the_model(kind, cap, weighted):
     """Each pair's mean over the runs, within 6 deviations: 2e-9 for each of 1000 pairs. Without
     weights there are edges as often as they weigh."""
     model = model_on(KINDS[kind], cap=cap, scale=4.0 if cap is None else 0.8)
-    model = replace(model, whole=not weighted)
+    model = replace(model, integral=not weighted)
     dense, runs = dense_of(model), 1000
     rng = np.random.default_rng(3)
     total, squares = np.zeros_like(dense), np.zeros_like(dense)
@@ -233,13 +233,13 @@ def test_few_edges_of_great_weight_are_seen_in_noisy_counts():
     true[7:12] = 450, 650, 780, 650, 450
     noise = np.array([90, -60, 130, -200, 40, 10, -30, 70, -80, 20, 60, -40, 100, -120, 110, 60])
     counts = counts_of(lower, true + noise)
-    prior = WeightPrior.of(counts, pairs=10.0**6, cap=None, whole=True)
+    prior = WeightPrior.of(counts, pairs=10.0**6, cap=None, integral=True)
     assert prior.edges == pytest.approx(counts.total)
     heavy = (prior.points >= lower[7]) & (prior.points < lower[12])
     assert prior.masses[heavy].sum() > 0.8 * prior.edges
     assert prior.masses[prior.points >= lower[14]].sum() < 0.02 * prior.edges
     nothing = counts_of(lower, noise)
-    prior = WeightPrior.of(nothing, pairs=10.0**6, cap=None, whole=True)
+    prior = WeightPrior.of(nothing, pairs=10.0**6, cap=None, integral=True)
     assert prior.masses[prior.points > 2].sum() == 0
 
 
@@ -253,7 +253,7 @@ def test_noise_in_heavy_classes_makes_no_heavy_edges(seed):
     true[0] = 50_000
     noise = rng.geometric(0.01, len(lower)) - rng.geometric(0.01, len(lower))
     counts = counts_of(lower, true + noise)
-    prior = WeightPrior.of(counts, pairs=5e7, cap=None, whole=True)
+    prior = WeightPrior.of(counts, pairs=5e7, cap=None, integral=True)
     squares = float(prior.masses @ prior.points**2)
     assert squares < 1.1 * prior.edges
 

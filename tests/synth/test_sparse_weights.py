@@ -22,9 +22,9 @@ def fit(n=60, total=900.0, cap=20.0, seed=0):
     return np.minimum(matrix * (2 * total / matrix.sum()), cap)
 
 
-def counts(edges=200.0, *, whole=True, starts=STARTS, shares=None):
+def counts(edges=200.0, *, integral=True, starts=STARTS, shares=None):
     shares = np.ones(len(starts)) / len(starts) if shares is None else np.array(shares)
-    return WeightCounts(edges, starts, edges * shares, whole)
+    return WeightCounts(edges, starts, edges * shares, integral)
 
 
 def rounded(matrix, known, *, cap=20.0, symmetric=True, seed=0):
@@ -53,14 +53,14 @@ def test_edges_and_classes_are_those_that_were_counted():
 
 
 @pytest.mark.parametrize("symmetric", [True, False])
-@pytest.mark.parametrize("whole", [True, False])
-def test_expected_weights_are_kept(symmetric, whole, monkeypatch):
+@pytest.mark.parametrize("integral", [True, False])
+def test_expected_weights_are_kept(symmetric, integral, monkeypatch):
     matrix, runs = fit(12, total=60.0), 1500
     with_one_law(monkeypatch)
     seeds = range(runs)
     drawn = np.array(
         [
-            rounded(matrix, counts(20.0, whole=whole), symmetric=symmetric, seed=seed)
+            rounded(matrix, counts(20.0, integral=integral), symmetric=symmetric, seed=seed)
             for seed in seeds
         ]
     )
@@ -88,24 +88,24 @@ def test_sums_are_nearer_to_the_expected_ones_than_with_independent_coins(monkey
     n=st.integers(2, 9),
     cap=st.sampled_from([1e-6, 0.3, 1.0, 2.5, 7.0, 1e6, math.inf]),
     edges=st.floats(-50.0, 100.0),
-    whole=st.booleans(),
+    integral=st.booleans(),
     symmetric=st.booleans(),
     seed=st.integers(0, 99),
 )
-def test_weights_are_whole_and_within_the_maximum(n, cap, edges, whole, symmetric, seed):
+def test_weights_are_whole_and_within_the_maximum(n, cap, edges, integral, symmetric, seed):
     rng = np.random.default_rng(seed)
     largest = 50.0 if cap == math.inf else cap
     matrix = rng.random((n, n)) * largest * (rng.random((n, n)) < 0.6)
     matrix = np.triu(matrix, 1) + np.triu(matrix, 1).T if symmetric else matrix
     starts = np.unique(np.concatenate([[min(largest, 1e-7)], largest / 2.0 ** np.arange(5)]))
-    known = counts(edges, whole=whole, starts=starts)
+    known = counts(edges, integral=integral, starts=starts)
     drawn = rounded(matrix, known, cap=cap, symmetric=symmetric, seed=seed)
     assert (drawn >= 0).all()
     assert (drawn <= cap).all()
     assert not drawn[matrix == 0].any()
     if symmetric:
         assert np.array_equal(drawn, drawn.T)
-    if whole and cap >= 1:
+    if integral and cap >= 1:
         assert np.array_equal(drawn, np.floor(drawn))
 
 
