@@ -59,6 +59,47 @@ SMALL = gc.FlowWorkload(expected_cell=0)  # noise hides what so few vertices hav
 
 
 # --- The data -------------------------------------------------------------------------------------
+_READ_ME = """# What version 0.1 stores
+
+Made by `python scripts/format_fixtures.py`, with the code of {made_by}.
+
+Stores have format {store} (version {file} of the tables), receipts format {receipt}, and the book
+of a server version {book}. Later versions have to read these files, or say what to do. They are
+never made again.
+
+All data are synthetic, see `make_data` of the script. The noise of results with "private" in their
+name comes from the system, that of all others from the seed {seed}; the noise of stores comes from
+the system, unless "seeded" is in the name. All that each file said when it was made is in
+`facts.json`; `tests/ledger/test_format_fixtures.py` and `tests/results/test_result_fixtures.py`
+compare it.
+
+Not here: releases of the contributions of users, of bounds and of degree bounds, which are written
+to no file (their uses are in `users.db`, `periods.db` and `vertex.db`); tables, pictures and
+transcripts that nothing reads back; sessions of a learner of one's own; early degrees, which only
+releases of hundreds of vertices buy, and which are stored as degrees are.
+
+## data
+
+The private data that the stores know by digests or by a name, and public tables.
+
+| file | what |
+|---|---|
+| letters.csv, .schema.json | undirected, no weights, 24 people; of most stores and results |
+| calls.edges | the same edges with weights, cap 4 |
+| follows.graphml | directed, 10 vertices |
+| ratings.edges | bipartite, weights, cap 5 |
+| trips.csv | rows with user, origin, destination, day; `periods.db` knows them as trips-2026 |
+| staff.csv, zones.csv | groups of the people, of the zones of trips |
+| map.csv, people.csv | a path of 8 vertices, and how many people are at each |
+
+## stores
+
+SQLite files, packed by gzip; unpack them with mode 600. `server.db-server` is the book beside
+`server.db`, and `server-log.jsonl` the exported audit log of it. The user of all uses is "curator".
+In the table of uses "unfinished" was killed between charge and result, "failed" while the session
+started; the numbers of a session are answers, corrections, interruptions.
+
+"""
 
 
 def make_data(folder: Path) -> None:
@@ -581,49 +622,6 @@ def as_lines(told: dict[str, dict[str, object]]) -> str:
             text = "{\n" + ",\n".join(lines) + "\n}"
         parts.append(f"{json.dumps(name)}: {text}")
     return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
-_READ_ME = """# What version 0.1 stores
-
-Made by `python scripts/format_fixtures.py`, with the code of {made_by}.
-
-Stores have format {store} (version {file} of the tables), receipts format {receipt}, and the book
-of a server version {book}. Later versions have to read these files, or say what to do. They are
-never made again.
-
-All data are synthetic, see `make_data` of the script. The noise of results with "private" in their
-name comes from the system, that of all others from the seed {seed}; the noise of stores comes from
-the system, unless "seeded" is in the name. All that each file said when it was made is in
-`facts.json`; `tests/ledger/test_format_fixtures.py` and `tests/results/test_result_fixtures.py`
-compare it.
-
-Not here: releases of the contributions of users, of bounds and of degree bounds, which are written
-to no file (their uses are in `users.db`, `periods.db` and `vertex.db`); tables, pictures and
-transcripts that nothing reads back; sessions of a learner of one's own; early degrees, which only
-releases of hundreds of vertices buy, and which are stored as degrees are.
-
-## data
-
-The private data that the stores know by digests or by a name, and public tables.
-
-| file | what |
-|---|---|
-| letters.csv, .schema.json | undirected, no weights, 24 people; of most stores and results |
-| calls.edges | the same edges with weights, cap 4 |
-| follows.graphml | directed, 10 vertices |
-| ratings.edges | bipartite, weights, cap 5 |
-| trips.csv | rows with user, origin, destination, day; `periods.db` knows them as trips-2026 |
-| staff.csv, zones.csv | groups of the people, of the zones of trips |
-| map.csv, people.csv | a path of 8 vertices, and how many people are at each |
-
-## stores
-
-SQLite files, packed by gzip; unpack them with mode 600. `server.db-server` is the book beside
-`server.db`, and `server-log.jsonl` the exported audit log of it. The user of all uses is "curator".
-In the table of uses "unfinished" was killed between charge and result, "failed" while the session
-started; the numbers of a session are answers, corrections, interruptions.
-
-"""
 
 
 def read_me(told: dict[str, Any]) -> str:

@@ -19,6 +19,7 @@ KEPT = ROOT / "docs" / "measured"
 PAGE = ROOT / "docs" / "measured.md"
 
 Row = list[str]  # a line of a printed table, parted where two blanks or more are
+_GROUPS = ("with", "chance", "pairs, without", "pairs, with")
 
 
 @dataclass(frozen=True)
@@ -90,9 +91,6 @@ def _groups(cells: Row, part: str) -> Sequence[str] | None:  # noqa: ARG001
         return None
     values = dict(re.findall(r"([a-zA-Z, ]+) ([\d.]+ \([\d.]+\))", found.replace("; ", "")))
     return graph.partition(" (")[0], *(values[name] for name in _GROUPS)
-
-
-_GROUPS = ("with", "chance", "pairs, without", "pairs, with")
 
 
 def _starts(cells: Row, part: str) -> Sequence[str] | None:

@@ -56,6 +56,12 @@ PRIVATE = re.compile(
 DRAW = re.compile(r"sample_\w+|draw|respond|discrete_\w+_noise")
 _ALWAYS = ("by hand", "noise", "reuse", "clip")
 NOISE = re.compile(r"noise|sample_|draw\(|\bup\b|\bdown\b|fresh|secret|flips?\b")
+_TABLE = (ROOT / "scripts" / "mutants_by_hand.toml").read_text(encoding="utf-8")
+COMPARE = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
+SWAP = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*"}
+_OPPOSITES = (("max", "min"), ("maximum", "minimum"), ("ceil", "floor"))
+EXTREME = {one: other for pair in _OPPOSITES for one, other in (pair, pair[::-1])}
+CONSTANT: dict[Any, str] = {1: "2", 2: "1", 4: "2", 8: "4", 0.5: "1.0"}
 
 
 @dataclass(frozen=True)
@@ -115,13 +121,7 @@ class Edit:
     mistake: str = ""
 
 
-_TABLE = (ROOT / "scripts" / "mutants_by_hand.toml").read_text(encoding="utf-8")
 BY_HAND = tuple(Edit(**each) for each in tomllib.loads(_TABLE)["edit"])
-COMPARE = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
-SWAP = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*"}
-_OPPOSITES = (("max", "min"), ("maximum", "minimum"), ("ceil", "floor"))
-EXTREME = {one: other for pair in _OPPOSITES for one, other in (pair, pair[::-1])}
-CONSTANT: dict[Any, str] = {1: "2", 2: "1", 4: "2", 8: "4", 0.5: "1.0"}
 
 
 class Finder:

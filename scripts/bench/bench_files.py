@@ -35,6 +35,58 @@ from graphcuts_dp.io.text import read_edge_list
 from graphcuts_dp.schema.text_format import TextFormat
 from scripts.bench.harness import Table, run
 
+_OURS = "ours"
+_IMPORTS = {  # of a tool that reads a file
+    _OURS: "import pyarrow.parquet\nfrom graphcuts_dp.graph.adjacency import read_graph",
+    "pandas": "import pandas, pyarrow.parquet",
+    "Polars": "import polars",
+    "DuckDB": "import duckdb",
+}
+_READS = {  # of a tool and the ending of the file; `path` is its name
+    (_OURS, ""): 'read_graph(path, max_weight_change=1 if "weight" in path else None)',
+    ("pandas", ".edges"): 'pandas.read_csv(path, sep=" ", header=None)',
+    ("pandas", ".csv"): "pandas.read_csv(path)",
+    ("pandas", ".parquet"): "pandas.read_parquet(path)",
+    ("Polars", ".edges"): """polars.read_csv(
+    path, separator=" ", has_header=False, schema=dict.fromkeys("ab", polars.Categorical)
+)""",
+    ("Polars", ".csv"): (
+        'polars.read_csv(path, schema_overrides=dict.fromkeys(["source", "target"], '
+        "polars.Categorical))"
+    ),
+    ("Polars", ".parquet"): (
+        'polars.read_parquet(path).cast(dict.fromkeys(["source", "target"], polars.String))'
+        '.cast(dict.fromkeys(["source", "target"], polars.Categorical))'
+    ),
+    ("DuckDB", ""): 'duckdb.execute("create or replace table rows_read as from " + repr(path))',
+    ("DuckDB", ".edges"): (
+        'duckdb.execute("create or replace table rows_read as from read_csv(" + repr(path) + '
+        "\", delim=' ', header=false)\")"
+    ),
+}
+_READ = """
+import re, sys, time
+from pathlib import Path
+import numpy
+{imports}
+path = str(Path(sys.argv[1]).with_name("tiny.csv"))
+{warm}  # which imports what is imported late
+path = sys.argv[1]
+def held(what):  # of this process alone: what getrusage tells is that of its parent, too
+    return int(re.search(what + r":\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
+base = held("VmRSS")
+start = time.process_time()
+result = {read}
+seconds = time.process_time() - start
+peak = held("VmHWM") - base
+print(seconds, peak / 1e6)
+if hasattr(result, "vertices"):
+    arrays = result.rows.nbytes + result.columns.nbytes + result.weights.nbytes
+    if not result.vertices.is_default:
+        arrays += sum(8 + sys.getsizeof(label) for label in result.labels)
+    print(arrays / 1e6)
+"""
+
 
 def _median(action: Callable[[], object], repeats: int = 5) -> float:
     times = []
@@ -122,59 +174,6 @@ def _readers(named: Path) -> dict[str, Callable[[], object]]:
         tools["pyarrow (rows only)"] = lambda: csv.read_csv(named)
         tools["pyarrow (and numbers)"] = lambda: csv.read_csv(named, convert_options=options)
     return tools
-
-
-_OURS = "ours"
-_IMPORTS = {  # of a tool that reads a file
-    _OURS: "import pyarrow.parquet\nfrom graphcuts_dp.graph.adjacency import read_graph",
-    "pandas": "import pandas, pyarrow.parquet",
-    "Polars": "import polars",
-    "DuckDB": "import duckdb",
-}
-_READS = {  # of a tool and the ending of the file; `path` is its name
-    (_OURS, ""): 'read_graph(path, max_weight_change=1 if "weight" in path else None)',
-    ("pandas", ".edges"): 'pandas.read_csv(path, sep=" ", header=None)',
-    ("pandas", ".csv"): "pandas.read_csv(path)",
-    ("pandas", ".parquet"): "pandas.read_parquet(path)",
-    ("Polars", ".edges"): """polars.read_csv(
-    path, separator=" ", has_header=False, schema=dict.fromkeys("ab", polars.Categorical)
-)""",
-    ("Polars", ".csv"): (
-        'polars.read_csv(path, schema_overrides=dict.fromkeys(["source", "target"], '
-        "polars.Categorical))"
-    ),
-    ("Polars", ".parquet"): (
-        'polars.read_parquet(path).cast(dict.fromkeys(["source", "target"], polars.String))'
-        '.cast(dict.fromkeys(["source", "target"], polars.Categorical))'
-    ),
-    ("DuckDB", ""): 'duckdb.execute("create or replace table rows_read as from " + repr(path))',
-    ("DuckDB", ".edges"): (
-        'duckdb.execute("create or replace table rows_read as from read_csv(" + repr(path) + '
-        "\", delim=' ', header=false)\")"
-    ),
-}
-_READ = """
-import re, sys, time
-from pathlib import Path
-import numpy
-{imports}
-path = str(Path(sys.argv[1]).with_name("tiny.csv"))
-{warm}  # which imports what is imported late
-path = sys.argv[1]
-def held(what):  # of this process alone: what getrusage tells is that of its parent, too
-    return int(re.search(what + r":\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
-base = held("VmRSS")
-start = time.process_time()
-result = {read}
-seconds = time.process_time() - start
-peak = held("VmHWM") - base
-print(seconds, peak / 1e6)
-if hasattr(result, "vertices"):
-    arrays = result.rows.nbytes + result.columns.nbytes + result.weights.nbytes
-    if not result.vertices.is_default:
-        arrays += sum(8 + sys.getsizeof(label) for label in result.labels)
-    print(arrays / 1e6)
-"""
 
 
 def reading(path: Path, tool: str) -> list[float]:

@@ -22,6 +22,13 @@ from scripts.bench.harness import Table, server, timed
 
 SMALL = 10 if "--quick" in sys.argv else 1
 RNG = np.random.default_rng(1)
+OTHERS = {  # who need no files
+    "A data protection officer": "plan --explain --epsilon 1 --privacy-unit edge:group-size=20",
+    "A researcher with a theorem": "figures table-1 --quick -o figures",
+    "Somebody with sixty people and no groups": (
+        "plan --n 60 --edges 100 --queries 1000 --epsilon 1 --delta 1e-6"
+    ),
+}
 
 
 def typed(folder: Path, commands: str) -> None:
@@ -160,13 +167,6 @@ def million(folder: Path) -> str:
 
 
 PEOPLE = (calls, school, synthetic, questions, ratings, meeting, million)
-OTHERS = {  # who need no files
-    "A data protection officer": "plan --explain --epsilon 1 --privacy-unit edge:group-size=20",
-    "A researcher with a theorem": "figures table-1 --quick -o figures",
-    "Somebody with sixty people and no groups": (
-        "plan --n 60 --edges 100 --queries 1000 --epsilon 1 --delta 1e-6"
-    ),
-}
 
 
 def team(folder: Path) -> float:

@@ -39,6 +39,12 @@ ASKED: Mapping[str, tuple[str, dict[str, Any]]] = {
     "clusters": ("clusters", {}),
     "hierarchy": ("hierarchy", {}),
 }
+COVERED: Mapping[str, Callable[[], gc.Graph]] = {
+    "karate": lambda: gc.datasets.load("karate"),
+    "lesmis": lambda: gc.datasets.load("lesmis", weighted=False),
+    "planted 60, .8/.2": lambda: planted(60, 2, 0.8, 0.2),
+    "no edges, 40": lambda: gc.Graph([], [], vertices=40),
+}
 
 
 def of_networkx(made: nx.Graph) -> gc.Graph:
@@ -63,12 +69,6 @@ GRAPHS: Mapping[str, Callable[[], gc.Graph]] = {
         nx.convert_node_labels_to_integers(nx.grid_2d_graph(15, 20))
     ),
     "air routes, 400 busiest": lambda: busiest(400),
-}
-COVERED: Mapping[str, Callable[[], gc.Graph]] = {
-    "karate": lambda: gc.datasets.load("karate"),
-    "lesmis": lambda: gc.datasets.load("lesmis", weighted=False),
-    "planted 60, .8/.2": lambda: planted(60, 2, 0.8, 0.2),
-    "no edges, 40": lambda: gc.Graph([], [], vertices=40),
 }
 
 

@@ -20,6 +20,14 @@ from scripts.benchmark.base import Contender, Kind
 
 DATA_VARIABLE = "GRAPHCUTS_DP_DATA"
 _MADE = "made here (MIT)"
+_UNEVEN = (5, 4, 3, 2, 1)
+# Files of graphs that may not be distributed; parts are those with most neighbours.
+_FILES = (
+    ("polblogs", "polblogs.edges.gz", 600),
+    ("ego-facebook", "ego_facebook.edges.gz", 600),
+    ("email-enron", "email_enron.edges.gz", 600),
+    ("worm-neurons", "celegansneural_w.edges", 297),
+)
 
 
 @final
@@ -81,7 +89,6 @@ def _districts(n: int, side: int) -> Groups:
     return made.named_groups(n, places[:, 0] * side + places[:, 1], "district")
 
 
-_UNEVEN = (5, 4, 3, 2, 1)
 MADE = (
     GraphCase(name="blocks-150", title="3 blocks, densities .5 and .05", vertices=150,
          make=lambda: made.in_blocks(150, 3, 0.5, 0.05, seed=32), groups=_blocks(150, 3)),
@@ -170,14 +177,6 @@ BUNDLED = (
          make=_plain("davis_women"), licence="BSD-3-Clause (networkx)", quick=True),
 )  # fmt: skip
 CASES: tuple[GraphCase, ...] = (*MADE, *BUNDLED)
-
-# Files of graphs that may not be distributed; parts are those with most neighbours.
-_FILES = (
-    ("polblogs", "polblogs.edges.gz", 600),
-    ("ego-facebook", "ego_facebook.edges.gz", 600),
-    ("email-enron", "email_enron.edges.gz", 600),
-    ("worm-neurons", "celegansneural_w.edges", 297),
-)
 
 
 def cases_of(folder: Path | None) -> Iterator[GraphCase]:

@@ -22,6 +22,8 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 TABLE = "benchmark/results.csv.gz"
 PANELS = ("worst cut proven", "group cuts", "community cuts", "single vertices", "random halves")
 MOST_PANELS = 3
+MOST_LINES = 7  # looks that can be told apart
+_DPI = 110  # there is one for each graph: small files
 
 
 def pages(runs: list[BenchmarkRun]) -> dict[str, str]:
@@ -85,8 +87,6 @@ def main() -> None:
     sys.stdout.write(f"wrote {len(made)} pages of {len(runs):,} runs\n")
 
 
-MOST_LINES = 7  # looks that can be told apart
-_DPI = 110  # there is one for each graph: small files
 Curves = Mapping[str, tuple[Sequence[float], Sequence[float]]]
 
 

@@ -57,6 +57,15 @@ _QUICK_SIDES = (40, 64, 96)
 _GUARANTEE_TOLERANCE, _SESSION_TOLERANCE = 0.03, 0.06
 
 Row = tuple[str, str, int, int, float, str, int, float]
+EXPONENT = 1.25  # b of the power law, inside the paper's 1 < b < 3/2
+_GROUP_NORM = "JT12 4.1, guaranteed error with (2,p): exponent of V, logarithms divided out"
+_LEAST_SIDES = 3  # that an exponent of sessions is fitted to
+_NAMES = {
+    "l_2": r"$\ell_2$ (Frieze–Kannan)",
+    "entropy": "entropy (weights)",
+    "(2,p)": "$(2,p)$",
+}
+_SEEN = "largest error of a session"
 
 
 @final
@@ -91,7 +100,6 @@ def _power_law_degrees(side: int) -> tuple[FloatVector, FloatVector]:
     return degrees, side * counts / counts.sum()
 
 
-EXPONENT = 1.25  # b of the power law, inside the paper's 1 < b < 3/2
 IMBALANCED = Family(  # few left vertices joined to all, most to few
     name="imbalanced",
     degrees=_imbalanced_degrees,
@@ -106,10 +114,6 @@ POWER_LAW = Family(
     rates=lambda side, size: power_law_rates(side, size, EXPONENT),
     powers=range(2, 8),
 )
-_GROUP_NORM = "JT12 4.1, guaranteed error with (2,p): exponent of V, logarithms divided out"
-
-
-_LEAST_SIDES = 3  # that an exponent of sessions is fitted to
 
 
 def measure_imbalanced(*, quick: bool, seed: int, progress: Progress) -> Table:
@@ -399,14 +403,6 @@ def _series(table: Table, part: str, method: str, quantity: str) -> tuple[FloatV
     """The same with means over repeats."""
     x, errors = _by_repeat(table, part, method, quantity)
     return x, errors.mean(axis=1)
-
-
-_NAMES = {
-    "l_2": r"$\ell_2$ (Frieze–Kannan)",
-    "entropy": "entropy (weights)",
-    "(2,p)": "$(2,p)$",
-}
-_SEEN = "largest error of a session"
 
 
 def draw(table: Table) -> Figure:

@@ -67,6 +67,32 @@ _QUICK_SIZES = (30, 60, 120)
 _FULL_SIZE = 400  # vertices of the graphs whose density changes, in a full run
 _GAIN_GROWTH = 0.5  # errors of n^1.5 (Lemma 6.2, Table 1) against n^2 of answers without entries
 _CERTIFIED = 0.05  # tolerance of certificates
+SESSIONS = ("gaussian", "multiplicative-weights", "frieze-kannan")
+_RAW = ("binary", "laplace")
+_WINNERS = ("binary", "maximum-entropy", "online weights", "offline weights")
+# Discrete Laplace noise is in the table; its line would lie on that of Laplace noise.
+_NAMES = {
+    "binary": "binary, raw",
+    "maximum-entropy": "binary, maximum entropy",
+    "first-order": "binary, least cut norm",
+    "laplace": "Laplace, raw",
+    "online weights": "online, cuts given",
+    "offline weights": "offline, cuts given",
+    "clipped": "binary, clipped",
+}
+_BOUNDS = {
+    "Lemma 6.1": "Lemma 6.1",
+    "binary, tail": "binary, proven",
+    "Theorem 4.9, weights": "Thm 4.9, weights",
+    "Theorem 4.9, Frieze-Kannan": "Thm 4.9, Frieze–Kannan",
+}
+_SESSIONS = {
+    "gaussian": "Gaussian noise",
+    "multiplicative-weights": "weights",
+    "frieze-kannan": "Frieze–Kannan",
+}
+_SLOPE = 0.12  # height of the line n^1.5: below all others
+_CUTTING_PLANES = {"cutting-plane": "cut norm", "cutting-plane, spectral": "spectral"}
 
 
 def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
@@ -192,13 +218,10 @@ WEIGHTED = {
     name: METHODS[name]
     for name in ("laplace", "online weights", "offline weights", "density only", "zero")
 } | {"maximum-entropy": partial(_fitted, noise="laplace")}
-SESSIONS = ("gaussian", "multiplicative-weights", "frieze-kannan")
 GROWING = {
     name: METHODS[name]
     for name in ("binary", "laplace", "clipped", "maximum-entropy", "first-order")
 }
-_RAW = ("binary", "laplace")
-_WINNERS = ("binary", "maximum-entropy", "online weights", "offline weights")
 CUTTING_PLANES: dict[str, Method] = {
     "cutting-plane": partial(_fitted, fit="cutting-plane"),
     "cutting-plane, spectral": partial(_fitted, fit=FitOptions("cutting-plane", oracle="spectral")),
@@ -411,31 +434,6 @@ def _bounds_hold(table: Table) -> Finding:
     ]
     statement = "GRU12 Lemma 6.1, with constants: measured over the bound for all cuts, largest"
     return at_most(statement, max(ratios))
-
-
-# Discrete Laplace noise is in the table; its line would lie on that of Laplace noise.
-_NAMES = {
-    "binary": "binary, raw",
-    "maximum-entropy": "binary, maximum entropy",
-    "first-order": "binary, least cut norm",
-    "laplace": "Laplace, raw",
-    "online weights": "online, cuts given",
-    "offline weights": "offline, cuts given",
-    "clipped": "binary, clipped",
-}
-_BOUNDS = {
-    "Lemma 6.1": "Lemma 6.1",
-    "binary, tail": "binary, proven",
-    "Theorem 4.9, weights": "Thm 4.9, weights",
-    "Theorem 4.9, Frieze-Kannan": "Thm 4.9, Frieze–Kannan",
-}
-_SESSIONS = {
-    "gaussian": "Gaussian noise",
-    "multiplicative-weights": "weights",
-    "frieze-kannan": "Frieze–Kannan",
-}
-_SLOPE = 0.12  # height of the line n^1.5: below all others
-_CUTTING_PLANES = {"cutting-plane": "cut norm", "cutting-plane, spectral": "spectral"}
 
 
 def draw(table: Table) -> Figure:

@@ -45,6 +45,10 @@ _TARGET_PEOPLE, _TARGET = 10_000, 0.004
 _PEOPLE = (300, 1000, 3000, 10_000, 30_000, 100_000, 1_000_000)
 _QUICK_PEOPLE = (300, 1000, 10_000, 100_000)
 _GUARANTEED = tuple(round(10 ** (quarter / 4)) for quarter in range(8, 37))
+_BOUNDS = {
+    "HR12 Theorem 2, pure": "HR12 as printed",
+    "HR12 Theorem 2, delta": "HR12 as printed, delta",
+}
 
 
 def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
@@ -197,12 +201,6 @@ def _first_use(table: Table, name: str) -> Finding:
         first,
         agrees=first > 10**6,
     )
-
-
-_BOUNDS = {
-    "HR12 Theorem 2, pure": "HR12 as printed",
-    "HR12 Theorem 2, delta": "HR12 as printed, delta",
-}
 
 
 def draw(table: Table) -> Figure:

@@ -18,6 +18,19 @@ FIGURES = Path(__file__).resolve().parents[2] / "figures"
 
 Rows = list[Sequence[str]]  # of cells, as they are printed
 Table = Sequence[Sequence[object]]
+_CURVES = {
+    "default": "default",
+    "0.0": "entries alone",
+    "0.35": ".35 for degrees",
+    "0.95": ".95 for degrees",
+}
+_RELEASES = {
+    "raw": "noise on every pair",
+    "degrees": "degrees alone",
+    "filter": "kept edges alone",
+    "public": "sparse, public groups",
+    "none": "sparse, no groups",
+}
 
 
 def draw_partitions() -> None:
@@ -125,23 +138,6 @@ def draw_regret() -> None:
         panels[0].set_ylabel("regret of the worst cut")
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     _save(figure, "regret", CUTS["regret"].columns, rows)
-
-
-_CURVES = {
-    "default": "default",
-    "0.0": "entries alone",
-    "0.35": ".35 for degrees",
-    "0.95": ".95 for degrees",
-}
-
-
-_RELEASES = {
-    "raw": "noise on every pair",
-    "degrees": "degrees alone",
-    "filter": "kept edges alone",
-    "public": "sparse, public groups",
-    "none": "sparse, no groups",
-}
 
 
 def _measured(name: str) -> Rows:

@@ -29,6 +29,11 @@ EPSILONS = (0.5, 1.0, 2.0)
 _FEWEST = 20  # sums beyond a point for its probability to be shown
 
 Row = tuple[str, str, int, float, float]
+_SIZES = {
+    "one cut": "one cut, mean",
+    "largest found": "worst cut found of the size",
+    "all cuts, proven": "all cuts, proven",
+}
 
 
 def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
@@ -215,13 +220,6 @@ def _draw_tails(axes: Axes, table: Table) -> None:
     axes.set_ylim(bottom=0.5 / table.parameters["sums"] * 10, top=1.5)
     light_grid(axes)
     axes.set(xlabel=r"$\alpha\,/\,(b\sqrt{k})$", title=r"$P(Y\geq\alpha)$")
-
-
-_SIZES = {
-    "one cut": "one cut, mean",
-    "largest found": "worst cut found of the size",
-    "all cuts, proven": "all cuts, proven",
-}
 
 
 def _draw_sizes(axes: Axes, table: Table) -> None:

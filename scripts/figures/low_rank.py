@@ -42,6 +42,7 @@ ASPECT = 4  # m = 4n
 _RANK, _SILENCE = 2, 100
 _TOLERANCE = 0.25  # of exponents: sizes span a factor of five, and constants are not yet constant
 _COLUMNS = ("part", "queries", "method", "p", "n", "rank", "repetition", "updates", "bound")
+_TITLES = {"gaussian": "Gaussian queries", "rank-one": "Rank-one queries"}
 
 
 @final
@@ -237,9 +238,6 @@ def _findings(table: Table) -> list[Finding]:
             claimed=1.0,
         ),
     ]
-
-
-_TITLES = {"gaussian": "Gaussian queries", "rank-one": "Rank-one queries"}
 
 
 def draw(table: Table) -> Figure:

@@ -44,6 +44,15 @@ _EPSILON, _DELTA, _BETA = 1.0, 1e-6, 0.05
 _DEGREE = 20  # edges a vertex, nine tenths of them within two blocks
 _GUARANTEED = tuple(10**power for power in range(10))
 _DECADES = 0.6  # guarantees and measurements differ by constants, crossovers by some of a decade
+_NAMES = {
+    "tight MW": "weights",
+    "tight FK": "Frieze–Kannan",
+    "gaussian": "Gaussian",
+    "laplace": "Laplace",
+    "binary": "randomized response",
+}
+_PAPERS = {"gru12": "GRU12", "jt12": "JT12", "dr14": "DR14"}
+_SHOWN = (3, 3e6)  # in edges; beyond it per-query noise only
 
 
 def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
@@ -181,17 +190,6 @@ def _vacuous(table: Table, paper: str) -> Finding:
     ours, trivial = (_errors(table, "guaranteed", method) for method in (paper, "trivial"))
     statement = f"{paper}'s constants: guaranteed error over the trivial one, any k, at best"
     return below(statement, min(ours[k] / trivial[k] for k in ours))
-
-
-_NAMES = {
-    "tight MW": "weights",
-    "tight FK": "Frieze–Kannan",
-    "gaussian": "Gaussian",
-    "laplace": "Laplace",
-    "binary": "randomized response",
-}
-_PAPERS = {"gru12": "GRU12", "jt12": "JT12", "dr14": "DR14"}
-_SHOWN = (3, 3e6)  # in edges; beyond it per-query noise only
 
 
 def draw(table: Table) -> Figure:

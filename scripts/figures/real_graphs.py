@@ -43,6 +43,12 @@ Row = tuple[str, str, str, int, float, float]
 
 
 _Method = Callable[..., RealMatrix]  # (graph, epsilon=, seed=) -> an estimate of its matrix
+_LARGE = "us_flights_2008"  # enough vertices for one draw to be near its mean
+_MANY = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+_SLOW = ("cutting-plane", "iterative construction")
+_TRIVIAL_LINES = {"answer 0": (0, (1, 1.5)), "true density": (0, (4, 2))}
+_LEAST = 0.01  # lower errors, 0 among them, leave the panel
+_SHORT = {"davis_women": "davis", "us_flights_2008": "flights", "air_routes": "routes"}
 
 
 def _fit(name: str) -> _Method:
@@ -84,9 +90,6 @@ class _Plan:
     without: Sequence[str] = ()
 
 
-_LARGE = "us_flights_2008"  # enough vertices for one draw to be near its mean
-_MANY = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-_SLOW = ("cutting-plane", "iterative construction")
 _PLANS = (
     _Plan("karate", _MANY, 3),
     _Plan("davis_women", _MANY, 3, without=("noisy degrees",)),
@@ -205,13 +208,6 @@ def _findings(table: Table) -> list[Finding]:
             for graph, epsilons in table.parameters["epsilons"].items()
         ),
     ]
-
-
-_TRIVIAL_LINES = {"answer 0": (0, (1, 1.5)), "true density": (0, (4, 2))}
-
-
-_LEAST = 0.01  # lower errors, 0 among them, leave the panel
-_SHORT = {"davis_women": "davis", "us_flights_2008": "flights", "air_routes": "routes"}
 
 
 def draw(table: Table) -> Figure:

@@ -43,6 +43,7 @@ _EXPONENTS = {
     "median": (0.5, 0.75, 0.75),
 }
 _TOLERANCE = 0.03  # of exponents
+_SHORT = {"multiplicative weights": "weights", "frieze-kannan": "Frieze–Kannan"}
 
 
 def measure(*, quick: bool, seed: int, progress: Progress) -> Table:  # noqa: ARG001
@@ -251,7 +252,6 @@ def _useful(table: Table) -> Finding:
     return below(statement, np.divide(errors, trivial).min())
 
 
-_SHORT = {"multiplicative weights": "weights", "frieze-kannan": "Frieze–Kannan"}
 _FLOOR, _CEILING = 3e-3, 1e3
 
 

@@ -48,6 +48,16 @@ ANALYSTS = ("adversarial", "random")
 _MEDIAN = "median"
 _RANDOM_QUERIES = 300
 _DUE = 1 + 1e-9  # an update is due above alpha by more than rounding
+_SIZES = {"imbalanced": 40, "random": 40, "planted": 48}  # vertices, of each side if bipartite
+_SHARES = (0.2, 0.1, 0.07)  # alpha / |E|
+_TINY_SHARES = {"tight": (0.2, 0.1), "as printed": (0.5, 0.35)}  # of the median
+_OF_MATRICES = ("descent, (2,p)", "descent, Schatten-p")  # need two sides
+_TITLES = {"tight": "Tight rule", "as printed": "Rule as printed"}
+_LOOKS = {
+    "adversarial": ("always the worst cut", "o", COLOURS["synthetic"], COLOURS["synthetic"], -0.17),
+    "random": ("random cuts", "s", "white", COLOURS["noisy"], 0.17),
+}
+_LINEAR = 2e-3  # below it the axis is linear, so that 0 has a place
 
 
 @final
@@ -153,9 +163,6 @@ def distinct_cuts(universe: Universe) -> list[CutQuery]:
 
 # Graphs
 
-_SIZES = {"imbalanced": 40, "random": 40, "planted": 48}  # vertices, of each side if bipartite
-_SHARES = (0.2, 0.1, 0.07)  # alpha / |E|
-_TINY_SHARES = {"tight": (0.2, 0.1), "as printed": (0.5, 0.35)}  # of the median
 Truths = dict[str, tuple[Universe, FloatMatrix]]
 
 
@@ -234,7 +241,6 @@ _BUILDS: dict[str, Build] = {
     "descent, entropy": _descent(lambda case: Entropy(case.total_weight)),
 }
 CONSTRUCTIONS = tuple(_BUILDS)
-_OF_MATRICES = ("descent, (2,p)", "descent, Schatten-p")  # need two sides
 
 
 def _tasks(truths: Truths, quick: bool) -> Iterator[tuple[str, Rule, Case]]:
@@ -271,12 +277,6 @@ _NAMES = {
     .replace("n-p", "n-$p$")
     for name in CONSTRUCTIONS
 }  # fmt: skip
-_TITLES = {"tight": "Tight rule", "as printed": "Rule as printed"}
-_LOOKS = {
-    "adversarial": ("always the worst cut", "o", COLOURS["synthetic"], COLOURS["synthetic"], -0.17),
-    "random": ("random cuts", "s", "white", COLOURS["noisy"], 0.17),
-}
-_LINEAR = 2e-3  # below it the axis is linear, so that 0 has a place
 
 
 def draw(table: Table) -> Figure:

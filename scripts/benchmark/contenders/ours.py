@@ -24,6 +24,9 @@ SOURCE = "this package"
 ALL_KINDS: frozenset[Kind] = frozenset({"undirected", "directed", "bipartite"})
 _DENSE_VERTICES = 4_000  # the noisy matrix and its fit grow with the square
 _SPARSE_VERTICES = 200_000
+_MANY = {"most_vertices": _SPARSE_VERTICES}
+_GROUPED = {"needs_groups": True, "kinds": frozenset({"undirected", "directed"})}
+_PARTS = {"kinds": frozenset({"undirected"}), "weights": False, "most_vertices": 1_000}
 
 
 def noise_of(graph: AnyGraph) -> str:
@@ -109,9 +112,6 @@ def _ours(
     return contender(body, name=name, note=note, source=SOURCE, **known | about)
 
 
-_MANY = {"most_vertices": _SPARSE_VERTICES}
-_GROUPED = {"needs_groups": True, "kinds": frozenset({"undirected", "directed"})}
-_PARTS = {"kinds": frozenset({"undirected"}), "weights": False, "most_vertices": 1_000}
 OURS = (
     _ours("ours", "release_graph with its defaults."),
     _ours(

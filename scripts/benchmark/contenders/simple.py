@@ -29,6 +29,16 @@ from scripts.benchmark.contenders.ours import ALL_KINDS
 _DENSE_VERTICES = 4_000
 _LINEAR_VERTICES = 1_000_000
 _DRAWS = "graph drawn from noisy degrees"  # mixed into a seed
+_OF_BASELINES = {
+    "density": (density_only, "the noisy total, spread evenly over all pairs", ""),
+    "raw-response": (
+        raw_matrix,
+        "Warner 1965, entry by entry, made unbiased",
+        "A matrix with entries below 0 and above the cap, not a graph.",
+    ),
+    "degrees-chung-lu": (noisy_degrees_chung_lu, "noisy degrees; Chung, Lu 2002", ""),
+    "top-m": (top_m_filter, "Nguyen, Imine, Rusinowitch, ASONAM 2015, with the matrix filled", ""),
+}
 
 
 def _of_baseline(make: Callable[..., Baseline], run: Run) -> Submission:
@@ -160,16 +170,6 @@ GROUP_SUMS = _simple(
     kinds=frozenset({"undirected", "directed"}),
     note="Noisy sums between public groups, spread evenly over their pairs.",
 )
-_OF_BASELINES = {
-    "density": (density_only, "the noisy total, spread evenly over all pairs", ""),
-    "raw-response": (
-        raw_matrix,
-        "Warner 1965, entry by entry, made unbiased",
-        "A matrix with entries below 0 and above the cap, not a graph.",
-    ),
-    "degrees-chung-lu": (noisy_degrees_chung_lu, "noisy degrees; Chung, Lu 2002", ""),
-    "top-m": (top_m_filter, "Nguyen, Imine, Rusinowitch, ASONAM 2015, with the matrix filled", ""),
-}
 SIMPLE = (
     EMPTY,
     *(
