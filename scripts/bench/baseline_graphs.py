@@ -42,8 +42,8 @@ def drawn(chances: Matrix, seed: int) -> gc.Graph:
 
 def ends(random: np.random.Generator, n: int, spread: float) -> Matrix:
     """Factors of degrees, of mean 1."""
-    found = np.exp(random.normal(0, spread, n))
-    return found / found.mean()
+    factors = np.exp(random.normal(0, spread, n))
+    return factors / factors.mean()
 
 
 def planted(n: int, blocks: int, inside: float, outside: float, seed: int = 1) -> gc.Graph:
@@ -63,8 +63,8 @@ def corrected_blocks(n: int, sizes: list[float], inside: float, outside: float) 
 
 def geometric(n: int, radius: float) -> gc.Graph:
     """Points of the unit square, joined when they are near."""
-    places = np.random.default_rng(3).random((n, 2))
-    distances = np.linalg.norm(places[:, None] - places, axis=2)
+    points = np.random.default_rng(3).random((n, 2))
+    distances = np.linalg.norm(points[:, None] - points, axis=2)
     return drawn((distances < radius).astype(float), 3)
 
 
@@ -87,10 +87,10 @@ def fringe(n: int, core: int) -> gc.Graph:
 
 def levels(n: int, depth: int) -> gc.Graph:
     """Halves of halves: the deeper the common half, the denser."""
-    place = np.arange(n) * 2**depth // n
+    position = np.arange(n) * 2**depth // n
     common = np.zeros((n, n), dtype=int)
     for level in range(1, depth + 1):
-        common += place[:, None] >> (depth - level) == place >> (depth - level)
+        common += position[:, None] >> (depth - level) == position >> (depth - level)
     return drawn(0.012 * 2.5**common, 6)
 
 
@@ -133,8 +133,8 @@ def blocks_of(sizes: list[int], inside: float, outside: float, seed: int) -> gc.
 
 def hubs(n: int, radius: float, count: int) -> gc.Graph:
     """Points of the unit square that are joined when near, some of them with a quarter of all."""
-    places = np.random.default_rng(44).random((n, 2))
-    chances = (np.linalg.norm(places[:, None] - places, axis=2) < radius).astype(float)
+    points = np.random.default_rng(44).random((n, 2))
+    chances = (np.linalg.norm(points[:, None] - points, axis=2) < radius).astype(float)
     hub = np.arange(n) < count
     either = hub[:, None] | hub
     return drawn(np.where(either, np.maximum(chances, 0.25), chances), 44)
@@ -150,8 +150,8 @@ def classes(n: int, count: int, inside: float, outside: float, seed: int) -> gc.
 
 def _small_world(side: int) -> gc.Graph:
     """A grid with neighbours within three steps, and two links of each vertex to afar."""
-    made = nx.navigable_small_world_graph(side, p=3, q=2, r=2, seed=45)
-    return _from_networkx(made.to_undirected())
+    grid = nx.navigable_small_world_graph(side, p=3, q=2, r=2, seed=45)
+    return _from_networkx(grid.to_undirected())
 
 
 def lognormal(n: int, degree: float) -> gc.Graph:
@@ -163,8 +163,8 @@ def lognormal(n: int, degree: float) -> gc.Graph:
 def similarity(n: int) -> gc.Graph:
     """Weights in [0, 1] between points of three clouds."""
     random = np.random.default_rng(10)
-    places = random.normal(0, 1, (n, 3)) + 2.5 * np.eye(3)[random.integers(3, size=n)]
-    squares = ((places[:, None] - places) ** 2).sum(axis=2)
+    points = random.normal(0, 1, (n, 3)) + 2.5 * np.eye(3)[random.integers(3, size=n)]
+    squares = ((points[:, None] - points) ** 2).sum(axis=2)
     weights = np.exp(-squares / 2)
     weights[weights < 0.02] = 0
     np.fill_diagonal(weights, 0)
@@ -180,11 +180,11 @@ def counts(n: int, *, capped: bool) -> gc.Graph:
     weights = np.triu(random.poisson(mean), 1)
     if capped:
         weights = np.minimum(weights, 5)
-    whole = (weights + weights.T).astype(float)
+    symmetric = (weights + weights.T).astype(float)
     if capped:
-        return gc.Graph.of(whole, weighted=True, max_weight=5.0)
-    rows, columns = np.nonzero(np.triu(whole))
-    return gc.Graph(rows, columns, whole[rows, columns], vertices=n, max_weight_change=1)
+        return gc.Graph.of(symmetric, weighted=True, max_weight=5.0)
+    rows, columns = np.nonzero(np.triu(symmetric))
+    return gc.Graph(rows, columns, symmetric[rows, columns], vertices=n, max_weight_change=1)
 
 
 def two_sides(left: int, right: int, *, blocks: bool) -> gc.BipartiteGraph:
@@ -260,16 +260,16 @@ def _plain(graph: Any) -> gc.Graph:
 def _largest(graph: Any, size: int) -> gc.Graph:
     """The vertices with most neighbours."""
     degrees = np.bincount(np.concatenate([graph.rows, graph.columns]), minlength=graph.n)
-    kept = np.sort(np.argsort(-degrees, kind="stable")[:size])
-    return gc.Graph.of(_plain(graph).adjacency[kept][:, kept], weighted=False)
+    busiest = np.sort(np.argsort(-degrees, kind="stable")[:size])
+    return gc.Graph.of(_plain(graph).adjacency[busiest][:, busiest], weighted=False)
 
 
 def _ball(graph: Any, size: int) -> gc.Graph:
     """The first vertices that a breadth-first walk from vertex 0 meets."""
     network = _plain(graph).to_networkx()
     order = [0, *(b for _, b in nx.bfs_edges(network, 0))][:size]
-    kept = np.sort(np.array([int(v) for v in order]))
-    return gc.Graph.of(_plain(graph).adjacency[kept][:, kept], weighted=False)
+    nearest = np.sort(np.array([int(v) for v in order]))
+    return gc.Graph.of(_plain(graph).adjacency[nearest][:, nearest], weighted=False)
 
 
 def _flights_weighted() -> gc.Graph:

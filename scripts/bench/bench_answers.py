@@ -1,4 +1,4 @@
-"""How right the answers of a release are, and whether their intervals hold what they say.
+"""Measure errors of the answers of a release, and how often their intervals hold the truth.
 
 Run `python -m scripts.bench.bench_answers [--quick]`.
 
@@ -98,49 +98,55 @@ def kinds_of(graph: Any) -> dict[str, list[gc.CutQuery]]:
 
 
 def communities(graph: Any) -> tuple[list[Mask], list[Mask]]:
-    """Those of ten vertices or more that Louvain's method finds: of rows, and of columns."""
+    """Return the communities of rows and columns, of ten vertices or more, by Louvain's method."""
     if isinstance(graph, gc.Graph):
-        found = communities_of(graph)
-        kept = [found == part for part in range(found.max() + 1)]
-        kept = [mask for mask in kept if mask.sum() >= LEAST_COMMUNITY]
-        return kept, kept
-    whole = sp.csr_array(one_matrix(graph.to_scipy(), bipartite=True))
-    both, _ = communities(gc.Graph.of(whole, weighted=graph.weighted, max_weight=graph.max_weight))
+        parts = communities_of(graph)
+        masks = [parts == part for part in range(parts.max() + 1)]
+        masks = [mask for mask in masks if mask.sum() >= LEAST_COMMUNITY]
+        return masks, masks
+    square = sp.csr_array(one_matrix(graph.to_scipy(), bipartite=True))
+    both, _ = communities(gc.Graph.of(square, weighted=graph.weighted, max_weight=graph.max_weight))
     sides = ([mask[: graph.shape[0]] for mask in both], [mask[graph.shape[0] :] for mask in both])
     left, right = ([mask for mask in side if mask.any()] for side in sides)
     return left, right
 
 
 def values(answers: list[Any]) -> Any:
-    """Of answers."""
+    """Return the estimates of answers."""
     return np.array([answer.estimate for answer in answers])
 
 
 def run(entry: Entry, graph: Any, epsilon: float, seed: int) -> dict[str, Any]:
     """A run: the mean absolute error of each way to answer the cuts of each kind."""
     kinds = kinds_of(graph)
-    made = quiet_release(graph, epsilon, seed)
+    release = quiet_release(graph, epsilon, seed)
     every = [query for queries in kinds.values() for query in queries]
     ends = np.cumsum([len(queries) for queries in kinds.values()])
     of_kinds = np.split(np.arange(len(every)), ends[:-1])
     simple = simple_matrices(graph, epsilon, seed)
-    found = {
-        **{name: answer_on_matrix(every, each, graph.space) for name, each in simple.items()},
-        "unbiased": values(made.answer_all(every)),
-        "graph": gc.answer_all(every, made.expected),
-        "mixed": values(made.answer_all(every, estimate="shrunk")),
+    answers = {
+        **{
+            name: answer_on_matrix(every, estimates, graph.space)
+            for name, estimates in simple.items()
+        },
+        "unbiased": values(release.answer_all(every)),
+        "graph": gc.answer_all(every, release.expected),
+        "mixed": values(release.answer_all(every, estimate="shrunk")),
         "list": np.concatenate(
-            [values(made.answer_all(each, estimate="shrunk")) for each in kinds.values()]
+            [
+                values(release.answer_all(estimates, estimate="shrunk"))
+                for estimates in kinds.values()
+            ]
         ),
     }
     truth = gc.answer_all(every, graph)
-    off = {name: np.abs(each - truth) for name, each in found.items()}
+    off = {name: np.abs(estimates - truth) for name, estimates in answers.items()}
     errors = {}
     for kind, where in zip(kinds, of_kinds, strict=True):
-        errors[kind] = {name: float(each[where].mean()) for name, each in off.items()}
+        errors[kind] = {name: float(estimates[where].mean()) for name, estimates in off.items()}
         few = where[:ALONE]
-        alone = values([made.answer(every[at], estimate="shrunk") for at in few])
-        ratio = np.abs(alone - truth[few]).sum() / off["unbiased"][few].sum()
+        single_answers = values([release.answer(every[at], estimate="shrunk") for at in few])
+        ratio = np.abs(single_answers - truth[few]).sum() / off["unbiased"][few].sum()
         errors[kind]["alone"] = float(ratio * errors[kind]["unbiased"])
     return {
         "graph": entry.name, "part": entry.part, "epsilon": epsilon, "seed": seed, "errors": errors
@@ -151,13 +157,13 @@ def shapes_of(rows: int, columns: int, plain: bool) -> list[tuple[int, int, int]
     """Sizes (only S, only T, both) of the cuts whose coverage is measured; many, but not too many:
     cuts of one shape have one radius."""
     rng = np.random.default_rng(4)
-    found = [(1, columns - 1 if plain else columns, 0), (rows // 2, columns // 2, 0)]
-    while len(found) < SHAPES:
+    shapes = [(1, columns - 1 if plain else columns, 0), (rows // 2, columns // 2, 0)]
+    while len(shapes) < SHAPES:
         a, b, c = (rng.random(3) ** 2 * (rows, columns, rows)).astype(int)
-        c = c if plain and len(found) % 3 == 0 else 0
+        c = c if plain and len(shapes) % 3 == 0 else 0
         if a and b and (not plain or a + b + c <= rows):
-            found.append((int(a), int(b), int(c)))
-    return found
+            shapes.append((int(a), int(b), int(c)))
+    return shapes
 
 
 def cut_of(shape: tuple[int, int, int], rows: int, columns: int, plain: bool, rng: Any) -> Cut:
@@ -181,7 +187,7 @@ def coverage(graph: Any, noise: str, mechanism: str, epsilon: float, draws: int)
     plain = isinstance(graph, gc.Graph)
     sizes = (*graph.shape, plain)
     shapes = shapes_of(*sizes)
-    held = before = for_all = widths = old_widths = 0.0
+    covered = before = for_all = widths = old_widths = 0.0
     for draw in range(draws):
         # Chosen before the noise of this draw.
         cuts = [cut_of(shapes[(draw + i) % SHAPES], *sizes, rng) for i in range(CUTS_A_DRAW)]
@@ -190,7 +196,7 @@ def coverage(graph: Any, noise: str, mechanism: str, epsilon: float, draws: int)
         release = gc.Release(measurements=job.measure(graph, source))
         for answer, (S, T), true in zip(release.answer_all(queries), cuts, truth, strict=True):
             old = old_radius(release.noisy.distribution, pairs_of_cut(S, T, graph.space))
-            held += answer.interval[0] <= true <= answer.interval[1]
+            covered += answer.interval[0] <= true <= answer.interval[1]
             before += abs(release.noisy.cut_value(S, T) - true) <= old
         estimate = release.estimator.estimate_cut(S, T)  # the last cut's: the shapes take turns
         widths += estimate.radius(math.log(20)) / estimate.noise.deviation
@@ -198,7 +204,7 @@ def coverage(graph: Any, noise: str, mechanism: str, epsilon: float, draws: int)
         every = release.answer_all(queries[:1], simultaneous=True)[0].interval
         for_all += every[0] <= truth[0] <= every[1]
     count = draws * CUTS_A_DRAW
-    return [held / count, before / count, widths / draws, old_widths / draws, for_all / draws]
+    return [covered / count, before / count, widths / draws, old_widths / draws, for_all / draws]
 
 
 @lru_cache(maxsize=1 << 12)
@@ -213,7 +219,7 @@ def last_table(draws: int) -> None:
     table = Table(":<36 now:>9.4f before:>9.4f now:>9.3f before:>9.3f at_once:>9.3f cuts:>9")
     blocks = planted(300, 4, 0.4, 0.04)
     both = "degrees+randomized-response"
-    mechanisms = (("response", 1.0), ("auto", 1.0), *((both, each) for each in EPSILONS[:3]))
+    mechanisms = (("response", 1.0), ("auto", 1.0), *((both, epsilon) for epsilon in EPSILONS[:3]))
     settings: dict[str, tuple[Any, str, str, float]] = {
         f"planted 300, {how}, {epsilon:g}": (blocks, "binary", how, epsilon)
         for how, epsilon in mechanisms
@@ -225,18 +231,18 @@ def last_table(draws: int) -> None:
     print()
 
 
-def first_tables(found: list[dict[str, Any]]) -> None:
+def first_tables(runs: list[dict[str, Any]]) -> None:
     """Print a table for each epsilon and part of the graphs, and one of communities."""
     cells: dict[tuple[float, str, str, str], dict[str, list[float]]] = {}
-    for each in found:
-        for kind, off in each["errors"].items():
-            key = each["epsilon"], each["part"], kind, each["graph"]
-            own = cells.setdefault(key, defaultdict(list))
+    for run in runs:
+        for kind, off in run["errors"].items():
+            key = run["epsilon"], run["part"], kind, run["graph"]
+            cell = cells.setdefault(key, defaultdict(list))
             for name, error in off.items():
-                own[name].append(error)
+                cell[name].append(error)
     ratios: dict[tuple[float, str, str], dict[str, dict[str, float]]] = defaultdict(dict)
     for (epsilon, part, kind, graph), off in cells.items():
-        mean = {name: float(np.mean(each)) for name, each in off.items()}
+        mean = {name: float(np.mean(run)) for name, run in off.items()}
         simple = {name: mean[name] for name in (*COMPARED, EMPTY, LAPLACE) if name in mean}
         best = mean[best_of(simple)]
         better = min(mean["unbiased"], mean["graph"])
@@ -253,17 +259,17 @@ def first_tables(found: list[dict[str, Any]]) -> None:
     for epsilon in sorted({key[0] for key in ratios}):
         title = f"epsilon = {epsilon:g}: geometric means, and in brackets the largest"
         table = Table("graphs:<12 cuts:<10 n:>4 " + " ".join(f"{n}:>16" for n in names), title)
-        for (_, part, kind), each in sorted(key for key in ratios.items() if key[0][0] == epsilon):
-            columns = [[of[name] for of in each.values()] for name in names]
+        for (_, part, kind), run in sorted(key for key in ratios.items() if key[0][0] == epsilon):
+            columns = [[of[name] for of in run.values()] for name in names]
             shown = [f"{geometric_mean(column):.2f} ({max(column):.2f})" for column in columns]
-            table.row(part, kind, len(each), *shown)
+            table.row(part, kind, len(run), *shown)
         print()
     table = Table(
         "communities:<36 epsilon:>8 cuts:>10 unbiased:>10 graph:>10 list:>10",
         "each graph: over the best of three simple releases",
     )
-    for (epsilon, _, kind), each in sorted(ratios.items()):
-        for graph, of in each.items() if kind in COMMUNITIES else ():
+    for (epsilon, _, kind), run in sorted(ratios.items()):
+        for graph, of in run.items() if kind in COMMUNITIES else ():
             cut = [f"{of[name]:.2f}" for name in ("unbiased", "graph", "list")]
             table.row(graph, f"{epsilon:g}", kind, *(f"{text:>10}" for text in cut))
     print()

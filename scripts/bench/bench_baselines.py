@@ -52,8 +52,8 @@ def noise_of(graph: Any) -> str:
     """The distribution of entries that suits a graph."""
     if not graph.weighted:
         return "binary"
-    whole = bool((graph.weights == graph.weights.round()).all())
-    return "discrete-laplace" if whole else "laplace"
+    is_integral = bool((graph.weights == graph.weights.round()).all())
+    return "discrete-laplace" if is_integral else "laplace"
 
 
 def largest_cut(matrix: Any, truth: Any) -> float:
@@ -61,19 +61,19 @@ def largest_cut(matrix: Any, truth: Any) -> float:
     return float(gc.cut_norm(matrix - truth, tolerance=TOLERANCE).lower)
 
 
-def precision(made: gc.Release, noise: str, graph: Any) -> float:
+def precision(release: gc.Release, noise: str, graph: Any) -> float:
     """Deviation of the answer between two quarters, over that of entries with all of epsilon."""
     random = np.random.default_rng(0)
     S, T = (np.isin(np.arange(n), random.permutation(n)[: n // 4]) for n in graph.shape)
-    if made.noisy.symmetric:
+    if release.noisy.symmetric:
         T = ~S & (np.cumsum(~S) <= graph.shape[0] // 4)
-    whole = distribution_for(graph, noise, made.guarantee.epsilon).standard_deviation
-    deviation = made.estimator.estimate_cut(S, T).noise.deviation
-    return float(deviation / (whole * math.sqrt(S.sum() * T.sum())))
+    deviation_alone = distribution_for(graph, noise, release.guarantee.epsilon).standard_deviation
+    deviation = release.estimator.estimate_cut(S, T).noise.deviation
+    return float(deviation / (deviation_alone * math.sqrt(S.sum() * T.sum())))
 
 
 def errors_of(matrix: Any, truth: Any) -> tuple[float, float]:
-    """Of the worst cut that is found, and of the degrees in the mean."""
+    """Return the error of the worst cut that a search finds, and the mean error of degrees."""
     degrees = [np.abs(matrix.sum(axis=axis) - truth.sum(axis=axis)) for axis in (0, 1)]
     return largest_cut(matrix, truth), float(np.concatenate(degrees).mean())
 
@@ -85,14 +85,14 @@ def compared(graph: Any) -> tuple[str, ...]:
 
 def simple_matrices(graph: Any, epsilon: float, seed: int) -> dict[str, Any]:
     """All baselines that take the graph; without weights the raw matrix with Laplace noise, too."""
-    made = {
+    matrices = {
         name: BASELINES[name](graph, epsilon=epsilon, seed=seed).matrix for name in compared(graph)
     }
-    made[EMPTY] = np.zeros(graph.shape)
+    matrices[EMPTY] = np.zeros(graph.shape)
     if not graph.weighted:
         noise = distribution_for(graph, "discrete-laplace", epsilon)
-        made[LAPLACE] = randomized_response(graph, noise, SeededEntropy(seed)).estimate()
-    return made
+        matrices[LAPLACE] = randomized_response(graph, noise, SeededEntropy(seed)).estimate()
+    return matrices
 
 
 def best_of(errors: Mapping[str, float], *, laplace: bool = False) -> str:
@@ -114,21 +114,21 @@ def measure(entry: Entry, graph: Any, epsilon: float, seed: int) -> dict[str, An
     matrices = simple_matrices(graph, epsilon, seed)
     cuts, degrees = (
         dict(zip(matrices, column, strict=True))
-        for column in zip(*(errors_of(each, truth) for each in matrices.values()), strict=True)
+        for column in zip(*(errors_of(matrix, truth) for matrix in matrices.values()), strict=True)
     )
     best = best_of(cuts)
     started = time.perf_counter()
-    made = quiet_release(graph, epsilon, seed)
-    error, of_degrees = errors_of(made.expected.dense(), truth)
-    rounded = 1.0 if graph.weighted else largest_cut(made.graph.dense(), truth) / error
+    release = quiet_release(graph, epsilon, seed)
+    error, of_degrees = errors_of(release.expected.dense(), truth)
+    rounded = 1.0 if graph.weighted else largest_cut(release.graph.dense(), truth) / error
     return {
         "graph": entry.name, "part": entry.part, "epsilon": epsilon, "seed": seed,
         "total": float(truth.sum()), "best": best, "error": error, "ratio": error / cuts[best],
         "laplace": error / cuts[best_of(cuts, laplace=True)],
         "rounded": rounded,
         "degrees": of_degrees / degrees[best_of(degrees)],
-        "parts": dict(made.guarantee.spent), "bound": made.worst_cut_error_bound() / error,
-        "precision": precision(made, noise, graph), "seconds": time.perf_counter() - started,
+        "parts": dict(release.guarantee.spent), "bound": release.worst_cut_error_bound() / error,
+        "precision": precision(release, noise, graph), "seconds": time.perf_counter() - started,
     }  # fmt: skip
 
 
@@ -137,12 +137,12 @@ Run = Callable[[Entry, Any, float, int], dict[str, Any]]
 
 def runs(entries: list[Entry], run: Run, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """All runs: those kept before, then the missing ones, until the time is over."""
-    kept = []
+    saved = []
     if options.save and options.save.is_file():
-        kept = [json.loads(line) for line in options.save.read_text("utf-8").splitlines()]
+        saved = [json.loads(line) for line in options.save.read_text("utf-8").splitlines()]
     names = {entry.name for entry in entries}
-    yield from (run for run in kept if run["graph"] in names)
-    done = {(run["graph"], run["epsilon"], run["seed"]) for run in kept}
+    yield from (run for run in saved if run["graph"] in names)
+    done = {(run["graph"], run["epsilon"], run["seed"]) for run in saved}
     end = time.monotonic() + options.seconds
     for entry in entries:
         graph = None
@@ -154,11 +154,11 @@ def runs(entries: list[Entry], run: Run, options: argparse.Namespace) -> Iterato
                     print("the time is over: run again with the same --save to go on\n")
                     return
                 graph = entry.make() if graph is None else graph
-                found = run(entry, graph, epsilon, seed)
+                result = run(entry, graph, epsilon, seed)
                 if options.save:
                     with options.save.open("a", encoding="utf-8") as file:
-                        file.write(json.dumps(found) + "\n")
-                yield found
+                        file.write(json.dumps(result) + "\n")
+                yield result
 
 
 def geometric_mean(values: Sequence[float]) -> float:
@@ -166,10 +166,10 @@ def geometric_mean(values: Sequence[float]) -> float:
     return math.exp(sum(map(math.log, values)) / len(values))
 
 
-def show(found: list[dict[str, Any]]) -> None:
+def show(runs: list[dict[str, Any]]) -> None:
     """Print a line for each graph and epsilon, then a summary for each epsilon."""
     cells: dict[tuple[float, str, str], list[dict[str, Any]]] = defaultdict(list)
-    for run in found:
+    for run in runs:
         cells[run["epsilon"], run["part"], run["graph"]].append(run)
     print(f"{'':<36}{'epsilon':>8}{'cut':>7}{'laplace':>9}{'rounded':>9}{'degrees':>9}"
           f"{'error/2m':>10}{'answers':>9}{'bound':>7}"
@@ -181,11 +181,11 @@ def show(found: list[dict[str, Any]]) -> None:
             for key in ("ratio", "laplace", "rounded", "degrees", "precision", "bound")
         )
         share = geometric_mean([run["error"] / run["total"] for run in group])
-        spent = ", ".join(f"{key} {value:.3g}" for key, value in group[0]["parts"].items())
-        spent = spent or "entries"
+        budget = ", ".join(f"{key} {value:.3g}" for key, value in group[0]["parts"].items())
+        budget = budget or "entries"
         print(f"{name:<36}{epsilon:>8g}{ratio:>7.2f}{laplace:>9.2f}{rounded:>9.2f}"
               f"{degrees:>9.2f}{share:>10.3f}{precise:>9.2f}{bound:>7.1f}"
-              f"  {group[0]['best']}; {spent}")  # fmt: skip
+              f"  {group[0]['best']}; {budget}")  # fmt: skip
         for key in (part, "all"):
             summary[epsilon, key].append((ratio, laplace, rounded, degrees))
     names = "".join(f"{name:>9}{'largest':>9}" for name in ("cut", "laplace", "rounded", "degrees"))
@@ -193,9 +193,9 @@ def show(found: list[dict[str, Any]]) -> None:
     for (epsilon, part), group_of in sorted(summary.items()):
         columns = list(zip(*group_of, strict=True))
         beaten = sum(ratio > 1.1 for ratio in columns[0])
-        shown = "".join(f"{geometric_mean(each):>9.2f}{max(each):>9.2f}" for each in columns)
+        shown = "".join(f"{geometric_mean(ratios):>9.2f}{max(ratios):>9.2f}" for ratios in columns)
         print(f"{epsilon:>8g}  {part:<12}{len(group_of):>7}{beaten:>7}{shown}")
-    bounds = [run["bound"] for run in found]
+    bounds = [run["bound"] for run in runs]
     if bounds:
         print(f"bound over the largest error found: {min(bounds):.1f} to {max(bounds):.1f}, "
               f"median {np.median(bounds):.1f}\n")  # fmt: skip

@@ -1,4 +1,4 @@
-"""How often intervals of 95 % miss the truth, by kind of release.
+"""Count how often intervals of 95 % miss the truth, by kind of release.
 
 Run `python -m scripts.bench.bench_coverage [--quick]`. All data are generated, and nothing was
 tuned on them. Seeds take the place of the system's entropy. For each kind of release:
@@ -32,13 +32,13 @@ Releases = Callable[[int], Misses]
 
 
 def missed(low: Any, high: Any, truth: Any) -> Misses:
-    """Whether each truth lies outside its interval, but for rounding of the ends."""
+    """Return whether each truth lies outside its interval, except by rounding of its ends."""
     slack = 1e-6 * np.maximum(1, np.abs(truth))
     return (np.asarray(low) > truth + slack) | (np.asarray(high) < truth - slack)
 
 
 def by_seed(make: Callable[[int], Any], misses_of: Callable[[Any], Misses], seed: int) -> Misses:
-    """What one release misses."""
+    """Return which intervals of one release miss the truth."""
     return misses_of(make(seed))
 
 
@@ -104,9 +104,9 @@ def people(**options: Any) -> Iterator[tuple[str, Releases]]:
     }
 
     def cells(flows: Any) -> Misses:
-        made = flows.to_frame()
-        high = made.get("all_high", np.inf)
-        return missed(made["all_low"], high, truth)
+        table = flows.to_frame()
+        high = table.get("all_high", np.inf)
+        return missed(table["all_low"], high, truth)
 
     def sums_over_periods(flows: Any) -> Misses:
         answers = [flows.between(start.split(" to ")[0], "part 1", "part") for start in sums]
@@ -115,9 +115,9 @@ def people(**options: Any) -> Iterator[tuple[str, Releases]]:
         low, high = np.array(ends).T
         return missed(low, high, np.array(list(sums.values())))
 
-    what = "a known maximum" if options.get("known_max") else "no maximum, lower ends"
-    yield f"people, all rows, {what}: cells", partial(by_seed, make, cells)
-    yield f"people, all rows, {what}: sums", partial(by_seed, make, sums_over_periods)
+    promise = "a known maximum" if options.get("known_max") else "no maximum, lower ends"
+    yield f"people, all rows, {promise}: cells", partial(by_seed, make, cells)
+    yield f"people, all rows, {promise}: sums", partial(by_seed, make, sums_over_periods)
 
 
 def release_of_flows(data: Any, groups: gc.Groups, seed: int, **options: Any) -> Any:
@@ -177,11 +177,13 @@ def releases() -> Iterator[tuple[str, Releases]]:
     ):
         graph, groups, cuts = graph_and_cuts(n)
         truth = np.array([cut.value(graph) for cut in cuts])
-        given = dict(options) | ({"groups": groups} if options.get("groups") else {})
+        release_options = dict(options) | ({"groups": groups} if options.get("groups") else {})
         shrunk = "shrunk" in name
 
-        def make(seed: int, graph: gc.Graph = graph, given: dict[str, Any] = given) -> Any:
-            return gc.release_graph(graph, epsilon=2.0, seed=seed, **given)
+        def make(
+            seed: int, graph: gc.Graph = graph, release_options: dict[str, Any] = release_options
+        ) -> Any:
+            return gc.release_graph(graph, epsilon=2.0, seed=seed, **release_options)
 
         def answers(release: Any, cuts: Any = cuts, truth: Any = truth, s: bool = shrunk) -> Misses:
             options = {"estimate": "shrunk"} if s else {}

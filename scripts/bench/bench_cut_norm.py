@@ -49,7 +49,7 @@ KINDS: dict[str, Callable[[int, np.random.Generator], Matrix]] = {
 
 
 def lower_of_cutnorm(matrix: Matrix) -> float:
-    """What the sets of `cutnorm` attain; its own value if it returns no sets."""
+    """Return the value that the sets of `cutnorm` attain; its own value if it returns no sets."""
     peer = importlib.import_module("cutnorm")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -67,20 +67,20 @@ def compared(
     kind: str, n: int, peer: Callable[[Matrix], float | None] | None, repeats: int = REPEATS
 ) -> dict[str, float | None]:
     """Medians of both by turns: seconds, upper over lower, our lower bound over the peer's."""
-    found: dict[str, list[float]] = defaultdict(list)
+    values_of: dict[str, list[float]] = defaultdict(list)
     for repeat in range(repeats):
         matrix = KINDS[kind](n, np.random.default_rng([n, repeat]))
         ours, certificate = timed(lambda m=matrix: cut_norm(m, method="low-rank"))
-        found["ours"].append(ours)
-        found["ratio"].append(certificate.ratio)
+        values_of["ours"].append(ours)
+        values_of["ratio"].append(certificate.ratio)
         if peer is not None:
             theirs, lower = timed(lambda m=matrix: peer(m))
-            found["peer"].append(theirs)
-            found["faster"].append(theirs / ours)
+            values_of["peer"].append(theirs)
+            values_of["faster"].append(theirs / ours)
             if lower is not None:
-                found["lower"].append(certificate.lower / lower)
-    medians: dict[str, float | None] = {key: statistics.median(of) for key, of in found.items()}
-    return medians | {"worst": max(found["ratio"])}
+                values_of["lower"].append(certificate.lower / lower)
+    medians: dict[str, float | None] = {key: statistics.median(of) for key, of in values_of.items()}
+    return medians | {"worst": max(values_of["ratio"])}
 
 
 def large(matrix: Matrix) -> tuple[float, float, float]:
@@ -98,8 +98,8 @@ def main(quick: bool) -> None:
     table = Table(columns + "upper/lower:>12.4g worst:>8.4g extra_GB:>9.3g")
     if not quick:
         rng = np.random.default_rng(20)
-        entries, places = rng.choice([-1.0, 1.0], 10**6), rng.integers(0, 10**5, (2, 10**6))
-        sparse = sp.csr_array((entries, (places[0], places[1])), shape=(10**5, 10**5))
+        entries, positions = rng.choice([-1.0, 1.0], 10**6), rng.integers(0, 10**5, (2, 10**6))
+        sparse = sp.csr_array((entries, (positions[0], positions[1])), shape=(10**5, 10**5))
         dense = rng.standard_normal((10_000, 10_000), dtype=np.float32)
         for name, matrix in (("sparse", sparse), ("dense", dense)):
             seconds, ratio, extra = large(matrix)
@@ -109,10 +109,10 @@ def main(quick: bool) -> None:
     cases = [(kind, n, peer) for kind in KINDS for n in (100, 300, 1000, 3000)[: 2 if quick else 4]]
     cases += [("noise", n, by_scs) for n in (30, 60, 100)[: 1 if quick else 3]]
     for kind, n, method in cases:
-        found = compared(kind, n, method)
+        medians = compared(kind, n, method)
         name = f"{'SDP' if method is by_scs else kind} n={n}"
         order = ("ours", "peer", "faster", "lower", "ratio", "worst")
-        table.row(name, *(found.get(key) for key in order))
+        table.row(name, *(medians.get(key) for key in order))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a private tree of all least cuts could add to noisy degrees: next to nothing.
+"""Measure what a private tree of all least cuts could add to noisy degrees: next to nothing.
 
 Run `python -m scripts.bench.bench_cut_trees [--quick] [--epsilon 1]`.
 
@@ -30,19 +30,19 @@ def least_cuts(n, rows, columns, weights):
 
     graph = igraph.Graph(n=n, edges=np.column_stack([rows, columns]))
     tree = graph.gomory_hu_tree(capacity=np.asarray(weights, dtype=float).tolist())
-    found = np.full((n, n), np.inf)
+    cuts = np.full((n, n), np.inf)
     flows = np.array(tree.es["flow"])
     # From the heaviest edge of the tree on: each joins two parts, and parts their pairs.
     part = [[v] for v in range(n)]
     at = list(range(n))
     for edge in np.argsort(-flows, kind="stable"):
         a, b = (at[v] for v in tree.es[int(edge)].tuple)
-        found[np.ix_(part[a], part[b])] = flows[edge]
-        found[np.ix_(part[b], part[a])] = flows[edge]
+        cuts[np.ix_(part[a], part[b])] = flows[edge]
+        cuts[np.ix_(part[b], part[a])] = flows[edge]
         part[a] += part[b]
         for v in part[b]:
             at[v] = a
-    return found
+    return cuts
 
 
 def _errors(estimate, truth):
@@ -66,16 +66,16 @@ def main(quick: bool, epsilon: float) -> None:
             noise = sample_discrete_laplace(Fraction(epsilon) / 2, n, SeededEntropy(1))
             noisy = np.maximum(degrees + noise, 0)
             with warnings.catch_warnings(action="ignore"):
-                made = gc.release_graph(graph, epsilon=epsilon, seed=2).graph
-            found = least_cuts(n, made.rows, made.columns, made.weights)
+                synthetic = gc.release_graph(graph, epsilon=epsilon, seed=2).graph
+            tree_cuts = least_cuts(n, synthetic.rows, synthetic.columns, synthetic.weights)
             pairs = np.triu_indices(n, 1)
             table.row(
                 name,
                 n,
                 float((np.minimum.outer(degrees, degrees) == truth)[pairs].mean()),
                 *_errors(np.minimum.outer(noisy, noisy), truth),
-                *_errors(found, truth),
-                f"{truth[pairs].min():.0f}/{noisy.min()}/{found[pairs].min():.0f}",
+                *_errors(tree_cuts, truth),
+                f"{truth[pairs].min():.0f}/{noisy.min()}/{tree_cuts[pairs].min():.0f}",
                 n / epsilon,
             )
 

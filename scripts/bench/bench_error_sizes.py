@@ -42,17 +42,17 @@ def _halves(n: int, seed: int) -> list[gc.CutQuery]:
 
 
 def _row(kind: str, n: int, seeds: int) -> dict[str, float]:
-    """Medians over the seeds."""
-    drawn = nx.convert_node_labels_to_integers(KINDS[kind](n))
-    graph, found = gc.Graph.of(drawn, vertices=range(n)), []
+    """Return medians over the seeds."""
+    network = nx.convert_node_labels_to_integers(KINDS[kind](n))
+    graph, rows = gc.Graph.of(network, vertices=range(n)), []
     for seed in range(seeds):
         cuts = _halves(n, 100 + seed)
         truth = gc.answer_all(cuts, graph)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            begun = time.perf_counter()
+            start = time.perf_counter()
             release = gc.release_graph(graph, epsilon=1.0, seed=seed)
-            seconds = time.perf_counter() - begun
+            seconds = time.perf_counter() - start
         plain = release.answer_all(cuts)
         shrunk = release.answer_all(cuts, estimate="shrunk")
         errors = [
@@ -61,7 +61,7 @@ def _row(kind: str, n: int, seeds: int) -> dict[str, float]:
         ]
         width = np.mean([(one.interval[1] - one.interval[0]) / 2 for one in shrunk])
         worst = gc.cut_norm(release.expected.dense() - graph.dense()).lower
-        found.append(
+        rows.append(
             (
                 errors[0] / (n / 2),
                 errors[1] / (n / 2),
@@ -71,7 +71,7 @@ def _row(kind: str, n: int, seeds: int) -> dict[str, float]:
                 seconds,
             )
         )
-    middle = [statistics.median(values) for values in zip(*found, strict=True)]
+    middle = [statistics.median(values) for values in zip(*rows, strict=True)]
     return dict(zip(_COLUMNS, middle, strict=True))
 
 

@@ -147,12 +147,12 @@ def _tasks(folder: Path, edges: int) -> dict[str, dict[str, Callable[[], object]
         "pandas (rows only)": lambda: pd.read_csv(many, sep=" ", header=None),
     }
     for ending in (".edges", ".csv", ".csv.gz", ".mtx", ".npz", ".graphml", ".gml", ".net"):
-        path, what = str(folder / f"dense{ending}"), f"{len(first):,} weighted edges {ending}"
-        tasks[f"write {what}"] = {"ours": partial(dense.write, path, force=True)}
-        tasks[f"read  {what}"] = {"ours": partial(read_graph, path)}
+        path, content = str(folder / f"dense{ending}"), f"{len(first):,} weighted edges {ending}"
+        tasks[f"write {content}"] = {"ours": partial(dense.write, path, force=True)}
+        tasks[f"read  {content}"] = {"ours": partial(read_graph, path)}
         form = {".graphml": "graphml", ".gml": "gml", ".net": "pajek"}.get(ending)
         if form is not None:
-            tasks[f"read  {what}"]["igraph"] = partial(igraph.Graph.Read, path, format=form)
+            tasks[f"read  {content}"]["igraph"] = partial(igraph.Graph.Read, path, format=form)
     return tasks
 
 
@@ -177,7 +177,7 @@ def _readers(named: Path) -> dict[str, Callable[[], object]]:
 
 
 def reading(path: Path, tool: str) -> list[float]:
-    """What reading a file takes in a process of its own: seconds, peak in MB; of ours arrays."""
+    """Read a file in its own process; return seconds, peak in MB and, for ours, MB of arrays."""
     (path.parent / "tiny.csv").write_text("source,target\na,b\n")
     warm, read = (_READS.get((tool, end)) or _READS[tool, ""] for end in (".csv", path.suffix))
     code = _READ.format(imports=_IMPORTS[tool], warm=warm, read=read)
@@ -195,8 +195,8 @@ def _tools(path: Path) -> list[str]:
     """Ours, and of files without weights all that are installed."""
     tools = [_OURS]
     if "weight" not in path.name:
-        others = {"pandas": "pandas", "Polars": "polars", "DuckDB": "duckdb"}
-        tools += [tool for tool, name in others.items() if importlib.util.find_spec(name)]
+        modules = {"pandas": "pandas", "Polars": "polars", "DuckDB": "duckdb"}
+        tools += [tool for tool, name in modules.items() if importlib.util.find_spec(name)]
     return tools
 
 
@@ -250,7 +250,7 @@ def main(quick: bool) -> None:
             for tool in _tools(path):
                 seconds, peak, *arrays = reading(path, tool)
                 ours = ours or seconds
-                ratios = [part for each in arrays for part in (each, peak / each)]
+                ratios = [part for size in arrays for part in (size, peak / size)]
                 table.row(path.name, f" {tool}", seconds, seconds / ours, peak, *ratios)
 
 

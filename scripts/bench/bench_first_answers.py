@@ -1,4 +1,4 @@
-"""How long each of the people of the page "Which question do you have?" waits for a first result.
+"""Time the first result of each person of the page "Which question do you have?".
 
 Run `python -m scripts.bench.bench_first_answers [--quick]`. Files of the size that each of them
 has are made first (not timed); then the commands of the page are run as they are typed, each a
@@ -35,21 +35,21 @@ def typed(folder: Path, commands: str) -> None:
     """Run the commands, with semicolons between them, in the folder."""
     for command in commands.split("; "):
         line = [sys.executable, "-m", "graphcuts_dp", *command.split()]
-        found = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
-        if found.returncode:
-            raise RuntimeError(f"{command}: {found.stderr}")
+        ended = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
+        if ended.returncode:
+            raise RuntimeError(f"{command}: {ended.stderr}")
 
 
 def labels(folder: Path, name: str, stem: str, number: int) -> list[str]:
-    """Write a public list of names, one a line."""
+    """Write a public list of names, one a line, and return it."""
     names = [f"{stem}{i}" for i in range(number)]
-    (folder / name).write_text("".join(f"{each}\n" for each in names))
+    (folder / name).write_text("".join(f"{label}\n" for label in names))
     return names
 
 
 def groups(folder: Path, name: str, names: list[str], kind: str, number: int) -> None:
     """Write which group each name is in."""
-    rows = "".join(f"{each},{kind}{i % number}\n" for i, each in enumerate(names))
+    rows = "".join(f"{label},{kind}{i % number}\n" for i, label in enumerate(names))
     (folder / name).write_text("vertex,group\n" + rows)
 
 
@@ -59,8 +59,8 @@ def acquainted(n: int, degree: float) -> gc.Graph:
     first = RNG.integers(0, n, m)
     near = (first + RNG.integers(1, max(n // 10, 2), m)) % n
     second = np.where(RNG.random(m) < 0.7, near, RNG.integers(0, n, m))
-    kept = first != second
-    return gc.Graph(first[kept], second[kept], vertices=[f"v{i}" for i in range(n)])
+    is_edge = first != second
+    return gc.Graph(first[is_edge], second[is_edge], vertices=[f"v{i}" for i in range(n)])
 
 
 def mail(folder: Path, n: int, degree: float) -> None:
@@ -126,8 +126,8 @@ def ratings(folder: Path) -> str:
         for pair, star in zip(pairs, stars, strict=True)
     ]
     (folder / "ratings.csv").write_text("\n".join(["source,target,weight", *rows, ""]))
-    asked = [f"@city{i},@genre{j}" for i in range(20) for j in range(18)]
-    (folder / "sums.csv").write_text("\n".join(["S,T", *asked, ""]))
+    queries = [f"@city{i},@genre{j}" for i in range(20) for j in range(18)]
+    (folder / "sums.csv").write_text("\n".join(["S,T", *queries, ""]))
     return (
         "release-iteratively ratings.csv learnt.npz --construction sensing --queries sums.csv "
         "--epsilon 1 --delta 1e-6 --max-weight 5 --vertices users.txt,films.txt "
@@ -145,8 +145,8 @@ def meeting(folder: Path) -> str:
         if j is not None and j < side * side
     ]
     (folder / "roads.csv").write_text("\n".join(["source,target,weight", *rows, ""]))
-    places = RNG.integers(0, side * side, 20_000 // SMALL)
-    (folder / "people.csv").write_text("".join(["vertex\n", *(f"c{place}\n" for place in places)]))
+    homes = RNG.integers(0, side * side, 20_000 // SMALL)
+    (folder / "people.csv").write_text("".join(["vertex\n", *(f"c{home}\n" for home in homes)]))
     return "distances roads.csv people.csv --epsilon 1"
 
 
@@ -154,9 +154,11 @@ def million(folder: Path) -> str:
     """A curator with a million vertices, five million weighted edges, 100 regions."""
     n, m = 10**6 // SMALL**2, 5 * 10**6 // SMALL**2
     first, second = RNG.integers(0, n, (2, m))
-    kept = first != second
-    weights = RNG.integers(1, 60, m)[kept].astype(float)
-    graph = gc.Graph(first[kept], second[kept], vertices=n, weights=weights, max_weight_change=1)
+    is_edge = first != second
+    weights = RNG.integers(1, 60, m)[is_edge].astype(float)
+    graph = gc.Graph(
+        first[is_edge], second[is_edge], vertices=n, weights=weights, max_weight_change=1
+    )
     graph.write(folder / "calls.npz")
     rows = "".join(f"{i},region{i % 100}\n" for i in range(n))
     (folder / "regions.csv").write_text("vertex,group\n" + rows)
@@ -172,18 +174,18 @@ PEOPLE = (calls, school, synthetic, questions, ratings, meeting, million)
 def team(folder: Path) -> float:
     """A team of five analysts of 2,000 people: seconds until each of them has an answer."""
     graph = acquainted(2_000 // SMALL, 30)
-    begun = time.perf_counter()
+    start = time.perf_counter()
     process = server(folder, graph, "--budget", "5")
     try:
         for number in range(5):
             process.add(f"a{number}", preapproved=True, epsilon=1.0, queries=100)
         for number in range(5):
             token = process.tokens[f"a{number}"]
-            with gc.connect(process.url, token, name="first", epsilon=1.0, queries=100) as asked:
-                asked.ask(["v1", "v2"])
+            with gc.connect(process.url, token, name="first", epsilon=1.0, queries=100) as session:
+                session.ask(["v1", "v2"])
     finally:
         process.stop()
-    return time.perf_counter() - begun
+    return time.perf_counter() - start
 
 
 def told(function: Callable[..., object]) -> str:
@@ -197,11 +199,11 @@ def main() -> None:
     makers = {told(make): make for make in PEOPLE}
     makers |= {who: lambda _, command=command: command for who, command in OTHERS.items()}
     for who, make in makers.items():
-        with tempfile.TemporaryDirectory() as place:
-            commands = make(Path(place))
-            table.row(who, timed(partial(typed, Path(place), commands))[0])
-    with tempfile.TemporaryDirectory() as place:
-        table.row(told(team), team(Path(place)))
+        with tempfile.TemporaryDirectory() as folder:
+            commands = make(Path(folder))
+            table.row(who, timed(partial(typed, Path(folder), commands))[0])
+    with tempfile.TemporaryDirectory() as folder:
+        table.row(told(team), team(Path(folder)))
 
 
 if __name__ == "__main__":

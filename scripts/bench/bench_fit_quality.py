@@ -1,4 +1,4 @@
-"""How good every fit is on every graph, as ratios to the raw noisy matrix, beside simple baselines.
+"""Compare every fit on every graph with the raw noisy matrix and simple baselines, as ratios.
 
 Run `python -m scripts.bench.bench_fit_quality [--quick] [--graphs NAME]`. Some real graphs may not
 be distributed; they are read from the folder that `--data` or GRAPHCUTS_DP_DATA names, as
@@ -66,7 +66,7 @@ class Row:
 
 
 def released(graph: gc.Graph, *, epsilon: float, seed: int, **options: Any) -> Matrix:
-    """What `release_graph` makes with these options."""
+    """Return the matrix that `release_graph` releases with these options."""
     return gc.release_graph(graph, epsilon=epsilon, seed=seed, **options).expected.dense()
 
 
@@ -113,10 +113,10 @@ class Case:
                 yield first and second, S, T
 
     def _signal(self, C: Any) -> float:
-        size, others = C.sum(), (~C).sum()
+        size, outside = C.sum(), (~C).sum()
         to_all = self.truth[C]
         inside = to_all[:, C].sum() / (size * (size - 1))
-        return float(size * (inside - to_all[:, ~C].sum() / max(size * others, 1)))
+        return float(size * (inside - to_all[:, ~C].sum() / max(size * outside, 1)))
 
 
 def errors(case: Case, matrix: Matrix, epsilon: float) -> Errors:
@@ -124,12 +124,12 @@ def errors(case: Case, matrix: Matrix, epsilon: float) -> Errors:
     difference = matrix - case.truth
     certificate = gc.cut_norm(difference, tolerance=TOLERANCE)
     deviation = noise_distribution("binary", epsilon=epsilon).standard_deviation
-    found: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
+    ratios_of: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
     for visible, S, T in case.pairs(epsilon):
         expected = deviation * math.sqrt(2 / math.pi) * math.sqrt(S.sum() * T.sum())
-        found[visible].append((abs(difference[S][:, T].sum()), expected))
-    visible, rest = (
-        np.divide(*np.sum(found[kind], axis=0)) if found[kind] else math.nan
+        ratios_of[visible].append((abs(difference[S][:, T].sum()), expected))
+    visible, hidden = (
+        np.divide(*np.sum(ratios_of[kind], axis=0)) if ratios_of[kind] else math.nan
         for kind in (True, False)
     )
     halves, small = (
@@ -137,7 +137,7 @@ def errors(case: Case, matrix: Matrix, epsilon: float) -> Errors:
         for kind in ("random halves", "small random sets")
     )
     return {
-        "lower": certificate.lower, "upper": certificate.upper, "visible": visible, "rest": rest,
+        "lower": certificate.lower, "upper": certificate.upper, "visible": visible, "rest": hidden,
         "D": float(np.abs(difference.sum(axis=1)).mean()), "R": halves, "U": small,
     }  # fmt: skip
 
@@ -153,8 +153,8 @@ def planted(n: int, blocks: int, inside: float, outside: float) -> Case:
 
 def with_louvain(name: str, graph: gc.Graph) -> Case:
     """A graph with the communities that Louvain's method finds in it."""
-    found = nx.community.louvain_communities(graph.to_networkx(), seed=1)
-    return Case(name, graph, [graph.vertices.mask(sorted(community)) for community in found])
+    communities = nx.community.louvain_communities(graph.to_networkx(), seed=1)
+    return Case(name, graph, [graph.vertices.mask(sorted(community)) for community in communities])
 
 
 def plain(graph: Any) -> gc.Graph:
@@ -181,8 +181,8 @@ def cases(quick: bool, folder: Path | None) -> Iterator[Case]:
     for name, file in (("polblogs", "polblogs"), ("ego-Facebook 1500", "ego_facebook")):
         path = None if folder is None else folder / f"{file}.edges.gz"
         if path is not None and path.is_file():
-            whole = file == "polblogs"
-            graph = plain(gc.read_graph(path)) if whole else largest_part(path, 1500)
+            is_small = file == "polblogs"
+            graph = plain(gc.read_graph(path)) if is_small else largest_part(path, 1500)
             yield with_louvain(name, graph)
         else:
             print(f"skipped {name}: name its folder with --data or {DATA_VARIABLE}\n")
@@ -192,18 +192,18 @@ def measure(case: Case, row: Row, epsilon: float, seeds: int) -> list[Errors]:
     """Errors for each seed; none if the graph is too large for the row."""
     if case.graph.n > row.largest:
         return []
-    found = []
+    results = []
     for seed in range(1 if case.graph.n > row.one_seed_above else seeds):
         seconds, matrix = timed(partial(row.make, case.graph, epsilon=epsilon, seed=seed))
-        found.append(errors(case, matrix, epsilon) | {"seconds": seconds})
-    return found
+        results.append(errors(case, matrix, epsilon) | {"seconds": seconds})
+    return results
 
 
-def ratios(found: list[Errors], raw: list[Errors]) -> list[float]:
+def ratios(results: list[Errors], raw: list[Errors]) -> list[float]:
     """The columns of the first table, medians over seeds."""
 
     def median(column: str, over: str = "") -> float:
-        pairs = zip(found, raw, strict=False)
+        pairs = zip(results, raw, strict=False)
         return statistics.median(x[column] / (z[over] if over else 1) for x, z in pairs)
 
     return [
@@ -224,12 +224,12 @@ def first_table(case: Case, seeds: int) -> dict[str, list[Errors]]:
     )
     measured: dict[str, list[Errors]] = {}
     for name, row in ROWS.items():
-        found = measure(case, row, EPSILONS[0], seeds)
-        if found:
-            measured[name] = found
-            columns = ratios(found, measured[RAW])
+        results = measure(case, row, EPSILONS[0], seeds)
+        if results:
+            measured[name] = results
+            columns = ratios(results, measured[RAW])
             cells = ("-" if math.isnan(x) else x for x in columns)
-            table.row(f"  {name}", *cells, len(found))
+            table.row(f"  {name}", *cells, len(results))
     print()
     return measured
 
@@ -242,7 +242,7 @@ def second_table(case: Case, seeds: int, at_one: dict[str, list[Errors]]) -> Non
         later = [measure(case, ROWS[name], epsilon, seeds) for epsilon in EPSILONS[1:]]
         bound = "lower" if name in BASELINES else "upper"
         shares[name] = [
-            statistics.median(x[bound] for x in found) / total for found in (first, *later)
+            statistics.median(x[bound] for x in results) / total for results in (first, *later)
         ]
     best = np.min([shares[name] for name in BASELINES], axis=0)
     table = Table(
@@ -260,8 +260,8 @@ def main(quick: bool, data: Path | None, graphs: str) -> None:
     folder = data or (Path(named) if named else None)
     print("errors over those of the raw noisy matrix; epsilon = 1\n")
     chosen = (case for case in cases(quick, folder) if graphs in case.name)
-    kept = [(case, first_table(case, QUICK_SEEDS if quick else SEEDS)) for case in chosen]
-    for case, measured in kept:
+    first_tables = [(case, first_table(case, QUICK_SEEDS if quick else SEEDS)) for case in chosen]
+    for case, measured in first_tables:
         second_table(case, 1 if quick else LATER_SEEDS, measured)
 
 

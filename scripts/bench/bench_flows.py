@@ -49,22 +49,22 @@ def targets(rng: np.random.Generator, cells: gc.Flows) -> dict[str, np.ndarray]:
     """Coefficients of the finest cells, by kind of query, one row a query."""
     tree = cells.cells
     a, b = tree.cells(3)
-    found = {}
-    for place, name in ((3, "tract"), (2, "county"), (1, "state")):
+    coefficients_of = {}
+    for level_index, name in ((3, "tract"), (2, "county"), (1, "state")):
         up = np.arange(tree.size(3))
-        for at in range(3, place, -1):
+        for at in range(3, level_index, -1):
             up = tree.parents(at)[up]
-        found[name] = (np.arange(tree.size(place))[:, None] == up).astype(float)
+        coefficients_of[name] = (np.arange(tree.size(level_index))[:, None] == up).astype(float)
     for name, many in (("unions", 10), ("halves", TRACTS // 2)):
         rows = []
         for _ in range(40):
             order = rng.permutation(TRACTS)
             S, T = (
-                np.isin(np.arange(TRACTS), each) for each in (order[:many], order[many:][:many])
+                np.isin(np.arange(TRACTS), group) for group in (order[:many], order[many:][:many])
             )
             rows.append((S[a] & T[b]) | (S[b] & T[a]))
-        found[name] = np.array(rows, dtype=float)
-    return found
+        coefficients_of[name] = np.array(rows, dtype=float)
+    return coefficients_of
 
 
 def main(quick: bool) -> None:
@@ -73,18 +73,18 @@ def main(quick: bool) -> None:
     for seed in range(2 if quick else 5):
         rng = np.random.default_rng(seed)
         graph, groups = hierarchy(seed)
-        made = {
+        releases = {
             f"flows, {work}": gc.release_flows(graph, groups, epsilon=1.0, workload=work, seed=seed)
             for work in ("all cells", "all levels", "tract", "county")
         }
-        made["flows, delta"] = gc.release_flows(
+        releases["flows, delta"] = gc.release_flows(
             graph, groups, epsilon=1.0, delta=DELTA, workload="all cells", seed=seed
         )
         exact = gc.release_flows(graph, groups, epsilon=50.0, workload="tract", seed=seed)
         tree, truth = exact.cells, np.rint(exact.estimates[3])
-        wanted = targets(rng, exact)
-        queries = sum(len(each) for each in wanted.values())
-        estimates = {name: flows.estimates[3] for name, flows in made.items()}
+        targets_of_kind = targets(rng, exact)
+        queries = sum(len(targets) for targets in targets_of_kind.values())
+        estimates = {name: flows.estimates[3] for name, flows in releases.items()}
         deviation = gaussian_scale(epsilon=1.0, delta=DELTA)
         estimates["finest table"] = truth + rng.normal(size=len(truth)) * deviation
         halves = rng.binomial(10 * truth.astype(np.int64), 0.5) / 5
@@ -95,7 +95,7 @@ def main(quick: bool) -> None:
         estimates["Chung-Lu"] = blocks[a, b] / np.where(a == b, 2, 1)
         per_query = discrete_gaussian_scale(epsilon=1.0, delta=DELTA, queries=queries)
         entry = noise_distribution("binary", epsilon=1.0).standard_deviation
-        for kind, coefficients in wanted.items():
+        for kind, coefficients in targets_of_kind.items():
             for name, values in estimates.items():
                 error = coefficients @ (values - truth)
                 rows[name][kind].append(math.sqrt((error**2).mean()))
@@ -105,13 +105,17 @@ def main(quick: bool) -> None:
             rows["Laplace each"][kind].append(math.sqrt(2) * queries)
     kinds = ("tract", "county", "state", "unions", "halves")
     table = Table(":>18 " + " ".join(f"{kind}:>10,.1f" for kind in kinds))
-    for name, found in rows.items():
-        table.row(name, *(np.mean(found[kind]) for kind in kinds))
+    for name, errors_of in rows.items():
+        table.row(name, *(np.mean(errors_of[kind]) for kind in kinds))
     for kind in ("tract", "county"):
-        ours = {name: np.mean(found[kind]) for name, found in rows.items() if "flows" in name}
-        others = min(np.mean(found[kind]) for name, found in rows.items() if name not in ours)
-        each = ", ".join(f"{name[7:]} {error / others:.2f}" for name, error in ours.items())
-        print(f"{kind}: ours over the best other way: {each} (target: 0.33)")
+        ours = {
+            name: np.mean(errors_of[kind]) for name, errors_of in rows.items() if "flows" in name
+        }
+        best_other = min(
+            np.mean(errors_of[kind]) for name, errors_of in rows.items() if name not in ours
+        )
+        ratios = ", ".join(f"{name[7:]} {error / best_other:.2f}" for name, error in ours.items())
+        print(f"{kind}: ours over the best other way: {ratios} (target: 0.33)")
     if not quick:
         large()
 

@@ -26,13 +26,13 @@ ALLOWED = 1.05
 def cuts(labels: Any) -> list[gc.CutQuery]:
     """Unions of groups against others, and halves: at random, or of whole groups."""
     random, k = np.random.default_rng(0), labels.max() + 1
-    found = []
+    queries = []
     for number in range(ASKED):
         sides = random.integers(0, 3, k)
-        found.append(gc.CutQuery(np.isin(labels, *np.nonzero(sides == 1)), sides[labels] == 2))
+        queries.append(gc.CutQuery(np.isin(labels, *np.nonzero(sides == 1)), sides[labels] == 2))
         half = random.random(k)[labels] < 0.5 if number % 2 else random.random(len(labels)) < 0.5
-        found.append(gc.CutQuery(half))
-    return found
+        queries.append(gc.CutQuery(half))
+    return queries
 
 
 def main(quick: bool) -> int:
@@ -42,28 +42,28 @@ def main(quick: bool) -> int:
     print(f"epsilon = {EPSILON:g}, delta = {DELTA:g}, {QUERIES:,} answers, {seeds} seeds")
     for name, make in chosen:
         graph, labels = make()
-        asked = cuts(labels)
+        queries = cuts(labels)
         chance = np.random.default_rng(5).permutation(labels)
         print(f"{name} (n {graph.n}, m {len(graph.rows):,})")
         for method in METHODS:
-            told: dict[str, list[float]] = {}
-            for kind, own in (("total", None), ("groups", labels), ("chance", chance)):
+            outcomes: dict[str, list[float]] = {}
+            for kind, group_labels in (("total", None), ("groups", labels), ("chance", chance)):
                 options: dict[str, Any] = {"method": method}
-                if own is not None:
-                    groups = gc.Groups(graph.vertices, {"g": own.tolist()})
+                if group_labels is not None:
+                    groups = gc.Groups(graph.vertices, {"g": group_labels.tolist()})
                     options |= {"start": "groups", "groups": groups}
                 runs = [
-                    session_errors(graph, asked, queries=QUERIES, seed=seed, **options)
+                    session_errors(graph, queries, queries=QUERIES, seed=seed, **options)
                     for seed in range(seeds)
                 ]
-                told[kind] = [
-                    statistics.median(getattr(each, name) for each in runs)
+                outcomes[kind] = [
+                    statistics.median(getattr(run, name) for run in runs)
                     for name in ("guaranteed", "mean", "largest")
                 ]
-            worst = max(worst, told["chance"][0] / told["total"][0])
+            worst = max(worst, outcomes["chance"][0] / outcomes["total"][0])
             shown = "; ".join(
                 f"{kind} {bound:,.0f} ({mean:,.0f}, {largest:,.0f})"
-                for kind, (bound, mean, largest) in told.items()
+                for kind, (bound, mean, largest) in outcomes.items()
             )
             print(f"  {method}: {shown}", flush=True)
     print(f"groups made by chance: at most {worst:.3f} times the guaranteed error without")

@@ -1,4 +1,4 @@
-"""What public groups are worth to a release: with them, without, and with groups made by chance.
+"""Compare releases with public groups, without groups, and with groups drawn by chance.
 
 Run `python -m scripts.bench.bench_groups [--quick]`. The shares of epsilon, the threshold of
 `telling` and the slack of the fit were set on the tuning graphs alone; the validation graphs were
@@ -61,10 +61,10 @@ def hierarchy(n: int, levels: int, least: float, factor: float, seed: int) -> Ca
 
 def geometric(n: int, radius: float, side: int, seed: int) -> Case:
     """Points in the square that are joined when they are near; groups are the squares of a grid."""
-    places = np.random.default_rng(seed).random((n, 2))
-    apart = np.linalg.norm(places[:, None] - places, axis=2)
-    labels = (places * side).astype(int) @ np.array([side, 1])
-    return drawn((apart < radius).astype(float), seed), labels
+    points = np.random.default_rng(seed).random((n, 2))
+    distances = np.linalg.norm(points[:, None] - points, axis=2)
+    labels = (points * side).astype(int) @ np.array([side, 1])
+    return drawn((distances < radius).astype(float), seed), labels
 
 
 def school(n: int, classes: int, seed: int, within: float = 0.8) -> Case:
@@ -79,15 +79,15 @@ def school(n: int, classes: int, seed: int, within: float = 0.8) -> Case:
 
 def lfr(n: int, mixing: float, seed: int) -> Case:
     """Communities and degrees with power laws (Lancichinetti, Fortunato, Radicchi)."""
-    made = nx.LFR_benchmark_graph(
+    network = nx.LFR_benchmark_graph(
         n, 2.5, 1.5, mixing, average_degree=24, max_degree=80, min_community=30, seed=seed
     )
-    made.remove_edges_from(list(nx.selfloop_edges(made)))
-    groups = sorted({tuple(sorted(made.nodes[v]["community"])) for v in made})
+    network.remove_edges_from(list(nx.selfloop_edges(network)))
+    groups = sorted({tuple(sorted(network.nodes[v]["community"])) for v in network})
     labels = np.zeros(n, dtype=int)
     for label, members in enumerate(groups):
         labels[list(members)] = label
-    rows, columns = np.array(made.edges).T
+    rows, columns = np.array(network.edges).T
     return gc.Graph(rows, columns, vertices=n), labels
 
 
@@ -130,12 +130,12 @@ def errors(case: Case, release: gc.Release) -> tuple[float, float, float]:
     sizes = np.outer(members.sum(axis=0), members.sum(axis=0))[pairs]
     spread = noise_distribution("binary", epsilon=EPSILON).standard_deviation
     raw = spread * math.sqrt(2 / math.pi) * np.sqrt(sizes).mean()
-    made = np.abs((members.T @ wrong @ members)[pairs]).mean() / raw
+    pair_error = np.abs((members.T @ wrong @ members)[pairs]).mean() / raw
     sets = [(members[:, a] > 0, members[:, b] > 0) for a, b in zip(*pairs, strict=True)]
     cuts = [gc.CutQuery(S, T) for S, T in sets if S.any() and T.any()]
     truth = [cut.value(graph) for cut in cuts]
-    told = [answer.estimate for answer in release.answer_all(cuts)]
-    return worst, made, np.abs(np.subtract(told, truth)).mean() / raw
+    estimates = [answer.estimate for answer in release.answer_all(cuts)]
+    return worst, pair_error, np.abs(np.subtract(estimates, truth)).mean() / raw
 
 
 def measured(make: Callable[[], Case], seeds: int) -> dict[str, Any]:
@@ -143,23 +143,27 @@ def measured(make: Callable[[], Case], seeds: int) -> dict[str, Any]:
     case = make()
     graph, labels = case
     chance = np.random.default_rng(5).permutation(labels)
-    found: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
+    errors_of: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
     kinds = {"none": None, "groups": labels, "chance": chance}
     for seed in range(seeds):
-        for kind, own in kinds.items():
-            groups = None if own is None else gc.Groups(graph.vertices, {"g": own.tolist()})
-            made = gc.release_graph(graph, epsilon=EPSILON, seed=seed, groups=groups)
-            found[kind].append(errors(case, made))
-    worst = {kind: np.array(each)[:, 0] for kind, each in found.items()}
+        for kind, group_labels in kinds.items():
+            groups = (
+                None
+                if group_labels is None
+                else gc.Groups(graph.vertices, {"g": group_labels.tolist()})
+            )
+            release = gc.release_graph(graph, epsilon=EPSILON, seed=seed, groups=groups)
+            errors_of[kind].append(errors(case, release))
+    worst = {kind: np.array(each)[:, 0] for kind, each in errors_of.items()}
     over = {kind: worst[kind] / worst["none"] for kind in ("groups", "chance")}
     return {
         "n, m": (graph.n, len(graph.rows)),
         "W": worst["none"],
         "with": over["groups"],
         "chance": over["chance"],
-        "pairs, without": [each[1] for each in found["none"]],
-        "pairs, with": [each[1] for each in found["groups"]],
-        "pairs, answers": [each[2] for each in found["groups"]],
+        "pairs, without": [each[1] for each in errors_of["none"]],
+        "pairs, with": [each[1] for each in errors_of["groups"]],
+        "pairs, answers": [each[2] for each in errors_of["groups"]],
     }
 
 
@@ -170,11 +174,11 @@ def main(quick: bool) -> None:
     for part, graphs in GRAPHS.items():
         print(f"{part}, epsilon = {EPSILON:g}, {seeds} seeds: median (worst)")
         for name, make in list(graphs.items())[: 1 if quick else None]:
-            took, found = timed(partial(measured, make, seeds))
-            n, m = found.pop("n, m")
+            took, results = timed(partial(measured, make, seeds))
+            n, m = results.pop("n, m")
             cells = (
                 f"{key} {statistics.median(values):.3f} ({max(values):.3f})"
-                for key, values in found.items()
+                for key, values in results.items()
             )
             print(f"  {name} (n {n}, m {m:,}): {'; '.join(cells)}; {took:.0f} s", flush=True)
 

@@ -76,7 +76,7 @@ def terminals_of(graph):
 
 
 def cost(graph, codes):
-    """What a partition weighs."""
+    """Return the weight of a partition."""
     return float(graph.weights[codes[graph.rows] != codes[graph.columns]].sum())
 
 
@@ -110,7 +110,7 @@ def noisy_network(graph, epsilon, seed):
 
 def compared(graph, epsilon):
     """Optima, and what ours and the matrix's cuts weigh above them: arrays of one number a run."""
-    optima, ours, others = [], [], []
+    optima, ours, noisy_costs = [], [], []
     true = network_of(graph)
     pairs = [(first[0], second[0]) for first, second in terminals_of(graph)]
     least = [cost(graph, least_codes(true, ends, graph.n)) for ends in pairs]
@@ -120,8 +120,8 @@ def compared(graph, epsilon):
             cut = gc.least_cut(graph, *map(np.ndarray.tolist, ends), epsilon=epsilon, seed=seed)
             optima.append(best)
             ours.append(cost(graph, cut.codes) - best)
-            others.append(cost(graph, least_codes(noisy, ends, graph.n)) - best)
-    return np.array(optima), np.array(ours), np.array(others)
+            noisy_costs.append(cost(graph, least_codes(noisy, ends, graph.n)) - best)
+    return np.array(optima), np.array(ours), np.array(noisy_costs)
 
 
 def isolating(graph, ends, epsilon, source):
@@ -142,10 +142,10 @@ def isolating(graph, ends, epsilon, source):
         second = [rows for number, rows in enumerate(ends) if number >> bit & 1]
         first = [rows for number, rows in enumerate(ends) if not number >> bit & 1]
         part = 2 * part + ~cut(first, second)
-    found = np.full(n, len(ends) - 1)
+    codes = np.full(n, len(ends) - 1)
     for number, rows in enumerate(ends):
-        found[cut([rows], [], part == number)] = number
-    return part, found
+        codes[cut([rows], [], part == number)] = number
+    return part, codes
 
 
 def several(table, name, graph, epsilon):
@@ -165,10 +165,12 @@ def several(table, name, graph, epsilon):
     job = cut_job(graph, *labels, epsilon=epsilon)
     for seed in range(5):
         halved = job.run(graph, SeededEntropy(seed)).codes
-        digits, alone = isolating(graph, ends, epsilon, SeededEntropy(seed))
-        for kept, codes in zip(runs, (halved, digits, alone), strict=True):
-            kept.append(cost(graph, codes) - best)
-    table.row(name, n, best, *(value for kept in runs for value in (np.mean(kept), max(kept))))
+        digits, parallel = isolating(graph, ends, epsilon, SeededEntropy(seed))
+        for excesses, codes in zip(runs, (halved, digits, parallel), strict=True):
+            excesses.append(cost(graph, codes) - best)
+    table.row(
+        name, n, best, *(value for excesses in runs for value in (np.mean(excesses), max(excesses)))
+    )
 
 
 def large(epsilon):
@@ -176,8 +178,8 @@ def large(epsilon):
     n, edges = _LARGE
     random = np.random.default_rng(37)
     rows, columns = random.integers(0, n, (2, edges + edges // 50))
-    kept = np.flatnonzero(rows != columns)[:edges]
-    rows, columns = rows[kept], columns[kept]
+    is_edge = np.flatnonzero(rows != columns)[:edges]
+    rows, columns = rows[is_edge], columns[is_edge]
     table = Table("weights:<14 epsilon:>8 seconds:>9,.0f GB,_peak:>9,.1f part_of_s:>12,d")
     for name, weights in (("none", None), ("lognormal, 10", random.lognormal(1.8, 1, len(rows)))):
         options = {} if weights is None else {"weights": np.ceil(weights), "max_weight_change": 1}
@@ -202,20 +204,28 @@ def main(quick: bool, epsilon: float, table: int) -> None:
                 plain = make(n)
                 for weighted in (False, True):
                     graph = weights_for(plain) if weighted else plain
-                    optima, ours, others = compared(graph, epsilon)
-                    row = [optima.mean(), ours.mean(), ours.max(), others.mean(), others.max()]
+                    optima, ours, noisy_costs = compared(graph, epsilon)
+                    row = [
+                        optima.mean(),
+                        ours.mean(),
+                        ours.max(),
+                        noisy_costs.mean(),
+                        noisy_costs.max(),
+                    ]
                     words = "1 to .." if weighted else "none"
                     shown.row(name, n, words, len(graph.rows), *row, n / epsilon)
                     key = weighted, n
-                    sums.setdefault(key, []).append((ours.mean(), others.mean(), n / epsilon))
+                    sums.setdefault(key, []).append((ours.mean(), noisy_costs.mean(), n / epsilon))
         print()
         form = "all_graphs:<16 n:>6,d above:>8,.1f median:>8,.1f matrix:>10,.1f median:>8,.1f "
         shown = Table(form + "not_worse_on:>14 worst_of_n/epsilon:>20,.2f")
-        for (weighted, n), found in sorted(sums.items()):
-            ours, others, bound = np.array(found).T
+        for (weighted, n), results in sorted(sums.items()):
+            ours, noisy_costs, bound = np.array(results).T
             name = "weights" if weighted else "no weights"
-            both = [value for kind in (ours, others) for value in (kind.mean(), np.median(kind))]
-            least = f"{np.count_nonzero(ours <= others)} of {len(ours)}"
+            both = [
+                value for kind in (ours, noisy_costs) for value in (kind.mean(), np.median(kind))
+            ]
+            least = f"{np.count_nonzero(ours <= noisy_costs)} of {len(ours)}"
             shown.row(name, n, *both, least, (ours / bound).max())
     if table in (0, 2):
         print()

@@ -27,29 +27,29 @@ def ratings(side: int, kinds: int, errors: float, seed: int) -> gc.BipartiteGrap
     random = np.random.default_rng(seed)
     users, items = random.integers(kinds, size=(2, side))
     taste = random.random((kinds, kinds)) < 0.5
-    found = taste[users][:, items] ^ (random.random((side, side)) < errors)
-    return gc.BipartiteGraph(*np.nonzero(found), left=side, right=side)
+    likes = taste[users][:, items] ^ (random.random((side, side)) < errors)
+    return gc.BipartiteGraph(*np.nonzero(likes), left=side, right=side)
 
 
 def asked_of(graph: gc.BipartiteGraph, seed: int) -> tuple[list[MatrixQuery], float]:
     """Queries, and a bound on their largest singular values, from public sizes and the coins."""
     random, truth = np.random.default_rng(seed), np.where(graph.dense() > 0, 1.0, -1.0)
-    found = []
+    queries = []
     for number in range(ASKED):
         signs = random.choice([-1.0, 1.0], size=truth.shape)
         if number % 4 == 3:
             signs = np.where(random.random(truth.shape) < 0.1, truth, signs)
-        found.append(gc.Query.matrix(signs))
-    return found, max(float(np.linalg.norm(query.C, 2)) for query in found) * 1.01
+        queries.append(gc.Query.matrix(signs))
+    return queries, max(float(np.linalg.norm(query.C, 2)) for query in queries) * 1.01
 
 
 def session(graph: gc.BipartiteGraph, name: str, seed: int) -> Outcome:
     """One session by a norm of mirror descent, or with Gaussian noise."""
-    asked, spectral = asked_of(graph, seed)
+    queries, spectral = asked_of(graph, seed)
     options = {"method": name}
     if name != "gaussian":
         options = {"method": "mirror-descent", "norm": name, "max_spectral_norm": spectral}
-    return session_errors(graph, asked, queries=QUERIES, linear=True, seed=1, **options)
+    return session_errors(graph, queries, queries=QUERIES, linear=True, seed=1, **options)
 
 
 def cases(quick: bool) -> Iterator[tuple[Sequence[Any], Callable[[str], Outcome]]]:

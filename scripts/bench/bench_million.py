@@ -58,12 +58,12 @@ def write(folder, n, degree, queries):
     (folder / "regions.csv").write_text("vertex,region\n" + "".join(pairs))
 
     def some(most):
-        found = rng.integers(0, GROUPS, rng.integers(1, most + 1))
-        return ",".join(f"@r{code}{'ab'[rng.integers(2)] * rng.integers(2)}" for code in found)
+        codes = rng.integers(0, GROUPS, rng.integers(1, most + 1))
+        return ",".join(f"@r{code}{'ab'[rng.integers(2)] * rng.integers(2)}" for code in codes)
 
     kinds = [(1, 1)] * 6 + [(20, 20)] * 2 + [(50, 0)] * 2
-    asked = [kinds[i % 10] for i in range(queries)]
-    text = [f'"{some(a)}","{some(b) if b else ""}"\n' for a, b in asked]
+    sizes_of_queries = [kinds[i % 10] for i in range(queries)]
+    text = [f'"{some(a)}","{some(b) if b else ""}"\n' for a, b in sizes_of_queries]
     (folder / "cuts.csv").write_text("S,T\n" + "".join(text))
     return len(graph.rows)
 
@@ -73,8 +73,8 @@ def write_alone(path, n, edges):
     rng = np.random.default_rng(0)
     ends = {"source": rng.integers(0, n, edges), "target": rng.integers(0, n, edges)}
     weights = np.maximum(np.rint(rng.lognormal(math.log(20) - 0.5, 1, edges)), 1)
-    apart = ends["source"] != ends["target"]
-    pq.write_table(pa.table(ends | {"weight": weights}).filter(pa.array(apart)), path)
+    is_edge = ends["source"] != ends["target"]
+    pq.write_table(pa.table(ends | {"weight": weights}).filter(pa.array(is_edge)), path)
 
 
 def write_rows(folder, n, rows):
@@ -123,26 +123,28 @@ def main(quick):
         run(folder, "release, 200 halves of them", *release, "halves.npz", *options, *levels)
         ask = ["--queries", "cuts.csv", "-o"]
         run(folder, "answer, halves measured", "answer", "halves.npz", *ask, "a.csv")
-        others = ["--groups", *levels]
-        run(folder, "answer, groups measured", "answer", "groups.npz", *ask, "b.csv", *others)
+        group_options = ["--groups", *levels]
+        run(
+            folder, "answer, groups measured", "answer", "groups.npz", *ask, "b.csv", *group_options
+        )
         made_of = gc.Release.load(folder / "groups.npz", graph=False)
         rng = np.random.default_rng(1)
         halves = [gc.CutQuery(rng.random(n) < 0.5) for _ in range(20)]
         start = time.perf_counter()
         made_of.answer_all(halves)
-        each = (time.perf_counter() - start) / len(halves)
-        print(f"random halves of all vertices: {1e3 * each:.0f} ms each")
+        seconds_each = (time.perf_counter() - start) / len(halves)
+        print(f"random halves of all vertices: {1e3 * seconds_each:.0f} ms each")
         for vertices, count in ((n, 10 * n),) if quick else ALONE:
             write_alone(folder / "alone.parquet", vertices, count)
             title = f"release, no groups, {vertices:,} and {count:,}"
             release = ["release", "alone.parquet", f"alone-{count}.npz", *OPTIONS]
             run(folder, title, *release, "--vertices", str(vertices))
         for vertices, count in ((n, 5 * n),) if quick else ROWS:
-            place = folder / f"rows-{count}"
-            place.mkdir()
-            write_rows(place, vertices, count)
+            table_folder = folder / f"rows-{count}"
+            table_folder.mkdir()
+            write_rows(table_folder, vertices, count)
             title = f"release, rows, {vertices:,} and {count:,}"
-            release = ["release", str(place), f"{place}.npz", *IN_ENGINE]
+            release = ["release", str(table_folder), f"{table_folder}.npz", *IN_ENGINE]
             run(folder, title, *release, "--vertices", str(vertices))
 
 

@@ -24,23 +24,23 @@ NORMS = ("l2", "entropy", "2,p", "2,p as JT12", "auto")
 
 def cuts(truth: np.ndarray, right: int) -> list[gc.CutQuery]:
     """Left halves, at random or the vertices of largest degrees, and random right sets."""
-    side, random, found = len(truth), np.random.default_rng(0), []
+    side, random, queries = len(truth), np.random.default_rng(0), []
     heaviest = np.argsort(-truth.sum(axis=1))
     for number in range(ASKED):
         S, T = np.zeros((2, side), dtype=bool)
         T[random.choice(side, size=right, replace=False)] = True
         S[heaviest[: max(1, side >> (number % 8))] if number % 2 else random.random(side) < 0.5] = 1
-        found.append(gc.CutQuery(S, T))
-    return found
+        queries.append(gc.CutQuery(S, T))
+    return queries
 
 
-def session(graph: gc.BipartiteGraph, asked: list[gc.CutQuery], right: int, name: str) -> Outcome:
+def session(graph: gc.BipartiteGraph, queries: list[gc.CutQuery], right: int, name: str) -> Outcome:
     """One session by a norm of mirror descent, or by another method."""
     options = {"method": name}
     if name in NORMS:
         norm = f"2,{near_one(graph.shape[0]):.9f}" if name == "2,p as JT12" else name
         options = {"method": "mirror-descent", "norm": norm, "max_right_size": right}
-    return session_errors(graph, asked, queries=QUERIES, seed=1, **options)
+    return session_errors(graph, queries, queries=QUERIES, seed=1, **options)
 
 
 def cases(quick: bool) -> Iterator[tuple[Sequence[Any], Callable[[str], Outcome]]]:
@@ -52,8 +52,8 @@ def cases(quick: bool) -> Iterator[tuple[Sequence[Any], Callable[[str], Outcome]
         }
         for family, graph in graphs.items():
             right = side // 20
-            asked = cuts(graph.dense(), right)
-            yield (family, side, len(graph.rows), right), partial(session, graph, asked, right)
+            queries = cuts(graph.dense(), right)
+            yield (family, side, len(graph.rows), right), partial(session, graph, queries, right)
 
 
 def main(quick: bool) -> int:

@@ -47,16 +47,16 @@ COVERED: Mapping[str, Callable[[], gc.Graph]] = {
 }
 
 
-def of_networkx(made: nx.Graph) -> gc.Graph:
+def of_networkx(network: nx.Graph) -> gc.Graph:
     """Its edges on the vertices 0 to n - 1."""
-    return gc.Graph(*np.array(sorted(made.edges())).T, vertices=len(made))
+    return gc.Graph(*np.array(sorted(network.edges())).T, vertices=len(network))
 
 
 def busiest(count: int) -> gc.Graph:
     """The airports of the world with most routes."""
     matrix = gc.datasets.load("air-routes", weighted=False).adjacency
-    kept = np.sort(np.argsort(-matrix.sum(axis=1), kind="stable")[:count])
-    return gc.Graph(*np.nonzero(np.triu(matrix[kept][:, kept].toarray(), 1)), vertices=count)
+    rows = np.sort(np.argsort(-matrix.sum(axis=1), kind="stable")[:count])
+    return gc.Graph(*np.nonzero(np.triu(matrix[rows][:, rows].toarray(), 1)), vertices=count)
 
 
 GRAPHS: Mapping[str, Callable[[], gc.Graph]] = {
@@ -74,7 +74,9 @@ GRAPHS: Mapping[str, Callable[[], gc.Graph]] = {
 
 def wanted(graph: gc.Graph, options: dict[str, Any]) -> dict[str, Any]:
     """The options of a partition, with a tenth of the vertices where a side has a least size."""
-    return {key: max(1, graph.n // 10) if each is None else each for key, each in options.items()}
+    return {
+        key: max(1, graph.n // 10) if value is None else value for key, value in options.items()
+    }
 
 
 def released(graph: gc.Graph, epsilon: float, seed: int) -> Any:
@@ -84,10 +86,10 @@ def released(graph: gc.Graph, epsilon: float, seed: int) -> Any:
         return gc.release_graph(graph, epsilon=epsilon, seed=seed)
 
 
-def valued(kind: str, weights: Any, found: Any, resolution: float) -> float:
-    """What a partition is worth by its definition."""
+def valued(kind: str, weights: Any, parts: Any, resolution: float) -> float:
+    """Return the value of a partition by its definition."""
     options = Partitioning(resolution=resolution if kind == "clusters" else None)
-    return worth(kind, weights, found, options)
+    return worth(kind, weights, parts, options)
 
 
 def quality(quick: bool) -> None:
@@ -107,21 +109,22 @@ def quality(quick: bool) -> None:
             for epsilon in (1.0, 3.0)
         }
         for label, (kind, options) in ASKED.items():
-            asked = wanted(graph, options)
-            own = replace(Partitioning(**asked), resolution=mean if kind == "clusters" else None)
+            request = wanted(graph, options)
+            resolution = mean if kind == "clusters" else None
+            true_options = replace(Partitioning(**request), resolution=resolution)
             search, largest = KINDS[kind].search, KINDS[kind].largest
-            true = valued(kind, truth, search(truth, own), mean)
+            true = valued(kind, truth, search(truth, true_options), mean)
             lines, best = [], true
-            for epsilon, some in releases.items():
+            for epsilon, releases_of_epsilon in releases.items():
                 values = []
-                for release in some:
-                    found = release.partition(kind, **asked)
+                for release in releases_of_epsilon:
+                    partition = release.partition(kind, **request)
                     noisy = np.asarray(release.noisy.estimate())
-                    raw = search(noisy, Partitioning(**asked))
-                    half = (found.interval[1] - found.interval[0]) / 2
-                    mine = FoundParts(found.codes, found.tree)
-                    pair = [valued(kind, truth, each, mean) for each in (mine, raw)]
-                    values.append((*pair, half, found.shortfall))
+                    raw = search(noisy, Partitioning(**request))
+                    half = (partition.interval[1] - partition.interval[0]) / 2
+                    mine = FoundParts(partition.codes, partition.tree)
+                    pair = [valued(kind, truth, parts, mean) for parts in (mine, raw)]
+                    values.append((*pair, half, partition.shortfall))
                     best = max(best, *pair) if largest else min(best, *pair)
                 lines.append((epsilon, np.array(values)))
             for epsilon, values in lines:
@@ -145,20 +148,22 @@ def coverage(quick: bool) -> None:
             for seed in range(runs):
                 release = released(graph, epsilon, 1000 + seed)
                 for label, (kind, options) in ASKED.items():
-                    found = release.partition(kind, **wanted(graph, options))
-                    mine = FoundParts(found.codes, found.tree)
-                    value = worth(kind, truth, mine, found.options)
-                    key = kind, found.options
+                    partition = release.partition(kind, **wanted(graph, options))
+                    mine = FoundParts(partition.codes, partition.tree)
+                    value = worth(kind, truth, mine, partition.options)
+                    key = kind, partition.options
                     if key not in known:
-                        own = KINDS[kind].search(truth, found.options)
-                        known[key] = worth(kind, truth, own, found.options)
+                        best_parts = KINDS[kind].search(truth, partition.options)
+                        known[key] = worth(kind, truth, best_parts, partition.options)
                     other = known[key]
                     best = max(value, other) if KINDS[kind].largest else min(value, other)
                     slack = 1e-9 * (1 + abs(value))
-                    for place, (each, ends) in enumerate(
-                        ((value, found.interval), (best, found.optimum))
+                    for index, (value_of_kind, ends) in enumerate(
+                        ((value, partition.interval), (best, partition.optimum))
                     ):
-                        missed[label][place] += not ends[0] - slack <= each <= ends[1] + slack
+                        missed[label][index] += (
+                            not ends[0] - slack <= value_of_kind <= ends[1] + slack
+                        )
             for label, counts in missed.items():
                 table.row(name, label, f"{epsilon:g}", *counts)
 

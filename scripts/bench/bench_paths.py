@@ -73,7 +73,7 @@ def followed(use: Callable[[], object]) -> tuple[int, int, int]:
         another that it passes through.
     """
     use()
-    seen: set[tuple[str, str, int]] = set()
+    functions_called: set[tuple[str, str, int]] = set()
     crossings = 0
 
     def note(frame: FrameType, event: str, _: object) -> None:
@@ -81,7 +81,7 @@ def followed(use: Callable[[], object]) -> tuple[int, int, int]:
         code = frame.f_code
         if event != "call" or not code.co_filename.startswith(PACKAGE):
             return
-        seen.add((code.co_filename, code.co_qualname, code.co_firstlineno))
+        functions_called.add((code.co_filename, code.co_qualname, code.co_firstlineno))
         caller = frame.f_back
         while caller is not None and not caller.f_code.co_filename.startswith(PACKAGE):
             caller = caller.f_back
@@ -92,8 +92,12 @@ def followed(use: Callable[[], object]) -> tuple[int, int, int]:
         use()
     finally:
         sys.setprofile(None)
-    functions = [each for each in seen if not each[1].endswith(("<genexpr>", "<listcomp>"))]
-    return len({file for file, *_ in seen}), len(functions), crossings
+    functions = [
+        function
+        for function in functions_called
+        if not function[1].endswith(("<genexpr>", "<listcomp>"))
+    ]
+    return len({file for file, *_ in functions_called}), len(functions), crossings
 
 
 def loaded(use: str, folder: Path) -> tuple[int, int]:
@@ -120,7 +124,7 @@ def uses(folder: Path) -> dict[str, Callable[[], object]]:
     """The uses that are counted."""
     graph = gc.datasets.load("karate")
     clubs = gc.datasets.load_groups("karate")
-    made = gc.release_graph(graph, epsilon=1.0)
+    release = gc.release_graph(graph, epsilon=1.0)
     numbers = iter(range(1000))
 
     def whole() -> None:
@@ -138,8 +142,8 @@ def uses(folder: Path) -> dict[str, Callable[[], object]]:
     return {
         "release, save, load, answer": whole,
         "release": lambda: gc.release_graph(graph, epsilon=1.0),
-        "save": lambda: made.save(folder / f"{next(numbers)}.graphml"),
-        "one answer": lambda: made.answer(CUT),
+        "save": lambda: release.save(folder / f"{next(numbers)}.graphml"),
+        "one answer": lambda: release.answer(CUT),
         "flows": lambda: gc.release_flows(graph, clubs, epsilon=1.0),
         "open a session": lambda: opened().close(),
         "ask": lambda: session.ask([next(sets)]),

@@ -67,7 +67,7 @@ def with_users(graph: gc.Graph) -> gc.Rows:
 def bounded_value(
     graph: gc.Graph, privacy_unit: gc.PrivacyUnit, S: np.ndarray, T: np.ndarray
 ) -> float:
-    """What is counted before noise."""
+    """Return the value of a cut as it is counted before noise."""
     if privacy_unit.max_degree is not None:
         return bounded_cut(graph, S, T, bound=privacy_unit.max_degree)
     return gc.CutQuery(S, T).value(kept_of(graph, privacy_unit))
@@ -92,7 +92,7 @@ def laplace(change: int) -> float:
 
 def halves(graph: gc.Graph, privacy_unit: gc.PrivacyUnit, many: int) -> tuple[float, float, float]:
     """Bias, noise and measured error of a cut between random halves, each in its own session."""
-    rng, bias, seen = np.random.default_rng(5), [], []
+    rng, bias, errors = np.random.default_rng(5), [], []
     data = with_users(graph) if privacy_unit.kind == "user" else graph
     for number in range(many):
         S = rng.random(graph.n) < 0.5
@@ -103,15 +103,15 @@ def halves(graph: gc.Graph, privacy_unit: gc.PrivacyUnit, many: int) -> tuple[fl
             with session_of(
                 data, store=Path(folder) / "s.db", **terms, privacy_unit=privacy_unit
             ) as session:
-                seen.append(abs(session.ask(S, ~S).value - true))
-    return float(np.mean(bias)), laplace(change_of(privacy_unit)), float(np.mean(seen))
+                errors.append(abs(session.ask(S, ~S).value - true))
+    return float(np.mean(bias)), laplace(change_of(privacy_unit)), float(np.mean(errors))
 
 
 def degrees(graph: gc.Graph, privacy_unit: gc.PrivacyUnit) -> tuple[float, float]:
     """Bias and noise of one degree."""
     true, counted = (
-        np.bincount(np.concatenate([each.rows, each.columns]), minlength=graph.n)
-        for each in (graph, kept_of(graph, privacy_unit))
+        np.bincount(np.concatenate([kept_graph.rows, kept_graph.columns]), minlength=graph.n)
+        for kept_graph in (graph, kept_of(graph, privacy_unit))
     )
     counted = np.minimum(counted, privacy_unit.max_degree or graph.n)
     return float(np.mean(true - counted)), laplace(change_of(privacy_unit))
@@ -131,19 +131,19 @@ def cells(
     data = with_users(graph) if privacy_unit.kind == "user" else graph
     errors = []
     for seed in range(draws):
-        made = gc.release_flows(data, groups, epsilon=1.0, seed=seed, privacy_unit=privacy_unit)
-        a, b = made.cells.cells(1)
-        width = len(made.groups.labels(made.levels[0]))
+        flows = gc.release_flows(data, groups, epsilon=1.0, seed=seed, privacy_unit=privacy_unit)
+        a, b = flows.cells.cells(1)
+        width = len(flows.groups.labels(flows.levels[0]))
         true = table_of(graph, groups.codes(), width)[a * width + b]
-        errors.append(made.values()[a, b] - true)
+        errors.append(flows.values()[a, b] - true)
     if privacy_unit.max_degree is not None:
         grid = Grid.of_vertices(graph, privacy_unit.max_degree)
-        counted = bounded_cells(graph, (groups, groups), made.cells, grid) * grid.unit
+        counted = bounded_cells(graph, (groups, groups), flows.cells, grid) * grid.unit
     else:
         counted = table_of(kept_of(graph, privacy_unit), groups.codes(), width)[a * width + b]
     return tuple(
-        float(np.sqrt(np.mean(np.square(each))))
-        for each in (true - counted, made.deviations()[a, b], errors)
+        float(np.sqrt(np.mean(np.square(deviation))))
+        for deviation in (true - counted, flows.deviations()[a, b], errors)
     )
 
 
@@ -157,9 +157,9 @@ def main(quick: bool) -> None:
         table = Table(f"privacy_unit:<16 {shown} all_degrees:_noise:>20,.0f")
         for label, privacy_unit in SETTINGS:
             half = halves(graph, privacy_unit, 3 if quick else 10)
-            found = (*half, *cells(graph, groups, privacy_unit, 2 if quick else 5))
+            errors = (*half, *cells(graph, groups, privacy_unit, 2 if quick else 5))
             every = None if privacy_unit.max_degree else laplace(2 * privacy_unit.group_size)
-            table.row(label, *found, *degrees(graph, privacy_unit), every)
+            table.row(label, *errors, *degrees(graph, privacy_unit), every)
 
 
 if __name__ == "__main__":

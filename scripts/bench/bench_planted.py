@@ -46,7 +46,7 @@ class Kind:
 
     @property
     def signal(self) -> float:
-        """Of the smallest block."""
+        """Return the signal of the smallest block."""
         noise = noise_distribution("binary", epsilon=self.epsilon, max_weight=1.0)
         left, right = self.sizes, self.right or self.sizes
         edge = noise.standard_deviation * (sum(left) ** 0.5 + sum(right) ** 0.5) / 2
@@ -56,13 +56,13 @@ class Kind:
         """A graph, and the cuts between two of its blocks."""
         left, right = indicators(self.sizes), indicators(self.right or self.sizes)
         chances = np.where(left @ right.T > 0, self.inside, self.between)
-        found = np.random.default_rng(seed).random(chances.shape) < chances
+        is_edge = np.random.default_rng(seed).random(chances.shape) < chances
         graph: Any
         if self.right:
-            graph = gc.BipartiteGraph(*np.nonzero(found), left=len(left), right=len(right))
+            graph = gc.BipartiteGraph(*np.nonzero(is_edge), left=len(left), right=len(right))
             pairs = itertools.permutations(range(len(self.sizes)), 2)
         else:
-            graph = gc.Graph(*np.nonzero(np.triu(found, 1)), vertices=len(left))
+            graph = gc.Graph(*np.nonzero(np.triu(is_edge, 1)), vertices=len(left))
             pairs = itertools.combinations(range(len(self.sizes)), 2)
         return graph, [gc.CutQuery(left[:, i] > 0, right[:, j] > 0) for i, j in pairs]
 
@@ -95,7 +95,7 @@ KINDS = (
 
 def measured(kind: Kind, seeds: range) -> list[dict[str, Any]]:
     """A line for each release."""
-    found = []
+    results = []
     for seed in seeds:
         graph, queries = kind.drawn(seed)
         truth = gc.answer_all(queries, graph)
@@ -110,25 +110,25 @@ def measured(kind: Kind, seeds: range) -> list[dict[str, Any]]:
             answers = release.answer_all(queries, **{option: True})
             low, high = np.array([answer.interval for answer in answers]).T
             outside[key] = bool(((made < low) | (made > high)).any())
-        found.append({
+        results.append({
             "made": float(np.abs(made - truth).mean()),
             "noisy": float(np.abs(noisy - truth).mean()),
             "warned": release.fit.warning is not None,
             **outside,
         })  # fmt: skip
-    return found
+    return results
 
 
-def columns(kind: Kind, found: list[dict[str, Any]]) -> tuple[Any, ...]:
-    """Of a line of the table."""
-    noisy = np.mean([one["noisy"] for one in found])
-    made = np.array([one["made"] for one in found]) / noisy
+def columns(kind: Kind, results: list[dict[str, Any]]) -> tuple[Any, ...]:
+    """Return the columns of a line of the table."""
+    noisy = np.mean([one["noisy"] for one in results])
+    synthetic = np.array([one["made"] for one in results]) / noisy
     outside = []
     for key in ("joint", "all"):
-        those = [one for one in found if one[key]]
+        those = [one for one in results if one[key]]
         outside += [len(those), sum(not one["warned"] for one in those)]
-    warned = np.mean([one["warned"] for one in found])
-    return kind.signal, made.mean(), np.median(made), made.max(), warned, *outside
+    warned = np.mean([one["warned"] for one in results])
+    return kind.signal, synthetic.mean(), np.median(synthetic), synthetic.max(), warned, *outside
 
 
 def main(quick: bool) -> None:
@@ -138,8 +138,8 @@ def main(quick: bool) -> None:
         "warned:>8.2f joint:>6 :>4 all:>6 :>4"
     )
     for kind in sorted(KINDS, key=lambda kind: kind.signal):
-        found = measured(kind, range(QUICK_SEEDS if quick else SEEDS))
-        table.row(kind.name, "tuning" if kind.tuning else "", *columns(kind, found))
+        results = measured(kind, range(QUICK_SEEDS if quick else SEEDS))
+        table.row(kind.name, "tuning" if kind.tuning else "", *columns(kind, results))
 
 
 if __name__ == "__main__":

@@ -31,13 +31,13 @@ def verdict_on_calls(rows: list[dict]) -> str:
 def verdict_on_releases(rows: list[dict]) -> str:
     """Who has the least worst cut, and the least error between the blocks."""
     trivial = next(row for row in rows if row["method"] == "density only")
-    said = []
+    verdicts = []
     for column, name in (("upper", "worst cut"), ("between blocks", "between blocks")):
         best = min(rows, key=lambda row: row[column])
         gain = 1 - best[column] / trivial[column]
         rounds = f", {best['rounds']} rounds" if best["rounds"] else ""
-        said.append(f"least {name}: {best['method']}{rounds} ({gain:.0%} below density only)")
-    return "; ".join(said)
+        verdicts.append(f"least {name}: {best['method']}{rounds} ({gain:.0%} below density only)")
+    return "; ".join(verdicts)
 
 
 def show(name: str, experiment, verdict, quick: bool) -> None:

@@ -66,12 +66,12 @@ def worst_cut(difference: Any) -> float:
 
 
 def worst_cut_error(difference: Any) -> float:
-    """Of either sign."""
+    """Return the largest error of a cut, of either sign."""
     return max(worst_cut(difference), worst_cut(-difference))
 
 
 def modularity(matrix: Any, labels: Any) -> float:
-    """Of a partition."""
+    """Return the modularity of a partition."""
     degrees, total = matrix.sum(axis=0), matrix.sum()
     return sum(
         float(matrix[np.ix_(part, part)].sum() / total - (degrees[part].sum() / total) ** 2)
@@ -136,16 +136,16 @@ def regrets(lines: list[dict[str, Any]], how: Any) -> list[tuple[str, float, flo
             seeds_of.setdefault((name, epsilon), []).append(seed)
     rows = []
     for (name, epsilon), seeds in seeds_of.items():
-        cuts, kept = [], []
+        cuts, keeps_structure = [], []
         for seed in seeds:
             line = by_key[name, epsilon, seed, how]
             best = by_key[name, epsilon, seed, best_share(by_key, name, epsilon, seed, seeds)]
             cuts.append(line["cut"] / best["cut"])
             if best["modularity"] > best["true"] / 2 and best["true"] > 0.1:
-                kept.append(line["modularity"] >= 0.8 * best["modularity"])
+                keeps_structure.append(line["modularity"] >= 0.8 * best["modularity"])
         mean = math.exp(float(np.mean(np.log(cuts))))
-        shows = 2 * len(kept) >= len(seeds)
-        rows.append((name, mean, max(cuts), float(np.mean(kept)) if shows else math.nan))
+        shows = 2 * len(keeps_structure) >= len(seeds)
+        rows.append((name, mean, max(cuts), float(np.mean(keeps_structure)) if shows else math.nan))
     return rows
 
 
@@ -157,10 +157,10 @@ def best_share(
     seeds: list[int],
 ) -> float:
     """The fixed share of the least worst cut on the other seeds; on this one if it is the only."""
-    others = [other for other in seeds if other != seed] or [seed]
+    other_seeds = [other for other in seeds if other != seed] or [seed]
     return min(
         SHARES,
-        key=lambda share: sum(by_key[name, epsilon, other, share]["cut"] for other in others),
+        key=lambda share: sum(by_key[name, epsilon, other, share]["cut"] for other in other_seeds),
     )
 
 
@@ -170,8 +170,8 @@ def main(quick: bool, part: str, save: Path, seconds: float, seeds: int) -> None
     known = {tuple(line["key"]) for line in lines}
     started = time.monotonic()
     epsilons = EPSILONS[:1] if quick else EPSILONS
-    wanted = list(results(part, epsilons, range(1 if quick else seeds)))
-    for entry, key in wanted[: 4 * 6 if quick else None]:
+    keys = list(results(part, epsilons, range(1 if quick else seeds)))
+    for entry, key in keys[: 4 * 6 if quick else None]:
         if key in known:
             continue
         if time.monotonic() - started > seconds:
@@ -185,15 +185,17 @@ def main(quick: bool, part: str, save: Path, seconds: float, seeds: int) -> None
         "of:>4 :<2 worst:<36"
     )
     for epsilon in sorted(epsilons):
-        own = [line for line in lines if line["key"][1] == epsilon and line["key"][0] in names]
+        lines_of_part = [
+            line for line in lines if line["key"][1] == epsilon and line["key"][0] in names
+        ]
         for how in (DEFAULT, *SHARES):
-            rows = regrets(own, how)
+            rows = regrets(lines_of_part, how)
             if rows:
-                _, cuts, draws, kept = zip(*rows, strict=True)
-                shown = [part for part in kept if not math.isnan(part)]
+                _, cuts, draws, kept_shares = zip(*rows, strict=True)
+                shown = [part for part in kept_shares if not math.isnan(part)]
                 mean = math.exp(float(np.mean(np.log(cuts))))
                 worst = max(rows, key=lambda row: row[1])[0]
-                runs = sum(line["key"][3] == how for line in own)
+                runs = sum(line["key"][3] == how for line in lines_of_part)
                 figures = (mean, max(cuts), max(draws), float(np.mean(shown)) if shown else 1.0)
                 table.row(
                     epsilon, how, len(rows), runs // len(rows), *figures, len(shown), "", worst

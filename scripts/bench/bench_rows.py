@@ -91,7 +91,7 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1
 
 def write(folder, rows, users):
     """The table, the same for the same sizes, if it is not there."""
-    names = pa.array([f"zone {place:03d}" for place in range(ZONES)])
+    names = pa.array([f"zone {zone:03d}" for zone in range(ZONES)])
     for part, start in enumerate(range(0, rows, PART)):
         file, count = folder / f"part-{part:04d}.parquet", min(PART, rows - start)
         if file.exists():
@@ -133,12 +133,12 @@ def main(quick, rows, users, k, folder, memory):
     """10^6 rows, or 10^8."""
     if quick:
         rows, users = rows // 100, users // 100
-    with tempfile.TemporaryDirectory() as made:
-        place = Path(folder or made) / f"rows-{rows}-{users}"
-        place.mkdir(exist_ok=True, parents=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        table_folder = Path(folder or temporary) / f"rows-{rows}-{users}"
+        table_folder.mkdir(exist_ok=True, parents=True)
         began = time.perf_counter()
-        write(place, rows, users)
-        size = sum(file.stat().st_size for file in place.iterdir()) / 1e9
+        write(table_folder, rows, users)
+        size = sum(file.stat().st_size for file in table_folder.iterdir()) / 1e9
         print(
             f"{rows:,} rows of {users:,} users, k = {k}, {size:.2f} GB of Parquet, written in "
             f"{time.perf_counter() - began:.0f} s; {os.getloadavg()[0]:.1f} busy"
@@ -148,12 +148,12 @@ def main(quick, rows, users, k, folder, memory):
             "cells:>11,.0f kept:>8.3f"
         )
         worst, largest = 0.0, 0.0
-        whole = {}
+        reference = {}
         for name, (counting, _) in WAYS.items():
-            seconds, work, gigabytes, cells, amount = run(name, place, k, memory)
-            first = whole.setdefault(counting, (seconds, work, amount))
-            times, kept = seconds / first[0], amount / first[2]
-            table.row(name, seconds, times, work, work / first[1], gigabytes, cells, kept)
+            seconds, work, gigabytes, cells, amount = run(name, table_folder, k, memory)
+            first = reference.setdefault(counting, (seconds, work, amount))
+            times, kept_share = seconds / first[0], amount / first[2]
+            table.row(name, seconds, times, work, work / first[1], gigabytes, cells, kept_share)
             largest = max(largest, gigabytes)
             if counting == "rows":
                 worst = max(worst, work / first[1])

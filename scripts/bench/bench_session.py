@@ -31,10 +31,10 @@ def main(quick: bool) -> None:
 
 
 def asking(graph: gc.Graph, path: Path, method: str, batch: int) -> None:
-    """Durable single asks, then a batch, on one store."""
+    """Time durable single questions, then a batch, on one store."""
     rng, singles = np.random.default_rng(1), 60
     options = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**6, "method": method}
-    begun, opened = timed(partial(session_of, graph, store=path, **options))
+    opening_seconds, opened = timed(partial(session_of, graph, store=path, **options))
     with opened as session:
         session.ask(rng.random(graph.n) < 0.5)
         halves = [rng.random(graph.n) < 0.5 for _ in range(singles)]
@@ -43,8 +43,8 @@ def asking(graph: gc.Graph, path: Path, method: str, batch: int) -> None:
         many, _ = timed(lambda: session.ask_all(queries))
         corrections = session.status.corrections
     print(
-        f"{method:>14}: begun in {begun:.2f} s; {singles / single:.0f} single asks a second "
-        f"(target 50), {batch / many:.0f} a second in a batch (target 200), "
+        f"{method:>14}: begun in {opening_seconds:.2f} s; "
+        f"{singles / single:.0f} single asks a second (target 50), {batch / many:.0f} a second in a batch (target 200), "
         f"{corrections} corrections"
     )
 

@@ -1,4 +1,4 @@
-"""What a better choice of the degrees' share could gain: the default, fixed shares, and hindsight.
+"""Measure what a better share for degrees could gain: the default, fixed shares, and hindsight.
 
 Run `python -m scripts.bench.bench_shares [--quick]`. For each graph that no threshold was tuned on:
 the worst cut error of the fit with fixed shares of epsilon for degrees, one seed each, over that of
@@ -37,9 +37,11 @@ SEED = 0
 def fitted(graph: Any, epsilon: float, response: gc.Mechanism) -> float:
     """Worst cut error of a fit, as far as one is found."""
     job = graph_job(graph, epsilon=epsilon, noise=noise_of(graph), mechanism=response, fitted=False)
-    bought = job.measure(graph, SeededEntropy(SEED))
-    blocks = gc.Release(measurements=bought).noisy.blocks
-    problem = FitProblem(blocks, graph.max_weight or 1.0, bought.find(Degrees), bought.find(Total))
+    measurements = job.measure(graph, SeededEntropy(SEED))
+    blocks = gc.Release(measurements=measurements).noisy.blocks
+    problem = FitProblem(
+        blocks, graph.max_weight or 1.0, measurements.find(Degrees), measurements.find(Total)
+    )
     return largest_cut(maximum_entropy(problem).matrix.astype(np.float64), graph.dense())
 
 
@@ -60,7 +62,7 @@ def main() -> None:
     options = parser.parse_args()
     names = ("default", *(f"{share:g}" for share in SHARES), "hindsight", "true degrees")
     print(f"{f'epsilon = {options.epsilon:g}':<34}" + "".join(f"{name:>14}" for name in names))
-    found = []
+    ratios_of_graphs = []
     for entry in MADE:
         if entry.part == "tuning" or (options.quick and entry.name not in QUICK):
             continue
@@ -80,10 +82,13 @@ def main() -> None:
         ]
         default = fitted(graph, options.epsilon, gc.Mechanism())
         row = [default, *fixed, min(fixed), of_true_degrees(graph)]
-        found.append([error / best for error in row])
-        print(f"{entry.name:<34}" + "".join(f"{ratio:>14.2f}" for ratio in found[-1]), flush=True)
+        ratios_of_graphs.append([error / best for error in row])
+        print(
+            f"{entry.name:<34}" + "".join(f"{ratio:>14.2f}" for ratio in ratios_of_graphs[-1]),
+            flush=True,
+        )
     for name, fold in (("mean", geometric_mean), ("median", np.median), ("worst", max)):
-        folded = [float(fold(list(column))) for column in zip(*found, strict=True)]
+        folded = [float(fold(list(column))) for column in zip(*ratios_of_graphs, strict=True)]
         print(f"{name:<34}" + "".join(f"{ratio:>14.2f}" for ratio in folded))
 
 

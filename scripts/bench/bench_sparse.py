@@ -93,9 +93,9 @@ def errors(graph, codes, model, *, few=False, seed=5):
     def off(vectors):
         return matrix @ vectors - times(model, vectors)
 
-    found = {}
+    errors_of = {}
     half = (rng.random((n, 6 if few else 100)) < 0.5).astype(float)
-    found["halves"] = np.abs((half * off(1 - half)).sum(axis=0)).mean()
+    errors_of["halves"] = np.abs((half * off(1 - half)).sum(axis=0)).mean()
     sets = []
     for _ in range(2 if few else 8):
         size = min(100, n // 4)
@@ -104,23 +104,23 @@ def errors(graph, codes, model, *, few=False, seed=5):
             chosen = rng.choice(n, 2 * size, replace=False)
             left[chosen[:size], q], right[chosen[size:], q] = 1, 1
         sets.append(np.abs((left * off(right)).sum(axis=0)))
-    found["sets"] = np.mean(sets)
-    found["degrees"] = np.abs(matrix.sum(axis=1) - model.degrees()[0]).mean()
+    errors_of["sets"] = np.mean(sets)
+    errors_of["degrees"] = np.abs(matrix.sum(axis=1) - model.degrees()[0]).mean()
     k = int(codes.max()) + 1
     member = np.eye(k)[codes]
     between = member.T @ off(member)
     between[np.diag_indices(k)] /= 2
-    found["pairs"] = np.abs(between[np.triu_indices(k)]).mean()
+    errors_of["pairs"] = np.abs(between[np.triu_indices(k)]).mean()
     halves = []
     for _ in range(2 if few else 6):
         side = (rng.random(n) < 0.5)[:, None]
         halves.append(np.abs((member * side).T @ off(member * ~side)).mean())
-    found["half groups"] = np.mean(halves)
+    errors_of["half groups"] = np.mean(halves)
     signs = np.sign(rng.standard_normal((n, 4)))
     for _ in range(15 if few else 40):
         signs = np.sign(off(signs)) + (off(signs) == 0)
-    found["worst"] = np.abs(off(signs)).sum(axis=0).max() / 4 / matrix.sum()
-    return found
+    errors_of["worst"] = np.abs(off(signs)).sum(axis=0).max() / 4 / matrix.sum()
+    return errors_of
 
 
 def raw(graph, codes):
@@ -144,34 +144,38 @@ def raw(graph, codes):
 def baseline(graph, groups, method, seed):
     """A model of one kind of measurement alone."""
     source, cap = SeededEntropy(seed), graph.max_weight
-    whole = noise_distribution("discrete-laplace", epsilon=EPSILON, max_weight=cap)
-    counts = measure_weight_counts(graph, whole, epsilon=COUNTS * Fraction(EPSILON), source=source)
-    rest = (1 - COUNTS) * Fraction(EPSILON)
+    count_noise = noise_distribution("discrete-laplace", epsilon=EPSILON, max_weight=cap)
+    counts = measure_weight_counts(
+        graph, count_noise, epsilon=COUNTS * Fraction(EPSILON), source=source
+    )
+    remaining = (1 - COUNTS) * Fraction(EPSILON)
 
-    def model(*others):
-        bought = Measurements((counts, *others), None)
-        return fit_sparse(bought, graph.space, max_weight=cap, whole=True)
+    def model(*more):
+        measurements = Measurements((counts, *more), None)
+        return fit_sparse(measurements, graph.space, max_weight=cap, integral=True)
 
     if method in ("filter", "top-m"):
-        noise = noise_distribution("discrete-laplace", epsilon=rest, max_weight=cap)
+        noise = noise_distribution("discrete-laplace", epsilon=remaining, max_weight=cap)
         share = 0.05 if method == "filter" else 1.0
         pairs, edges = graph.n * (graph.n - 1) // 2, max(counts.total, 1.0)
         threshold = threshold_for(noise, pairs=pairs, edges=edges, false_share=share)
-        kept = measure_kept_edges(graph, noise, threshold=threshold, source=source)
-        return listed(model(kept), kept)
+        kept_edges = measure_kept_edges(graph, noise, threshold=threshold, source=source)
+        return listed(model(kept_edges), kept_edges)
     sums = []
     if method == "blocks":
-        how = {"epsilon": rest / 20, "whole": True, "name": "groups", "source": source}
+        how = {"epsilon": remaining / 20, "whole": True, "name": "groups", "source": source}
         sums = [refinable_groups(graph, (groups, groups), **how).measurement]
-        rest -= rest / 20
-    degrees = measure_degrees(graph, whole, epsilon=rest, source=source, without_cap=True)
+        remaining -= remaining / 20
+    degrees = measure_degrees(
+        graph, count_noise, epsilon=remaining, source=source, without_cap=True
+    )
     return model(*sums, degrees)
 
 
-def listed(model, kept):
+def listed(model, kept_edges):
     """Kept edges with their noisy weights, and nothing else."""
     parts = model.to_parts()
-    parts["weights"], parts["blocks"] = kept.weights, np.zeros_like(model.blocks)
+    parts["weights"], parts["blocks"] = kept_edges.weights, np.zeros_like(model.blocks)
     return type(model).from_parts(parts, model.space, max_weight=None, whole=True)
 
 
@@ -190,8 +194,8 @@ def show(title, results):
     print()
     shown = " ".join(f"{name.replace(' ', '_')}:>13.4g" for name in COLUMNS)
     lines = Table(f":<13 {shown}", title)
-    for method, found in results.items():
-        lines.row(method, *least([found]))
+    for method, errors_of in results.items():
+        lines.row(method, *least([errors_of]))
     best = least([results["degrees"], results["filter"]])
     chosen = {name: [results[name]] for name in ("public", "found", "none")}
     chosen["chosen"] = [results[name] for name in ("public", *SHARES)]
@@ -201,7 +205,10 @@ def show(title, results):
 
 def least(methods):
     """The least median of some methods, by column."""
-    medians = [[np.median([each[c] for each in found]) for c in COLUMNS] for found in methods]
+    medians = [
+        [np.median([errors_of_seed[c] for errors_of_seed in errors_of_method]) for c in COLUMNS]
+        for errors_of_method in methods
+    ]
     return np.min(medians, axis=0)
 
 
@@ -226,8 +233,8 @@ def models(graph, codes, seed):
     groups = gc.Groups(graph.vertices, {"group": codes.tolist()})
     for method in ("degrees", "blocks", "filter", "top-m"):
         yield method, baseline(graph, groups, method, seed)
-    for name, given in (("public", groups), ("found", "found"), ("none", "none")):
-        yield name, ours(graph, given, seed)
+    for name, group_option in (("public", groups), ("found", "found"), ("none", "none")):
+        yield name, ours(graph, group_option, seed)
     for name, share in SHARES.items():
         yield name, ours(graph, groups, seed, share)
 
@@ -243,8 +250,8 @@ def real(folder):
         weighted = name.endswith("_w")
         how = {"columns": gc.Columns(weight=2), "max_weight_change": 1} if weighted else {}
         graph = gc.read_graph(path, **how)
-        drawn = igraph.Graph(n=graph.n, edges=np.column_stack([graph.rows, graph.columns]))
-        codes = np.array(drawn.community_multilevel().membership)
+        network = igraph.Graph(n=graph.n, edges=np.column_stack([graph.rows, graph.columns]))
+        codes = np.array(network.community_multilevel().membership)
         order = np.argsort(-np.bincount(codes))[:10]
         codes = np.where(np.isin(codes, order), np.searchsorted(np.sort(order), codes), len(order))
         results = {}

@@ -1,4 +1,4 @@
-"""What one waits for before any work: processor time of the import and of `--help`.
+"""Measure the processor time of the import and of `--help`, the wait before any work.
 
 Run `python -m scripts.bench.bench_start [--quick]`. The least of ten processes each (or three), in
 turn, beside `import scipy.sparse`, which nothing here can do without. The import and a first graph
@@ -33,8 +33,8 @@ def processor_seconds(arguments: tuple[str, ...]) -> float:
     before = os.times()
     subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
     after = os.times()
-    own = after.children_user - before.children_user
-    return own + after.children_system - before.children_system
+    user_seconds = after.children_user - before.children_user
+    return user_seconds + after.children_system - before.children_system
 
 
 def main(quick: bool) -> None:

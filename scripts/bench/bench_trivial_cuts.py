@@ -117,13 +117,13 @@ def measured_runs(graph, epsilon, shares, runs):
             old = CutRates.of(Fraction(epsilon), grid.sensitivity, share=Fraction(1, 10**9))
             options = {"terminal_rows": ends, "grid": grid}
             noisy = measure_cut(graph, SeededEntropy(seed), rates=old, **options).codes
-            found = []
+            costs = []
             for share in shares:
                 rates = CutRates.of(Fraction(epsilon), grid.sensitivity, share=share)
                 errors = CutErrors.of(rates, n, 2, unit=grid.unit, beta=0.05)
                 released = measure_cut(graph, SeededEntropy(seed), rates=rates, **options)
-                found.append(cost(graph, lightest(released, ends, errors, grid.unit).codes))
-            yield best, trivial, cost(graph, noisy), *found
+                costs.append(cost(graph, lightest(released, ends, errors, grid.unit).codes))
+            yield best, trivial, cost(graph, noisy), *costs
 
 
 def ratios(values, best):
@@ -140,9 +140,9 @@ def tuning(runs):
         means, worsts = [], []
         for _, graph in tuning_graphs():
             rows = np.array(list(measured_runs(graph, epsilon, SHARES, runs)))
-            found = np.stack([ratios(column, rows[:, 0]) for column in rows.T[1:]])
-            means.append(found.mean(axis=1))
-            worsts.append(found.max(axis=1))
+            ratios_of_graphs = np.stack([ratios(column, rows[:, 0]) for column in rows.T[1:]])
+            means.append(ratios_of_graphs.mean(axis=1))
+            worsts.append(ratios_of_graphs.max(axis=1))
         shown.row("mean", epsilon, *np.mean(means, axis=0))
         shown.row("worst", epsilon, *np.mean(worsts, axis=0))
 
@@ -163,8 +163,8 @@ def main(quick: bool, tuning_table: int) -> None:
             errors = CutErrors.of(rates, graph.n, 2, unit=grid.unit, beta=0.05)
             rows = np.array(list(measured_runs(graph, epsilon, [WEIGHT_SHARE], runs)))
             best, trivial, _, new = rows.T
-            found = np.stack([ratios(column, best) for column in rows.T[1:]])
-            means, worsts = found.mean(axis=1), found.max(axis=1)
+            ratios_of_rows = np.stack([ratios(column, best) for column in rows.T[1:]])
+            means, worsts = ratios_of_rows.mean(axis=1), ratios_of_rows.max(axis=1)
             lost = new - trivial
             broken = int(np.count_nonzero(lost > errors.above_trivial))
             row = [best.mean(), means[0], means[1], worsts[1], means[2], worsts[2]]

@@ -1,4 +1,4 @@
-"""How far stated typical errors are from measured ones, by kind of cut, and what mixed lists cost.
+"""Compare stated typical errors with measured ones, by kind of cut, and price mixed lists.
 
 Run `python -m scripts.bench.bench_typical_errors [--quick] [--part tuning] [--epsilon .5]`. On the
 graphs without weights and with one vertex set of baseline_graphs.py that no constant was chosen on
@@ -46,26 +46,26 @@ def kinds_of(graph: Any) -> dict[str, list[gc.CutQuery]]:
         return np.isin(np.arange(n), rng.choice(n, size, replace=False))
 
     def exchanged(mask: Any) -> Any:
-        moved, count = mask.copy(), max(1, round(0.05 * mask.sum()))
-        moved[rng.choice(np.flatnonzero(mask), count, replace=False)] = False
-        moved[rng.choice(np.flatnonzero(~mask), count, replace=False)] = True
-        return moved
+        result, count = mask.copy(), max(1, round(0.05 * mask.sum()))
+        result[rng.choice(np.flatnonzero(mask), count, replace=False)] = False
+        result[rng.choice(np.flatnonzero(~mask), count, replace=False)] = True
+        return result
 
-    found, _ = communities(graph)
+    parts, _ = communities(graph)
     vertices = rng.choice(n, CUTS, replace=False)
     near = (graph.dense() > 0) | np.eye(n, dtype=bool)
     against = {
         "halves": [subset(n // 2) for _ in range(CUTS)],
-        "com-rest": found,
-        "exchanged": [exchanged(mask) for mask in found],
+        "com-rest": parts,
+        "exchanged": [exchanged(mask) for mask in parts],
         "vertices": [np.arange(n) == vertex for vertex in vertices],
         "tenths": [subset(n // 10) for _ in range(CUTS)],
         "root n": [subset(math.isqrt(n)) for _ in range(CUTS)],
         NEIGHBOURS: [near[vertex] for vertex in vertices],
     }
     kinds = {name: [gc.CutQuery(S, ~S) for S in masks] for name, masks in against.items()}
-    kinds["inside"] = [gc.CutQuery(S, S) for S in found]
-    kinds["com-com"] = [gc.CutQuery(S, T) for i, S in enumerate(found) for T in found[:i]]
+    kinds["inside"] = [gc.CutQuery(S, S) for S in parts]
+    kinds["com-com"] = [gc.CutQuery(S, T) for i, S in enumerate(parts) for T in parts[:i]]
     return {name: cuts for name, cuts in kinds.items() if cuts}
 
 
@@ -83,9 +83,9 @@ def ratios(entry: Entry, epsilon: float, seeds: int) -> tuple[dict[str, dict[str
     truth = {name: np.array(gc.answer_all(cuts, graph)) for name, cuts in kinds.items()}
     rng = np.random.default_rng(1)
     halves = [rng.permutation(graph.n) < graph.n // 2 for _ in range(HALVES)]
-    beside = kinds["exchanged"] + [gc.CutQuery(mask, ~mask) for mask in halves]
+    all_cuts = kinds["exchanged"] + [gc.CutQuery(mask, ~mask) for mask in halves]
     squares: Any = defaultdict(lambda: ([], []))
-    alone, mixed = [], []
+    alone_squares, mixed = [], []
     for seed in range(seeds):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -101,13 +101,13 @@ def ratios(entry: Entry, epsilon: float, seeds: int) -> tuple[dict[str, dict[str
                 squares[name, kind][0].extend(stated)
                 squares[name, kind][1].extend(measured)
         communities_alone = dense.answer_all(kinds["exchanged"], estimate="shrunk")
-        alone += _squares(communities_alone, truth["exchanged"])[1]
-        among = dense.answer_all(beside, estimate="shrunk")[: len(kinds["exchanged"])]
+        alone_squares += _squares(communities_alone, truth["exchanged"])[1]
+        among = dense.answer_all(all_cuts, estimate="shrunk")[: len(kinds["exchanged"])]
         mixed += _squares(among, truth["exchanged"])[1]
-    found: dict[str, dict[str, float]] = {name: {} for name in _TABLES}
+    ratio_of: dict[str, dict[str, float]] = {name: {} for name in _TABLES}
     for (name, kind), (stated, measured) in squares.items():
-        found[name][kind] = math.sqrt(np.mean(stated) / max(np.mean(measured), 1e-12))
-    return found, math.sqrt(np.mean(mixed) / max(np.mean(alone), 1e-12))
+        ratio_of[name][kind] = math.sqrt(np.mean(stated) / max(np.mean(measured), 1e-12))
+    return ratio_of, math.sqrt(np.mean(mixed) / max(np.mean(alone_squares), 1e-12))
 
 
 def main(quick: bool, part: str, epsilon: float) -> None:
@@ -121,15 +121,17 @@ def main(quick: bool, part: str, epsilon: float) -> None:
     rows = {entry.name: ratios(entry, epsilon, 1 if quick else SEEDS) for entry in entries}
     for name, title in _TABLES.items():
         table = Table(_FORM, f"epsilon = {epsilon:g}: {title}")
-        for graph, (found, _) in rows.items():
-            table.row(graph, *(found[name].get(kind) for kind in (*KINDS, NEIGHBOURS)))
+        for graph, (ratio_of, _) in rows.items():
+            table.row(graph, *(ratio_of[name].get(kind) for kind in (*KINDS, NEIGHBOURS)))
         columns = {
-            kind: np.array([found[name][kind] for found, _ in rows.values() if kind in found[name]])
+            kind: np.array(
+                [ratio_of[name][kind] for ratio_of, _ in rows.values() if kind in ratio_of[name]]
+            )
             for kind in (*KINDS, NEIGHBOURS)
         }
-        table.row("mean", *(np.exp(np.log(each).mean()) for each in columns.values()))
-        table.row("least", *(each.min() for each in columns.values()))
-        table.row("largest", *(each.max() for each in columns.values()))
+        table.row("mean", *(np.exp(np.log(column).mean()) for column in columns.values()))
+        table.row("least", *(column.min() for column in columns.values()))
+        table.row("largest", *(column.max() for column in columns.values()))
         counted = np.concatenate([columns[kind] for kind in KINDS])
         inside = np.mean((counted >= LOW) & (counted <= HIGH))
         print(

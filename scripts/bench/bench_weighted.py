@@ -32,7 +32,7 @@ NAMES = ("edges", "clustering", "weighted clustering", "paths", "weights", "halv
 
 def graphs(count: int) -> dict[str, FloatMatrix]:
     """Return symmetric matrices of whole weights, by name; lesmis among them."""
-    found: dict[str, FloatMatrix] = {"lesmis": nx.to_numpy_array(nx.les_miserables_graph())}
+    matrices: dict[str, FloatMatrix] = {"lesmis": nx.to_numpy_array(nx.les_miserables_graph())}
     shapes = {
         "random": lambda n, seed: nx.gnm_random_graph(n, 9 * n, seed=seed),
         "power law": lambda n, seed: nx.powerlaw_cluster_graph(n, 8, 0.6, seed=seed),
@@ -43,17 +43,17 @@ def graphs(count: int) -> dict[str, FloatMatrix]:
     laws = ("geometric", "heavy")
     for name, shape in shapes.items():
         for law in laws:
-            graph = shape(300, len(found))  # type: ignore[no-untyped-call]
-            rng = np.random.default_rng(len(found))
+            graph = shape(300, len(matrices))  # type: ignore[no-untyped-call]
+            rng = np.random.default_rng(len(matrices))
             matrix = np.triu(nx.to_numpy_array(graph) > 0, 1).astype(np.float64)
             rows, columns = np.nonzero(matrix)
             size = len(rows)
-            drawn = rng.geometric(0.2, size) if law == "geometric" else 1 + rng.pareto(1.5, size)
-            matrix[rows, columns] = np.minimum(np.floor(drawn), 40)
-            found[f"{name}, {law}"] = matrix + matrix.T
+            weights = rng.geometric(0.2, size) if law == "geometric" else 1 + rng.pareto(1.5, size)
+            matrix[rows, columns] = np.minimum(np.floor(weights), 40)
+            matrices[f"{name}, {law}"] = matrix + matrix.T
     airports = gc.datasets.load("us-flights").to_scipy().toarray()
-    found["flights"] = np.minimum(np.ceil(airports / 100), 100)
-    return dict(list(found.items())[:count])
+    matrices["flights"] = np.minimum(np.ceil(airports / 100), 100)
+    return dict(list(matrices.items())[:count])
 
 
 def chung_lu(matrix: FloatMatrix, epsilon: float, rng: np.random.Generator) -> FloatMatrix:
@@ -61,22 +61,22 @@ def chung_lu(matrix: FloatMatrix, epsilon: float, rng: np.random.Generator) -> F
     noise = rng.laplace(0, 2 * matrix.max() / epsilon, len(matrix))
     degrees = np.maximum(matrix.sum(axis=1) + noise, 0)
     expected = np.outer(degrees, degrees) / max(degrees.sum(), _LEAST)
-    drawn = np.triu(rng.poisson(expected), 1).astype(np.float64)
-    return np.asarray(drawn + drawn.T)
+    upper = np.triu(rng.poisson(expected), 1).astype(np.float64)
+    return np.asarray(upper + upper.T)
 
 
-def measures(made: FloatMatrix, truth: FloatMatrix) -> FloatVector:
+def measures(synthetic: FloatMatrix, truth: FloatMatrix) -> FloatVector:
     """Return the ratio of edges, and the errors that the module's docstring names, in its order."""
-    described = [_described(each) for each in (made, truth)]
+    described = [_described(matrix) for matrix in (synthetic, truth)]
     (edges, *values, weights), (true_edges, *true_values, true_weights) = described
     errors = [abs(a - b) for a, b in zip(values, true_values, strict=True)]
     errors[2] /= true_values[2]  # lengths of paths
-    apart = scipy.stats.wasserstein_distance(weights, true_weights) / true_weights.mean()
+    weight_distance = scipy.stats.wasserstein_distance(weights, true_weights) / true_weights.mean()
     rng = np.random.default_rng(7)
     sides = rng.random((_HALVES, len(truth))) < 0.5
-    cuts = np.einsum("ki,ij,kj->k", sides * 1.0, made - truth, ~sides * 1.0, optimize=True)
+    cuts = np.einsum("ki,ij,kj->k", sides * 1.0, synthetic - truth, ~sides * 1.0, optimize=True)
     halves = float(np.sqrt((cuts**2).mean())) / (truth.sum() / 2)
-    return np.array([edges / true_edges, *errors, apart, halves])
+    return np.array([edges / true_edges, *errors, weight_distance, halves])
 
 
 def _described(matrix: FloatMatrix) -> tuple[float, float, float, float, FloatVector]:
@@ -107,7 +107,7 @@ def main() -> None:
     warnings.simplefilter("ignore", AccuracyWarning)
     for epsilon in EPSILONS[: 1 if quick else None]:
         print(f"epsilon = {epsilon:g}: {', '.join(NAMES)}")
-        found: dict[str, list[FloatVector]] = {"release": [], "all pairs": [], "chung-lu": []}
+        results: dict[str, list[FloatVector]] = {"release": [], "all pairs": [], "chung-lu": []}
         for name, truth in graphs(3 if quick else 12).items():
             rows, columns = np.nonzero(np.triu(truth, 1))
             graph = gc.Graph(
@@ -118,18 +118,20 @@ def main() -> None:
                 max_weight=float(truth.max()),
             )
             release = gc.release_graph(graph, epsilon=epsilon, seed=1)
-            made = {
+            synthetic_graphs = {
                 "release": release.graph.dense(),
                 "all pairs": release.expected.dense(),
                 "chung-lu": chung_lu(truth, epsilon, np.random.default_rng(1)),
             }
-            for method, matrix in made.items():
-                found[method].append(measures(matrix.astype(np.float64), truth))
-                line = "  ".join(f"{value:.3f}" for value in found[method][-1])
+            for method, matrix in synthetic_graphs.items():
+                results[method].append(measures(matrix.astype(np.float64), truth))
+                line = "  ".join(f"{value:.3f}" for value in results[method][-1])
                 print(f"{name}  {method}  {line}", flush=True)
-        for method, lines in found.items():
+        for method, lines in results.items():
             columns_of = list(zip(*lines, strict=True))
-            cells = [f"{statistics.mean(each):.3f} ({max(each):.3f})" for each in columns_of[1:]]
+            cells = [
+                f"{statistics.mean(values):.3f} ({max(values):.3f})" for values in columns_of[1:]
+            ]
             edges = f"{min(columns_of[0]):.3f} to {max(columns_of[0]):.3f}"
             cells = [edges, *cells]
             print(f"all, mean (largest)  {method}  {'  '.join(cells)}", flush=True)

@@ -1,4 +1,4 @@
-"""What benchmarks share: how they are started, timed and printed, and sessions of their own.
+"""Start, time and print benchmarks, and run sessions for them: what all benchmarks share.
 
 A benchmark is a script with a function `main(quick)` that prints tables.
 """
@@ -89,7 +89,7 @@ class Table:
 
 
 class Outcome(NamedTuple):
-    """What a session guaranteed and did: the bound, and errors of the answers."""
+    """The guaranteed error of a session, and the errors of its answers."""
 
     guaranteed: float
     largest: float
@@ -117,18 +117,18 @@ def compared_norms(
     """
     worst, allowed = 0.0, 1.05
     for head, session in cases:
-        found = {}
+        outcomes = {}
         for name in names:
-            made = found[name] = session(name)
-            errors = (made.guaranteed, made.largest, getattr(made, error))
-            table.row(*head, f"  {name}", made.norm, *errors, made.seconds)
-        best = min(found[norm].guaranteed for norm in norms)
-        worst = max(worst, found["auto"].guaranteed / best)
+            outcome = outcomes[name] = session(name)
+            errors = (outcome.guaranteed, outcome.largest, getattr(outcome, error))
+            table.row(*head, f"  {name}", outcome.norm, *errors, outcome.seconds)
+        best = min(outcomes[norm].guaranteed for norm in norms)
+        worst = max(worst, outcomes["auto"].guaranteed / best)
     print(f"auto guarantees at most {worst:.3f} times the best norm's error (allowed {allowed})")
     return int(worst > allowed)
 
 
-def session_errors(graph: Any, asked: Sequence[Any], **options: Any) -> Outcome:
+def session_errors(graph: Any, queries: Sequence[Any], **options: Any) -> Outcome:
     """Ask everything at once in a session on a store of its own, epsilon = 1, delta = 1e-6."""
     terms = {"epsilon": 1.0, "delta": 1e-6} | options
     began = time.perf_counter()
@@ -137,9 +137,9 @@ def session_errors(graph: Any, asked: Sequence[Any], **options: Any) -> Outcome:
         warnings.catch_warnings(action="ignore"),
         session_of(graph, store=Path(folder) / "a.db", **terms) as session,
     ):
-        answers = session.ask_all(asked)
+        answers = session.ask_all(queries)
         bound, norm = session.error_bound, session.norm or ""
-    pairs = zip(answers, asked, strict=True)
+    pairs = zip(answers, queries, strict=True)
     off = [abs(answer.value - query.value(graph)) for answer, query in pairs]
     seconds = time.perf_counter() - began
     return Outcome(bound, max(off), float(np.mean(off)), float(np.median(off)), seconds, norm)

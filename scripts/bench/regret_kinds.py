@@ -23,13 +23,13 @@ class KindGraph:
     """
 
     name: str
-    made: Callable[[Matrix, Random], Any]
+    draw: Callable[[Matrix, Random], Any]
     weights: Callable[[Random], Matrix]
 
     def drawn(self) -> tuple[Any, None]:
         """The graph, and no labels."""
         random = np.random.default_rng(sum(map(ord, self.name)))
-        return self.made(self.weights(random), random), None
+        return self.draw(self.weights(random), random), None
 
 
 def _directed(matrix: Matrix, random: Random) -> gc.DirectedGraph:
@@ -45,9 +45,9 @@ def _two_sided(matrix: Matrix, random: Random) -> gc.BipartiteGraph:
 
 
 def _capped(largest: float) -> Callable[[Matrix, Random], gc.Graph]:
-    """Of a matrix the part above the diagonal; larger weights count as the largest."""
+    """Return a generator of graphs with the weights above the diagonal, cut off at the largest."""
 
-    def made(matrix: Matrix, random: Random) -> gc.Graph:
+    def draw(matrix: Matrix, random: Random) -> gc.Graph:
         order = random.permutation(len(matrix))
         upper = np.minimum(np.triu(matrix, 1), largest)
         whole = np.triu((upper + upper.T)[np.ix_(order, order)])
@@ -56,7 +56,7 @@ def _capped(largest: float) -> Callable[[Matrix, Random], gc.Graph]:
             rows, columns, whole[rows, columns], vertices=len(matrix), max_weight=largest
         )
 
-    return made
+    return draw
 
 
 def _factors(random: Random, n: int, spread: float) -> Matrix:
@@ -82,10 +82,10 @@ def _drawn(random: Random, chances: Matrix) -> Matrix:
 
 
 def _plain(
-    made: Callable[[Matrix, Random], Any], name: str, chances: Matrix, spread: float = 0.0
+    draw: Callable[[Matrix, Random], Any], name: str, chances: Matrix, spread: float = 0.0
 ) -> KindGraph:
     """Independent edges with these chances; with a spread, of vertices whose degrees differ."""
-    return KindGraph(name, made, lambda random: _drawn(random, _uneven(random, chances, spread)))
+    return KindGraph(name, draw, lambda random: _drawn(random, _uneven(random, chances, spread)))
 
 
 DIRECTED = (

@@ -1,8 +1,8 @@
-"""All benchmarks, one after the other: `make bench`, or with --quick for a short look.
+"""Run all benchmarks, one after the other: `make bench`, or with --quick in a short form.
 
-Run `python -m scripts.bench.run [--quick] [--save] [--only NAME ...]`. With --save what each
-prints is kept in docs/measured, from which `python scripts/measured.py` makes the page "Measured".
-A benchmark that fails does not stop the others; the exit status tells that one did.
+Usage: `python -m scripts.bench.run [--quick] [--save] [--only NAME ...]`. With --save the output
+of each is saved in docs/measured, from which `python scripts/measured.py` makes the page
+"Measured". A benchmark that fails does not stop the others, and makes the exit status 1.
 """
 
 import argparse
@@ -21,7 +21,7 @@ _PACKAGES = ("graphcuts-dp", "numpy", "scipy")
 
 
 def run(script: Path, options: list[str]) -> tuple[bool, str]:
-    """Run one benchmark, show what it prints as it comes, return whether it succeeded and that."""
+    """Run one benchmark, show its output as it comes; return whether it succeeded, and the output."""
     lines: list[str] = []
     with subprocess.Popen(
         [sys.executable, "-u", "-m", f"scripts.bench.{script.stem}", *options],
@@ -37,7 +37,7 @@ def run(script: Path, options: list[str]) -> tuple[bool, str]:
 
 
 def heading(script: Path, options: list[str], seconds: float) -> str:
-    """What was run, when, and with what: the first two lines of a kept result."""
+    """Return the first two lines of a saved result: the command, then date, versions and time."""
     command = " ".join(["python -m", f"scripts.bench.{script.stem}", *options])
     versions = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
     date = datetime.datetime.now(tz=datetime.UTC).date()
@@ -48,26 +48,33 @@ def heading(script: Path, options: list[str], seconds: float) -> str:
 
 
 def main() -> None:
-    """Run every bench_*.py beside this file as a script, with the same options."""
+    """Run every bench_*.py in this folder as a script, with the same options."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="the short form of each")
-    parser.add_argument("--save", action="store_true", help="keep what each prints")
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="these: flows, sparse, ...")
-    asked = parser.parse_args()
-    options = ["--quick"] if asked.quick else []
+    parser.add_argument("--quick", action="store_true", help="run the short form of each benchmark")
+    parser.add_argument(
+        "--save", action="store_true", help="save the output of each benchmark in docs/measured"
+    )
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        metavar="NAME",
+        help="run these benchmarks alone, such as: flows sparse",
+    )
+    arguments = parser.parse_args()
+    options = ["--quick"] if arguments.quick else []
     scripts = {path.stem.removeprefix("bench_"): path for path in sorted(HERE.glob("bench_*.py"))}
-    if unknown := set(asked.only or ()) - set(scripts):
+    if unknown := set(arguments.only or ()) - set(scripts):
         parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(scripts)}")
     failed = []
-    for name in asked.only or scripts:
+    for name in arguments.only or scripts:
         print(f"\n== {name} ==", flush=True)
-        began = time.perf_counter()
+        start = time.perf_counter()
         succeeded, printed = run(scripts[name], options)
         if not succeeded:
             failed.append(name)
-        elif asked.save:
+        elif arguments.save:
             KEPT.mkdir(exist_ok=True)
-            text = heading(scripts[name], options, time.perf_counter() - began) + "\n" + printed
+            text = heading(scripts[name], options, time.perf_counter() - start) + "\n" + printed
             (KEPT / f"{name}.txt").write_text(text)
     if failed:
         sys.exit(f"failed: {', '.join(failed)}")

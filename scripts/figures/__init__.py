@@ -1,1 +1,1 @@
-"""What the papers claim, measured and drawn: one file for each figure. Not private."""
+"""Measure and draw what the papers claim: one file for each figure. Not private."""

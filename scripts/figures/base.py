@@ -1,4 +1,4 @@
-"""What an experiment returns: a table, its parameters, and what was found about a claim."""
+"""Hold what an experiment returns: a table, its parameters, and findings about a claim."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -103,16 +103,16 @@ class Table:
         """
         rows = self.where(**fixed)
         x = sorted({row[by] for row in rows})
-        found = [[row[column] for row in rows if row[by] == place] for place in x]
-        most = max(map(len, found), default=0)
-        return x, np.array([each + each[:1] * (most - len(each)) for each in found])
+        series = [[row[column] for row in rows if row[by] == value] for value in x]
+        most = max(map(len, series), default=0)
+        return x, np.array([repeats + repeats[:1] * (most - len(repeats)) for repeats in series])
 
     def middle(self, by: str, column: str, **fixed: Any) -> tuple[list[Any], list[float]]:
         """The same with medians over repetitions: (x, y)."""
-        places: dict[Any, list[float]] = {}
+        values_at: dict[Any, list[float]] = {}
         for x, y in zip(*self.line(by, column, **fixed), strict=True):
-            places.setdefault(x, []).append(y)
-        return sorted(places), [float(np.median(places[x])) for x in sorted(places)]
+            values_at.setdefault(x, []).append(y)
+        return sorted(values_at), [float(np.median(values_at[x])) for x in sorted(values_at)]
 
 
 class Experiment(Protocol):

@@ -41,13 +41,13 @@ def bingham_samples(
     a = concentration * (values[-1] - values)
     b = float(scipy.optimize.brentq(lambda b: float((1 / (b + 2 * a)).sum()) - 1, 1e-9, n + 1.0))
     scale = 1 / np.sqrt(1 + 2 * a / b)
-    found = np.empty((0, n))
-    while len(found) < count:
+    samples = np.empty((0, n))
+    while len(samples) < count:
         y = rng.standard_normal((max(8, min(count, 4096)), n)) * scale
         x = y / np.linalg.norm(y, axis=1)[:, None]
         t = (x * x) @ a
         log_chance = -t + (n - b) / 2 + n / 2 * np.log((b + 2 * t) / n)
         stays = np.log(rng.random(len(x))) < log_chance
-        found = np.concatenate([found, x[stays]])
-    result: FloatMatrix = found[:count] @ basis.T
+        samples = np.concatenate([samples, x[stays]])
+    result: FloatMatrix = samples[:count] @ basis.T
     return result

@@ -216,7 +216,7 @@ def _guaranteed(family: Family, part: str, side: int, size: int) -> list[Row]:
 
 def _claimed(rows: Sequence[Row], family: Family) -> list[Row]:
     """The claims with their logarithms, scaled so that they meet the last guarantees."""
-    found: list[Row] = []
+    claimed: list[Row] = []
     for part, method in itertools.product(("V varies", "|S| varies"), METHODS):
         claim = _claim(family, method)
         guaranteed = [
@@ -225,8 +225,8 @@ def _claimed(rows: Sequence[Row], family: Family) -> list[Row]:
         shape = [claim(row[2], row[3]) * math.log(row[2]) ** _LOGS[method] for row in guaranteed]
         for row, value in zip(guaranteed, shape, strict=True):
             error = value * guaranteed[-1][7] / shape[-1]
-            found.append((*row[:5], "claimed, scaled", 0, error))
-    return found
+            claimed.append((*row[:5], "claimed, scaled", 0, error))
+    return claimed
 
 
 def _sessions(family: Family, side: int, repeats: int, seed: int) -> list[Row]:
@@ -260,7 +260,7 @@ def _session(
     The analyst asks no query twice, since the second answer would come from the record.
     """
     rng = np.random.default_rng([seed, len(truth)])
-    asked: set[bytes] = set()
+    earlier_cuts: set[bytes] = set()
     largest = 0.0
     terms: dict[str, Any] = {"epsilon": _EPSILON, "delta": _DELTA, "beta": _BETA}
     terms |= {"method": "mirror-descent", "norm": norm, "queries": _QUERIES, "max_right_size": size}
@@ -274,9 +274,9 @@ def _session(
             S, T = session.universe.masks(
                 worst_cut(residual, session.universe, rng=rng, max_right_size=size)
             )
-            while (key := np.packbits(np.append(S, T)).tobytes()) in asked:
+            while (key := np.packbits(np.append(S, T)).tobytes()) in earlier_cuts:
                 S = S ^ (np.arange(len(S)) == rng.integers(len(S)))
-            asked.add(key)
+            earlier_cuts.add(key)
             answer = session.ask(S, T)
             if not answer.guaranteed:
                 break
@@ -289,10 +289,10 @@ def _session(
 
 def _findings(table: Table, family: Family) -> list[Finding]:
     """Exponents of guarantees and of sessions beside the claims; which method is best, and when."""
-    found = []
+    findings = []
     for method in METHODS:
         claim = _claim(family, method)
-        found += [
+        findings += [
             exponent(
                 f"JT12 4.1, guaranteed error with {method}: exponent of V, logarithms divided out",
                 _without_logs(*_series(table, "V varies", method, "guaranteed"), _LOGS[method]),
@@ -315,7 +315,7 @@ def _findings(table: Table, family: Family) -> list[Finding]:
                 too_small=bool(_useful(table, method).sum() < _LEAST_SIDES),
             ),
         ]
-    return [*found, *_comparisons(table, family)]
+    return [*findings, *_comparisons(table, family)]
 
 
 def _learnt(table: Table, method: str) -> tuple[FloatVector, FloatVector]:
@@ -393,7 +393,7 @@ def _claim(family: Family, method: str) -> Callable[[float, float], float]:
 def _by_repeat(
     table: Table, part: str, method: str, quantity: str
 ) -> tuple[FloatVector, FloatMatrix]:
-    """What varies, and the errors of all repeats."""
+    """Return the values of what varies, and the errors of all repeats."""
     by = "|S|" if part == "|S| varies" else "V"
     x, errors = table.series(by, "error", part=part, method=method, quantity=quantity)
     return np.array(x, dtype=np.float64), errors
@@ -437,12 +437,12 @@ def draw(table: Table) -> Figure:
 def _legend(axes: Axes) -> list[Line2D]:
     """Methods in the upper row, the rest below; legends fill columns first."""
     methods = [line for line in axes.lines if line.get_label() in _NAMES.values()]
-    rest = [
+    other_lines = [
         Line2D([], [], color="black", linewidth=0.6, label="claimed powers and logarithms"),
         Line2D([], [], label="answer 0", **trivial_look()),
         Line2D([], [], color="black", linestyle="none", marker="o", ms=4, label=_SEEN),
     ]
-    return [line for pair in zip(methods, rest, strict=True) for line in pair]
+    return [line for pair in zip(methods, other_lines, strict=True) for line in pair]
 
 
 def _draw_guarantees(axes: Axes, table: Table, varied: str) -> None:

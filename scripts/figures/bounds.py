@@ -97,7 +97,7 @@ def gru12_offline(
 def _solved(
     accuracy: Callable[[float], float], update_bound: UpdateBound, factor: float
 ) -> ErrorBound:
-    """What an offline mechanism guarantees, with an error of a factor times alpha."""
+    """Return the guarantee of an offline mechanism, whose error is a factor times alpha."""
     alpha = solve_circle(accuracy)
     updates = allowed_updates(update_bound(alpha / 2))
     return ErrorBound(
@@ -217,17 +217,17 @@ def _least(bound: Callable[[float], float]) -> float:
     """Near the minimum over s in (0, 1); every value is a bound."""
     logits = np.linspace(-12, 12, 97)
     best = min(logits.tolist(), key=lambda logit: bound(_part(logit)))
-    found = scipy.optimize.minimize_scalar(
+    minimum = scipy.optimize.minimize_scalar(
         lambda logit: bound(_part(logit)), bounds=(best - 0.25, best + 0.25), method="bounded"
     )
-    return min(bound(_part(best)), float(found.fun)) * (1 + 1e-12)
+    return min(bound(_part(best)), float(minimum.fun)) * (1 + 1e-12)
 
 
 def _part(logit: float) -> float:
     return 1 / (1 + math.exp(-logit))
 
 
-def comparison_log_delta(order: float, each: float, *, updates: float, epsilon: float) -> float:
+def comparison_log_delta(order: float, moment: float, *, updates: float, epsilon: float) -> float:
     """The theorem's mu B - a epsilon: the logarithm of a delta that the theorem proves.
 
     Args:
@@ -236,7 +236,7 @@ def comparison_log_delta(order: float, each: float, *, updates: float, epsilon: 
         updates: B >= 0.
         epsilon: > 0.
     """
-    return comparison_moment(order, each) * updates - order * epsilon
+    return comparison_moment(order, moment) * updates - order * epsilon
 
 
 def median_updates(n: Size, edges: float, queries: int, *, rule: Rule = "tight") -> UpdateBound:

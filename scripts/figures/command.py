@@ -45,26 +45,26 @@ def figures(
         _show_list(as_json)
         return
     _make_folder(Path(folder))
-    wanted = FIGURES if names == ["all"] else tuple(find_figure(name) for name in names)
-    for spec in wanted:
+    specs = FIGURES if names == ["all"] else tuple(find_figure(name) for name in names)
+    for spec in specs:
         for ending in ENDINGS:
             check_writable(spec.base(Path(folder)).with_suffix(ending), force=force)
-    found: list[tuple[FigureSpec, Finding]] = []
-    for spec in wanted:
+    findings: list[tuple[FigureSpec, Finding]] = []
+    for spec in specs:
         with progress_bar(spec.name) as progress:
             table = make_figure(spec.name, folder, quick=quick, seed=seed, progress=progress)
-        found += [(spec, finding) for finding in table.findings]
+        findings += [(spec, finding) for finding in table.findings]
         if not as_json:
             say(f"wrote {spec.base(Path(folder))}.png .pdf .csv .json")
     if as_json:
         show_json(
             [
                 {"figure": spec.name, **asdict(finding), "verdict": finding.verdict}
-                for spec, finding in found
+                for spec, finding in findings
             ]
         )
     else:
-        _show_findings(found)
+        _show_findings(findings)
 
 
 def _make_folder(folder: Path) -> None:
@@ -83,9 +83,9 @@ def _show_list(as_json: bool) -> None:
         show_table("Figures; name some, or all", ("name", "tests"), rows)
 
 
-def _show_findings(found: list[tuple[FigureSpec, Finding]]) -> None:
+def _show_findings(findings: list[tuple[FigureSpec, Finding]]) -> None:
     rows = []
-    for spec, finding in found:
+    for spec, finding in findings:
         claimed = "" if finding.claimed is None else f"{finding.claimed:.3g}"
         measured = f"{finding.measured:.3g}"
         rows.append((spec.name, finding.statement, claimed, measured, finding.verdict))

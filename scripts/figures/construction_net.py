@@ -56,7 +56,7 @@ def construction_net(
         raise ParameterError("the queries of this net have coefficients in [0, 1]")
     rule = learner.construction(alpha=alpha, total_weight=total_weight, total_error=0.0)
     limits = _limits(rows, total_weight)
-    found: dict[bytes, Any] = {}
+    weights_of: dict[bytes, Any] = {}
     most = _MOST_NUMBERS // max(universe.size, len(queries))
     reached: list[Any] = [rule.initial()]
     for _ in range(math.floor(rule.update_bound(alpha) * (1 + 1e-9)) + 1):
@@ -64,10 +64,10 @@ def construction_net(
         for hypothesis in reached:
             weights = hypothesis.dense()[pairs]
             key = (np.round(weights, _ROUNDED) + 0.0).tobytes()
-            if key not in found:
-                found[key] = weights
+            if key not in weights_of:
+                weights_of[key] = weights
                 frontier.append(hypothesis)
-            if len(found) > most:
+            if len(weights_of) > most:
                 raise HypothesisError(
                     f"the net has more than {most:,} members: take fewer queries or a larger alpha"
                 )
@@ -76,7 +76,7 @@ def construction_net(
             for hypothesis in frontier
             for following in _updates(rule, hypothesis, queries, limits, alpha)
         ]
-    return DatabaseFamily(universe, np.stack(list(found.values())))
+    return DatabaseFamily(universe, np.stack(list(weights_of.values())))
 
 
 def _updates(
@@ -86,7 +86,7 @@ def _updates(
     limits: FloatMatrix,
     alpha: float,
 ) -> Iterator[Any]:
-    """What a hypothesis can become by one update that some graph calls for."""
+    """Return all hypotheses that one update makes of a hypothesis, for some graph."""
     slack = alpha * (1 - 1e-9)
     signs: tuple[Sign, Sign] = (1, -1)
     for query, (least, most) in zip(queries, limits, strict=True):
@@ -101,10 +101,10 @@ def _limits(rows: FloatMatrix, total_weight: float) -> FloatMatrix:
 
     Weights lie in [0, 1]: the best puts as much as it can on the largest coefficients.
     """
-    whole, rest = math.floor(total_weight), total_weight - math.floor(total_weight)
+    full, fraction = math.floor(total_weight), total_weight - math.floor(total_weight)
     weights = np.zeros(rows.shape[1])
-    weights[:whole] = 1
-    if whole < len(weights):
-        weights[whole] = rest
+    weights[:full] = 1
+    if full < len(weights):
+        weights[full] = fraction
     ordered = np.sort(rows, axis=1)
     return np.stack([ordered @ weights, ordered[:, ::-1] @ weights], axis=1)

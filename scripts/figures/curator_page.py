@@ -71,9 +71,9 @@ def main() -> None:
         line = [sys.executable, "-m", "graphcuts_dp", "page", f"{folder}/results", "--no-browser"]
         with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as page:  # noqa: S603
             try:
-                said = page.stdout.readline() if page.stdout else ""
-                found = re.search(r"http\S+", said)
-                draw(found[0] if found else "")
+                first_line = page.stdout.readline() if page.stdout else ""
+                address = re.search(r"http\S+", first_line)
+                draw(address[0] if address else "")
             finally:
                 page.terminate()
 

@@ -30,13 +30,13 @@ def measure() -> Table:
     peer = lower_of_cutnorm if importlib.util.find_spec("cutnorm") else None
     for kind in KINDS:
         for n in SIZES:
-            found = compared(kind, n, peer)
-            rows.append((kind, "low-rank", n, found["ours"], found["ratio"]))
+            times = compared(kind, n, peer)
+            rows.append((kind, "low-rank", n, times["ours"], times["ratio"]))
             if peer is not None:
-                rows.append((kind, "cutnorm", n, found["peer"], None))
+                rows.append((kind, "cutnorm", n, times["peer"], None))
     for n in SDP_SIZES:
-        found = compared("noise", n, by_scs, SDP_REPEATS)
-        rows.append(("noise", "SCS", n, found["peer"], None))
+        times = compared("noise", n, by_scs, SDP_REPEATS)
+        rows.append(("noise", "SCS", n, times["peer"], None))
     parameters = {"sizes": list(SIZES), "sdp_sizes": list(SDP_SIZES), "repeats": REPEATS}
     columns = ("kind", "solver", "n", "seconds", "ratio")
     return Table(columns=columns, rows=rows, parameters=parameters, findings=())

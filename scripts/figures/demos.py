@@ -73,9 +73,9 @@ def draw_flows() -> None:
     groups = demo_flows.states(graph, ("state",))
     flows = gc.release_flows(graph, groups, epsilon=demo_flows.EPSILON, seed=SEED)
     with TemporaryDirectory() as folder:
-        places = Path(folder) / "states.csv"
-        demo_flows.write_places(places)
-        figure = flows.plot("state", locations=places, title="Connected airports by state")
+        locations = Path(folder) / "states.csv"
+        demo_flows.write_places(locations)
+        figure = flows.plot("state", locations=locations, title="Connected airports by state")
     _save_flows(figure, flows, "state", "demo_flows")
 
 
@@ -96,19 +96,19 @@ def draw_tables() -> None:
         exec(cell, known)  # noqa: S102
         if "errors" in known:
             break
-    found = {name: known["errors"](table) for name, table in known["tables"].items()}
+    errors_of = {name: known["errors"](table) for name, table in known["tables"].items()}
     figure = Figure(figsize=(6.4, 3.2), layout="constrained")
     axes = figure.subplots()
-    sums = list(found["blanked"])[::-1]
+    sums = list(errors_of["blanked"])[::-1]
     labels = {
         "blanked": "cells below 15 blanked",
         "a trip": "noise that hides a trip",
         "a month": "... a person's month",
         "a year": "... a person's year",
     }
-    for (name, own), marker in zip(found.items(), "xos^", strict=True):
+    for (name, errors), marker in zip(errors_of.items(), "xos^", strict=True):
         label = labels[name]
-        axes.plot([own[each] for each in sums], sums, marker, label=label, alpha=0.8)
+        axes.plot([errors[sum_name] for sum_name in sums], sums, marker, label=label, alpha=0.8)
     axes.set_xscale("log")
     axes.set_xlabel("error, in trips (root mean square)")
     axes.grid(axis="y", alpha=0.3)
@@ -116,8 +116,11 @@ def draw_tables() -> None:
     save_figure(
         figure,
         FIGURES / "demo_tables",
-        columns=["sum", *found],
-        rows=[[each, *(round(own[each], 1) for own in found.values())] for each in sums[::-1]],
+        columns=["sum", *errors_of],
+        rows=[
+            [sum_name, *(round(errors[sum_name], 1) for errors in errors_of.values())]
+            for sum_name in sums[::-1]
+        ],
         parameters={"dataset": "made phone records", "users": known["USERS"], "seed": 2026},
     )
 

@@ -117,23 +117,26 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
     cases = [("density", n, density) for density in densities]
     cases += [("size", size, _DENSITY) for size in sizes]
     rows: list[tuple[Any, ...]] = []
-    for place, (part, size, density) in enumerate(cases):
-        progress(0.8 * place / len(cases), f"n = {size}, density {density:g}")
+    for case_index, (part, size, density) in enumerate(cases):
+        progress(0.8 * case_index / len(cases), f"n = {size}, density {density:g}")
         for repetition in range(repetitions):
-            draw = np.random.SeedSequence([seed, place, repetition])
+            draw = np.random.SeedSequence([seed, case_index, repetition])
             methods = dict(METHODS if part == "density" else GROWING)
             if part == "size" and size in slow and repetition == 0:
                 methods |= CUTTING_PLANES
             if repetition and size > 200:
                 methods.pop("first-order")  # seconds each
-            found = _measured(size, density, methods, draw)
-            rows += [(part, size, density, name, repetition, *errors) for name, *errors in found]
+            errors_of_methods = _measured(size, density, methods, draw)
+            rows += [
+                (part, size, density, name, repetition, *errors)
+                for name, *errors in errors_of_methods
+            ]
         if part == "density":
             rows += _bounds(size, density)
     progress(0.8, "weights and sessions")
-    for place, density in enumerate(densities):
+    for case_index, density in enumerate(densities):
         for repetition in range(repetitions):
-            draw = np.random.SeedSequence([seed, place, repetition])
+            draw = np.random.SeedSequence([seed, case_index, repetition])
             rows += _weighted_and_sessions(n, density, repetition, draw)
     columns = ("part", "n", "density", "method", "repetition", *_COLUMNS)
     parameters = {
@@ -176,8 +179,8 @@ def _offline(graph: Graph, seed: int) -> FloatMatrix:
     """The same, where the exponential mechanism picks the worst of these cuts in each round."""
     terms: dict[str, Any] = {"epsilon": _EPSILON, "delta": _DELTA, "seed": seed}
     learning = Learning(distinguisher="exponential", rounds=_ROUNDS)
-    made = release_iteratively(graph, _asked(graph.n, seed), construction=learning, **terms)
-    matrix: FloatMatrix = made.graph.dense()
+    release = release_iteratively(graph, _asked(graph.n, seed), construction=learning, **terms)
+    matrix: FloatMatrix = release.graph.dense()
     return matrix
 
 
@@ -239,13 +242,13 @@ def _measured(
     graph = _graph(n, density, seed)
     truth = graph.dense()
     blocks, halves = _between_blocks(n), _random_halves(n, seed + 1)
-    found: list[tuple[Any, ...]] = []
+    errors: list[tuple[Any, ...]] = []
     for name, method in methods.items():
         difference = method(graph, seed + 2) - truth
         worst = cut_norm(difference, tolerance=_CERTIFIED)
         kinds = (np.abs(answer_all(cuts, difference)).mean() for cuts in (blocks, halves))
-        found.append((name, len(graph.rows), worst.lower, worst.upper, *map(float, kinds)))
-    return found
+        errors.append((name, len(graph.rows), worst.lower, worst.upper, *map(float, kinds)))
+    return errors
 
 
 def _weighted_and_sessions(
@@ -270,16 +273,19 @@ def _weighted_and_sessions(
 
 
 def _graph(n: int, density: float, seed: int) -> Graph:
-    """Of this expected density."""
+    """Draw a graph of this expected density."""
     inside = (n / _BLOCKS - 1) / (n - 1)
 
     def excess(shift: float) -> float:
-        within, across = scipy.special.expit(shift + _LOG_ODDS), scipy.special.expit(shift)
-        return float(inside * within + (1 - inside) * across) - density
+        inside_chance, outside_chance = (
+            scipy.special.expit(shift + _LOG_ODDS),
+            scipy.special.expit(shift),
+        )
+        return float(inside * inside_chance + (1 - inside) * outside_chance) - density
 
     shift = float(scipy.optimize.brentq(excess, -30, 30))
-    within, across = scipy.special.expit([shift + _LOG_ODDS, shift]).tolist()
-    return planted_partition(n, _BLOCKS, within, across, seed=seed)
+    inside_chance, outside_chance = scipy.special.expit([shift + _LOG_ODDS, shift]).tolist()
+    return planted_partition(n, _BLOCKS, inside_chance, outside_chance, seed=seed)
 
 
 def _between_blocks(n: int) -> list[CutQuery]:
@@ -289,7 +295,7 @@ def _between_blocks(n: int) -> list[CutQuery]:
 
 
 def _asked(n: int, seed: int) -> list[CutQuery]:
-    """What constructions learn from: each block against the others, two against two, halves."""
+    """Return the cuts that constructions learn from: blocks, pairs of blocks, and random halves."""
     block = np.arange(n) * _BLOCKS // n
     unions = [[i] for i in range(_BLOCKS)] + [[0, i] for i in range(1, _BLOCKS)]
     return [CutQuery(np.isin(block, union)) for union in unions] + _random_halves(n, seed)
@@ -330,12 +336,12 @@ def _bounds(n: int, density: float) -> list[tuple[Any, ...]]:
 def _findings(table: Table) -> tuple[Finding, ...]:
     flat = "GRU12 section 6, {}: worst error does not depend on density: exponent"
     grows = "GRU12 Lemma 6.2, {}: worst error O(n^1.5): exponent, at most"
-    found = [exponent(flat.format(name), _worst(table, name), 0.0, 0.02) for name in _RAW]
-    found += [_size(table, name, 1.5, 0.05) for name in _RAW]
+    findings = [exponent(flat.format(name), _worst(table, name), 0.0, 0.02) for name in _RAW]
+    findings += [_size(table, name, 1.5, 0.05) for name in _RAW]
     for name in ("first-order", "maximum-entropy"):
         points = _worst(table, name, "size")
         measured = fitted_exponent(*points)
-        found.append(
+        findings.append(
             finding(
                 grows.format(name),
                 measured,
@@ -345,11 +351,11 @@ def _findings(table: Table) -> tuple[Finding, ...]:
                 too_small=measured <= 1.6 + exponent_uncertainty(*points),
             )
         )
-    found += [_size(table, "clipped", 2.0, 0.1), _binary_to_laplace(table), _lemma(table)]
-    found += [_wins(table, name) for name in _WINNERS]
+    findings += [_size(table, "clipped", 2.0, 0.1), _binary_to_laplace(table), _lemma(table)]
+    findings += [_wins(table, name) for name in _WINNERS]
     parts = ("session", "weighted session")
     return (
-        *found,
+        *findings,
         _kept(table),
         *(_guaranteed(table, part) for part in parts),
         _bounds_hold(table),
@@ -486,8 +492,8 @@ def draw(table: Table) -> Figure:
 
 def _draw_session(axes: Axes, table: Table, part: str) -> None:
     """Draw the errors of answers, and what is guaranteed, thin, of the same colour."""
-    drawn = draw_each(axes, table, _SESSIONS, "density", "lower", part=part)
-    for line, method in zip(drawn, _SESSIONS, strict=True):
+    lines = draw_each(axes, table, _SESSIONS, "density", "lower", part=part)
+    for line, method in zip(lines, _SESSIONS, strict=True):
         points = table.middle("density", "upper", part=part, method=method)
         label = "guaranteed" if method == "gaussian" else "_"
         axes.plot(*points, ":", color=line.get_color(), linewidth=1.3, label=label)
@@ -519,8 +525,8 @@ def _draw_sizes(axes: Axes, table: Table) -> None:
     sizes = sorted({row["n"] for row in table.where(part="size")})
     draw_each(axes, table, dict.fromkeys(_NAMES, "_"), "n", "upper", part="size")
     for marker, (method, name) in zip("+x", _CUTTING_PLANES.items(), strict=True):
-        places = table.line("n", "upper", part="size", method=method)
-        axes.plot(*places, marker, color="black", label=f"cutting plane, {name}")
+        points = table.line("n", "upper", part="size", method=method)
+        axes.plot(*points, marker, color="black", label=f"cutting plane, {name}")
     draw_slope(axes, (sizes[0], sizes[-1]), _SLOPE * sizes[0] ** 1.5, 1.5, label="_")
     below: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "va": "top"}
     axes.annotate("$n^{1.5}$", (sizes[-1], _SLOPE * sizes[-1] ** 1.5), xytext=(0, -6), **below)

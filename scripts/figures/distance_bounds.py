@@ -121,7 +121,7 @@ def hr12_offline_error(
 def embedded_range(
     average: float, *, expansion: float, contraction: float, error: float
 ) -> tuple[float, float]:
-    """Where the answer of a mechanism lies that runs on an embedding: Theorem 7, corrected.
+    """Return the range of the answer of a mechanism on an embedding: Theorem 7, corrected.
 
     With expansion 1, (1/C) average - alpha to average + alpha. The theorem prints sums of distances
     where the answers are averages: it lacks 1/n.
@@ -146,7 +146,7 @@ def bourgain_contraction(queries: int) -> float:
 
 
 def decomposable_tolerance(alpha: float, dimensions: int) -> float:
-    """How far each value and slope may be off: alpha_1/4 = alpha/(4 l), with alpha_1 = alpha/l.
+    """Return the largest error of values and slopes: alpha_1/4 = alpha/(4 l), alpha_1 = alpha/l.
 
     Source: HR12, Lemma 6.
     """

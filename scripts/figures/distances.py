@@ -65,19 +65,19 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
     length = 1 / (_VERTICES - 1)
     metric = Metric.path(_VERTICES, np.full(_VERTICES - 1, length))
     rows: list[tuple[Any, ...]] = []
-    for place, n in enumerate(people):
-        progress(place / len(people), f"{n:,} people")
+    for size_index, n in enumerate(people):
+        progress(size_index / len(people), f"{n:,} people")
         located = Locations(metric, _made_people(n, seed))
         truth = all_distances(located)
         for number, method in enumerate((*METHODS, *LEARNERS)):
             run, guaranteed = _runner(metric, method, n)
             for repetition in range(repetitions if method in METHODS else learner_repetitions):
-                key = np.random.SeedSequence([seed, place, number, repetition])
+                key = np.random.SeedSequence([seed, size_index, number, repetition])
                 source = SeededEntropy(int(key.generate_state(1)[0]))
                 errors = np.abs(run(located, source) - truth)
                 wrong = int((errors > guaranteed).any())
-                found = float(errors.max()), float(guaranteed.max()), wrong
-                rows.append(("measured", method, n, repetition, *found))
+                measured = float(errors.max()), float(guaranteed.max()), wrong
+                rows.append(("measured", method, n, repetition, *measured))
     rows += _guaranteed(metric)
     columns = ("part", "method", "people", "repetition", "largest error", "guaranteed", "wrong")
     parameters = {
@@ -94,16 +94,16 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
 
 def _made_people(n: int, seed: int) -> IntVector:
     random = np.random.default_rng([seed, n])
-    places = np.linspace(0, 1, _VERTICES)
+    positions = np.linspace(0, 1, _VERTICES)
     shares = np.full(_VERTICES, 1 / 3 / _VERTICES)
     for middle, width in _TOWNS:
-        town = np.exp(-(((places - middle) / width) ** 2) / 2)
+        town = np.exp(-(((positions - middle) / width) ** 2) / 2)
         shares += town / town.sum() * 2 / 9
     return random.multinomial(n, shares / shares.sum())
 
 
 def _runner(metric: Metric, method: str, n: int) -> tuple[_Run, FloatVector]:
-    """What answers all vertices, and the error that it guarantees."""
+    """Return the mechanism that answers all vertices, and the error that it guarantees."""
     if method in METHODS:
         mechanism = _mechanism(metric, method, n)
 
@@ -153,9 +153,11 @@ def _findings(table: Table) -> tuple[Finding, ...]:
     errors: dict[str, float] = {}
     for row in table.where(part="measured", people=_TARGET_PEOPLE):
         errors[row["method"]] = max(errors.get(row["method"], 0.0), row["largest error"])
-    others = min(error for method, error in errors.items() if method != DEFAULT)
+    best_other = min(error for method, error in errors.items() if method != DEFAULT)
     (wrong,) = table.line("wrong", part="measured")
-    people, found = table.series("people", "largest error", part="measured", method=DEFAULT)
+    people, errors_by_people = table.series(
+        "people", "largest error", part="measured", method=DEFAULT
+    )
     return (
         finding(
             "Target: largest error of the default at n = 10^4, at most",
@@ -165,11 +167,11 @@ def _findings(table: Table) -> tuple[Finding, ...]:
         ),
         finding(
             "Target: the best other mechanism's largest error over the default's, above",
-            others / errors[DEFAULT],
-            agrees=others > errors[DEFAULT],
+            best_other / errors[DEFAULT],
+            agrees=best_other > errors[DEFAULT],
             claimed=1.0,
         ),
-        exponent("Default: error ~ n^-1", (people, found.mean(axis=1)), -1.0, 0.2),
+        exponent("Default: error ~ n^-1", (people, errors_by_people.mean(axis=1)), -1.0, 0.2),
         at_most(
             "Intervals at 95 %: runs in which any vertex lay outside", sum(wrong), 0.05 * len(wrong)
         ),
@@ -180,7 +182,7 @@ def _findings(table: Table) -> tuple[Finding, ...]:
 
 
 def _bound_exponent(table: Table, name: str, claimed: float) -> Finding:
-    """Of what the learner guarantees, where that is no trivial answer."""
+    """Fit the exponent of the guaranteed error of the learner, where that is no trivial answer."""
     points = zip(*table.line("people", "guaranteed", part="measured", method=name), strict=True)
     return exponent(
         f"HR12 Theorem 2, as tuned here ({name}): guaranteed error ~ n^({claimed:.3g})",

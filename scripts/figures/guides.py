@@ -45,11 +45,11 @@ def draw_partitions() -> None:
         figure = Figure(figsize=(PAGE, 3.6))
         axes = figure.subplots()
         for index, (series, losses) in enumerate(shown.items()):
-            places = [at + 0.16 * (2 * index - 1) for at in range(len(names))]
+            heights = [at + 0.16 * (2 * index - 1) for at in range(len(names))]
             median, worst = zip(*losses, strict=True)
             style = look(index) | {"linestyle": "none"}
-            axes.plot(median, places, label=f"found in the {series}: median graph", **style)
-            axes.hlines(places, median, worst, color=style["color"], linewidth=1)
+            axes.plot(median, heights, label=f"found in the {series}: median graph", **style)
+            axes.hlines(heights, median, worst, color=style["color"], linewidth=1)
         _by_name(axes, names)
         _from_zero(axes, 10, [0, 5, 10, 100, 1000, 3000])
         axes.set_xlabel("worse than the best partition, in % (line: to the worst graph)")
@@ -78,10 +78,10 @@ def draw_people() -> None:
         figure = Figure(figsize=(PAGE, 2.8))
         halves, cells = figure.subplots(1, 2, sharey=True)
         for axes, title, first in ((halves, "One cut into halves", 1), (cells, "All cells", 3)):
-            for index, what in enumerate(("left out by the bound", "noise")):
+            for index, source in enumerate(("left out by the bound", "noise")):
                 values = [row[first + index] for row in rows]
                 style = look(index) | {"linestyle": "none"}
-                axes.plot(values, range(len(rows)), label=what, **style)
+                axes.plot(values, range(len(rows)), label=source, **style)
             _by_name(axes, [str(row[0]) for row in rows])
             _from_zero(axes, 1, [0, 1, 10, 100, 1000])
             axes.set_title(title)
@@ -107,7 +107,9 @@ def draw_sparse() -> None:
                 over = [round(row[index] / best[index], 2) for row in errors]
                 style = look(index) | {"linestyle": "none"}
                 axes.plot(over, range(len(over)), label=kind, **style)
-                table += [[n, row[1], kind, each] for row, each in zip(of_size, over, strict=True)]
+                table += [
+                    [n, row[1], kind, error] for row, error in zip(of_size, over, strict=True)
+                ]
             _by_name(axes, [_RELEASES[row[1]] for row in of_size])
             axes.set_xscale("log")
             axes.set_title(f"n = {n}")
@@ -124,10 +126,13 @@ def draw_regret() -> None:
         figure = Figure(figsize=(PAGE, 2.8))
         panels = figure.subplots(1, 2, sharey=True)
         for axes, title, column in zip(panels, ("Mean", "Largest"), (3, 4), strict=True):
-            for index, (choice, own) in enumerate(curves.items()):
-                values = [float(row[column]) for row in own]
+            for index, (choice, rows_of_choice) in enumerate(curves.items()):
+                values = [float(row[column]) for row in rows_of_choice]
                 axes.plot(
-                    [float(row[0]) for row in own], values, label=_CURVES[choice], **look(index)
+                    [float(row[0]) for row in rows_of_choice],
+                    values,
+                    label=_CURVES[choice],
+                    **look(index),
                 )
             axes.set_yscale("log")
             axes.set_yticks([1, 1.5, 2, 3, 4], ["1", "1.5", "2", "3", "4"])

@@ -114,8 +114,8 @@ def _sizes(n: int, repetitions: int, source: EntropySource, rng: np.random.Gener
         noise = _noise((n, n), 1.0, source)
         sigma = largest_singular_value(Operand(noise)).value
         for s in sizes:
-            found = (_mean_error(noise, s, rng), _largest_of_size(noise, s, rng), sigma * s)
-            named = zip(_SIZES, found, strict=True)
+            measured = (_mean_error(noise, s, rng), _largest_of_size(noise, s, rng), sigma * s)
+            named = zip(_SIZES, measured, strict=True)
             rows += [("one size", name, repetition, s * s, y) for name, y in named]
     return rows
 
@@ -158,9 +158,9 @@ def _all_sizes(side: int, repetitions: int, source: EntropySource, seed: int) ->
         for repetition in range(repetitions):
             noise = _noise((side, side), epsilon, source)
             cut = prefix_cuts(noise, 1, seed=seed)
-            found = abs(float(cut.values[0])) / math.sqrt(cut.S[0].sum() * cut.T[0].sum())
+            size = abs(float(cut.values[0])) / math.sqrt(cut.S[0].sum() * cut.T[0].sum())
             most = largest_singular_value(Operand(noise)).value
-            rows.append(("all sizes", f"found, epsilon = {epsilon:g}", repetition, side, found))
+            rows.append(("all sizes", f"found, epsilon = {epsilon:g}", repetition, side, size))
             rows.append(("all sizes", f"proven, epsilon = {epsilon:g}", repetition, side, most))
     return rows
 
@@ -245,7 +245,7 @@ def _draw_all(axes: Axes, table: Table) -> None:
         series = f"proven, epsilon = {epsilon:g}"
         points = table.middle("x", "y", panel="all sizes", series=series)
         axes.plot(*points, **_dotted(i, r"at most ($\sigma_1$), in the same order"))
-    lowest = min(each[0] for each in heights)
+    lowest = min(height[0] for height in heights)
     draw_slope(axes, (x[0], x[-1]), 0.75 * lowest, 0.5, label="exponent 1/2")
     log_log(axes)
     axes.set(xlabel="$n$", title=r"All cuts: $|$error$|/\sqrt{|S||T|}$")

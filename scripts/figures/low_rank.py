@@ -48,7 +48,7 @@ _TITLES = {"gaussian": "Gaussian queries", "rank-one": "Rank-one queries"}
 @final
 @dataclass(frozen=True)
 class _Sizes:
-    """Of the graphs: n for rank 2, and ranks for one n."""
+    """Sizes of the graphs: values of n for rank 2, and ranks for one n."""
 
     gaussian: tuple[int, ...]
     rank_one: tuple[int, ...]
@@ -77,12 +77,12 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
     work = np.cumsum([n**3 for _, _, _, n, _, _ in plan])
     rows = []
     with one_blas_thread():
-        for place, (part, queries, method, n, rank, repetition) in enumerate(plan):
+        for step, (part, queries, method, n, rank, repetition) in enumerate(plan):
             # One matrix and one stream for all methods.
             rng = np.random.default_rng([seed, n, rank, repetition, queries == "gaussian"])
             p, updates, bound = _updates(queries, method, n, rank, rng)
             rows.append((part, queries, method, p, n, rank, repetition, updates, bound))
-            progress(float(work[place] / work[-1]), f"{queries} queries, n = {n}, rank {rank}")
+            progress(float(work[step] / work[-1]), f"{queries} queries, n = {n}, rank {rank}")
     parameters = {
         "m": f"{ASPECT} n",
         "alpha": "||X||_F",
@@ -178,10 +178,10 @@ def _updates(
     if method != FROBENIUS:
         p = near_one(X.size) if method == SCHATTEN else best_exponent(X, typical)
         psi = SchattenNorm(p)
-    made, zeta = count_updates(
+    count, zeta = count_updates(
         X, psi, lambda: random_query(queries, n, rng), alpha=1.0, silence=_SILENCE
     )
-    return p, made, psi.order * zeta**psi.order * psi.value(X)
+    return p, count, psi.order * zeta**psi.order * psi.value(X)
 
 
 def _findings(table: Table) -> list[Finding]:
@@ -271,13 +271,14 @@ def draw(table: Table) -> Figure:
 def _draw(axes: Axes, table: Table, *, part: str, queries: str) -> list[Line2D]:
     names = {method: method.replace(" p", " $p$") for method in (FROBENIUS, SCHATTEN, BEST)}
     lines = draw_each(axes, table, names, part, "updates", part=part, queries=queries)
-    places: Any = lines[0].get_xdata()
+    positions: Any = lines[0].get_xdata()
     entries = [
-        ASPECT * table.where(part=part, queries=queries, **{part: x})[0]["n"] ** 2 for x in places
+        ASPECT * table.where(part=part, queries=queries, **{part: x})[0]["n"] ** 2
+        for x in positions
     ]
-    lines += axes.plot(places, entries, label="every entry", **trivial_look())
+    lines += axes.plot(positions, entries, label="every entry", **trivial_look())
     log_log(axes)
-    axes.set_xticks(places, [str(x) for x in places])
+    axes.set_xticks(positions, [str(x) for x in positions])
     axes.minorticks_off()
     return lines
 
@@ -285,8 +286,8 @@ def _draw(axes: Axes, table: Table, *, part: str, queries: str) -> list[Line2D]:
 def _draw_claims(axes: Axes, table: Table) -> None:
     """A wedge of slopes 1 and 2, below the lines."""
     n, updates = table.series("n", "updates", part="n", queries="gaussian")
-    place = len(n) // 2 - 1
-    start, stop, foot = n[place], n[-1], 0.17 * updates[place].min()
+    middle = len(n) // 2 - 1
+    start, stop, foot = n[middle], n[-1], 0.17 * updates[middle].min()
     for power, text in ((2, "$n^2$"), (1, "$n$")):
         draw_slope(axes, (start, stop), foot, power, label=text)
         end = (stop, foot * (stop / start) ** power)

@@ -46,8 +46,8 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
     tasks = [("sigma", n, repetitions, _sigma_ratio) for n in sizes]
     tasks += [("rounding", n, exact_repetitions, _rounding_ratio) for n in small]
     rows: list[Row] = [("sigma", "bound 2 H_n", 0, n, 2 * harmonic_factor(n)) for n in sizes]
-    for place, (panel, n, count, ratio) in enumerate(tasks):
-        progress(place / len(tasks), f"{panel}, n = {n}")
+    for step, (panel, n, count, ratio) in enumerate(tasks):
+        progress(step / len(tasks), f"{panel}, n = {n}")
         for name, make in FAMILIES.items():
             for repetition in range(count):
                 y = ratio(make(n, _seed(seed, n, repetition)))
@@ -162,7 +162,7 @@ def _findings(table: Table) -> list[Finding]:
 
 
 def _slope(table: Table, series: str) -> float:
-    """Of y in ln x."""
+    """Return the slope of y in ln x."""
     x, y = table.line("x", "y", panel="sigma", series=series)
     return float(np.polyfit(np.log(x), y, 1)[0])
 

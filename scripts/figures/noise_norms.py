@@ -1,4 +1,4 @@
-"""How large the spectral norm of a matrix of noise is: what bounds the pairs found on it."""
+"""Bound the spectral norm of a matrix of noise, and so the pairs that a search finds on it."""
 
 import math
 
@@ -68,8 +68,10 @@ def subgaussian_norm(proxy: float, n: int, *, failure: float) -> float:
         return 2 * math.sqrt(_beta_divergence(a, 0.5, b) + log_failures) * (n - 1) / (n * mean - 1)
 
     middle = math.log(2.5 * b + 1)  # the best r' for large n is 0.715
-    found = scipy.optimize.minimize_scalar(bound, bounds=(middle - 6, middle + 6), method="bounded")
-    return math.sqrt(proxy) * float(found.fun) * _ROUNDING
+    minimum = scipy.optimize.minimize_scalar(
+        bound, bounds=(middle - 6, middle + 6), method="bounded"
+    )
+    return math.sqrt(proxy) * float(minimum.fun) * _ROUNDING
 
 
 def _beta_divergence(a: float, start: float, b: float) -> float:

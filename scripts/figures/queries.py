@@ -65,26 +65,26 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
 
     Tests: GRU12 Theorem 4.9, JT12 Theorem 2, DR14 Theorem 5.15.
     """
-    n, asked, repetitions = (400, 60, 1) if quick else (3000, 200, 3)
+    n, most_queries, repetitions = (400, 60, 1) if quick else (3000, 200, 3)
     graph = planted_partition(n, 2, 1.8 * _DEGREE / n, 0.2 * _DEGREE / n, seed=seed)
     edges = len(graph.rows)
     rows = [row for k in _GUARANTEED for row in _guaranteed(n, edges, k)]
-    cuts = _cuts(n, asked, seed)
+    cuts = _cuts(n, most_queries, seed)
     truths = [int(value) for value in answer_all(cuts, graph)]
     counts = [10**power for power in ((1, 3, 5, 7) if quick else range(1, 10))]
-    for place, k in enumerate(counts):
-        progress(place / len(counts), f"{k:,} queries")
+    for count_index, k in enumerate(counts):
+        progress(count_index / len(counts), f"{k:,} queries")
         for repetition in range(repetitions):
             for number, method in enumerate(METHODS):
-                key = np.random.SeedSequence([seed, place, repetition, number])
+                key = np.random.SeedSequence([seed, count_index, repetition, number])
                 source = SeededEntropy(int(key.generate_state(1)[0]))
-                found = _measured(method, graph, k, cuts[:k], truths, source)
-                rows.append(("measured", method, k, repetition, *found))
+                errors = _measured(method, graph, k, cuts[:k], truths, source)
+                rows.append(("measured", method, k, repetition, *errors))
     columns = ("part", "method", "queries", "repetition", "largest error", "mean error", "wrong")
     parameters = {
         "n": n,
         "edges": edges,
-        "asked": asked,
+        "asked": most_queries,
         "epsilon": _EPSILON,
         "delta": _DELTA,
         "beta": _BETA,
@@ -93,8 +93,8 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
 
 
 def _guaranteed(n: int, edges: int, k: int) -> list[tuple[Any, ...]]:
-    asked = SessionWorkload(queries=k, beta=_BETA)
-    setting = Setting(n=n, edges=edges, workload=asked, epsilon=_EPSILON, delta=_DELTA)
+    workload = SessionWorkload(queries=k, beta=_BETA)
+    setting = Setting(n=n, edges=edges, workload=workload, epsilon=_EPSILON, delta=_DELTA)
     planned = plan_of(setting, iterative=False)
     errors: dict[str, float] = {}
     for row in planned.rows:
@@ -133,13 +133,13 @@ def _measured(
 def _cuts(n: int, count: int, seed: int) -> list[CutQuery]:
     """Every other one keeps or splits the blocks, shifted by some vertices."""
     random = np.random.default_rng(seed)
-    found = []
+    cuts = []
     for number in range(count):
         shift = int(random.integers(n)) if number else 0
         planted = np.roll(np.arange(n) < n // 2, shift)
         inside = random.random(n) < 0.5 if number % 2 else planted
-        found.append(CutQuery(inside, ~inside))
-    return found
+        cuts.append(CutQuery(inside, ~inside))
+    return cuts
 
 
 # Findings

@@ -73,12 +73,12 @@ def planted_partition(n: int, blocks: int, p_in: float, p_out: float, *, seed: S
     """
     rng = np.random.default_rng(seed)
     block = np.arange(n) * blocks // n
-    found = []
+    neighbours = []
     for i in range(n - 1):
         chance = np.where(block[i + 1 :] == block[i], p_in, p_out)
-        found.append(np.flatnonzero(rng.random(n - 1 - i) < chance) + i + 1)
-    rows = np.repeat(np.arange(len(found)), [len(columns) for columns in found])
-    return Graph(rows, np.concatenate([*found, np.empty(0, np.int64)]), vertices=n)
+        neighbours.append(np.flatnonzero(rng.random(n - 1 - i) < chance) + i + 1)
+    rows = np.repeat(np.arange(len(neighbours)), [len(columns) for columns in neighbours])
+    return Graph(rows, np.concatenate([*neighbours, np.empty(0, np.int64)]), vertices=n)
 
 
 def directed_blocks(n: int, chances: npt.ArrayLike, *, seed: Seed) -> DirectedGraph:
@@ -92,11 +92,11 @@ def directed_blocks(n: int, chances: npt.ArrayLike, *, seed: Seed) -> DirectedGr
             [0, 1]; shape (blocks, blocks), with at most n blocks.
         seed: see the module.
     """
-    found = np.array(chances, dtype=np.float64)
+    block_chances = np.array(chances, dtype=np.float64)
     rng = np.random.default_rng(seed)
-    block = np.arange(n) * len(found) // n
-    heads = [np.flatnonzero(rng.random(n) < found[block[tail]][block]) for tail in range(n)]
-    tails = np.repeat(np.arange(n), [len(each) for each in heads])
+    block = np.arange(n) * len(block_chances) // n
+    heads = [np.flatnonzero(rng.random(n) < block_chances[block[tail]][block]) for tail in range(n)]
+    tails = np.repeat(np.arange(n), [len(targets) for targets in heads])
     return DirectedGraph(tails, np.concatenate(heads), vertices=n)
 
 

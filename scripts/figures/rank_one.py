@@ -1,4 +1,4 @@
-"""What one call of each rank-one distinguisher finds, on planted partitions against their density.
+"""Measure one call of each rank-one distinguisher, on planted partitions against their density.
 
 GRU12 section 7 leaves the distinguisher for rank-one queries open. Here R = A - density, for graphs
 of two planted blocks: "strong", with edge probabilities 0.6 and 0.4; "weak", where the blocks stand
@@ -99,8 +99,8 @@ def gaussian_of(setting: RankOneSetting) -> GaussianRankOne:
 
 def _on_matrix(setting: RankOneSetting, noisy: FloatMatrix, source: SeededEntropy) -> Found:
     pair = top_pair(noisy - setting.hypothesis.dense(), symmetric=True)
-    found = matrix_search(setting.universe, noisy).find(setting.hypothesis, source).query
-    return setting.form(pair.left, pair.right), cast(CutQuery, found)
+    query = matrix_search(setting.universe, noisy).find(setting.hypothesis, source).query
+    return setting.form(pair.left, pair.right), cast(CutQuery, query)
 
 
 def _response(setting: RankOneSetting, source: SeededEntropy) -> Found:
@@ -120,10 +120,10 @@ def _gaussian(setting: RankOneSetting, source: SeededEntropy) -> Found:
 def _power(setting: RankOneSetting, source: SeededEntropy) -> Found:
     """The pair and the cut are two calls: only the cut has to pay for one more product."""
     of = PowerRankOne(universe=setting.universe, rho=setting.rho, delta=DELTA)
-    found = of.begin(setting.graph, source).find(setting.hypothesis, source).query
+    query = of.begin(setting.graph, source).find(setting.hypothesis, source).query
     search = replace(of, rho=of.rho * of.products / of.steps).begin(setting.graph, source)
     pair = search.pair(setting.hypothesis.dense(), source)
-    return setting.form(pair.left, pair.right), cast(CutQuery, found)
+    return setting.form(pair.left, pair.right), cast(CutQuery, query)
 
 
 def _sphere(setting: RankOneSetting, source: SeededEntropy) -> Found:
@@ -143,7 +143,7 @@ METHODS: dict[str, Method] = {
 
 
 def probabilities(case: str, n: int) -> tuple[float, float]:
-    """Of an edge inside a block and between the blocks."""
+    """Return the probabilities of an edge inside a block and between blocks."""
     if case == "strong":
         return 0.6, 0.4
     if case == "weak":
@@ -162,27 +162,27 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
     cases = [(case, n) for n in sizes for case in ("strong", "weak", "sparse")]
     rows: list[tuple[Any, ...]] = []
     worst = 0.0
-    for place, (case, n) in enumerate(cases):
-        progress(place / len(cases), f"{case}, n = {n}")
+    for case_index, (case, n) in enumerate(cases):
+        progress(case_index / len(cases), f"{case}, n = {n}")
         p_in, p_out = probabilities(case, n)
-        setting = RankOneSetting(planted_partition(n, 2, p_in, p_out, seed=seed + place))
+        setting = RankOneSetting(planted_partition(n, 2, p_in, p_out, seed=seed + case_index))
         sigma = top_pair(setting.residual, symmetric=True).gap
         noiseless = matrix_search(setting.universe, setting.graph.dense())
         cut = cast(CutQuery, noiseless.find(setting.hypothesis, SeededEntropy(0)).query)
         best = max(setting.gap(cut), setting.gap(CutQuery(setting.block, ~setting.block)))
-        found: dict[str, tuple[float, list[float]]] = {}
+        results: dict[str, tuple[float, list[float]]] = {}
         for number, (name, method) in enumerate(METHODS.items()):
             if name == "sphere" and n > _FULL_SPHERE:
                 continue
-            source = SeededEntropy(seed * 1000 + place * 10 + number)
+            source = SeededEntropy(seed * 1000 + case_index * 10 + number)
             runs = [method(setting, source) for _ in range(repetitions)]
             forms = [form for form, _ in runs]
-            found[name] = float(np.mean(forms)), [setting.gap(query) for _, query in runs]
+            results[name] = float(np.mean(forms)), [setting.gap(query) for _, query in runs]
             if name == "response":
                 bound = _proven(name, setting) or math.inf
                 worst = max(worst, *((sigma - form) / bound for form in forms))
-        best = max([best, *(gap for _, gaps in found.values() for gap in gaps)])
-        for name, (form, gaps) in found.items():
+        best = max([best, *(gap for _, gaps in results.values() for gap in gaps)])
+        for name, (form, gaps) in results.items():
             mean = float(np.mean(gaps))
             rows.append((case, n, name, sigma, form, sigma - form, _proven(name, setting), mean,
                          best, mean / best))  # fmt: skip

@@ -69,10 +69,10 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
     cases = [(case, n) for n in sizes for case in ("strong", "sparse")]
     rows: list[tuple[Any, ...]] = []
     wins = 0
-    for place, (case, n) in enumerate(cases):
-        progress(place / len(cases), f"{case}, n = {n}")
+    for case_index, (case, n) in enumerate(cases):
+        progress(case_index / len(cases), f"{case}, n = {n}")
         p_in, p_out = (0.7, 0.3) if case == "strong" else (36 / n, 4 / n)
-        graph = planted_partition(n, 2, p_in, p_out, seed=seed + place)
+        graph = planted_partition(n, 2, p_in, p_out, seed=seed + case_index)
         upper: dict[bool, list[float]] = {True: [], False: []}
         for name, method in METHODS.items():
             runs = []
@@ -88,8 +88,8 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
         "GRU12 section 7: rank-one distinguishers improve on other releases"
         " (part of the cases where their certified worst cut is least)"
     )
-    found = [above(statement, wins / len(cases), 1 / 2)]
-    return Table(columns=COLUMNS, rows=rows, parameters=parameters, findings=found)
+    findings = [above(statement, wins / len(cases), 1 / 2)]
+    return Table(columns=COLUMNS, rows=rows, parameters=parameters, findings=findings)
 
 
 def errors(matrix: FloatMatrix, graph: Graph, seed: int) -> tuple[float, float, float, float]:

@@ -82,7 +82,7 @@ METHODS: Mapping[str, _Method] = {
 @final
 @dataclass(frozen=True)
 class _Plan:
-    """What is tried on a graph: methods left out take minutes there, or are not for it."""
+    """The methods that run on a graph; others take minutes there, or are not for it."""
 
     name: str
     epsilons: Sequence[float]
@@ -122,8 +122,8 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
         def report(done: float, message: str, start: int = i) -> None:
             progress((start + done) / len(plans), message)
 
-        found = _measure_graph(plan, seed, report)
-        rows += found + _useful(plan, found)
+        graph_rows = _measure_graph(plan, seed, report)
+        rows += graph_rows + _useful(plan, graph_rows)
     parameters = {
         "graphs": [plan.name for plan in plans],
         "epsilons": {plan.name: list(plan.epsilons) for plan in plans},
@@ -139,10 +139,10 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
 def _measure_graph(plan: _Plan, seed: int, progress: Progress) -> list[Row]:
     graph = datasets.load(plan.name, weighted=False)
     truth = graph.dense()
-    whole = truth.sum()
+    total = truth.sum()
     universe = Universe.of(graph)
     density = universe.matrix_of(np.full(universe.size, universe.total(truth) / universe.size))
-    flat = cut_norm(density - truth).lower / whole
+    flat = cut_norm(density - truth).lower / total
     rows: list[Row] = []
     for i, epsilon in enumerate(plan.epsilons):
         progress(i / len(plan.epsilons), f"{plan.name}, epsilon = {epsilon:g}")
@@ -151,14 +151,14 @@ def _measure_graph(plan: _Plan, seed: int, progress: Progress) -> list[Row]:
         for name, method in METHODS.items():
             for repetition in range(0 if name in plan.without else plan.repetitions):
                 estimate = method(graph, epsilon=epsilon, seed=seed + repetition)
-                y = cut_norm(estimate - truth).lower / whole
+                y = cut_norm(estimate - truth).lower / total
                 rows.append(("error", plan.name, name, repetition, epsilon, float(y)))
     return rows
 
 
 def _useful(plan: _Plan, rows: Sequence[Row]) -> list[Row]:
     best = min(row[5] for row in rows if row[2] in TRIVIAL)
-    found: list[Row] = []
+    useful_rows: list[Row] = []
     for name in METHODS:
         if name not in plan.without:
             medians = [
@@ -167,8 +167,8 @@ def _useful(plan: _Plan, rows: Sequence[Row]) -> list[Row]:
             ]
             epsilon = _crossing(plan.epsilons, medians, best)
             if epsilon is not None:
-                found.append(("useful", plan.name, name, 0, 0.0, epsilon))
-    return found
+                useful_rows.append(("useful", plan.name, name, 0, 0.0, epsilon))
+    return useful_rows
 
 
 def _crossing(epsilons: Sequence[float], errors: Sequence[float], level: float) -> float | None:

@@ -56,16 +56,16 @@ class FigureSpec:
         return folder / self.name.replace("-", "_")
 
 
-def _spec(name: str, place: Any, measure: Experiment | None = None) -> FigureSpec:
-    """What a module measures and draws; the docstring of what measures says what for."""
-    measure = measure or place.measure
+def _spec(name: str, module: Any, measure: Experiment | None = None) -> FigureSpec:
+    """Describe the figure of a module; the docstring of `measure` says what it is for."""
+    measure = measure or module.measure
     text = inspect.getdoc(measure) or ""
     shows, tests = (
         " ".join(part.split()).rstrip(".")
         for part in (text.partition("\n\n")[0], text.partition("Tests: ")[2])
     )
     shown = shows[0].lower() + shows[1:]
-    return FigureSpec(name=name, shows=shown, tests=tests, measure=measure, draw=place.draw)
+    return FigureSpec(name=name, shows=shown, tests=tests, measure=measure, draw=module.draw)
 
 
 FIGURES: tuple[FigureSpec, ...] = (
@@ -171,16 +171,16 @@ def write_index(folder: str | Path) -> None:
     """
     readme = Path(folder) / "README.md"
     text = readme.read_text(encoding="utf-8") if readme.is_file() else ""
-    before, found, rest = text.partition(_BEGIN)
-    _, ended, after = rest.partition(_END)
-    if not (found and ended):
+    before, begin, after_begin = text.partition(_BEGIN)
+    _, ended, after = after_begin.partition(_END)
+    if not (begin and ended):
         raise FileFormatError(f"{readme} has no lines {_BEGIN} and {_END} for the table")
-    there = [
+    entries = [
         (stem.name, json.loads(stem.with_suffix(".json").read_text(encoding="utf-8")))
         for stem in (spec.base(Path(folder)) for spec in FIGURES)
         if stem.with_suffix(".json").is_file()
     ]
-    table = "\n\n".join("\n".join(_section(stem, about)) for stem, about in there)
+    table = "\n\n".join("\n".join(_section(stem, about)) for stem, about in entries)
     with atomic_write(readme, force=True) as handle:
         handle.write(f"{before}{_BEGIN}\n{table}\n{_END}{after}".encode())
 

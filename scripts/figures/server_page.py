@@ -70,15 +70,15 @@ def draw(url: str, token: str) -> None:
 
 def main() -> None:
     """Start the server of the demo, take the picture, and stop it."""
-    line = [sys.executable, str(ROOT / "scripts" / "demo_server.py")]
-    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603
+    command = [sys.executable, str(ROOT / "scripts" / "demo_server.py")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603
         try:
             token, url = "", ""
-            for said in server.stdout or ():
-                if found := re.match(r"ann +(\S+)", said):
-                    token = found.group(1)
-                if found := re.search(r"Open (\S+) ", said):
-                    url = found.group(1)
+            for line in server.stdout or ():
+                if match := re.match(r"ann +(\S+)", line):
+                    token = match.group(1)
+                if match := re.search(r"Open (\S+) ", line):
+                    url = match.group(1)
                 if token and url:
                     break
             wait_for(url)
@@ -88,7 +88,7 @@ def main() -> None:
 
 
 def wait_for(url: str) -> None:
-    """Until the server replies, for half a minute at most."""
+    """Wait until the server replies, for half a minute at most."""
     for _ in range(60):
         try:
             urlopen(url).close()  # noqa: S310

@@ -1,4 +1,4 @@
-"""How series of an experiment are drawn, and how a figure is saved with its table.
+"""Draw the series of an experiment, and save a figure with its table.
 
 Series differ in colour, marker and line style at once, trivial answers are always grey and dotted,
 and lines carry their names at their ends in place of a legend where there is room.
@@ -197,18 +197,20 @@ def label_ends(axes: Axes, lines: Sequence[Line2D]) -> None:
         )
 
 
-def spread(places: Sequence[float], gap: float) -> npt.NDArray[np.float64]:
+def spread(positions: Sequence[float], gap: float) -> npt.NDArray[np.float64]:
     """The nearest places, in the sense of least squares, in the same order and `gap` apart.
 
     Args:
         places: any order.
         gap: >= 0.
     """
-    order = np.argsort(places, kind="stable")
-    steps = gap * np.arange(len(places))
-    moved = np.empty(len(places))
-    moved[order] = scipy.optimize.isotonic_regression(np.asarray(places)[order] - steps).x + steps
-    return moved
+    order = np.argsort(positions, kind="stable")
+    steps = gap * np.arange(len(positions))
+    spread_positions = np.empty(len(positions))
+    spread_positions[order] = (
+        scipy.optimize.isotonic_regression(np.asarray(positions)[order] - steps).x + steps
+    )
+    return spread_positions
 
 
 def save_figure(

@@ -60,8 +60,8 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:  # noqa: AR
     """
     points = 16 if quick else 61
     rows: list[tuple[Any, ...]] = []
-    for place, n in enumerate(SIZES):
-        progress(place / len(SIZES), f"errors at n = {n:,}")
+    for size_index, n in enumerate(SIZES):
+        progress(size_index / len(SIZES), f"errors at n = {n:,}")
         for edges in np.geomspace(n, 0.98 * pairs_of(n), points).round().tolist():
             rows += [
                 ("error", n, edges, edges / pairs_of(n), method, constants, error)
@@ -70,11 +70,11 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:  # noqa: AR
     progress(0.9, "crossovers")
     for n in np.geomspace(SIZES[0], SIZES[-1], 5 if quick else 17).round().astype(int).tolist():
         for constants, error_of in _BY_CONSTANTS.items():
-            found = _crossover(n, error_of)
-            if found is not None:
-                error = error_of("frieze-kannan", n, found)
-                share = found / pairs_of(n)
-                rows.append(("crossover", n, found, share, "frieze-kannan", constants, error))
+            crossover = _crossover(n, error_of)
+            if crossover is not None:
+                error = error_of("frieze-kannan", n, crossover)
+                share = crossover / pairs_of(n)
+                rows.append(("crossover", n, crossover, share, "frieze-kannan", constants, error))
     parameters = {
         "epsilon": _EPSILON,
         "delta": _DELTA,
@@ -108,8 +108,10 @@ def tight_error(bound: UpdateBound, *, log_queries: float) -> float:
         return math.sqrt(constant / (c + 1)) + both**2 / math.sqrt(8 * rho / (c + 2))
 
     top = math.log(_MOST_UPDATES)
-    found = float(scipy.optimize.minimize_scalar(error, bounds=(0, top), method="bounded").fun)
-    return min(found, error(-math.inf))  # or no update at all
+    least_error = float(
+        scipy.optimize.minimize_scalar(error, bounds=(0, top), method="bounded").fun
+    )
+    return min(least_error, error(-math.inf))  # or no update at all
 
 
 def gru12_error(bound: UpdateBound, *, log_queries: float) -> float:
@@ -129,8 +131,8 @@ def _bound(method: str, n: int, edges: float, rule: Rule) -> UpdateBound:
         return multiplicative_weights_updates(n, edges, rule=rule)
     if method == "frieze-kannan":
         return frieze_kannan_updates(n, edges, rule=rule)
-    whole = median_updates(n, edges, 4**n, rule=rule)
-    constant = whole(1.0)
+    updates_up_to = median_updates(n, edges, 4**n, rule=rule)
+    constant = updates_up_to(1.0)
     return lambda alpha: constant / alpha**2
 
 
@@ -152,7 +154,7 @@ _BY_CONSTANTS: dict[str, ErrorOf] = {"rates": _rates, "GRU12": _gru12, "tight": 
 
 
 def _errors(n: int, edges: float) -> list[tuple[str, str, float]]:
-    found = [
+    errors = [
         (method, constants, error_of(method, n, edges))
         for method in CONSTRUCTIONS
         for constants, error_of in _BY_CONSTANTS.items()
@@ -160,7 +162,7 @@ def _errors(n: int, edges: float) -> list[tuple[str, str, float]]:
     distribution = noise_distribution("binary", epsilon=_EPSILON, max_weight=1.0)
     response = distribution.radius(pairs_of(n), log_failures=log_all_cuts(n) - math.log(_BETA))
     trivial = min(edges, pairs_of(n) - edges) / 2
-    return [*found, ("randomized response", "tight", response), ("trivial", "", trivial)]
+    return [*errors, ("randomized response", "tight", response), ("trivial", "", trivial)]
 
 
 def _crossover(n: int, error_of: ErrorOf) -> float | None:
@@ -182,7 +184,7 @@ def _crossover(n: int, error_of: ErrorOf) -> float | None:
 
 def _findings(table: Table) -> tuple[Finding, ...]:
     statement = "GRU12 Table 1, {}, constants solved: exponent of {}"
-    found = [
+    findings = [
         exponent(statement.format(method, name), points, claimed, _TOLERANCE)
         for method, claims in _EXPONENTS.items()
         for name, claimed, points in zip(_VARIED, claims, _points(method), strict=True)
@@ -191,8 +193,8 @@ def _findings(table: Table) -> tuple[Finding, ...]:
         sizes, edges = table.line("n", "edges", part="crossover", constants=constants)
         scale = [n**2 / math.log(n) for n in sizes]
         statement = f"GRU12, Frieze-Kannan overtakes at |E| ~ V^2/ln V, {whose}: exponent"
-        found.append(exponent(statement, (scale, edges), 1.0, _TOLERANCE))
-    return (*found, _overtakes(table), *(_wins(table, n) for n in SIZES), _useful(table))
+        findings.append(exponent(statement, (scale, edges), 1.0, _TOLERANCE))
+    return (*findings, _overtakes(table), *(_wins(table, n) for n in SIZES), _useful(table))
 
 
 def _points(method: str) -> tuple[tuple[list[float], list[float]], ...]:

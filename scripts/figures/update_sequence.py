@@ -119,7 +119,7 @@ def checked(universe: Universe, matrix: npt.ArrayLike, *, upper: float = np.inf)
 
 
 def potential(construction: Construction[Any], hypothesis: Any, truth: FloatMatrix) -> float:
-    """How far a hypothesis is from the truth, as the construction's proof counts it. Not private.
+    """Return the potential of a hypothesis in the proof of its construction. Not private.
 
     Multiplicative weights: KL(D^ || h^) over pairs, in nats; D must not be zero. Frieze-Kannan:
     ||D - h||_2^2 over pairs. Mirror descent: the Bregman divergence Delta(D; h). Median: log2 of

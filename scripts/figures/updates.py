@@ -63,7 +63,7 @@ _LINEAR = 2e-3  # below it the axis is linear, so that 0 has a place
 @final
 @dataclass(frozen=True)
 class Case:
-    """What a construction is to learn.
+    """A graph that a construction is to learn, with its queries.
 
     Attributes:
         graph: its name.
@@ -115,7 +115,7 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
 def updates_used(
     construction: Construction[Any], case: Case, analyst: str, rng: np.random.Generator
 ) -> int:
-    """How many updates an analyst brings about; `UpdateSequence` refuses one more than B.
+    """Count the updates that an analyst brings about; `UpdateSequence` refuses one more than B.
 
     Args:
         construction: tuned to the case's alpha.
@@ -157,8 +157,8 @@ def distinct_cuts(universe: Universe) -> list[CutQuery]:
     """Every cut of a tiny universe that some pair has a part in, once for each set of pairs."""
     left, right = (list(itertools.product((False, True), repeat=n)) for n in universe.shape)
     cuts = (CutQuery(np.array(S), np.array(T)) for S in left for T in right)
-    found = {universe.coefficients(cut).tobytes(): cut for cut in cuts}
-    return [cut for cut in found.values() if universe.norm_squared(cut)]
+    cut_of = {universe.coefficients(cut).tobytes(): cut for cut in cuts}
+    return [cut for cut in cut_of.values() if universe.norm_squared(cut)]
 
 
 # Graphs
@@ -305,13 +305,13 @@ def draw(table: Table) -> Figure:
 
 def _draw(axes: Axes, table: Table, rule: str) -> None:
     for analyst, (name, marker, inside, edge, shift) in _LOOKS.items():
-        shares, places = [], []
-        for place, construction in enumerate(_NAMES):
+        shares, heights = [], []
+        for row_index, construction in enumerate(_NAMES):
             rows = table.where(construction=construction, rule=rule, analyst=analyst)
             shares += [row["used"] / row["B"] for row in rows]
-            places += [place + shift] * len(rows)
+            heights += [row_index + shift] * len(rows)
         axes.scatter(
-            shares, places, s=16, marker=marker, facecolor=inside, edgecolor=edge, label=name
+            shares, heights, s=16, marker=marker, facecolor=inside, edgecolor=edge, label=name
         )
     axes.axvline(1, color="black", linewidth=1.2, label=r"the bound $B(\alpha)$")
     axes.set_xscale("symlog", linthresh=_LINEAR, linscale=0.4)
@@ -319,7 +319,7 @@ def _draw(axes: Axes, table: Table, rule: str) -> None:
     ticks = [0, 0.01, 0.1, 1]
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
-    for place in range(len(_NAMES) - 1):
-        axes.axhline(place + 0.5, color="#e4e4e4", linewidth=0.6)
+    for row_index in range(len(_NAMES) - 1):
+        axes.axhline(row_index + 0.5, color="#e4e4e4", linewidth=0.6)
     axes.tick_params(axis="y", length=0)
     axes.set_xlabel(r"updates used / $B(\alpha)$")
