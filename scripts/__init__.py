@@ -1,1 +1,1 @@
-"""What a checkout runs beside the package: figures, the benchmark, measurements of speed, demos."""
+"""Scripts of a checkout: figures, the benchmark, measurements of speed, demos, and checks."""

@@ -37,10 +37,10 @@ def us_flights_2008(source: Path) -> str:
 def us_airports_2008(source: Path) -> str:
     """The airports of our flights; from vega-datasets, data/airports.csv."""
     flights = _rows(FOLDER / "us_flights_2008.csv")
-    wanted = {row[side] for row in flights for side in ("source", "target")}
+    codes = {row[side] for row in flights for side in ("source", "target")}
     lines = []
     for row in sorted(_rows(source), key=lambda row: row["iata"]):
-        if row["iata"] in wanted:
+        if row["iata"] in codes:
             city, state = PLACES.get(row["iata"], (row["city"], row["state"]))
             lines.append((row["iata"], city, state, row["latitude"], row["longitude"]))
     return _csv("airport,city,state,latitude,longitude", lines)
@@ -75,10 +75,10 @@ BUILDERS: dict[str, tuple[str, Callable[..., str]]] = {
 def _sample(source: Path | None) -> Path:
     if source is not None:
         return source
-    found = importlib.util.find_spec("graph_notebook")
-    if found is None or found.origin is None:
+    package = importlib.util.find_spec("graph_notebook")
+    if package is None or package.origin is None:
         raise SystemExit(f"graph-notebook is not installed; give its folder {AIR_ROUTES}")
-    return Path(found.origin).parent / AIR_ROUTES
+    return Path(package.origin).parent / AIR_ROUTES
 
 
 def _rows(source: Path) -> list[dict[str, str]]:
@@ -104,11 +104,11 @@ def main() -> None:
     file, build = BUILDERS[options.name]
     if options.source is None and options.name.startswith("us_"):
         parser.error(f"{options.name} needs the file of its package, see datasets/README.md")
-    made = build(options.source)
+    text = build(options.source)
     if options.output is not None:
-        options.output.write_text(made, encoding="utf-8", newline="")
-    same = made == _read(FOLDER / file)
-    print(f"{file}: {'the same' if same else 'DIFFERENT'}, {made.count(chr(10)):,} lines")
+        options.output.write_text(text, encoding="utf-8", newline="")
+    same = text == _read(FOLDER / file)
+    print(f"{file}: {'the same' if same else 'DIFFERENT'}, {text.count(chr(10)):,} lines")
     raise SystemExit(0 if same else 1)
 
 

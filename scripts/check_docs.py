@@ -74,21 +74,21 @@ async function measure(page, width) {
 def broken_links(site: Path) -> list[str]:
     """Links of the built pages to files, or to places in them, that are not there."""
     texts = {path.resolve(): path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
-    places = {path: set(re.findall(r'\bid="([^"]+)"', text)) for path, text in texts.items()}
-    found = []
+    anchors_of = {path: set(re.findall(r'\bid="([^"]+)"', text)) for path, text in texts.items()}
+    broken = []
     for path, text in texts.items():
         for link in re.findall(r'<a\b[^>]*\bhref="([^"]*)"', text):
             if re.match(r"[a-z]+:", link):
                 continue
-            file, _, place = unescape(unquote(link)).partition("#")
+            file, _, anchor = unescape(unquote(link)).partition("#")
             to = (path.parent / file).resolve() if file else path
-            if not to.exists() or (place and to in places and place not in places[to]):
-                found.append(f"{path.relative_to(site.resolve())}: {link}")
-    return sorted(set(found))
+            if not to.exists() or (anchor and to in anchors_of and anchor not in anchors_of[to]):
+                broken.append(f"{path.relative_to(site.resolve())}: {link}")
+    return sorted(set(broken))
 
 
 class _Page(HTMLParser):
-    """What a page loads, how many formulas it has, and its text outside of code and formulas."""
+    """Parse a page: what it loads, how many formulas it has, and its text outside of these."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -126,17 +126,17 @@ class _Page(HTMLParser):
 
 def loaded_from_elsewhere(site: Path) -> list[str]:
     """Scripts, styles, fonts and pictures that a page, a style or a script takes from a host."""
-    found = []
+    loads = []
     for path in sorted(site.rglob("*")):
         if path.suffix not in (".html", ".css", ".js"):
             continue
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".html":
-            remote = [each for each in _Page(text).loaded if _REMOTE.match(each)]
+            remote = [address for address in _Page(text).loaded if _REMOTE.match(address)]
         else:
             remote = (_REMOTE_IN_CSS if path.suffix == ".css" else _REMOTE_IN_JS).findall(text)
-        found += [f"{path.relative_to(site)}: {each}" for each in remote]
-    return sorted(set(found))
+        loads += [f"{path.relative_to(site)}: {address}" for address in remote]
+    return sorted(set(loads))
 
 
 def formulas_of(text: str) -> list[str]:
@@ -148,17 +148,21 @@ def formulas_of(text: str) -> list[str]:
 
 def unset_formulas(site: Path) -> list[str]:
     """Pages with fewer formulas than their source, or with TeX in their text."""
-    found = []
+    problems = []
     for path in sorted(site.rglob("*.html")):
         page, name = _Page(path.read_text(encoding="utf-8")), path.relative_to(site)
         source = site / "_sources" / name.with_suffix(".md.txt")
         written = formulas_of(source.read_text(encoding="utf-8")) if source.exists() else []
         if page.formulas < len(written):
-            found.append(f"{name}: {page.formulas} formulas, where its source has {len(written)}")
+            problems.append(
+                f"{name}: {page.formulas} formulas, where its source has {len(written)}"
+            )
         text = " ".join(page.prose)
-        found += [f"{name}: {each}" for each in formulas_of(text)]
-        found += [f"{name}: {each}" for each in re.findall(r"\\(?:[a-zA-Z]{2,}|[(\[])", text)]
-    return found
+        problems += [f"{name}: {formula}" for formula in formulas_of(text)]
+        problems += [
+            f"{name}: {formula}" for formula in re.findall(r"\\(?:[a-zA-Z]{2,}|[(\[])", text)
+        ]
+    return problems
 
 
 def too_wide(site: Path, browser: str) -> list[str]:
@@ -210,18 +214,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("site", type=Path)
     parser.add_argument("--pictures", type=Path)
-    asked = parser.parse_args()
-    problems = [f"broken link: {each}" for each in broken_links(asked.site)]
-    problems += [f"loaded from elsewhere: {each}" for each in loaded_from_elsewhere(asked.site)]
-    problems += [f"formula not set: {each}" for each in unset_formulas(asked.site)]
+    options = parser.parse_args()
+    problems = [f"broken link: {problem}" for problem in broken_links(options.site)]
+    problems += [
+        f"loaded from elsewhere: {problem}" for problem in loaded_from_elsewhere(options.site)
+    ]
+    problems += [f"formula not set: {problem}" for problem in unset_formulas(options.site)]
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         sys.stdout.write("no Chromium: widths were not measured\n")
     else:
-        problems += [f"too wide: {each}" for each in too_wide(asked.site, browser)]
-        if asked.pictures:
-            take_pictures(asked.site, browser, asked.pictures)
-    sys.stdout.write("".join(f"{each}\n" for each in problems))
+        problems += [f"too wide: {problem}" for problem in too_wide(options.site, browser)]
+        if options.pictures:
+            take_pictures(options.site, browser, options.pictures)
+    sys.stdout.write("".join(f"{problem}\n" for problem in problems))
     return 1 if problems else 0
 
 

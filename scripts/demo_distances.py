@@ -1,4 +1,4 @@
-"""Where to meet: private average distances on the network of US flights, drawn as a map.
+"""Find where to meet: private average distances on US flights, drawn as a map.
 
 The map is public: direct flights between airports in 2008, with great-circle lengths. The people
 are made up: they live near airports in proportion to departures, twice as often in the West.
@@ -34,12 +34,14 @@ def made_people() -> tuple[Metric, Locations]:
 def read_flights() -> tuple[Metric, np.ndarray]:
     """The 48 states and their neighbours: airports east of 130 W, and departures from each."""
     with (ROOT / "datasets" / "us_airports_2008.csv").open(encoding="utf-8") as file:
-        places = {
+        positions = {
             row["airport"]: np.radians([float(row["longitude"]), float(row["latitude"])])
             for row in csv.DictReader(file)
         }
     flights = gc.datasets.load("us_flights_2008")
-    labels = [v for v in flights.labels if np.radians(-130) < places[v][0] and places[v][1] > 0.42]
+    labels = [
+        v for v in flights.labels if np.radians(-130) < positions[v][0] and positions[v][1] > 0.42
+    ]
     row_of = {label: row for row, label in enumerate(labels)}
     departures = np.zeros(len(labels))
     ends = []
@@ -48,7 +50,7 @@ def read_flights() -> tuple[Metric, np.ndarray]:
         if None not in pair:
             ends.append(pair)
             departures[pair] += weight
-    sphere = np.array([places[label] for label in labels])
+    sphere = np.array([positions[label] for label in labels])
     first, second = np.array(ends).T
     lengths = great_circles(sphere[first], sphere[second])
     points = read_coordinates(ROOT / "datasets" / "us_airports_2008.csv", gc.VertexSet(labels))

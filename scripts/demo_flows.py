@@ -26,18 +26,19 @@ ISLANDS = "Island Areas"  # of the airports of no state; left out
 
 
 def flights() -> gc.Graph:
-    """Which airports of the states had direct flights, without their number."""
-    whole = load("us_flights_2008", weighted=False)
-    kept = {row["airport"] for row in airports() if row["region"] != ISLANDS}
-    labels = [label for label in whole.labels if label in kept]
+    """Return the graph of direct flights between airports of the states, without their numbers."""
+    all_flights = load("us_flights_2008", weighted=False)
+    in_states = {row["airport"] for row in airports() if row["region"] != ISLANDS}
+    labels = [label for label in all_flights.labels if label in in_states]
     ends = [
-        (whole.labels[a], whole.labels[b]) for a, b in zip(whole.rows, whole.columns, strict=True)
+        (all_flights.labels[a], all_flights.labels[b])
+        for a, b in zip(all_flights.rows, all_flights.columns, strict=True)
     ]
-    return gc.Graph.of([pair for pair in ends if kept.issuperset(pair)], vertices=labels)
+    return gc.Graph.of([pair for pair in ends if in_states.issuperset(pair)], vertices=labels)
 
 
 def airports() -> list[dict[str, str]]:
-    """What is public of each airport: state, division and region of the census, and place."""
+    """Read the public table of airports: state, division and region of the census, and position."""
     regions = {row["state"]: row for row in rows_of("us_census_regions.csv")}
     islands = {"region": ISLANDS, "division": ISLANDS}
     return [row | regions.get(row["state"], islands) for row in rows_of("us_airports_2008.csv")]
@@ -56,26 +57,29 @@ def states(graph: gc.Graph, levels: tuple[str, ...] = ("region", "division", "st
 
 
 def write_places(path: Path) -> None:
-    """Where the states are: in the middle of their airports."""
-    found = defaultdict(list)
+    """Write the position of each state: the mean of its airports."""
+    positions_of = defaultdict(list)
     for row in airports():
         if row["region"] == ISLANDS:
             continue
-        found[row["state"]].append((float(row["latitude"]), float(row["longitude"])))
+        positions_of[row["state"]].append((float(row["latitude"]), float(row["longitude"])))
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(("id", "lat", "lon"))
-        writer.writerows((state, *np.mean(each, axis=0).round(2)) for state, each in found.items())
+        writer.writerows(
+            (state, *np.mean(positions, axis=0).round(2))
+            for state, positions in positions_of.items()
+        )
 
 
 def true_table(graph: gc.Graph, groups: gc.Groups, level: str) -> FloatMatrix:
-    """How many edges there are between the groups of a level, those inside a group once."""
+    """Count the edges between the groups of a level, those inside a group once."""
     codes = groups.codes(level)
-    found = np.zeros((len(groups.labels(level)),) * 2)
-    np.add.at(found, (codes[graph.rows], codes[graph.columns]), 1)
-    found += found.T
-    found[np.diag_indices_from(found)] /= 2
-    return found
+    counts = np.zeros((len(groups.labels(level)),) * 2)
+    np.add.at(counts, (codes[graph.rows], codes[graph.columns]), 1)
+    counts += counts.T
+    counts[np.diag_indices_from(counts)] /= 2
+    return counts
 
 
 def show_level(flows: gc.Flows, truth: FloatMatrix, level: str) -> None:
@@ -107,20 +111,20 @@ def show_flows(
     top = flows.top_flows(min(3, flows.cells.size(flows.cells.level_index(level))), level)
     named = ", ".join(f"{flow.source} - {flow.target}" for flow in top.flows)
     out.print(f"   largest: {named}; proven confidence in this order {top.order_chance:.3f}")
-    for each in flows.levels:
-        cells = flows.cells.cells(flows.cells.level_index(each))
+    for level_name in flows.levels:
+        cells = flows.cells.cells(flows.cells.level_index(level_name))
         true, values, low, high = (
             table[cells]
             for table in (
-                true_table(graph, groups, each),
-                flows.values(each),
-                *flows.intervals(each),
+                true_table(graph, groups, level_name),
+                flows.values(level_name),
+                *flows.intervals(level_name),
             )
         )
         error, covered = np.sqrt(((values - true) ** 2).mean()), (low <= true) & (true <= high)
         out.print(
-            f"   {each}: error {error:.2f} a cell, {covered.mean():.1%} of the 95 % intervals hold "
-            f"the truth ({NOT_PRIVATE})"
+            f"   {level_name}: error {error:.2f} a cell, {covered.mean():.1%} of the 95 % "
+            f"intervals hold the truth ({NOT_PRIVATE})"
         )
     return flows
 
@@ -142,12 +146,12 @@ def main() -> None:
         draw(flows.plot("division"), "us_divisions")
         out.print(f"   again by state alone, for another epsilon = {EPSILON:g}: more accurate")
         flows = gc.release_flows(graph, states(graph, ("state",)), epsilon=EPSILON, store=store)
-        spent = gc.store_status(store).epsilon
-    out.print(f"   the store that was charged for both says: epsilon = {spent:g} together")
-    places = OUTPUT / "us_states.csv"
-    write_places(places)
-    draw(flows.plot("state", locations=places), "us_states")
-    lines = flows.write_od(OUTPUT / "flows_us_states.geojson", places, "state", force=True)
+        spent_epsilon = gc.store_status(store).epsilon
+    out.print(f"   the store that was charged for both says: epsilon = {spent_epsilon:g} together")
+    locations = OUTPUT / "us_states.csv"
+    write_places(locations)
+    draw(flows.plot("state", locations=locations), "us_states")
+    lines = flows.write_od(OUTPUT / "flows_us_states.geojson", locations, "state", force=True)
     out.print(f"   for a map: {Path(lines[0]).relative_to(ROOT)}")
     out.print("2. The karate club by the club that each member went to")
     draw(show_flows(load("karate"), load_groups("karate"), "club").plot(), "karate")

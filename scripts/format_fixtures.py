@@ -385,7 +385,7 @@ def _periods(path: Path, data: Path) -> None:
 
 
 def _distances(path: Path, data: Path) -> None:
-    """Where people are on a map, at once and one by one, with a seed."""
+    """Answer where people are on a map, at once and one by one, with a seed."""
     city, people = gc.distances.Metric.path(8), data / "people.csv"
     gc.distances.answer_distances(city, people, epsilon=1.0, seed=SEED, store=path)
     with gc.distances.open_distance_session(
@@ -456,13 +456,13 @@ def results(data: Path) -> dict[str, tuple[object, list[tuple[object, object]]]]
     vertex = gc.PrivacyUnit.vertex(max_degree=4)
     gaussian = {"noise": "gaussian", "expected_cell": 0}
     cuts = [(names[:1], None), (names[:12], None), (names[:4], names[12:18])]
-    asked = [gc.CutQuery(*cut) for cut in cuts]
+    queries = [gc.CutQuery(*cut) for cut in cuts]
     rated = [(("u0", "u1"), ("f0",)), (("u2",), ("f1", "f2")), (("u3", "u4", "u5"), ("f3",))]
     few = gc.Graph([0, 1, 2], [1, 2, 3], vertices=5)
     small = [((0,), None), ((0, 1), (3,)), ((2,), None)]
     default = release(graph, epsilon=3.0, **seeded)
     heavy = release(calls, epsilon=6.0, noise="laplace", **seeded)
-    alone = {
+    without_queries = {
         "default.csv": default,
         "default-private.graphml": release(graph, epsilon=3.0),
         "response.edges": release(graph, epsilon=3.0, mechanism="randomized-response", **seeded),
@@ -512,52 +512,52 @@ def results(data: Path) -> dict[str, tuple[object, list[tuple[object, object]]]]
     learning = {"epsilon": 8.0, "delta": 1e-6, **seeded}
     weights = gc.Learning(rounds=3)
     mirror = gc.Learning(rule="mirror-descent", norm="l2", rounds=3)
-    given = {
-        "learnt.csv": (learn(graph, asked, construction=weights, **learning), cuts),
+    with_queries = {
+        "learnt.csv": (learn(graph, queries, construction=weights, **learning), cuts),
         "learnt-private.edges": (
-            learn(graph, asked, epsilon=8.0, delta=1e-6, construction=weights),
+            learn(graph, queries, epsilon=8.0, delta=1e-6, construction=weights),
             cuts,
         ),
-        "learnt-mirror.edges": (learn(graph, asked, construction=mirror, **learning), cuts),
+        "learnt-mirror.edges": (learn(graph, queries, construction=mirror, **learning), cuts),
         "learnt-alone.edges": (
             learn(follows, construction=gc.Learning(rounds=3), **learning),
             [],
         ),
         "game.csv": (
-            learn(graph, asked, construction="game:player=both,rounds=3", **learning),
+            learn(graph, queries, construction="game:player=both,rounds=3", **learning),
             cuts,
         ),
     }
     pure = {"epsilon": 2.0, **seeded}
     few_cuts, rates = [gc.CutQuery(*cut) for cut in small], [gc.CutQuery(*cut) for cut in rated]
-    given |= {
+    with_queries |= {
         "median.edges": (learn(few, few_cuts, construction="median", **learning), small),
         "net.csv": (learn(few, few_cuts, construction="net", **pure), small),
-        "answers.npz": (learn(graph, asked, construction="answers", **pure), cuts),
-        "answers-private.npz": (learn(graph, asked, construction="answers", epsilon=2.0), cuts),
+        "answers.npz": (learn(graph, queries, construction="answers", **pure), cuts),
+        "answers-private.npz": (learn(graph, queries, construction="answers", epsilon=2.0), cuts),
         "sensing.npz": (learn(ratings, rates, construction="sensing:rounds=2", **learning), rated),
     }
-    return {name: (made, []) for name, made in alone.items()} | given
+    return {name: (result, []) for name, result in without_queries.items()} | with_queries
 
 
 def make_results(folder: Path, data: Path) -> dict[str, object]:
     """Write the results and their receipts; tells what they say."""
     folder.mkdir()
-    told = {}
-    for name, (made, asked) in results(data).items():
-        made.save(folder / name)
-        told[name] = {"files": _beside(folder / name), **facts.of_result(made, asked)}
+    facts_of = {}
+    for name, (result, queries) in results(data).items():
+        result.save(folder / name)
+        facts_of[name] = {"files": _beside(folder / name), **facts.of_result(result, queries)}
     city, people = gc.distances.Metric.path(8), data / "people.csv"
-    made = gc.distances.answer_distances(city, people, epsilon=1.0, seed=SEED)
-    made.save(folder / "distances.csv")
-    told["distances.csv"] = {
+    result = gc.distances.answer_distances(city, people, epsilon=1.0, seed=SEED)
+    result.save(folder / "distances.csv")
+    facts_of["distances.csv"] = {
         "files": _beside(folder / "distances.csv"),
         "class": "DistanceAnswers",
-        "guarantee": facts.guarantee(made.guarantee),
-        "best": made.best.vertex,
-        "answers": [[each.vertex, each.value, *each.interval] for each in made.all()],
+        "guarantee": facts.guarantee(result.guarantee),
+        "best": result.best.vertex,
+        "answers": [[answer.vertex, answer.value, *answer.interval] for answer in result.all()],
     }
-    return told
+    return facts_of
 
 
 def _beside(path: Path) -> list[str]:
@@ -584,18 +584,18 @@ def clean(folder: Path) -> None:
 def kinds_in(path: Path) -> dict[str, int]:
     """Count the records of a store by kind."""
     with closing(sqlite3.connect(path)) as connection:
-        found = connection.execute("SELECT kind, COUNT(*) FROM records GROUP BY kind ORDER BY kind")
-        return {str(kind): count for kind, count in found}
+        rows = connection.execute("SELECT kind, COUNT(*) FROM records GROUP BY kind ORDER BY kind")
+        return {str(kind): count for kind, count in rows}
 
 
 def of_copy(path: Path, scratch: Path) -> dict[str, object]:
     """Tell what a copy of a store says."""
     copy = scratch / path.name
     shutil.copy(path, copy)
-    kinds, told = kinds_in(copy), facts.of_store(copy)
+    kinds, facts_of_store = kinds_in(copy), facts.of_store(copy)
     if "distances" in path.name:
-        told["distances"] = facts.of_distance_session(copy, path.parents[1] / "data")
-    return {"records": kinds, **told}
+        facts_of_store["distances"] = facts.of_distance_session(copy, path.parents[1] / "data")
+    return {"records": kinds, **facts_of_store}
 
 
 def of_book(path: Path, scratch: Path) -> dict[str, object]:
@@ -612,52 +612,71 @@ def pack(folder: Path) -> None:
             path.unlink()
 
 
-def as_lines(told: dict[str, dict[str, object]]) -> str:
+def as_lines(facts_of: dict[str, dict[str, object]]) -> str:
     """Write JSON with a line for each file."""
     parts = []
-    for name, value in told.items():
+    for name, value in facts_of.items():
         text = json.dumps(value)
         if isinstance(value, dict):
-            lines = (f"{json.dumps(key)}: {json.dumps(each)}" for key, each in value.items())
+            lines = (f"{json.dumps(key)}: {json.dumps(field)}" for key, field in value.items())
             text = "{\n" + ",\n".join(lines) + "\n}"
         parts.append(f"{json.dumps(name)}: {text}")
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def read_me(told: dict[str, Any]) -> str:
+def read_me(all_facts: dict[str, Any]) -> str:
     """Write what each file holds, in words and numbers."""
     text = _READ_ME.format(
-        made_by=told["made_by"], store=STORE, file=TABLES, receipt=FORMAT, book=BOOK, seed=SEED
+        made_by=all_facts["made_by"], store=STORE, file=TABLES, receipt=FORMAT, book=BOOK, seed=SEED
     )
-    for name, found in told["stores"].items():
-        whole = f"epsilon {found['epsilon']:g}, delta {found['delta']:g}"
-        kinds = ", ".join(f"{kind}: {count}" for kind, count in found["records"].items())
+    for name, facts_of_file in all_facts["stores"].items():
+        budget_spent = f"epsilon {facts_of_file['epsilon']:g}, delta {facts_of_file['delta']:g}"
+        kinds = ", ".join(f"{kind}: {count}" for kind, count in facts_of_file["records"].items())
         text += f"### {name}.gz\n\n{STORES[name].__doc__}\n\n"
-        text += f"- spent on {found['privacy_unit']}: {whole}; budget {found['budget']}\n"
-        for period, cost in found["periods"].items():
+        text += f"- spent on {facts_of_file['privacy_unit']}: {budget_spent}; "
+        text += f"budget {facts_of_file['budget']}\n"
+        for period, cost in facts_of_file["periods"].items():
             text += f"- on {period}: epsilon {cost['epsilon']:g}\n"
         text += f"- records by kind: {kinds}\n\n"
         text += "| use | kind | name | state | epsilon | delta | periods | session |\n"
         text += "|---|---|---|---|---|---|---|---|\n"
-        for use in found["uses"]:
-            own = found["sessions"].get(use["name"], {}) if use["name"] else {}
-            asked = [own.get(key) for key in ("answers", "corrections", "interruptions")]
+        for use in facts_of_file["uses"]:
+            session_counts = facts_of_file["sessions"].get(use["name"], {}) if use["name"] else {}
+            counts = [
+                session_counts.get(key) for key in ("answers", "corrections", "interruptions")
+            ]
             cells = [use["number"], use["kind"], use["name"], use["state"]]
             cells += [f"{use['guarantee']['epsilon']:g}", f"{use['guarantee']['delta']:g}"]
-            cells += [" ".join(use["periods"] or []), ", ".join(map(str, asked)) if own else ""]
+            cells += [
+                " ".join(use["periods"] or []),
+                ", ".join(map(str, counts)) if session_counts else "",
+            ]
             text += "| " + " | ".join(map(str, cells)) + " |\n"
         text += "\n"
     text += "## results\n\nWith the first of the answers, or the value of a partition.\n\n"
     text += "| file | class | privacy unit | epsilon | delta | what | says |\n"
     text += "|---|---|---|---|---|---|---|\n"
-    for name, found in told["results"].items():
-        guarantee, what = found["guarantee"], found.get("construction") or found.get("kind")
-        what = what or ", ".join(found.get("measured", found.get("levels", [])))
-        says = found["total"] if "total" in found else found.get("answers", [[""]])[0]
-        says = [found["value"] or found["shortfall"]] if "parts" in found else says
-        shown = ", ".join(f"{each:.6g}" for each in says)
-        cells = [name, found["class"], guarantee["privacy_unit"]]
-        cells += [f"{guarantee['epsilon']:g}", f"{guarantee['delta']:g}", what, shown]
+    for name, facts_of_file in all_facts["results"].items():
+        guarantee, measured = (
+            facts_of_file["guarantee"],
+            facts_of_file.get("construction") or facts_of_file.get("kind"),
+        )
+        measured = measured or ", ".join(
+            facts_of_file.get("measured", facts_of_file.get("levels", []))
+        )
+        says = (
+            facts_of_file["total"]
+            if "total" in facts_of_file
+            else facts_of_file.get("answers", [[""]])[0]
+        )
+        says = (
+            [facts_of_file["value"] or facts_of_file["shortfall"]]
+            if "parts" in facts_of_file
+            else says
+        )
+        shown = ", ".join(f"{number:.6g}" for number in says)
+        cells = [name, facts_of_file["class"], guarantee["privacy_unit"]]
+        cells += [f"{guarantee['epsilon']:g}", f"{guarantee['delta']:g}", measured, shown]
         text += "| " + " | ".join(cells) + " |\n"
     return text
 
@@ -694,17 +713,19 @@ def main() -> None:
         make_data(data)
         make_stores(stores, data)
         clean(stores)
-        told = {
+        all_facts = {
             "made_by": f"graphcuts_dp {gc.__version__}, commit {commit[:12]}",
             "results": make_results(part / "results", data),
         }
         scratch.mkdir()
-        told["stores"] = {path.name: of_copy(path, scratch) for path in sorted(stores.glob("*.db"))}
-        told["book"] = of_book(stores / "server.db-server", scratch)
+        all_facts["stores"] = {
+            path.name: of_copy(path, scratch) for path in sorted(stores.glob("*.db"))
+        }
+        all_facts["book"] = of_book(stores / "server.db-server", scratch)
         shutil.rmtree(scratch)
         pack(stores)
-        (part / "facts.json").write_text(as_lines(told))
-        (part / "README.md").write_text(read_me(told))
+        (part / "facts.json").write_text(as_lines(all_facts))
+        (part / "README.md").write_text(read_me(all_facts))
 
 
 if __name__ == "__main__":

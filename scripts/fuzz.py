@@ -84,14 +84,14 @@ def main() -> None:
     if unknown := set(options.endings) - set(FORMATS):
         parser.error(f"unknown {', '.join(sorted(unknown))}; there are {', '.join(FORMATS)}")
     inputs = options.inputs or Path(tempfile.mkdtemp(prefix="fuzz-"))
-    found = [run(ending, options.seconds, inputs) for ending in options.endings or FORMATS]
-    print(f"{sum(count for count, _ in found):,} inputs; kept in {inputs}")
-    sys.exit(not all(well for _, well in found))
+    outcomes = [run(ending, options.seconds, inputs) for ending in options.endings or FORMATS]
+    print(f"{sum(count for count, _ in outcomes):,} inputs; kept in {inputs}")
+    sys.exit(not all(well for _, well in outcomes))
 
 
 if __name__ == "__main__":
     if "--child" in sys.argv:  # the package must not be imported before it is instrumented
-        given = dict(zip(sys.argv[2::2], sys.argv[3::2], strict=False))
-        fuzz(sys.argv[1], int(given["--seconds"]), Path(given["--inputs"]))
+        arguments = dict(zip(sys.argv[2::2], sys.argv[3::2], strict=False))
+        fuzz(sys.argv[1], int(arguments["--seconds"]), Path(arguments["--inputs"]))
     else:
         main()

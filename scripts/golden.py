@@ -40,30 +40,30 @@ def main() -> int:
 
     warnings.simplefilter("ignore")
     known = json.loads(RECORD.read_text()) if RECORD.exists() else {}
-    gone = [name for name in known if name not in CASES]
+    missing = [name for name in known if name not in CASES]
     changed, before = 0, set(known)
-    if gone and not options.check:
-        print("gone, and taken out of the record:", *gone, sep="\n  ")
+    if missing and not options.check:
+        print("gone, and taken out of the record:", *missing, sep="\n  ")
     for name, case in CASES.items():
         if options.only not in name:
             continue
         begin = time.process_time()
-        told = json.loads(json.dumps(case.tell(case.make())))
-        lines = differences(told, known.get(name), EXACTLY if options.exactly else case.fitted)
+        outcome = json.loads(json.dumps(case.tell(case.make())))
+        lines = differences(outcome, known.get(name), EXACTLY if options.exactly else case.fitted)
         if lines:
             changed += 1
-            known[name] = told
+            known[name] = outcome
         state = "" if not lines else "new" if name not in before else "changed"
         print(f"{time.process_time() - begin:6.2f} s  {name}  {state}")
         for line in lines[:5] if state == "changed" else ():
             print(f"          {line}")
-    print(f"{changed} changed, {len(gone)} gone")
+    print(f"{changed} changed, {len(missing)} gone")
     if not options.check:
-        kept = {name: known[name] for name in CASES if name in known}
-        lines = [f"{json.dumps(name)}: {json.dumps(told)}" for name, told in kept.items()]
+        recorded = {name: known[name] for name in CASES if name in known}
+        lines = [f"{json.dumps(name)}: {json.dumps(outcome)}" for name, outcome in recorded.items()]
         RECORD.write_text("{\n" + ",\n".join(lines) + "\n}\n")
         return 0
-    return int(changed + len(gone) > 0)
+    return int(changed + len(missing) > 0)
 
 
 if __name__ == "__main__":

@@ -196,12 +196,12 @@ def isolation(
     harmed: Counter[str] = Counter()
     refused: Counter[str] = Counter()
     for _ in range(tries):
-        what, line = draw.choice([*ODD_LINES.items()])
+        kind, line = draw.choice([*ODD_LINES.items()])
         position, is_inserted = draw.randrange(ROWS), draw.random() < 0.5
         rows = [(f"from{number}", f"to{number}") for number in range(ROWS)]
         lines = [f"{a},{b},1".encode() for a, b in rows]
         lines[position : position + (not is_inserted)] = [line]
-        others = rows if is_inserted else [*rows[:position], *rows[position + 1 :]]
+        other_rows = rows if is_inserted else [*rows[:position], *rows[position + 1 :]]
         content = b"\n".join(lines) + b"\n"
         if ending == ".csv":
             content = b"source,target,weight\n" + content
@@ -209,13 +209,13 @@ def isolation(
             content = content.replace(b",", b" ")
         path.write_bytes(content)
         try:
-            found = read(path)
+            read_rows = read(path)
         except Exception:  # noqa: BLE001, RUF100  # whatever a library raises: nothing was read
-            refused[what] += 1
+            refused[kind] += 1
             continue
-        missing, more = Counter(others) - Counter(found), len(found) - len(others)
+        missing, more = Counter(other_rows) - Counter(read_rows), len(read_rows) - len(other_rows)
         if missing or more > len(re.split(b"[\r\n]", line)):
-            harmed[what] += 1
+            harmed[kind] += 1
     return harmed, refused
 
 
@@ -225,16 +225,16 @@ def main() -> None:
     parser.add_argument("--reader", action="append", choices=[*OURS, *OTHERS], help="all of ours")
     parser.add_argument("--tries", type=int, default=TRIES)
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
+    options = parser.parse_args()
     failed = False
     print(f"{'reader':<16}{'tries':>8}{'harmed':>8}{'refused':>8}")
     with tempfile.TemporaryDirectory() as folder:
-        for reader in given.reader or OURS:
-            counts = isolation(reader, given.tries, given.seed, Path(folder))
-            harmed, refused = (sum(each.values()) for each in counts)
-            print(f"{reader:<16}{given.tries:>8}{harmed:>8}{refused:>8}")
-            for what, often in (counts[0] + counts[1]).most_common(5):
-                print(f"    {often:>4}  {what}")
+        for reader in options.reader or OURS:
+            counts = isolation(reader, options.tries, options.seed, Path(folder))
+            harmed, refused = (sum(count.values()) for count in counts)
+            print(f"{reader:<16}{options.tries:>8}{harmed:>8}{refused:>8}")
+            for kind, often in (counts[0] + counts[1]).most_common(5):
+                print(f"    {often:>4}  {kind}")
             failed |= reader in OURS and bool(harmed + refused)
     sys.exit(failed)
 

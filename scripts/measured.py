@@ -52,17 +52,17 @@ def _answers(cells: Row, part: str) -> Sequence[str] | None:
 
 
 def _by_kind(rows: list[Sequence[str]]) -> list[Sequence[str]]:
-    found: dict[tuple[str, str], list[tuple[float, ...]]] = defaultdict(list)
+    values_of: dict[tuple[str, str], list[tuple[float, ...]]] = defaultdict(list)
     for kind, epsilon, *values in rows:
-        found[kind, epsilon].append(tuple(map(float, values)))
-    made: list[Sequence[str]] = []
-    for (kind, epsilon), each in found.items():
-        release, noisy, interval, proven = zip(*each, strict=True)
+        values_of[kind, epsilon].append(tuple(map(float, values)))
+    lines: list[Sequence[str]] = []
+    for (kind, epsilon), runs in values_of.items():
+        release, noisy, interval, proven = zip(*runs, strict=True)
         worst = min if kind in ("max-cut", "clusters") else max
         both = [f"{statistics.median(part):.2f} ({worst(part):.2f})" for part in (release, noisy)]
-        others = [f"{statistics.median(part):.2f}" for part in (interval, proven)]
-        made.append((f"{kind}, at {epsilon}", *both, *others))
-    return made
+        medians = [f"{statistics.median(part):.2f}" for part in (interval, proven)]
+        lines.append((f"{kind}, at {epsilon}", *both, *medians))
+    return lines
 
 
 def _baselines(cells: Row, part: str) -> Sequence[str] | None:  # noqa: ARG001
@@ -72,8 +72,8 @@ def _baselines(cells: Row, part: str) -> Sequence[str] | None:  # noqa: ARG001
 
 
 def _sparse(cells: Row, part: str) -> Sequence[str] | None:
-    wanted = {"raw", "degrees", "filter", "public", "none"}
-    if cells[0] not in wanted or "degree 10, mean weight 20" not in part or len(cells) != 7:
+    methods = {"raw", "degrees", "filter", "public", "none"}
+    if cells[0] not in methods or "degree 10, mean weight 20" not in part or len(cells) != 7:
         return None
     shown = [f"{float(value):,.4g}" if float(value) < 1e4 else f"{float(value):,.0f}"
              for value in (cells[1], cells[3], cells[4], cells[6])]  # fmt: skip
@@ -86,16 +86,16 @@ def _files(cells: Row, part: str) -> Sequence[str] | None:  # noqa: ARG001
 
 
 def _groups(cells: Row, part: str) -> Sequence[str] | None:  # noqa: ARG001
-    graph, colon, found = cells[0].partition("): ")
-    if not colon or "with " not in found:
+    graph, colon, figures = cells[0].partition("): ")
+    if not colon or "with " not in figures:
         return None
-    values = dict(re.findall(r"([a-zA-Z, ]+) ([\d.]+ \([\d.]+\))", found.replace("; ", "")))
+    values = dict(re.findall(r"([a-zA-Z, ]+) ([\d.]+ \([\d.]+\))", figures.replace("; ", "")))
     return graph.partition(" (")[0], *(values[name] for name in _GROUPS)
 
 
 def _starts(cells: Row, part: str) -> Sequence[str] | None:
-    found = re.match(r"([a-z-]+): total (\S+ \(.*?\)); groups (\S+ \(.*?\)); chance", cells[0])
-    return (part.partition(" (")[0], *found.groups()) if found else None
+    match = re.match(r"([a-z-]+): total (\S+ \(.*?\)); groups (\S+ \(.*?\)); chance", cells[0])
+    return (part.partition(" (")[0], *match.groups()) if match else None
 
 
 def _weighted(cells: Row, part: str) -> Sequence[str] | None:
@@ -382,11 +382,11 @@ CUTS = {
 def described(script: Path) -> tuple[str, str]:
     """The first line of a script's docstring, and the rest of it."""
     text = ast.get_docstring(ast.parse(script.read_text())) or script.stem
-    title, _, rest = text.partition("\n")
-    if rest.strip() and not rest.startswith("\n"):  # a title of two lines
-        more, _, rest = rest.partition("\n\n")
+    title, _, body = text.partition("\n")
+    if body.strip() and not body.startswith("\n"):  # a title of two lines
+        more, _, body = body.partition("\n\n")
         title = f"{title} {' '.join(more.split())}"
-    return title.rstrip("."), rest.strip()
+    return title.rstrip("."), body.strip()
 
 
 def cells_of(cut: Cut, printed: Sequence[str]) -> list[Sequence[str]]:
@@ -397,9 +397,9 @@ def cells_of(cut: Cut, printed: Sequence[str]) -> list[Sequence[str]]:
         cells = re.split(r"\s{2,}", line.strip())
         if line.startswith("$ "):  # a second command: other tables
             break
-        made = cut.row(cells, part) if any(map(str.isdigit, line)) else None
-        if made is not None:
-            rows.append(made)
+        row = cut.row(cells, part) if any(map(str.isdigit, line)) else None
+        if row is not None:
+            rows.append(row)
         elif len(cells) == 1 and cells[0]:
             part = cells[0]
     if not rows:
@@ -415,12 +415,12 @@ def table(cut: Cut, printed: Sequence[str]) -> str:
 
 
 def kept_lines(name: str) -> list[str]:
-    """What is kept of a benchmark: its command, versions, an empty line, all that it printed."""
+    """Return the saved lines of a benchmark: command, versions, an empty line, and its output."""
     return (KEPT / f"{name}.txt").read_text().splitlines()
 
 
 def section(script: Path) -> str:
-    """What one benchmark measures, and the table of what it printed."""
+    """Write the section of one benchmark: what it measures, and a table of what it printed."""
     name = script.stem.removeprefix("bench_")
     command, versions, _, *printed = kept_lines(name)
     parts = [f"\n## {name.replace('_', ' ').capitalize()}\n", f"{described(script)[0]}.\n"]
@@ -436,11 +436,15 @@ def page() -> str:
     head = PAGE.read_text().partition("\n## ")[0]
     scripts = sorted(BENCHMARKS.glob("bench_*.py"))
     names = {script: script.stem.removeprefix("bench_") for script in scripts}
-    kept = [script for script in scripts if (KEPT / f"{names[script]}.txt").exists()]
-    others = [script for script in scripts if script not in kept]
-    rest = [f"- `{script.stem}`: {described(script)[0]}." for script in others]
+    saved = [script for script in scripts if (KEPT / f"{names[script]}.txt").exists()]
+    unsaved = [script for script in scripts if script not in saved]
+    descriptions = [f"- `{script.stem}`: {described(script)[0]}." for script in unsaved]
     last = "\n## Not kept\n\n`make bench` runs these too; nothing of what they print is kept:\n\n"
-    return head + "".join(map(section, kept)) + (last + "\n".join(rest) + "\n" if rest else "")
+    return (
+        head
+        + "".join(map(section, saved))
+        + (last + "\n".join(descriptions) + "\n" if descriptions else "")
+    )
 
 
 def main() -> int:

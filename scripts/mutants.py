@@ -89,7 +89,7 @@ class Mutant:
 
     @property
     def entry(self) -> str:
-        """How the list of survivors begins its line, wherever in the file the place is."""
+        """Return how the list of survivors begins its line, wherever in the file the mutant is."""
         path = self.path.removeprefix("graphcuts_dp/")
         return f"- `{path}` `{self.function or 'module'}`: `{self._change}`"
 
@@ -121,7 +121,7 @@ class Edit:
     mistake: str = ""
 
 
-BY_HAND = tuple(Edit(**each) for each in tomllib.loads(_TABLE)["edit"])
+BY_HAND = tuple(Edit(**entry) for entry in tomllib.loads(_TABLE)["edit"])
 
 
 class Finder:
@@ -137,7 +137,7 @@ class Finder:
         self.visit(ast.parse(source))
 
     def span(self, node: Any) -> tuple[int, int]:
-        """Where a node lies, in bytes."""
+        """Return where a node lies, in bytes."""
         return (
             self.starts[node.lineno - 1] + node.col_offset,
             self.starts[node.end_lineno - 1] + node.end_col_offset,
@@ -225,8 +225,8 @@ class Finder:
         if name in EXTREME:
             start, stop = self.span(node.func)
             head = self.source[start:stop].decode()
-            rest = self.source[stop : self.span(node)[1]].decode()
-            self.add(node, "extreme", head[: -len(name)] + EXTREME[name] + rest)
+            tail = self.source[stop : self.span(node)[1]].decode()
+            self.add(node, "extreme", head[: -len(name)] + EXTREME[name] + tail)
         if DRAW.fullmatch(name) and node.args:
             if node not in self.silenced:
                 self.add(node, "noise", f"(({self.text(node)}) * 0)")
@@ -277,7 +277,7 @@ def _operator(op: ast.cmpop) -> str:
 
 
 def _neutral(node: ast.AST) -> bool:
-    """Whether a part says nothing about privacy: shapes and the like."""
+    """Return whether a part of code is irrelevant to privacy, such as shapes."""
     return isinstance(node, ast.keyword) and node.arg in ("axis", "dtype", "shape", "ndmin")
 
 
@@ -291,17 +291,17 @@ def by_hand() -> list[Mutant]:
     Raises:
         ValueError: the text of one of them does not stand just once in just one such function.
     """
-    places: dict[str, list[tuple[str, bytes, int, int]]] = defaultdict(list)
+    functions_named: dict[str, list[tuple[str, bytes, int, int]]] = defaultdict(list)
     for file in sorted((ROOT / "graphcuts_dp").rglob("*.py")):
         source = file.read_bytes()
         for name, begin, end in functions_of(source):
-            places[name].append((file.relative_to(ROOT).as_posix(), source, begin, end))
-    found = []
+            functions_named[name].append((file.relative_to(ROOT).as_posix(), source, begin, end))
+    mutants = []
     for edit in BY_HAND:
         old = edit.old.encode()
         fitting = [
             (path, source, begin + source[begin:end].index(old))
-            for path, source, begin, end in places[edit.function]
+            for path, source, begin, end in functions_named[edit.function]
             if source[begin:end].count(old) == 1
         ]
         if len(fitting) != 1:
@@ -312,8 +312,10 @@ def by_hand() -> list[Mutant]:
         ((path, source, start),) = fitting
         line = source[:start].count(b"\n") + 1
         span = start, start + len(old)
-        found.append(Mutant(path, edit.function, line, "by hand", *span, edit.old, edit.new, True))
-    return found
+        mutants.append(
+            Mutant(path, edit.function, line, "by hand", *span, edit.old, edit.new, True)
+        )
+    return mutants
 
 
 def line_starts(source: bytes) -> list[int]:
@@ -324,18 +326,18 @@ def line_starts(source: bytes) -> list[int]:
 @functools.cache
 def functions_of(source: bytes) -> list[tuple[str, int, int]]:
     """The functions and classes of a file: qualified name, first byte, and the byte after it."""
-    starts, found = line_starts(source), []
+    starts, functions = line_starts(source), []
 
     def walk(node: ast.AST, scope: str) -> None:
         for child in ast.iter_child_nodes(node):
             inner = scope
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 inner = f"{scope}.{child.name}".lstrip(".")
-                found.append((inner, starts[child.lineno - 1], starts[child.end_lineno or 0]))
+                functions.append((inner, starts[child.lineno - 1], starts[child.end_lineno or 0]))
             walk(child, inner)
 
     walk(ast.parse(source), "")
-    return found
+    return functions
 
 
 def targets() -> list[tuple[str, str]]:
@@ -345,24 +347,24 @@ def targets() -> list[tuple[str, str]]:
 
 def candidates() -> list[Mutant]:
     """Every mutant of every target."""
-    found = by_hand()
+    mutants = by_hand()
     for folder, pattern in targets():
         for path in sorted((ROOT / "graphcuts_dp" / folder).glob(pattern)):
-            found += Finder(path.relative_to(ROOT).as_posix(), path.read_bytes()).found
-    return found
+            mutants += Finder(path.relative_to(ROOT).as_posix(), path.read_bytes()).found
+    return mutants
 
 
-def select(found: list[Mutant], *, sample: int, seed: int) -> list[Mutant]:
-    """Those by hand, all that leave noise out, reuse it or drop accounting; a sample of the rest.
+def select(mutants: list[Mutant], *, sample: int, seed: int) -> list[Mutant]:
+    """Select all mutants by hand, or without noise or accounting, and a sample of the others.
 
     Two thirds of the sample speak of privacy in the core; each file has the same share of it.
     """
     tiers: list[list[Mutant]] = [[], [], []]
-    for mutant in found:
+    for mutant in mutants:
         core = bool(CORE.search(mutant.path))
-        spent = core and mutant.weight
-        always = mutant.kind in _ALWAYS or (spent and mutant.kind == "drop")
-        tiers[0 if always else 1 if spent else 2].append(mutant)
+        affects_budget = core and mutant.weight
+        always = mutant.kind in _ALWAYS or (affects_budget and mutant.kind == "drop")
+        tiers[0 if always else 1 if affects_budget else 2].append(mutant)
 
     def lot(mutant: Mutant) -> str:  # the same whatever happens to other code
         name = f"{seed} {mutant.path} {mutant.function} {mutant.kind} {mutant.old} {mutant.text}"
@@ -378,4 +380,4 @@ def select(found: list[Mutant], *, sample: int, seed: int) -> list[Mutant]:
 
     first = drawn(tiers[1], 2 * sample // 3)
     chosen = {*tiers[0], *first, *drawn(tiers[2], sample - len(first))}
-    return [mutant for mutant in found if mutant in chosen]
+    return [mutant for mutant in mutants if mutant in chosen]

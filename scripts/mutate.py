@@ -96,14 +96,14 @@ class Ordered:
     A test that is wanted without parameters is wanted with all of them.
     """
 
-    def __init__(self, wanted: list[str]) -> None:
-        self.rank = {nodeid: i for i, nodeid in enumerate(wanted)}
+    def __init__(self, nodeids: list[str]) -> None:
+        self.rank = {nodeid: i for i, nodeid in enumerate(nodeids)}
         self.failure = ""
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        places = {item: self._place(item.nodeid) for item in items}
-        wanted = [item for item in items if places[item] is not None]
-        items[:] = sorted(wanted, key=lambda item: places[item])
+        rank_of = {item: self._place(item.nodeid) for item in items}
+        selected = [item for item in items if rank_of[item] is not None]
+        items[:] = sorted(selected, key=lambda item: rank_of[item])
 
     def _place(self, nodeid: str) -> int | None:
         return self.rank.get(nodeid, self.rank.get(nodeid.split("[")[0]))
@@ -128,7 +128,7 @@ def preload() -> None:
         __import__(name)
 
 
-def in_child(tree: Path, wanted: list[str], log: Path, limit: float) -> tuple[str, str]:
+def in_child(tree: Path, nodeids: list[str], log: Path, limit: float) -> tuple[str, str]:
     """Runs tests in a tree, in a process of their own: (passed, failed or timeout; failure)."""
     verdict = log.with_suffix(".verdict")
     verdict.unlink(missing_ok=True)
@@ -138,8 +138,8 @@ def in_child(tree: Path, wanted: list[str], log: Path, limit: float) -> tuple[st
         _enter(tree, log)
         import pytest
 
-        plugin = Ordered(wanted)
-        files = dict.fromkeys(nodeid.split("::")[0] for nodeid in wanted)
+        plugin = Ordered(nodeids)
+        files = dict.fromkeys(nodeid.split("::")[0] for nodeid in nodeids)
         options = ["-x", "-q", "--tb=short", "-rN", "-n", "0"]  # in the order that is wanted
         status = pytest.main([*files, *options], plugins=[plugin])
         verdict.write_text(json.dumps([int(status), plugin.failure]))
@@ -183,15 +183,15 @@ def copy_tree(tree: Path) -> None:
 
 
 def reach(work: Path, tree: Path, tests: list[str]) -> dict[str, dict[str, Any]]:
-    """Which functions each test enters: one run of the suite on an instrumented copy, kept.
+    """Record which functions each test enters: one run of the suite on an instrumented copy, saved.
 
     Args:
         work: where it is kept.
         tree: of the copy.
         tests: files or folders; all if there are none.
     """
-    kept = work / "reach.json"
-    if not kept.exists():
+    record = work / "reach.json"
+    if not record.exists():
         copy_tree(tree)
         (tree / "mutation_reach.py").write_text(REACH)
         for path in {mutant.path for mutant in candidates()}:
@@ -205,15 +205,15 @@ def reach(work: Path, tree: Path, tests: list[str]) -> dict[str, dict[str, Any]]
 
             plugin = Reach(work / "entered")
             pytest.main(["-q", "-n", "0", *tests], plugins=[plugin])  # one process tells its tests
-            kept.write_text(json.dumps(plugin.found))
+            record.write_text(json.dumps(plugin.found))
             os._exit(0)
         os.waitpid(child, 0)
-    found: dict[str, dict[str, Any]] = json.loads(kept.read_text())
-    return {nodeid: entry for nodeid, entry in found.items() if entry["ok"]}
+    reached: dict[str, dict[str, Any]] = json.loads(record.read_text())
+    return {nodeid: entry for nodeid, entry in reached.items() if entry["ok"]}
 
 
 class Plan:
-    """Which tests to run for a mutant."""
+    """The tests to run for a mutant, in stages."""
 
     def __init__(self, tests: dict[str, dict[str, Any]]) -> None:
         self.tests = tests
@@ -227,7 +227,7 @@ class Plan:
                 self.by_module[key.split(":")[0]].add(nodeid.split("::")[0])
 
     def seconds(self, nodeids: list[str]) -> float:
-        """How long they took when they passed."""
+        """Return how long the tests took when they passed."""
         return sum(self.tests[nodeid]["seconds"] for nodeid in nodeids)
 
     def stages(self, mutant: Mutant) -> Iterator[list[str]]:
@@ -239,9 +239,9 @@ class Plan:
         done: set[str] = set()
         near = self._sorted(self.by_function[f"{mutant.path}:{mutant.function}"])
         files = {nodeid.split("::")[0] for nodeid in near} or self.by_module[mutant.path]
-        whole = {nodeid for file in files for nodeid in self.by_file[file]}
+        all_tests = {nodeid for file in files for nodeid in self.by_file[file]}
         cheap = [n for n in near if n.startswith(f"tests/{folder}/")]
-        for stage in (cheap[:40], near, self._sorted(list(whole)) if len(near) < 20 else []):
+        for stage in (cheap[:40], near, self._sorted(list(all_tests)) if len(near) < 20 else []):
             new = [nodeid for nodeid in stage if nodeid not in done]
             done |= set(new)
             if new:
@@ -257,8 +257,8 @@ class Plan:
 def judge(mutant: Mutant, plan: Plan, tree: Path, log: Path) -> dict[str, Any]:
     """Runs the tests against one mutant."""
     target = tree / mutant.path
-    whole = (ROOT / mutant.path).read_bytes()
-    changed = mutant.applied(whole)
+    original = (ROOT / mutant.path).read_bytes()
+    changed = mutant.applied(original)
     begin = time.monotonic()
     outcome, failure, ran = "survived", "", 0
     try:
@@ -271,7 +271,7 @@ def judge(mutant: Mutant, plan: Plan, tree: Path, log: Path) -> dict[str, Any]:
                 outcome = "timeout" if state == "timeout" else "caught"
                 break
     finally:
-        target.write_bytes(whole)
+        target.write_bytes(original)
     seconds = round(time.monotonic() - begin, 1)
     by = failure if outcome == "caught" else ""
     return {"outcome": outcome, "by": by, "tests": ran, "seconds": seconds}
@@ -303,12 +303,12 @@ def _digest(path: str) -> str:
 
 def kept_results(keep: Path) -> dict[str, dict[str, Any]]:
     """The last result of each mutant whose source has not changed since."""
-    found = {}
+    results = {}
     for line in keep.read_text().splitlines() if keep.exists() else ():
         result = json.loads(line)
         if result["source"] == _digest(result["key"].split(":")[0]):
-            found[result["key"]] = result
-    return found
+            results[result["key"]] = result
+    return results
 
 
 def by_folder(chosen: list[Mutant], results: dict[str, dict[str, Any]]) -> dict[str, Counter[str]]:
@@ -344,10 +344,10 @@ def against_named_tests(work: Path, only: str) -> int:
         return 1
     survivors = 0
     for edit, mutant in pairs:
-        target, whole = tree / mutant.path, (ROOT / mutant.path).read_bytes()
-        target.write_bytes(mutant.applied(whole))
+        target, original = tree / mutant.path, (ROOT / mutant.path).read_bytes()
+        target.write_bytes(mutant.applied(original))
         state, _ = in_child(tree, [edit.killed_by], log, 600)
-        target.write_bytes(whole)
+        target.write_bytes(original)
         survivors += state == "passed"
         print(f"{'survived' if state == 'passed' else 'killed':8}  {mutant.key}", flush=True)
     print(f"{len(pairs) - survivors} of {len(pairs)} killed")
@@ -360,11 +360,11 @@ def module_of(path: str) -> str:
 
 
 def scores() -> dict[str, Any]:
-    """How many mutants each module has, how many are chosen, and its explained survivors."""
-    found = candidates()
-    chosen = set(select(found, sample=150, seed=1))
+    """Count the mutants of each module, the chosen ones, and its explained survivors."""
+    mutants = candidates()
+    chosen = set(select(mutants, sample=150, seed=1))
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for mutant in found:
+    for mutant in mutants:
         count = counts[module_of(mutant.path)]
         count["mutants"] += 1
         count["chosen"] += mutant in chosen

@@ -46,7 +46,7 @@ class Row:
 
     @property
     def public(self) -> bool:
-        """Whether callers reach it without importing from a module."""
+        """Return whether callers reach it without importing from a module."""
         return bool(self.command or self.session or self.public_names)
 
     @property
@@ -75,12 +75,12 @@ def papers() -> list[Paper]:
     Raises:
         TypeError: a row with an unknown or a missing key.
     """
-    found = []
+    papers_read = []
     for name in ORDER:
         table = tomllib.loads((HERE / "papers" / f"{name}.toml").read_text(encoding="utf-8"))
         rows = tuple(_row(row, name.upper()) for row in table["row"])
-        found.append(Paper(table["title"], rows))
-    return found
+        papers_read.append(Paper(table["title"], rows))
+    return papers_read
 
 
 def _row(row: dict[str, Any], paper: str) -> Row:
@@ -105,7 +105,7 @@ def page() -> str:
 def _cells(at: str, row: Row) -> list[str]:
     names = [f"`gc.{name}`" if name in row.public_names else f"`{name}`" for name in row.python]
     inside = "" if row.public or not names else "inside the package only: "
-    remarks = " ".join(_sentence(each) for each in (row.note, row.reason) if each)
+    remarks = " ".join(_sentence(text) for text in (row.note, row.reason) if text)
     commands = _code(f"graphcuts-dp {command}" for command in row.command)
     sessions = _code(row.session)
     where = [
@@ -116,7 +116,7 @@ def _cells(at: str, row: Row) -> list[str]:
     return [
         f"**{at}** {_sentence(row.what)} {remarks}".rstrip(),
         "; ".join(filter(None, where)) or "-",
-        ", ".join(_test(each) for each in row.test) or "-",
+        ", ".join(_test(text) for text in row.test) or "-",
     ]
 
 

@@ -91,7 +91,7 @@ def features() -> list[str]:
 
 
 def runnable(kernels: list[str]) -> list[str]:
-    """Those that this processor can run: OpenBLAS starts the others, too, and then crashes."""
+    """Return the kernels that this processor can run; OpenBLAS starts others, and then crashes."""
     return [kernel for kernel in kernels if kernel not in NEEDS or has.get(NEEDS[kernel])]
 
 
@@ -101,17 +101,17 @@ def setups(kernels: list[str]) -> list[Setup]:
     Args:
         kernels: names, in the order of their runs.
     """
-    seen: set[tuple[str, ...]] = set()
-    found = features()
+    listed: set[tuple[str, ...]] = set()
+    cpu_features = features()
     chosen = []
     for kernel in runnable(kernels):
         names = loaded(kernel)
-        if not names or names in seen:
+        if not names or names in listed:
             continue
-        seen.add(names)
+        listed.add(names)
         turn = len(chosen)
         # All of numpy's loops, none, or the weaker half: never the same beside each kernel.
-        without = (found, found[len(found) // 2 :], [])[turn % 3]
+        without = (cpu_features, cpu_features[len(cpu_features) // 2 :], [])[turn % 3]
         chosen.append(Setup(kernel, THREADS[turn % len(THREADS)], tuple(without)))
     return chosen
 
@@ -120,10 +120,10 @@ def places() -> list[str]:
     """The folders and files of tests that compute in floating point; a new one counts as such."""
     tests = ROOT / "tests"
     return [
-        f"tests/{place.name}"
-        for place in sorted(tests.iterdir())
-        if place.name not in NOT_NUMERICAL
-        and (any(place.glob("test_*.py")) or place.match("test_*.py"))
+        f"tests/{path.name}"
+        for path in sorted(tests.iterdir())
+        if path.name not in NOT_NUMERICAL
+        and (any(path.glob("test_*.py")) or path.match("test_*.py"))
     ]
 
 
@@ -139,8 +139,8 @@ def main() -> int:
             "none of these kernels can run here: numpy has no OpenBLAS, or the processor too little"
         )
         return 2
-    given = any(Path(option.split("::")[0]).exists() for option in pytest_options)
-    command = [sys.executable, "-m", "pytest", *pytest_options, *([] if given else places())]
+    names_tests = any(Path(option.split("::")[0]).exists() for option in pytest_options)
+    command = [sys.executable, "-m", "pytest", *pytest_options, *([] if names_tests else places())]
     failed = []
     for setup in chosen:
         print(f"== {setup}", flush=True)

@@ -1,4 +1,4 @@
-"""What the API reference must have of each public name, and what of it is missing.
+"""Check that the API reference has everything that it must have of each public name.
 
 `docs/conf.py` stops the build of the site where something is missing, and a test does so without
 Sphinx. Every public name needs:
@@ -57,8 +57,8 @@ def see_also(name: str, sections: list[Section], reference: str) -> list[str]:
     """
     known = {one: section for section in sections for one in section.names}
     mentioned = re.findall(r"`(?:gc\.)?([A-Za-z][\w.]*)`", reference)
-    beside = [*(other for other in mentioned if other in known), *known[name].names]
-    return [other for other in dict.fromkeys(beside) if other != name]
+    related = [*(other for other in mentioned if other in known), *known[name].names]
+    return [other for other in dict.fromkeys(related) if other != name]
 
 
 def members_of(kind: type) -> Iterator[tuple[str, Any]]:
@@ -119,8 +119,8 @@ def _lacking(name: str, value: Any, *, shown: bool) -> Iterator[str]:
     if not inspect.isclass(value):
         yield from (f"{name}: {parameter} is not described" for parameter in undescribed(value))
         return
-    made = issubclass(value, enum.Enum) or getattr(value, "_is_protocol", False)
-    if not made and "made by `" not in (value.__doc__ or ""):  # nobody calls it
+    is_not_called = issubclass(value, enum.Enum) or getattr(value, "_is_protocol", False)
+    if not is_not_called and "made by `" not in (value.__doc__ or ""):  # nobody calls it
         yield from (f"{name}: {parameter} is not described" for parameter in _of_class(value))
     for member, definition in members_of(value):
         if not _begins_with_a_sentence(definition, inherited_by=getattr(value, member, None)):

@@ -60,8 +60,8 @@ def recorded(records: tuple[str, ...]) -> list[float]:
     """Return all numbers of some records."""
     folder = ROOT / "docs" / "measured"
     text = " ".join((folder / f"{name}.txt").read_text() for name in records)
-    found = re.findall(r"(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?", text)
-    return [_value(number) for number in found if any(map(str.isdigit, number))]
+    numbers = re.findall(r"(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?", text)
+    return [_value(number) for number in numbers if any(map(str.isdigit, number))]
 
 
 def unrecorded(statement: Statement) -> list[str]:

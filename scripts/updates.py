@@ -98,8 +98,8 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write it to docs/updates.md")
     if parser.parse_args().write:
         text = PAGE.read_text(encoding="utf-8")
-        before, _, others = text.partition(_BEGIN)
-        _, _, after = others.partition(_END)
+        before, _, after_begin = text.partition(_BEGIN)
+        _, _, after = after_begin.partition(_END)
         PAGE.write_text(f"{before}{_BEGIN}\n{table()}\n{_END}{after}", encoding="utf-8")
     else:
         sys.stdout.write(table())

@@ -154,16 +154,16 @@ def measured(make: Callable[[], Case], seeds: int) -> dict[str, Any]:
             )
             release = gc.release_graph(graph, epsilon=EPSILON, seed=seed, groups=groups)
             errors_of[kind].append(errors(case, release))
-    worst = {kind: np.array(each)[:, 0] for kind, each in errors_of.items()}
+    worst = {kind: np.array(errors_of_runs)[:, 0] for kind, errors_of_runs in errors_of.items()}
     over = {kind: worst[kind] / worst["none"] for kind in ("groups", "chance")}
     return {
         "n, m": (graph.n, len(graph.rows)),
         "W": worst["none"],
         "with": over["groups"],
         "chance": over["chance"],
-        "pairs, without": [each[1] for each in errors_of["none"]],
-        "pairs, with": [each[1] for each in errors_of["groups"]],
-        "pairs, answers": [each[2] for each in errors_of["groups"]],
+        "pairs, without": [errors_of_runs[1] for errors_of_runs in errors_of["none"]],
+        "pairs, with": [errors_of_runs[1] for errors_of_runs in errors_of["groups"]],
+        "pairs, answers": [errors_of_runs[2] for errors_of_runs in errors_of["groups"]],
     }
 
 

@@ -102,16 +102,16 @@ def measured(kind: Kind, seeds: range) -> list[dict[str, Any]]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", gc.errors.AccuracyWarning)
             release = gc.release_graph(graph, epsilon=kind.epsilon, seed=seed)
-        made = gc.answer_all(queries, release.expected)
+        synthetic = gc.answer_all(queries, release.expected)
         space = release.noisy.space
         noisy = np.array([release.noisy.cut_value(*query.masks(space)) for query in queries])
         outside = {}
         for key, option in (("joint", "joint"), ("all", "simultaneous")):
             answers = release.answer_all(queries, **{option: True})
             low, high = np.array([answer.interval for answer in answers]).T
-            outside[key] = bool(((made < low) | (made > high)).any())
+            outside[key] = bool(((synthetic < low) | (synthetic > high)).any())
         results.append({
-            "made": float(np.abs(made - truth).mean()),
+            "made": float(np.abs(synthetic - truth).mean()),
             "noisy": float(np.abs(noisy - truth).mean()),
             "warned": release.fit.warning is not None,
             **outside,

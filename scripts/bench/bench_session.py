@@ -44,8 +44,8 @@ def asking(graph: gc.Graph, path: Path, method: str, batch: int) -> None:
         corrections = session.status.corrections
     print(
         f"{method:>14}: begun in {opening_seconds:.2f} s; "
-        f"{singles / single:.0f} single asks a second (target 50), {batch / many:.0f} a second in a batch (target 200), "
-        f"{corrections} corrections"
+        f"{singles / single:.0f} single asks a second (target 50), "
+        f"{batch / many:.0f} a second in a batch (target 200), {corrections} corrections"
     )
 
 

@@ -50,10 +50,10 @@ def _capped(largest: float) -> Callable[[Matrix, Random], gc.Graph]:
     def draw(matrix: Matrix, random: Random) -> gc.Graph:
         order = random.permutation(len(matrix))
         upper = np.minimum(np.triu(matrix, 1), largest)
-        whole = np.triu((upper + upper.T)[np.ix_(order, order)])
-        rows, columns = np.nonzero(whole)
+        symmetric = np.triu((upper + upper.T)[np.ix_(order, order)])
+        rows, columns = np.nonzero(symmetric)
         return gc.Graph(
-            rows, columns, whole[rows, columns], vertices=len(matrix), max_weight=largest
+            rows, columns, symmetric[rows, columns], vertices=len(matrix), max_weight=largest
         )
 
     return draw

@@ -21,7 +21,7 @@ _PACKAGES = ("graphcuts-dp", "numpy", "scipy")
 
 
 def run(script: Path, options: list[str]) -> tuple[bool, str]:
-    """Run one benchmark, show its output as it comes; return whether it succeeded, and the output."""
+    """Run one benchmark and show its output; return whether it succeeded, and the output."""
     lines: list[str] = []
     with subprocess.Popen(
         [sys.executable, "-u", "-m", f"scripts.bench.{script.stem}", *options],

@@ -1,4 +1,4 @@
-"""What enters the benchmark: private graphs, answers to cuts, or partitions, by one protocol."""
+"""Define what enters the benchmark: private graphs, answers to cuts, or partitions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ Estimate: TypeAlias = AnyGraph | FloatMatrix | SparseMatrix | Answers | Clusteri
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Submission:
-    """What a method hands in for one private graph.
+    """The result that a method hands in for one private graph.
 
     Attributes:
         estimate: a graph on the same vertices; or a matrix of weights, dense or sparse, shape
@@ -109,7 +109,7 @@ class Contender:
 
 
 def hidden(graph: AnyGraph) -> str:
-    """Which change of a graph of this schema is hidden at edge level."""
+    """Return the change that edge-level privacy hides in a graph of this schema."""
     return change_of_one_pair(
         weighted=graph.weighted,
         max_weight=graph.max_weight,

@@ -77,8 +77,8 @@ def noisy_degrees_chung_lu(graph: AnyGraph, *, epsilon: float, seed: int | None 
     rows, columns = (
         steps * (noisy.unit / _cap(graph)) for steps in (noisy.steps[0], noisy.steps[-1])
     )
-    others = None if isinstance(graph, Graph) else columns
-    expected = chung_lu(rows, others, hollow=not isinstance(graph, BipartiteGraph))
+    column_degrees = None if isinstance(graph, Graph) else columns
+    expected = chung_lu(rows, column_degrees, hollow=not isinstance(graph, BipartiteGraph))
     return _baseline("noisy degrees, Chung-Lu", graph, expected * _cap(graph), epsilon, seed)
 
 
@@ -102,9 +102,9 @@ def top_m_filter(graph: AnyGraph, *, epsilon: float, seed: int | None = None) ->
     )
     noisy = randomized_response(graph, distribution, source).estimate()
     rows, columns = Universe.of(graph).pairs()
-    kept = np.argsort(-noisy[rows, columns], kind="stable")[:count]
+    largest = np.argsort(-noisy[rows, columns], kind="stable")[:count]
     matrix = np.zeros(graph.shape)
-    matrix[rows[kept], columns[kept]] = _cap(graph)
+    matrix[rows[largest], columns[largest]] = _cap(graph)
     if isinstance(graph, Graph):
         matrix += matrix.T.copy()
     return _baseline("top-m filter", graph, matrix, epsilon, seed)

@@ -98,13 +98,13 @@ def benchmark(
 
 
 def _show_plan(plan: BenchmarkPlan, as_json: bool) -> None:
-    """What there is, and how many runs it makes."""
+    """Print the graphs and contenders of a plan, and how many runs they make."""
     counted = Counter(known.contender for _, known in plan.runs())
     loaded = [load_contender(spec) for spec in plan.contenders]
     if as_json:
         names = {
             "graphs": [case.name for case in plan.cases],
-            "contenders": [each.name for each in loaded],
+            "contenders": [contender.name for contender in loaded],
         }
         seeds = {case.name: plan.seeds_of(case) for case in plan.cases}
         numbers = {"epsilons": plan.epsilons, "seeds": seeds, "runs": counted.total()}
@@ -112,8 +112,10 @@ def _show_plan(plan: BenchmarkPlan, as_json: bool) -> None:
         return
     rows = [(case.name, f"{case.vertices:,}", about(case), case.licence) for case in plan.cases]
     show_table("Graphs", ("graph", "vertices", "", "licence"), rows)
-    made = [(each.name, f"{counted[each.name]:,}", _source(each)) for each in loaded]
-    show_table("Contenders", ("contender", "runs", "source"), made)
+    lines = [
+        (contender.name, f"{counted[contender.name]:,}", _source(contender)) for contender in loaded
+    ]
+    show_table("Contenders", ("contender", "runs", "source"), lines)
     out.print(f"{counted.total():,} runs; give --out FILE to run them, or --quick", markup=False)
 
 
@@ -125,8 +127,10 @@ def _show(results: Results) -> None:
     for epsilon, title in product(results.epsilons, results.tables()):
         standings = {name: results.standings(epsilon, name, title) for name in _SHOWN}
         shown = [name for name in _SHOWN if standings[name]]
-        cells = {(name, each.contender): each for name in shown for each in standings[name]}
-        order = [each.contender for name in shown for each in standings[name]]
+        cells = {
+            (name, standing.contender): standing for name in shown for standing in standings[name]
+        }
+        order = [standing.contender for name in shown for standing in standings[name]]
         rows = [
             (_marked(name, results), *(_ratio(cells.get((column, name))) for column in shown))
             for name in dict.fromkeys(order)
@@ -159,10 +163,10 @@ def _plain(results: Results) -> dict[str, Any]:
             {name: getattr(run, name) for name in _FAILURE} for run in results.runs if run.failure
         ],
         "standings": [
-            {"measure": measure, "epsilon": epsilon, "table": title, **asdict(each),
-             "audited": each.contender in results.audited}
+            {"measure": measure, "epsilon": epsilon, "table": title, **asdict(standing),
+             "audited": standing.contender in results.audited}
             for epsilon, measure in product(results.epsilons, RANKED)
             for title in results.tables()
-            for each in results.standings(epsilon, measure, title)
+            for standing in results.standings(epsilon, measure, title)
         ],
     }  # fmt: skip

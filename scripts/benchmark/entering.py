@@ -1,4 +1,4 @@
-"""How a method enters the benchmark: by its name in the table, or from a file of its own."""
+"""Load a method into the benchmark: by its name in the table, or from a file of its own."""
 
 import sys
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from scripts.benchmark.contenders.table import CONTENDERS
 
 
 def is_audited(spec: str) -> bool:
-    """Whether a contender is one of the package's table, whose noise is audited."""
+    """Return whether a contender is in the package's table, whose noise is audited."""
     return spec in CONTENDERS
 
 
@@ -41,18 +41,18 @@ def load_contender(spec: str, folder: Path | None = None) -> Contender:
             f"no contender is called {spec!r:.60}; there are {', '.join(CONTENDERS)}; your own is "
             "module:NAME"
         )
-    found = _found(module, name, spec, folder)
-    if isinstance(found, type):
+    entry = _found(module, name, spec, folder)
+    if isinstance(entry, type):
         try:
-            found = found()
+            entry = entry()
         except Exception as problem:  # whatever the author's class does
             raise ParameterError(one_line(f"{spec} cannot be made", problem)) from None
-    if isinstance(found, Contender):
-        contender = found
-    elif callable(found):
+    if isinstance(entry, Contender):
+        contender = entry
+    elif callable(entry):
         contender = Contender(
-            name=getattr(found, "__name__", type(found).__name__),
-            method=claiming(found),
+            name=getattr(entry, "__name__", type(entry).__name__),
+            method=claiming(entry),
             source=spec,
             note="Entered from a file of its own: nobody has audited it.",
         )
@@ -69,32 +69,32 @@ def claiming(method: Callable[..., Any]) -> Method:
     def claimed(
         graph: AnyGraph, *, epsilon: float, delta: float, groups: Groups | None, seed: int | None
     ) -> Submission:
-        made = method(graph, epsilon=epsilon, delta=delta, groups=groups, seed=seed)
-        if isinstance(made, Submission):
-            return made
+        estimate = method(graph, epsilon=epsilon, delta=delta, groups=groups, seed=seed)
+        if isinstance(estimate, Submission):
+            return estimate
         guarantee = PrivacyGuarantee(
             epsilon=epsilon, delta=delta, neighbours=hidden(graph), seed=seed
         )
-        return Submission(estimate=made, guarantee=guarantee)
+        return Submission(estimate=estimate, guarantee=guarantee)
 
     return claimed
 
 
 def _found(module: str, name: str, spec: str, folder: Path | None) -> Any:
-    place = str(folder or Path.cwd())
-    if place not in sys.path:
-        sys.path.insert(0, place)
+    path = str(folder or Path.cwd())
+    if path not in sys.path:
+        sys.path.insert(0, path)
     try:
         return getattr(import_module(module), name)
     except Exception as problem:  # whatever the author's module does
         missing = isinstance(problem, ModuleNotFoundError) and problem.name
         if missing == module.partition(".")[0]:
-            text = f"no module {module!r:.60} in {place} or among the installed ones"
+            text = f"no module {module!r:.60} in {path} or among the installed ones"
             raise ParameterError(text) from None
         raise ParameterError(one_line(f"{spec} cannot be imported", problem)) from None
 
 
-def one_line(what: str, problem: BaseException) -> str:
-    """What went wrong, in one line of at most 200 characters."""
+def one_line(step: str, problem: BaseException) -> str:
+    """Return an error in one line of at most 200 characters."""
     text = " ".join(f"{type(problem).__name__}: {problem}".split())
-    return f"{what}: {text}"[:200] if what else text[:200]
+    return f"{step}: {text}"[:200] if step else text[:200]

@@ -1,4 +1,4 @@
-"""What a contender handed in, checked and in the one form that measures take."""
+"""Check the result of a contender, and bring it into the one form that measures take."""
 
 from typing import Any
 
@@ -45,9 +45,9 @@ def checked_estimate(estimate: Estimate, graph: AnyGraph) -> SparseMatrix | Answ
     return _one_form(estimate, graph)
 
 
-def _checked_clustering(given: Clustering, graph: AnyGraph) -> Clustering:
+def _checked_clustering(clustering: Clustering, graph: AnyGraph) -> Clustering:
     """Return the same partition with parts numbered from 0 on, without gaps."""
-    codes = np.asarray(given.codes)
+    codes = np.asarray(clustering.codes)
     if isinstance(graph, BipartiteGraph):
         raise MatrixError("a partition is of one set of vertices, and this graph has two")
     if codes.shape != graph.shape[:1] or codes.dtype.kind not in "iu" or (codes < 0).any():
@@ -55,9 +55,9 @@ def _checked_clustering(given: Clustering, graph: AnyGraph) -> Clustering:
     return Clustering(np.unique(codes, return_inverse=True)[1].astype(np.int64))
 
 
-def _one_form(given: Any, graph: AnyGraph) -> SparseMatrix:
-    sparse = sp.issparse(given)
-    matrix = sp.csr_array(given, dtype=np.float64) if sparse else _dense(given)
+def _one_form(estimate: Any, graph: AnyGraph) -> SparseMatrix:
+    sparse = sp.issparse(estimate)
+    matrix = sp.csr_array(estimate, dtype=np.float64) if sparse else _dense(estimate)
     if matrix.shape != graph.shape:
         raise MatrixError(f"the estimate has shape {matrix.shape}, the graph {graph.shape}")
     entries = matrix.data if sparse else matrix
@@ -77,9 +77,9 @@ def _one_form(given: Any, graph: AnyGraph) -> SparseMatrix:
     return matrix
 
 
-def _dense(given: Any) -> Any:
+def _dense(estimate: Any) -> Any:
     try:
-        matrix = np.asarray(given, dtype=np.float64)
+        matrix = np.asarray(estimate, dtype=np.float64)
     except (TypeError, ValueError):
         matrix = np.empty(0)
     if matrix.ndim != 2:

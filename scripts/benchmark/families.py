@@ -37,12 +37,12 @@ class DisjointCuts:
         if callable(estimate):
             return np.array([float(estimate(s, t)) for s, t in zip(self.S, self.T, strict=True)])
         height = max(1, _BLOCK // self.S.shape[1])
-        found = np.empty(len(self.S))
-        for start in range(0, len(found), height):
+        weights = np.empty(len(self.S))
+        for start in range(0, len(weights), height):
             part = slice(start, start + height)
             sums = (estimate.T @ self.S[part].T.astype(np.float64)).T
-            found[part] = (sums * self.T[part]).sum(axis=1)
-        return found
+            weights[part] = (sums * self.T[part]).sum(axis=1)
+        return weights
 
 
 def families_of(
@@ -64,14 +64,14 @@ def families_of(
     """
     many = _MOST_CUTS if sum(graph.shape) <= _LARGE else _FEW_CUTS
     ordered = isinstance(graph, DirectedGraph)
-    found = [
+    families = [
         _between("group cuts", groups, many, ordered, least=1, seed=101),
         _between("community cuts", communities, many, ordered, least=_LEAST_COMMUNITY, seed=102),
         _singles(graph, many),
         _halves(graph, many),
         _small_sets(graph, many),
     ]
-    return tuple(family for family in found if family is not None)
+    return tuple(family for family in families if family is not None)
 
 
 def _between(
@@ -79,8 +79,8 @@ def _between(
 ) -> DisjointCuts | None:
     if codes is None:
         return None
-    kept = np.flatnonzero(np.bincount(codes) >= least)
-    pairs = [(a, b) for a in kept for b in kept if a != b and (ordered or a < b)]
+    large_parts = np.flatnonzero(np.bincount(codes) >= least)
+    pairs = [(a, b) for a in large_parts for b in large_parts if a != b and (ordered or a < b)]
     if not pairs:
         return None
     picked = [pairs[i] for i in _some(len(pairs), most, seed)]
@@ -138,13 +138,13 @@ def _family(name: str, sets: Sequence[tuple[BoolVector, BoolVector]]) -> Disjoin
 
 def _picked(n: int, count: int, number: int) -> IntVector:
     """Some of n numbers, each once, in random order."""
-    found: IntVector = np.argsort(uniform(1_000 + number, n), kind="stable")[:count]
-    return found
+    vertices: IntVector = np.argsort(uniform(1_000 + number, n), kind="stable")[:count]
+    return vertices
 
 
 def _some(count: int, most: int, seed: int) -> IntVector:
     """At most so many of `count` numbers, ascending."""
     if count <= most:
         return np.arange(count)
-    found: IntVector = np.sort(np.argsort(uniform(seed, count), kind="stable")[:most])
-    return found
+    indices: IntVector = np.sort(np.argsort(uniform(seed, count), kind="stable")[:most])
+    return indices

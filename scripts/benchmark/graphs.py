@@ -61,7 +61,7 @@ class GraphCase:
     quick: bool = False
 
     def takes(self, contender: Contender) -> bool:
-        """Whether a contender is run on it."""
+        """Return whether a contender runs on this graph."""
         return (
             self.kind in contender.kinds
             and (contender.weights or not self.weighted)
@@ -85,8 +85,8 @@ def _nested(n: int, counts: dict[str, int]) -> Groups:
 
 
 def _districts(n: int, side: int) -> Groups:
-    places = (made.geometric_places(n) * side).astype(np.int64)
-    return made.named_groups(n, places[:, 0] * side + places[:, 1], "district")
+    grid_positions = (made.geometric_places(n) * side).astype(np.int64)
+    return made.named_groups(n, grid_positions[:, 0] * side + grid_positions[:, 1], "district")
 
 
 MADE = (
@@ -186,9 +186,9 @@ def cases_of(folder: Path | None) -> Iterator[GraphCase]:
         folder: None for the one that the environment variable GRAPHCUTS_DP_DATA names, if any.
     """
     named = os.environ.get(DATA_VARIABLE)
-    place = folder or (Path(named) if named else None)
+    data_folder = folder or (Path(named) if named else None)
     for name, file, size in _FILES:
-        if place is not None and (path := place / file).is_file():
+        if data_folder is not None and (path := data_folder / file).is_file():
             title, make = f"{file}, the {size} largest degrees", partial(largest_part, path, size)
             yield GraphCase(name=f"{name}-{size}", title=title, make=make, vertices=size,
                             licence="see its source")  # fmt: skip
@@ -198,9 +198,9 @@ def largest_part(path: Path, size: int) -> AnyGraph:
     """The vertices of a file's graph with most neighbours."""
     graph = read_graph(path, weighted=False)
     degrees = np.bincount(np.concatenate([graph.rows, graph.columns]))
-    kept = np.sort(np.argsort(-degrees, kind="stable")[:size])
+    vertices = np.sort(np.argsort(-degrees, kind="stable")[:size])
     matrix = Graph(graph.rows, graph.columns, vertices=len(degrees)).adjacency
-    return Graph.of(matrix[kept][:, kept], weighted=False)
+    return Graph.of(matrix[vertices][:, vertices], weighted=False)
 
 
 def find_cases(names: Sequence[str] = (), *, quick: bool = False) -> tuple[GraphCase, ...]:
@@ -216,7 +216,7 @@ def find_cases(names: Sequence[str] = (), *, quick: bool = False) -> tuple[Graph
     known = (*CASES, *cases_of(None))
     if not names:
         return tuple(case for case in known if case.quick or not quick)
-    found: dict[str, GraphCase] = {}
+    cases: dict[str, GraphCase] = {}
     for name in names:
         same = [case for case in known if case.name == name]
         same = same or [case for case in known if name and case.name.startswith(name)]
@@ -225,5 +225,5 @@ def find_cases(names: Sequence[str] = (), *, quick: bool = False) -> tuple[Graph
                 f"no graph of the benchmark is called {name!r:.60}; there are "
                 f"{', '.join(case.name for case in known)}"
             )
-        found |= {case.name: case for case in same}
-    return tuple(found.values())
+        cases |= {case.name: case for case in same}
+    return tuple(cases.values())

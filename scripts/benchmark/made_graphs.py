@@ -26,8 +26,8 @@ def uniform(seed: int, shape: int | tuple[int, ...]) -> FloatMatrix:
         z = (z ^ (z >> np.uint64(30))) * _FIRST
         z = (z ^ (z >> np.uint64(27))) * _SECOND
     z ^= z >> np.uint64(31)
-    found: FloatMatrix = ((z >> np.uint64(11)).astype(np.float64) * 2.0**-53).reshape(shape)
-    return found
+    numbers: FloatMatrix = ((z >> np.uint64(11)).astype(np.float64) * 2.0**-53).reshape(shape)
+    return numbers
 
 
 def equal_blocks(n: int, blocks: int) -> IntVector:
@@ -57,18 +57,18 @@ def uneven_blocks(n: int, sizes: tuple[int, ...]) -> IntVector:
 
 def hierarchy(n: int, depth: int) -> Graph:
     """Halves of halves: the deeper the common half, the denser, by 2.5 a level."""
-    place = equal_blocks(n, 2**depth)
+    smallest_block = equal_blocks(n, 2**depth)
     chances = np.full((n, n), 0.012)
     for level in range(1, depth + 1):
-        part = place >> (depth - level)
+        part = smallest_block >> (depth - level)
         chances = chances * np.where(part[:, None] == part, 2.5, 1.0)
     return _drawn(chances, 4)
 
 
 def geometric(n: int, radius: float) -> Graph:
     """Points of the unit square, joined when they are near; see `geometric_places`."""
-    places = geometric_places(n)
-    return _drawn((_squares(places) < radius * radius).astype(np.float64), 5)
+    points = geometric_places(n)
+    return _drawn((_squares(points) < radius * radius).astype(np.float64), 5)
 
 
 def geometric_places(n: int) -> FloatMatrix:
@@ -83,8 +83,8 @@ def ring(n: int, reach: int, share: float) -> Graph:
     draws = uniform(7, (2, len(tails)))
     far = (draws[1] * n).astype(np.int64)
     heads = np.where(draws[0] < share, far, heads)
-    kept = heads != tails
-    return Graph(tails[kept], heads[kept], vertices=n)
+    is_edge = heads != tails
+    return Graph(tails[is_edge], heads[is_edge], vertices=n)
 
 
 def preferential(n: int, edges: int) -> Graph:
@@ -135,9 +135,9 @@ def two_cliques(n: int) -> Graph:
 def similarity(n: int) -> Graph:
     """Weights in [0, 1] between points of three clouds, see `equal_blocks`."""
     # The sum of four uniform numbers is nearly normal.
-    places = uniform(15, (4, n, 3)).sum(axis=0) - 2
-    places = places * 1.7 + 2.5 * np.eye(3)[equal_blocks(n, 3)]
-    nearness = 1 / (1 + _squares(places) / 2)
+    points = uniform(15, (4, n, 3)).sum(axis=0) - 2
+    points = points * 1.7 + 2.5 * np.eye(3)[equal_blocks(n, 3)]
+    nearness = 1 / (1 + _squares(points) / 2)
     weights = nearness * nearness
     rows, columns = np.nonzero(np.triu(weights > 0.05, 1))
     return Graph(rows, columns, weights[rows, columns], vertices=n, max_weight=1.0)
@@ -151,8 +151,8 @@ def counts(n: int, blocks: int, cap: int) -> Graph:
     draws = uniform(17, (cap, n, n)) < chances
     weights = np.triu(draws.sum(axis=0), 1)
     rows, columns = np.nonzero(weights)
-    found = weights[rows, columns].astype(np.float64)
-    return Graph(rows, columns, found, vertices=n, max_weight=float(cap))
+    edge_weights = weights[rows, columns].astype(np.float64)
+    return Graph(rows, columns, edge_weights, vertices=n, max_weight=float(cap))
 
 
 def heavy(n: int, blocks: int) -> Graph:
@@ -171,8 +171,8 @@ def arcs(n: int, blocks: int) -> DirectedGraph:
     chances = np.where(step == 1, 0.12, np.where(step == 0, 0.06, 0.015))
     out, into = 0.3 + 1.4 * uniform(18, n), 0.3 + 1.4 * uniform(19, n)
     rows, columns = np.nonzero(uniform(20, (n, n)) < chances * out[:, None] * into)
-    kept = rows != columns
-    return DirectedGraph(rows[kept], columns[kept], vertices=n)
+    is_arc = rows != columns
+    return DirectedGraph(rows[is_arc], columns[is_arc], vertices=n)
 
 
 def two_sides(left: int, right: int) -> BipartiteGraph:
@@ -180,8 +180,8 @@ def two_sides(left: int, right: int) -> BipartiteGraph:
     likes = equal_blocks(left, 3)[:, None] == equal_blocks(right, 3)
     rows, columns = 0.3 + 1.4 * uniform(21, left), 0.3 + 1.4 * uniform(22, right)
     chances = 0.07 * rows[:, None] * columns * np.where(likes, 2.5, 0.25)
-    found = np.nonzero(uniform(23, (left, right)) < chances)
-    return BipartiteGraph(*found, left=left, right=right)
+    edges = np.nonzero(uniform(23, (left, right)) < chances)
+    return BipartiteGraph(*edges, left=left, right=right)
 
 
 def large_blocks(n: int, blocks: int, degree: int, *, seed: int) -> Graph:
@@ -198,8 +198,8 @@ def large_blocks(n: int, blocks: int, degree: int, *, seed: int) -> Graph:
     near = tails // size * size + (draws[1] * draws[1] * size).astype(np.int64)
     far = (draws[1] * (size * blocks)).astype(np.int64)
     heads = np.where(draws[2] < 0.5, near, far)
-    kept = tails != heads
-    return Graph(tails[kept], heads[kept], vertices=n)
+    is_edge = tails != heads
+    return Graph(tails[is_edge], heads[is_edge], vertices=n)
 
 
 def named_groups(n: int, codes: IntVector, level: str) -> Groups:
@@ -207,13 +207,13 @@ def named_groups(n: int, codes: IntVector, level: str) -> Groups:
     return Groups(VertexSet(n), {level: [f"{level} {code}" for code in codes.tolist()]})
 
 
-def _squares(places: FloatMatrix) -> FloatMatrix:
+def _squares(points: FloatMatrix) -> FloatMatrix:
     """Squared distances, added up in a fixed order."""
-    found: FloatMatrix = np.zeros((len(places), len(places)))
-    for axis in places.T:
+    squares: FloatMatrix = np.zeros((len(points), len(points)))
+    for axis in points.T:
         gaps = axis[:, None] - axis
-        found = found + gaps * gaps
-    return found
+        squares = squares + gaps * gaps
+    return squares
 
 
 def _drawn(chances: FloatMatrix | FloatVector, seed: int) -> Graph:

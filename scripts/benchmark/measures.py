@@ -1,4 +1,4 @@
-"""How far an estimate is from the truth: every measure in units of the empty graph's error."""
+"""Measure the error of an estimate, in units of the error of the empty graph."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -88,19 +88,19 @@ def measured(estimate: Estimate, truth: Truth) -> dict[str, float]:
         MatrixError: an estimate of another shape or kind, or with entries or answers that are not
             finite.
     """
-    found = checked_estimate(estimate, truth.graph)
-    if isinstance(found, Clustering):
-        return relative(truth.partition_errors(found.codes), truth.empty)
+    checked = checked_estimate(estimate, truth.graph)
+    if isinstance(checked, Clustering):
+        return relative(truth.partition_errors(checked.codes), truth.empty)
     errors: dict[str, float] = {}
     for family, values in zip(truth.families, truth.cut_values, strict=True):
-        answers = family.values(found)
+        answers = family.values(checked)
         if not np.isfinite(answers).all():
             raise MatrixError("the estimate answers a cut with a number that is not finite")
         errors[family.name] = float(np.abs(answers - values).mean())
-    if not callable(found):
-        errors |= _of_matrix(found, truth)
-        errors |= _of_least_cuts(found, truth)
-        errors |= _of_found_parts(found, truth)
+    if not callable(checked):
+        errors |= _of_matrix(checked, truth)
+        errors |= _of_least_cuts(checked, truth)
+        errors |= _of_found_parts(checked, truth)
     return relative(errors, truth.empty)
 
 
@@ -136,10 +136,14 @@ def _of_found_parts(estimate: SparseMatrix, truth: Truth) -> dict[str, float]:
 def _difference(estimate: SparseMatrix, truth: SparseMatrix) -> SparseMatrix:
     if not sp.issparse(estimate):
         return estimate - truth.toarray()
-    found = (estimate - truth).tocsr()
-    found.eliminate_zeros()
-    small = found.shape[0] * found.shape[1] <= _DENSE_ENTRIES
-    return found.toarray() if small and found.nnz > 0.1 * np.prod(found.shape) else found
+    difference = (estimate - truth).tocsr()
+    difference.eliminate_zeros()
+    small = difference.shape[0] * difference.shape[1] <= _DENSE_ENTRIES
+    return (
+        difference.toarray()
+        if small and difference.nnz > 0.1 * np.prod(difference.shape)
+        else difference
+    )
 
 
 def _of_least_cuts(estimate: Any, truth: Truth) -> dict[str, float]:

@@ -28,9 +28,9 @@ class FlowNetwork:
         import igraph  # slow to import, and only needed here
 
         entries = sp.coo_array(matrix if directed else sp.triu(sp.coo_array(matrix), 1))
-        kept = entries.data > 0
-        self._weights = entries.data[kept].tolist()
-        ends = np.column_stack([entries.row[kept], entries.col[kept]])
+        is_edge = entries.data > 0
+        self._weights = entries.data[is_edge].tolist()
+        ends = np.column_stack([entries.row[is_edge], entries.col[is_edge]])
         self._graph: Any = igraph.Graph(n=matrix.shape[0], edges=ends, directed=directed)
 
     def between(self, pairs: Sequence[tuple[int, int]]) -> FloatVector:
@@ -59,13 +59,13 @@ def paths_of(edges: IntVector, weights: FloatVector, n: int) -> FloatMatrix:
         weights: shape (n - 1,).
         n: vertices.
     """
-    found = np.full((n, n), np.inf)
+    smallest = np.full((n, n), np.inf)
     part = np.arange(n)
     for k in np.argsort(-weights, kind="stable"):
         a, b = (np.flatnonzero(part == part[end]) for end in edges[k])
-        found[np.ix_(a, b)] = found[np.ix_(b, a)] = weights[k]
+        smallest[np.ix_(a, b)] = smallest[np.ix_(b, a)] = weights[k]
         part[b] = part[a[0]]
-    return found
+    return smallest
 
 
 def global_min_cut(matrix: FloatMatrix) -> float:

@@ -40,12 +40,14 @@ def main_page(runs: Sequence[BenchmarkRun], *, table: str) -> str:
         "what_was_run": _what_was_run(results, table),
         "least": f"{LEAST:g}",
         "failed": f"{FAILED:g}",
-        "standings": "\n".join(filter(None, (_measure(results, each) for each in RANKED))),
+        "standings": "\n".join(filter(None, (_measure(results, measure) for measure in RANKED))),
         "behind": _behind(results, OURS, without=set(filter(needs_groups, results.contenders))),
         "behind_with_groups": _behind(results, f"{OURS}-groups"),
         "behind_at_best": _behind(results, None),
         "failures": _failures(results),
-        "measures": markdown(("measure", ""), [(each.name, each.about) for each in MEASURES]),
+        "measures": markdown(
+            ("measure", ""), [(measure.name, measure.about) for measure in MEASURES]
+        ),
         "contenders": _contenders(results),
         "not_run": _not_run(),
         "graphs": _graphs(results),
@@ -125,38 +127,44 @@ def _measure(results: Results, measure: str) -> str:
 
 
 def _standings(results: Results, columns: Mapping[float, Sequence[Standing]]) -> str:
-    found: dict[str, dict[float, Standing]] = defaultdict(dict)
+    standings_of: dict[str, dict[float, Standing]] = defaultdict(dict)
     for epsilon, standings in columns.items():
-        for each in standings:
-            found[each.contender][epsilon] = each
+        for standing in standings:
+            standings_of[standing.contender][epsilon] = standing
     middle = {
-        name: geometric_mean([each.ratio for each in mine.values()]) for name, mine in found.items()
+        name: geometric_mean([standing.ratio for standing in mine.values()])
+        for name, mine in standings_of.items()
     }
     rows = []
-    for name in sorted(found, key=lambda name: (name not in results.sound, middle[name], name)):
-        mine = found[name]
+    for name in sorted(
+        standings_of, key=lambda name: (name not in results.sound, middle[name], name)
+    ):
+        mine = standings_of[name]
         bad = max(mine, key=lambda epsilon: mine[epsilon].worst)
         rows.append([
             _named(name, results),
             *(_cell_of(mine.get(epsilon)) for epsilon in columns),
             f"{mine[bad].worst:.3g}: {mine[bad].worst_graph}, {bad:g}",
-            "{} of {}".format(*(sum(getattr(each, count) for each in mine.values())
+            "{} of {}".format(*(sum(getattr(standing, count) for standing in mine.values())
                                 for count in ("below_empty", "graphs"))),
         ])  # fmt: skip
-    graphs = sorted({each.graphs for mine in found.values() for each in mine.values()})
+    graphs = sorted(
+        {standing.graphs for mine in standings_of.values() for standing in mine.values()}
+    )
     heads = [f"epsilon {epsilon:g}" for epsilon in columns]
     lines = markdown(("contender", *heads, "worst run", "below the empty graph"), rows)
     return f"On {' or '.join(map(str, graphs))} graphs.\n\n{lines}"
 
 
-def _cell_of(each: Standing | None) -> str:
-    if each is None:
+def _cell_of(standing: Standing | None) -> str:
+    if standing is None:
         return ""
-    return f"{each.ratio:.3g}; {each.share:.3g} ({'-' if each.rank is None else each.rank})"
+    rank = "-" if standing.rank is None else standing.rank
+    return f"{standing.ratio:.3g}; {standing.share:.3g} ({rank})"
 
 
 def _behind(results: Results, only: str | None, without: Collection[str] = ()) -> str:
-    """Where one of our contenders, or the best of them, is not first, and by how much."""
+    """List the graphs where our best contender, or one of ours, is not first, and by how much."""
     rows = []
     for measure in RANKED:
         duels = [

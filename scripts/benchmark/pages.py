@@ -29,8 +29,8 @@ _DPI = 110  # there is one for each graph: small files
 def pages(runs: list[BenchmarkRun]) -> dict[str, str]:
     """The text of each page, by its path below docs/."""
     graphs = dict.fromkeys(run.graph for run in runs)
-    found = {f"benchmark/{graph}.md": graph_page(runs, graph) for graph in graphs}
-    return {"benchmark.md": main_page(runs, table=TABLE), **found}
+    graph_pages = {f"benchmark/{graph}.md": graph_page(runs, graph) for graph in graphs}
+    return {"benchmark.md": main_page(runs, table=TABLE), **graph_pages}
 
 
 def figure_of(results: Results, graph: str) -> Figure:
@@ -38,30 +38,35 @@ def figure_of(results: Results, graph: str) -> Figure:
 
     Errors below LEAST are drawn as that, as they count in the tables.
     """
-    drawn: dict[str, dict[str, tuple[list[float], list[float]]]] = {}
+    panels: dict[str, dict[str, tuple[list[float], list[float]]]] = {}
     for measure in PANELS:
         errors = {e: results.errors(graph, e, measure) for e in results.epsilons}
-        names = {name for each in errors.values() for name in each}
-        if names and len(drawn) < MOST_PANELS:
-            drawn[measure] = {}
+        names = {name for curves in errors.values() for name in curves}
+        if names and len(panels) < MOST_PANELS:
+            panels[measure] = {}
             for name in names:
-                there = [e for e in results.epsilons if name in errors[e]]
-                drawn[measure][name] = there, [max(errors[e][name], LEAST) for e in there]
+                measured_epsilons = [e for e in results.epsilons if name in errors[e]]
+                panels[measure][name] = (
+                    measured_epsilons,
+                    [max(errors[e][name], LEAST) for e in measured_epsilons],
+                )
     means = {}
-    for name in {name for each in drawn.values() for name in each} - {"empty-graph"}:
-        values = [value for each in drawn.values() if name in each for value in each[name][1]]
+    for name in {name for curves in panels.values() for name in curves} - {"empty-graph"}:
+        values = [
+            value for curves in panels.values() if name in curves for value in curves[name][1]
+        ]
         if name in results.sound:
             means[name] = geometric_mean(values)
     ours = [name for name in sorted(means, key=means.__getitem__) if is_ours(name)]
-    others = [name for name in sorted(means, key=means.__getitem__) if not is_ours(name)]
+    other_names = [name for name in sorted(means, key=means.__getitem__) if not is_ours(name)]
     first = ["ours"] if "ours" in means else []
     first += [name for name in ours if name not in first][:2]
-    order = first + others[: MOST_LINES - len(first)]
-    kept = {
-        measure: {name: each[name] for name in order if name in each}
-        for measure, each in drawn.items()
+    order = first + other_names[: MOST_LINES - len(first)]
+    shown = {
+        measure: {name: curves[name] for name in order if name in curves}
+        for measure, curves in panels.items()
     }
-    return benchmark_figure(graph, kept)
+    return benchmark_figure(graph, shown)
 
 
 def main() -> None:
@@ -72,19 +77,19 @@ def main() -> None:
     if path:
         added = read_runs(path)
         graphs = {run.graph for run in added}
-        kept = [run for run in read_runs(DOCS / TABLE) if run.graph not in graphs]
-        write_table([*kept, *added] if options == ["--add"] else added, DOCS / TABLE)
+        older_runs = [run for run in read_runs(DOCS / TABLE) if run.graph not in graphs]
+        write_table([*older_runs, *added] if options == ["--add"] else added, DOCS / TABLE)
     runs = read_runs(DOCS / TABLE)
-    made = pages(runs)
+    texts = pages(runs)
     for old in (*folder.glob("*.md"), *folder.glob("*.png")):
-        if f"benchmark/{old.stem}.md" not in made:
+        if f"benchmark/{old.stem}.md" not in texts:
             old.unlink()
-    for path, text in made.items():
+    for path, text in texts.items():
         (DOCS / path).write_text(text, encoding="utf-8")
     results = Results(runs)
     for graph in results.graphs:
         write_figure(figure_of(results, graph), folder / f"{graph}.png", force=True)
-    sys.stdout.write(f"wrote {len(made)} pages of {len(runs):,} runs\n")
+    sys.stdout.write(f"wrote {len(texts)} pages of {len(runs):,} runs\n")
 
 
 Curves = Mapping[str, tuple[Sequence[float], Sequence[float]]]
@@ -106,24 +111,24 @@ def benchmark_figure(title: str, panels: Mapping[str, Curves]) -> Figure:
         figure = Figure(figsize=(PAGE, 2.9), dpi=_DPI)
         figure.suptitle(title)
         axes = np.atleast_1d(figure.subplots(1, max(1, len(panels)), squeeze=True))
-        for each, (measure, curves) in zip(axes, panels.items(), strict=False):
+        for axes_of_panel, (measure, curves) in zip(axes, panels.items(), strict=False):
             for index, name in enumerate(names[:MOST_LINES]):
                 if name in curves:
-                    draw_series(each, *curves[name], index=index, label=name)
-            each.axhline(1.0, **trivial_look())
-            each.set(xscale="log", yscale="log", title=measure, xlabel="epsilon")
+                    draw_series(axes_of_panel, *curves[name], index=index, label=name)
+            axes_of_panel.axhline(1.0, **trivial_look())
+            axes_of_panel.set(xscale="log", yscale="log", title=measure, xlabel="epsilon")
             ticks = sorted({x for xs, _ in curves.values() for x in xs})
-            each.set_xticks(ticks, [f"{tick:g}" for tick in ticks], minor=False)
-            each.set_xticks([], minor=True)
+            axes_of_panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks], minor=False)
+            axes_of_panel.set_xticks([], minor=True)
         axes[0].set_ylabel("error / empty graph's")
         handles = {
             str(line.get_label()): line
-            for each in axes
-            for line in each.get_lines()
+            for axes_of_panel in axes
+            for line in axes_of_panel.get_lines()
             if not str(line.get_label()).startswith("_")
         }
-        kept = [name for name in names[:MOST_LINES] if name in handles]
-        figure.legend([handles[name] for name in kept], kept, loc="outside lower center", ncols=4)
+        shown = [name for name in names[:MOST_LINES] if name in handles]
+        figure.legend([handles[name] for name in shown], shown, loc="outside lower center", ncols=4)
     return figure
 
 

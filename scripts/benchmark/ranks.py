@@ -1,4 +1,4 @@
-"""What runs say together: errors by graph, ratios to the best contender, ranks."""
+"""Combine runs: errors by graph, ratios to the best contender, and ranks."""
 
 import math
 from collections import defaultdict
@@ -27,7 +27,7 @@ FAILED = 1.0  # a run that failed has handed in nothing: the empty graph
 @final
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """How a contender stands in a measure at an epsilon.
+    """Rank and ratios of a contender in one measure at one epsilon.
 
     Attributes:
         contender: its name.
@@ -108,19 +108,19 @@ class Results:
 
     def errors(self, graph: str, epsilon: float, measure: str) -> dict[str, float]:
         """By contender, those that have it."""
-        found = {
+        errors = {
             name: self.error(name, graph, epsilon, measure)
             for name in self.contenders
             if (name, graph, epsilon) in self._cells
         }
-        return {name: value for name, value in found.items() if value is not None}
+        return {name: value for name, value in errors.items() if value is not None}
 
     def tables(self) -> dict[str, tuple[str, ...]]:
         """The contenders that are compared with each other, by title: each in one table."""
-        found: dict[str, tuple[str, ...]] = dict.fromkeys(TITLES, ())
+        names_of: dict[str, tuple[str, ...]] = dict.fromkeys(TITLES, ())
         for name in self.contenders:
-            found[self._title(name)] += (name,)
-        return {title: names for title, names in found.items() if names}
+            names_of[self._title(name)] += (name,)
+        return {title: names for title, names in names_of.items() if names}
 
     def _title(self, name: str) -> str:
         graphs, grouped, answers, partitions, unsound = TITLES
@@ -138,31 +138,37 @@ class Results:
         On the graphs on which all of them have the measure. A contender that would leave less than
         a quarter of the graphs is left out. Those whose claim does not hold come last.
         """
-        own = self.tables()[title]
+        names = self.tables()[title]
         errors = {graph: self.errors(graph, epsilon, measure) for graph in self.graphs}
-        there = {
+        graphs_of = {
             name: {graph for graph in self.graphs if name in errors[graph]}
             for name in self.contenders
-            if name in (*own, OURS)
+            if name in (*names, OURS)
         }
-        most = max(len(there[name]) for name in own)
-        kept, common = [], set(self.graphs)
-        for name in sorted(there, key=lambda name: -len(there[name])):
-            left = common & there[name]
+        most = max(len(graphs_of[name]) for name in names)
+        ranked, common = [], set(self.graphs)
+        for name in sorted(graphs_of, key=lambda name: -len(graphs_of[name])):
+            left = common & graphs_of[name]
             if left and most and 4 * len(left) >= most:
-                kept.append(name)
+                ranked.append(name)
                 common = left
         shared = {graph: errors[graph] for graph in self.graphs if graph in common}
         worst = {
             (name, graph): max(self.values(name, graph, epsilon, measure))
-            for name in kept
+            for name in ranked
             for graph in shared
         }
-        made = [self._standing(name, kept, shared, worst) for name in kept]
-        made.sort(key=lambda each: (each.contender not in self.sound, each.ratio, each.contender))
+        standings = [self._standing(name, ranked, shared, worst) for name in ranked]
+        standings.sort(
+            key=lambda standing: (
+                standing.contender not in self.sound,
+                standing.ratio,
+                standing.contender,
+            )
+        )
         return [
-            replace(each, rank=place) if each.contender in self.sound else each
-            for place, each in enumerate(made, 1)
+            replace(standing, rank=rank) if standing.contender in self.sound else standing
+            for rank, standing in enumerate(standings, 1)
         ]
 
     def _standing(
@@ -180,11 +186,13 @@ class Results:
             errors: by graph and contender, means over seeds.
             worst_runs: the largest error of a run, by contender and graph.
         """
-        others = [other for other in names if other in self.sound] or names
-        shares = {graph: max(each[name], LEAST) for graph, each in errors.items()}
+        sound_names = [other for other in names if other in self.sound] or names
+        shares = {
+            graph: max(errors_of_graph[name], LEAST) for graph, errors_of_graph in errors.items()
+        }
         best = {
-            graph: max(min(each[other] for other in others), LEAST)
-            for graph, each in errors.items()
+            graph: max(min(errors_of_graph[other] for other in sound_names), LEAST)
+            for graph, errors_of_graph in errors.items()
         }
         ratios = {graph: shares[graph] / best[graph] for graph in errors}
         largest = {graph: max(worst_runs[name, graph], LEAST) / best[graph] for graph in errors}
@@ -197,7 +205,7 @@ class Results:
             worst_graph=worst,
             rank=None,
             graphs=len(errors),
-            below_empty=sum(each[name] < 1 for each in errors.values()),
+            below_empty=sum(errors_of_graph[name] < 1 for errors_of_graph in errors.values()),
         )
 
     def duels(
@@ -220,43 +228,43 @@ class Results:
             For each graph on which both have the measure, the best of the others, and how many
             times our error is its. Contenders that hand in answers and no graph are left out.
         """
-        found = {}
+        duels = {}
         for graph in self.graphs:
             errors = {
                 name: max(value, LEAST)
                 for name, value in self.errors(graph, epsilon, measure).items()
                 if name in self.sound - self.answering and name not in without
             }
-            own = [name for name in errors if is_ours(name) and only in (None, name)]
-            others = [name for name in errors if not is_ours(name)]
-            if own and others:
-                first = min(others, key=lambda name: errors[name])
-                found[graph] = (first, min(errors[name] for name in own) / errors[first])
-        return found
+            our_names = [name for name in errors if is_ours(name) and only in (None, name)]
+            other_names = [name for name in errors if not is_ours(name)]
+            if our_names and other_names:
+                first = min(other_names, key=lambda name: errors[name])
+                duels[graph] = (first, min(errors[name] for name in our_names) / errors[first])
+        return duels
 
     @property
     def failures(self) -> Mapping[tuple[str, str], Sequence[BenchmarkRun]]:
         """Runs that failed, by contender and reason."""
-        found: dict[tuple[str, str], list[BenchmarkRun]] = defaultdict(list)
+        failures: dict[tuple[str, str], list[BenchmarkRun]] = defaultdict(list)
         for run in self.runs:
             if run.failure:
-                found[run.contender, run.failure].append(run)
-        return found
+                failures[run.contender, run.failure].append(run)
+        return failures
 
 
 def is_ours(name: str) -> bool:
-    """Whether a contender is one of this package's products."""
+    """Return whether a contender is a product of this package."""
     return name == OURS or name.startswith(f"{OURS}-")
 
 
 def needs_groups(name: str) -> bool:
-    """Whether a contender is known to be run only where there are public groups."""
+    """Return whether a contender runs only on graphs with public groups."""
     known = CONTENDERS.get(name)
     return known is not None and known.needs_groups
 
 
 def geometric_mean(values: Sequence[float]) -> float:
-    """Of positive numbers."""
+    """Return the geometric mean of positive numbers."""
     return math.exp(math.fsum(map(math.log, values)) / len(values))
 
 

@@ -36,7 +36,7 @@ _POLL = 0.2
 @final
 @dataclass(frozen=True, kw_only=True)
 class BenchmarkPlan:
-    """Which runs there shall be.
+    """The runs that a benchmark consists of.
 
     Attributes:
         cases: the graphs.
@@ -78,14 +78,14 @@ class BenchmarkPlan:
         names = tuple(contenders) or (QUICK_CONTENDERS if quick else tuple(CONTENDERS))
         for spec in (*names, *added):
             load_contender(spec)
-        given = tuple(epsilons) or (QUICK_EPSILONS if quick else EPSILONS)
+        chosen = tuple(epsilons) or (QUICK_EPSILONS if quick else EPSILONS)
         count = QUICK_SEEDS if quick and seeds is None else seeds
         if count is not None and count < 1:
             raise ParameterError(f"there is at least one seed, not {count}")
         return cls(
             cases=find_cases(graphs, quick=quick),
             contenders=tuple(dict.fromkeys((*names, *added))),
-            epsilons=tuple(sorted({float(exact_epsilon(epsilon)) for epsilon in given})),
+            epsilons=tuple(sorted({float(exact_epsilon(epsilon)) for epsilon in chosen})),
             seeds=count,
         )
 
@@ -104,10 +104,10 @@ class BenchmarkPlan:
                 for spec, contender in loaded.items():
                     for seed in range(self.seeds_of(case)) if case.takes(contender) else ():
                         delta = DELTA if contender.needs_delta else 0.0
-                        drawn = seed_of(case.name, epsilon, seed)
+                        run_seed = seed_of(case.name, epsilon, seed)
                         yield (
                             Job(contender=spec, folder=folder, graph=case.name, epsilon=epsilon,
-                                delta=delta, seed=drawn),
+                                delta=delta, seed=run_seed),
                             BenchmarkRun(
                                 contender=contender.name, source=contender.source,
                                 graph=case.name, epsilon=epsilon, delta=delta, seed=seed,
@@ -124,7 +124,7 @@ def seed_of(graph: str, epsilon: float, seed: int) -> int:
 
 
 def versions() -> str:
-    """What results may depend on."""
+    """Return the versions that results may depend on."""
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "igraph"))
     python = platform.python_version()
     return f"graphcuts_dp {__version__}, Python {python}, {libraries}, {platform.machine()}"
@@ -157,12 +157,12 @@ def run_benchmark(
         FileFormatError: the file cannot be used.
     """
     with open_runs(path) as file:
-        wanted = list(plan.runs())
-        keys = {known.key for _, known in wanted}
-        kept = [run for run in file.runs if run.key in keys]
-        done = {run.key for run in kept}
-        todo = [(job, known) for job, known in wanted if known.key not in done]
-        return kept + _Crew(todo, file, seconds, progress, len(kept)).work(jobs)
+        planned = list(plan.runs())
+        keys = {known.key for _, known in planned}
+        earlier = [run for run in file.runs if run.key in keys]
+        done = {run.key for run in earlier}
+        todo = [(job, known) for job, known in planned if known.key not in done]
+        return earlier + _Crew(todo, file, seconds, progress, len(earlier)).work(jobs)
 
 
 @dataclass
@@ -196,8 +196,8 @@ class _Crew:
     def _one(self, number: int) -> None:
         process = _Process(self._stopped)
         try:
-            while (taken := self._take(number)) is not None and not self._stopped.is_set():
-                run = process.run(*taken, self.seconds)
+            while (task := self._take(number)) is not None and not self._stopped.is_set():
+                run = process.run(*task, self.seconds)
                 if run is None:
                     return
                 with self._lock:
@@ -213,13 +213,13 @@ class _Crew:
         with self._lock:
             if not self.todo:
                 return None
-            mine, held = self._held.get(number), set(self._held.values())
-            place = next((i for i, (job, _) in enumerate(self.todo) if job.graph == mine), None)
-            if place is None:
-                free = (i for i, (job, _) in enumerate(self.todo) if job.graph not in held)
-                place = next(free, 0)
-            self._held[number] = self.todo[place][0].graph
-            return self.todo.pop(place)
+            mine, graphs_in_use = self._held.get(number), set(self._held.values())
+            index = next((i for i, (job, _) in enumerate(self.todo) if job.graph == mine), None)
+            if index is None:
+                free = (i for i, (job, _) in enumerate(self.todo) if job.graph not in graphs_in_use)
+                index = next(free, 0)
+            self._held[number] = self.todo[index][0].graph
+            return self.todo.pop(index)
 
 
 class _Process:
@@ -245,7 +245,7 @@ class _Process:
             self._start()
         self._pipe.send(job)
         facts: dict[str, float] = {}
-        for what, limit in (
+        for stage, limit in (
             ("preparing the graph", _OTHER_SECONDS),
             ("the method", seconds),
             ("measuring", _OTHER_SECONDS),
@@ -255,7 +255,7 @@ class _Process:
                 return None
             if answer is None:
                 self.end()
-                return replace(known, failure=f"{what} took more than {limit:g} seconds")
+                return replace(known, failure=f"{stage} took more than {limit:g} seconds")
             if answer[0] == FAILED:
                 return replace(known, failure=answer[1])
             if answer[0] == MADE:

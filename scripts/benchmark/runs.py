@@ -1,4 +1,4 @@
-"""What a benchmark run found, and the file of runs: appended to, gone on from, made a table."""
+"""Store benchmark runs: append to a file, continue from it, and write it as a table."""
 
 import csv
 import fcntl
@@ -61,7 +61,7 @@ class BenchmarkRun:
 
     @property
     def key(self) -> tuple[str, str, float, int]:
-        """What is run once: contender, graph, epsilon, seed."""
+        """Return what identifies a run: contender, graph, epsilon and seed."""
         return self.contender, self.graph, self.epsilon, self.seed
 
 
@@ -118,15 +118,15 @@ def open_runs(path: PathLike) -> Iterator[RunFile]:
             raise FileFormatError(f"another benchmark is writing to {path}") from None
         handle.seek(0)
         content = handle.read()
-        whole = content[: content.rfind(b"\n") + 1]
-        first = whole.partition(b"\n")[0]
+        complete = content[: content.rfind(b"\n") + 1]
+        first = complete.partition(b"\n")[0]
         if content and not first and not json.dumps(HEADER).encode().startswith(content):
             raise FileFormatError(f"{path} is no file of benchmark runs; name another one")
-        runs = _read_lines(path, whole) if whole else []
-        if len(whole) < len(content):
-            handle.truncate(len(whole))
+        runs = _read_lines(path, complete) if complete else []
+        if len(complete) < len(content):
+            handle.truncate(len(complete))
         opened = RunFile(handle, runs)
-        if not whole:
+        if not complete:
             opened._write(HEADER)
         yield opened
 
@@ -213,7 +213,7 @@ def _of_row(row: Mapping[str, str]) -> BenchmarkRun:
 
 
 def _value(kind: Any, text: str) -> Any:
-    """What a cell says of a field of this type; `_cell` wrote it."""
+    """Return the value of a field of this type from its cell, which `_cell` wrote."""
     if kind is bool:
         return text == "yes"
     return kind(text) if kind in (str, int, float) else float(text) if text else None

@@ -23,16 +23,16 @@ def uniform_subset(count: int, size: int, source: EntropySource) -> IntVector:
     """
     if 2 * count > size:
         left_out = uniform_subset(size - count, size, source)
-        kept = np.ones(size, dtype=np.bool_)
-        kept[left_out] = False
-        return np.flatnonzero(kept)
-    found = np.zeros(0, dtype=np.int64)
-    while len(found) < count:
-        more = np.concatenate([found, _uniform(2 * (count - len(found)) + 8, size, source)])
+        is_kept = np.ones(size, dtype=np.bool_)
+        is_kept[left_out] = False
+        return np.flatnonzero(is_kept)
+    chosen = np.zeros(0, dtype=np.int64)
+    while len(chosen) < count:
+        more = np.concatenate([chosen, _uniform(2 * (count - len(chosen)) + 8, size, source)])
         _, first = np.unique(more, return_index=True)
-        found = more[np.sort(first)][:count]
-    found.sort()
-    return found
+        chosen = more[np.sort(first)][:count]
+    chosen.sort()
+    return chosen
 
 
 def _uniform(count: int, size: int, source: EntropySource) -> IntVector:

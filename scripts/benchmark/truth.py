@@ -1,4 +1,4 @@
-"""What is true of a graph of the benchmark: computed once, compared with every estimate of it."""
+"""Compute the true values of a graph once, and compare every estimate of it with them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -67,22 +67,22 @@ class Truth:
 
         Its worst cut is the whole matrix: twice the weight of an undirected graph, in matrix form.
         """
-        found = {
+        errors = {
             "worst cut found": float(self.matrix.sum()),
             "worst cut proven": float(self.matrix.sum()),
             "s-t cuts": float(self.least.mean()),
             "spectral distance": self.spectral,
         }
         for family, values in zip(self.families, self.cut_values, strict=True):
-            found[family.name] = float(values.mean())
+            errors[family.name] = float(values.mean())
         if self.least_global is not None:
-            found["global min cut"] = self.least_global
+            errors["global min cut"] = self.least_global
         if self.least_all is not None:
-            found["Gomory-Hu tree"] = float(self.least_all.mean())
+            errors["Gomory-Hu tree"] = float(self.least_all.mean())
         if self.modularity is not None:
-            found["modularity"] = abs(self.modularity)
-        found |= self.partition_errors(np.arange(self.matrix.shape[0]))
-        return {name: value for name, value in found.items() if value > 0}
+            errors["modularity"] = abs(self.modularity)
+        errors |= self.partition_errors(np.arange(self.matrix.shape[0]))
+        return {name: value for name, value in errors.items() if value > 0}
 
     def partition_errors(
         self, communities: IntVector, clusters: IntVector | None = None
@@ -95,14 +95,14 @@ class Truth:
             communities: part of each vertex, for modularity.
             clusters: likewise, for few disagreements; None for the same.
         """
-        found = {}
+        errors = {}
         if self.modularity is not None:
             lost = self.modularity - modularity(self.matrix, communities)
-            found["found communities"] = max(lost, 0.0)
+            errors["found communities"] = max(lost, 0.0)
         if self.plain:
             parts = communities if clusters is None else clusters
-            found["disagreements"] = disagreements(self.matrix, parts)
-        return found
+            errors["disagreements"] = disagreements(self.matrix, parts)
+        return errors
 
 
 def truth_of_case(case: GraphCase) -> Truth:
@@ -122,9 +122,9 @@ def truth_of_graph(graph: AnyGraph, groups: Groups | None = None) -> Truth:
     families = families_of(
         graph, groups=None if groups is None else groups.codes(), communities=communities
     )
-    whole = one_matrix(matrix, bipartite=isinstance(graph, BipartiteGraph))
-    n, directed = whole.shape[0], isinstance(graph, DirectedGraph)
-    network = FlowNetwork(whole, directed=directed)
+    square = one_matrix(matrix, bipartite=isinstance(graph, BipartiteGraph))
+    n, directed = square.shape[0], isinstance(graph, DirectedGraph)
+    network = FlowNetwork(square, directed=directed)
     pairs = pairs_to_part(n)
     return Truth(
         graph=graph,
@@ -135,7 +135,7 @@ def truth_of_graph(graph: AnyGraph, groups: Groups | None = None) -> Truth:
         communities=communities,
         pairs=pairs,
         least=network.between(pairs),
-        least_global=None if directed or n > MOST_GLOBAL else global_min_cut(whole.toarray()),
+        least_global=None if directed or n > MOST_GLOBAL else global_min_cut(square.toarray()),
         least_all=None if directed or n > MOST_TREE else upper_half(network.all_pairs()),
         spectral=largest_singular(matrix),
         modularity=None if communities is None else modularity(matrix, communities),
@@ -145,5 +145,5 @@ def truth_of_graph(graph: AnyGraph, groups: Groups | None = None) -> Truth:
 
 def upper_half(matrix: FloatVector) -> FloatVector:
     """The entries above the diagonal, one after the other."""
-    found: FloatVector = matrix[np.triu_indices(len(matrix), 1)]
-    return found
+    entries: FloatVector = matrix[np.triu_indices(len(matrix), 1)]
+    return entries

@@ -31,7 +31,7 @@ _MEMORY_FILE, _RESET_FILE = Path("/proc/self/status"), Path("/proc/self/clear_re
 @final
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What to run.
+    """A run for the worker process: contender, graph, epsilon, seed and measures.
 
     Attributes:
         contender: name in the table, or "module:NAME".
@@ -96,9 +96,9 @@ def answers(job: Job, truths: dict[str, Truth], warmed: set[str]) -> Iterator[tu
         if job.contender not in warmed:
             warmed.add(job.contender)
             _warm_up(contender, job.delta)
-        made, facts = _timed(contender, graph, groups, job)
+        submission, facts = _timed(contender, graph, groups, job)
         yield MADE, facts
-        estimate = checked_estimate(made.estimate, graph)
+        estimate = checked_estimate(submission.estimate, graph)
         yield MEASURED, measured(shuffle.restored(estimate), truth)
     except MemoryError:
         yield FAILED, "not enough memory"
@@ -120,20 +120,24 @@ def _timed(
 ) -> tuple[Submission, dict[str, float]]:
     before = start_of_peak()
     started = time.perf_counter()
-    made = contender.method(
+    submission = contender.method(
         graph, epsilon=job.epsilon, delta=job.delta, groups=groups, seed=job.seed
     )
     seconds = time.perf_counter() - started
     after = _memory("VmHWM")
-    if not isinstance(made, Submission):
+    if not isinstance(submission, Submission):
         raise ParameterError("a method of a Contender returns a Submission")
-    facts = {"epsilon": made.guarantee.epsilon, "delta": made.guarantee.delta, "seconds": seconds}
-    for name, given in (("epsilon", job.epsilon), ("delta", job.delta)):
-        if (claim := facts[name]) > given * (1 + 1e-9):
-            raise ParameterError(f"it claims {name} = {claim:g}, more than the {given:g} given")
+    facts = {
+        "epsilon": submission.guarantee.epsilon,
+        "delta": submission.guarantee.delta,
+        "seconds": seconds,
+    }
+    for name, allowed in (("epsilon", job.epsilon), ("delta", job.delta)):
+        if (claim := facts[name]) > allowed * (1 + 1e-9):
+            raise ParameterError(f"it claims {name} = {claim:g}, more than the {allowed:g} given")
     if before is not None and after is not None:
         facts["memory"] = max(0.0, after - before)
-    return made, facts
+    return submission, facts
 
 
 def start_of_peak() -> float | None:
@@ -153,5 +157,5 @@ def _memory(name: str) -> float | None:
         lines = _MEMORY_FILE.read_text().splitlines()
     except OSError:
         return None
-    found = [line.split()[1] for line in lines if line.startswith(f"{name}:")]
-    return int(found[0]) / 1024 if found else None
+    sizes = [line.split()[1] for line in lines if line.startswith(f"{name}:")]
+    return int(sizes[0]) / 1024 if sizes else None

@@ -383,14 +383,14 @@ def _edges_ratio(leaf: der.DrawnRegion, side: Side, rate: float) -> float:
     """The same for the edges drawn in a region."""
     logs = []
     for graph in (side.first, side.second):
-        rows, columns = pairs_of(leaf.region, leaf.places)
+        rows, columns = pairs_of(leaf.region, leaf.pair_indices)
         u = int(graph.dense()[rows, columns].sum())
         edges = int(_true_counts(graph, leaf.region[None])[0])
         total = sum(
             math.comb(edges, k)
-            * math.comb(leaf.area - edges, len(leaf.places) - k)
+            * math.comb(leaf.area - edges, len(leaf.pair_indices) - k)
             * math.exp(rate * k)
-            for k in range(min(edges, len(leaf.places)) + 1)
+            for k in range(min(edges, len(leaf.pair_indices)) + 1)
         )
         logs.append(rate * u - math.log(total))
     return logs[1] - logs[0]
@@ -415,7 +415,7 @@ def _regions(
     dense = np.zeros(side.graph.shape)
     of_leaves = 0.0
     for leaf in reconstructed(side.graph, levels, rate=of_edges, source=source):
-        dense[pairs_of(leaf.region, leaf.places)] = 1
+        dense[pairs_of(leaf.region, leaf.pair_indices)] = 1
         of_leaves += _edges_ratio(leaf, side, float(of_edges))
     upper = np.triu_indices(len(dense), 1)
     if kept:

@@ -48,7 +48,7 @@ def density_based_graph(run: Run) -> AnyGraph:
     levels = explored(run.graph, budgets, run.source)
     endpoints = [np.zeros((2, 0), dtype=np.int64)]
     leaves = reconstructed(run.graph, levels, rate=edges, source=run.source)
-    endpoints += [np.array(pairs_of(leaf.region, leaf.places)) for leaf in leaves]
+    endpoints += [np.array(pairs_of(leaf.region, leaf.pair_indices)) for leaf in leaves]
     return run.made(*np.concatenate(endpoints, axis=1))
 
 
@@ -64,7 +64,7 @@ class DrawnRegion(NamedTuple):
 
     region: IntVector
     area: int
-    places: IntVector
+    pair_indices: IntVector
 
 
 def reconstructed(
@@ -90,13 +90,13 @@ def reconstructed(
             yield DrawnRegion(region, area, drawn_indices)
 
 
-def pairs_of(region: IntVector, places: IntVector) -> tuple[IntVector, IntVector]:
+def pairs_of(region: IntVector, pair_indices: IntVector) -> tuple[IntVector, IntVector]:
     """Rows and columns of places in a region: the inverse of `place_in`."""
     top, left = int(region[0]), int(region[2])
     if top == left:
-        down, along = pairs_at(places)
+        down, along = pairs_at(pair_indices)
     else:
-        down, along = np.divmod(places, region[3] - region[2])
+        down, along = np.divmod(pair_indices, region[3] - region[2])
     return down + top, along + left
 
 

@@ -65,7 +65,7 @@ class PrivGraphRates:
 
     @property
     def cost(self) -> Cost:
-        """What all of it costs: see `measure_privgraph`."""
+        """Return the cost of all measurements together: see `measure_privgraph`."""
         details = max(2 * self.degrees, self.between)
         return Cost.of_pure(self.cells + 2 * self.moves + details)
 
@@ -127,10 +127,10 @@ def adjusted(
     labels = start.copy()
     count = int(start.max()) + 1
     chosen = np.empty(len(order), dtype=np.int64)
-    for place, vertex in enumerate(order.tolist()):
-        here = slice(adjacency.indptr[vertex], adjacency.indptr[vertex + 1])
-        scores = np.bincount(labels[adjacency.indices[here]], minlength=count)
-        labels[vertex] = chosen[place] = choose(scores, rate, source)
+    for step, vertex in enumerate(order.tolist()):
+        neighbours = slice(adjacency.indptr[vertex], adjacency.indptr[vertex + 1])
+        scores = np.bincount(labels[adjacency.indices[neighbours]], minlength=count)
+        labels[vertex] = chosen[step] = choose(scores, rate, source)
     return chosen
 
 
@@ -138,10 +138,10 @@ def true_details(graph: Graph, communities: IntVector) -> tuple[IntVector, IntVe
     """Degrees within communities, and counts of edges between any two. Private."""
     count = int(communities.max()) + 1
     ends = communities[graph.rows], communities[graph.columns]
-    within = ends[0] == ends[1]
-    degrees = np.bincount(graph.rows[within], minlength=graph.n)
-    degrees += np.bincount(graph.columns[within], minlength=graph.n)
-    numbers = cell_numbers(ends[0][~within], ends[1][~within], count)
+    is_inside = ends[0] == ends[1]
+    degrees = np.bincount(graph.rows[is_inside], minlength=graph.n)
+    degrees += np.bincount(graph.columns[is_inside], minlength=graph.n)
+    numbers = cell_numbers(ends[0][~is_inside], ends[1][~is_inside], count)
     return degrees, np.bincount(numbers, minlength=count * (count + 1) // 2)
 
 
@@ -167,9 +167,9 @@ def measure_privgraph(
     change by 1, or between two, and one count changes by 1. Sequential composition, adaptively.
     """
     groups = random_groups(graph.n, group_size, source)
-    seen = measure_super_graph(graph, groups, rate=rates.cells, source=source)
+    super_graph = measure_super_graph(graph, groups, rate=rates.cells, source=source)
     count = int(groups.max()) + 1
-    start = shown_communities(_consistent(seen.cells, count), count)[groups]
+    start = shown_communities(_consistent(super_graph.cells, count), count)[groups]
     order = public_generator(source).permutation(graph.n)
     moves = adjusted(graph, start, order, rate=rates.moves, source=source)
     communities = start.copy()
@@ -180,7 +180,7 @@ def measure_privgraph(
     first, second = cell_ends(int(communities.max()) + 1)
     between[first == second] = 0
     return PrivGraphDraws(
-        super_graph=seen,
+        super_graph=super_graph,
         start=start,
         order=order,
         moves=moves,
@@ -193,12 +193,12 @@ def measure_privgraph(
 def _consistent(cells: IntVector, groups: int) -> FloatVector:
     """Counts within groups, and counts between groups, each made >= 0 with their sum kept."""
     first, second = cell_ends(groups)
-    within = first == second
-    found = np.empty(len(cells))
-    for part in (within, ~within):
+    is_inside = first == second
+    consistent = np.empty(len(cells))
+    for part in (is_inside, ~is_inside):
         if part.any():
-            found[part] = norm_sub(cells[part])
-    return found
+            consistent[part] = norm_sub(cells[part])
+    return consistent
 
 
 def reconstructed(measured: PrivGraphDraws, generator: np.random.Generator) -> Edges:
@@ -222,10 +222,10 @@ def reconstructed(measured: PrivGraphDraws, generator: np.random.Generator) -> E
             degrees = np.minimum(norm_sub(measured.degrees[group]), len(group) - 1.0)
             parts.append(drawn_within(group, degrees, generator))
     first, second = cell_ends(count)
-    apart = np.flatnonzero(first != second)
-    if len(apart):
-        counts = np.rint(norm_sub(measured.between[apart])).astype(np.int64)
-        for cell, edges in zip(apart[counts > 0], counts[counts > 0], strict=True):
+    between_groups = np.flatnonzero(first != second)
+    if len(between_groups):
+        counts = np.rint(norm_sub(measured.between[between_groups])).astype(np.int64)
+        for cell, edges in zip(between_groups[counts > 0], counts[counts > 0], strict=True):
             sides = members[first[cell]], members[second[cell]]
             parts.append(drawn_between(*sides, int(edges), generator))
     empty = np.zeros(0, dtype=np.int64)

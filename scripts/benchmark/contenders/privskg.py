@@ -38,7 +38,7 @@ _CHUNK = 1 << 22
 @final
 @dataclass(frozen=True, kw_only=True)
 class StarCounts:
-    """How many edges, and how many stars of two and of three edges, there are; perhaps expected.
+    """Numbers of edges and of stars of two and three edges, counted or expected.
 
     Attributes:
         edges: half the sum of the degrees d.
@@ -100,19 +100,19 @@ class Initiator:
     def degrees(self) -> FloatVector:
         """Expected degree of each vertex, loops counted, shape (2^levels,)."""
         ones = np.bitwise_count(np.arange(2**self.levels)).astype(np.int64)
-        found: FloatVector = (self.a + self.b) ** (self.levels - ones) * (self.b + self.c) ** ones
-        return found
+        degrees: FloatVector = (self.a + self.b) ** (self.levels - ones) * (self.b + self.c) ** ones
+        return degrees
 
     def chances(self, rows: IntVector, columns: IntVector) -> FloatVector:
         """Probability of each pair, shape (rows, columns)."""
         both = np.bitwise_count(rows[:, None] & columns[None, :])
-        apart = np.bitwise_count(rows[:, None] ^ columns[None, :])
+        differing_bits = np.bitwise_count(rows[:, None] ^ columns[None, :])
         digits = np.arange(self.levels + 1)
         table = self.b ** digits[None, :] * self.c ** digits[:, None]
         left = self.levels - digits[None, :] - digits[:, None]
         table = table * np.where(left >= 0, self.a ** np.maximum(left, 0), 0.0)
-        found: FloatVector = table[both, apart]
-        return found
+        chances: FloatVector = table[both, differing_bits]
+        return chances
 
 
 def counted_stars(noisy: npt.NDArray[np.float64], variance: float) -> StarCounts:
@@ -143,11 +143,11 @@ def fitted(counts: StarCounts, levels: int) -> Initiator:
 
     Source: Gleich, Owen, "Moment-based estimation of stochastic Kronecker graph parameters", 2012.
     """
-    wanted = np.maximum(counts.values, 1.0)
+    targets = np.maximum(counts.values, 1.0)
 
-    def loss(given: FloatVector) -> float:
-        found = Initiator(a=given[0], b=given[1], c=given[2], levels=levels).expected()
-        return float((((found.values - wanted) / wanted) ** 2).sum())
+    def loss(entries: FloatVector) -> float:
+        expected = Initiator(a=entries[0], b=entries[1], c=entries[2], levels=levels).expected()
+        return float((((expected.values - targets) / targets) ** 2).sum())
 
     tried = [
         scipy.optimize.minimize(
@@ -155,7 +155,7 @@ def fitted(counts: StarCounts, levels: int) -> Initiator:
         )
         for start in _STARTS
     ]
-    best = min(tried, key=lambda each: float(each.fun)).x
+    best = min(tried, key=lambda attempt: float(attempt.fun)).x
     a, c = max(best[0], best[2]), min(best[0], best[2])
     return Initiator(a=float(a), b=float(best[1]), c=float(c), levels=levels)
 
@@ -178,13 +178,15 @@ def sampled(
     Returns:
         Both ends of the edges.
     """
-    places = np.argsort(-initiator.degrees(), kind="stable")[: len(order)].astype(np.int64)
+    order_by_degree = np.argsort(-initiator.degrees(), kind="stable")[: len(order)].astype(np.int64)
     step = max(1, _CHUNK // len(order))
     starts = range(0, len(order), step)
 
     def above(start: int) -> FloatMatrix:
         """Chances of pairs in these rows, each pair once."""
-        return np.triu(initiator.chances(places[start : start + step], places), k=start + 1)
+        return np.triu(
+            initiator.chances(order_by_degree[start : start + step], order_by_degree), k=start + 1
+        )
 
     expected = sum(float(above(start).sum()) for start in starts)
     scale = max(edges, 0.0) / expected if expected > 0 else 0.0

@@ -46,7 +46,7 @@ class RegionLevel:
 @final
 @dataclass(frozen=True)
 class Budgets:
-    """What an exploration may spend.
+    """The budgets of an exploration.
 
     Attributes:
         counts: epsilon of the counts of each depth, from the whole matrix to the smallest regions.
@@ -58,12 +58,12 @@ class Budgets:
 
     @property
     def depth(self) -> int:
-        """How often a region may be cut."""
+        """Return how often a region may be cut."""
         return len(self.cuts)
 
     @property
     def epsilon(self) -> Fraction:
-        """Of all together."""
+        """Return the epsilon of all steps together."""
         return sum((*self.counts, *self.cuts), Fraction(0))
 
     @classmethod
@@ -116,13 +116,13 @@ def explored(graph: AnyGraph, budgets: Budgets, source: EntropySource) -> list[R
     levels = []
     for level, rate in enumerate(budgets.counts):
         areas = pairs_in(regions)
-        counts = np.array([len(each) for each in edges], dtype=np.int64)
+        counts = np.array([len(edges_of_region) for edges_of_region in edges], dtype=np.int64)
         counts += sample_discrete_laplace(rate, len(counts), source)
         leaf = (counts < least) | (counts >= _FULL * areas) | (level == budgets.depth)
         parts: list[IntMatrix] = []
         for index in np.flatnonzero(~leaf):
-            own = graph.rows[edges[index]], graph.columns[edges[index]]
-            cuts, scores = cuts_of(regions[index], *own)
+            edge_ends = graph.rows[edges[index]], graph.columns[edges[index]]
+            cuts, scores = cuts_of(regions[index], *edge_ends)
             leaf[index] = not len(cuts)
             if len(cuts):
                 chosen = exponential_choice(scores, budgets.cuts[level] / (2 * SCALE), source)
@@ -136,12 +136,12 @@ def explored(graph: AnyGraph, budgets: Budgets, source: EntropySource) -> list[R
 
 
 def pairs_in(regions: IntMatrix) -> IntVector:
-    """How many pairs i < j each region has."""
-    found: IntVector
+    """Return the number of pairs i < j of each region."""
+    counts: IntVector
     heights, widths = regions[:, 1] - regions[:, 0], regions[:, 3] - regions[:, 2]
     diagonal = regions[:, 0] == regions[:, 2]
-    found = np.where(diagonal, heights * (heights - 1) // 2, heights * widths)
-    return found
+    counts = np.where(diagonal, heights * (heights - 1) // 2, heights * widths)
+    return counts
 
 
 def place_in(region: IntVector, rows: IntegerVector, columns: IntegerVector) -> IntVector:
@@ -155,16 +155,16 @@ def place_in(region: IntVector, rows: IntegerVector, columns: IntegerVector) -> 
 def parts_of(region: IntVector, row: int, column: int) -> IntMatrix:
     """The parts of a region that is cut before a row and before a column, or at one vertex."""
     top, bottom, left, right = region.tolist()
-    found = [(top, row, left, column), (top, row, column, right), (row, bottom, column, right)]
+    parts = [(top, row, left, column), (top, row, column, right), (row, bottom, column, right)]
     if top != left:
-        found.append((row, bottom, left, column))
-    return np.array(found, dtype=np.int64)
+        parts.append((row, bottom, left, column))
+    return np.array(parts, dtype=np.int64)
 
 
 def cuts_of(
     region: IntVector, rows: IntegerVector, columns: IntegerVector
 ) -> tuple[IntMatrix, IntVector]:
-    """Where a region may be cut, and how unlike in density the parts would be.
+    """Return the cuts of a region, and how much the densities of its parts would differ.
 
     At most 16 rows and 16 columns, evenly spaced; on the diagonal as many vertices. Every part must
     have at least a sixteenth of the pairs, A of them. With a part's count c and its a >= A pairs,
@@ -187,14 +187,14 @@ def cuts_of(
     if top == left:
         cuts = np.stack([down, down], axis=1)
         counts = _below_diagonal(down, rows, columns)
-        high, wide = down - top, bottom - down
-        areas = np.stack([high * (high - 1) // 2, high * wide, wide * (wide - 1) // 2])
+        high, low = down - top, bottom - down
+        areas = np.stack([high * (high - 1) // 2, high * low, low * (low - 1) // 2])
     else:
         along = _lines(left, right)
         cuts = np.stack(np.meshgrid(down, along, indexing="ij"), axis=-1).reshape(-1, 2)
         counts = _in_quarters(down, along, rows, columns)
         heights, widths = (down - top, bottom - down), (along - left, right - along)
-        quarters = [np.outer(high, wide).ravel() for high in heights for wide in widths]
+        quarters = [np.outer(high, low).ravel() for high in heights for low in widths]
         areas = np.stack(quarters)
     allowed = (areas >= least).all(axis=0)
     densities = counts[:, allowed] * (least * SCALE) // areas[:, allowed]
@@ -238,9 +238,9 @@ def _divided(
     """The edges in the parts of the regions that are no leaves, in the order of the parts."""
     edges = []
     for index, of_region in zip(np.flatnonzero(~level.leaf), parts, strict=True):
-        own = level.edges[index]
+        edge_indices = level.edges[index]
         for top, bottom, left, right in of_region.tolist():
-            inside = (rows[own] >= top) & (rows[own] < bottom)
-            inside &= (columns[own] >= left) & (columns[own] < right)
-            edges.append(own[inside])
+            inside = (rows[edge_indices] >= top) & (rows[edge_indices] < bottom)
+            inside &= (columns[edge_indices] >= left) & (columns[edge_indices] < right)
+            edges.append(edge_indices[inside])
     return edges

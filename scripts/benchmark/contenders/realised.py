@@ -13,10 +13,10 @@ _LEAST_DEGREE = 2  # of vertices in blocks
 
 def whole_degrees(degrees: IntegerVector, most: int) -> IntVector:
     """Degrees within 0..most, of which the sum is even: if need be a positive one is one less."""
-    whole = np.clip(degrees, 0, most).astype(np.int64)
-    if whole.sum() % 2:
-        whole[int(np.argmax(whole))] -= 1
-    return whole
+    rounded = np.clip(degrees, 0, most).astype(np.int64)
+    if rounded.sum() % 2:
+        rounded[int(np.argmax(rounded))] -= 1
+    return rounded
 
 
 def with_degrees(degrees: IntegerVector, rng: np.random.Generator) -> tuple[IntVector, IntVector]:
@@ -34,23 +34,23 @@ def with_degrees(degrees: IntegerVector, rng: np.random.Generator) -> tuple[IntV
         Two ends of each edge, the smaller one first. No vertex has more edges than its degree.
     """
     n = len(degrees)
-    whole = whole_degrees(degrees, n - 1)
-    ends = rng.permutation(np.repeat(np.arange(n), whole))
+    rounded_degrees = whole_degrees(degrees, n - 1)
+    ends = rng.permutation(np.repeat(np.arange(n), rounded_degrees))
     half = len(ends) // 2
     rows, columns = ends[:half].copy(), ends[half:].copy()
     for _ in range(_ROUNDS):
         bad = np.flatnonzero(~_simple(rows, columns, n))
         if not len(bad):
             break
-        others = rng.choice(half, size=len(bad), replace=False)
-        apart = ~np.isin(others, bad)
-        first, second = bad[apart], others[apart]
+        partners = rng.choice(half, size=len(bad), replace=False)
+        is_good = ~np.isin(partners, bad)
+        first, second = bad[is_good], partners[is_good]
         columns[first], columns[second] = columns[second], columns[first]
         # Otherwise an end would stay a row for good, and two rows could never be joined.
         turned = rng.random(half) < 1 / 2
         rows[turned], columns[turned] = columns[turned], rows[turned]
-    kept = _simple(rows, columns, n)
-    return np.minimum(rows, columns)[kept], np.maximum(rows, columns)[kept]
+    is_simple = _simple(rows, columns, n)
+    return np.minimum(rows, columns)[is_simple], np.maximum(rows, columns)[is_simple]
 
 
 def with_blocks(degrees: IntegerVector, rng: np.random.Generator) -> tuple[IntVector, IntVector]:
@@ -99,20 +99,20 @@ def with_blocks(degrees: IntegerVector, rng: np.random.Generator) -> tuple[IntVe
         rows.append(thrown[0])
         columns.append(thrown[1])
     ends = np.concatenate(rows), np.concatenate(columns)
-    kept = _simple(*ends, n)
-    return np.minimum(*ends)[kept], np.maximum(*ends)[kept]
+    is_simple = _simple(*ends, n)
+    return np.minimum(*ends)[is_simple], np.maximum(*ends)[is_simple]
 
 
-def pairs_at(places: IntVector) -> tuple[IntVector, IntVector]:
+def pairs_at(pair_indices: IntVector) -> tuple[IntVector, IntVector]:
     """The pairs i < j at some places, where (0,1) comes first, then (0,2), (1,2), (0,3)."""
-    second = ((1 + np.sqrt(1 + 8.0 * places)) / 2).astype(np.int64)
-    second -= second * (second - 1) // 2 > places  # where the root was rounded up
-    second += (second + 1) * second // 2 <= places
-    return places - second * (second - 1) // 2, second
+    second = ((1 + np.sqrt(1 + 8.0 * pair_indices)) / 2).astype(np.int64)
+    second -= second * (second - 1) // 2 > pair_indices  # where the root was rounded up
+    second += (second + 1) * second // 2 <= pair_indices
+    return pair_indices - second * (second - 1) // 2, second
 
 
 def _simple(rows: IntVector, columns: IntVector, n: int) -> BoolVector:
-    """Which edges are no loops, and the first of their pair."""
+    """Return which edges are no loops, and the first ones of their pairs."""
     keys = np.minimum(rows, columns) * n + np.maximum(rows, columns)
     first = np.zeros(len(keys), dtype=np.bool_)
     first[np.unique(keys, return_index=True)[1]] = True

@@ -43,8 +43,8 @@ _OF_BASELINES = {
 
 def _of_baseline(make: Callable[..., Baseline], run: Run) -> Submission:
     """A baseline of `scripts.benchmark.baselines`, with its guarantee: epsilon-DP at edge level."""
-    made = make(run.graph, epsilon=run.asked, seed=run.seed)
-    return Submission(estimate=made.matrix, guarantee=made.guarantee)
+    result = make(run.graph, epsilon=run.asked, seed=run.seed)
+    return Submission(estimate=result.matrix, guarantee=result.guarantee)
 
 
 def _empty(run: Run) -> SparseMatrix:
@@ -117,26 +117,26 @@ def drawn_graph(
     if count is None:
         total = max(0, int(rows.sum()))
         count = total // 2 if universe.symmetric else total
-    tails, heads = (_picked(each, count, random) for each in (rows, columns))
+    tails, heads = (_picked(weights, count, random) for weights in (rows, columns))
     if not len(tails) or not len(heads):
         return sp.csr_array(universe.shape)
     if universe.hollow:
-        kept = tails != heads
-        tails, heads = tails[kept], heads[kept]
+        is_edge = tails != heads
+        tails, heads = tails[is_edge], heads[is_edge]
     if universe.symmetric:
         tails, heads = np.minimum(tails, heads), np.maximum(tails, heads)
-    places = np.unique(tails * universe.shape[1] + heads)
-    ends = np.divmod(places, universe.shape[1])
-    found = sp.coo_array((np.ones(len(places)), ends), shape=universe.shape).tocsr()
-    return (found + found.T).tocsr() if universe.symmetric else found
+    pair_numbers = np.unique(tails * universe.shape[1] + heads)
+    ends = np.divmod(pair_numbers, universe.shape[1])
+    upper = sp.coo_array((np.ones(len(pair_numbers)), ends), shape=universe.shape).tocsr()
+    return (upper + upper.T).tocsr() if universe.symmetric else upper
 
 
 def _picked(degrees: IntVector, count: int, random: np.random.Generator) -> IntVector:
     ends: FloatVector = np.cumsum(np.maximum(degrees, 0)).astype(np.float64)
     if not len(ends) or ends[-1] <= 0:
         return np.empty(0, dtype=np.int64)
-    found: IntVector = np.searchsorted(ends, random.random(count) * ends[-1], side="right")
-    return found
+    picked: IntVector = np.searchsorted(ends, random.random(count) * ends[-1], side="right")
+    return picked
 
 
 def _simple(name: str, body: Callable[[Run], Any], source: str, **about: Any) -> Contender:

@@ -18,7 +18,7 @@ from scripts.benchmark.contenders.opening import public_generator
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SuperGraph:
-    """How many edges there are within and between groups of vertices, with noise.
+    """Noisy numbers of edges within and between groups of vertices.
 
     Attributes:
         groups: the group of each vertex, drawn at random without regard to edges, shape (n,).
@@ -44,7 +44,7 @@ def cell_numbers(first: IntVector, second: IntVector, groups: int) -> IntVector:
 
 
 def counted_cells(graph: Graph, groups: IntVector, count: int) -> IntVector:
-    """How many edges each cell has. Private. One pair of vertices lies in one cell."""
+    """Count the edges of each cell. Private. One pair of vertices lies in one cell."""
     cells = cell_numbers(groups[graph.rows], groups[graph.columns], count)
     counted: IntVector = np.bincount(cells, minlength=count * (count + 1) // 2)
     return counted
@@ -82,14 +82,14 @@ def norm_sub(values: npt.NDArray[Any]) -> FloatVector:
     All of them are lowered by one number, and cut at 0: the projection onto a simplex.
     Source: PrivGraph, post-processing ("NormSub").
     """
-    given: FloatVector = np.asarray(values, dtype=np.float64)
-    total = given.sum()
+    noisy: FloatVector = np.asarray(values, dtype=np.float64)
+    total = noisy.sum()
     if total <= 0:
-        return np.zeros_like(given)
-    ordered = -np.sort(-given)
+        return np.zeros_like(noisy)
+    ordered = -np.sort(-noisy)
     shifts = (np.cumsum(ordered) - total) / np.arange(1, len(ordered) + 1)
     last = int(np.flatnonzero(ordered > shifts)[-1])
-    lowered: FloatVector = np.maximum(given - shifts[last], 0.0)
+    lowered: FloatVector = np.maximum(noisy - shifts[last], 0.0)
     return lowered
 
 
@@ -103,16 +103,16 @@ def shown_communities(cells: FloatVector, groups: int) -> IntVector:
     Returns:
         Numbers from 0, shape (groups,); each group is alone where no cell has weight.
     """
-    kept = np.flatnonzero(cells > 0)
-    if not len(kept):
+    cells_with_edges = np.flatnonzero(cells > 0)
+    if not len(cells_with_edges):
         return np.arange(groups, dtype=np.int64)
     import igraph  # slow to load, and only needed here
 
-    first, second = (ends[kept] for ends in cell_ends(groups))
+    first, second = (ends[cells_with_edges] for ends in cell_ends(groups))
     network = igraph.Graph(n=groups, edges=np.column_stack([first, second]))
     igraph.set_random_number_generator(random.Random(1))  # noqa: S311  # no noise
     try:
-        found = network.community_multilevel(weights=cells[kept].tolist())
+        communities = network.community_multilevel(weights=cells[cells_with_edges].tolist())
     finally:
         igraph.set_random_number_generator(random)
-    return np.array(found.membership, dtype=np.int64)
+    return np.array(communities.membership, dtype=np.int64)

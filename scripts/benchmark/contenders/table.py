@@ -15,9 +15,9 @@ _FILES = (
 
 def _of_file(name: str) -> Contender:
     """The one contender that a file makes."""
-    made = vars(import_module(f"{__package__}.{name}")).values()
-    (found,) = (each for each in made if isinstance(each, Contender))
-    return found
+    values = vars(import_module(f"{__package__}.{name}")).values()
+    (contender,) = (value for value in values if isinstance(value, Contender))
+    return contender
 
 
 CONTENDERS: Mapping[str, Contender] = {

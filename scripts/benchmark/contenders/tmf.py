@@ -54,8 +54,8 @@ def top_m_filter(run: Run) -> AnyGraph:
     for_count = run.epsilon * COUNT_SHARE
     run.spend(number_of_edges=for_count, entries=run.epsilon - for_count)
     count = noisy_count(run.graph, epsilon=for_count, source=run.source)
-    kept = filtered(run.graph, count, epsilon=run.epsilon - for_count, source=run.source)
-    return run.made(*kept)
+    pairs = filtered(run.graph, count, epsilon=run.epsilon - for_count, source=run.source)
+    return run.made(*pairs)
 
 
 def noisy_count(graph: AnyGraph, *, epsilon: Fraction, source: EntropySource) -> int:
@@ -104,16 +104,18 @@ def filtered(
     if count == 0:
         none = np.zeros(0, dtype=np.int64)
         return none, none
-    wanted = ((math.sqrt(2 * _LOG_FAILURES) + math.sqrt(2 * _LOG_FAILURES + 4 * count)) / 2) ** 2
-    if pairs <= _FEW_PAIRS or wanted > _LARGEST_CHANCE * pairs:
+    expected_count = (
+        (math.sqrt(2 * _LOG_FAILURES) + math.sqrt(2 * _LOG_FAILURES + 4 * count)) / 2
+    ) ** 2
+    if pairs <= _FEW_PAIRS or expected_count > _LARGEST_CHANCE * pairs:
         edges = layout.places(graph.rows.astype(np.int64), graph.columns.astype(np.int64))
         values = noise.respond(pairs, graph.weights, edges, source)
         return layout.ends(_largest(values, count, source))
-    kept = measure_kept_edges(
-        graph, noise, threshold=_threshold(noise, wanted / pairs), source=source
+    kept_edges = measure_kept_edges(
+        graph, noise, threshold=_threshold(noise, expected_count / pairs), source=source
     )
-    chosen = _largest(kept.steps, count, source)
-    return kept.rows[chosen], kept.columns[chosen]
+    chosen = _largest(kept_edges.steps, count, source)
+    return kept_edges.rows[chosen], kept_edges.columns[chosen]
 
 
 def _threshold(noise: LaplaceNoise, chance: float) -> int:

@@ -37,7 +37,7 @@ def overlaps(edges: int, chosen: int, pairs: int) -> tuple[int, int]:
 def overlap_log_weights(
     edges: int, chosen: int, pairs: int, rate: Fraction
 ) -> tuple[int, FloatVector]:
-    """Of how many edges are among the chosen pairs: the likeliest number, and all log weights.
+    """Return the likeliest number of edges among the chosen pairs, and log weights of all numbers.
 
     The weight of j is C(edges, j) C(pairs - edges, chosen - j) e^(rate j): there are so many
     choices with j edges, and each has weight e^(rate j) (Fisher's noncentral hypergeometric law).
@@ -58,7 +58,7 @@ def overlap_log_weights(
 
 
 def draw_overlap(edges: int, chosen: int, pairs: int, rate: Fraction, source: EntropySource) -> int:
-    """How many edges are among the chosen pairs, exactly; see `overlap_log_weights`."""
+    """Draw the number of edges among the chosen pairs, exactly; see `overlap_log_weights`."""
     least, most = overlaps(edges, chosen, pairs)
     if least == most:
         return least
@@ -69,23 +69,23 @@ def draw_overlap(edges: int, chosen: int, pairs: int, rate: Fraction, source: En
         for j in range(least + min(index, mode), least + max(index, mode)):
             up *= (edges - j) * (chosen - j)
             down *= (j + 1) * (pairs - edges - chosen + j + 1)
-        found = (Decimal(up) / Decimal(down)).ln()
+        log_ratio = (Decimal(up) / Decimal(down)).ln()
         tilt = Decimal(rate.numerator) / Decimal(rate.denominator)
-        return (found if index >= mode else -found) + (index - mode) * tilt
+        return (log_ratio if index >= mode else -log_ratio) + (index - mode) * tilt
 
     return least + Choice(log_weights, _LOGARITHM_ERROR, exact).draw(source)
 
 
-def among_others(ranks: IntVector, taken: IntVector) -> IntVector:
+def among_others(ranks: IntVector, excluded: IntVector) -> IntVector:
     """Places of these ranks among the places that are not taken.
 
     Args:
         ranks: from 0, shape (k,).
         taken: ascending places.
     """
-    free_before = taken - np.arange(len(taken))
-    places: IntVector = ranks + np.searchsorted(free_before, ranks, side="right")
-    return places
+    free_before = excluded - np.arange(len(excluded))
+    pair_indices: IntVector = ranks + np.searchsorted(free_before, ranks, side="right")
+    return pair_indices
 
 
 def sampled_topology(
@@ -109,9 +109,9 @@ def sampled_topology(
     drawn has that law: how many edges are in the set, then which of the edges, and which of the
     other pairs, all sets of one size being equally likely.
     """
-    within = draw_overlap(len(edges), chosen, pairs, rate, source)
-    true = edges[uniform_subset(within, len(edges), source)]
-    ranks = uniform_subset(chosen - within, pairs - len(edges), source)
+    overlap = draw_overlap(len(edges), chosen, pairs, rate, source)
+    true = edges[uniform_subset(overlap, len(edges), source)]
+    ranks = uniform_subset(chosen - overlap, pairs - len(edges), source)
     return np.sort(np.concatenate([true, among_others(ranks, edges)]))
 
 
@@ -134,8 +134,8 @@ def topology_sampler(run: Run) -> AnyGraph:
     pairs = int(layout.pairs_before(layout.shape[0]))
     edges = np.sort(layout.places(graph.rows.astype(np.int64), graph.columns.astype(np.int64)))
     size = noisy_size(len(edges), pairs, rate=for_size, source=run.source)
-    places = sampled_topology(edges, size, pairs, rate=for_set, source=run.source)
-    return run.made(*layout.ends(places))
+    pair_indices = sampled_topology(edges, size, pairs, rate=for_set, source=run.source)
+    return run.made(*layout.ends(pair_indices))
 
 
 def set_chance(overlap: int, edges: int, chosen: int, pairs: int, rate: Fraction) -> float:
