@@ -35,6 +35,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ["GRAPHCUTS_DP_STATE"] = tempfile.mkdtemp(prefix="graphcuts-dp-tests-")
 atexit.register(shutil.rmtree, os.environ["GRAPHCUTS_DP_STATE"], ignore_errors=True)
 
+# Each store of rows looks through the temporary folder for what killed processes have left, which
+# takes tens of milliseconds among thousands of files. Pytest keeps its own folders where it would.
+os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="graphcuts-dp-tests-")
+atexit.register(shutil.rmtree, os.environ["TMPDIR"], ignore_errors=True)
+
 # A test that finds a counterexample on one day in ten is a chance failure for whoever runs it then.
 # `pytest --hypothesis-profile exploring` looks for new ones.
 settings.register_profile("repeatable", deadline=None, derandomize=True, database=None)

@@ -3,6 +3,7 @@
 import os
 import re
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,10 +14,10 @@ from tests.contract.sources import ELSEWHERE, SOURCES, SPARK, Source, spark_sess
 from tests.contract.table import Table
 from tests.contract.tables import TABLES
 
-# All pairs of a table and a source take minutes. These sources read every table in the quick tests,
-# one for each kind of `Source.kind`; of the tables of each other source, one in so many.
+# All pairs of a table and a source take minutes. In the quick tests each table is read from these
+# sources, one for each kind of `Source.kind`, and from one of the others, whose turn it is.
 ALWAYS = {"csv", "pandas objects", "arrow", "duckdb"}
-ONE_IN = 12
+FEWEST = 5  # tables that each other source reads in the quick tests
 
 pytestmark = pytest.mark.usefixtures("one_database", "_elsewhere")
 
@@ -68,19 +69,32 @@ def check_refusal(table: Table, kind: str, faults: tuple[str, ...], message: dic
     assert not quoted, message
 
 
-def check(source: Source, table: Table, folder: Path) -> None:
-    """The table has the outcome that it must have in this source."""
+def is_good(table: Table, source: Source) -> bool:
+    """Return whether a source can hold a table, and it has no fault there."""
+    outcome = table.outcome(source.kind) if source.suits(table) else None
+    return outcome is not None and outcome.cells is not None and not outcome.faults
+
+
+def check(source: Source, table: Table, folder: Path, settings: tuple[str, ...]) -> None:
+    """Check that the table has the outcome that it must have in this source.
+
+    Args:
+        source: which the table is read from.
+        table: the table.
+        folder: for files of the source; made here.
+        settings: of `on_bad`, with which a table without bad rows is read.
+    """
     outcome = table.outcome(source.kind)
     assert outcome is not None
+    if is_good(table, source):
+        for on_bad in settings:
+            assert read(source, table, folder / on_bad, on_bad) == outcome.cells
+        return
+    refusal = read(source, table, folder / "refuse", "refuse")
+    check_refusal(table, source.kind, outcome.faults, refusal)
     skipped = read(source, table, folder / "skip", "skip")
-    if outcome.cells is None or outcome.faults:
-        refusal = read(source, table, folder / "refuse", "refuse")
-        check_refusal(table, source.kind, outcome.faults, refusal)
-        if outcome.cells is not None:
-            assert "on_bad" in refusal
-    else:
-        assert read(source, table, folder / "refuse", "refuse") == outcome.cells
     if outcome.cells is not None:
+        assert "on_bad" in refusal
         assert skipped == outcome.cells
         return
     check_refusal(table, source.kind, outcome.faults, skipped)
@@ -89,28 +103,55 @@ def check(source: Source, table: Table, folder: Path) -> None:
         check_refusal(table, source.kind, outcome.faults, empty)
 
 
-def marks_of(table_number: int, source_number: int, source: Source) -> list[pytest.MarkDecorator]:
-    """Which pairs are left to the slow tests."""
-    always = source.name in ALWAYS or (table_number + source_number) % ONE_IN == 0
-    return [] if always else [pytest.mark.slow]
+def check_all(
+    sources: list[Source], table: Table, folder: Path, settings: tuple[str, ...] = ("skip",)
+) -> None:
+    """Check a table in several sources; an error names the one that it is about."""
+    for source in sources:
+        try:
+            check(source, table, folder / source.name, settings)
+        except BaseException as problem:
+            problem.add_note(f"source: {source.name}")
+            raise
 
 
-PAIRS = [
-    pytest.param(
-        table,
-        source,
-        id=f"{source.name}: {table.name}",
-        marks=marks_of(table_number, source_number, source),
-    )
-    for source_number, source in enumerate(SOURCES.values())
-    for table_number, table in enumerate(TABLES.values())
-    if source.suits(table)
-]
+def fitting(table: Table, *, always: bool) -> list[Source]:
+    """Return the sources that can hold a table: those of `ALWAYS`, or the others."""
+    sources = (each for each in SOURCES.values() if (each.name in ALWAYS) is always)
+    return [source for source in sources if source.suits(table)]
 
 
-@pytest.mark.parametrize(("table", "source"), PAIRS)
-def test_every_source_reads_the_same(table: Table, source: Source, tmp_path: Path) -> None:
-    check(source, table, tmp_path)
+def in_turn(name: str) -> list[Source]:
+    """Return the other source, if any, from which the table of this name is read."""
+    others = fitting(TABLES[name], always=False)
+    return others[list(TABLES).index(name) % len(others) :][:1] if others else []
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_kind_of_source_reads_the_same(name: str, tmp_path: Path) -> None:
+    sources = fitting(TABLES[name], always=True) + in_turn(name)
+    check_all(sources, TABLES[name], tmp_path)
+
+
+@pytest.mark.parametrize("source", [SOURCES[name] for name in ALWAYS], ids=ALWAYS)
+def test_bad_rows_that_would_be_refused_change_no_table_without_them(
+    source: Source, tmp_path: Path
+) -> None:
+    """One table of each kind of graph and of each that is counted."""
+    tables = {
+        (table.kind, table.counting, frozenset(table.columns)): table
+        for table in TABLES.values()
+        if is_good(table, source)
+    }
+    for number, table in enumerate(tables.values()):
+        check(source, table, tmp_path / str(number), ("refuse",))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TABLES)
+def test_every_source_reads_the_same(name: str, tmp_path: Path) -> None:
+    sources = fitting(TABLES[name], always=True) + fitting(TABLES[name], always=False)
+    check_all(sources, TABLES[name], tmp_path, ("skip", "refuse"))
 
 
 @pytest.fixture(scope="module")
@@ -122,16 +163,20 @@ def _spark() -> Iterator[None]:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.usefixtures("_spark")
-@pytest.mark.parametrize(
-    "table", [pytest.param(each, id=each.name) for each in TABLES.values() if SPARK.suits(each)]
-)
-def test_spark_reads_the_same(table: Table, tmp_path: Path) -> None:
-    check(SPARK, table, tmp_path)
+@pytest.mark.parametrize("name", [name for name, table in TABLES.items() if SPARK.suits(table)])
+def test_spark_reads_the_same(name: str, tmp_path: Path) -> None:
+    check(SPARK, TABLES[name], tmp_path, ("skip", "refuse"))
 
 
 def test_every_kind_of_source_always_reads_every_table() -> None:
     kinds = {source.kind for source in SOURCES.values()}
     assert {SOURCES[name].kind for name in ALWAYS} == kinds
+
+
+def test_each_other_source_has_its_turn() -> None:
+    turns = Counter(source.name for name in TABLES for source in in_turn(name))
+    assert turns.keys() == SOURCES.keys() - ALWAYS
+    assert min(turns.values()) >= FEWEST, turns
 
 
 def test_there_are_enough_tables_and_each_is_read() -> None:
