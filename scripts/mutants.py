@@ -35,7 +35,7 @@ TARGETS = {
 }
 # Files that draw noise or account for it.
 CORE = re.compile(
-    "privacy/(choices|composition|count_noise|distributions|entropy|exceeding|filters|inversion)|"
+    "privacy/(choices|composition|count_distribution|count_noise|distributions|entropy|exceeding|filters|inversion)|"
     "privacy/(k_norm|laws|level_noise|noise|noisy_comparison|sparse_vector|staircase)|"
     "learn/(calibrations|calibration_base|parameters)|session/(online|plain|runner)|"
     "ledger/uses|"

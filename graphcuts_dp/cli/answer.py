@@ -34,7 +34,8 @@ from graphcuts_dp.queries.query_lines import read_linear_query
 from graphcuts_dp.results import bundle
 from graphcuts_dp.results.flows import FlowAnswer, Flows
 from graphcuts_dp.results.flows_over_time import FlowsOverTime
-from graphcuts_dp.results.release import KIND, Release
+from graphcuts_dp.results.release import Release
+from graphcuts_dp.results.release_parts import KIND
 from graphcuts_dp.schema.counting import counted_by
 from graphcuts_dp.schema.periods import Periods
 from graphcuts_dp.schema.typed_names import split_names

@@ -29,7 +29,7 @@ from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric, RootedTree
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.count_noise import Change
+from graphcuts_dp.privacy.count_distribution import Change
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import (
     LevelBudget,

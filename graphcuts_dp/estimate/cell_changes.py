@@ -20,7 +20,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.privacy.count_noise import Change
+from graphcuts_dp.privacy.count_distribution import Change
 from graphcuts_dp.privacy.default_unit import EDGE
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.schema.cells import CellTree

@@ -30,7 +30,8 @@ from typing import Any, NamedTuple, Self, final
 from graphcuts_dp.confidence import DEFAULT_FAILURE, DEFAULT_PERCENT
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.measurement import CountMeasurement, NonlinearCounts
-from graphcuts_dp.privacy.count_noise import Change, count_noise
+from graphcuts_dp.privacy.count_distribution import Change
+from graphcuts_dp.privacy.count_noise import count_noise
 from graphcuts_dp.privacy.level_noise import LevelNoise
 
 NAME = "rows left out"  # of the measurement, and of its step of the budget plan

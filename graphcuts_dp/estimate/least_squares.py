@@ -4,7 +4,7 @@ Such a release knows *entries* (the noisy weight of every pair), and perhaps noi
 total, and noisy sums between public groups. `MatrixEstimator` combines them with the least
 variance. `pair_types` has the mathematics, and should be read first: cuts are estimated there by a
 regression over a few *pair types*. For queries that are no cuts, entries and degrees alone are
-combined, pair by pair.
+combined, pair by pair. The file is one estimator, whose methods share the measurements.
 
 Terms used here:
 

@@ -31,7 +31,8 @@ from graphcuts_dp.estimate.measurement import place_variances
 from graphcuts_dp.final_classes import final
 from graphcuts_dp.options import check, option
 from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetPlan, BudgetStep
-from graphcuts_dp.privacy.count_noise import COUNT_NOISES, Change, count_noise
+from graphcuts_dp.privacy.count_distribution import Change
+from graphcuts_dp.privacy.count_noise import COUNT_NOISES, count_noise
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.schema.cells import CellTree

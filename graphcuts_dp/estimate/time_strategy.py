@@ -50,7 +50,8 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.final_classes import final
 from graphcuts_dp.options import check_probability, no_choice
 from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetPlan, BudgetStep
-from graphcuts_dp.privacy.count_noise import Change, count_noise
+from graphcuts_dp.privacy.count_distribution import Change
+from graphcuts_dp.privacy.count_noise import count_noise
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.schema.periods import DATES, Periods

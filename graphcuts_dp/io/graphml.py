@@ -15,12 +15,8 @@ from typing import final
 from xml.parsers import expat
 
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.schema.columns import (
-    Columns,
-    find_weight_attribute,
-    is_integer_literal,
-    shown_names,
-)
+from graphcuts_dp.schema.column_search import find_weight_attribute, shown_names
+from graphcuts_dp.schema.columns import Columns, is_integer_literal
 from graphcuts_dp.schema.text_rows import labels_of
 from graphcuts_dp.schema.vertices import Label
 

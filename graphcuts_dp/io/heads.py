@@ -30,15 +30,13 @@ from graphcuts_dp.io.raw_edges import Options, RawEdges, Schema, load_schema
 from graphcuts_dp.io.tables import OpenedTable, ReadingPlan, plan_reading
 from graphcuts_dp.io.text import batches_of, text_batches
 from graphcuts_dp.schema.bad_rows import BadRows, CountedBadRows
-from graphcuts_dp.schema.columns import (
-    Column,
+from graphcuts_dp.schema.column_search import (
     ColumnPlaces,
-    Columns,
-    column_of,
     find_columns,
     find_weight_attribute,
     has_header,
 )
+from graphcuts_dp.schema.columns import Column, Columns, column_of
 from graphcuts_dp.schema.file_bytes import opened_unpacked
 from graphcuts_dp.schema.table_schema import TableSchema
 from graphcuts_dp.schema.text_format import TextFormat

@@ -28,7 +28,7 @@ from graphcuts_dp.io.matrices import matrix_edges
 from graphcuts_dp.io.numbering import numbered_labels
 from graphcuts_dp.io.raw_edges import Options, RawEdges, Schema
 from graphcuts_dp.schema.bad_rows import BadRows
-from graphcuts_dp.schema.columns import shown_names
+from graphcuts_dp.schema.column_search import shown_names
 from graphcuts_dp.schema.library_graphs import plain_label, unread_attributes, vertex_labels
 from graphcuts_dp.schema.vertices import Arcs, is_label, one_set, sets_in, vertex_sets
 

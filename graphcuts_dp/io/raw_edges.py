@@ -22,7 +22,8 @@ from graphcuts_dp.former_names import current
 from graphcuts_dp.io.codes import CodedText, Identifiers
 from graphcuts_dp.io.edge_store import EdgeStore, Merge
 from graphcuts_dp.schema.bad_rows import BadRows
-from graphcuts_dp.schema.columns import ColumnPlaces, Columns
+from graphcuts_dp.schema.column_search import ColumnPlaces
+from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.counting import Counting
 from graphcuts_dp.schema.periods import Periods
 from graphcuts_dp.schema.text_rows import MARK

@@ -20,7 +20,8 @@ from graphcuts_dp.io.codes import Gathered
 from graphcuts_dp.io.convert import convert_batches, row_label
 from graphcuts_dp.io.raw_edges import Options, RawEdges, Schema, load_schema
 from graphcuts_dp.schema.bad_rows import BadRows
-from graphcuts_dp.schema.columns import ColumnPlaces, Columns, find_columns
+from graphcuts_dp.schema.column_search import ColumnPlaces, find_columns
+from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.periods import DATES
 from graphcuts_dp.schema.table_schema import TableSchema, stored_kind, table_schema
 from graphcuts_dp.schema.unpacking import check_unpacked

@@ -29,14 +29,14 @@ from graphcuts_dp.io.raw_edges import (
     token_table,
 )
 from graphcuts_dp.schema.bad_rows import BadRows
-from graphcuts_dp.schema.columns import (
+from graphcuts_dp.schema.column_search import (
     ColumnPlaces,
     check_names,
     check_no_names,
     find_columns,
     number_columns,
-    parse_number,
 )
+from graphcuts_dp.schema.columns import parse_number
 from graphcuts_dp.schema.text_format import TextFormat
 from graphcuts_dp.schema.text_rows import (
     MARK,

@@ -25,7 +25,8 @@ from graphcuts_dp.graph.grid import (
 )
 from graphcuts_dp.graph.rows import PairCounts, PrivateData, Rows
 from graphcuts_dp.measure.statistics import Digits, Refinable, draw
-from graphcuts_dp.privacy.count_noise import Change, ValueNoise
+from graphcuts_dp.privacy.count_distribution import Change
+from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.default_unit import EDGE
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import LevelNoise

@@ -41,7 +41,7 @@ from graphcuts_dp.measure.private_norms import (
 )
 from graphcuts_dp.privacy.choices import Choice, exponential_choice
 from graphcuts_dp.privacy.composition import Cost, rounded_up
-from graphcuts_dp.privacy.count_noise import Change
+from graphcuts_dp.privacy.count_distribution import Change
 from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import LevelNoise

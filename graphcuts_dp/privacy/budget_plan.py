@@ -4,7 +4,8 @@ A `BudgetPlan` is a list of steps (`BudgetStep`), written down before any privat
 step measures one statistic with a *share* of the budget that earlier statistics have left. Some
 steps run only if earlier public results meet a `Condition`; a step may also offer several shares,
 of which earlier results choose one. A step for a statistic that was measured before *refines* the
-measurement: both together get the share of the later step.
+measurement: both together get the share of the later step. A plan, its execution and its form in
+files are one file, so that no other code computes amounts from shares.
 
 A mechanism executes a plan with a `PlanExecution`, which computes the amount of each statistic. The
 cost that the mechanism states comes from the same object: a forecast from `possible_runs`, a

@@ -28,7 +28,8 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import IntegerMatrix
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.count_noise import IntegerNoise, ValueNoise
+from graphcuts_dp.privacy.count_distribution import IntegerNoise
+from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.laws import FlippedBit, NoiseLaw
 from graphcuts_dp.privacy.noise import sample_flips

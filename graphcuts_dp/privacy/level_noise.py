@@ -28,7 +28,8 @@ import scipy.optimize
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.count_noise import Change, CountDistribution, count_noise
+from graphcuts_dp.privacy.count_distribution import Change, CountDistribution
+from graphcuts_dp.privacy.count_noise import count_noise
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 

@@ -33,7 +33,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.count_noise import IntegerNoise
+from graphcuts_dp.privacy.count_distribution import IntegerNoise
 from graphcuts_dp.privacy.distributions import GridNoise
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.inversion import wide_context

@@ -24,7 +24,8 @@ from graphcuts_dp.learn.detectability import epsilon_needed
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
 from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.results.packing import SavedParts
-from graphcuts_dp.results.release import Release, read_measurements
+from graphcuts_dp.results.release import Release
+from graphcuts_dp.results.release_parts import read_measurements
 from graphcuts_dp.schema.vertices import Space
 from graphcuts_dp.synth.base import FitMethod, FitProblem, FitSummary
 from graphcuts_dp.synth.finishing import Finished, finished_fit

@@ -52,8 +52,8 @@ from graphcuts_dp.release.measuring import measure, measure_fit, sparse_distribu
 from graphcuts_dp.release.sizes import check_size, needed_memory, size_note
 from graphcuts_dp.resources import Progress, memory_limit, silent
 from graphcuts_dp.results.packing import ResultParts, SavedParts
-from graphcuts_dp.results.release import (
-    Release,
+from graphcuts_dp.results.release import Release
+from graphcuts_dp.results.release_parts import (
     later_measurement_parts,
     measurement_parts,
     with_later_measurement,

@@ -24,7 +24,7 @@ from graphcuts_dp.resources import Progress, progress_function, silent
 from graphcuts_dp.results.flows import Flows
 from graphcuts_dp.results.packing import SavedParts, unpack
 from graphcuts_dp.results.partition import Partition
-from graphcuts_dp.results.release import with_later_measurement
+from graphcuts_dp.results.release_parts import with_later_measurement
 
 _GOING_ON = (SESSION, DISTANCE_SESSION, FLOWS_OVER_TIME)  # uses that go on by themselves
 # Makes a result of what was kept, by its kind. An iterative release is in a layer above.

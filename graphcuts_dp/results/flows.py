@@ -1,4 +1,8 @@
-"""The object that callers get: what passes between public groups, with intervals."""
+"""The object that `release_flows` returns: noisy flows between public groups, with intervals.
+
+The file is one class, `Flows`, which has everything that a caller can do with the table: ask,
+print, draw, export, save and load; other files of this folder do the work.
+"""
 
 import math
 import os

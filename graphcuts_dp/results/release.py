@@ -1,10 +1,11 @@
-"""The object that callers get: answers, synthetic graph, guarantee, files."""
+"""The object that `release_graph` returns: answers, a synthetic graph, its errors and guarantee.
 
-import json
+`release_parts` has the parts that its files consist of.
+"""
+
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from dataclasses import fields as dataclass_fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, cast, final
 
@@ -12,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, DEFAULT_PERCENT
-from graphcuts_dp.cutnorm.certificate import CutNormCertificate, frozen_mask
+from graphcuts_dp.cutnorm.certificate import CutNormCertificate
 from graphcuts_dp.display import MOST_PICTURED, Card, Displayed, size_text
 from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.estimate.answers import (
@@ -21,7 +22,6 @@ from graphcuts_dp.estimate.answers import (
     answer_queries,
     whole_query,
 )
-from graphcuts_dp.estimate.base import Measurement
 from graphcuts_dp.estimate.estimator import AnswerOptions, Estimator, check_confidence
 from graphcuts_dp.estimate.least_squares import MatrixEstimator
 from graphcuts_dp.estimate.mean_square import (
@@ -38,7 +38,6 @@ from graphcuts_dp.estimate.measurement import (
     Degrees,
     Measurements,
     Total,
-    read_measurement,
 )
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.estimate.partition_noise import FOR_TOTAL
@@ -64,19 +63,14 @@ from graphcuts_dp.queries.linear import (
 )
 from graphcuts_dp.queries.mixed_cuts import with_sides
 from graphcuts_dp.results import bundle
-from graphcuts_dp.results.array_forms import check_label_count
-from graphcuts_dp.results.bundle import space_fields, space_from
-from graphcuts_dp.results.packing import ResultParts, SavedParts
+from graphcuts_dp.results.packing import ResultParts
+from graphcuts_dp.results.release_parts import KIND, read_release, release_fields
 from graphcuts_dp.schema.layout import Layout
 from graphcuts_dp.schema.vertices import Space, VertexSet, sets_in
 from graphcuts_dp.synth.base import FitSummary, Stopped
-from graphcuts_dp.synth.fit_weights import DECIMALS, TOLERANCE, row_parts
+from graphcuts_dp.synth.fit_weights import DECIMALS, row_parts
 
-KIND = "release"  # of `bundle`
-_TIME_LIMIT = (
-    "seconds of the fit, its certificates and mixtures together; not counted: reading, drawing the "
-    "noise, one step of the fit, a rounding to weights 0 and 1, the shortest certificates"
-)
+_MOST_DRAWN = 200  # vertices of a side in a picture
 _SAME = 1e-6  # largest difference, also relative, of one number computed on two machines
 _ENDS: dict[Stopped, str] = {  # why a fit ended, in words
     "gap": "ended within its tolerance",
@@ -84,15 +78,11 @@ _ENDS: dict[Stopped, str] = {  # why a fit ended, in words
     "rounds": "ended at its limit of rounds",
     "time": "ended at its limit of time",
 }
-_Arrays = dict[str, npt.NDArray[Any]]
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from graphcuts_dp.results.partition import Partition
-
-
-_MOST_DRAWN = 200  # vertices
 
 
 @final
@@ -557,7 +547,7 @@ class Release(Displayed):
 
     def to_parts(self) -> ResultParts:
         """Return what `save` writes."""
-        fields, arrays = _parts(self)
+        fields, arrays = release_fields(self)
         return ResultParts(
             kind=KIND, guarantee=self.guarantee, fields=fields, arrays=arrays, graph=self._graph
         )
@@ -577,7 +567,9 @@ class Release(Displayed):
         if not graph:
             graph = bundle.read_receipt(bundle.receipt_path(path)).get("model") is None
         with bundle.opened(path, KIND, graph=graph) as saved:
-            return cls(**_read(saved))
+            release = cls(**read_release(saved))
+            _check_halves(release, saved.fields.get("random_halves"))
+            return release
 
     def facts(self) -> dict[str, object]:
         """Facts about the release in a few words, by name."""
@@ -658,244 +650,18 @@ def read_query(query: LinearQuery, names: GroupNames | None, space: Space) -> Li
     return query
 
 
-def _parts(release: Release) -> tuple[dict[str, Any], _Arrays]:
-    """The receipt of a release and its arrays; the vertices are an array, too."""
-    model, fit, certificate = release._model, release.fit, release.certificate
-    halves = release.random_halves()
-    noisy = release.measurements.matrix
-    about = space_fields(release.space)
-    described, arrays = _described(release.measurements, release.space)
-    if release._weights is not None:  # of an undirected graph the upper half tells all
-        symmetric = Layout.of(release.space).symmetric
-        arrays["weights"] = np.triu(release._weights) if symmetric else release._weights
-    if model is not None:
-        arrays |= {f"model/{name}": array for name, array in model.to_parts().items()}
-    fields = {
-        "shape": list(release.shape),
-        "bipartite": about["bipartite"],
-        "directed": about["directed"],
-        "measurements": described,
-        "model": None
-        if model is None
-        else {"max_weight": model.max_weight, "whole": model.integral},
-        "fit": None if fit is None else asdict(fit),
-        "time_limit": None if fit is None or fit.time_limit is None else _TIME_LIMIT,
-        "certificate": None if certificate is None else _describe_certificate(certificate),
-        "random_halves": None if halves is None else halves.to_dict(),
-        "certificate_tolerance": None if certificate is None else TOLERANCE,
-        "noise_bound": None
-        if noisy is None
-        else noise_cut_bound(noisy.distribution, noisy.shape, symmetric=noisy.symmetric),
-    }
-    return fields, arrays
-
-
-def _described(measurements: Measurements, space: Space) -> tuple[dict[str, Any], _Arrays]:
-    """Return plain values of measurements by name, and their arrays with the vertices."""
-    about = json.dumps(space_fields(space)).encode()
-    described, arrays = {}, {"about": np.frombuffer(about, dtype=np.uint8)}
-    for measurement in measurements.values:
-        described[measurement.name], arrays_of_measurement = measurement.parts()
-        arrays |= {
-            f"{measurement.name}/{name}": array for name, array in arrays_of_measurement.items()
-        }
-    return described, arrays
-
-
-def measurement_parts(measurements: Measurements, space: Space) -> ResultParts:
-    """Return the parts of all that a release measured, before a graph is fitted to it.
-
-    Args:
-        measurements: of the release.
-        space: the public vertex set, or both.
-    """
-    described, arrays = _described(measurements, space)
-    return ResultParts(
-        kind=KIND,
-        guarantee=measurements.guarantee,
-        fields={"measurements": described},
-        arrays=arrays,
-    )
-
-
-def later_measurement_parts(measurements: Measurements) -> ResultParts:
-    """Return the parts of the measurement after the fit; see `measurement_parts`.
-
-    Args:
-        measurements: of the release; the last one is that after the fit.
-    """
-    last = measurements.values[-1]
-    described, arrays = last.parts()
-    return ResultParts(
-        kind=KIND,
-        guarantee=measurements.guarantee,
-        fields={"measurements": {last.name: described}},
-        arrays={f"{last.name}/{name}": array for name, array in arrays.items()},
-    )
-
-
-def with_later_measurement(release: Release, saved: SavedParts) -> Release:
-    """Return a release with what was measured after its fit.
-
-    Args:
-        release: made of what was measured before.
-        saved: what `later_measurement_parts` returned.
-
-    Raises:
-        GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: it is something else.
-    """
-    arrays, described = saved.arrays(), saved.fields["measurements"]
-    later = [
-        read_measurement(name, stored, _named(arrays, name), release.space)
-        for name, stored in described.items()
-    ]
-    values = [*release.measurements.values, *later]
-    return replace(release, measurements=_paid_for(saved.guarantee, values, release.shape))
-
-
-def read_measurements(saved: SavedParts) -> tuple[Measurements, Space]:
-    """Return what a release measured, and its space, from what `measurement_parts` described.
-
-    Raises:
-        GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: it is something else.
-    """
-    return _measurements(saved.guarantee, saved.fields, saved.arrays())
-
-
-def _measurements(
-    guarantee: PrivacyGuarantee, fields: Mapping[str, Any], arrays: _Arrays
-) -> tuple[Measurements, Space]:
-    space = space_from(json.loads(arrays["about"].tobytes()))
-    values = [
-        read_measurement(name, stored, _named(arrays, name), space)
-        for name, stored in fields["measurements"].items()
-    ]
-    return _paid_for(guarantee, values, Layout.of(space).shape), space
-
-
-def _read(saved: SavedParts) -> dict[str, Any]:
-    """The fields of a `Release`.
-
-    Raises:
-        GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: other files than
-            `_parts` describes; see `bundle.opened`.
-    """
-    fields, arrays = saved.fields, saved.arrays()
-    check_label_count(arrays["about"].tobytes(), fields["shape"])
-    measurements, space = _measurements(saved.guarantee, fields, arrays)
-    layout = Layout.of(space)
-    if [*layout.shape, layout.directed] != [*fields["shape"], fields["directed"]]:
-        raise ValueError("the receipt is for other vertices")
-    sides = layout.shape[: 1 if layout.symmetric else 2]
-    degrees = measurements.find(Degrees)
-    if degrees is not None and tuple(map(len, degrees.steps)) != sides:
-        raise ValueError("the degrees are of other vertices, or of another kind of graph")
-    model_fields, model = fields["model"], None
-    if model_fields is not None:
-        cap = None if model_fields["max_weight"] is None else float(model_fields["max_weight"])
-        model = SparseModel.from_parts(
-            _named(arrays, "model"), space, max_weight=cap, integral=bool(model_fields["whole"])
-        )
-    needed = measurements.matrix if model is None else degrees
-    if needed is None:
-        raise ValueError("without entries, or degrees and a model")
-    fit, certificate, graph = fields["fit"], fields["certificate"], saved.graph(space)
-    weights = arrays.get("weights")
-    if weights is not None:
-        weights = _stored_weights(weights, layout)
-    rounded = graph is not None and model is None
-    if weights is None:
-        mismatched = rounded and graph is not None and not graph.weighted
-    else:  # units of decimals for graphs without weights, floats for those with weights
-        mismatched = not rounded or graph is None or graph.weighted != (weights.dtype == np.float64)
-    if mismatched:
-        raise ValueError("a graph that was rounded goes with its weights")
-    read = {
-        "measurements": measurements,
-        "certificate": None if certificate is None else _certificate(certificate, layout.shape),
-        "fit": None if fit is None or graph is None else FitSummary(**fit),
-        "_model": model,
-        "_graph": graph,
-        "_weights": weights,
-    }
-    _check_halves(read, fields.get("random_halves"))
-    return read
-
-
-def _check_halves(read: Mapping[str, Any], stated: Mapping[str, Any] | None) -> None:
-    """Check the bounds on random halves in a receipt against its fit and measurements.
+def _check_halves(release: Release, stated: Mapping[str, Any] | None) -> None:
+    """Check the bounds on random halves that a receipt states against the fit and measurements.
 
     Raises:
         ValueError: they differ.
     """
     if stated is None:
         return
-    halves = Release(**read).random_halves(stated["confidence"]) if read["_graph"] else None
+    halves = release.random_halves(stated["confidence"]) if release._graph is not None else None
     known = {} if halves is None else halves.to_dict()
     if halves is None or any(
         not math.isclose(known[name], stated[name], rel_tol=_SAME, abs_tol=_SAME)
         for name in ("total_error_at_most", "scatter", "scatter_at_most")
     ):
         raise ValueError("the bounds on random halves are for another fit")
-
-
-def _stored_weights(
-    stored: npt.NDArray[Any], layout: Layout
-) -> npt.NDArray[np.uint16 | np.float64]:
-    """Weights of the fit as `_parts` stores them, of all pairs.
-
-    Raises:
-        ValueError: they are of other pairs, below 0 or infinite, or without weights larger than 1.
-    """
-    if stored.dtype not in (np.uint16, np.float64) or stored.shape != layout.shape:
-        raise ValueError("the weights are of other pairs")
-    if stored.dtype == np.uint16 and stored.max() > 10**DECIMALS:
-        raise ValueError("a weight is larger than 1")
-    if not (np.isfinite(stored).all() and (stored >= 0).all()):
-        raise ValueError("a weight is below 0, or infinite")
-    if (layout.hollow and stored.diagonal().any()) or (
-        layout.symmetric and any(row[:index].any() for index, row in enumerate(stored))
-    ):
-        raise ValueError("there are weights of what is no pair")
-    return stored + stored.T if layout.symmetric else stored
-
-
-def _paid_for(
-    guarantee: PrivacyGuarantee, values: Sequence[Measurement], shape: tuple[int, int]
-) -> Measurements:
-    """Measurements, checked to be those that a guarantee is for, of a matrix of this shape."""
-    names = [value.name for value in values]
-    plan = guarantee.budget_plan
-    planned = names[-1:] if plan is None or plan.ran is None else list(plan.names.values())
-    if planned != names:
-        raise ValueError("the guarantee is for other measurements")
-    measurements = Measurements(tuple(values), guarantee)
-    groups = measurements.find(CellSums)
-    if groups is not None and tuple(map(len, groups.map.members)) != shape:
-        raise ValueError("the groups are of other vertices")
-    return measurements
-
-
-def _named(arrays: _Arrays, name: str) -> _Arrays:
-    """The arrays of one thing, by their own names."""
-    prefix = f"{name}/"
-    return {
-        key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)
-    }
-
-
-def _describe_certificate(certificate: CutNormCertificate) -> dict[str, Any]:
-    fields = {
-        member.name: getattr(certificate, member.name) for member in dataclass_fields(certificate)
-    }
-    sets = {name: np.flatnonzero(fields[name]).tolist() for name in ("S", "T")}
-    return {"of": "cut norm (matrix form) of synthetic minus noisy", **fields, **sets}
-
-
-def _certificate(stored: dict[str, Any], shape: tuple[int, ...]) -> CutNormCertificate:
-    fields = {key: value for key, value in stored.items() if key != "of"}
-    for name, size in zip(("S", "T"), shape, strict=True):
-        mask = np.zeros(size, dtype=np.bool_)
-        mask[fields[name]] = True
-        fields[name] = frozen_mask(mask)
-    return CutNormCertificate(**fields)

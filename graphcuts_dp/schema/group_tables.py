@@ -32,13 +32,12 @@ import numpy as np
 from graphcuts_dp.errors import FileFormatError, GraphError, KindError, ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.frames import frame_of
-from graphcuts_dp.schema.columns import (
-    Column,
-    Columns,
+from graphcuts_dp.schema.column_search import (
     has_header,
     position_in_header,
     position_without_header,
 )
+from graphcuts_dp.schema.columns import Column, Columns
 from graphcuts_dp.schema.file_bytes import read_unpacked
 from graphcuts_dp.schema.library_graphs import plain_label, vertex_labels
 from graphcuts_dp.schema.text_format import TextFormat

@@ -24,7 +24,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, final
 
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.schema.columns import ColumnPlaces, Columns
+from graphcuts_dp.schema.column_search import ColumnPlaces
+from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.time_zones import zone_of
 
 if TYPE_CHECKING:

@@ -36,7 +36,8 @@ from typing import BinaryIO, Literal, final
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.schema.bad_rows import BadRows
-from graphcuts_dp.schema.columns import INTEGER, Columns, has_header
+from graphcuts_dp.schema.column_search import has_header
+from graphcuts_dp.schema.columns import INTEGER, Columns
 from graphcuts_dp.schema.file_bytes import read_text
 from graphcuts_dp.schema.text_encoding import NOT_UTF8, utf8_stream
 from graphcuts_dp.schema.text_format import (

@@ -5,7 +5,8 @@ base of the share is what the statistics measured before it have left (`ALL_LEFT
 later step for the same statistic refines its measurement. Its share has the same base and includes
 what the earlier step has spent: after a first look with a share of 2/25 and a second with 1/5,
 degrees have cost 1/5 of the base, not 7/25. A step runs if its conditions are met by earlier public
-results; the answers come from `synth.decisions` and `synth.sparse_decisions`.
+results; the answers come from `synth.decisions` and `synth.sparse_decisions`. All shares and all
+plans are in this one file, since the shares of a plan are chosen together.
 
 A release with a noisy matrix (`matrix_plan`) can err in three ways. The worst cut is the cut with
 the largest error, and "to move the worst cut" is to add to this error. Errors of degrees move it by

@@ -11,7 +11,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.cli.reading import Reading
 from graphcuts_dp.errors import FileFormatError, GraphError
 from graphcuts_dp.options import read_options
-from graphcuts_dp.schema.columns import find_columns
+from graphcuts_dp.schema.column_search import find_columns
 from graphcuts_dp.schema.header_words import (
     _FAMILIES,
     _stems,
