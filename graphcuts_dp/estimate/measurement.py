@@ -5,8 +5,8 @@ A `CountMeasurement` holds released integers: each is a count plus integer noise
 have a weight in each class (`Classes`), or the sums in the cells of a table between groups
 (`CellSums`). These are linear maps of the weights of pairs. `NonlinearCounts` are others: released
 with their errors, and used by no answer. A noisy number for each pair is a `NoisyMatrix` or
-`KeptEdges` instead. `Measurements` is all that a release knows. The maps are in the same file, since
-the parts, costs and files of a measurement are those of its map.
+`KeptEdges` instead. `Measurements` is all that a release knows. The maps are in the same file,
+since the parts, costs and files of a measurement are those of its map.
 
 Weights are counted in whole *grid units*, each of which stands for a weight, the `unit`. A
 measurement has *parts*, each an array of integers with noise of its own: rows and columns for

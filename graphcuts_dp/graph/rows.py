@@ -3,8 +3,8 @@
 Rows are read into memory, or stay in Parquet files, a database or a cluster until their first use,
 when they are read once. Either way each becomes a few whole numbers, which `graph.engine` groups
 and bounds, so that only sums of pairs come out. The change of these sums by one user, or by one
-row, is bounded there. The file is one class, `Rows`, with all ways to make and to count it, and the
-functions that treat a graph as rows of one edge each.
+row, is bounded there. The file is one class, `Rows`, with all ways to make and to count it, and
+functions that take private data of any kind, rows or a graph.
 """
 
 import hashlib
