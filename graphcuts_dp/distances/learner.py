@@ -1,10 +1,10 @@
-"""HR12's learner on an l1 embedding of the map: how a budget is shared, and what is guaranteed.
+"""Learn average distances on an l1 embedding of the map (HR12): budget shares and guarantees.
 
 The sum G(t) of people's distances from t on one coordinate is convex and has slopes from -n to n,
-and G(0) + G(W) = n W. With probability 1 - beta, as in `tune_coordinate`, every line is off by no
-more than its two radii, and every silent test had G(t) below the hypothesis by less than T + R. The
-bounds here use all of that, so they are narrower than one number for all positions. Pure
-post-processing.
+and G(0) + G(W) = n W. With probability 1 - beta, as in `tune_coordinate`, the error of every line
+is at most its two radii, and at every silent test G(t) was less than T + R away from the
+hypothesis. The bounds here use all of these facts, so they are narrower than one number for all
+positions. They are post-processing.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ from graphcuts_dp.privacy.composition import Cost, rounded_up, zcdp_rho
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 
-_SLACK = 1e-12  # of the largest sum: far more than floats are off
+_SLACK = 1e-12  # share of the largest sum: far more than the rounding error of floats
 # The errors of a coordinate of width W fall with its share as W share^-2/3 (pure), W share^-4/10
 # (rho; the exponent of epsilon is 4/5): their sum is least for these powers of W.
 _PURE_POWER, _RHO_POWER = 3 / 5, 5 / 7
@@ -44,22 +44,23 @@ _PURE_POWER, _RHO_POWER = 3 / 5, 5 / 7
 @final
 @dataclass(frozen=True, kw_only=True)
 class L1Learner:
-    """Learns average distances to people from tangents, coordinate by coordinate.
+    """Learn average distances to people from tangents, coordinate by coordinate.
 
-    Each coordinate is learnt by itself, with a share of the budget: the shares add up, since one
-    person has a position on each of them. HR12 tests the sum, buys 2 l numbers where it is wrong,
-    and uses those of the coordinates that were wrong; which ones these were is private, and is not
-    told here by anything but each coordinate's own test. It is also cheaper: a mistake buys two
-    numbers, not 2 l, and the errors grow with l^(7/5) and l^(5/3) in place of l^(9/5) and l^(7/3).
+    Each coordinate is learnt by itself, with a share of the budget; the shares add up, since every
+    person has a position on each coordinate. HR12 tests the sum over the l coordinates instead:
+    where it is wrong, 2 l numbers are measured, of which those of the wrong coordinates are used.
+    Which coordinates are wrong is private; here only the test of each coordinate reveals it. A
+    mistake costs two numbers instead of 2 l, and the errors grow with l^(7/5) and l^(5/3) instead
+    of l^(9/5) and l^(7/3).
 
-    It is made from public numbers alone. Offline it answers all vertices at once, as `NoisySums`
-    do; one vertex after the other it answers in a session.
+    A learner is made from public numbers alone. It answers all vertices at once, as `NoisySums`
+    do, or one vertex after the other in a session.
 
     Attributes:
         embedding: public.
         people: n, public.
         queries: k, how many answers are guaranteed; None if each position of each coordinate is
-            asked for once, as the offline mechanism does.
+            asked for once, as for all vertices at once.
         epsilon: in [1e-6, 50].
         delta: 0 for pure differential privacy, else in (0, 1) for zCDP.
         beta: probability that any guaranteed interval is wrong, in (0, 1).
@@ -75,11 +76,11 @@ class L1Learner:
     beta: float = DEFAULT_FAILURE
 
     name = "learner"
-    typical = None  # how far off the learner is depends on where people are
+    typical = None  # the typical error depends on where people are
 
     @cached_property
     def tunings(self) -> tuple[CoordinateTuning, ...]:
-        """One for each coordinate."""
+        """The tuning of each coordinate."""
         pure, budget = not self.delta, exact_epsilon(self.epsilon)
         if self.delta:
             budget = Fraction(zcdp_rho(epsilon=float(self.epsilon), delta=self.delta))
@@ -119,28 +120,31 @@ class L1Learner:
 
     @property
     def error(self) -> float:
-        """No guaranteed answer is farther from the average embedded distance, in map units."""
+        """The largest error of a guaranteed answer as an embedded distance, in map units."""
         steps = sum(max(t.below, t.above) for t in self.tunings)
         return min(steps / self.people * self.embedding.unit, self.embedding.reach)
 
     @property
     def radius(self) -> float:
-        """No middle of a guaranteed interval is farther from the average distance on the map.
+        """The largest error of the middle of a guaranteed interval, as a distance on the map.
 
-        An interval that begins at D - w, in embedded lengths of which the sums are known to w,
-        ends at the least of the contraction times D and of the diameter, which is at most the
-        contraction times the reach: it is widest where these meet.
+        If embedded lengths are known to w, an interval that begins at D - w ends at the smaller one
+        of the contraction times D and the diameter, which is at most the contraction times the
+        reach. It is widest where both are equal.
         """
-        of = self.embedding
+        embedding = self.embedding
+        rounding = embedding.rounding
         steps = sum(tuning.below + tuning.above for tuning in self.tunings)
-        slack = 1e-11 * sum(of.widths)  # of `coordinate_bounds`
-        width = (steps / self.people + slack) * of.unit * (1 + 1e-9)
-        most = min((of.reach + of.rounding) * of.contraction, of.diameter + of.rounding)
-        low = max(0.0, most / of.contraction - width - of.rounding)
-        return max(0.0, most - low / of.expansion + of.rounding) / 2
+        slack = 1e-11 * sum(embedding.widths)  # of `coordinate_bounds`
+        width = (steps / self.people + slack) * embedding.unit * (1 + 1e-9)
+        most = min(
+            (embedding.reach + rounding) * embedding.contraction, embedding.diameter + rounding
+        )
+        low = max(0.0, most / embedding.contraction - width - rounding)
+        return max(0.0, most - low / embedding.expansion + rounding) / 2
 
     def radii(self, *, confidence: float) -> FloatVector:
-        """`radius`, which stands for all vertices.
+        """Return `radius` in an array of one number, which holds for all vertices.
 
         Raises:
             ParameterError: a confidence that the noise was not tuned for.
@@ -150,10 +154,10 @@ class L1Learner:
         return np.array([self.radius])
 
     def profiles(self, locations: Locations) -> tuple[Profile, ...]:
-        """The private side: where people are on each coordinate.
+        """Return where people are on each coordinate. Private.
 
         Raises:
-            ParameterError: another number of people or another map than was planned for.
+            ParameterError: the plan was made for another number of people, or another map.
         """
         points = self.embedding.points
         if locations.people != self.people or len(locations.counts) != len(points):
@@ -161,11 +165,11 @@ class L1Learner:
         return tuple(Profile(points[:, j], locations.counts) for j in range(points.shape[1]))
 
     def learnt(self, locations: Locations, source: EntropySource) -> tuple[CoordinateState, ...]:
-        """Every coordinate, learnt at every position that a vertex has.
+        """Learn every coordinate at every position that a vertex has; return the final states.
 
-        HR12 asks on a grid of l/alpha points, and moves on between them since both the function and
-        its hypothesis are 1-Lipschitz; queries are vertices here, so their positions are all there
-        is. For it `queries` is None.
+        HR12 asks at l/alpha points of a grid, which is enough since the function and its hypothesis
+        are 1-Lipschitz. Here queries are vertices, so it is enough to ask at their positions. A
+        learner for this method has `queries` None.
 
         Guarantee: `cost`, for moving any one person.
 
@@ -182,7 +186,7 @@ class L1Learner:
     def answered(
         self, locations: Locations, source: EntropySource, *, confidence: float
     ) -> tuple[FloatVector, FloatVector]:
-        """Middles and half widths of the intervals of all vertices, see `NoisySums.answered`.
+        """Return middles and half widths of intervals of all vertices, see `NoisySums.answered`.
 
         Raises:
             ParameterError: a confidence that the noise was not tuned for.
@@ -198,33 +202,36 @@ class L1Learner:
         *,
         tested: bool = True,
     ) -> tuple[FloatVector, FloatVector]:
-        """Intervals of the average distances on the map from some vertices; post-processing.
+        """Return intervals of the average distances on the map from some vertices.
+
+        This is post-processing.
 
         Args:
             states: of the coordinates.
             rows: of the vertices, shape (k,); None for all.
-            tested: whether their positions were all tested. If not, or if a coordinate ran out of
-                tangents, the intervals are what is possible at all.
+            tested: whether all their positions were tested. If not, or if a coordinate ran out of
+                tangents, the intervals hold all possible values.
 
         Returns:
             (low, high), both of shape (k,).
         """
-        of, scale = self.embedding, self.embedding.unit / self.people
-        points = of.points if rows is None else of.points[rows]
+        embedding, scale = self.embedding, self.embedding.unit / self.people
+        points = embedding.points if rows is None else embedding.points[rows]
         low, high = np.zeros(len(points)), np.zeros(len(points))
         for j, (state, tuning) in enumerate(zip(states, self.tunings, strict=True)):
-            at, back = np.unique(points[:, j], return_inverse=True)
+            positions, inverse = np.unique(points[:, j], return_inverse=True)
             if tested and guaranteed(states):
-                least, most = coordinate_bounds(state.hypothesis, tuning, at)
-                low += least[back]
-                high += most[back]
+                least, most = coordinate_bounds(state.hypothesis, tuning, positions)
+                low += least[inverse]
+                high += most[inverse]
             else:
-                high += tuning.task.largest_sum(at)[back]
+                high += tuning.task.largest_sum(positions)[inverse]
         return (
-            np.maximum(0.0, low * scale * (1 - 1e-12) / of.expansion - of.rounding),
+            np.maximum(0.0, low * scale * (1 - 1e-12) / embedding.expansion - embedding.rounding),
             np.minimum(
-                (np.minimum(high * scale * (1 + 1e-12), of.reach) + of.rounding) * of.contraction,
-                of.diameter + of.rounding,
+                (np.minimum(high * scale * (1 + 1e-12), embedding.reach) + embedding.rounding)
+                * embedding.contraction,
+                embedding.diameter + embedding.rounding,
             ),
         )
 
@@ -239,8 +246,8 @@ class L1Learner:
         points = self.embedding.points if rows is None else self.embedding.points[rows]
         total = np.zeros(len(points))
         for j, (state, tuning) in enumerate(zip(states, self.tunings, strict=True)):
-            at = points[:, j]
-            total += np.minimum(state.hypothesis(at), tuning.task.largest_sum(at))
+            positions = points[:, j]
+            total += np.minimum(state.hypothesis(positions), tuning.task.largest_sum(positions))
         scale = self.embedding.unit / self.people
         return np.asarray(np.minimum(total * scale, self.embedding.reach))
 
@@ -251,10 +258,10 @@ def guaranteed(states: Sequence[CoordinateState]) -> bool:
 
 
 def best_learner(embeddings: Sequence[L1Embedding], **terms: Any) -> L1Learner:
-    """The learner whose embedding guarantees most: more dimensions distort less, but cost more.
+    """Return the learner of the smallest guaranteed error: more dimensions distort less, cost more.
 
-    HR12 chooses the dimension where the additive error of the mechanism meets that of the
-    embedding, up to constants; here both are numbers, and their sum is what is compared.
+    HR12 chooses the dimension at which the additive errors of mechanism and embedding are equal up
+    to constants. Here both errors are numbers, and their sums are compared.
 
     Source: HR12, Remark 7.1.
     """
@@ -265,16 +272,17 @@ def best_learner(embeddings: Sequence[L1Embedding], **terms: Any) -> L1Learner:
 def coordinate_bounds(
     hypothesis: PiecewiseLinear, tuning: CoordinateTuning, points: IntVector
 ) -> tuple[FloatVector, FloatVector]:
-    """The least and the largest that the sums of distances can be, in steps.
+    """Return lower and upper bounds of the sums of distances, in steps.
 
-    Below: 0, and each line less its value's radius and twice its count's radius a step away from
-    its point. Above: where a line was bought its value plus the radius; where a test was silent the
-    hypothesis plus `above`, since it only grows; all people at the farther end; n W less the lower
-    bound of the other end; and, since a convex function lies below its chords, no more than the
-    lower envelope of all these.
+    Lower bounds: 0; and each measured line less the radius of its value, and less twice the radius
+    of its count for each step away from its point. Upper bounds: at the point of a line its value
+    plus the radius; at a silent test the hypothesis plus `above`, since the hypothesis only grows;
+    the sum if all people were at the farther end; at an end n W less the lower bound of the other
+    end. Since a convex function lies below its chords, the lower envelope of all upper bounds is
+    an upper bound.
 
     Args:
-        hypothesis: with the lines that were bought, while the coordinate is guaranteed.
+        hypothesis: with the measured lines, while the coordinate is guaranteed.
         tuning: of the coordinate.
         points: positions that were tested, distinct and ascending, 0..W, shape (k,).
 
@@ -289,9 +297,9 @@ def coordinate_bounds(
     high[chosen] = np.minimum(high[chosen], hypothesis(points) + float(tuning.above))
     low = np.zeros(len(breakpoints))
     for line in hypothesis.lines:
-        away = breakpoints - line.at
-        off = tuning.value_radius + 2 * tuning.count_radius * np.abs(away)
-        low = np.maximum(low, line.value + line.slope * away - off)
+        distance = breakpoints - line.at
+        error = tuning.value_radius + 2 * tuning.count_radius * np.abs(distance)
+        low = np.maximum(low, line.value + line.slope * distance - error)
         index = int(np.searchsorted(breakpoints, line.at))
         high[index] = min(high[index], line.value + tuning.value_radius)
     total = float(tuning.task.people * width)

@@ -1,4 +1,4 @@
-"""Proven tail bounds: half widths of intervals for linear combinations of integer noise.
+"""Proven half widths of intervals for linear combinations of integer noise, from tail bounds.
 
 The mechanism adds independent integer noise to sums of the cells of a table. Every estimate is a
 linear function of these noisy sums, so its error is a *combination*: a linear combination of the
@@ -12,8 +12,8 @@ distributions (a `CountDistribution`), which knows the tail bounds that are used
   a little longer.
 - `ratio_bounds` gives bounds of a ratio N/D by inverting tests. Whether x is the ratio is tested by
   N - x D, which is 0 if it is. The interval holds every x that no test rejects. It misses the true
-  ratio only if the test of that one number errs, so no distribution of the ratio is needed. The
-  ends are found by a bracketed search, for which the convex function is needed.
+  ratio only if the test of that one number errs, so the distribution of the ratio is not needed.
+  The ends are found by a bracketed search, for which the convex function is needed.
 
 Source: Fieller, *Some problems in interval estimation*, 1954, here with proven tails in place of
 normal ones.
@@ -39,7 +39,7 @@ _COMPARED_BITS = 40  # binary places to which coefficients are rounded up before
 # *log share* of s is ln(s/largest value), which is below 0.
 _SEARCH_ROUNDS = 12  # golden sections of this search
 _GOLDEN_RATIO = (math.sqrt(5) - 1) / 2
-_FIRST_LOG_SHARE = -1.0  # where no search was made
+_FIRST_LOG_SHARE = -1.0  # used until a search has been made
 _LEAST_LOG_SHARE, _LARGEST_LOG_SHARE = -8.0, -1e-6  # range of the search
 _COEFFICIENT_DIGITS = 12  # to which coefficients are rounded, so that equal ones are recognised
 _OUTWARD = 1 + 1e-9  # factor on radii: more than the rounding of floats takes from them
@@ -381,13 +381,12 @@ def ratio_bounds(
 def _ratio_bound(radii: LineRadii, top: Side, bottom: Side, *, sign: int) -> float:
     """Return the bound of a ratio on one side: above for sign 1, below for sign -1.
 
-    The *excess* of x is by how much it is too large (or too small): sign (x d - n) - R(x). It is
-    not above 0 at the ratio n/d itself, which is the *inside*; a point of excess above 0 is
-    *outside*. First the distance from the ratio is doubled until a point is outside. Then the
-    bracket between an inside and an outside point is narrowed by false position: the next point is
-    where the line through both excesses is 0. In its Illinois variant the excess of an end that
-    stays is halved, so that the same end cannot stay forever. The outside end is returned, which is
-    proven.
+    The *excess* of x says by how much it is too large (or too small): sign (x d - n) - R(x). Points
+    of excess above 0 are *outside*, others *inside*, such as the ratio n/d itself. First the
+    distance from the ratio is doubled until a point is outside. Then the bracket between an inside
+    and an outside point is narrowed by false position: the next point is where the line through
+    both excesses is 0. In its Illinois variant the excess of an end that stays is halved, so that
+    the same end cannot stay forever. The outside end is returned, which is proven.
     """
     if radii.slope() + bottom.slack >= bottom.value:
         return sign * math.inf

@@ -73,7 +73,7 @@ class Rows:
             weights, in units; "users": how many users have such a row; "edges": whether any has.
         weight_unit: public: weight of one unit, > 0; for `counting="weight"` only.
         periods: public: the declared periods; None without periods.
-        owned: public: whether each row has a user.
+        owned: public: whether rows have users.
         user_is_source: public: whether the user of a row is its source.
         data_name: public: the name by which a store knows rows that stay in an engine; or None.
         row_arrays: the rows, if they are in memory. Private.
@@ -225,7 +225,7 @@ class Rows:
         periods: Periods | Sequence[str] | str | None = None,
         kind: str = "undirected",
     ) -> Self:
-        """Return no rows, of the schema that options of `read` describe: for forecasts.
+        """Return an object without rows, for forecasts, of the schema that options describe.
 
         Args:
             columns: as for `read`.
@@ -244,7 +244,7 @@ class Rows:
 
     @classmethod
     def _without_rows(cls, options: Options) -> Self:
-        """Return no rows, of the schema of options with public vertices."""
+        """Return an object without rows, of the schema of options with public vertices."""
         columns, vertices = options.columns, options.vertices
         assert vertices is not None  # noqa: S101  # the caller has checked
         has_users = columns.user is not None
@@ -281,7 +281,7 @@ class Rows:
         elif user_is_endpoint:
             # A copy, since arrays of endpoints may be written over.
             users = np.array(parts.rows if user_is_source else parts.columns)
-            # Row numbers in the public vertex set: they follow from no row.
+            # Numbers of vertices in the public vertex set: they depend on no row.
             marks = np.arange(max(map(len, sets_in(space))), dtype=np.uint64)
         row_arrays = RowArrays(
             endpoints=(parts.rows, parts.columns),
@@ -425,7 +425,7 @@ class Rows:
 
     @property
     def without_any(self) -> bool:
-        """Public: whether these are no rows at all, of a schema that is known; see `empty`."""
+        """True if there is only a schema, and no rows were given; see `empty`. Public."""
         return self._source is None
 
     def names_of_users(self, keys: Sequence[Any]) -> list[Any]:
@@ -719,10 +719,10 @@ def _named_columns(columns: Columns) -> tuple[tuple[str, str], ...]:
 
 
 def _marks(names: Sequence[Any]) -> Marks:
-    """Return a number for each name that follows from that name alone, not from other names.
+    """Return a number for each name that depends on that name alone, not on other names.
 
-    An integer and its decimal digits are one name: whether all names of a file are integers depends
-    on other users.
+    An integer and its decimal digits are one name, since whether all names of a file are integers
+    depends on other users.
     """
     digests = (
         hashlib.blake2b(str(name).encode("utf-8", "surrogatepass"), digest_size=8).digest()

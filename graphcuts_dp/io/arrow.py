@@ -1,4 +1,4 @@
-"""Parquet and Arrow files (`.arrow`, `.feather`, in the file or the stream form).
+"""Read and write Parquet and Arrow files (`.arrow`, `.feather`, as a file or a stream).
 
 Only the columns that are needed are read, a batch of rows at a time. The vertex set and the maximum
 weight of files of this package are in the metadata of their schema.
@@ -28,10 +28,9 @@ if TYPE_CHECKING:
 _ROWS = 1 << 17  # rows that are read at a time, and rows of a row group that is written
 _BUFFER = 1 << 20  # bytes of a column of Parquet that are read at a time
 _MOST_METADATA = 1 << 30  # bytes of metadata: they hold vertex sets
-_MAGIC = b"ARROW1"  # begins a file in the file form
-_START = b"\xff\xff\xff\xff"  # begins a message of a stream
-_KEY = MARK.rstrip(":").encode()  # of our facts in the metadata
-
+_FILE_MARK = b"ARROW1"  # the first bytes of a file in the file form
+_MESSAGE_MARK = b"\xff\xff\xff\xff"  # the first bytes of a message of a stream
+_METADATA_KEY = MARK.rstrip(":").encode()  # of the facts that this package writes
 
 Opening = Callable[[BinaryIO, int], OpenedTable]  # of an open file and its size in bytes
 
@@ -57,7 +56,7 @@ def open_table_file(file: BinaryIO, opening: Opening) -> OpenedTable:
 
 
 def open_parquet(file: BinaryIO, packed: int) -> OpenedTable:
-    """Open a Parquet file; of its columns only those that are asked for are read.
+    """Open a Parquet file; only columns that are asked for will be read.
 
     Raises:
         FileFormatError: not a whole Parquet file.
@@ -138,11 +137,11 @@ def open_arrow(file: BinaryIO, packed: int) -> OpenedTable:
         FileFormatError: not a whole Arrow file.
     """
     damaged = "not a whole Arrow file, or damaged"
-    head = file.read(len(_START) + 4)
-    is_file_form = head.startswith(_MAGIC)
+    head = file.read(len(_MESSAGE_MARK) + 4)
+    is_file_form = head.startswith(_FILE_MARK)
     if not is_file_form:  # Arrow would allocate the length that the first message states
-        length = int.from_bytes(head[len(_START) :], "little")
-        if not head.startswith(_START) or length > packed:
+        length = int.from_bytes(head[len(_MESSAGE_MARK) :], "little")
+        if not head.startswith(_MESSAGE_MARK) or length > packed:
             raise FileFormatError(damaged)
 
     def reader(included: list[int] | None = None) -> Any:
@@ -181,10 +180,10 @@ def open_arrow(file: BinaryIO, packed: int) -> OpenedTable:
 
 
 def _checked(batch: "pa.RecordBatch") -> "pa.RecordBatch":
-    """Return a batch of a file, none of whose columns reaches beyond what was read.
+    """Return a batch of a file after checking that no column reaches beyond the bytes read.
 
-    Arrow before 25 takes the lengths of a damaged file as they are, and the process may end where
-    they are used. Whether text is Unicode is looked at later, value by value.
+    Arrow before version 25 trusts the lengths in a damaged file, and the process may crash when it
+    uses them. Whether text is Unicode is checked later, value by value.
 
     Raises:
         ArrowInvalid: a column is damaged.
@@ -196,7 +195,7 @@ def _checked(batch: "pa.RecordBatch") -> "pa.RecordBatch":
 
 
 def _as_bytes(column: "pa.Array") -> "pa.Array":
-    """Return text as the bytes that it is of, and any other column as it is."""
+    """Return a column of text as its bytes, and any other column as it is."""
     import pyarrow as pa
 
     types, stored = pa.types, column.type
@@ -214,8 +213,8 @@ def _as_bytes(column: "pa.Array") -> "pa.Array":
 
 
 def _facts(schema: "pa.Schema") -> str | None:
-    """Return what one of our own files declares, as JSON; None of another file."""
-    facts = (schema.metadata or {}).get(_KEY)
+    """Return the facts that a file of this package declares, as JSON; None for other files."""
+    facts = (schema.metadata or {}).get(_METADATA_KEY)
     return None if facts is None else facts.decode("utf-8", "replace")
 
 
@@ -260,7 +259,7 @@ def tables_of(graph: EdgeStore) -> tuple["pa.Schema", Iterator["pa.RecordBatch"]
     fields = [arrow.field("source", source), arrow.field("target", target)]
     if graph.weighted:
         fields.append(arrow.field("weight", arrow.float64()))
-    schema = arrow.schema(fields, metadata={_KEY: dump_schema(graph)})
+    schema = arrow.schema(fields, metadata={_METADATA_KEY: dump_schema(graph)})
 
     def batches() -> Iterator["pa.RecordBatch"]:
         for start in range(0, len(graph.rows), _ROWS):

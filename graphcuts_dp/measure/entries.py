@@ -26,8 +26,10 @@ from graphcuts_dp.resources import in_parallel
 from graphcuts_dp.schema.layout import Layout
 
 _Edges = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float64]]
-Kept = tuple[IndexArray, IndexArray, IntVector]  # rows, columns and noisy steps of kept pairs
-_PARTS = 64  # of the rows, so that processors share them; the noise of a seed depends on it
+Kept = tuple[
+    IndexArray, IndexArray, IntVector
+]  # rows, columns and noisy weights of kept pairs, in steps
+_PARTS = 64  # parts of the rows, which processors share; the noise of a seed depends on it
 
 
 def randomized_response(
@@ -50,9 +52,9 @@ def randomized_response(
 
     Guarantee: epsilon-DP with epsilon = `distribution.epsilon`, neighbours being graphs on the same
     vertices that differ in one pair (an edge; or its weight, by at most 1 or within the public
-    maximum). In a directed graph that is an ordered pair, and an arc. Exactly one noisy
-    value depends on that pair, the others are independent of it, and each value is epsilon-DP, so
-    the whole matrix is. Source: GRU12 section 6; Warner 1965.
+    maximum). In a directed graph the pair is ordered, and the edge an arc. Exactly one noisy value
+    depends on that pair, the others are independent of it, and each value is epsilon-DP, so the
+    whole matrix is. Source: GRU12 section 6; Warner 1965.
     Each block of rows is drawn from a source of its own, split off `source`: independent of the
     others, and with a seed the same however many processors there are.
     Side channel: adding the edges to the noise takes time proportional to their number
@@ -165,7 +167,7 @@ def measure_kept_edges(
 
 
 def row_parts(layout: Layout) -> list[tuple[int, int]]:
-    """Return the first row of each part and its stop, about equally many pairs; from the shape."""
+    """Return the first row and the stop of each part; parts have about equally many pairs."""
     height = layout.shape[0]
     pairs_before = layout.pairs_before(np.arange(height + 1, dtype=np.int64))
     pair_count = int(pairs_before[-1])

@@ -1,8 +1,8 @@
 """Figures whose texts are measured first, so that no two of them collide.
 
-matplotlib places a label where it is told, whatever stands there already. `framed_figure` therefore
+matplotlib draws a label at the given position, even over another label. `framed_figure` therefore
 measures the title, the legend and the room that the caller asks for around its pictures, and makes
-the figure as large as all of it needs. `text_width` measures one text, `shortened` cuts one, and
+the figure large enough for all of them. `text_width` measures one text, `shortened` cuts one, and
 `wrapped` breaks one into lines. All sizes are in points, 72 to the inch.
 """
 
@@ -18,9 +18,9 @@ from matplotlib.font_manager import FontProperties
 
 INCH = 72  # points
 TITLE_SIZE, LEGEND_SIZE, AXIS_SIZE = 10.0, 8.0, 9.0  # of fonts
-_EDGE = 6.0  # white around all
+_EDGE = 6.0  # white margin around the figure
 _LINE_HEIGHT = 1.25  # of a line of text, in font sizes: more than any font of matplotlib takes
-_HANDLE = 34.0  # of a legend, what an entry takes beside its text
+_HANDLE = 34.0  # width of an entry of the legend without its text
 _DOTS = 200  # to the inch, as figures are drawn: letters are fitted to dots, so widths depend on it
 _RENDERER: Any = RendererAgg(1, 1, _DOTS)  # type: ignore[no-untyped-call]
 
@@ -29,7 +29,7 @@ def text_width(text: str, size: float, *, bold: bool = False) -> float:
     """Return the width of a line of text in points, as matplotlib draws it.
 
     Args:
-        text: without "$" that is meant as a formula, see `plain_text`.
+        text: without formulas between "$", see `plain_text`.
         size: of the font, in points.
         bold: whether it is drawn bold.
     """
@@ -39,12 +39,12 @@ def text_width(text: str, size: float, *, bold: bool = False) -> float:
 
 
 def text_height(size: float) -> float:
-    """Return the most that a line of text of this size takes from top to bottom, in points."""
+    """Return the largest height of a line of text of this size, in points."""
     return _LINE_HEIGHT * size
 
 
 def shortened(text: str, most: int) -> str:
-    """Return a text of at most `most` characters; a longer one loses its middle.
+    """Return a text of at most `most` characters: a longer one loses its middle.
 
     Names of places often begin alike and end differently, so both ends are kept.
 
@@ -115,8 +115,8 @@ class Boxes:
     least_width: float = 0.0
 
     @property
-    def down(self) -> int:
-        """The number of rows."""
+    def row_count(self) -> int:
+        """The number of rows of boxes."""
         return -(-self.count // self.across)
 
     @property
@@ -128,7 +128,7 @@ class Boxes:
     @property
     def whole_height(self) -> float:
         """The height of all boxes with the room around them, without title and legend."""
-        rows = self.down * (self.above + self.height + self.below_each) - self.below_each
+        rows = self.row_count * (self.above + self.height + self.below_each) - self.below_each
         return rows + self.below
 
 
@@ -138,7 +138,7 @@ def framed_figure(
     """Return a figure with empty axes in its boxes, a title above and a legend below.
 
     Args:
-        title: is broken into lines that fit.
+        title: broken into lines that fit.
         boxes: where the pictures are.
         handles: entries of the legend, which have labels; broken into lines that fit.
 
@@ -154,15 +154,17 @@ def framed_figure(
         label = wrapped(str(handle.get_label()), LEGEND_SIZE, width - 2 * _EDGE - _HANDLE)
         handle.set_label(label)
     widths = [_HANDLE + _widest(str(handle.get_label())) for handle in handles]
-    half = -(-len(handles) // 2)
-    two = max(widths[:half], default=0) + max(widths[half:], default=0) < width - 2 * _EDGE
-    columns = [half, len(handles) - half] if two and len(handles) > 1 else [len(handles)]
-    tall = [
+    half = -(-len(handles) // 2)  # entries of the first of two columns
+    both_widths = max(widths[:half], default=0) + max(widths[half:], default=0)
+    column_count = 2 if both_widths < width - 2 * _EDGE and len(handles) > 1 else 1
+    heights = [
         text_height(LEGEND_SIZE) * (1.2 + str(handle.get_label()).count("\n")) for handle in handles
     ]
-    under = max(sum(tall[:half]), sum(tall[half:])) if len(columns) > 1 else sum(tall)
+    legend_height = (
+        max(sum(heights[:half]), sum(heights[half:])) if column_count == 2 else sum(heights)
+    )
     above = _EDGE + text_height(TITLE_SIZE) * (1 + lines.count("\n")) + _EDGE / 2
-    height = above + boxes.whole_height + under + 2 * _EDGE
+    height = above + boxes.whole_height + legend_height + 2 * _EDGE
     figure.set_size_inches(width / INCH, height / INCH)
     axes = []
     for number in range(boxes.count):
@@ -187,7 +189,7 @@ def framed_figure(
             handles=list(handles),
             loc="lower left",
             bbox_to_anchor=(_EDGE / width, _EDGE / height),
-            ncols=len(columns),
+            ncols=column_count,
             fontsize=LEGEND_SIZE,
             handlelength=1.6,
             borderpad=0,

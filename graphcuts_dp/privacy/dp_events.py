@@ -1,12 +1,12 @@
-"""Costs as events of the package dp_accounting, which adds them to costs of others.
+"""Write costs as events of the package dp_accounting, which adds up costs of several libraries.
 
 An event is written as plain values: {"event": name of a class of `dp_accounting.dp_event`, **its
-fields}; a list of events is a list of such values. `built_event` makes the object of them.
+fields}; a list of events is a list of such values. `built_event` makes the object of dp_accounting.
 
 A pure epsilon-DP mechanism is a function of the answer of randomised response to one bit, which is
-right with probability e^epsilon / (1 + e^epsilon); also if it is interactive. So costs may be
-computed as if each mechanism were that answer, which is the worst with this epsilon. Three events
-describe it, and no accountant of dp_accounting 0.6 takes all of them:
+right with probability e^epsilon / (1 + e^epsilon), even if the mechanism is interactive. So costs
+may be computed as if each mechanism were that answer, the worst one with this epsilon. Three events
+describe it, and no accountant of dp_accounting 0.6 accepts all of them:
 
 - `DiscreteLaplaceDpEvent(epsilon, 1)`: its privacy loss is epsilon with probability
   e^epsilon / (1 + e^epsilon), else -epsilon, so it is the same, exactly. The accountant for privacy
@@ -16,7 +16,7 @@ describe it, and no accountant of dp_accounting 0.6 takes all of them:
   which it is composed, so write repetitions one by one. Where neighbours replace a record by a
   special one, its loss is smaller than epsilon: it must not be used there.
 - `ZCDpEvent(epsilon^2/2)` is all that the accountant for Renyi privacy takes where neighbours add
-  or remove a record. It loses: epsilon = 1 becomes 5.2 at delta = 1e-6.
+  or remove a record. Its bound is loose: epsilon = 1 becomes 5.2 at delta = 1e-6.
 
 Source: Kairouz, Oh, Viswanath 2015, and Lyu 2022 for interactive mechanisms; Bun, Steinke 2016,
 Proposition 1.4.
@@ -39,7 +39,7 @@ _NAMES = (
     "RandomizedResponseDpEvent",
     "ZCDpEvent",
 )
-_SAFETY = 2.0**-50  # relative, by which a probability is lowered: more than its rounding
+_SAFETY = 2.0**-50  # relative decrease of a probability, more than its rounding error
 
 
 def pure_event(losses: Sequence[Fraction]) -> Event:
@@ -58,7 +58,10 @@ def pure_event(losses: Sequence[Fraction]) -> Event:
 
 
 def response_event(losses: Sequence[Fraction]) -> Event:
-    """Return the same as randomised response, for neighbours that replace one record alone."""
+    """Return the event of mechanisms of these pure epsilons, as randomised response.
+
+    It is valid only if neighbours replace one record.
+    """
     return _together(
         [
             {
@@ -81,7 +84,7 @@ def zcdp_event(rhos: Sequence[Fraction]) -> Event:
 
 
 def event_for(accountant: Any, losses: Sequence[Fraction], rhos: Sequence[Fraction]) -> Any:
-    """Return the event that an accountant of dp_accounting takes and that loses least.
+    """Return the tightest event that an accountant of dp_accounting accepts.
 
     Args:
         accountant: of dp_accounting.
@@ -89,7 +92,7 @@ def event_for(accountant: Any, losses: Sequence[Fraction], rhos: Sequence[Fracti
         rhos: bounds of zCDP of the mechanisms; empty if they have none.
 
     Raises:
-        ParameterError: dp_accounting is not installed, or the accountant takes none.
+        ParameterError: dp_accounting is not installed, or the accountant accepts none.
     """
     try:
         from dp_accounting import NeighboringRelation
@@ -133,7 +136,7 @@ def built_event(form: Event) -> Any:
 
 
 def _together(events: list[Event]) -> Event:
-    """Return one event of several, written one by one; that of doing nothing for none."""
+    """Return one event that composes several, each listed; the event of doing nothing if empty."""
     if not events:
         return {"event": "NoOpDpEvent"}
     return events[0] if len(events) == 1 else {"event": "ComposedDpEvent", "events": events}

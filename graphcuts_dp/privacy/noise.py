@@ -41,11 +41,11 @@ Power = Callable[[int], Decimal]
 _BLOCK = 1 << 19  # samples drawn together: their tables and words fit in the processor's cache
 _GROUP_DIGITS = 9  # low binary digits of a geometric variable drawn by one inversion
 # A geometric sample has low digits in groups, and a last group, the *top*, without an upper end.
-# Samples with up to 52 low digits are 64-bit integers. One step of the top falls by a factor of at
-# most e^(-1/2), so it passes 2^10 with probability below e^-512. Else a sample is below 2^63, and
-# so is a difference of two.
+# Samples with up to 52 low digits are 64-bit integers: with each step of the top, probabilities
+# fall by a factor of at most e^(-1/2), so the top passes 2^10 with probability below e^-512;
+# otherwise a sample is below 2^63, and so is a difference of two samples.
 _NARROW_DIGITS = 52
-_TOP_BITS = 11  # bits of the top, except with that probability
+_TOP_BITS = 11  # bits of the top, except with probability below e^-512
 _LARGEST_INT64_BITS = 62
 # Relative error that the floats of `_accepted` keep below; theirs is under 2^-34.
 _DOUBT = 2.0**-30

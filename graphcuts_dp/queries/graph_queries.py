@@ -4,8 +4,8 @@ A `GraphQuery` asks for a statistic that is no sum over pairs: the number of tri
 cut, the least cut. Sessions of some methods answer it; releases do not. A `Question` is what
 sessions are asked: a linear query or a statistic.
 
-`Query` is the public entrance to all queries but cuts (`gc.Query.rank_one` and others), and the
-base class of linear queries that users write. `MultiwayCut` is the linear query that
+`Query` makes all queries except cuts (`gc.Query.rank_one` and others), and is the base class of
+linear queries that users write. `MultiwayCut` is the linear query that
 `Query.multiway` returns.
 
 Terms used here; `linear` has more on the first three:
@@ -284,7 +284,7 @@ class Query(LinearQuery, Protocol):
 
 @final
 class MultiwayCut(LinearQuery):
-    """Edges with one endpoint in one of several sets and the other in another one.
+    """The weight of edges whose endpoints are in two different sets of a list of sets.
 
     The coefficient of {i, j} is the number of ordered pairs of different sets (a, b) with i in set
     a and j in set b. That is 0 or 1 if the sets do not meet. Arcs of a directed graph count in both

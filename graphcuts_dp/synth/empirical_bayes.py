@@ -1,13 +1,13 @@
 """Empirical Bayes: estimates of many unknown numbers under a prior that the data choose themselves.
 
-Every unknown is seen with noise of a known law. Taken alone it could only be estimated by what was
-observed. All together they show how such unknowns are distributed, the *prior*; given the prior,
-the best estimate of each is its posterior mean.
+Every unknown is observed with noise of a known law. A single one could only be estimated by its
+observation. All observations together show how the unknowns are distributed, the *prior*; given the
+prior, the best estimate of each unknown is its posterior mean.
 
 - `posterior_means` fits any prior on a grid of points. It estimates the degrees of a graph.
 - `spike_and_slab` takes normal priors of mean 0, and chooses how wide they are, from a list of
   candidates; in the first one all unknowns are 0. It returns the share of each observation that is
-  signal and not noise.
+  signal, not noise.
 
 Both read noisy data alone, so they are post-processing and cost no privacy.
 """
@@ -54,8 +54,8 @@ def posterior_means(
             is a sum of many independent errors in practice.
         deviation: standard deviation of that noise.
         grid: values that an unknown may have, shape (points,).
-        counts: further observations of the same unknowns, each by values and rate. Their noise is
-            taken as Laplace noise, also if it is two-sided geometric.
+        counts: further observations of the same unknowns, with Laplace noise; two-sided geometric
+            noise is treated as Laplace noise of the same rate.
 
     Source: Robbins 1956; Kiefer, Wolfowitz 1956; Jiang, Zhang 2009.
     """
@@ -76,7 +76,7 @@ def posterior_shares(likelihood: FloatMatrix, counts: FloatVector, rounds: int) 
 
     Args:
         likelihood: of each observation at each grid point, shape (observations, points).
-        counts: how often each observation was made, shape (observations,); no `counts` of
+        counts: how often each observation was made, shape (observations,); not the `counts` of
             `posterior_means`.
         rounds: number of rounds.
 
