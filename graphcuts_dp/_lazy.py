@@ -14,7 +14,7 @@ ListNames = Callable[[], list[str]]  # `__dir__`
 def exports(
     package: str, homes: Mapping[str, tuple[str, ...]]
 ) -> tuple[FindName, ListNames, list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of a package, from its modules and their names."""
+    """Return `__getattr__`, `__dir__` and `__all__` of a package, from the names in its modules."""
     modules = {name: module for module, names in homes.items() for name in names}
 
     def find(name: str) -> Any:

@@ -41,7 +41,7 @@ class OccupiedPathError(FileFormatError):
 
 
 def open_secret(path: PathLike, *, new: bool = False) -> int:
-    """A handle on a file of the owner's alone, whatever the umask; made if it is missing.
+    """Open a file that only its owner can read, whatever the umask; create it if it is missing.
 
     Args:
         path: where; a symbolic link is refused where the system can.
@@ -69,7 +69,7 @@ def others_may_read(status: os.stat_result) -> bool:
 
 
 def flush_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk, where a system can.
+    """Write the names in a folder to the disk, where a system can.
 
     Raises:
         OSError: the disk fails.
@@ -199,7 +199,7 @@ def is_database(file: Path) -> bool:
 
 
 def check_writable_set(paths: Sequence[PathLike], *, force: bool = False) -> list[Path]:
-    """`check_writable` for files that will be written together; they must be different files.
+    """Check files that will be written together by `check_writable`; they must be different files.
 
     Returns:
         The paths with symbolic links followed, in the same order.
@@ -417,7 +417,7 @@ def _hidden_name() -> str:
 
 
 def _mode(file: Path) -> int | None:
-    """Kind and permissions of a file, or None where there is none."""
+    """Return kind and permissions of a file; None if it is missing."""
     try:
         return file.stat().st_mode
     except FileNotFoundError:

@@ -26,7 +26,7 @@ PLACES = {
 
 
 def us_flights_2008(source: Path) -> str:
-    """Flights in both directions added up; from vega-datasets, data/flights-airport.csv."""
+    """Return flights in both directions added up; from vega-datasets, data/flights-airport.csv."""
     flights: dict[tuple[str, str], int] = defaultdict(int)
     for row in _rows(source):
         first, second = sorted((row["origin"], row["destination"]))
@@ -35,7 +35,7 @@ def us_flights_2008(source: Path) -> str:
 
 
 def us_airports_2008(source: Path) -> str:
-    """The airports of our flights; from vega-datasets, data/airports.csv."""
+    """Return the airports of our flights; from vega-datasets, data/airports.csv."""
     flights = _rows(FOLDER / "us_flights_2008.csv")
     codes = {row[side] for row in flights for side in ("source", "target")}
     lines = []
@@ -47,7 +47,7 @@ def us_airports_2008(source: Path) -> str:
 
 
 def air_routes(source: Path | None) -> str:
-    """Routes without direction, ids in the same order from 0; from graph-notebook's sample."""
+    """Return routes without direction, ids in order from 0; from graph-notebook's sample."""
     text = "".join(
         file.read_text(encoding="utf-8") for file in sorted(_sample(source).glob("*edges*"))
     )
@@ -57,7 +57,7 @@ def air_routes(source: Path | None) -> str:
 
 
 def lesmis(_: Path | None) -> str:
-    """Knuth's graph as networkx has it."""
+    """Return Knuth's graph as networkx has it."""
     import networkx as nx
 
     edges = nx.les_miserables_graph().edges(data="weight")

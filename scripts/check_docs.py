@@ -72,7 +72,7 @@ async function measure(page, width) {
 
 
 def broken_links(site: Path) -> list[str]:
-    """Links of the built pages to files, or to places in them, that are not there."""
+    """Return links of the built pages to files, or to anchors in them, that are missing."""
     texts = {path.resolve(): path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
     anchors_of = {path: set(re.findall(r'\bid="([^"]+)"', text)) for path, text in texts.items()}
     broken = []
@@ -125,7 +125,7 @@ class _Page(HTMLParser):
 
 
 def loaded_from_elsewhere(site: Path) -> list[str]:
-    """Scripts, styles, fonts and pictures that a page, a style or a script takes from a host."""
+    """Return scripts, styles, fonts and pictures that a page, a style or a script loads."""
     loads = []
     for path in sorted(site.rglob("*")):
         if path.suffix not in (".html", ".css", ".js"):
@@ -140,14 +140,14 @@ def loaded_from_elsewhere(site: Path) -> list[str]:
 
 
 def formulas_of(text: str) -> list[str]:
-    """The formulas of a page in Markdown, `$...$` and `$$...$$`, outside of code."""
+    """Return the formulas of a page in Markdown, `$...$` and `$$...$$`, outside of code."""
     text = re.sub(r"^( *)(```+|~~~+).*?^\1\2", "", text, flags=re.M | re.S)
     text = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", text, flags=re.S)
     return re.findall(r"(?<!\\)(\$\$[^$]+\$\$|\$[^$\s](?:[^$]*[^$\s\\])?\$)", text)
 
 
 def unset_formulas(site: Path) -> list[str]:
-    """Pages with fewer formulas than their source, or with TeX in their text."""
+    """Return pages with fewer formulas than their source, or with TeX in their text."""
     problems = []
     for path in sorted(site.rglob("*.html")):
         page, name = _Page(path.read_text(encoding="utf-8")), path.relative_to(site)
@@ -166,7 +166,7 @@ def unset_formulas(site: Path) -> list[str]:
 
 
 def too_wide(site: Path, browser: str) -> list[str]:
-    """Pages and tables that scroll sideways, as the browser lays them out."""
+    """Return pages and tables that scroll sideways, as the browser lays them out."""
     skipped = ("genindex", "search", "py-modindex")
     pages = sorted(
         path.relative_to(site).as_posix()
@@ -186,7 +186,7 @@ def too_wide(site: Path, browser: str) -> list[str]:
 
 
 def take_pictures(site: Path, browser: str, folder: Path) -> None:
-    """Screenshots of some pages at both widths."""
+    """Take screenshots of some pages at both widths."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in PICTURED:
         for width in WIDTHS:

@@ -26,7 +26,7 @@ REGIONS = {
 
 
 def regions() -> dict[str, list[str]]:
-    """Airports by region, from the public list of airports."""
+    """Return airports by region, from the public list of airports."""
     of_state = {state: region for region, states in REGIONS.items() for state in states}
     airports = defaultdict(list)
     with (ROOT / "datasets" / "us_airports_2008.csv").open(encoding="utf-8") as file:

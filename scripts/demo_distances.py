@@ -23,7 +23,7 @@ EARTH = 6371.0  # km
 
 
 def made_people() -> tuple[Metric, Locations]:
-    """The public map, and people who live near its airports, more of them in the West."""
+    """Return the public map, and people who live near its airports, more of them in the West."""
     metric, departures = read_flights()
     west = metric.coordinates[:, 0] < np.median(metric.coordinates[:, 0])
     shares = departures * np.where(west, 2.0, 1.0)
@@ -32,7 +32,7 @@ def made_people() -> tuple[Metric, Locations]:
 
 
 def read_flights() -> tuple[Metric, np.ndarray]:
-    """The 48 states and their neighbours: airports east of 130 W, and departures from each."""
+    """Read the 48 states and their neighbours: airports east of 130 W, and departures from each."""
     with (ROOT / "datasets" / "us_airports_2008.csv").open(encoding="utf-8") as file:
         positions = {
             row["airport"]: np.radians([float(row["longitude"]), float(row["latitude"])])
@@ -58,7 +58,7 @@ def read_flights() -> tuple[Metric, np.ndarray]:
 
 
 def great_circles(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Lengths in km between points of longitude and latitude, in radians."""
+    """Return lengths in km between points of longitude and latitude, in radians."""
     half = np.sin((second - first) / 2) ** 2
     chord = half[:, 1] + np.cos(first[:, 1]) * np.cos(second[:, 1]) * half[:, 0]
     return 2 * EARTH * np.arcsin(np.sqrt(chord))

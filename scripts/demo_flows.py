@@ -45,13 +45,13 @@ def airports() -> list[dict[str, str]]:
 
 
 def rows_of(name: str) -> list[dict[str, str]]:
-    """The rows of a table of `datasets/`."""
+    """Return the rows of a table of `datasets/`."""
     with (ROOT / "datasets" / name).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
 def states(graph: gc.Graph, levels: tuple[str, ...] = ("region", "division", "state")) -> gc.Groups:
-    """States within divisions within regions."""
+    """Return states within divisions within regions."""
     known = {row["airport"]: tuple(row[level] for level in levels) for row in airports()}
     return gc.Groups.of({label: known[label] for label in graph.labels}, graph, levels)
 

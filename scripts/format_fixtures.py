@@ -385,7 +385,7 @@ def _periods(path: Path, data: Path) -> None:
 
 
 def _distances(path: Path, data: Path) -> None:
-    """Answer where people are on a map, at once and one by one, with a seed."""
+    """Positions of people on a map, asked for at once and one by one, with a seed."""
     city, people = gc.distances.Metric.path(8), data / "people.csv"
     gc.distances.answer_distances(city, people, epsilon=1.0, seed=SEED, store=path)
     with gc.distances.open_distance_session(
@@ -683,7 +683,7 @@ def read_me(all_facts: dict[str, Any]) -> str:
 
 @contextmanager
 def made_whole(folder: Path) -> Iterator[Path]:
-    """A folder under another name until all of it is there."""
+    """Yield a folder under another name, which gets its own name when all of it is written."""
     part = folder.with_name(folder.name + ".part")
     part.mkdir(parents=True)
     try:

@@ -23,7 +23,7 @@ LIMITS = ["-timeout=20", "-rss_limit_mb=2048", "-max_len=4096"]
 
 
 def fuzz(ending: str, seconds: int, inputs: Path) -> None:
-    """Fuzz one reader in this process, which libFuzzer ends."""
+    """Return fuzz one reader in this process, which libFuzzer ends."""
     import atheris
 
     with atheris.instrument_imports(
@@ -60,7 +60,7 @@ def fuzz(ending: str, seconds: int, inputs: Path) -> None:
 
 
 def run(ending: str, seconds: int, inputs: Path) -> tuple[int, bool]:
-    """Fuzz one reader in a process of its own: how many inputs, and whether all went well."""
+    """Fuzz one reader in its own process; return the number of inputs, and whether all passed."""
     folder = inputs / ending.lstrip(".")
     folder.mkdir(parents=True, exist_ok=True)
     log = inputs / f"{folder.name}.log"

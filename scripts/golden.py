@@ -21,7 +21,7 @@ RECORD = FOLDER / "answers.json"
 
 
 def main() -> int:
-    """Reads the options, runs the cases; status 1 if --check finds a change."""
+    """Read the options, run the cases; return status 1 if --check finds a change."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("only", nargs="?", default="", help="part of the names of cases")

@@ -380,7 +380,7 @@ CUTS = {
 
 
 def described(script: Path) -> tuple[str, str]:
-    """The first line of a script's docstring, and the rest of it."""
+    """Return the first line of a script's docstring, and the rest of it."""
     text = ast.get_docstring(ast.parse(script.read_text())) or script.stem
     title, _, body = text.partition("\n")
     if body.strip() and not body.startswith("\n"):  # a title of two lines
@@ -390,7 +390,7 @@ def described(script: Path) -> tuple[str, str]:
 
 
 def cells_of(cut: Cut, printed: Sequence[str]) -> list[Sequence[str]]:
-    """The rows that are cut out of what a benchmark printed."""
+    """Return the rows that are cut out of the output of a benchmark."""
     rows: list[Sequence[str]] = []
     part = ""
     for line in printed:
@@ -408,7 +408,7 @@ def cells_of(cut: Cut, printed: Sequence[str]) -> list[Sequence[str]]:
 
 
 def table(cut: Cut, printed: Sequence[str]) -> str:
-    """The same as a table of the page."""
+    """Return the rows of a benchmark as a table of the page."""
     lines = [cut.columns, ["---"] * len(cut.columns), *cells_of(cut, printed)]
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |"
                      for line in lines)  # fmt: skip
@@ -432,7 +432,7 @@ def section(script: Path) -> str:
 
 
 def page() -> str:
-    """The text of docs/measured.md; what stands before its first section stays."""
+    """Return the text of docs/measured.md; what stands before its first section stays."""
     head = PAGE.read_text().partition("\n## ")[0]
     scripts = sorted(BENCHMARKS.glob("bench_*.py"))
     names = {script: script.stem.removeprefix("bench_") for script in scripts}

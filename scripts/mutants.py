@@ -84,7 +84,7 @@ class Mutant:
         return f"{self.path}:{self.line}:{self.start} {self.kind}: {self._change}"
 
     def applied(self, source: bytes) -> bytes:
-        """A whole file with the edit in it."""
+        """Return a whole file with the edit in it."""
         return source[: self.start] + self.text.encode() + source[self.stop :]
 
     @property
@@ -144,12 +144,12 @@ class Finder:
         )
 
     def text(self, node: ast.AST) -> str:
-        """Its source."""
+        """Return the source of a node."""
         start, stop = self.span(node)
         return self.source[start:stop].decode()
 
     def add(self, node: Any, kind: str, text: str) -> None:
-        """One more mutant: the node becomes the text."""
+        """Add a mutant in which the node becomes the text."""
         start, stop = self.span(node)
         old = self.source[start:stop].decode()
         weight = bool(PRIVATE.search(self.statement) or PRIVATE.search(".".join(self.scope)))
@@ -159,7 +159,7 @@ class Finder:
         )
 
     def visit(self, node: ast.AST) -> None:
-        """Walks down, past docstrings, annotations, messages and decorators."""
+        """Walk down, past docstrings, annotations, messages and decorators."""
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             if node.name in ("__repr__", "__str__"):
                 return
@@ -286,7 +286,7 @@ def _one_line(text: str) -> str:
 
 
 def by_hand() -> list[Mutant]:
-    """The mutants of `BY_HAND`.
+    """Return the mutants of `BY_HAND`.
 
     Raises:
         ValueError: the text of one of them does not stand just once in just one such function.
@@ -319,13 +319,13 @@ def by_hand() -> list[Mutant]:
 
 
 def line_starts(source: bytes) -> list[int]:
-    """The first byte of each line, and the end of the file."""
+    """Return the first byte of each line, and the end of the file."""
     return [0, *itertools.accumulate(map(len, source.splitlines(keepends=True)))]
 
 
 @functools.cache
 def functions_of(source: bytes) -> list[tuple[str, int, int]]:
-    """The functions and classes of a file: qualified name, first byte, and the byte after it."""
+    """Return functions and classes of a file: qualified name, first byte, byte after the last."""
     starts, functions = line_starts(source), []
 
     def walk(node: ast.AST, scope: str) -> None:
@@ -341,12 +341,12 @@ def functions_of(source: bytes) -> list[tuple[str, int, int]]:
 
 
 def targets() -> list[tuple[str, str]]:
-    """Folders, and patterns of the names of files in them."""
+    """Return folders, and patterns of the names of files in them."""
     return [(folder, f"{name}.py") for folder, of in TARGETS.items() for name in of.split()]
 
 
 def candidates() -> list[Mutant]:
-    """Every mutant of every target."""
+    """Return every mutant of every target."""
     mutants = by_hand()
     for folder, pattern in targets():
         for path in sorted((ROOT / "graphcuts_dp" / folder).glob(pattern)):

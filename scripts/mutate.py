@@ -118,7 +118,7 @@ class Ordered:
 
 
 def preload() -> None:
-    """The libraries that tests import, once for all runs: they are forked from this process."""
+    """Import the libraries of the tests once for all runs, which are forked from this process."""
     os.environ["MPLBACKEND"] = "agg"
     for name in (
         *("numpy", "scipy.stats", "scipy.optimize", "scipy.sparse.linalg", "networkx", "igraph"),
@@ -129,7 +129,7 @@ def preload() -> None:
 
 
 def in_child(tree: Path, nodeids: list[str], log: Path, limit: float) -> tuple[str, str]:
-    """Runs tests in a tree, in a process of their own: (passed, failed or timeout; failure)."""
+    """Run tests in a tree, in a process of their own: (passed, failed or timeout; failure)."""
     verdict = log.with_suffix(".verdict")
     verdict.unlink(missing_ok=True)
     child = os.fork()
@@ -160,7 +160,7 @@ def in_child(tree: Path, nodeids: list[str], log: Path, limit: float) -> tuple[s
 
 
 def _enter(tree: Path, log: Path) -> None:
-    """In a forked process: the tree's code is the one that is imported, output goes to a file."""
+    """Prepare a forked process: it imports the tree's code, and writes its output to a file."""
     os.chdir(tree)
     sys.path.insert(0, str(tree))
     os.environ["PYTHONPATH"] = str(tree)
@@ -172,7 +172,7 @@ def _enter(tree: Path, log: Path) -> None:
 
 
 def copy_tree(tree: Path) -> None:
-    """A fresh copy whose compiled code is checked by its source, not by its time."""
+    """Make a fresh copy whose compiled code is checked by its source, not by its time."""
     shutil.rmtree(tree, ignore_errors=True)
     skip = shutil.ignore_patterns(".*", "*.egg-info", "demo-output", "build", "dist")
     shutil.copytree(ROOT, tree, ignore=skip)
@@ -231,7 +231,7 @@ class Plan:
         return sum(self.tests[nodeid]["seconds"] for nodeid in nodeids)
 
     def stages(self, mutant: Mutant) -> Iterator[list[str]]:
-        """The nearest cheap tests; all that enter the function; the files of few such, whole.
+        """Yield the nearest cheap tests; all that enter the function; or whole files if few do.
 
         Where no test enters a function, all files that enter the module.
         """
@@ -248,14 +248,14 @@ class Plan:
                 yield new
 
     def _sorted(self, nodeids: list[str]) -> list[str]:
-        """Cheapest first, audits last."""
+        """Sort tests, the cheapest first and audits last."""
         return sorted(
             nodeids, key=lambda n: (n.startswith("tests/audits"), self.tests[n]["seconds"], n)
         )
 
 
 def judge(mutant: Mutant, plan: Plan, tree: Path, log: Path) -> dict[str, Any]:
-    """Runs the tests against one mutant."""
+    """Run the tests against one mutant."""
     target = tree / mutant.path
     original = (ROOT / mutant.path).read_bytes()
     changed = mutant.applied(original)
@@ -278,7 +278,7 @@ def judge(mutant: Mutant, plan: Plan, tree: Path, log: Path) -> dict[str, Any]:
 
 
 def work_through(todo: list[Mutant], plan: Plan, work: Path, jobs: int, keep: Path) -> None:
-    """Judges the mutants in `jobs` processes, each with a copy of its own."""
+    """Judge the mutants in `jobs` processes, each with a copy of its own."""
     workers = []
     for job in range(jobs):
         child = os.fork()
@@ -302,7 +302,7 @@ def _digest(path: str) -> str:
 
 
 def kept_results(keep: Path) -> dict[str, dict[str, Any]]:
-    """The last result of each mutant whose source has not changed since."""
+    """Return the last result of each mutant whose source has not changed since."""
     results = {}
     for line in keep.read_text().splitlines() if keep.exists() else ():
         result = json.loads(line)
@@ -312,7 +312,7 @@ def kept_results(keep: Path) -> dict[str, dict[str, Any]]:
 
 
 def by_folder(chosen: list[Mutant], results: dict[str, dict[str, Any]]) -> dict[str, Counter[str]]:
-    """Outcomes of mutants by folder, and of all of them last."""
+    """Return outcomes of mutants by folder, and of all of them last."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for name in (lambda mutant: mutant.path.split("/")[1], lambda _: "all"):
         for mutant in chosen:
@@ -321,7 +321,7 @@ def by_folder(chosen: list[Mutant], results: dict[str, dict[str, Any]]) -> dict[
 
 
 def report(chosen: list[Mutant], results: dict[str, dict[str, Any]]) -> None:
-    """Counts by folder, and the survivors that have no explanation."""
+    """Print counts by folder, and the survivors that have no explanation."""
     explained = EXPLAINED.read_text().splitlines()
     for name, count in by_folder(chosen, results).items():
         shown = ", ".join(f"{number} {outcome}" for outcome, number in sorted(count.items()))
@@ -333,7 +333,7 @@ def report(chosen: list[Mutant], results: dict[str, dict[str, Any]]) -> None:
 
 
 def against_named_tests(work: Path, only: str) -> int:
-    """Runs the named test of each mistake by hand; 1 if one survives or its test fails without."""
+    """Run the named test of each mistake by hand; 1 if one survives, or fails without it."""
     tree, log = work / "tree0", work / "by-hand.log"
     copy_tree(tree)
     pairs = [(e, m) for e, m in zip(BY_HAND, by_hand(), strict=True) if only in m.path]
@@ -355,7 +355,7 @@ def against_named_tests(work: Path, only: str) -> int:
 
 
 def module_of(path: str) -> str:
-    """As the record names it: "privacy/noise"."""
+    """Return the module as the record names it: "privacy/noise"."""
     return path.removeprefix("graphcuts_dp/").removesuffix(".py")
 
 
@@ -376,7 +376,7 @@ def scores() -> dict[str, Any]:
 
 
 def compare(chosen: list[Mutant], results: dict[str, dict[str, Any]]) -> int:
-    """Prints noticed shares by folder beside the record; 1 if one is lower.
+    """Print noticed shares by folder beside the record; return 1 if one is lower.
 
     Folders that are not in the record, after a move, are compared with all folders together.
     """
@@ -393,7 +393,7 @@ def compare(chosen: list[Mutant], results: dict[str, dict[str, Any]]) -> int:
 
 
 def main() -> int:
-    """Reads the options, runs what has no result yet, prints the report."""
+    """Read the options, run what has no result yet, print the report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--list", action="store_true", help="print the mutants and stop")

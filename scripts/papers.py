@@ -70,7 +70,7 @@ class Paper:
 
 
 def papers() -> list[Paper]:
-    """All tables, in the order of the page.
+    """Return all tables, in the order of the page.
 
     Raises:
         TypeError: a row with an unknown or a missing key.
@@ -89,7 +89,7 @@ def _row(row: dict[str, Any], paper: str) -> Row:
 
 
 def page() -> str:
-    """The text of docs/papers.md; what stands before its first section stays."""
+    """Return the text of docs/papers.md; what stands before its first section stays."""
     parts = [PAGE.read_text(encoding="utf-8").partition("## ")[0].rstrip() + "\n"]
     for paper in papers():
         several = len({row.paper for row in paper.rows}) > 1

@@ -57,7 +57,7 @@ class Setup:
     without: tuple[str, ...]
 
     def environment(self) -> dict[str, str]:
-        """The environment of a process that runs in this way."""
+        """Return the environment of a process that runs in this way."""
         return {
             **os.environ,
             "OPENBLAS_CORETYPE": self.kernel,
@@ -66,14 +66,14 @@ class Setup:
         }
 
     def __str__(self) -> str:
-        """As it is printed before its run."""
+        """Return the setup as it is printed before its run."""
         left_out = ", ".join(self.without) or "nothing"
         return f"{self.kernel}, BLAS threads {self.threads}, numpy loops left out: {left_out}"
 
 
 @lru_cache
 def loaded(kernel: str | None) -> tuple[str, ...]:
-    """The kernels that a process gets who asks for this one: many builds have only a few."""
+    """Return the kernels that a process gets who asks for this one: many builds have only a few."""
     environment = dict(os.environ)
     environment.pop("OPENBLAS_CORETYPE", None)
     if kernel is not None:
@@ -85,7 +85,7 @@ def loaded(kernel: str | None) -> tuple[str, ...]:
 
 
 def features() -> list[str]:
-    """The loops of numpy that this processor has and that can be left out, weakest first."""
+    """Return the loops of numpy that this processor has and that can be left out, weakest first."""
     extensions = np.show_config(mode="dicts")["SIMD Extensions"]
     return list(extensions.get("found", ()))
 
@@ -96,7 +96,7 @@ def runnable(kernels: list[str]) -> list[str]:
 
 
 def setups(kernels: list[str]) -> list[Setup]:
-    """A setup for each kernel that differs from those before it.
+    """Return a setup for each kernel that differs from those before it.
 
     Args:
         kernels: names, in the order of their runs.
@@ -117,7 +117,7 @@ def setups(kernels: list[str]) -> list[Setup]:
 
 
 def places() -> list[str]:
-    """The folders and files of tests that compute in floating point; a new one counts as such."""
+    """Return folders and files of tests that compute in floating point; new ones count as such."""
     tests = ROOT / "tests"
     return [
         f"tests/{path.name}"
@@ -128,7 +128,7 @@ def places() -> list[str]:
 
 
 def main() -> int:
-    """Reads the options, runs the tests once for each setup, says which failed."""
+    """Read the options, run the tests once for each setup, and say which failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--kernels", default=",".join(KERNELS), help="names, with commas between")

@@ -23,7 +23,7 @@ def processor_seconds() -> float:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Measures a test with its fixtures."""
+    """Measure a test with its fixtures."""
     before = processor_seconds()
     try:
         return (yield)
@@ -32,7 +32,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Prints the table."""
+    """Print the table."""
     total = sum(map(sum, _seconds.values()))
     dearest = sorted(_seconds.items(), key=lambda function: -sum(function[1]))
     terminalreporter.section(f"{total:.1f} seconds of processor time")

@@ -364,7 +364,7 @@ def rows_of_terminals(vertices: VertexSet, terminals: Sequence[Terminal]) -> lis
 
 
 def grid_of_cuts(graph: AnyGraph, epsilon: Fraction) -> Grid:
-    """In which steps weights count: fine ones, as long as the noise in all still flows fast.
+    """Return the grid of weights, as fine as flows with the noise of all pairs allow.
 
     A cut of m pairs loses m steps to rounding, at most m/2^29 of the expected noise in all, or
     m/2^12 of what is hidden. Reads the schema alone.

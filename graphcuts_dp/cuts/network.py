@@ -60,7 +60,7 @@ def least_side(arcs: sp.csr_array, pull: IntVector, side: npt.NDArray[np.int8]) 
 
 
 def _reached(arcs: sp.csr_array, pull: IntVector) -> BoolVector:
-    """The least set within all others where all vertices are free, shape (n,)."""
+    """Return the least set within all others in which all vertices are free, shape (n,)."""
     n, above, below = len(pull), np.flatnonzero(pull > 0), np.flatnonzero(pull < 0)
     # Python's integers: of many vertices the sum may pass 64 bits.
     most = min(sum(pull[above].tolist()), -sum(pull[below].tolist()), 2 * MOST_TOTAL)

@@ -144,7 +144,7 @@ class DistancePlan(Tabled):
         )
 
     def _card(self) -> Card:
-        """The trivial answer included."""
+        """Return the card of the answers, with the trivial answer."""
         rows = [
             (row.guaranteed, row.name, "-" if row.typical is None else f"{row.typical:.4g}")
             for row in self.rows
@@ -161,7 +161,7 @@ class DistancePlan(Tabled):
         return f"DistancePlan({len(self.rows)} mechanisms, best={self.best.name!r})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, by the names of the attributes."""
+        """Return plain values for JSON, by the names of the attributes."""
         of_plan = "people", "epsilon", "delta", "confidence", "trivial", "reason"
         of_row = "mechanism", "noise", "guaranteed", "typical"
         return {
@@ -297,7 +297,7 @@ def learner_for(
     delta: float,
     **budget: Any,
 ) -> L1Learner:
-    """The learner on the best embedding of a map, for a budget as `step_epsilon` takes it."""
+    """Return the learner on the best embedding of a map; budgets are as for `step_epsilon`."""
     return best_learner(
         embeddings_of(metric),
         people=people,
@@ -360,7 +360,7 @@ class DistanceAnswer(Answer):
         return f"{self.vertex}: {self.value:.4g} in [{low:.4g}, {high:.4g}] ({scope}){mark}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         return {"vertex": self.vertex, **answer_to_dict(self)}
 
 
@@ -409,7 +409,7 @@ class DistanceAnswers(Displayed):
         return tuple(labels[row] for row in np.flatnonzero(self.possible).tolist())
 
     def answer(self, vertex: Label) -> DistanceAnswer:
-        """The answer of one vertex.
+        """Return the answer of one vertex.
 
         Args:
             vertex: its label.
@@ -420,7 +420,7 @@ class DistanceAnswers(Displayed):
         return self._at(self.metric.row(vertex))
 
     def all(self) -> list[DistanceAnswer]:
-        """The answers of all vertices, in their order."""
+        """Return the answers of all vertices, in their order."""
         return [self._at(row) for row in range(len(self.values))]
 
     def _at(self, row: int) -> DistanceAnswer:
@@ -434,7 +434,7 @@ class DistanceAnswers(Displayed):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON: guarantee, plan, answers."""
+        """Return plain values for JSON: guarantee, plan, answers."""
         best = self.plan.best
         return {
             "guarantee": self.guarantee.to_dict(),
@@ -520,7 +520,7 @@ class DistanceAnswers(Displayed):
         )
 
     def to_frame(self, kind: Any = None) -> Any:
-        """One row a vertex, as `Graph.to_frame`: vertex, value, low, high.
+        """Return one row a vertex, as `Graph.to_frame`: vertex, value, low, high.
 
         Args:
             kind: library of the frame, such as `pandas`; the one that is installed if None.

@@ -52,7 +52,7 @@ class Line:
     slope: float
 
     def __call__(self, x: Any) -> Any:
-        """The value at x, or at many points."""
+        """Return the value at x, or at many points."""
         return self.value + self.slope * (x - self.at)
 
 
@@ -70,14 +70,14 @@ class PiecewiseLinear:
     lines: tuple[Line, ...] = ()
 
     def __call__(self, x: npt.ArrayLike) -> Any:
-        """The value at a point, or at many; a whole number if x and all lines are."""
+        """Return the value at a point, or at many; a whole number if x and all lines are."""
         largest = np.zeros_like(x)
         for line in self.lines:
             largest = np.maximum(largest, line(x))
         return largest
 
     def with_line(self, line: Line) -> "PiecewiseLinear":
-        """The hypothesis after a mistake at `line.at`: a tangent of the function there."""
+        """Return the hypothesis after a mistake at `line.at`, with the tangent there."""
         return PiecewiseLinear((*self.lines, line))
 
 
@@ -114,7 +114,7 @@ class AboveThreshold:
     threshold: int
 
     def start(self, source: EntropySource) -> int:
-        """R of a new instance. Secret."""
+        """Draw R of a new instance. Secret."""
         return int(sample_geometric(self.threshold_rate, 1, source)[0])
 
     def fires(self, secret: int, truth: int, estimate: int, source: EntropySource) -> bool:
@@ -123,12 +123,12 @@ class AboveThreshold:
         return truth + noise >= estimate + self.threshold + secret
 
     def cost(self, sensitivity: int) -> Fraction:
-        """Pure epsilon of one instance, a + 2 b, exactly."""
+        """Return the pure epsilon of one instance, a + 2 b, exactly."""
         return sensitivity * (self.threshold_rate + 2 * self.query_rate)
 
 
 def geometric_quantile(rate: Fraction, *, failure: float) -> int:
-    """The least whole t with P(N > t) = e^(-rate (t+1)) <= failure."""
+    """Return the least whole t with P(N > t) = e^(-rate (t+1)) <= failure."""
     return max(0, math.ceil(-math.log(failure) / float(rate) * (1 + 1e-12)) - 1)
 
 
@@ -159,7 +159,7 @@ class CoordinateTask:
         return min(self.queries, self.points)
 
     def largest_sum(self, at: IntVector) -> IntVector:
-        """No sums of distances from positions are larger: all people at the farther end."""
+        """Return the largest possible sums of distances: of all people at the farther end."""
         return np.asarray(self.people * np.maximum(at, self.width - at))
 
 
@@ -199,7 +199,7 @@ class CoordinateTuning:
 def tune_coordinate(
     task: CoordinateTask, *, budget: Fraction, pure: bool, beta: float
 ) -> CoordinateTuning:
-    """The cap with the least guaranteed error, and what goes with it.
+    """Return the tuning whose cap on mistakes has the least guaranteed error.
 
     Moving a person changes a sum of distances by at most max(t, W - t) <= W steps, and the number
     of people at or below t by at most 1, so their slope 2 count - n by 2 (HR12, proof of Theorem
@@ -224,7 +224,7 @@ def tune_coordinate(
 def _predict(
     task: CoordinateTask, c: int, budget: float, pure: bool, beta: float
 ) -> tuple[float, float]:
-    """Error in steps, and the part of the budget that tangents get, before any rounding.
+    """Return the error in steps, and the share of the budget for tangents, before any rounding.
 
     Radii of noise fall with a budget as its power -p, and errors a/x^p + b/(1-x)^p of two parts are
     least where x : 1-x is as a^(1/(1+p)) : b^(1/(1+p)).
@@ -244,7 +244,7 @@ def _logs(task: CoordinateTask, c: int, beta: float) -> tuple[float, float]:
 
 
 def _gap(task: CoordinateTask, c: int) -> int:
-    """g: the least whole number > 0 for which no more than c mistakes are possible."""
+    """Return g, the least whole number > 0 for which no more than c mistakes are possible."""
     if c >= task.most_updates:
         return 1
     if c == 1:
@@ -324,11 +324,11 @@ class Profile:
         self._moments = np.concatenate([[0], np.cumsum(counts[order] * self._positions)])
 
     def count(self, at: int) -> int:
-        """People at or below a position."""
+        """Count the people at or below a position."""
         return int(self._people[np.searchsorted(self._positions, at, side="right")])
 
     def value(self, at: int) -> int:
-        """The sum over people of their distance from a position."""
+        """Return the sum over people of their distance from a position."""
         index = np.searchsorted(self._positions, at, side="right")
         people, moment = int(self._people[index]), int(self._moments[index])
         total_people, total_moment = int(self._people[-1]), int(self._moments[-1])
@@ -362,7 +362,7 @@ class CoordinateState:
 
 
 def start_coordinate(tuning: CoordinateTuning, source: EntropySource) -> CoordinateState:
-    """The state before the first test. Reads nothing private."""
+    """Return the state before the first test. Reads nothing private."""
     return CoordinateState(PiecewiseLinear(), tuning.test.start(source))
 
 
@@ -406,7 +406,7 @@ def step_coordinate(
 def lose_step(
     tuning: CoordinateTuning, state: CoordinateState, source: EntropySource
 ) -> CoordinateState:
-    """The state after a step from this one whose outcome was lost, as if it had bought a tangent.
+    """Return the state after a step whose outcome was lost, as if a tangent had been measured.
 
     Its running noise may have been used, so it is never used again: a new instance begins, of the
     c + 1 that are paid for. Reads nothing private.

@@ -109,7 +109,7 @@ class NoisySums:
         return self.noise.radii(self.spread, failure=1 - confidence) + self.rounding
 
     def noisy(self, locations: Locations, source: EntropySource) -> list[IntVector]:
-        """Fresh noise on the exact numbers, by level: all that is ever read of the data."""
+        """Add fresh noise to the exact numbers of each level; nothing else is read of the data."""
         return [
             exact + self.noise.draw(level, len(exact), source)
             for level, exact in enumerate(self.exact(locations.counts))
@@ -118,13 +118,13 @@ class NoisySums:
     def answered(
         self, locations: Locations, source: EntropySource, *, confidence: float
     ) -> tuple[FloatVector, FloatVector]:
-        """Estimates for all vertices, and half widths of intervals that all hold, shape (V,)."""
+        """Return estimates of all vertices, and half widths of simultaneous intervals, (V,)."""
         values = self.estimates(self.noisy(locations, source))
         return values, np.broadcast_to(self.radii(confidence=confidence), values.shape)
 
 
 def per_query(metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> NoisySums:
-    """Every answer as a query of its own: distances in whole steps, summed, plus integer noise.
+    """Answer each vertex by a query of its own: sums of distances in whole steps, plus noise.
 
     Guarantee: the distances from v are rounded down to whole steps of a public grid, each between 0
     and s_v = floor(ecc(v)/step), so a person who moves changes the sum at v by at most s_v, and all
@@ -160,7 +160,7 @@ def per_query(metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> Noi
 
 
 def tree_counts(metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> NoisySums:
-    """Noisy numbers of people in all parts of all levels of a public tree of parts.
+    """Return noisy numbers of people in all parts of all levels of a public tree of parts.
 
     Parts and scales have the least largest deviation.
 
@@ -178,7 +178,7 @@ def tree_counts(metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> N
 
 
 def histogram(metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> NoisySums:
-    """Counts at the vertices alone: noise on each, and one shift so that they add up to n.
+    """Return noisy counts at the vertices, and one shift so that they add up to n.
 
     Raises:
         ParameterError: epsilon or delta out of range.
@@ -250,7 +250,7 @@ def nested_parts(order: IntVector, fanout: int) -> Parts:
 
 
 def halving_order(metric: Metric) -> IntVector:
-    """An order of the vertices whose halves, halves of halves, ... are near each other. Public.
+    """Return an order of the vertices whose halves, halves of halves, ... are compact. Public.
 
     A part is cut at the median of d(a, x) - d(b, x), a and b being two far ends of it, with
     distances inside the part; paths come in their order. Any order would be as private; it is the
@@ -274,7 +274,7 @@ def halving_order(metric: Metric) -> IntVector:
 
 
 def _along(lengths: sp.csr_array) -> IntVector:
-    """The vertices of a part sorted from one far end to the other, component by component."""
+    """Return the vertices of a part, sorted from one far end to the other, by component."""
     _, component = csgraph.connected_components(lengths, directed=False)
     first = _reach(lengths, 0)
     a = int(np.argmax(first))
@@ -285,14 +285,14 @@ def _along(lengths: sp.csr_array) -> IntVector:
 
 
 def _reach(lengths: sp.csr_array, row: int) -> FloatVector:
-    """Distances from a vertex; -1 to what cannot be reached."""
+    """Return distances from a vertex; -1 for vertices that cannot be reached."""
     distances_from_row = np.asarray(csgraph.dijkstra(lengths, directed=False, indices=row))
     return np.where(np.isfinite(distances_from_row), distances_from_row, -1.0)
 
 
 @lru_cache(maxsize=1)  # a plan and its run, and both distributions of noise, need the same ones
 def _candidates(metric: Metric) -> list[tuple[Parts, Spread]]:
-    """Trees of all fan-outs with their spreads, and last the histogram. Public things only."""
+    """Return trees of all fan-outs with their spreads, and last the histogram. Public."""
     order = halving_order(metric)
     fanouts = [fanout for fanout in _FANOUTS if fanout < len(metric)] or [2]
     trees = [nested_parts(order, f) for f in (*fanouts, 1 << len(metric).bit_length())]
@@ -300,7 +300,7 @@ def _candidates(metric: Metric) -> list[tuple[Parts, Spread]]:
 
 
 def part_counts(parts: Parts, counts: IntVector) -> list[IntVector]:
-    """The number of people in each part, by level. Private."""
+    """Return the number of people in each part, by level. Private."""
     sorted_counts = counts[parts.order]
     return [np.add.reduceat(sorted_counts, level.start) for level in parts.levels]
 
@@ -308,7 +308,7 @@ def part_counts(parts: Parts, counts: IntVector) -> list[IntVector]:
 def consistent_counts(
     parts: Parts, people: int, released: Sequence[IntVector | FloatVector]
 ) -> FloatVector:
-    """Estimates of the numbers of people at the vertices from the counts of the parts.
+    """Return estimates of the numbers of people at the vertices, from the counts of the parts.
 
     From the top down, what the parts of a part lack to its own count is shared evenly by them.
     Linear, and exact without noise; they add up to n.
@@ -323,7 +323,7 @@ def consistent_counts(
 
 
 def part_spreads(metric: Metric, trees: Sequence[Parts]) -> list[Spread]:
-    """The coefficients of the counts in n times the answers, for trees of parts of one order.
+    """Return the coefficients of counts in n times the answers, for trees of parts of one order.
 
     A unit of noise on a part's count adds 1 to the part, spread evenly over its parts further down,
     and takes 1 from all its siblings together, itself included. So its coefficient in the answer of
@@ -341,7 +341,7 @@ def part_spreads(metric: Metric, trees: Sequence[Parts]) -> list[Spread]:
 
 
 def _block_spread(means: FloatMatrix, parts: Parts) -> tuple[FloatMatrix, FloatMatrix]:
-    """Sums of squares and largest coefficients of k answers, both of shape (k, levels).
+    """Return sums of squares and largest coefficients of k answers, both of shape (k, levels).
 
     `means` are the distances from the places of the order to the k vertices, shape (V, k).
     """
@@ -361,7 +361,7 @@ def _block_spread(means: FloatMatrix, parts: Parts) -> tuple[FloatMatrix, FloatM
 
 
 def _bounded_spread(tree: RootedTree, parts: Parts) -> Spread:
-    """Bounds for all vertices of a tree at once, in O(V log^2 V).
+    """Return bounds for all vertices of a tree at once, in O(V log^2 V).
 
     By the triangle inequality a coefficient is at most the mean distance of its part to any vertex
     u, plus that of the part above: u is the vertex in the middle of the part above.

@@ -74,12 +74,12 @@ class L1Embedding:
             raise QueryError("not one of the query vertices that the embedding was made for")
 
     def distances_from(self, row: int) -> FloatVector:
-        """D between one vertex and all, shape (V,)."""
+        """Return distances between one vertex and all, shape (V,)."""
         return np.asarray(np.abs(self.points - self.points[row]).sum(axis=1) * self.unit)
 
 
 def exact_embedding(metric: Metric) -> L1Embedding:
-    """The metric of a path, a grid or a tree, without distortion.
+    """Return the embedding of a path, a grid or a tree, without distortion.
 
     Paths and grids by their coordinates; trees by the positions on edge-disjoint paths, see
     `tree_points`. Whole lengths stay exact; others are rounded to 2^-24 of the diameter, and
@@ -110,7 +110,7 @@ def exact_embedding(metric: Metric) -> L1Embedding:
 
 
 def tree_points(tree: RootedTree) -> FloatMatrix:
-    """Points whose l1 distances are those of a tree: one coordinate for each leaf.
+    """Return points whose l1 distances are those of a tree: one coordinate for each leaf.
 
     The edges are split into downward paths, each from a vertex's parent along farthest children to
     a leaf. A coordinate is the position of the vertex's nearest point on one of these paths:
@@ -149,13 +149,13 @@ def tree_points(tree: RootedTree) -> FloatMatrix:
 
 
 def grid_unit(lengths: npt.NDArray[np.float64], diameter: float) -> float:
-    """1 where all lengths are whole numbers below 2^40, else 2^-24 of the diameter."""
+    """Return 1 if all lengths are whole numbers below 2^40, else 2^-24 of the diameter."""
     is_whole = bool((lengths == np.rint(lengths)).all()) and diameter < 2**40
     return 1.0 if is_whole else diameter / STEPS
 
 
 def on_grid(points: npt.NDArray[np.float64], unit: float) -> IntMatrix:
-    """Points in whole steps, each column from 0 on; columns without extent are left out."""
+    """Return points in whole steps, each column from 0 on; columns without extent are left out."""
     table = np.rint(points / unit).astype(np.int64)
     table -= table.min(axis=0)
     nonzero = table[:, table.max(axis=0) > 0]
@@ -170,7 +170,7 @@ def _measured(
     *,
     longest: bool = False,
 ) -> L1Embedding:
-    """An embedding with its exact distortion: over all vertices and these k query vertices.
+    """Return an embedding with its exact distortion: over all vertices and these k query vertices.
 
     Args:
         points: shape (V, l).
@@ -215,7 +215,7 @@ def _check_entries(vertices: int, dimensions: int) -> None:
 
 
 def bourgain_levels(queries: int) -> int:
-    """Sizes of random sets: ceil(log2 k) + 1, from all k query points down to about one.
+    """Return sizes of random sets: ceil(log2 k) + 1, from all k query points down to about one.
 
     Figure 3 prints log k. With k = 2 that leaves the set of all query points only, from which all
     of them have distance 0: the contraction is infinite. The proof needs a level with
@@ -227,7 +227,7 @@ def bourgain_levels(queries: int) -> int:
 
 
 def bourgain_repetitions(queries: int, points: int) -> int:
-    """K = 512 (log2 k + log2 n): so many sets of each size. n is the number of points to embed.
+    """Return K = 512 (log2 k + log2 n), the number of sets of each size, for n points to embed.
 
     Source: HR12, Figure 3.
     """
@@ -241,7 +241,7 @@ def bourgain_embedding(
     public_seed: int,
     repetitions: int | None = None,
 ) -> L1Embedding:
-    """Distances to random sets of query points, over their number: the 1-sensitive embedding.
+    """Return distances to random sets of query points, over their number: 1-sensitive coordinates.
 
     Coordinate (i, j) of x is d(x, S_ij)/(K levels); S_ij has each query point with probability
     2^-(i-1). By the triangle inequality no distance grows, whatever the sets: the expansion is at
@@ -281,7 +281,7 @@ def bourgain_embedding(
 
 @lru_cache(maxsize=1)  # both distributions of noise, and a plan and its run, need the same ones
 def embeddings_of(metric: Metric) -> tuple[L1Embedding, ...]:
-    """The exact embedding of a map, or others of several dimensions.
+    """Return the exact embedding of a map, or others of several dimensions.
 
     Of points at the distances of an l_p norm by projections, of other maps by Bourgain's sets.
 
@@ -318,7 +318,7 @@ def learnt_cheaply(metric: Metric, *, most_coordinates: int) -> bool:
 def projection_embedding(
     positions: npt.ArrayLike, *, dimensions: int, public_seed: int, p: float = 2.0
 ) -> L1Embedding:
-    """Points whose l1 distances are nearly the l_p distances of given positions, 1 < p <= 2.
+    """Return points whose l1 distances are nearly l_p distances of given positions, 1 < p <= 2.
 
     Each coordinate is a sum of the positions' coordinates with independent symmetric p-stable
     weights: of a difference v it is distributed as |v|_p times one such variable Z, so that the
@@ -349,7 +349,7 @@ def projection_embedding(
 def stable_variables(
     p: float, shape: tuple[int, ...], source: np.random.Generator
 ) -> npt.NDArray[np.float64]:
-    """Symmetric p-stable variables, 1 < p <= 2, with characteristic function e^(-|t|^p).
+    """Draw symmetric p-stable variables, 1 < p <= 2, of characteristic function e^(-|t|^p).
 
     Source: Chambers, Mallows, Stuck 1976.
     """

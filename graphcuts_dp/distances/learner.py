@@ -253,7 +253,7 @@ class L1Learner:
 
 
 def guaranteed(states: Sequence[CoordinateState]) -> bool:
-    """True if no coordinate has run out of tangents. Public."""
+    """Return whether no coordinate has run out of tangents. Public."""
     return all(state.secret is not None for state in states)
 
 

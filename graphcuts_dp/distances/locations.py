@@ -60,7 +60,7 @@ class Locations:
 
     @classmethod
     def of(cls, metric: Metric, source: Any) -> "Locations":
-        """Locations on a map, from whatever users have; see `answer_distances`.
+        """Return locations on a map, from any form that users have; see `answer_distances`.
 
         Raises:
             QueryError: locations on another map, or that are not on this one.
@@ -83,7 +83,7 @@ class Locations:
 
     @classmethod
     def from_labels(cls, metric: Metric, labels: Iterable[Label]) -> Self:
-        """One label for each person.
+        """Return locations from one label for each person.
 
         Args:
             metric: the public map.
@@ -96,7 +96,7 @@ class Locations:
 
     @classmethod
     def from_counts(cls, metric: Metric, counts: Mapping[Label, int]) -> Self:
-        """Numbers of people by label; vertices that are left out have none.
+        """Return locations from numbers of people by label; vertices that are left out have none.
 
         Args:
             metric: the public map.
@@ -225,7 +225,7 @@ class DistanceQuery:
     vertex: Label
 
     def value(self, locations: Locations) -> float:
-        """The true answer, in the units of the map's lengths. Private.
+        """Return the true answer, in the units of the map's lengths. Private.
 
         Args:
             locations: where the people are, on the map of the query. Private.
@@ -238,7 +238,7 @@ class DistanceQuery:
         return float(distances @ locations.counts) / locations.people
 
     def sensitivity(self, metric: Metric, *, people: int) -> float:
-        """Largest change of the value when one of `people` persons is somewhere else.
+        """Return the largest change of the value if one of `people` persons moves.
 
         ecc(v)/n: a person can move from v itself, at distance 0, to a farthest vertex, and no two
         distances from v differ by more. The largest over all v is diameter/n.
@@ -256,7 +256,7 @@ class DistanceQuery:
 
 
 def all_distances(locations: Locations) -> FloatVector:
-    """The true answers of all vertices, shape (V,). Private.
+    """Return the true answers of all vertices, shape (V,). Private.
 
     O(V) on trees, V shortest-path searches on other maps.
     """
@@ -264,7 +264,7 @@ def all_distances(locations: Locations) -> FloatVector:
 
 
 def checked_people(people: int) -> int:
-    """The public number of people, checked.
+    """Return the public number of people, checked.
 
     Raises:
         ParameterError: not a whole number of at least 1.

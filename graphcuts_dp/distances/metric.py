@@ -95,7 +95,7 @@ class Metric:
     def of(
         cls, source: Any, *, weight: str = "weight", coordinates: npt.ArrayLike | None = None
     ) -> "Metric":
-        """The metric of a graph; a `Metric` is what it is.
+        """Return the metric of a graph; a `Metric` is returned as it is.
 
         Args:
             source: a `Graph`, whose weights are lengths (each edge of a simple graph has length
@@ -146,7 +146,7 @@ class Metric:
 
     @classmethod
     def path(cls, vertices: Vertices, lengths: npt.ArrayLike | None = None) -> Self:
-        """A path through the vertices in their order.
+        """Return a path through the vertices in their order.
 
         Args:
             vertices: a count or labels.
@@ -162,7 +162,7 @@ class Metric:
 
     @classmethod
     def grid(cls, rows: int, columns: int) -> Self:
-        """A grid with unit lengths and integer coordinates; vertices 0.., row by row.
+        """Return a grid with unit lengths and integer coordinates; vertices are numbered by rows.
 
         Args:
             rows: number of rows, at least 1.
@@ -185,7 +185,7 @@ class Metric:
     def of_points(
         cls, points: npt.ArrayLike, *, p: float = 2.0, vertices: Vertices | None = None
     ) -> Self:
-        """Points at their l_p distances, which no edges of a map make longer.
+        """Return points at their l_p distances, which no edges of a map make longer.
 
         Args:
             points: public, all different, shape (V, k), V from 1 to 2,048.
@@ -225,7 +225,7 @@ class Metric:
         return f"Metric({self.kind}, vertices={len(self)})"
 
     def row(self, vertex: Label) -> int:
-        """Row number of a vertex.
+        """Return the row number of a vertex.
 
         Args:
             vertex: its label.
@@ -274,7 +274,7 @@ class Metric:
         return None if self.coordinates is None else _grid_positions(self.coordinates, self.lengths)
 
     def distances_from(self, rows: npt.ArrayLike) -> FloatMatrix:
-        """Distances from k vertices, given by row numbers, to all, shape (k, V).
+        """Return distances from k vertices, given by row numbers, to all, shape (k, V).
 
         Args:
             rows: row numbers of vertices, shape (k,).
@@ -296,7 +296,7 @@ class Metric:
 
     @contextmanager
     def reporting(self, progress: Progress) -> Iterator[None]:
-        """Within this context, each pass over all distances reports how far it is.
+        """Report progress within this context: how far each pass over all distances is.
 
         Args:
             progress: called with the fraction of the vertices done and a message.
@@ -308,7 +308,7 @@ class Metric:
             self._progress = silent
 
     def blocks(self) -> Iterator[tuple[IntVector, FloatMatrix]]:
-        """All distances, some rows at a time: row numbers and their distances to all vertices."""
+        """Yield all distances, some rows at a time: row numbers, and distances to all vertices."""
         step = max(1, _BLOCK_ENTRIES // len(self))
         for start in range(0, len(self), step):
             self._progress(start / len(self), "of the map's vertices")
@@ -326,7 +326,7 @@ class Metric:
         return distances
 
     def weighted_sums(self, weights: npt.ArrayLike) -> FloatVector:
-        """The sum over x of d(v, x) weights[x], for all vertices v; weights are real.
+        """Return the sum over x of d(v, x) weights[x], for all vertices v; weights are real.
 
         O(V) on trees, V shortest-path searches on other maps.
 
@@ -387,7 +387,7 @@ def _numbers(values: npt.ArrayLike) -> FloatMatrix:
 def _length_matrix(
     rows: npt.ArrayLike, columns: npt.ArrayLike, lengths: npt.ArrayLike, size: int
 ) -> sp.csr_array:
-    """Symmetric matrix of the lengths of edges; of parallel edges the shortest, without loops."""
+    """Return the symmetric matrix of lengths of edges: the shortest of parallel ones, no loops."""
     try:
         ends = [np.asarray(end, dtype=np.int64).reshape(-1) for end in (rows, columns)]
     except (TypeError, ValueError, OverflowError):
@@ -409,7 +409,7 @@ def _length_matrix(
 
 
 def norm_distances(points: FloatMatrix, p: float, rows: IntVector) -> FloatMatrix:
-    """The l_p distances from some points to all, shape (k, V)."""
+    """Return l_p distances from some points to all, shape (k, V)."""
     total = np.zeros((len(rows), len(points)))
     largest = float(np.ptp(points, axis=0).max()) or 1.0  # no power of it overflows
     for axis in points.T / largest:
@@ -441,7 +441,7 @@ class RootedTree:
         self._level: IntVector = steps.astype(np.int64)
 
     def sums(self, mass: FloatVector) -> FloatVector:
-        """The sum over x of d(v, x) mass[x] for all v, shape (V,), in O(V).
+        """Return the sum over x of d(v, x) mass[x] for all v, shape (V,), in O(V).
 
         Crossing an edge of length l with mass b below it changes the sum by l (total - 2 b).
         """
@@ -457,7 +457,7 @@ class RootedTree:
         return result
 
     def distances_between(self, first: IntVector, second: IntVector) -> FloatVector:
-        """Distances of k pairs of rows, in O(log V) each."""
+        """Return distances of k pairs of rows, in O(log V) each."""
         u, v = np.array(first), np.array(second)
         swap = self._level[u] < self._level[v]
         u[swap], v[swap] = v[swap], u[swap]
@@ -479,7 +479,7 @@ class RootedTree:
 
 
 def _grid_positions(points: FloatMatrix, lengths: sp.csr_array) -> FloatMatrix | None:
-    """Points, shape (V, 2), whose l1 distances are the shortest ones, if the map is a grid.
+    """Return points, shape (V, 2), whose l1 distances are the shortest ones, if the map is a grid.
 
     Of the given coordinates only which of them are equal, and their order, count.
     """

@@ -356,7 +356,7 @@ def session_on(
     seed: Seed | None = None,
     source: dict[str, Any] | None = None,
 ) -> DistanceSession:
-    """A session as `open_distance_session` opens it, of whose terms those that are None are open.
+    """Return a session as `open_distance_session` opens it; terms that are None are left open.
 
     `source` says how the files were read; it is kept for the command line.
     """

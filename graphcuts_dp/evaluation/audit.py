@@ -152,7 +152,7 @@ class _Event:
 def clopper_pearson(
     successes: npt.ArrayLike, trials: int, alpha: float
 ) -> tuple[FloatVector, FloatVector]:
-    """One-sided bounds on a probability, each wrong with probability at most alpha.
+    """Return one-sided bounds on a probability, each wrong with probability at most alpha.
 
     Args:
         successes: how often an event was seen, any shape.

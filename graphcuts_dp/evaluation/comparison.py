@@ -105,7 +105,7 @@ class _View:
         return total
 
     def parts(self, seed: int) -> _Parts:
-        """The communities that Louvain's method finds."""
+        """Return the communities that Louvain's method finds."""
         codes = communities_of(self.graph, seed=seed)
         if isinstance(self.graph, BipartiteGraph):
             return _Parts(codes[: self.graph.shape[0]], codes[self.graph.shape[0] :])

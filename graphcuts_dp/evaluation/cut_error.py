@@ -211,7 +211,7 @@ def _precision(shape: tuple[int, int]) -> type[np.floating]:
 
 
 def _less(matrix: npt.NDArray[np.floating], truth: sp.csr_array) -> npt.NDArray[np.floating]:
-    """A matrix less the true one."""
+    """Return a matrix less the true one."""
     kind = _precision(matrix.shape)
     difference: npt.NDArray[np.floating] = matrix.astype(kind)
     edges = truth.tocoo()
@@ -235,14 +235,14 @@ def _kept(matrix: Any, communities: IntVector | None) -> list[float]:
 
 
 def cut_families(graph: AnyGraph, *, seed: int = 0) -> list[CutFamily]:
-    """The kinds of cuts that `cut_errors` tries."""
+    """Return the kinds of cuts that `cut_errors` tries."""
     return _families(graph, seed=seed)[0]
 
 
 def _families(
     graph: AnyGraph, *, groups: Mapping[str, Sequence[Label]] | None = None, seed: int
 ) -> tuple[list[CutFamily], IntVector | None]:
-    """The kinds of cuts, and the community of each vertex, if the vertices are one set."""
+    """Return the kinds of cuts, and the community of each vertex, if the vertices are one set."""
     rng = np.random.default_rng(seed)
     n, other = graph.shape
     families = [CutFamily("one vertex against all", tuple(_degree_cuts(graph)), axis=1)]
@@ -281,7 +281,7 @@ def _points(
     synthetic: AnyGraph | None,
     release: Release | None = None,
 ) -> tuple[CutPoint, ...]:
-    """Single cuts of the most telling family."""
+    """Return single cuts of the most informative family."""
     shown = _telling(families).queries
     none = [None] * len(shown)
     synthetic_answers = none if synthetic is None else answer_all(shown, synthetic).tolist()
@@ -291,12 +291,12 @@ def _points(
 
 
 def _telling(families: Sequence[CutFamily]) -> CutFamily:
-    """The last family if it is of given cuts, groups or communities; else single vertices."""
+    """Return the last family if it has cuts, groups or communities; else single vertices."""
     return families[-1] if families[-1].kind.startswith(("between", "given")) else families[0]
 
 
 def _degree_cuts(graph: AnyGraph, *, heads: bool = False) -> list[CutQuery]:
-    """A cut for each row, or for each column: of a directed graph, out- and in-degrees."""
+    """Return a cut for each row, or for each column: of a directed graph, out- and in-degrees."""
     rows, columns = graph.shape
     if heads:
         everyone = np.ones(rows, dtype=np.bool_)

@@ -152,7 +152,7 @@ class CutErrorTable(Displayed):
         return made_frame(columns, kind)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, marked as not private."""
+        """Return plain values for JSON, marked as not private."""
         return {
             "mark": NOT_PRIVATE,
             "title": self.title,

@@ -313,7 +313,7 @@ class _Kind(EdgeStore):
         return self._matrix().copy()
 
     def difference(self, other: "AnyGraph") -> sp.csr_array:
-        """`to_scipy` of this graph less that of another one on the same vertices, in any order.
+        """Return `to_scipy` of this graph less that of another one; vertices may be in any order.
 
         Args:
             other: a graph of the same class on the same vertices.

@@ -409,6 +409,6 @@ def _checked_degrees(degrees: npt.ArrayLike) -> FloatVector:
 
 
 def _taken(degrees: FloatVector, bound: int) -> tuple[float, float]:
-    """At least half of what degrees have above the bound, at most all of it; see `bounded_cuts`."""
+    """Return bounds on what a bound drops: half of what degrees have above it, and all of it."""
     above = float(np.maximum(degrees - bound, 0).sum())
     return above / 2, min(above, float(degrees.sum()) / 2)

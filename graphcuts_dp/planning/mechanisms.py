@@ -131,7 +131,7 @@ class PlannedMechanism(Named):
 
 
 def mean_absolute(deviation: float, bias: float = 0.0) -> float:
-    """E|N| for a normal N: deviation sqrt(2/pi) without bias."""
+    """Return E|N| for a normal N: deviation sqrt(2/pi) without bias."""
     if deviation == 0:
         return abs(bias)
     ratio = bias / deviation
@@ -140,7 +140,7 @@ def mean_absolute(deviation: float, bias: float = 0.0) -> float:
 
 
 def _halves(setting: Setting) -> float:
-    """Share of all pairs, and so of the edges, that lies between random halves."""
+    """Return the share of all pairs, and so of the edges, that lies between random halves."""
     return 1 / 2 if isinstance(setting.n, int) else 1 / 4
 
 
@@ -156,22 +156,22 @@ def _first_hypothesis(setting: Setting) -> float:
 
 
 def _empty_hypothesis(setting: Setting) -> float:
-    """m/2 of the edges, m/4 if bipartite or directed: Frieze-Kannan as printed starts at 0."""
+    """Return m/2, or m/4 if bipartite or directed: Frieze-Kannan as printed starts at 0."""
     return setting.edges * _halves(setting)
 
 
 def _gaussian_typical(setting: Setting) -> float:
-    """Scale times sqrt(2/pi), the discrete distribution taken as the continuous one."""
+    """Return the scale times sqrt(2/pi), as if the discrete distribution were continuous."""
     return mean_absolute(noise_of("gaussian", setting).deviation)
 
 
 def _laplace_typical(setting: Setting) -> float:
-    """Mean of the discrete distribution, exactly: 1/sinh(epsilon/k) for one edge."""
+    """Return the mean of the discrete distribution, exactly: 1/sinh(epsilon/k) for one edge."""
     return 1 / math.sinh(float(noise_of("laplace", setting).parameter))
 
 
 def _response_typical(setting: Setting) -> float:
-    """Deviation of one entry, times the root of the pairs between two random halves."""
+    """Return the deviation of one entry, times the root of the pairs between two random halves."""
     pairs = _halves(setting) * setting.pairs
     return mean_absolute(setting.distribution.standard_deviation * math.sqrt(pairs))
 
@@ -191,17 +191,17 @@ def count_deviation(setting: Setting) -> float:
 
 
 def _zero(setting: Setting) -> float:
-    """All edges may lie in one cut."""
+    """Return the error of the answer 0: all edges may lie in one cut."""
     return min(setting.edges, setting.sizes.largest_query)
 
 
 def _midpoint(setting: Setting) -> float:
-    """A cut of p pairs holds between max(0, m - X + p) and min(m, p) edges; answer the middle."""
+    """Return the error of the middle between max(0, m - X + p) and min(m, p), for p pairs."""
     return min(setting.edges, setting.pairs - setting.edges) / 2 + _count_radius(setting)
 
 
 def _midpoint_typical(setting: Setting) -> float:
-    """A cut between halves holds m/2 with variance m/4; of a dense graph, see the pairs missing."""
+    """Return the typical error of the middle: a cut between halves holds m/2, with variance m/4."""
     m, pairs, share = setting.edges, setting.pairs, _halves(setting)
     middle = (min(m, share * pairs) + max(0.0, m - (1 - share) * pairs)) / 2
     spread = math.hypot(math.sqrt(min(m, pairs - m)) / 2, count_deviation(setting))
@@ -209,7 +209,7 @@ def _midpoint_typical(setting: Setting) -> float:
 
 
 def _density(setting: Setting) -> float:
-    """The worst p: all edges in p = m pairs, or none in as many pairs as can be without."""
+    """Return the error of the density at the worst p: all m edges in p = m pairs, or none in p."""
     m, pairs, most = setting.edges, setting.pairs, setting.sizes.largest_query
     worst = max(min(m, most) * (1 - m / pairs), m / pairs * min(most, pairs - m))
     return worst + most / pairs * _count_radius(setting)
@@ -230,7 +230,7 @@ def _entries(setting: Setting) -> BinaryResponse:
 
 
 def _release(setting: Setting) -> float:
-    """Twice `noise_cut_bound`: what `release_graph` keeps its default fit within.
+    """Return twice `noise_cut_bound`, within which `release_graph` keeps its default fit.
 
     With mechanism="randomized-response"; where a part of epsilon goes to degrees, the bound is
     larger.
@@ -300,7 +300,7 @@ class PlannedList:
 
     @classmethod
     def of(cls, setting: Setting) -> CutList:
-        """For a setting; taken for a list, of which a tuning reads no more than is here."""
+        """Return the task of a setting; a list is replaced by the numbers that a tuning reads."""
         cuts: Any = cls(_universe(setting.n), setting.workload.queries, setting.sizes.largest_query)
         return cast(CutList, cuts)
 
@@ -325,7 +325,7 @@ def few_answers_error(setting: Setting) -> float:
 
 
 def few_answers_typical(setting: Setting) -> float:
-    """(k + 2)/(3 rate), whole numbers taken as numbers.
+    """Return (k + 2)/(3 rate), with whole numbers treated as real numbers.
 
     Of k random halves some pair is in any of them and in no others, so K is the hull of all 0/1
     vectors and their negatives, and N(z) = max(z, 0) + max(-z, 0). Of k numbers with chances
@@ -343,7 +343,7 @@ def few_answers_typical(setting: Setting) -> float:
 
 
 def _of_one(error: Callable[[Setting], float | None], setting: Setting) -> float:
-    """An error that is for the budget of one edge.
+    """Return an error that is computed for the budget of one edge.
 
     Infinite without delta, where nothing is proven, and where too little is left for one edge, or
     for any number of rounds.
@@ -366,7 +366,7 @@ def _tight(bound: Callable[[Setting], UpdateBound], at: Setting, released: bool 
 
 
 def _weights(setting: Setting, *, span: float = 1.0) -> UpdateBound:
-    """B of multiplicative weights; no answers of the start and of the truth are farther apart."""
+    """Return B of multiplicative weights: 0 for alpha above span m, the largest possible error."""
     m = setting.edges
     updates = multiplicative_weights_updates(setting.n, m, span=span)
     return lambda alpha: 0.0 if alpha > span * m else updates(alpha)
@@ -378,7 +378,7 @@ def listed_error(setting: Setting, *, released: bool = False) -> float:
 
 
 def linear_error(setting: Setting) -> float:
-    """The same on k linear queries, over their largest coefficient; some may be negative.
+    """Return the error on k linear queries, over their largest coefficient; some may be negative.
 
     B of multiplicative weights grows with the square of the coefficients' span, and an answer to
     such a query moves by up to twice the total weight.
@@ -392,7 +392,7 @@ def linear_error(setting: Setting) -> float:
 
 
 def median_iterative_error(setting: Setting) -> float:
-    """The same with construction="median": twice what holds of the median.
+    """Return the error with construction="median": twice that of the median.
 
     The graph that is released has nearly the median's answers: the true graph has, and it is one of
     those that are looked at.

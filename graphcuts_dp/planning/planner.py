@@ -366,7 +366,7 @@ class Plan(Tabled):
         )
 
     def to_frame(self, kind: Any = None) -> Any:
-        """The rows as a table, as `Graph.to_frame`: the attributes of `PlanRow`, a column each.
+        """Return the rows as a table, as `Graph.to_frame`: a column for each field of `PlanRow`.
 
         Args:
             kind: library of the frame, such as `pandas`; the one that is installed if None.
@@ -375,7 +375,7 @@ class Plan(Tabled):
         return made_frame({name: [getattr(row, name) for row in self.rows] for name in names}, kind)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, by the names of the attributes.
+        """Return plain values for JSON, by the names of the attributes.
 
         Infinity becomes None, or "never" of an epsilon.
         """
@@ -480,7 +480,7 @@ def plan_of(
     iterative: bool = True,
     assumed: bool = False,
 ) -> Plan:
-    """The plan for a setting.
+    """Return the plan for a setting.
 
     Args:
         setting: the public numbers.
@@ -590,7 +590,7 @@ def _flows(setting: Setting, grouping: Groupings | RowTable) -> list[PlannedMech
 
 
 def least_epsilon(enough: Callable[[float], bool], *, steps: int = 1) -> float:
-    """The least epsilon in range that is enough, rounded up; infinity if none is.
+    """Return the least epsilon in range that is enough, rounded up; infinity if none is.
 
     Args:
         enough: of an epsilon; what is enough stays enough with more.
@@ -625,7 +625,7 @@ def _least_trivial(setting: Setting) -> float:
 
 
 def _most_queries(setting: Setting) -> int:
-    """The most queries, to a tenth, with which something is useful; 0 for none."""
+    """Return the largest number of useful queries, to a tenth; 0 if there is none."""
     if not _winner(_with_queries(setting, 1)):
         return 0
     low, high = 1, setting.workload.queries
@@ -641,7 +641,7 @@ def _with_queries(setting: Setting, queries: int) -> Setting:
 
 
 def _finite(value: Any, infinite: str | None = None) -> Any:
-    """A value of JSON."""
+    """Return a value for JSON, with `infinite` in place of infinity."""
     return infinite if value == math.inf else value
 
 
@@ -650,7 +650,7 @@ def _shown(error: float) -> str:
 
 
 def _shown_bound(error: float) -> str:
-    """Rounded up, so that what is guaranteed holds as it is printed."""
+    """Return a bound as text, rounded up, so that the guarantee holds as it is printed."""
     return f"{math.ceil(error):,}" if 10 <= error < 1e9 else f"{up_to_digits(error, 2):.2g}"
 
 

@@ -219,7 +219,7 @@ def _in_range(epsilon: float) -> float:
 
 
 def _from(epsilon: float) -> str:
-    """Rounded up to two digits; in words where no epsilon in range does, or every one."""
+    """Return the least epsilon, rounded up to two digits; in words if none, or any, is enough."""
     if math.isinf(epsilon):
         return "at no epsilon"
     return f"from epsilon = {math.ceil(100 * epsilon) / 100:g} on" if epsilon else "at any epsilon"

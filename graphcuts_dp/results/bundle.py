@@ -98,7 +98,7 @@ def check_path(kind: str, path: PathLike, *, force: bool = False) -> None:
 
 
 def marked(columns: Mapping[str, Any], guarantee: PrivacyGuarantee) -> dict[str, Any]:
-    """Columns of a table; of a seeded run with one more, which says so in every row.
+    """Return the columns of a table; of a seeded run with one more, which says so in every row.
 
     A column, since whoever copies rows leaves a first line behind.
     """
@@ -108,7 +108,7 @@ def marked(columns: Mapping[str, Any], guarantee: PrivacyGuarantee) -> dict[str,
 
 
 def counted(columns: Mapping[str, Any], sentence: str) -> dict[str, Any]:
-    """Columns of a table with one more, whose first row says which rows the table counts.
+    """Return the columns of a table with one more, whose first row says which rows it counts.
 
     Args:
         columns: of the table, all of one length.
@@ -192,7 +192,7 @@ def load(path: PathLike) -> Any:
 
 
 def kind_at(path: PathLike) -> str:
-    """The kind of the result at `path`, by its receipt.
+    """Return the kind of the result at `path`, by its receipt.
 
     Raises:
         FileFormatError: there is no receipt, or it is damaged or of another version.
@@ -256,7 +256,7 @@ class Saved:
         return space_from(self.fields)
 
     def graph(self, space: Space) -> AnyGraph | None:
-        """The graph on a space, or None where none was saved, or none is wanted."""
+        """Return the graph on a space; None if none was saved, or it is not to be read."""
         stored, sets = self.fields["graph"], sets_in(space)
         if stored is None or not self.with_graph:
             return None
@@ -270,7 +270,7 @@ class Saved:
 
 @contextmanager
 def opened(path: PathLike, *kinds: str, graph: bool = True) -> Iterator[Saved]:
-    """A saved result of one of these kinds, to be read within the `with` statement.
+    """Yield a saved result of one of these kinds, to be read within the `with` statement.
 
     Its files are compared with their checksums before and after, since others may replace them
     meanwhile, and have to be the same files, since others may put them back. Whatever goes wrong

@@ -201,7 +201,7 @@ def _labels_by(flows: FlowTable, by: str) -> tuple[Label, ...]:
 
 
 def _enclosing(groups: GroupTree, level: str) -> list[tuple[str, int]]:
-    """The groups of the level before and how many of this level's each of them holds."""
+    """Return the groups of the level before, and how many of this level's groups each one holds."""
     position = groups.levels.index(level)
     if position == 0:
         return []
@@ -216,7 +216,7 @@ def places_of(
     locations: Any,
     coordinates: Mapping[Label, Sequence[float]] | None,
 ) -> MapPlaces | None:
-    """Places on a plane of the groups of the rows and of the columns; None without any.
+    """Return positions on a plane of the groups of rows and of columns; None without positions.
 
     Raises:
         QueryError: a group without a place, places that are no pairs of numbers, or both kinds.
@@ -237,7 +237,7 @@ def places_of(
 
 
 def _on_plane(labels: Sequence[Label], coordinates: Mapping[Label, Sequence[float]]) -> FloatMatrix:
-    """Places of groups, shape (groups, 2).
+    """Return positions of groups, shape (groups, 2).
 
     Raises:
         QueryError: a group without a place, or places that are no pairs of numbers.

@@ -158,7 +158,9 @@ def conductance(endpoints: EndpointTable, group: int, failure: float) -> tuple[f
 
 
 def mixing(flows: FlowTable, level: str | None, confidence: float, *, corrected: bool) -> Statistic:
-    """Modularity, (t trace E - sum r c)/t^2; corrected, over t^2 - sum r c: assortativity.
+    """Return the modularity (t trace E - sum r c)/t^2, or the assortativity if `corrected`.
+
+    The assortativity has the denominator t^2 - sum r c.
 
     Where there are few groups, half of the failure goes to each of two intervals, and what lies in
     both comes out: `_by_shares` is the shorter one for few edges, `_by_gradient` for many.
@@ -234,7 +236,7 @@ def _by_gradient(
 
 
 def _by_shares(endpoints: EndpointTable, failure: float, *, corrected: bool) -> RatioBounds:
-    """From bounds on the share inside, s, and on the share of each group, all at once.
+    """Combine simultaneous bounds on the share inside, s, and on the share of each group.
 
     With P the sum of the products of shares, modularity is s - P and assortativity
     (s - P)/(1 - P); both rise with s and fall with P.
@@ -266,7 +268,7 @@ def _by_shares(endpoints: EndpointTable, failure: float, *, corrected: bool) -> 
 
 
 def squared_shares(low: FloatVector, high: FloatVector) -> tuple[float, float]:
-    """Bounds on sum p^2 over all p with low <= p <= high and sum p = 1.
+    """Return bounds on sum p^2 over all p with low <= p <= high and sum p = 1.
 
     The least is found by water filling: p is one number, clipped to its bounds. For the largest,
     p^2 <= (low + high) p - low high between the bounds; the sum of that is linear in p and largest

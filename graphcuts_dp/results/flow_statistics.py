@@ -52,7 +52,7 @@ class FlowStatistics(FlowTable):
     def share_inside(
         self, level: str | None = None, *, confidence: float = DEFAULT_CONFIDENCE
     ) -> Statistic:
-        """The share of the weight that lies inside groups, in [0, 1].
+        """Return the share of the weight that lies inside groups, in [0, 1].
 
         Args:
             level: None for the finest.
@@ -70,14 +70,14 @@ class FlowStatistics(FlowTable):
     def share_outside(
         self, level: str | None = None, *, confidence: float = DEFAULT_CONFIDENCE
     ) -> Statistic:
-        """The share of the weight that passes between different groups; see `share_inside`."""
+        """Return the share of the weight that passes between groups: 1 - `share_inside`."""
         inside = self.share_inside(level, confidence=confidence)
         return _decreasing(inside, "share outside", lambda x: 1 - x)
 
     def ei_index(
         self, level: str | None = None, *, confidence: float = DEFAULT_CONFIDENCE
     ) -> Statistic:
-        """(outside - inside)/(outside + inside), in [-1, 1]; see `share_inside`.
+        """Return (outside - inside)/(outside + inside), in [-1, 1]; see `share_inside`.
 
         Source: Krackhardt, Stern, *Informal Networks and Organizational Crises*, 1988.
         """
@@ -87,7 +87,7 @@ class FlowStatistics(FlowTable):
     def modularity(
         self, level: str | None = None, *, confidence: float = DEFAULT_CONFIDENCE
     ) -> Statistic:
-        """Modularity of the partition: sum over groups of E_aa/t - r_a c_a/t^2.
+        """Return the modularity of the partition: sum over groups of E_aa/t - r_a c_a/t^2.
 
         E is the table of ends (see the top of this file), t its sum, r and c those of its
         rows and columns. The interval is that of a ratio of quadratic functions; see
@@ -105,7 +105,7 @@ class FlowStatistics(FlowTable):
     def assortativity(
         self, level: str | None = None, *, confidence: float = DEFAULT_CONFIDENCE
     ) -> Statistic:
-        """Newman's coefficient of the mixing matrix e = E/t, in [-1, 1].
+        """Return Newman's coefficient of the mixing matrix e = E/t, in [-1, 1].
 
         (trace e - sum of e^2)/(1 - sum of e^2), where the sum of e^2 is sum r_a c_a/t^2. Arguments
         and errors as for `share_inside`.
@@ -126,10 +126,11 @@ class FlowStatistics(FlowTable):
         confidence: float = DEFAULT_CONFIDENCE,
         simultaneous: bool = False,
     ) -> LevelStatistic:
-        """For each group the weight that leaves it over the smaller of its volume and the rest's.
+        """Return the conductance of each group: the weight that leaves it over a volume.
 
-        The volume of a group is the number (weight) of ends of edges in it. A group without any is
-        left open: its interval is all of [0, 1].
+        The volume of a group is the number (weight) of ends of edges in it; the smaller one of the
+        volumes of the group and of all others counts. The interval of a group without ends of
+        edges is all of [0, 1].
 
         Args:
             level: None for the finest.
@@ -171,7 +172,7 @@ class FlowStatistics(FlowTable):
         confidence: float = DEFAULT_CONFIDENCE,
         simultaneous: bool = False,
     ) -> LevelStatistic:
-        """Mean contacts of a member of the row's group with members of the column's group.
+        """Return mean contacts of a member of the row's group with members of the column's group.
 
         A cell over the size of the row's group; inside a group each edge is a contact of two
         members. Arguments and errors as for `Flows.intervals`.
@@ -198,10 +199,11 @@ class FlowStatistics(FlowTable):
         confidence: float = DEFAULT_CONFIDENCE,
         simultaneous: bool = False,
     ) -> LevelStatistic:
-        """Each cell over the product of the sizes of its groups, times one number for all cells.
+        """Return each cell over the product of the sizes of its groups, times one number.
 
-        That number makes the largest estimate `largest`; it is computed from noisy sums. The
-        intervals hold for the true cells over the products of sizes times the same number. A cell
+        The number is the same for all cells, makes the largest estimate `largest`, and is computed
+        from noisy sums. The intervals hold for the true cells over the products of sizes times the
+        same number. A cell
         (a, a) is the weight inside a over the square of its size.
 
         Args:
@@ -229,15 +231,15 @@ class FlowStatistics(FlowTable):
     def top_flows(
         self, count: int, level: str | None = None, *, confidence: float = DEFAULT_CONFIDENCE
     ) -> TopFlows:
-        """The largest flows of a level, with the chance that they and their order are right.
+        """Return the largest flows of a level, and how sure it is that their order is right.
 
-        A failure b gives intervals that hold for all cells of the level at once with 1 - b. They
-        prove an order where each of these cells lies above the next, and the last above all others.
-        `order_chance` is 1 minus the least b at which they do, and 0 where there is none: whatever
-        the true table is, a wrong order comes out with an `order_chance` of 1 - b or more with a
-        probability of at most b (intervals grow as b falls, so that happens only if those for b
-        fail). Likewise `set_chance`, for the cells in any order. Not a Bayesian probability, which
-        would need a prior.
+        With a failure probability b, intervals hold for all cells of the level at once with
+        probability 1 - b. They prove an order if each of the listed cells lies above the next one,
+        and the last above all other cells. `order_chance` is 1 minus the least b at which they do,
+        and 0 if there is no such b. Whatever the true table is, a wrong order has an `order_chance`
+        of 1 - b or more with a probability of at most b: intervals grow as b falls, so that happens
+        only if the intervals for b fail. `set_chance` is the same for the cells in any order.
+        Neither is a Bayesian probability, which would need a prior.
 
         Args:
             count: of flows, from 1 to the number of cells of the level.
@@ -289,7 +291,7 @@ class FlowStatistics(FlowTable):
         counts: bool = False,
         seed: int = 0,
     ) -> IndependenceTest:
-        """Chi-square of the table against independence of the two ends, with the noise in its law.
+        """Test the independence of the two ends by chi-square, with the noise in its law.
 
         The hypothesis: each edge picks its two ends independently, a group a with a chance p_a (for
         rows and columns, where they differ), among the cells that can hold a pair. The statistic is
@@ -356,7 +358,7 @@ class FlowStatistics(FlowTable):
         confidence: float,
         simultaneous: bool,
     ) -> LevelStatistic:
-        """Each cell times a number: so are its interval, and the estimate moved into it."""
+        """Multiply each cell and its interval by a number; estimates are moved into intervals."""
         low, high = self.intervals(level, confidence=confidence, simultaneous=simultaneous)
         return LevelStatistic(
             name=name,
@@ -475,7 +477,7 @@ class _Independence:
         return np.asarray(rows[self._a] * columns[self._b] * self._half)
 
     def null(self, expected: FloatVector, seed: int) -> Callable[[], FloatVector]:
-        """Makes estimates of tables with these expected cells, with fresh noise of the same law."""
+        """Return a function that simulates tables with these expected cells and the same noise."""
         flows, noisy = self._flows, self._flows.noisy
         rng = np.random.default_rng(seed)
         source = entropy_source(seed)

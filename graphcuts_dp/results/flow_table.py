@@ -150,7 +150,7 @@ class FlowTable:
         return [values * self.noisy.unit for values in self.fit.estimates(sums)]
 
     def values(self, level: str | None = None, period: str | None = None) -> FloatMatrix:
-        """Unbiased estimates of a level as a matrix, 0 where no pair of vertices is possible.
+        """Return unbiased estimates of a level as a matrix, 0 where no pair is possible.
 
         Args:
             level: None for the finest.
@@ -168,7 +168,7 @@ class FlowTable:
         )
 
     def deviations(self, level: str | None = None, period: str | None = None) -> FloatMatrix:
-        """Standard deviations of the errors of `values`, likewise; at most, for Gaussian noise.
+        """Return standard deviations of the errors of `values`; upper bounds if noise is Gaussian.
 
         Args:
             level: of the groups; the finest if None.
@@ -275,11 +275,12 @@ class FlowTable:
         simultaneous: bool = False,
         kind: Any = None,
     ) -> Any:
-        """The cells as a table: level, (period,) from, to, count, estimate, low, high, outside.
+        """Return the cells as a table, one row a cell.
 
-        `count` is the rounded cell, see `rounded`, and `estimate` the unbiased one: sums are made
-        of estimates. `low` and `high` are the interval of this cell alone, and `outside` says
-        whether the rounded cell lies outside of it.
+        Columns are level, period if there are any, from, to, count, estimate, low, high and
+        outside. `count` is the rounded cell, see `rounded`, and `estimate` the unbiased one: sums
+        are made of estimates. `low` and `high` are the interval of this cell alone, and `outside`
+        says whether the rounded cell lies outside of it.
 
         Where a bound leaves out rows (see `counted_rows`), these are of counted rows; all_low is a
         lower end for all rows, and with a known maximum all_high an upper one.
@@ -306,7 +307,7 @@ class FlowTable:
         confidence: float = DEFAULT_CONFIDENCE,
         simultaneous: bool = False,
     ) -> Table:
-        """The columns of `to_frame` as arrays, by name.
+        """Return the columns of `to_frame` as arrays, by name.
 
         Args:
             level: of the groups; all levels if None.
@@ -347,7 +348,7 @@ class FlowTable:
         return table | all_rows | {"outside": (count < low) | (count > high)}
 
     def rounded(self) -> RoundedFlows:
-        """Whole, non-negative and possible numbers that add up too; biased where cells are small.
+        """Return possible whole numbers, at least 0, that add up too; biased for small cells.
 
         From the top down: of the numbers within [0, what is possible] that add up to their cell,
         those that are nearest to the estimates in least squares, then rounded to whole steps by
@@ -526,7 +527,7 @@ class FlowTable:
         return radii * float(noisy.unit)
 
     def lost_by_rounding(self, level_index: int) -> FloatVector:
-        """By how much rounding weights down can have lowered the sums, shape (cells,).
+        """Return how much rounding weights down can have lowered the sums, shape (cells,).
 
         Args:
             level_index: 0 for the grand total, else 1 plus the number of a level.
@@ -552,7 +553,7 @@ class FlowTable:
         radii: FloatVector,
         part: Callable[[Any], Any] = lambda values: values,
     ) -> tuple[FloatVector, FloatVector]:
-        """Ends of the intervals with these half widths, of what `part` makes of all cells."""
+        """Return the ends of intervals of these half widths, for what `part` makes of all cells."""
         values, pairs = self.estimates[level_index], self.cells.pairs(level_index)
         radii = radii + part(ROUNDING * np.abs(values) + self.lost_by_floats)
         low, high = part(values) - radii, part(values + self.lost_by_rounding(level_index)) + radii
@@ -561,7 +562,7 @@ class FlowTable:
     def _possible(
         self, low: FloatVector, high: FloatVector, pairs: IntVector
     ) -> tuple[FloatVector, FloatVector]:
-        """The parts of intervals where sums over so many pairs can lie."""
+        """Return the parts of intervals in which sums over so many pairs can lie."""
         most = self._most(pairs)
         if self.noisy.map.integral:
             low, high = np.ceil(low), np.floor(high)
@@ -570,7 +571,7 @@ class FlowTable:
         return np.clip(low, 0.0, most), np.clip(high, 0.0, most)
 
     def _most(self, pairs: IntVector) -> FloatVector:
-        """The most that sums over so many pairs can be; infinite without a public bound."""
+        """Return the largest possible sums over so many pairs; infinite without a public bound."""
         cap, is_whole = self.noisy.map.max_weight, self.noisy.map.integral
         if cap is None:
             return np.full(len(pairs), np.inf)
@@ -580,7 +581,7 @@ class FlowTable:
 
 
 def checked_failure(confidence: float) -> float:
-    """One minus a confidence.
+    """Return one minus a confidence, checked.
 
     Raises:
         QueryError: it is no number between 0 and 1.

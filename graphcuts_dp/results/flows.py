@@ -191,7 +191,7 @@ class Flows(FlowStatistics, Displayed):
         confidence: float = DEFAULT_CONFIDENCE,
         simultaneous: bool = False,
     ) -> FlowAnswer:
-        """A linear combination of the cells of a level, with its exact variance.
+        """Return a linear combination of the cells of a level, with its exact variance.
 
         Args:
             coefficients: one for each cell, shape (groups, groups); symmetric for one vertex set
@@ -227,7 +227,7 @@ class Flows(FlowStatistics, Displayed):
         return self._answer(CellSum(level_index, cell_coefficients), confidence, simultaneous)
 
     def period(self, label: str) -> Self:
-        """The table of one of the coarsest periods, as if it had been released alone.
+        """Return the table of one of the coarsest periods, as if it had been released alone.
 
         Its estimates and intervals are those of the whole table; "all at once" means all cells of
         this period. The guarantee is that of the whole table.
@@ -463,7 +463,7 @@ class Flows(FlowStatistics, Displayed):
         confidence: float = DEFAULT_CONFIDENCE,
         kind: Any = None,
     ) -> Any:
-        """The flows of a level as flowmap.blue and kepler.gl read them, the largest first.
+        """Return the flows of a level as flowmap.blue and kepler.gl read them, the largest first.
 
         Columns: origin, dest, count, estimate, low, high, simultaneous_low, simultaneous_high and
         outside, as in `to_frame`; where there are periods time; with locations also origin_lat,
@@ -489,7 +489,7 @@ class Flows(FlowStatistics, Displayed):
         return made_frame(columns, kind)
 
     def to_locations(self, locations: Any, level: str | None = None, *, kind: Any = None) -> Any:
-        """The places of the groups of a level as flowmap.blue reads them: id, name, lat, lon.
+        """Return the positions of the groups of a level for flowmap.blue: id, name, lat, lon.
 
         Arguments and errors as for `to_od`.
 
@@ -669,7 +669,7 @@ class Flows(FlowStatistics, Displayed):
         )
 
     def _answer(self, query: CellSum, confidence: float, simultaneous: bool) -> FlowAnswer:
-        """The estimate of one combination of cells, as callers get it."""
+        """Return the estimate of one combination of cells, as callers get it."""
         options = AnswerOptions(confidence=confidence, simultaneous=simultaneous)
         (answer,) = self.estimate([query], options).queries
         return FlowAnswer(

@@ -164,7 +164,7 @@ class GroupLocations:
         return {label: row for row, label in enumerate(self.names)}
 
     def of_labels(self, labels: Sequence[Label]) -> FloatMatrix:
-        """Latitudes and longitudes of groups, shape (groups, 2).
+        """Return latitudes and longitudes of groups, shape (groups, 2).
 
         Args:
             labels: of the groups.
@@ -205,7 +205,7 @@ def _middle(degrees: FloatMatrix) -> FloatVector:
 
 
 def on_a_plane(degrees: FloatMatrix) -> FloatMatrix:
-    """Places as x and y, true along their middle latitude, shape (groups, 2).
+    """Return positions as x and y, true along their middle latitude, shape (groups, 2).
 
     The plane is cut where the longitudes leave the widest gap, not always at 180 degrees.
     """
@@ -235,7 +235,7 @@ def od_columns(
     confidence: float,
     all_cells: bool,
 ) -> OdColumns:
-    """The columns of `Flows.to_od`, the largest flows first."""
+    """Return the columns of `Flows.to_od`, the largest flows first."""
     known = None if locations is None else GroupLocations.of(locations)
     table = flows.columns(
         flows.levels[flows.cells.level_index(level) - 1], confidence=confidence, simultaneous=True
@@ -261,7 +261,7 @@ def od_columns(
 
 
 def location_columns(flows: FlowTable, locations: Any, level: str | None) -> OdColumns:
-    """The columns of `Flows.to_locations`."""
+    """Return the columns of `Flows.to_locations`."""
     known, (left, right) = GroupLocations.of(locations), flows.labels(level)
     labels = tuple(dict.fromkeys((*left, *right)))
     degrees = known.of_labels(labels)
@@ -271,7 +271,7 @@ def location_columns(flows: FlowTable, locations: Any, level: str | None) -> OdC
 
 
 def od_files(path: PathLike, *, located: bool) -> tuple[Path, ...]:
-    """The files that `write_od` writes: of CSV with locations a second one for these.
+    """Return the files that `write_od` writes: for CSV with locations a second one for these.
 
     Args:
         path: of the first one.
@@ -339,7 +339,7 @@ def _outward(ends: FloatVector, digits: int, *, up: bool) -> FloatVector:
 
 
 def _geojson(columns: OdColumns, note: str) -> bytes:
-    """A collection of lines, the largest flow last, so that it is drawn on top.
+    """Return a collection of lines, the largest flow last, so that it is drawn on top.
 
     What passes inside a group is a point. A line that crosses the meridian of 180 degrees is cut
     there, as RFC 7946 (3.1.9) wants it.
@@ -361,7 +361,7 @@ def _geojson(columns: OdColumns, note: str) -> bytes:
 
 
 def _geometry(start: tuple[float, float], end: tuple[float, float]) -> dict[str, Any]:
-    """Between two places (longitude, latitude)."""
+    """Return the line between two points (longitude, latitude)."""
     if start == end:
         return {"type": "Point", "coordinates": list(start)}
     (x, y), (u, v) = start, end

@@ -143,7 +143,7 @@ class Partition(Displayed):
         return {"vertex": list(self.vertices.labels), "part": self.part_names}
 
     def part_of(self, vertex: Label) -> Label:
-        """The name of the part that a vertex is in.
+        """Return the name of the part that a vertex is in.
 
         Args:
             vertex: its label.
@@ -159,7 +159,7 @@ class Partition(Displayed):
         return Groups(self.vertices, {"part": self.part_names})
 
     def to_frame(self, kind: Any = None) -> Any:
-        """One row a vertex: vertex and part. Of a kind as for `Graph.to_frame`.
+        """Return one row a vertex, vertex and part, as a frame like that of `Graph.to_frame`.
 
         Args:
             kind: library of the frame, such as `pandas`; the one that is installed if None.
@@ -167,7 +167,7 @@ class Partition(Displayed):
         return made_frame(self._columns, kind)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, by the names of the attributes; without vertices and arrays."""
+        """Return plain values for JSON, by names of attributes; without vertices and arrays."""
         values = {item.name: getattr(self, item.name) for item in fields(self)}
         array_types = np.ndarray | VertexSet | Arcs | PrivacyGuarantee
         plain = {name: item for name, item in values.items() if not isinstance(item, array_types)}
@@ -385,7 +385,7 @@ def partition_of(release: "Release", kind: str, options: Partitioning) -> Partit
 
 
 def _searched(release: Any) -> Any:
-    """The weights that partitions are found in: synthetic ones, or the noisy matrix."""
+    """Return the weights in which partitions are searched: synthetic ones, or the noisy matrix."""
     if release.measurements.matrix is not None:
         dense = release.expected.adjacency.toarray() if release.has_graph else release.noisy
         return dense.astype(np.float64) if release.has_graph else np.asarray(dense.estimate())
@@ -400,7 +400,7 @@ def _searched(release: Any) -> Any:
 def _picture(
     weights: Any, codes: IntVector, tree: FloatMatrix | None
 ) -> tuple[FloatMatrix, IntVector]:
-    """Weights between bins of vertices in the order of parts, in each the heaviest ones first.
+    """Draw weights between bins of vertices in the order of parts; in each part the heaviest first.
 
     Returns:
         The weights, and how many bins each part has, where those that are too narrow to be named
@@ -448,7 +448,7 @@ class _Proof:
             self.noise = PartitionNoise(release.noisy.distribution, -math.log(self.failure))
 
     def interval(self) -> Interval:
-        """Holds the value of the partition."""
+        """Return an interval that holds the value of the partition."""
         if self.kind != "clusters":
             low, high = self._between()
             pairs = self.sizes[0] * self.sizes[1] if self.kind == "sparsest" else 1
@@ -462,7 +462,7 @@ class _Proof:
         return max(low, 0.0) - price, min(high, self.total[1]) - price
 
     def _between(self) -> Interval:
-        """The weight between parts; of a tree, that between the clusters of each of n levels."""
+        """Return the weight between parts; of a tree, between the clusters of each of n levels."""
         least, times = (0.0, 1) if self.tree is None else (2 * self.total[0], len(self.codes))
         low, high = 0.0, math.inf
         if not self.sparse and (self.tree is not None or len(self.sizes) > 2):
@@ -481,7 +481,7 @@ class _Proof:
         return max(low, least), min(high, times * self.total[1])
 
     def _within(self) -> Interval:
-        """The weight within parts; of a tree, that within the clusters of all levels."""
+        """Return the weight within parts; of a tree, that within the clusters of all levels."""
         levels = [(1, self.sizes)] if self.tree is None else list(found.levels(self.tree))
         if self.tree is None:
             inner_weight = float(found.block_sums(self.z, self.codes).trace()) / 2
@@ -491,7 +491,7 @@ class _Proof:
         return inner_weight - radius, inner_weight + radius
 
     def optimum(self, interval: Interval) -> Interval:
-        """Holds the value of the best partition, where that of this one lies in an interval."""
+        """Return an interval of the value of the best partition, from the interval of this one."""
         low, high = interval
         if KINDS[self.kind].largest:
             return max(low, 0.0), max(min(self._bound(), self.total[1]), low, 0.0)
@@ -499,7 +499,7 @@ class _Proof:
         return min(max(least, self._bound()), high), high
 
     def _bound(self) -> float:
-        """On the value of the best partition, by a relaxation of z; infinite without one."""
+        """Return a bound on the best partition's value, by a relaxation of z; infinite if none."""
         n, largest = len(self.codes), KINDS[self.kind].largest
         if self.sparse or (n > found.MOST_PROVEN and not largest):
             return math.inf if largest else -math.inf

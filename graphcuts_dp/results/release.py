@@ -246,7 +246,7 @@ class Release(Displayed):
         return expected_worst_cut(self.noisy.distribution, self.noisy.shape)
 
     def worst_cut_error_bound(self, confidence: float = DEFAULT_CONFIDENCE) -> float:
-        """A number that ||x - A||_C does not pass: no cut of the synthetic graph is further off.
+        """Return an upper bound on ||x - A||_C: no error of a cut of the synthetic graph is larger.
 
         The lesser of two bounds, edges inside both sets counted twice: the certificate plus
         `noise_cut_bound`; and the larger of both total weights, since x and A have no weights below
@@ -572,7 +572,7 @@ class Release(Displayed):
             return release
 
     def facts(self) -> dict[str, object]:
-        """Facts about the release in a few words, by name."""
+        """Return facts about the release in a few words, by name."""
         guarantee, noise = self.guarantee, self._noise_name
         facts: dict[str, object] = {
             "guarantee": str(guarantee),
@@ -636,7 +636,7 @@ class Release(Displayed):
 
 
 def read_query(query: LinearQuery, names: GroupNames | None, space: Space) -> LinearQuery:
-    """A query with names of groups read, and sets of both sides; a rank-one cut as that cut.
+    """Return a query with sets in place of names of groups; a rank-one cut becomes a cut.
 
     Raises:
         QueryError: no query, unknown groups or vertices.

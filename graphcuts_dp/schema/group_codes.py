@@ -169,7 +169,7 @@ def sorted_within(
     parent_codes: IntVector,
     order: Sequence[Label] | None,
 ) -> tuple[IntVector, list[Label], IntVector]:
-    """Renumber the groups of a level by their parents, then by their labels.
+    """Number the groups of a level anew by their parents, then by their labels.
 
     `GroupTree` requires this order: groups of one parent follow each other.
 

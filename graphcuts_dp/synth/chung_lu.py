@@ -75,7 +75,7 @@ def chung_lu_factors(
         return (c, c) if symmetric else (r, c)
 
     def diagonal(used: BoolVector) -> FloatVector:
-        """The entries min(1, r_i c_i) that a hollow matrix lacks; zeros for any other matrix."""
+        """Return the entries min(1, r_i c_i) that a hollow matrix lacks; zeros if it lacks none."""
         return np.minimum(r * c, 1.0)[used] if hollow else np.zeros(int(used.sum()))
 
     total = (row_sums.sum() + column_sums.sum()) / 2

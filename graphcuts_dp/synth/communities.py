@@ -198,7 +198,7 @@ def _partitions(
 
 
 def _large_groups(codes: IntVector, edges: Edges) -> IntVector | None:
-    """Dissolve small groups: their vertices join the large groups that they have most weight with.
+    """Merge small groups: their vertices join the large groups with which they have most weight.
 
     In each of up to six rounds, vertices with an edge to a member of a large group join. Vertices
     that are left then join the largest group.

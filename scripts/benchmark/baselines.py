@@ -47,7 +47,7 @@ class Baseline:
 
 
 def density_only(graph: AnyGraph, *, epsilon: float, seed: int | None = None) -> Baseline:
-    """The noisy total weight, spread evenly over all pairs.
+    """Return the noisy total weight, spread evenly over all pairs.
 
     Guarantee: epsilon-DP. One edge changes the total by at most the cap; discrete Laplace noise of
     that sensitivity is added (`measure_total`); clipping and spreading read nothing else.
@@ -67,7 +67,7 @@ def density_only(graph: AnyGraph, *, epsilon: float, seed: int | None = None) ->
 
 
 def noisy_degrees_chung_lu(graph: AnyGraph, *, epsilon: float, seed: int | None = None) -> Baseline:
-    """The Chung-Lu matrix of noisy degrees, negative ones taken as 0.
+    """Return the Chung-Lu matrix of noisy degrees, with 0 in place of negative ones.
 
     Guarantee: epsilon-DP: computed from `measure_degrees`. Arguments and errors as for
     `density_only`.
@@ -83,7 +83,7 @@ def noisy_degrees_chung_lu(graph: AnyGraph, *, epsilon: float, seed: int | None 
 
 
 def top_m_filter(graph: AnyGraph, *, epsilon: float, seed: int | None = None) -> Baseline:
-    """As many pairs as there are edges, by a noisy count: those with the largest noisy entries.
+    """Return the pairs with the largest noisy entries, as many as a noisy count of the edges.
 
     A tenth of epsilon measures the total weight (sensitivity: the maximum weight), the rest is
     for Laplace noise on every entry (see `randomized_response`). The largest entries get the
@@ -111,7 +111,7 @@ def top_m_filter(graph: AnyGraph, *, epsilon: float, seed: int | None = None) ->
 
 
 def raw_matrix(graph: AnyGraph, *, epsilon: float, seed: int | None = None) -> Baseline:
-    """The unbiased matrix after randomised response: not a graph, entries leave [0, cap].
+    """Return the unbiased matrix after randomised response: no graph, as entries leave [0, cap].
 
     The noise is binary, or Laplace for weights. With the same seed it is the noisy matrix of
     `release_graph` with that noise and mechanism="randomized-response".
@@ -125,7 +125,7 @@ def raw_matrix(graph: AnyGraph, *, epsilon: float, seed: int | None = None) -> B
 
 
 def elementwise_clip(graph: AnyGraph, *, epsilon: float, seed: int | None = None) -> Baseline:
-    """`raw_matrix` with every entry brought into [0, cap]; the bias grows as n^2.
+    """Return `raw_matrix` with every entry moved into [0, cap]; the bias grows as n^2.
 
     Guarantee: epsilon-DP: computed from `raw_matrix`. Arguments and errors as for `raw_matrix`.
     """
@@ -144,7 +144,7 @@ BASELINES: Mapping[str, Callable[..., Baseline]] = {
 
 
 def noisy_degrees(graph: AnyGraph, epsilon: Fraction, source: EntropySource) -> IntVector:
-    """Degrees (of the left side; out-degrees) with discrete Laplace noise; may be negative.
+    """Return degrees (of the left side; out-degrees) with discrete Laplace noise; may be negative.
 
     Guarantee: epsilon-DP; see `measure_degrees`.
 
@@ -161,7 +161,7 @@ def noisy_degrees(graph: AnyGraph, epsilon: Fraction, source: EntropySource) -> 
 
 
 def noisy_weight(graph: AnyGraph, epsilon: Fraction, source: EntropySource) -> float:
-    """Total weight of the edges with noise, brought into what the pairs can hold.
+    """Return the total weight with noise, moved into the range that the pairs allow.
 
     Guarantee: epsilon-DP; see `measure_total`. Clipping is post-processing.
 
@@ -215,7 +215,7 @@ def chung_lu(
     hollow: bool = True,
     max_rounds: int = MAX_ROUNDS,
 ) -> FloatMatrix:
-    """The matrix min(1, r_i c_j) with given row and column sums, or min(1, t_i t_j).
+    """Return the matrix min(1, r_i c_j) for given row and column sums, or min(1, t_i t_j).
 
     Args:
         rows: as for `chung_lu_factors`, which tells how close the sums come.

@@ -20,7 +20,7 @@ def is_audited(spec: str) -> bool:
 
 
 def load_contender(spec: str, folder: Path | None = None) -> Contender:
-    """A contender by its name in the table, or by "module:NAME".
+    """Return a contender by its name in the table, or by "module:NAME".
 
     Args:
         spec: NAME is a `Contender`; or a function (or a class without arguments whose objects can
@@ -64,7 +64,7 @@ def load_contender(spec: str, folder: Path | None = None) -> Contender:
 
 
 def claiming(method: Callable[..., Any]) -> Method:
-    """A plain function as a method, which claims all that it is given."""
+    """Return a plain function as a method, which claims all of its budget as its guarantee."""
 
     def claimed(
         graph: AnyGraph, *, epsilon: float, delta: float, groups: Groups | None, seed: int | None

@@ -15,7 +15,7 @@ _ASYMMETRY = 1e-9  # relative, of rounding
 
 
 def truth_of(graph: AnyGraph) -> SparseMatrix:
-    """The sparse matrix of a graph: each edge of an undirected one twice."""
+    """Return the sparse matrix of a graph: each edge of an undirected one twice."""
     return graph.to_scipy()
 
 

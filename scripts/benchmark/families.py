@@ -33,7 +33,7 @@ class DisjointCuts:
     T: BoolMatrix
 
     def values(self, estimate: SparseMatrix | Answers) -> FloatVector:
-        """The weight of each cut, shape (cuts,), of a matrix or a function."""
+        """Return the weight of each cut, shape (cuts,), of a matrix or a function."""
         if callable(estimate):
             return np.array([float(estimate(s, t)) for s, t in zip(self.S, self.T, strict=True)])
         height = max(1, _BLOCK // self.S.shape[1])
@@ -48,7 +48,7 @@ class DisjointCuts:
 def families_of(
     graph: AnyGraph, *, groups: IntVector | None, communities: IntVector | None
 ) -> tuple[DisjointCuts, ...]:
-    """The families that a graph has.
+    """Return the families that a graph has.
 
     Args:
         graph: the true graph, of which the shape and the kind are read.
@@ -115,7 +115,7 @@ def _halves(graph: AnyGraph, most: int) -> DisjointCuts:
 
 
 def _small_sets(graph: AnyGraph, most: int) -> DisjointCuts:
-    """Sets of sqrt(n) vertices each, of two sides of the roots of both."""
+    """Return sets of sqrt(n) vertices each, or of the square roots of both sides."""
     rows, columns = graph.shape
     sizes = [max(1, int(length**0.5)) for length in (rows, columns)]
     sets = []
@@ -137,13 +137,13 @@ def _family(name: str, sets: Sequence[tuple[BoolVector, BoolVector]]) -> Disjoin
 
 
 def _picked(n: int, count: int, number: int) -> IntVector:
-    """Some of n numbers, each once, in random order."""
+    """Return some of n numbers, each once, in random order."""
     vertices: IntVector = np.argsort(uniform(1_000 + number, n), kind="stable")[:count]
     return vertices
 
 
 def _some(count: int, most: int, seed: int) -> IntVector:
-    """At most so many of `count` numbers, ascending."""
+    """Return at most so many of `count` numbers, ascending."""
     if count <= most:
         return np.arange(count)
     indices: IntVector = np.sort(np.argsort(uniform(seed, count), kind="stable")[:most])

@@ -76,7 +76,7 @@ def _blocks(n: int, count: int, level: str = "block") -> Callable[[], Groups]:
 
 
 def _nested(n: int, counts: dict[str, int]) -> Groups:
-    """Blocks within blocks, by level."""
+    """Return blocks within blocks, by level."""
     levels = {
         level: [f"{level} {code}" for code in made.equal_blocks(n, count).tolist()]
         for level, count in counts.items()
@@ -139,12 +139,12 @@ MADE = (
 
 
 def _plain(name: str) -> Callable[[], AnyGraph]:
-    """A bundled graph without its weights, on the same vertices."""
+    """Return a bundled graph without its weights, on the same vertices."""
     return lambda: datasets.load(name, weighted=False)
 
 
 def _capped(name: str, most: float, change: Callable[[FloatVector], FloatVector]) -> AnyGraph:
-    """A bundled graph whose weights count as `most` at most, and are then changed."""
+    """Return a bundled graph whose weights are cut off at `most`, and then changed."""
     graph: Any = datasets.load(name)
     weights = change(np.minimum(graph.weights, most))
     cap = float(change(np.array([most]))[0])
@@ -152,7 +152,7 @@ def _capped(name: str, most: float, change: Callable[[FloatVector], FloatVector]
 
 
 def _levels(name: str, finest: str) -> Callable[[], Groups]:
-    """Public groups of a bundled graph, down to a level."""
+    """Return public groups of a bundled graph, down to a level."""
     return lambda: datasets.load_groups(name).down_to(finest)
 
 
@@ -180,7 +180,7 @@ CASES: tuple[GraphCase, ...] = (*MADE, *BUNDLED)
 
 
 def cases_of(folder: Path | None) -> Iterator[GraphCase]:
-    """Real graphs that may not be distributed, as far as their files are in a folder.
+    """Yield real graphs that may not be distributed, if their files are in a folder.
 
     Args:
         folder: None for the one that the environment variable GRAPHCUTS_DP_DATA names, if any.
@@ -195,7 +195,7 @@ def cases_of(folder: Path | None) -> Iterator[GraphCase]:
 
 
 def largest_part(path: Path, size: int) -> AnyGraph:
-    """The vertices of a file's graph with most neighbours."""
+    """Return the part of a file's graph on the vertices with most neighbours."""
     graph = read_graph(path, weighted=False)
     degrees = np.bincount(np.concatenate([graph.rows, graph.columns]))
     vertices = np.sort(np.argsort(-degrees, kind="stable")[:size])
@@ -204,7 +204,7 @@ def largest_part(path: Path, size: int) -> AnyGraph:
 
 
 def find_cases(names: Sequence[str] = (), *, quick: bool = False) -> tuple[GraphCase, ...]:
-    """The cases of these names, or of all that begin with one; without names, all.
+    """Return the cases of these names, or of all that begin with one; without names, all.
 
     Args:
         names: of cases.

@@ -16,7 +16,7 @@ _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 def uniform(seed: int, shape: int | tuple[int, ...]) -> FloatMatrix:
-    """Numbers in [0, 1) with 53 bits: SplitMix64 from a seed of its own for each stream.
+    """Return numbers in [0, 1) with 53 bits: SplitMix64 from a seed of its own for each stream.
 
     Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
     """
@@ -31,18 +31,18 @@ def uniform(seed: int, shape: int | tuple[int, ...]) -> FloatMatrix:
 
 
 def equal_blocks(n: int, blocks: int) -> IntVector:
-    """Consecutive blocks whose sizes differ by at most 1."""
+    """Return consecutive blocks whose sizes differ by at most 1."""
     return np.arange(n) * blocks // n
 
 
 def in_blocks(n: int, blocks: int, inside: float, outside: float, *, seed: int) -> Graph:
-    """Independent edges, of one chance inside equal blocks and another between them."""
+    """Draw independent edges, with one probability inside equal blocks and another between them."""
     block = equal_blocks(n, blocks)
     return _drawn(np.where(block[:, None] == block, inside, outside), seed)
 
 
 def corrected_blocks(n: int, sizes: tuple[int, ...], inside: float, outside: float) -> Graph:
-    """Blocks in proportion to `sizes`, whose vertices differ sixteenfold in degree."""
+    """Draw blocks in proportion to `sizes`, whose vertices differ sixteenfold in degree."""
     block, ends = uneven_blocks(n, sizes), uniform(2, n)
     ends = 0.25 + 3.75 * ends * ends * ends
     chances = ends[:, None] * ends * np.where(block[:, None] == block, inside, outside)
@@ -50,13 +50,13 @@ def corrected_blocks(n: int, sizes: tuple[int, ...], inside: float, outside: flo
 
 
 def uneven_blocks(n: int, sizes: tuple[int, ...]) -> IntVector:
-    """Consecutive blocks in proportion to `sizes`."""
+    """Return consecutive blocks in proportion to `sizes`."""
     edges = np.cumsum(sizes) * n // sum(sizes)
     return np.searchsorted(edges, np.arange(n), side="right")
 
 
 def hierarchy(n: int, depth: int) -> Graph:
-    """Halves of halves: the deeper the common half, the denser, by 2.5 a level."""
+    """Draw halves of halves: each deeper common half makes an edge 2.5 times as likely."""
     smallest_block = equal_blocks(n, 2**depth)
     chances = np.full((n, n), 0.012)
     for level in range(1, depth + 1):
@@ -66,18 +66,18 @@ def hierarchy(n: int, depth: int) -> Graph:
 
 
 def geometric(n: int, radius: float) -> Graph:
-    """Points of the unit square, joined when they are near; see `geometric_places`."""
+    """Join points of the unit square that are near each other; see `geometric_places`."""
     points = geometric_places(n)
     return _drawn((_squares(points) < radius * radius).astype(np.float64), 5)
 
 
 def geometric_places(n: int) -> FloatMatrix:
-    """The points, shape (n, 2): public, as addresses are."""
+    """Return the points, shape (n, 2): public, as addresses are."""
     return uniform(6, (n, 2))
 
 
 def ring(n: int, reach: int, share: float) -> Graph:
-    """Neighbours to a reach on a ring; a share of the edges goes to anybody instead."""
+    """Join neighbours on a ring up to a reach; a share of the edges goes to anybody instead."""
     tails = np.repeat(np.arange(n), reach)
     heads = (tails + np.tile(np.arange(1, reach + 1), n)) % n
     draws = uniform(7, (2, len(tails)))
@@ -88,7 +88,7 @@ def ring(n: int, reach: int, share: float) -> Graph:
 
 
 def preferential(n: int, edges: int) -> Graph:
-    """Each newcomer is joined to ends of random earlier edges.
+    """Join each new vertex to ends of random earlier edges.
 
     Source: Barabasi, Albert 1999.
     """
@@ -105,27 +105,27 @@ def preferential(n: int, edges: int) -> Graph:
 
 
 def power_law(n: int, degree: float, *, seed: int) -> Graph:
-    """Nothing but degrees with a tail of exponent 3, cut off at n/4 times the mean."""
+    """Draw a graph with degrees of tail exponent 3, at most n/4 times the mean, nothing else."""
     ends = 0.5 / np.sqrt(np.maximum(uniform(seed, n), 4 / n))  # of mean nearly 1
     return _drawn(ends[:, None] * ends * (degree / n), seed + 1)
 
 
 def affiliation(n: int, clubs: int, size: int) -> Graph:
-    """Members of a club meet with chance .4; clubs overlap."""
+    """Draw a graph of clubs that overlap: members of a club meet with probability .4."""
     member = uniform(11, (clubs, n)) < size / n
     together = member.T.astype(np.float64) @ member
     return _drawn(np.where(together > 0, 0.4, 0.0), 12)
 
 
 def fringe(n: int, core: int) -> Graph:
-    """A dense core, and a periphery that hangs on it."""
+    """Draw a dense core, and a periphery that hangs on it."""
     inner = np.arange(n) < core
     both, one = inner[:, None] & inner, inner[:, None] | inner
     return _drawn(np.where(both, 0.5, np.where(one, 0.1, 0.005)), 13)
 
 
 def two_cliques(n: int) -> Graph:
-    """Two complete halves and one bridge."""
+    """Join two complete halves by one edge."""
     half = np.arange(n) < n // 2
     matrix = half[:, None] == half
     matrix[0, -1] = True
@@ -133,7 +133,7 @@ def two_cliques(n: int) -> Graph:
 
 
 def similarity(n: int) -> Graph:
-    """Weights in [0, 1] between points of three clouds, see `equal_blocks`."""
+    """Return weights in [0, 1] between points of three clouds, see `equal_blocks`."""
     # The sum of four uniform numbers is nearly normal.
     points = uniform(15, (4, n, 3)).sum(axis=0) - 2
     points = points * 1.7 + 2.5 * np.eye(3)[equal_blocks(n, 3)]
@@ -144,7 +144,7 @@ def similarity(n: int) -> Graph:
 
 
 def counts(n: int, blocks: int, cap: int) -> Graph:
-    """Whole weights in blocks, most of them small, none above the cap."""
+    """Draw whole weights in blocks, most of them small, none above the cap."""
     block, ends = equal_blocks(n, blocks), uniform(16, n)
     ends = 0.4 + 1.8 * ends * ends
     chances = ends[:, None] * ends * np.where(block[:, None] == block, 0.22, 0.03)
@@ -156,7 +156,7 @@ def counts(n: int, blocks: int, cap: int) -> Graph:
 
 
 def heavy(n: int, blocks: int) -> Graph:
-    """Edges in blocks with whole weights of 7 to 400, mean 31, of which a change by 1 is hidden."""
+    """Draw edges in blocks with whole weights of 7 to 400, mean 31; neighbours differ by 1."""
     block = equal_blocks(n, blocks)
     chances = np.where(block[:, None] == block, 0.3, 0.05)
     rows, columns = np.nonzero(np.triu(uniform(37, (n, n)) < chances, 1))
@@ -165,7 +165,7 @@ def heavy(n: int, blocks: int) -> Graph:
 
 
 def arcs(n: int, blocks: int) -> DirectedGraph:
-    """Arcs that go round the blocks, with degrees that differ on both sides."""
+    """Draw arcs that go round the blocks, with degrees that differ on both sides."""
     block = equal_blocks(n, blocks)
     step = (block[None, :] - block[:, None]) % blocks
     chances = np.where(step == 1, 0.12, np.where(step == 0, 0.06, 0.015))
@@ -176,7 +176,7 @@ def arcs(n: int, blocks: int) -> DirectedGraph:
 
 
 def two_sides(left: int, right: int) -> BipartiteGraph:
-    """Three groups of rows that like three groups of columns, with degrees that differ."""
+    """Draw three groups of rows that like three groups of columns, with degrees that differ."""
     likes = equal_blocks(left, 3)[:, None] == equal_blocks(right, 3)
     rows, columns = 0.3 + 1.4 * uniform(21, left), 0.3 + 1.4 * uniform(22, right)
     chances = 0.07 * rows[:, None] * columns * np.where(likes, 2.5, 0.25)
@@ -185,7 +185,7 @@ def two_sides(left: int, right: int) -> BipartiteGraph:
 
 
 def large_blocks(n: int, blocks: int, degree: int, *, seed: int) -> Graph:
-    """A large sparse graph: half of all edges inside equal blocks, and ends that prefer some.
+    """Draw a large sparse graph: half of all edges inside equal blocks, with uneven degrees.
 
     Time is linear in the edges; repeated ones and loops are dropped.
     """
@@ -203,12 +203,12 @@ def large_blocks(n: int, blocks: int, degree: int, *, seed: int) -> Graph:
 
 
 def named_groups(n: int, codes: IntVector, level: str) -> Groups:
-    """Public groups of the vertices 0..n-1 from their numbers."""
+    """Return public groups of the vertices 0..n-1 from their numbers."""
     return Groups(VertexSet(n), {level: [f"{level} {code}" for code in codes.tolist()]})
 
 
 def _squares(points: FloatMatrix) -> FloatMatrix:
-    """Squared distances, added up in a fixed order."""
+    """Return squared distances, added up in a fixed order."""
     squares: FloatMatrix = np.zeros((len(points), len(points)))
     for axis in points.T:
         gaps = axis[:, None] - axis
@@ -217,7 +217,7 @@ def _squares(points: FloatMatrix) -> FloatMatrix:
 
 
 def _drawn(chances: FloatMatrix | FloatVector, seed: int) -> Graph:
-    """Independent edges with these chances, shape (n, n), of which the upper half is read."""
+    """Draw independent edges with these chances, shape (n, n), of which the upper half is read."""
     n = len(chances)
     rows, columns = np.nonzero(np.triu(uniform(seed, (n, n)) < chances, 1))
     return Graph(rows, columns, vertices=n)

@@ -105,7 +105,7 @@ def measured(estimate: Estimate, truth: Truth) -> dict[str, float]:
 
 
 def relative(errors: Mapping[str, float], empty: Mapping[str, float]) -> dict[str, float]:
-    """Errors as shares of those of the empty graph; left out where that makes none."""
+    """Return errors as shares of those of the empty graph, without those where that makes none."""
     order = [measure.name for measure in MEASURES]
     return {name: errors[name] / empty[name] for name in order if name in errors and name in empty}
 

@@ -34,12 +34,12 @@ class FlowNetwork:
         self._graph: Any = igraph.Graph(n=matrix.shape[0], edges=ends, directed=directed)
 
     def between(self, pairs: Sequence[tuple[int, int]]) -> FloatVector:
-        """The least weight of a cut that parts s from t, for each pair, shape (pairs,)."""
+        """Return the least weight of a cut between s and t, for each pair, shape (pairs,)."""
         flow = self._graph.maxflow_value
         return np.array([flow(s, t, capacity=self._weights) for s, t in pairs], dtype=np.float64)
 
     def all_pairs(self) -> FloatMatrix:
-        """The least weight of a cut between any two vertices, shape (n, n), diagonal infinite.
+        """Return the least weight of a cut between any two vertices, (n, n), diagonal infinite.
 
         By a Gomory-Hu tree: the least weight on the path between the two. Undirected graphs only.
         """
@@ -49,7 +49,7 @@ class FlowNetwork:
 
 
 def paths_of(edges: IntVector, weights: FloatVector, n: int) -> FloatMatrix:
-    """The least weight on the path between any two vertices of a tree, shape (n, n).
+    """Return the least weight on the path between any two vertices of a tree, shape (n, n).
 
     Edges are taken from the heaviest on: when one joins two parts, it is the lightest on every
     path between them.
@@ -69,7 +69,7 @@ def paths_of(edges: IntVector, weights: FloatVector, n: int) -> FloatMatrix:
 
 
 def global_min_cut(matrix: FloatMatrix) -> float:
-    """The least weight of any cut of an undirected graph into two parts that are not empty.
+    """Return the least weight of any cut of an undirected graph into two nonempty parts.
 
     Args:
         matrix: dense, symmetric, entries at least 0, shape (n, n) with n >= 2.
@@ -101,7 +101,7 @@ def global_min_cut(matrix: FloatMatrix) -> float:
 
 
 def pairs_to_part(n: int) -> tuple[tuple[int, int], ...]:
-    """Random pairs s, t, the same for graphs of one size: 20, on more than 400 vertices 6."""
+    """Return random pairs s, t, the same for graphs of one size: 20, or 6 above 400 vertices."""
     count = _PAIRS if n <= _MANY_VERTICES else _FEW_PAIRS
     draws = uniform(105, (count, 2))
     first = (draws[:, 0] * n).astype(np.int64)
@@ -110,7 +110,7 @@ def pairs_to_part(n: int) -> tuple[tuple[int, int], ...]:
 
 
 def one_matrix(matrix: SparseMatrix, *, bipartite: bool) -> SparseMatrix:
-    """The square matrix of an undirected graph whose vertices are those of both sides."""
+    """Return the square matrix of an undirected graph whose vertices are those of both sides."""
     if not bipartite:
         return matrix
     across = sp.csr_array(matrix)

@@ -29,7 +29,7 @@ _TEMPLATE = Template(Path(__file__).with_name("page.md").read_text(encoding="utf
 
 
 def main_page(runs: Sequence[BenchmarkRun], *, table: str) -> str:
-    """The page of all graphs, in Markdown.
+    """Return the page of all graphs, in Markdown.
 
     Args:
         runs: as `read_runs` reads them from a table, with its digits.
@@ -117,7 +117,7 @@ def _range(contender: Contender) -> str:
 
 
 def _measure(results: Results, measure: str) -> str:
-    """The tables of a measure: contenders by epsilons."""
+    """Return the tables of a measure: contenders by epsilons."""
     parts = [f"## {measure[0].upper()}{measure[1:]}\n"]
     for title in results.tables():
         columns = {e: results.standings(e, measure, title) for e in results.epsilons}
@@ -178,7 +178,7 @@ def _behind(results: Results, only: str | None, without: Collection[str] = ()) -
 
 
 def _lost(duels: Mapping[str, tuple[str, float]]) -> str:
-    """The duels that were lost, in few words."""
+    """Return the duels that were lost, in few words."""
     behind = {graph: duel for graph, duel in duels.items() if duel[1] > 1}
     if not behind:
         return f"0 of {len(duels)}" if duels else ""
@@ -243,13 +243,13 @@ def _not_run() -> str:
 
 
 def about(case: GraphCase) -> str:
-    """A graph in few words."""
+    """Describe a graph in few words."""
     kind = "" if case.kind == "undirected" else f"; {case.kind}"
     return f"{case.title}{kind}{'; weighted' if case.weighted else ''}"
 
 
 def graph_page(runs: Sequence[BenchmarkRun], graph: str) -> str:
-    """The page of one graph: every measure of every contender, by epsilon.
+    """Return the page of one graph: every measure of every contender, by epsilon.
 
     Args:
         runs: as for `main_page`.
@@ -304,12 +304,12 @@ def _named(name: str, results: Results) -> str:
 
 
 def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table."""
+    """Return a table in Markdown."""
     lines = [f"| {' | '.join(cells)} |" for cells in (heads, *rows)]
     lines.insert(1, "|" + "---|" * len(heads))
     return "\n".join([*lines, ""])
 
 
 def _plain(text: str) -> str:
-    """Text that breaks no table."""
+    """Return text that breaks no table."""
     return " ".join(text.replace("|", "/").replace("<", "&lt;").split())

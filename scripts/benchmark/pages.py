@@ -27,14 +27,14 @@ _DPI = 110  # there is one for each graph: small files
 
 
 def pages(runs: list[BenchmarkRun]) -> dict[str, str]:
-    """The text of each page, by its path below docs/."""
+    """Return the text of each page, by its path below docs/."""
     graphs = dict.fromkeys(run.graph for run in runs)
     graph_pages = {f"benchmark/{graph}.md": graph_page(runs, graph) for graph in graphs}
     return {"benchmark.md": main_page(runs, table=TABLE), **graph_pages}
 
 
 def figure_of(results: Results, graph: str) -> Figure:
-    """The errors of the seven contenders of least error, ours among them first.
+    """Draw the errors of the seven contenders of least error, ours among them first.
 
     Errors below LEAST are drawn as that, as they count in the tables.
     """

@@ -107,7 +107,7 @@ class Results:
         return values
 
     def errors(self, graph: str, epsilon: float, measure: str) -> dict[str, float]:
-        """By contender, those that have it."""
+        """Return the errors of the contenders that have one, by contender."""
         errors = {
             name: self.error(name, graph, epsilon, measure)
             for name in self.contenders
@@ -116,7 +116,7 @@ class Results:
         return {name: value for name, value in errors.items() if value is not None}
 
     def tables(self) -> dict[str, tuple[str, ...]]:
-        """The contenders that are compared with each other, by title: each in one table."""
+        """Return the contenders that are compared with each other, by title of their table."""
         names_of: dict[str, tuple[str, ...]] = dict.fromkeys(TITLES, ())
         for name in self.contenders:
             names_of[self._title(name)] += (name,)
@@ -133,7 +133,7 @@ class Results:
         return grouped if needs_groups(name) else graphs
 
     def standings(self, epsilon: float, measure: str, title: str) -> list[Standing]:
-        """The contenders of a table, and the release with its defaults beside them, best first.
+        """Return the contenders of a table and the release with its defaults, the best first.
 
         On the graphs on which all of them have the measure. A contender that would leave less than
         a quarter of the graphs is left out. Those whose claim does not hold come last.
@@ -216,7 +216,7 @@ class Results:
         only: str | None = None,
         without: Collection[str] = (),
     ) -> dict[str, tuple[str, float]]:
-        """This package beside the best of the others whose claim holds, by graph.
+        """Compare this package with the best other contender whose claim holds, by graph.
 
         Args:
             epsilon: at which.

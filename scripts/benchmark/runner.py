@@ -62,7 +62,7 @@ class BenchmarkPlan:
         seeds: int | None = None,
         quick: bool = False,
     ) -> "BenchmarkPlan":
-        """A plan from what was typed.
+        """Return the plan of options as they were typed.
 
         Args:
             graphs: names of cases, or their beginnings; none for all.
@@ -96,7 +96,7 @@ class BenchmarkPlan:
         return SEEDS if case.vertices <= MOST_SMALL else LARGE_SEEDS
 
     def runs(self) -> Iterator[tuple[Job, BenchmarkRun]]:
-        """Each run, with what is known of it beforehand; graph by graph."""
+        """Yield each run, with what is known of it beforehand; graph by graph."""
         known, folder = versions(), str(Path.cwd())
         loaded = {spec: load_contender(spec) for spec in self.contenders}
         for case in self.cases:
@@ -119,7 +119,7 @@ class BenchmarkPlan:
 
 
 def seed_of(graph: str, epsilon: float, seed: int) -> int:
-    """The seed of noise and of the order of vertices: another one for each run of a contender."""
+    """Return the seed of noise and of the order of vertices: a new one for each run."""
     return zlib.crc32(f"{graph} {epsilon!r} {seed}".encode())
 
 
@@ -183,7 +183,7 @@ class _Crew:
         self._stopped = threading.Event()
 
     def work(self, jobs: int) -> list[BenchmarkRun]:
-        """Everything, then the runs in the order in which they ended."""
+        """Run everything, and return the runs in the order in which they ended."""
         count = min(jobs, len(self.todo))
         with ThreadPoolExecutor(max(1, count)) as pool:
             try:
@@ -209,7 +209,7 @@ class _Crew:
             process.end()
 
     def _take(self, number: int) -> tuple[Job, BenchmarkRun] | None:
-        """A run on the graph at hand, whose truth is known; else on one that nobody has."""
+        """Take a run on the present graph, whose truth is known, or on one that no process has."""
         with self._lock:
             if not self.todo:
                 return None
@@ -231,7 +231,7 @@ class _Process:
         self._pipe: Any = None
 
     def run(self, job: Job, known: BenchmarkRun, seconds: float) -> BenchmarkRun | None:
-        """The run with what was found, or why nothing was; None when all is stopped."""
+        """Return the run with its results, or why there are none; None if all is stopped."""
         try:
             return self._run(job, known, seconds)
         except (EOFError, BrokenPipeError, ConnectionResetError):
@@ -269,7 +269,7 @@ class _Process:
         return replace(known, errors={name: facts[name] for name in names if name in facts})
 
     def _wait(self, seconds: float) -> tuple[Any, ...] | None:
-        """The next message; None when the time is over, or all is stopped."""
+        """Return the next message; None when the time is over, or all is stopped."""
         left = seconds
         while left > 0 and not self._stopped.is_set():
             if self._pipe.poll(min(_POLL, left)):
@@ -287,7 +287,7 @@ class _Process:
         theirs.close()
 
     def end(self) -> None:
-        """Kill it, if it is there."""
+        """Kill the process, if it runs."""
         if self._worker is not None:
             self._worker.kill()
             self._worker.join()

@@ -12,7 +12,7 @@ _SMALL = 400  # on which all singular values are as fast
 
 
 def largest_singular(matrix: SparseMatrix) -> float:
-    """The spectral norm of a dense or sparse matrix, to about 1e-6."""
+    """Return the spectral norm of a dense or sparse matrix, to about 1e-6."""
     if max(matrix.shape) <= _SMALL:
         dense = matrix.toarray() if sp.issparse(matrix) else matrix
         return float(np.linalg.norm(dense, 2))

@@ -7,7 +7,7 @@ from graphcuts_dp.privacy.entropy import EntropySource
 
 
 def uniform_subset(count: int, size: int, source: EntropySource) -> IntVector:
-    """A uniform subset of 0..size-1, exactly, ascending.
+    """Draw a uniform subset of 0..size-1, exactly, ascending.
 
     Numbers are drawn until enough are distinct, and the first ones stay: each is uniform whatever
     was drawn before, given that it is a new one. Where more than half is wanted, those to leave
@@ -36,7 +36,7 @@ def uniform_subset(count: int, size: int, source: EntropySource) -> IntVector:
 
 
 def _uniform(count: int, size: int, source: EntropySource) -> IntVector:
-    """About so many independent uniform numbers in 0..size-1: those of `count` words that fit."""
+    """Draw about so many independent uniform numbers in 0..size-1 from `count` words."""
     bits = max(1, (size - 1).bit_length())
     words = source.bytes(8 * count).view(np.uint64) >> np.uint64(64 - bits)
     return words[words < np.uint64(size)].astype(np.int64)

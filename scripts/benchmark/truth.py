@@ -144,6 +144,6 @@ def truth_of_graph(graph: AnyGraph, groups: Groups | None = None) -> Truth:
 
 
 def upper_half(matrix: FloatVector) -> FloatVector:
-    """The entries above the diagonal, one after the other."""
+    """Return the entries above the diagonal, row by row."""
     entries: FloatVector = matrix[np.triu_indices(len(matrix), 1)]
     return entries

@@ -80,7 +80,7 @@ def _warm_up(contender: Contender, delta: float) -> None:
 
 
 def answers(job: Job, truths: dict[str, Truth], warmed: set[str]) -> Iterator[tuple[Any, ...]]:
-    """The messages of a job.
+    """Yield the messages of a job.
 
     Args:
         job: what to run.
@@ -107,7 +107,7 @@ def answers(job: Job, truths: dict[str, Truth], warmed: set[str]) -> Iterator[tu
 
 
 def _truth(graph: str, truths: dict[str, Truth]) -> Truth:
-    """The truth of a graph; that of the last one alone is kept."""
+    """Return the truth of a graph; only that of the last graph is kept."""
     if graph not in truths:
         truths.clear()
         (case,) = find_cases([graph])
@@ -141,7 +141,7 @@ def _timed(
 
 
 def start_of_peak() -> float | None:
-    """Resident memory in MiB, from which the peak is counted anew; None where it is not told."""
+    """Count the peak anew; return resident memory in MiB, None if the system does not report it."""
     if sys.platform != "linux":
         return None
     try:
@@ -152,7 +152,7 @@ def start_of_peak() -> float | None:
 
 
 def _memory(name: str) -> float | None:
-    """A line of the kernel's table of this process, in MiB."""
+    """Return a line of the kernel's table of this process, in MiB."""
     try:
         lines = _MEMORY_FILE.read_text().splitlines()
     except OSError:

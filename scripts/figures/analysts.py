@@ -18,7 +18,7 @@ def worst_cut(
     rng: np.random.Generator,
     max_right_size: int | None = None,
 ) -> CutQuery:
-    """A cut with a large |residual|: alternation from everything and from random halves.
+    """Return a cut with a large |residual|: alternation from everything and from random halves.
 
     Greedy: a lower bound on the worst, equal to it on small graphs nearly always.
 
@@ -46,7 +46,7 @@ def worst_cut(
 
 
 def _ascent(matrix: FloatMatrix, size: int, rng: np.random.Generator) -> Cut:
-    """The best S and T of all starts, by the sum of the matrix between them."""
+    """Return the best S and T of all starts, by the sum of the matrix between them."""
     S = rng.random((matrix.shape[0], _STARTS)) < 0.5
     S[:, 0] = True
     best = np.full(_STARTS, -np.inf)
@@ -63,7 +63,7 @@ def _ascent(matrix: FloatMatrix, size: int, rng: np.random.Generator) -> Cut:
 
 
 def _largest(sums: FloatMatrix, size: int) -> BoolMatrix:
-    """In each column the positive ones among the `size` largest."""
+    """Return in each column the positive ones among the `size` largest."""
     if size >= len(sums):
         positive: BoolMatrix = sums > 0
         return positive

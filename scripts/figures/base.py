@@ -73,24 +73,24 @@ class Table:
         parameters: Mapping[str, Any],
         findings: Callable[["Table"], Sequence[Finding]],
     ) -> "Table":
-        """A table with what is found in it."""
+        """Return a table with its findings."""
         table = cls(columns=columns, rows=rows, parameters=parameters, findings=())
         return replace(table, findings=findings(table))
 
     def where(self, **fixed: Any) -> list[dict[str, Any]]:
-        """The rows in which these columns have these values, as dictionaries by column."""
+        """Return the rows in which these columns have these values, as dictionaries by column."""
         named = (dict(zip(self.columns, row, strict=True)) for row in self.rows)
         return [row for row in named if all(row[key] == fixed[key] for key in fixed)]
 
     def line(self, *columns: str, **fixed: Any) -> tuple[list[Any], ...]:
-        """These columns of the rows in which others have these values."""
+        """Return these columns of the rows in which others have these values."""
         rows = self.where(**fixed)
         return tuple([row[column] for row in rows] for column in columns)
 
     def series(
         self, by: str, column: str, **fixed: Any
     ) -> tuple[list[Any], npt.NDArray[np.float64]]:
-        """A column by repetition, in the rows in which others have these values.
+        """Return a column by repetition, in the rows in which others have these values.
 
         Args:
             by: the column of places: x.
@@ -108,7 +108,7 @@ class Table:
         return x, np.array([repeats + repeats[:1] * (most - len(repeats)) for repeats in series])
 
     def middle(self, by: str, column: str, **fixed: Any) -> tuple[list[Any], list[float]]:
-        """The same with medians over repetitions: (x, y)."""
+        """Return medians of a column over repetitions: (x, y)."""
         values_at: dict[Any, list[float]] = {}
         for x, y in zip(*self.line(by, column, **fixed), strict=True):
             values_at.setdefault(x, []).append(y)
@@ -139,7 +139,7 @@ def finding(
     tolerance: float | None = None,
     too_small: bool = False,
 ) -> Finding:
-    """A finding; without a claimed number the claim is an inequality in words.
+    """Return a finding; without a claimed number the claim is an inequality in words.
 
     Args:
         statement: see `Finding`, with `claimed` and `tolerance`.
@@ -191,7 +191,7 @@ def near(
 
 
 def fitted_exponent(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
-    """Slope of the least-squares line through (ln x, ln y).
+    """Return the slope of the least-squares line through (ln x, ln y).
 
     Args:
         x: positive, shape (p,), at least two different values.
@@ -283,7 +283,7 @@ def at_full_size(measured: float, *, size: float, full: float, growth: float) ->
 
 
 def at_most(statement: str, measured: float, limit: float = 1.0) -> Finding:
-    """A number that the claim bounds from above: an inequality in words."""
+    """Return a finding on a number that the claim bounds from above, as an inequality in words."""
     return finding(statement, measured, agrees=measured <= limit)
 
 

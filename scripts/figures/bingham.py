@@ -15,7 +15,7 @@ from graphcuts_dp.arrays import FloatMatrix
 def bingham_samples(
     matrix: FloatMatrix, concentration: float, count: int, rng: np.random.Generator
 ) -> FloatMatrix:
-    """Independent unit vectors with density proportional to exp(concentration x'Rx).
+    """Draw independent unit vectors with density proportional to exp(concentration x'Rx).
 
     Exact but for floats: rejection from an angular central Gaussian distribution. In the
     eigenbasis of R let a_i = concentration (lambda_max - lambda_i) >= 0, so that the density is

@@ -94,7 +94,7 @@ def _imbalanced_degrees(side: int) -> tuple[FloatVector, FloatVector]:
 
 
 def _power_law_degrees(side: int) -> tuple[FloatVector, FloatVector]:
-    """The distribution itself, not rounded to whole numbers of vertices."""
+    """Return the distribution itself, not rounded to whole numbers of vertices."""
     degrees = np.arange(1, side + 1, dtype=np.float64)
     counts = degrees**-EXPONENT
     return degrees, side * counts / counts.sum()
@@ -142,7 +142,7 @@ def measure_power_law(*, quick: bool, seed: int, progress: Progress) -> Table:
 
 
 def measure_family(family: Family, *, quick: bool, seed: int, progress: Progress) -> Table:
-    """Guarantees against V and |S|, sessions against V, and their exponents.
+    """Measure guarantees against V and |S|, sessions against V, and their exponents.
 
     Args:
         family: of graphs.
@@ -182,7 +182,7 @@ def measure_family(family: Family, *, quick: bool, seed: int, progress: Progress
 def update_bounds(
     degrees: FloatVector, counts: FloatVector, side: int, size: int
 ) -> dict[str, UpdateBound]:
-    """B of each method, for cuts with at most `size` right vertices.
+    """Return B of each method, for cuts with at most `size` right vertices.
 
     Args:
         degrees: left degrees that occur.
@@ -215,7 +215,7 @@ def _guaranteed(family: Family, part: str, side: int, size: int) -> list[Row]:
 
 
 def _claimed(rows: Sequence[Row], family: Family) -> list[Row]:
-    """The claims with their logarithms, scaled so that they meet the last guarantees."""
+    """Return the claims with their logarithms, scaled so that they meet the last guarantees."""
     claimed: list[Row] = []
     for part, method in itertools.product(("V varies", "|S| varies"), METHODS):
         claim = _claim(family, method)
@@ -230,7 +230,7 @@ def _claimed(rows: Sequence[Row], family: Family) -> list[Row]:
 
 
 def _sessions(family: Family, side: int, repeats: int, seed: int) -> list[Row]:
-    """Largest errors of sessions, and what they guaranteed."""
+    """Return the largest errors of sessions, and their guarantees."""
     graph = family.graph(side, seed)
     truth, size = graph.dense().astype(np.float64), side // 2
     norms = {"l_2": "l2", "entropy": "entropy", "(2,p)": f"2,{near_one(side):.9f}"}
@@ -255,7 +255,7 @@ def _sessions(family: Family, side: int, repeats: int, seed: int) -> list[Row]:
 def _session(
     norm: str, graph: BipartiteGraph, truth: npt.NDArray[np.float64], size: int, seed: int
 ) -> tuple[float, float]:
-    """One session on a store: the guaranteed error and the largest one.
+    """Return the guaranteed error and the largest error of one session on a store.
 
     The analyst asks no query twice, since the second answer would come from the record.
     """
@@ -288,7 +288,7 @@ def _session(
 
 
 def _findings(table: Table, family: Family) -> list[Finding]:
-    """Exponents of guarantees and of sessions beside the claims; which method is best, and when."""
+    """Compare exponents of guarantees and sessions with the claims, and methods by size."""
     findings = []
     for method in METHODS:
         claim = _claim(family, method)
@@ -319,7 +319,7 @@ def _findings(table: Table, family: Family) -> list[Finding]:
 
 
 def _learnt(table: Table, method: str) -> tuple[FloatVector, FloatVector]:
-    """V, and the error of sessions, where they guarantee less than answering 0.
+    """Return V and the errors of sessions that guarantee less than answering 0.
 
     At least the largest V, as many as an exponent needs.
     """
@@ -400,7 +400,7 @@ def _by_repeat(
 
 
 def _series(table: Table, part: str, method: str, quantity: str) -> tuple[FloatVector, FloatVector]:
-    """The same with means over repeats."""
+    """Return means over repeats, by what varies."""
     x, errors = _by_repeat(table, part, method, quantity)
     return x, errors.mean(axis=1)
 
@@ -435,7 +435,7 @@ def draw(table: Table) -> Figure:
 
 
 def _legend(axes: Axes) -> list[Line2D]:
-    """Methods in the upper row, the rest below; legends fill columns first."""
+    """Order methods in the upper row, others below; legends fill columns first."""
     methods = [line for line in axes.lines if line.get_label() in _NAMES.values()]
     other_lines = [
         Line2D([], [], color="black", linewidth=0.6, label="claimed powers and logarithms"),

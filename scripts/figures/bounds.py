@@ -27,7 +27,7 @@ from scripts.figures.small_databases import small_database_size
 def dr14_offline(
     update_bound: UpdateBound, *, queries: float, epsilon: float, delta: float, beta: float
 ) -> ErrorBound:
-    """DR14's IC mechanism with the exponential mechanism as distinguisher.
+    """Return the error of DR14's IC mechanism with the exponential mechanism as distinguisher.
 
     alpha = 64 sqrt(B(alpha/2) ln(1/delta)) ln(|Q|/gamma)/epsilon with gamma = beta/(2B), or
     32 B(alpha/2) ln(|Q|/gamma)/epsilon for delta = 0. Theorem 5.7 prints 16 and 8, which do not
@@ -65,7 +65,7 @@ def gru12_offline(
     delta: float,
     beta: float,
 ) -> ErrorBound:
-    """GRU12's Algorithm 3 with any distinguisher: error 3 alpha/2.
+    """Return the error of GRU12's Algorithm 3 with any distinguisher: 3 alpha/2.
 
     alpha = max(16 sqrt(B ln(1/delta)) ln(2B/beta)/epsilon, 2 F(epsilon/(4 sqrt(B ln(1/delta))))).
     The paper runs B(alpha) rounds and claims error alpha; updates have a discrepancy of alpha/2, so
@@ -111,7 +111,7 @@ def _solved(
 def gru12_lemma_6_1_general(
     universe: float, *, log_queries: float, epsilon: float, beta: float
 ) -> float:
-    """Laplace noise on every pair, for any number of linear queries with coefficients in [0, 1].
+    """Bound the error of Laplace noise on every pair, for any linear queries of [0, 1].
 
     The least of two bounds, each in units of 1/epsilon, and each for every s in (0, 1):
     Chernoff's for each query and the union over Q, (-X ln(1 - s^2) + ln(2|Q|/beta))/s; and one for
@@ -195,7 +195,7 @@ def pure_cut_lower_bound(n: int, *, epsilon: float, beta: float) -> float:
 
 
 def k_norm_bound(queries: int, *, epsilon: float, beta: float) -> float:
-    """The K-norm mechanism: no answer is off by more, whatever the k linear queries are.
+    """Return the largest error of the K-norm mechanism, for any k linear queries.
 
     Its noise is a point of a body K, stretched by a Gamma variable of shape k + 1 and scale
     1/epsilon. K is spanned by the columns of the queries, whose coefficients lie in [-1, 1], so
@@ -214,7 +214,7 @@ def k_norm_bound(queries: int, *, epsilon: float, beta: float) -> float:
 
 
 def _least(bound: Callable[[float], float]) -> float:
-    """Near the minimum over s in (0, 1); every value is a bound."""
+    """Return nearly the minimum over s in (0, 1); every value is a bound."""
     logits = np.linspace(-12, 12, 97)
     best = min(logits.tolist(), key=lambda logit: bound(_part(logit)))
     minimum = scipy.optimize.minimize_scalar(
@@ -228,7 +228,7 @@ def _part(logit: float) -> float:
 
 
 def comparison_log_delta(order: float, moment: float, *, updates: float, epsilon: float) -> float:
-    """The theorem's mu B - a epsilon: the logarithm of a delta that the theorem proves.
+    """Return the theorem's mu B - a epsilon: the logarithm of a delta that the theorem proves.
 
     Args:
         order: a > 0.
@@ -240,7 +240,7 @@ def comparison_log_delta(order: float, moment: float, *, updates: float, epsilon
 
 
 def median_updates(n: Size, edges: float, queries: int, *, rule: Rule = "tight") -> UpdateBound:
-    """B of the median construction on all multisets of pairs: their size times log2 X.
+    """Return B of the median construction on all multisets of pairs: their size times log2 X.
 
     GRU12 prints log where halving needs log2; both rules have log2.
 
@@ -259,7 +259,7 @@ def median_updates(n: Size, edges: float, queries: int, *, rule: Rule = "tight")
 def mirror_descent_updates(
     zeta: float, start_potential: float, *, order: float = 2.0, rule: Rule = "tight"
 ) -> UpdateBound:
-    """B of mirror descent: start_potential over what a step proves.
+    """Return B of mirror descent: the first potential over the proven drop of a step.
 
     Args:
         zeta: largest dual norm of a query.
@@ -277,7 +277,7 @@ def mirror_descent_updates(
 
 
 def printed_update_bound(alpha: float, zeta: float, order: float, start_potential: float) -> float:
-    """B = 2^(s-1) s^s zeta^s Psi / (T^s (s-1)^(s-1)) for T = 2 alpha, as JT12, Alg. 2 prints it.
+    """Return 2^(s-1) s^s zeta^s Psi / (T^s (s-1)^(s-1)), T = 2 alpha: B as JT12, Alg. 2 prints it.
 
     Not proven for the printed step. For s = 2 it is what `step_size` proves, for larger s more.
     """

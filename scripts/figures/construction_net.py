@@ -20,7 +20,7 @@ _ROUNDED = 9  # decimals: hypotheses that agree to them are one member
 def construction_net(
     learner: Learner, queries: Sequence[LinearQuery], *, alpha: float, total_weight: float
 ) -> DatabaseFamily:
-    """An alpha-net of all graphs of a total weight, made of updates instead of databases.
+    """Return an alpha-net of all graphs of a total weight, made of updates, not of databases.
 
     Whatever the truth is, a construction that is corrected by any query on which it is off by alpha
     or more, with the right sign, ends after B(alpha) updates at most, and is then off by less than
@@ -86,7 +86,7 @@ def _updates(
     limits: FloatMatrix,
     alpha: float,
 ) -> Iterator[Any]:
-    """Return all hypotheses that one update makes of a hypothesis, for some graph."""
+    """Yield all hypotheses that one update makes of a hypothesis, for some graph."""
     slack = alpha * (1 - 1e-9)
     signs: tuple[Sign, Sign] = (1, -1)
     for query, (least, most) in zip(queries, limits, strict=True):
@@ -97,7 +97,7 @@ def _updates(
 
 
 def _limits(rows: FloatMatrix, total_weight: float) -> FloatMatrix:
-    """The least and the largest answer of each query to a graph of the total weight, shape (k, 2).
+    """Return the least and the largest answer to each query, given the total weight, (k, 2).
 
     Weights lie in [0, 1]: the best puts as much as it can on the largest coefficients.
     """

@@ -25,7 +25,7 @@ _LOOKS = {
 
 
 def measure() -> Table:
-    """Medians over some matrices of one kind and size; no ratio where there is no certificate."""
+    """Return medians over some matrices of a kind and size; no ratio without a certificate."""
     rows = []
     peer = lower_of_cutnorm if importlib.util.find_spec("cutnorm") else None
     for kind in KINDS:

@@ -23,7 +23,7 @@ SEED = 2008
 
 
 def draw_cut_errors() -> None:
-    """The README's figure: cut errors of one release."""
+    """Draw the README's figure: cut errors of one release."""
     graph = load("us_flights_2008", weighted=False)
     with one_blas_thread():  # the same digits whatever the number of processors
         release = gc.release_graph(graph, epsilon=demo.EPSILON, seed=SEED)
@@ -44,7 +44,7 @@ def draw_cut_errors() -> None:
 
 
 def draw_distances() -> None:
-    """The map of docs/distances.md: where to meet."""
+    """Draw the map of docs/distances.md: where to meet."""
     metric, people = demo_distances.made_people()
     epsilon, seed = demo_distances.EPSILON, demo_distances.SEED
     answers = gc.distances.answer_distances(metric, people, epsilon=epsilon, seed=seed)
@@ -68,7 +68,7 @@ def draw_distances() -> None:
 
 
 def draw_flows() -> None:
-    """The README's map: flows between states."""
+    """Draw the README's map: flows between states."""
     graph = demo_flows.flights()
     groups = demo_flows.states(graph, ("state",))
     flows = gc.release_flows(graph, groups, epsilon=demo_flows.EPSILON, seed=SEED)
@@ -80,7 +80,7 @@ def draw_flows() -> None:
 
 
 def draw_flow_table() -> None:
-    """The heat map of docs/groups.md: flows between divisions, with their errors."""
+    """Draw the heat map of docs/groups.md: flows between divisions, with their errors."""
     graph = demo_flows.flights()
     groups = demo_flows.states(graph, ("division",))
     flows = gc.release_flows(graph, groups, epsilon=demo_flows.EPSILON, seed=SEED)
@@ -89,7 +89,7 @@ def draw_flow_table() -> None:
 
 
 def draw_tables() -> None:
-    """The figure of docs/tables.md: errors of the tables of the notebook on phone records."""
+    """Draw the figure of docs/tables.md: errors of the tables of the notebook on phone records."""
     known: dict[str, Any] = {}
     page = (demo.ROOT / "docs" / "notebooks" / "phone-records.md").read_text(encoding="utf-8")
     for cell in re.findall(r"```{code-cell}\n(.*?)```", page, re.DOTALL):

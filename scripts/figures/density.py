@@ -162,7 +162,7 @@ def _fitted(graph: Graph, seed: int, **options: Any) -> FloatMatrix:
 
 
 def _online(graph: Graph, seed: int) -> FloatMatrix:
-    """The hypothesis of multiplicative weights after it was asked unions of blocks, and halves."""
+    """Return the hypothesis of multiplicative weights after unions of blocks, and halves."""
     mechanism = SessionTerms.of(
         method="multiplicative-weights", epsilon=_EPSILON, delta=_DELTA, queries=_GUARANTEED
     ).mechanism(Universe(graph.vertices), Grid.of(graph))
@@ -176,7 +176,7 @@ def _online(graph: Graph, seed: int) -> FloatMatrix:
 
 
 def _offline(graph: Graph, seed: int) -> FloatMatrix:
-    """The same, where the exponential mechanism picks the worst of these cuts in each round."""
+    """Return the hypothesis if the exponential mechanism picks the worst cut in each round."""
     terms: dict[str, Any] = {"epsilon": _EPSILON, "delta": _DELTA, "seed": seed}
     learning = Learning(distinguisher="exponential", rounds=_ROUNDS)
     release = release_iteratively(graph, _asked(graph.n, seed), construction=learning, **terms)
@@ -189,7 +189,7 @@ def _zero(graph: Graph, seed: int) -> FloatMatrix:  # noqa: ARG001 (nothing is d
 
 
 def _session(graph: Graph, seed: int, method: str) -> tuple[float, float]:
-    """The largest error of a session that is asked these cuts, and what it guarantees."""
+    """Return the largest error of a session that is asked these cuts, and its guarantee."""
     mechanism = SessionTerms.of(
         method=method, epsilon=_EPSILON, delta=_DELTA, queries=_GUARANTEED
     ).mechanism(Universe(graph.vertices), Grid.of(graph))
@@ -254,7 +254,7 @@ def _measured(
 def _weighted_and_sessions(
     n: int, density: float, repetition: int, draw: np.random.SeedSequence
 ) -> list[tuple[Any, ...]]:
-    """Rows of the parts "weighted", "session" and "weighted session" for one graph."""
+    """Return rows of the parts "weighted", "session" and "weighted session" for one graph."""
     seed = int(draw.generate_state(1)[0])
     graph = _graph(n, density, seed)
     weights = np.random.default_rng(seed + 3).random(len(graph.rows))
@@ -307,7 +307,7 @@ def _random_halves(n: int, seed: int) -> list[CutQuery]:
 
 
 def _bounds(n: int, density: float) -> list[tuple[Any, ...]]:
-    """Bounds for all cuts, with their constants, at this density."""
+    """Return bounds for all cuts, with their constants, at this density."""
     pairs = n * (n - 1) // 2
     edges = round(density * pairs)
     log_cuts = log_all_cuts(n)
@@ -363,7 +363,7 @@ def _findings(table: Table) -> tuple[Finding, ...]:
 
 
 def _worst(table: Table, method: str, part: str = "density") -> tuple[list[float], list[float]]:
-    """Densities or sizes, and the proven worst error at each."""
+    """Return densities or sizes, and the proven worst error at each."""
     by = "density" if part == "density" else "n"
     return table.middle(by, "upper", part=part, method=method)
 
@@ -384,7 +384,7 @@ def _binary_to_laplace(table: Table) -> Finding:
 
 
 def _lemma(table: Table) -> Finding:
-    """||x - A|| <= (1 + c) ||z - A|| for a fit within c of the least; 2 for an exact one."""
+    """Test ||x - A|| <= (1 + c) ||z - A|| for a fit within c of the least; 2 for an exact one."""
     same = ("part", "n", "density", "repetition")
     ratios = [
         row["upper"] / other["lower"]
@@ -397,7 +397,7 @@ def _lemma(table: Table) -> Finding:
 
 
 def _wins(table: Table, method: str) -> Finding:
-    """Against the better of the two answers that read no entries."""
+    """Compare a method with the better of the two answers that read no entries."""
     ours, zero, even = (_worst(table, name)[1] for name in (method, "zero", "density only"))
     best = float(np.divide(np.minimum(zero, even), ours).max())
     n = table.parameters["n"]
@@ -407,7 +407,7 @@ def _wins(table: Table, method: str) -> Finding:
 
 
 def _kept(table: Table) -> Finding:
-    """Weights: Laplace noise has the worst error that it has without weights, by Lemma 6.1."""
+    """Test that Laplace noise on weights has the worst error that it has without, by Lemma 6.1."""
     weighted = table.middle("density", "upper", part="weighted", method="laplace")[1]
     ratios = np.divide(weighted, _worst(table, "laplace")[1])
     return near(
@@ -420,14 +420,14 @@ def _kept(table: Table) -> Finding:
 
 
 def _guaranteed(table: Table, part: str) -> Finding:
-    """Sessions: the largest error of the answers over what is guaranteed for all of them."""
+    """Test that the largest error of a session's answers is below the guarantee for all of them."""
     lower, upper = table.line("lower", "upper", part=part)
     statement = f"{part}s: largest error of the answers over what is guaranteed, at most 1: largest"
     return at_most(statement, float(np.divide(lower, upper).max()))
 
 
 def _bounds_hold(table: Table) -> Finding:
-    """Bounds with constants: no measured worst error of noise is above its bound.
+    """Test that no measured worst error of noise is above its bound.
 
     The measured error counts edges inside both sets twice, the bound once: so it is doubled.
     """

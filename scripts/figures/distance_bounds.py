@@ -26,7 +26,7 @@ def mistake_bound_error(
     delta: float,
     beta: float,
 ) -> float:
-    """Lemma 3 solved for alpha, for a learner that makes mistakes/sqrt(alpha) mistakes.
+    """Solve Lemma 3 for alpha, for a learner that makes mistakes/sqrt(alpha) mistakes.
 
     c alpha = 3000 s/(n epsilon) sqrt(|S| m(alpha)) ln(4/delta) ln(k/beta), or, for delta = 0,
     3000 s/(n epsilon) |S| m(alpha) ln(k/beta).
@@ -53,7 +53,7 @@ def mistake_bound_error(
 def hr12_interactive_error(
     *, people: float, dimensions: int, queries: float, epsilon: float, delta: float, beta: float
 ) -> float:
-    """Theorem 1, corrected: the error of k answers about l1 distances in [0, 1]^l.
+    """Return the error of k answers about l1 distances in [0, 1]^l: Theorem 1, corrected.
 
     Lemma 6 gives c = 1/(4 l), |S| = 2 l and m(alpha) = 3 sqrt(2) l^(3/2)/sqrt(alpha) (Lemma 4 at
     alpha/(2 l), l times). The sensitivity is 2/n, that of the derivative; the paper has 1/n, which
@@ -85,7 +85,7 @@ def hr12_interactive_error(
 def hr12_offline_error(
     *, people: float, dimensions: int, epsilon: float, delta: float, beta: float
 ) -> float:
-    """Theorem 2, corrected: the error of all answers about l1 distances in [0, 1]^l.
+    """Return the error of all answers about l1 distances in [0, 1]^l: Theorem 2, corrected.
 
     The interactive mechanism with alpha/2 answers k = 2 l^2/alpha queries on a grid; between grid
     points the function and its hypothesis are 1-Lipschitz, which doubles the error.
@@ -138,7 +138,7 @@ def embedded_range(
 
 
 def bourgain_contraction(queries: int) -> float:
-    """64 levels: with probability 1 - 1/n, none of the n k distances shrinks by a larger factor.
+    """Return a factor by which, with probability 1 - 1/n, none of the n k distances shrinks.
 
     Source: HR12, Theorem 11, with the levels of `bourgain_levels` in place of log k.
     """
@@ -154,7 +154,7 @@ def decomposable_tolerance(alpha: float, dimensions: int) -> float:
 
 
 def decomposable_mistakes(alpha: float, dimensions: int) -> int:
-    """Most mistakes of more than alpha on a sum of functions on [0, 1] with slopes in [-1, 1].
+    """Return the most mistakes of more than alpha on a sum of functions of slopes in [-1, 1].
 
     With values and slopes off by at most `decomposable_tolerance`, in every coordinate at every
     mistake. No part of the hypothesis is more than alpha/(2 l) above its function, so a mistake is
@@ -170,7 +170,7 @@ def decomposable_mistakes(alpha: float, dimensions: int) -> int:
 def learner_mistakes(
     tolerance: float, *, line_error: float = 0, width: float = 1, slope_range: float = 2
 ) -> int:
-    """Most mistakes of more than `tolerance` (or as much) that the learner can make.
+    """Return the most mistakes of more than `tolerance` (or as much) that the learner can make.
 
     For convex functions >= 0 on an interval of this width, whose derivative varies by no more than
     `slope_range`. Let x < y be two points of mistakes. The line of the earlier one is off by at
@@ -194,7 +194,7 @@ def learner_mistakes(
 
 
 def projection_dimensions(vertices: int, *, distortion: float, failure: float) -> int:
-    """Dimensions that suffice for factors 1 +- distortion on all pairs of V points.
+    """Return dimensions that suffice for factors 1 +- distortion on all pairs of V points.
 
     For a unit vector and m independent Gaussian directions, the average of |g_j . v| is a
     1/sqrt(m)-Lipschitz function of them with mean sqrt(2/pi), so it is off by t with probability at

@@ -193,7 +193,7 @@ def _bound_exponent(table: Table, name: str, claimed: float) -> Finding:
 
 
 def _first_use(table: Table, name: str) -> Finding:
-    """From how many people on the bound is below the trivial answer's."""
+    """Find the number of people from which the bound is below the trivial answer's."""
     people, guaranteed = table.line("people", "guaranteed", part="guaranteed", method=name)
     ((trivial, *_),) = table.line("guaranteed", part="guaranteed", method=TRIVIAL)
     useful = [n for n, error in zip(people, guaranteed, strict=True) if error < trivial]

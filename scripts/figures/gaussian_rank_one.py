@@ -54,7 +54,7 @@ class GaussianRankOne:
         return Fraction(self.grid.sensitivity) ** 2 / (2 * Fraction(self.rho))
 
     def unit_shortfall(self, gamma: float) -> float:
-        """F for unit pairs: u'Rv >= sigma_1(R) - F at all calls, but for probability gamma.
+        """Return F for unit pairs: u'Rv >= sigma_1(R) - F at all calls, but for probability gamma.
 
         Args:
             gamma: in (0, 1). The universe must be that of a plain graph.
@@ -64,7 +64,7 @@ class GaussianRankOne:
         return 2 * (norm * self.grid.unit + self.grid.rounding(n))
 
     def noisy(self, graph: AnyGraph, source: EntropySource) -> FloatMatrix:
-        """The matrix with noise. Draws one integer for each pair, about 60 microseconds each.
+        """Return the matrix with noise: one integer for each pair, about 60 microseconds each.
 
         Raises:
             ParameterError: other vertices, or weights counted on another grid.

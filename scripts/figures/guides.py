@@ -34,7 +34,7 @@ _RELEASES = {
 
 
 def draw_partitions() -> None:
-    """The picture of docs/cuts.md: how much worse than the best one a partition is."""
+    """Draw the picture of docs/cuts.md: how much worse than the best one a partition is."""
     rows = _measured("partitions")
     names = [row[0].replace(", at ", ", ε = ") for row in rows]
     shown: dict[str, list[tuple[float, float]]] = {"release": [], "noisy matrix": []}
@@ -63,7 +63,7 @@ def draw_partitions() -> None:
 
 
 def _loss(kind: str, cell: str) -> tuple[float, float]:
-    """From "median (worst)" of the value over the best one to percent that are lost."""
+    """Convert "median (worst)" of the value over the best one to percent that are lost."""
     sign = -1 if kind.startswith(("max-cut", "clusters")) else 1  # these are the larger the better
     ratios = [float(part) for part in cell.rstrip(")").split(" (")]
     median, worst = (round(100 * sign * (ratio - 1), 1) for ratio in ratios)
@@ -71,7 +71,7 @@ def _loss(kind: str, cell: str) -> tuple[float, float]:
 
 
 def draw_people() -> None:
-    """The picture of docs/people.md: what each bound leaves out, and the noise that it needs."""
+    """Draw the picture of docs/people.md: what each bound leaves out, and the noise it needs."""
     rows = [[row[0], *(float(cell.replace(",", "")) for cell in row[1:])]
             for row in _measured("people")]  # fmt: skip
     with house_style():
@@ -91,7 +91,7 @@ def draw_people() -> None:
 
 
 def draw_sparse() -> None:
-    """The picture of docs/large-graphs.md: errors of five releases over the best of them."""
+    """Draw the picture of docs/large-graphs.md: errors of five releases over the best of them."""
     rows = _measured("sparse")
     kinds = CUTS["sparse"].columns[2:]
     sizes = list(dict.fromkeys(row[0] for row in rows))
@@ -119,7 +119,7 @@ def draw_sparse() -> None:
 
 
 def draw_regret() -> None:
-    """The picture of docs/releases.md: regret of the default and of fixed shares."""
+    """Draw the picture of docs/releases.md: regret of the default and of fixed shares."""
     rows = _measured("regret")
     curves = {choice: [row for row in rows if row[1] == choice] for choice in _CURVES}
     with house_style():
@@ -146,19 +146,19 @@ def draw_regret() -> None:
 
 
 def _measured(name: str) -> Rows:
-    """The cells of a table of docs/measured.md."""
+    """Return the cells of a table of docs/measured.md."""
     return cells_of(CUTS[name], kept_lines(name)[3:])
 
 
 def _by_name(axes: Axes, names: Sequence[str]) -> None:
-    """A row for each name, the first on top."""
+    """Draw a row for each name, the first on top."""
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.5, -0.5)
     light_grid(axes)
 
 
 def _from_zero(axes: Axes, linear: float, ticks: Sequence[int]) -> None:
-    """An axis that is linear up to `linear` and logarithmic beyond, and begins at 0."""
+    """Set an axis that is linear up to `linear` and logarithmic beyond, and begins at 0."""
     axes.set_xscale("symlog", linthresh=linear)
     axes.set_xlim(-linear / 20, ticks[-1] * 1.1)
     axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])

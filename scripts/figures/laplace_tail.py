@@ -72,7 +72,7 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
 
 
 def theorem_6_5(terms: int, x: npt.ArrayLike) -> FloatMatrix:
-    """GRU12's bound on P(Y >= x b sqrt(k)): exp(-x^2/6) up to sqrt(k), then exp(-x sqrt(k)/6).
+    """Return GRU12's bound on P(Y >= x b sqrt(k)): exp(-x^2/6), beyond sqrt(k) exp(-x sqrt(k)/6).
 
     Args:
         terms: k.
@@ -121,7 +121,7 @@ def _sizes(n: int, repetitions: int, source: EntropySource, rng: np.random.Gener
 
 
 def _mean_error(noise: FloatMatrix, size: int, rng: np.random.Generator, cuts: int = 200) -> float:
-    """Mean absolute error of random cuts of one size."""
+    """Return the mean absolute error of random cuts of one size."""
     S, T = (_random_sets(len(noise), size, cuts, rng) for _ in range(2))
     return float(np.abs(np.einsum("ci,ij,cj->c", S, noise, T, optimize=True)).mean())
 
@@ -145,7 +145,7 @@ def _random_sets(n: int, size: int, count: int, rng: np.random.Generator) -> Flo
 
 
 def _top(values: FloatMatrix, size: int) -> FloatMatrix:
-    """Indicator of the `size` largest of each row."""
+    """Mark the `size` largest numbers of each row."""
     chosen = np.argpartition(values, -size, axis=1)[:, -size:]
     sets = np.zeros(values.shape)
     np.put_along_axis(sets, chosen, 1.0, axis=1)
@@ -252,7 +252,7 @@ def _draw_all(axes: Axes, table: Table) -> None:
 
 
 def _dotted(index: int, label: str) -> dict[str, Any]:
-    """The look of a bound on the series of this number; the first one carries the name."""
+    """Return the look of a bound on the series of this number; the first one carries the name."""
     return {
         "color": look(index)["color"],
         "linewidth": 0.9,

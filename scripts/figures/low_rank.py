@@ -108,14 +108,14 @@ def _plan(sizes: _Sizes) -> Iterator[tuple[str, Queries, str, int, int, int]]:
 
 
 def low_rank_matrix(n: int, rank: int, rng: np.random.Generator) -> FloatMatrix:
-    """A product of Gaussian factors, shape (4n, n), of Frobenius norm 1."""
+    """Return a product of Gaussian factors, shape (4n, n), of Frobenius norm 1."""
     X = rng.standard_normal((ASPECT * n, rank)) @ rng.standard_normal((rank, n))
     matrix: FloatMatrix = X / np.linalg.norm(X)
     return matrix
 
 
 def random_query(queries: Queries, n: int, rng: np.random.Generator) -> FloatMatrix:
-    """Gaussian entries, or a product of two Gaussian vectors; Frobenius norm sqrt(mn)."""
+    """Draw Gaussian entries, or a product of two Gaussian vectors, of Frobenius norm sqrt(mn)."""
     shape = ASPECT * n, n
     if queries == "gaussian":
         F = rng.standard_normal(shape)
@@ -129,7 +129,7 @@ def random_query(queries: Queries, n: int, rng: np.random.Generator) -> FloatMat
 def count_updates(
     X: FloatMatrix, psi: Potential, ask: Callable[[], FloatMatrix], *, alpha: float, silence: int
 ) -> tuple[int, float]:
-    """Updates of mirror descent until `silence` answers in a row are within alpha.
+    """Count updates of mirror descent until `silence` answers in a row are within alpha.
 
     Args:
         X: the truth.
@@ -158,7 +158,7 @@ def count_updates(
 
 
 def best_exponent(X: FloatMatrix, F: FloatMatrix) -> float:
-    """The p in (1, 2] of least B for a truth and a typical query."""
+    """Return the p in (1, 2] of least B for a truth and a typical query."""
 
     def cost(p: float) -> float:
         psi = SchattenNorm(p)
@@ -170,7 +170,7 @@ def best_exponent(X: FloatMatrix, F: FloatMatrix) -> float:
 def _updates(
     queries: Queries, method: str, n: int, rank: int, rng: np.random.Generator
 ) -> tuple[float, int, float]:
-    """p, the updates made, and B for them."""
+    """Return p, the number of updates, and B for them."""
     X = low_rank_matrix(n, rank, rng)
     typical = random_query(queries, n, rng)
     psi: Potential = LpNorm(2.0)
@@ -284,7 +284,7 @@ def _draw(axes: Axes, table: Table, *, part: str, queries: str) -> list[Line2D]:
 
 
 def _draw_claims(axes: Axes, table: Table) -> None:
-    """A wedge of slopes 1 and 2, below the lines."""
+    """Draw a wedge of slopes 1 and 2, below the lines."""
     n, updates = table.series("n", "updates", part="n", queries="gaussian")
     middle = len(n) // 2 - 1
     start, stop, foot = n[middle], n[-1], 0.17 * updates[middle].min()

@@ -74,7 +74,7 @@ def _signs(n: int, seed: int) -> FloatMatrix:
 
 
 def _response(n: int, seed: int) -> FloatMatrix:
-    """Noise of a release at epsilon = 1: what GRU12 bounds."""
+    """Draw noise of a release at epsilon = 1, which GRU12 bounds."""
     graph = planted_partition(n, 2, 0.3, 0.1, seed=seed)
     distribution = noise_distribution("binary", epsilon=1.0, max_weight=1.0)
     noise: FloatMatrix = randomized_response(graph, distribution, SeededEntropy(seed)).estimate()
@@ -83,7 +83,7 @@ def _response(n: int, seed: int) -> FloatMatrix:
 
 
 def _planted(n: int, seed: int) -> FloatMatrix:
-    """Two groups less the density: one large cut above noise."""
+    """Return two groups less the density: one large cut above noise."""
     graph = planted_partition(n, 2, 0.3, 0.1, seed=seed)
     A: FloatMatrix = graph.dense()
     A -= A.sum() / n**2
@@ -91,7 +91,7 @@ def _planted(n: int, seed: int) -> FloatMatrix:
 
 
 def _star(n: int, seed: int) -> FloatMatrix:
-    """A few vertices joined to all, the others to few: uneven degrees."""
+    """Return a few vertices joined to all, the others to few: uneven degrees."""
     rng = np.random.default_rng(seed)
     chance = np.minimum(1.0, 1.0 / np.arange(1, n + 1) ** 0.5)
     A = np.triu(rng.random((n, n)) < np.outer(chance, chance), 1).astype(np.float64)
@@ -100,7 +100,7 @@ def _star(n: int, seed: int) -> FloatMatrix:
 
 
 def _worst(n: int, seed: int) -> FloatMatrix:
-    """Both signs, rows and columns in random order; see the module."""
+    """Return the worst matrix with both signs, rows and columns in random order; see the module."""
     rng = np.random.default_rng(seed)
     half = np.diff(np.sqrt(np.arange(n // 2 + 1)))
     x = np.concatenate([half, -half, np.zeros(n % 2)])
@@ -121,7 +121,7 @@ def _sigma_ratio(matrix: FloatMatrix) -> float:
 
 
 def _rounding_ratio(matrix: FloatMatrix) -> float:
-    """1 for the zero matrix, whose best cut is any."""
+    """Return the rounding ratio; 1 for the zero matrix, whose best cut is any."""
     exact = exact_normalised(Operand(matrix))[2]
     return _found(matrix) / exact if exact > 0 else 1.0
 
@@ -207,7 +207,7 @@ def _draw_rounding(axes: Axes, table: Table) -> None:
 
 
 def harmonic_factor(n: int) -> float:
-    """H_n = sum_{k=1..n} (sqrt(k) - sqrt(k-1))^2, about (ln n)/4 + 1.
+    """Return H_n = sum_{k=1..n} (sqrt(k) - sqrt(k-1))^2, about (ln n)/4 + 1.
 
     Args:
         n: at least 1.

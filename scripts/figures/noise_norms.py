@@ -10,7 +10,7 @@ _ROUNDING = 1 + 1e-9  # covers the rounding of the special functions
 
 
 def response_norm(distribution: NoiseDistribution, n: int, *, failure: float) -> float:
-    """A number that ||Z - A|| does not pass, for Z made by a distribution of noise.
+    """Return an upper bound on ||Z - A||, for Z made by a distribution of noise.
 
     The smaller of two bounds. One is `subgaussian_norm`. The other holds for any distribution. The
     noise on a pair is xi (e_i e_j' + e_j e_i'), whose exponential has the mean values M(t) and
@@ -33,7 +33,7 @@ def response_norm(distribution: NoiseDistribution, n: int, *, failure: float) ->
 
 
 def subgaussian_norm(proxy: float, n: int, *, failure: float) -> float:
-    """A number that the norm of a symmetric matrix of independent sub-Gaussian noise does not pass.
+    """Return an upper bound on the norm of a symmetric matrix of independent sub-Gaussian noise.
 
     Let mu be uniform on the unit sphere. For x on it, x'Ex = sum over pairs of 2 x_i x_j xi, and
     the sum of (2 x_i x_j)^2 is at most 2, so E exp(theta x'Ex - theta^2 proxy) <= 1. By Donsker and
@@ -75,7 +75,7 @@ def subgaussian_norm(proxy: float, n: int, *, failure: float) -> float:
 
 
 def _beta_divergence(a: float, start: float, b: float) -> float:
-    """KL(Beta(a, b), Beta(start, b))."""
+    """Return KL(Beta(a, b), Beta(start, b))."""
     return float(
         scipy.special.betaln(start, b)
         - scipy.special.betaln(a, b)

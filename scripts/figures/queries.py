@@ -114,7 +114,7 @@ def _measured(
     truths: Sequence[int],
     source: SeededEntropy,
 ) -> tuple[float, float, int]:
-    """Largest and mean error, and how many answers lay outside their intervals."""
+    """Return the largest and the mean error, and how many answers lay outside their intervals."""
     name, options = _RUN[method]
     mechanism = SessionTerms.of(
         method=name, epsilon=_EPSILON, queries=k, beta=_BETA, **options
@@ -131,7 +131,7 @@ def _measured(
 
 
 def _cuts(n: int, count: int, seed: int) -> list[CutQuery]:
-    """Every other one keeps or splits the blocks, shifted by some vertices."""
+    """Return cuts of which every second one keeps or splits the blocks, shifted a little."""
     random = np.random.default_rng(seed)
     cuts = []
     for number in range(count):
@@ -164,13 +164,13 @@ def _growth(table: Table, method: str, claimed: float) -> Finding:
 
 
 def _errors(table: Table, part: str, method: str) -> dict[int, float]:
-    """Largest error by k, the median over repetitions."""
+    """Return the largest error by k, the median over repetitions."""
     points = table.middle("queries", "largest error", part=part, method=method)
     return dict(zip(*points, strict=True))
 
 
 def _log_crossover(table: Table, part: str, method: str) -> float:
-    """log10 of the k from which a construction is better than Gaussian noise, interpolated."""
+    """Return log10 of the k at which a construction becomes better than Gaussian noise."""
     ours, noise = _errors(table, part, method), _errors(table, part, "gaussian")
     logs = [math.log10(k) for k in ours]
     gaps = [math.log(noise[k] / ours[k]) for k in ours]
@@ -222,7 +222,7 @@ def _guaranteed_line(table: Table, method: str) -> tuple[list[Any], ...]:
 
 
 def _draw_guaranteed(axes: Axes, table: Table) -> list[Line2D]:
-    """The lines of the papers."""
+    """Draw the guarantees, and return the lines of the papers."""
     for index, (method, name) in enumerate(_NAMES.items()):
         axes.plot(*_guaranteed_line(table, method), label=name, markevery=3, **look(index))
     papers: list[Line2D] = []

@@ -14,7 +14,7 @@ Seed = int | np.random.Generator
 
 
 def imbalanced_bipartite(side: int, *, seed: Seed) -> BipartiteGraph:
-    """Few left vertices joined to everyone, the others to few: JT12's imbalanced family.
+    """Draw a few left vertices joined to everyone, the others to few: JT12's imbalanced family.
 
     With V left and V right vertices, the first round(V^(3/4)) left vertices (the set A) are joined
     to all right vertices, every other one (B) to round(V^(1/2)) right vertices, drawn uniformly
@@ -32,7 +32,7 @@ def imbalanced_bipartite(side: int, *, seed: Seed) -> BipartiteGraph:
 
 
 def power_law_bipartite(side: int, exponent: float, *, seed: Seed) -> BipartiteGraph:
-    """Left degrees by a power law: JT12's second family.
+    """Draw left degrees by a power law: JT12's second family.
 
     Of V left vertices, V i^-b / sum_j j^-b have degree i, for i = 1..V, rounded to whole numbers
     that add up to V (largest remainders first, then small degrees). Neighbours are drawn uniformly
@@ -51,7 +51,7 @@ def power_law_bipartite(side: int, exponent: float, *, seed: Seed) -> BipartiteG
 
 
 def largest_remainders(weights: FloatVector, total: int) -> IntVector:
-    """Whole numbers in proportion to weights that add up to a total, nearly."""
+    """Return whole numbers in proportion to weights that add up to a total, nearly."""
     shares = weights * (total / weights.sum())
     counts: IntVector = np.floor(shares).astype(np.int64)
     missing = total - int(counts.sum())
@@ -60,7 +60,7 @@ def largest_remainders(weights: FloatVector, total: int) -> IntVector:
 
 
 def planted_partition(n: int, blocks: int, p_in: float, p_out: float, *, seed: Seed) -> Graph:
-    """Independent edges, of one probability inside blocks and another between them.
+    """Draw independent edges, of one probability inside blocks and another between them.
 
     Vertex v is in block v * blocks // n: consecutive blocks whose sizes differ by at most 1.
 
@@ -82,7 +82,7 @@ def planted_partition(n: int, blocks: int, p_in: float, p_out: float, *, seed: S
 
 
 def directed_blocks(n: int, chances: npt.ArrayLike, *, seed: Seed) -> DirectedGraph:
-    """Independent arcs, with a probability for each two blocks in that order.
+    """Draw independent arcs, with a probability for each two blocks in that order.
 
     Vertex v is in block v * blocks // n, as in `planted_partition`.
 

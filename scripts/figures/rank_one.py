@@ -77,23 +77,23 @@ class RankOneSetting:
         self.block = np.arange(graph.n) < graph.n // 2
 
     def gap(self, query: CutQuery) -> float:
-        """The size of a cut's true gap."""
+        """Return the absolute true gap of a cut."""
         return abs(float(self.universe.answers([query], self.residual)[0]))
 
     def form(self, left: FloatVector, right: FloatVector) -> float:
-        """The value u'Rv."""
+        """Return the value u'Rv."""
         return float(left @ self.residual @ right)
 
 
 def response_of(setting: RankOneSetting) -> ResponseRankOne:
-    """Randomised response with the whole budget."""
+    """Return randomised response with the whole budget."""
     return ResponseRankOne(
         universe=setting.universe, distribution=noise_distribution("binary", epsilon=EPSILON)
     )
 
 
 def gaussian_of(setting: RankOneSetting) -> GaussianRankOne:
-    """Gaussian noise on the matrix with the whole budget."""
+    """Return Gaussian noise on the matrix with the whole budget."""
     return GaussianRankOne(universe=setting.universe, rho=setting.rho)
 
 
@@ -118,7 +118,7 @@ def _gaussian(setting: RankOneSetting, source: SeededEntropy) -> Found:
 
 
 def _power(setting: RankOneSetting, source: SeededEntropy) -> Found:
-    """The pair and the cut are two calls: only the cut has to pay for one more product."""
+    """Find the pair and the cut by two calls: only the cut has to pay for one more product."""
     of = PowerRankOne(universe=setting.universe, rho=setting.rho, delta=DELTA)
     query = of.begin(setting.graph, source).find(setting.hypothesis, source).query
     search = replace(of, rho=of.rho * of.products / of.steps).begin(setting.graph, source)
@@ -127,7 +127,7 @@ def _power(setting: RankOneSetting, source: SeededEntropy) -> Found:
 
 
 def _sphere(setting: RankOneSetting, source: SeededEntropy) -> Found:
-    """One call, sensitivity 1, so the exponent is epsilon/2 times the form; the cut is by signs."""
+    """Make one call of sensitivity 1, of exponent epsilon/2 times the form; cut by signs."""
     seed = np.frombuffer(source.bytes(8), dtype=np.uint64)
     x = bingham_samples(setting.residual, EPSILON / 2, 1, np.random.default_rng(seed))[0]
     side = heavier_sign(x)
@@ -192,7 +192,7 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
 
 
 def _proven(name: str, setting: RankOneSetting) -> float | None:
-    """F for unit pairs: u'Rv >= sigma_1(R) - F at all calls, but for probability GAMMA."""
+    """Return F for unit pairs: u'Rv >= sigma_1(R) - F at all calls, but for probability GAMMA."""
     if name == "response":
         return 2 * response_norm(response_of(setting).distribution, setting.graph.n, failure=GAMMA)
     return gaussian_of(setting).unit_shortfall(GAMMA) if name == "gaussian" else None

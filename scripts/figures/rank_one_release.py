@@ -93,7 +93,7 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
 
 
 def errors(matrix: FloatMatrix, graph: Graph, seed: int) -> tuple[float, float, float, float]:
-    """(worst cut from below and above, between the two blocks, mean of random halves)."""
+    """Return (worst cut from below and above, between the two blocks, mean of random halves)."""
     off = matrix - graph.dense()
     certificate = cut_norm(off, tolerance=_CERTIFIED, seed=seed)
     block = np.arange(graph.n) < graph.n // 2

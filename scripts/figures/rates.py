@@ -35,7 +35,7 @@ class BipartiteRates:
 
 
 def gru12_lemma_6_1(universe: float, *, log_queries: float, epsilon: float, beta: float) -> float:
-    """Laplace noise on every pair: sqrt(6 X ln(2|Q|/beta))/epsilon for all of Q at once.
+    """Return sqrt(6 X ln(2|Q|/beta))/epsilon, the error of Laplace noise on pairs for all of Q.
 
     The statement prints ln(|Q|/beta), the proof 12 in place of 6; Theorem 6.5 gives this.
 
@@ -61,7 +61,7 @@ def gru12_lemma_6_1(universe: float, *, log_queries: float, epsilon: float, beta
 
 
 def table_1_median(n: float, *, log_queries: float, log_universe: float, epsilon: float) -> float:
-    """n^(1/2) (ln k)^(3/4) (ln X)^(1/4) / epsilon^(1/2), for a database of n elements.
+    """Return n^(1/2) (ln k)^(3/4) (ln X)^(1/4) / epsilon^(1/2), for a database of n elements.
 
     Args:
         n: number of elements (edges).
@@ -77,14 +77,14 @@ def table_1_median(n: float, *, log_queries: float, log_universe: float, epsilon
 def table_1_multiplicative_weights(
     n: float, *, log_queries: float, log_universe: float, epsilon: float
 ) -> float:
-    """n^(1/2) (ln k)^(1/2) (ln X)^(1/4) / epsilon^(1/2); arguments as for `table_1_median`."""
+    """Return n^(1/2) (ln k)^(1/2) (ln X)^(1/4) / epsilon^(1/2); as for `table_1_median`."""
     return float(math.sqrt(n * log_queries / epsilon) * log_universe**0.25)
 
 
 def table_1_frieze_kannan(
     n_2: float, *, log_queries: float, universe: float, epsilon: float
 ) -> float:
-    """n_2^(1/4) (ln k)^(1/2) X^(1/4) / epsilon^(1/2).
+    """Return n_2^(1/4) (ln k)^(1/2) X^(1/4) / epsilon^(1/2).
 
     Args:
         n_2: squared Euclidean norm of the database; n for simple graphs.
@@ -96,7 +96,7 @@ def table_1_frieze_kannan(
 
 
 def table_1_k_norm(queries: float, *, universe: float, epsilon: float) -> float:
-    """sqrt(k) (ln(X/k))^(1/2)/epsilon: the average error of an answer, not the largest one.
+    """Return sqrt(k) (ln(X/k))^(1/2)/epsilon: the average error of an answer, not the largest.
 
     Hardt and Talwar prove it for random queries, and for others only under the hyperplane
     conjecture. `bounds.k_norm_bound` is what holds for all answers at once.
@@ -112,7 +112,7 @@ def table_1_k_norm(queries: float, *, universe: float, epsilon: float) -> float:
 
 
 def table_1_all_cuts(n: int, edges: float, *, epsilon: float) -> AllCutsRates:
-    """The last column, for all cuts of a graph.
+    """Return the last column, for all cuts of a graph.
 
     |E|^(1/2) |V|^(3/4) (ln V)^(1/4), |E|^(1/2) |V|^(1/2) (ln V)^(1/4) and |E|^(1/4) |V|, all over
     epsilon^(1/2).
@@ -133,7 +133,7 @@ def table_1_all_cuts(n: int, edges: float, *, epsilon: float) -> AllCutsRates:
 def corollary_7_4_multiplicative_weights(
     n: int, edges: float, *, distinguisher: float, epsilon: float, delta: float
 ) -> float:
-    """2^(7/4) (T m/epsilon)^(1/2) (ln V ln(1/delta))^(1/4), for a distinguisher F(eps) = T/eps.
+    """Return 2^(7/4) (T m/epsilon)^(1/2) (ln V ln(1/delta))^(1/4), if F(eps) = T/eps.
 
     The paper has 2^(5/4): it uses B = 2 m^2 ln V/alpha^2, but Theorem A.4 with X < V^2/2 pairs
     gives 8 m^2 ln V/alpha^2.
@@ -154,7 +154,7 @@ def corollary_7_4_multiplicative_weights(
 def corollary_7_4_frieze_kannan(
     n: int, edges: float, *, distinguisher: float, epsilon: float, delta: float
 ) -> float:
-    """2 (m ln(1/delta))^(1/4) (V T/epsilon)^(1/2); arguments as for the corollary's other half."""
+    """Return 2 (m ln(1/delta))^(1/4) (V T/epsilon)^(1/2), the other half of the corollary."""
     root = (edges * math.log(1 / delta)) ** 0.25
     return float(2 * root * math.sqrt(n * distinguisher / epsilon))
 
@@ -172,7 +172,7 @@ def theorem_3(
     gamma: float = 1.0,
     order: float = 2.0,
 ) -> float:
-    """(gamma ln k ln(1/delta)/epsilon)^(2/(s+2)) zeta^(s/(s+2)) Psi^(1/(s+2)).
+    """Return (gamma ln k ln(1/delta)/epsilon)^(2/(s+2)) zeta^(s/(s+2)) Psi^(1/(s+2)).
 
     The paper prints the exponents s/(s+2) for gamma and 1/epsilon, and 2 for ln(1/delta); solving
     T = c gamma sqrt(B(T)) ln(1/delta) ln k/epsilon with B = (zeta/T)^s Psi gives 2/(s+2) for all.
@@ -193,7 +193,7 @@ def theorem_3(
 
 
 def dual_pair_rate(zeta: float, truth_norm: float, log_queries: float) -> float:
-    """(zeta ||x*|| ln k)^(1/2): `theorem_3` for Psi = ||x||^2 and s = 2.
+    """Return (zeta ||x*|| ln k)^(1/2): `theorem_3` for Psi = ||x||^2 and s = 2.
 
     With l_2 norms this is equation (3); with (2,p) and (2,q) group norms (4); with Schatten norms
     (6), and (7) for the trace norm, where ||X||_{S_1} <= r^(1/2) ||X||_F.
@@ -207,7 +207,7 @@ def dual_pair_rate(zeta: float, truth_norm: float, log_queries: float) -> float:
 
 
 def equation_2(edges: float, size: int, left: int, right: int) -> float:
-    """(|E| |S| ln(|V_1||V_2|))^(1/2): multiplicative weights on bipartite cuts.
+    """Return (|E| |S| ln(|V_1||V_2|))^(1/2): multiplicative weights on bipartite cuts.
 
     Args:
         edges: |E|.
@@ -219,7 +219,7 @@ def equation_2(edges: float, size: int, left: int, right: int) -> float:
 
 
 def imbalanced_rates(side: float, size: float) -> BipartiteRates:
-    """Section 4.1, equation (5) and the line after it, without logarithms.
+    """Return equation (5) of section 4.1 and the line after it, without logarithms.
 
     Args:
         side: |V|, vertices on each side.
@@ -233,7 +233,7 @@ def imbalanced_rates(side: float, size: float) -> BipartiteRates:
 
 
 def power_law_rates(side: float, size: float, exponent: float) -> BipartiteRates:
-    """Section 4.1's second family, without logarithms, for 1 < exponent < 3/2.
+    """Return rates of section 4.1's second family, without logarithms, 1 < exponent < 3/2.
 
     The paper prints V^(3/4-b/2)|S|^(3/4) for the group norm; the sum of the root degrees is
     V^(5/2-b), which makes it V^(5/4-b/2)|S|^(3/4).

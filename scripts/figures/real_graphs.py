@@ -172,7 +172,7 @@ def _useful(plan: _Plan, rows: Sequence[Row]) -> list[Row]:
 
 
 def _crossing(epsilons: Sequence[float], errors: Sequence[float], level: float) -> float | None:
-    """Least epsilon from which on all errors are below a level; None if the last one is not."""
+    """Return the least epsilon from which all errors are below a level; None if there is none."""
     above = [i for i, error in enumerate(errors) if error >= level]
     if not above:
         return epsilons[0]
@@ -251,7 +251,7 @@ def _draw_graph(axes: Axes, table: Table, graph: str) -> None:
 
 
 def _draw_useful(axes: Axes, table: Table, graphs: Sequence[str]) -> None:
-    """One line of the panel for each graph, the marks of the methods around it."""
+    """Draw one line of the panel for each graph, with the marks of the methods around it."""
     methods = table.parameters["methods"]
     for i, method in enumerate(methods):
         rows = table.where(panel="useful", series=method)

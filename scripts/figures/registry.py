@@ -52,7 +52,7 @@ class FigureSpec:
     draw: Callable[[Table], Figure]
 
     def base(self, folder: Path) -> Path:
-        """Path of its files without the ending."""
+        """Return the path of its files without the ending."""
         return folder / self.name.replace("-", "_")
 
 
@@ -84,12 +84,12 @@ FIGURES: tuple[FigureSpec, ...] = (
 
 
 def figure_names() -> tuple[str, ...]:
-    """All names, in the order of the list."""
+    """Return all names, in the order of the list."""
     return tuple(spec.name for spec in FIGURES)
 
 
 def find_figure(name: str) -> FigureSpec:
-    """The figure of a name; underscores are taken as hyphens.
+    """Return the figure of a name; underscores are read as hyphens.
 
     Raises:
         ParameterError: there is none.

@@ -9,7 +9,7 @@ from graphcuts_dp.queries.universe import Universe
 
 
 def small_databases(universe: Universe, *, total_weight: float, size: int) -> DatabaseFamily:
-    """Every multiset of `size` pairs, scaled to total weight `total_weight`.
+    """Return every multiset of `size` pairs, scaled to total weight `total_weight`.
 
     Args:
         universe: the public vertex pairs.
@@ -30,7 +30,7 @@ def small_databases(universe: Universe, *, total_weight: float, size: int) -> Da
 def small_database_size(
     *, alpha: float, total_weight: float, queries: int, rule: Rule = "tight"
 ) -> int:
-    """A size for `small_databases` with which some member is within alpha of every truth.
+    """Return a size of `small_databases` at which some member is within alpha of every truth.
 
     Sampling s pairs of D errs by alpha or more on one of k queries with probability at most
     2 k exp(-2 s alpha^2 / m^2) (Hoeffding); below 1, some sample errs on none.

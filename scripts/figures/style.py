@@ -39,7 +39,7 @@ _LABEL_GAP = 1.15  # height of a line of text, in font sizes
 
 
 def look(index: int) -> dict[str, Any]:
-    """Colour, marker and line style of the series of this number, for `Axes.plot`."""
+    """Return colour, marker and line style of the series of this number, for `Axes.plot`."""
     number = index % len(SERIES)
     return {
         "color": SERIES[number],
@@ -51,7 +51,7 @@ def look(index: int) -> dict[str, Any]:
 
 
 def trivial_look() -> dict[str, Any]:
-    """The look of an answer that learns nothing, or hardly anything, from the graph."""
+    """Return the look of an answer that learns nothing, or hardly anything, from the graph."""
     return {"color": COLOURS["all zero"], "linestyle": (0, (1, 1.5)), "linewidth": 1.3, "zorder": 1}
 
 
@@ -119,7 +119,7 @@ def draw_each(
 def draw_slope(
     axes: Axes, x: tuple[float, float], start: float, exponent: float, *, label: str
 ) -> Line2D:
-    """A thin black line of a claimed exponent, for the eye, on logarithmic axes.
+    """Draw a thin black line of a claimed exponent, for the eye, on logarithmic axes.
 
     Args:
         axes: where.
@@ -134,20 +134,20 @@ def draw_slope(
 
 
 def log_log(axes: Axes) -> None:
-    """Logarithmic axes with a light grid, for power laws."""
+    """Set logarithmic axes with a light grid, for power laws."""
     axes.set(xscale="log", yscale="log")
     light_grid(axes)
 
 
 def plain_log_ticks(axis: Axis) -> None:
-    """Ticks at 1, 2 and 5 times powers of ten, written out: for ranges of a decade or two."""
+    """Write ticks at 1, 2 and 5 times powers of ten: for ranges of a decade or two."""
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
 
 
 def light_grid(axes: Axes) -> None:
-    """A light grid under everything at the major ticks."""
+    """Draw a light grid under everything at the major ticks."""
     axes.grid(which="major", color="#e4e4e4", linewidth=0.6)
     axes.set_axisbelow(True)
 
@@ -198,7 +198,7 @@ def label_ends(axes: Axes, lines: Sequence[Line2D]) -> None:
 
 
 def spread(positions: Sequence[float], gap: float) -> npt.NDArray[np.float64]:
-    """The nearest places, in the sense of least squares, in the same order and `gap` apart.
+    """Return the nearest positions, in least squares, in the same order and `gap` apart.
 
     Args:
         places: any order.

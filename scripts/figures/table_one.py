@@ -86,12 +86,12 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:  # noqa: AR
 
 
 def log_all_cuts(n: int) -> float:
-    """Logarithm of k = 4^n, Table 1's 2^(2|V|)."""
+    """Return the logarithm of k = 4^n, Table 1's 2^(2|V|)."""
     return 2 * n * math.log(2)
 
 
 def tight_error(bound: UpdateBound, *, log_queries: float) -> float:
-    """`learn.bounds.tight_online` for ln k, c taken as a real number.
+    """Return `learn.bounds.tight_online` for ln k, with c treated as a real number.
 
     Args:
         bound: B, proportional to 1/alpha^2.
@@ -115,7 +115,7 @@ def tight_error(bound: UpdateBound, *, log_queries: float) -> float:
 
 
 def gru12_error(bound: UpdateBound, *, log_queries: float) -> float:
-    """`bounds.gru12_online` for ln k: alpha^2 = 3000 sqrt(B(1)) ln(4/delta) ln(2k/beta).
+    """Return `bounds.gru12_online` for ln k: alpha^2 = 3000 sqrt(B(1)) ln(4/delta) ln(2k/beta).
 
     Args:
         bound: B, proportional to 1/alpha^2.
@@ -126,7 +126,7 @@ def gru12_error(bound: UpdateBound, *, log_queries: float) -> float:
 
 
 def _bound(method: str, n: int, edges: float, rule: Rule) -> UpdateBound:
-    """B for all cuts; that of the median as if its databases' size were not rounded up."""
+    """Return B for all cuts; for the median as if the size of databases were not rounded up."""
     if method == "multiplicative weights":
         return multiplicative_weights_updates(n, edges, rule=rule)
     if method == "frieze-kannan":
@@ -166,7 +166,7 @@ def _errors(n: int, edges: float) -> list[tuple[str, str, float]]:
 
 
 def _crossover(n: int, error_of: ErrorOf) -> float | None:
-    """The |E| at which Frieze-Kannan and multiplicative weights are equally good, or None."""
+    """Return the |E| at which Frieze-Kannan and multiplicative weights are equal, or None."""
 
     def excess(log_edges: float) -> float:
         edges = math.exp(log_edges)
@@ -198,7 +198,7 @@ def _findings(table: Table) -> tuple[Finding, ...]:
 
 
 def _points(method: str) -> tuple[tuple[list[float], list[float]], ...]:
-    """|E| and the error at 10^6 vertices, |V| and the error at 10^9 edges, ln k and the error.
+    """Return |E| and error at 10^6 vertices, |V| and error at 10^9 edges, ln k and error.
 
     There the graph is dense enough for the tests' noise not to be all, and sparse enough for
     1 - d to be 1. Logarithms are divided out of the first two; the tight rules have ln(X/|E|) where
@@ -231,14 +231,14 @@ def _errors_of(table: Table, method: str, constants: str, **fixed: int) -> list[
 
 
 def _overtakes(table: Table) -> Finding:
-    """It does not: B is m (1-d) X against m^2 ln(1/d)/2, and d ln(1/d) < 2 (1-d) for d < 1."""
+    """Test where Frieze-Kannan overtakes: nowhere, as d ln(1/d) < 2 (1-d) for d < 1."""
     ours, other = (_errors_of(table, name, "tight") for name in CONSTRUCTIONS[1::-1])
     statement = "GRU12, Frieze-Kannan overtakes, tight rules: its error over the weights', least"
     return below(statement, np.divide(ours, other).min())
 
 
 def _wins(table: Table, n: int) -> Finding:
-    """Multiplicative weights against the better of the trivial answer and randomised response."""
+    """Compare multiplicative weights with the trivial answer and randomised response."""
     ways = (("trivial", ""), ("randomized response", "tight"), (CONSTRUCTIONS[0], "tight"))
     trivial, response, ours = (_errors_of(table, *way, n=n) for way in ways)
     best = np.divide(np.minimum(trivial, response), ours).max()
@@ -247,7 +247,7 @@ def _wins(table: Table, n: int) -> Finding:
 
 
 def _useful(table: Table) -> Finding:
-    """Table 1: "all of the new bounds do [achieve error <= |E|] for sufficiently dense graphs"."""
+    """Test "all of the new bounds do [achieve error <= |E|] for sufficiently dense graphs"."""
     trivial = _errors_of(table, "trivial", "")
     errors = [_errors_of(table, method, "GRU12") for method in CONSTRUCTIONS]
     statement = "GRU12's constants, up to 10^5 vertices: error over the trivial one, at best"

@@ -47,7 +47,7 @@ class UpdateSequence(Generic[H]):
         self.count = 0
 
     def discrepancy(self, query: LinearQuery) -> float:
-        """True answer minus the hypothesis's."""
+        """Return the true answer minus the hypothesis's."""
         true_answer = self.hypothesis.universe.answers([query], self.truth)[0]
         return float(true_answer) - self.hypothesis.estimate(query)
 
@@ -97,7 +97,7 @@ class UpdateSequence(Generic[H]):
 
 
 def checked(universe: Universe, matrix: npt.ArrayLike, *, upper: float = np.inf) -> FloatMatrix:
-    """A copy of a matrix over the universe, diagonal set to 0 where no pair lies there.
+    """Return a copy of a matrix over the universe, with 0 on the diagonal if no pair lies there.
 
     Args:
         universe: the public vertex pairs.

@@ -143,7 +143,7 @@ def _ask(sequence: UpdateSequence[Any], query: CutQuery) -> bool:
 
 
 def _worst(sequence: UpdateSequence[Any], rng: np.random.Generator) -> CutQuery:
-    """The worst of all cuts for a median of databases, the worst cut found for a matrix."""
+    """Return the worst of all cuts for a median of databases, the worst cut found for a matrix."""
     hypothesis = sequence.hypothesis
     universe = hypothesis.universe
     if isinstance(hypothesis, DatabaseFamily):
@@ -154,7 +154,7 @@ def _worst(sequence: UpdateSequence[Any], rng: np.random.Generator) -> CutQuery:
 
 
 def distinct_cuts(universe: Universe) -> list[CutQuery]:
-    """Every cut of a tiny universe that some pair has a part in, once for each set of pairs."""
+    """Return every cut of a tiny universe that contains a pair, once for each set of pairs."""
     left, right = (list(itertools.product((False, True), repeat=n)) for n in universe.shape)
     cuts = (CutQuery(np.array(S), np.array(T)) for S in left for T in right)
     cut_of = {universe.coefficients(cut).tobytes(): cut for cut in cuts}
@@ -167,7 +167,7 @@ Truths = dict[str, tuple[Universe, FloatMatrix]]
 
 
 def _graphs(sizes: dict[str, int], seed: int) -> Truths:
-    """Two bipartite graphs and a plain one."""
+    """Return two bipartite graphs and a plain one."""
     V, n = sizes["random"], sizes["planted"]
     rng = np.random.default_rng(seed)
     imbalanced = imbalanced_bipartite(sizes["imbalanced"], seed=rng).dense()
@@ -180,7 +180,7 @@ def _graphs(sizes: dict[str, int], seed: int) -> Truths:
 
 
 def _tiny_graphs(n: int) -> Truths:
-    """A star and a path on n vertices, and a ladder's bipartite half on n."""
+    """Return a star and a path on n vertices, and a ladder's bipartite half on n."""
     star, path = np.zeros((n, n)), np.zeros((n, n))
     star[0, 1:] = 1
     path[np.arange(n - 1), np.arange(1, n)] = 1
@@ -196,7 +196,7 @@ def _tiny_graphs(n: int) -> Truths:
 
 
 def _median(case: Case, rule: Rule) -> Median:
-    """From all graphs; as printed, from the multisets of GRU12's size."""
+    """Return the state of all graphs; as printed, of the multisets of GRU12's size."""
     if rule == "tight":
         return Median(start=all_graphs(case.universe), alpha=case.alpha)
     cuts = len(distinct_cuts(case.universe))
@@ -244,7 +244,7 @@ CONSTRUCTIONS = tuple(_BUILDS)
 
 
 def _tasks(truths: Truths, quick: bool) -> Iterator[tuple[str, Rule, Case]]:
-    """Construction, rule and what to learn."""
+    """Yield construction, rule and what to learn."""
     for name, rule in itertools.product(CONSTRUCTIONS, RULES):
         median = name == _MEDIAN
         # Multisets are many more than graphs.
@@ -257,7 +257,7 @@ def _tasks(truths: Truths, quick: bool) -> Iterator[tuple[str, Rule, Case]]:
 
 
 def findings(rows: Sequence[Row]) -> list[Finding]:
-    """The largest share of B that was used, for each construction."""
+    """Return the largest share of B that was used, for each construction."""
     statement = "{}, {}: largest share of B(alpha) used"
     return [
         at_most(

@@ -91,7 +91,7 @@ def reconstructed(
 
 
 def pairs_of(region: IntVector, pair_indices: IntVector) -> tuple[IntVector, IntVector]:
-    """Rows and columns of places in a region: the inverse of `place_in`."""
+    """Return rows and columns of pairs of a region by their numbers; the inverse of `place_in`."""
     top, left = int(region[0]), int(region[2])
     if top == left:
         down, along = pairs_at(pair_indices)

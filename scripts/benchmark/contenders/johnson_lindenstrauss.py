@@ -69,7 +69,7 @@ class ProjectionNoise:
 
 
 def log_delta(epsilon: float, *, rows: int, change: float) -> float:
-    """Logarithm of a proven delta of `projected` at this epsilon.
+    """Return the logarithm of a proven delta of `projected` at this epsilon.
 
     Let u and v be the endpoints of the edge that the neighbour has in addition, and fix the
     numbers of all other edges, which move the result by the same whole vector in both. Of one row,
@@ -121,7 +121,7 @@ def _from_moment(log_moment: float, excess: float, epsilon: float) -> float:
 
 
 def _least(function: Callable[[float], float], top: float) -> float:
-    """About the least value on (0, top); each value is a valid bound."""
+    """Return nearly the least value on (0, top); each value is a valid bound."""
     logs = np.linspace(math.log(top) - 30, math.log(top), 121)
     values = [function(math.exp(log_argument)) for log_argument in logs]
     at = int(np.argmin(values))
@@ -138,7 +138,7 @@ def rows_for(vertices: int) -> int:
 
 
 def projection_noise(*, epsilon: float, delta: float, rows: int) -> ProjectionNoise:
-    """The least noise that is proven to keep (epsilon, delta).
+    """Return the least noise that provably keeps (epsilon, delta).
 
     Args:
         epsilon: > 0.
@@ -164,7 +164,7 @@ def projection_noise(*, epsilon: float, delta: float, rows: int) -> ProjectionNo
 
 
 def projected(graph: Graph, noise: ProjectionNoise, source: EntropySource) -> IntMatrix:
-    """Random signed sums of the edges at each vertex, with noise of the vertex itself.
+    """Return random signed sums of the edges at each vertex, with noise of the vertex itself.
 
     For each row j, each edge gets a discrete Gaussian g of variance 2^20 (a whole number), which
     is added to one of its ends and taken from the other, and each vertex one of variance
@@ -202,7 +202,7 @@ def projected(graph: Graph, noise: ProjectionNoise, source: EntropySource) -> In
 
 
 def estimated(columns: IntMatrix, noise: ProjectionNoise) -> FloatMatrix:
-    """An unbiased adjacency matrix from a projection; reads noisy numbers alone.
+    """Return an unbiased adjacency matrix from a projection; reads noisy numbers alone.
 
     The covariance of the columns, without their means, less what the noise of the vertices adds,
     is the Laplacian on average. Its cuts are those of the matrix, since its rows sum to 0.

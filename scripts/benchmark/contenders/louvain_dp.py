@@ -65,7 +65,7 @@ class LouvainShares:
 
 
 def filter_threshold(filled: int, cells: int, rate: Fraction) -> int:
-    """The least threshold that about as many empty cells pass as there are filled ones.
+    """Return the least threshold that about as many empty cells pass as there are filled ones.
 
     Args:
         filled: noisy number of filled cells; one at least is taken.
@@ -81,7 +81,7 @@ def filter_threshold(filled: int, cells: int, rate: Fraction) -> int:
 def passing_cells(
     counts: IntVector, *, rate: Fraction, threshold: int, source: EntropySource
 ) -> IntVector:
-    """Noisy counts that reach the threshold, 0 for the others.
+    """Return noisy counts that reach the threshold, and 0 for the others.
 
     Args:
         counts: of all cells. Private.
@@ -104,7 +104,7 @@ def passing_cells(
 def found_communities(
     graph: Graph, shares: LouvainShares, source: EntropySource, *, group_size: int = GROUP_SIZE
 ) -> IntVector:
-    """A community for each vertex, by Louvain's algorithm on the filtered super-graph.
+    """Return a community for each vertex, by Louvain's algorithm on the filtered super-graph.
 
     Args:
         graph: the private graph, without weights.
@@ -129,7 +129,7 @@ def found_communities(
 def block_densities(
     graph: Graph, communities: IntVector, *, rate: Fraction, source: EntropySource
 ) -> FloatMatrix:
-    """Noisy edges for each pair of vertices, by communities; entries of any sign.
+    """Return noisy edges for each pair of vertices, by communities; entries of any sign.
 
     Args:
         graph: the private graph.

@@ -143,7 +143,7 @@ def check_graph(graph: AnyGraph, entered: Contender) -> None:
 
 
 def checked_delta(delta: float, name: str) -> float:
-    """A delta that a method without a pure guarantee can spend.
+    """Return a delta that a method without a pure guarantee can spend, checked.
 
     Raises:
         ParameterError: it is 0, or no number in (0, 1).

@@ -59,7 +59,7 @@ class PrivGraphRates:
 
     @classmethod
     def of(cls, epsilon: Fraction) -> "PrivGraphRates":
-        """A third of epsilon for each of the three phases, as in the paper."""
+        """Return a third of epsilon for each of the three phases, as in the paper."""
         third = epsilon / 3
         return cls(cells=third, moves=third / 2, degrees=third / 2, between=third)
 
@@ -104,7 +104,7 @@ def adjusted(
     source: EntropySource,
     choose: Choose = exponential_choice,
 ) -> IntVector:
-    """Each vertex in turn chooses a community, by how many of its edges lead there.
+    """Let each vertex in turn choose a community, by how many of its edges lead there.
 
     Args:
         graph: the private graph.
@@ -135,7 +135,7 @@ def adjusted(
 
 
 def true_details(graph: Graph, communities: IntVector) -> tuple[IntVector, IntVector]:
-    """Degrees within communities, and counts of edges between any two. Private."""
+    """Count degrees within communities, and edges between any two communities. Private."""
     count = int(communities.max()) + 1
     ends = communities[graph.rows], communities[graph.columns]
     is_inside = ends[0] == ends[1]
@@ -148,7 +148,7 @@ def true_details(graph: Graph, communities: IntVector) -> tuple[IntVector, IntVe
 def measure_privgraph(
     graph: Graph, rates: PrivGraphRates, source: EntropySource, *, group_size: int = GROUP_SIZE
 ) -> PrivGraphDraws:
-    """All that is drawn of the private graph.
+    """Measure all noisy numbers of the private graph.
 
     1. Vertices are put into groups of `group_size` at random. Edges within and between groups are
        counted with noise; Louvain's algorithm finds communities of groups.
@@ -191,7 +191,7 @@ def measure_privgraph(
 
 
 def _consistent(cells: IntVector, groups: int) -> FloatVector:
-    """Counts within groups, and counts between groups, each made >= 0 with their sum kept."""
+    """Return counts within and between groups, each made >= 0 with their sum kept."""
     first, second = cell_ends(groups)
     is_inside = first == second
     consistent = np.empty(len(cells))
@@ -202,7 +202,7 @@ def _consistent(cells: IntVector, groups: int) -> FloatVector:
 
 
 def reconstructed(measured: PrivGraphDraws, generator: np.random.Generator) -> Edges:
-    """The edges of a synthetic graph. Reads noisy numbers alone.
+    """Return the edges of a synthetic graph. Reads noisy numbers alone.
 
     Within a community, of its degrees made consistent, by the Chung-Lu model; between two of them,
     as many distinct pairs as were counted, drawn uniformly.
@@ -234,7 +234,7 @@ def reconstructed(measured: PrivGraphDraws, generator: np.random.Generator) -> E
 
 
 def privgraph(run: Run) -> AnyGraph:
-    """A synthetic graph by PrivGraph.
+    """Return a synthetic graph by PrivGraph.
 
     Guarantee: epsilon-DP; see `measure_privgraph`. The rest reads what it drew.
     Source: Yuan, Zhang, Du, Chen, Cheng, Sun, "PrivGraph: differentially private graph data

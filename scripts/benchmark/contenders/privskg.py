@@ -77,7 +77,7 @@ class Initiator:
     levels: int
 
     def expected(self) -> StarCounts:
-        """Expected numbers of stars.
+        """Return the expected numbers of stars.
 
         All vertices with k ones are alike: sums of the p-th powers of the chances of their pairs
         are (a^p + b^p)^(levels - k) (b^p + c^p)^k, less the loop's a^(p (levels - k)) c^(p k). The
@@ -98,13 +98,13 @@ class Initiator:
         )
 
     def degrees(self) -> FloatVector:
-        """Expected degree of each vertex, loops counted, shape (2^levels,)."""
+        """Return the expected degree of each vertex, loops counted, shape (2^levels,)."""
         ones = np.bitwise_count(np.arange(2**self.levels)).astype(np.int64)
         degrees: FloatVector = (self.a + self.b) ** (self.levels - ones) * (self.b + self.c) ** ones
         return degrees
 
     def chances(self, rows: IntVector, columns: IntVector) -> FloatVector:
-        """Probability of each pair, shape (rows, columns)."""
+        """Return the probability of each pair, shape (rows, columns)."""
         both = np.bitwise_count(rows[:, None] & columns[None, :])
         differing_bits = np.bitwise_count(rows[:, None] ^ columns[None, :])
         digits = np.arange(self.levels + 1)
@@ -116,7 +116,7 @@ class Initiator:
 
 
 def counted_stars(noisy: npt.NDArray[np.float64], variance: float) -> StarCounts:
-    """Unbiased numbers of stars from noisy degrees; reads noisy numbers alone.
+    """Return unbiased numbers of stars from noisy degrees; reads noisy numbers alone.
 
     The noise is symmetric about 0, so that d^2 + variance and d^3 + 3 d variance are what the
     powers of a noisy degree are on average.
@@ -135,7 +135,7 @@ def counted_stars(noisy: npt.NDArray[np.float64], variance: float) -> StarCounts
 
 
 def fitted(counts: StarCounts, levels: int) -> Initiator:
-    """The initiator whose expected stars are nearest, by the squares of relative errors.
+    """Return the initiator whose expected stars are nearest, by squares of relative errors.
 
     Args:
         counts: that are wanted; each is taken as 1 at least.
@@ -163,7 +163,7 @@ def fitted(counts: StarCounts, levels: int) -> Initiator:
 def sampled(
     initiator: Initiator, order: IntVector, edges: float, generator: np.random.Generator
 ) -> Edges:
-    """A graph of the model on fewer vertices; reads noisy numbers alone.
+    """Draw a graph of the model on fewer vertices; reads noisy numbers alone.
 
     Of the model's 2^levels vertices those of the largest expected degrees stay, and the
     one that comes first among these is the first of `order`. All chances are then scaled so that
@@ -183,7 +183,7 @@ def sampled(
     starts = range(0, len(order), step)
 
     def above(start: int) -> FloatMatrix:
-        """Chances of pairs in these rows, each pair once."""
+        """Return the probabilities of pairs in these rows, each pair once."""
         return np.triu(
             initiator.chances(order_by_degree[start : start + step], order_by_degree), k=start + 1
         )
@@ -202,13 +202,13 @@ def sampled(
 def measured_degrees(
     graph: Graph, epsilon: Fraction, source: EntropySource
 ) -> CountMeasurement[Degrees]:
-    """All degrees with noise for two of them that change by 1: epsilon-DP (`measure_degrees`)."""
+    """Return degrees with noise for two that change by 1: epsilon-DP (`measure_degrees`)."""
     noise = noise_distribution("binary", epsilon=epsilon, max_weight=1.0)
     return measure_degrees(graph, noise, epsilon=epsilon, source=source)
 
 
 def privskg(run: Run) -> AnyGraph:
-    """A stochastic Kronecker graph fitted to noisy degrees.
+    """Return a stochastic Kronecker graph fitted to noisy degrees.
 
     Guarantee: epsilon-DP: all else is computed from `measure_degrees`.
     Source: Mir, Wright, "A differentially private estimator for the stochastic Kronecker graph

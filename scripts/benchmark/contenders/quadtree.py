@@ -68,7 +68,7 @@ class Budgets:
 
     @classmethod
     def of(cls, n: int, *, counts: Fraction, cuts: Fraction) -> "Budgets":
-        """For a graph of n vertices: how deep, and the shares of each depth.
+        """Return the budgets for a graph of n vertices: the depth, and the share of each depth.
 
         The depth h is the least with 2^(1/3) 4^h - 2^(5h/3) > (2^(1/3) - 1) n^2 epsilon/(10
         sqrt(2)), epsilon being that of counts. These get shares that grow by 2^(1/3) with the depth
@@ -89,7 +89,7 @@ class Budgets:
 
 
 def explored(graph: AnyGraph, budgets: Budgets, source: EntropySource) -> list[RegionLevel]:
-    """Counts of regions of the upper half of the matrix, from the whole to small ones.
+    """Count the edges of regions of the upper half of the matrix, from the whole to small ones.
 
     1. Every region of a depth is counted with discrete Laplace noise of rate epsilon_c.
     2. It is not cut if at least 4/5 of its pairs are edges by that count, if there are fewer edges
@@ -145,7 +145,7 @@ def pairs_in(regions: IntMatrix) -> IntVector:
 
 
 def place_in(region: IntVector, rows: IntegerVector, columns: IntegerVector) -> IntVector:
-    """Places of pairs i < j in a region, in 0..area-1."""
+    """Return the numbers of pairs i < j within a region, in 0..area-1."""
     down, along = rows.astype(np.int64) - region[0], columns.astype(np.int64) - region[2]
     if region[0] == region[2]:
         return np.asarray(along * (along - 1) // 2 + down)
@@ -153,7 +153,7 @@ def place_in(region: IntVector, rows: IntegerVector, columns: IntegerVector) -> 
 
 
 def parts_of(region: IntVector, row: int, column: int) -> IntMatrix:
-    """The parts of a region that is cut before a row and before a column, or at one vertex."""
+    """Return the parts of a region that is cut before a row and a column, or at one vertex."""
     top, bottom, left, right = region.tolist()
     parts = [(top, row, left, column), (top, row, column, right), (row, bottom, column, right)]
     if top != left:
@@ -202,7 +202,7 @@ def cuts_of(
 
 
 def _below_diagonal(lines: IntVector, rows: IntegerVector, columns: IntegerVector) -> IntMatrix:
-    """Edges before, across and after each line of a region on the diagonal, shape (3, lines)."""
+    """Count edges before, across and after each line of a region on the diagonal, (3, lines)."""
     before = np.searchsorted(np.sort(columns), lines, "left")
     after = len(rows) - np.searchsorted(np.sort(rows), lines, "left")
     return np.stack([before, len(rows) - before - after, after]).astype(np.int64)
@@ -211,7 +211,7 @@ def _below_diagonal(lines: IntVector, rows: IntegerVector, columns: IntegerVecto
 def _in_quarters(
     down: IntVector, along: IntVector, rows: IntegerVector, columns: IntegerVector
 ) -> IntMatrix:
-    """Edges in the four parts of each cut, row by row, shape (4, cuts)."""
+    """Count edges in the four parts of each cut, row by row, shape (4, cuts)."""
     cells = np.zeros((len(down) + 1, len(along) + 1), dtype=np.int64)
     np.add.at(
         cells, (np.searchsorted(down, rows, "right"), np.searchsorted(along, columns, "right")), 1
@@ -223,7 +223,7 @@ def _in_quarters(
 
 
 def _lines(first: int, end: int) -> IntVector:
-    """Numbers strictly between, at most 16."""
+    """Return the numbers strictly between two numbers, at most 16 of them."""
     inside = end - first - 1
     spaced = np.linspace(first + 1, end - 1, min(_LINES, inside)).round()
     return np.asarray(np.unique(spaced).astype(np.int64))
@@ -235,7 +235,7 @@ def _divided(
     level: RegionLevel,
     parts: Sequence[IntMatrix],
 ) -> list[IntVector]:
-    """The edges in the parts of the regions that are no leaves, in the order of the parts."""
+    """Return the edges in the parts of the regions that are no leaves, in order of the parts."""
     edges = []
     for index, of_region in zip(np.flatnonzero(~level.leaf), parts, strict=True):
         edge_indices = level.edges[index]

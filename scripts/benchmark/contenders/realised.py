@@ -12,7 +12,7 @@ _LEAST_DEGREE = 2  # of vertices in blocks
 
 
 def whole_degrees(degrees: IntegerVector, most: int) -> IntVector:
-    """Degrees within 0..most, of which the sum is even: if need be a positive one is one less."""
+    """Return whole degrees within 0..most of even sum: if need be, one of them is less by 1."""
     rounded = np.clip(degrees, 0, most).astype(np.int64)
     if rounded.sum() % 2:
         rounded[int(np.argmax(rounded))] -= 1
@@ -20,7 +20,7 @@ def whole_degrees(degrees: IntegerVector, most: int) -> IntVector:
 
 
 def with_degrees(degrees: IntegerVector, rng: np.random.Generator) -> tuple[IntVector, IntVector]:
-    """A random simple graph with these degrees, or nearly.
+    """Draw a simple graph with these degrees, or nearly.
 
     Ends are joined at random (the configuration model); as long as there are loops or pairs that
     are joined twice, each of these exchanges an end with a random other edge. What is still left
@@ -54,7 +54,7 @@ def with_degrees(degrees: IntegerVector, rng: np.random.Generator) -> tuple[IntV
 
 
 def with_blocks(degrees: IntegerVector, rng: np.random.Generator) -> tuple[IntVector, IntVector]:
-    """A random simple graph of dense blocks of vertices of like degree: the model BTER.
+    """Draw a simple graph of dense blocks of vertices of like degree: the model BTER.
 
     1. Vertices of degree at least 2, by degree, are cut into blocks of d + 1 vertices, d being the
        smallest degree in the block; the last block may be smaller.
@@ -104,7 +104,7 @@ def with_blocks(degrees: IntegerVector, rng: np.random.Generator) -> tuple[IntVe
 
 
 def pairs_at(pair_indices: IntVector) -> tuple[IntVector, IntVector]:
-    """The pairs i < j at some places, where (0,1) comes first, then (0,2), (1,2), (0,3)."""
+    """Return the pairs i < j of some numbers, in the order (0,1), (0,2), (1,2), (0,3), ..."""
     second = ((1 + np.sqrt(1 + 8.0 * pair_indices)) / 2).astype(np.int64)
     second -= second * (second - 1) // 2 > pair_indices  # where the root was rounded up
     second += (second + 1) * second // 2 <= pair_indices

@@ -42,19 +42,19 @@ _OF_BASELINES = {
 
 
 def _of_baseline(make: Callable[..., Baseline], run: Run) -> Submission:
-    """A baseline of `scripts.benchmark.baselines`, with its guarantee: epsilon-DP at edge level."""
+    """Run a baseline of `scripts.benchmark.baselines`, epsilon-DP at edge level."""
     result = make(run.graph, epsilon=run.asked, seed=run.seed)
     return Submission(estimate=result.matrix, guarantee=result.guarantee)
 
 
 def _empty(run: Run) -> SparseMatrix:
-    """No edge at all. Guarantee: 0-DP: reads the public shape alone."""
+    """Return a graph without edges. Guarantee: 0-DP: reads the public shape alone."""
     run.spend(nothing=Fraction(0))
     return sp.csr_array(run.graph.shape)
 
 
 def _group_sums(run: Run) -> FloatMatrix | Answers:
-    """Noisy sums between public groups of the finest level, spread evenly over their pairs.
+    """Return noisy sums between public groups of the finest level, spread over their pairs.
 
     Guarantee: epsilon-DP at edge level: `refinable_groups` draws discrete Laplace noise for a table
     whose cells are disjoint; the rest reads its table and public sizes.
@@ -78,7 +78,7 @@ def _group_sums(run: Run) -> FloatMatrix | Answers:
 
 
 def _drawn_degrees(run: Run) -> SparseMatrix:
-    """A graph drawn from noisy degrees: both ends of each edge in proportion to them.
+    """Draw a graph from noisy degrees: both ends of each edge in proportion to them.
 
     As many edges are drawn as the noisy degrees add up to; loops and repetitions are dropped.
     Time and memory grow with the edges.
@@ -102,7 +102,7 @@ def drawn_graph(
     *,
     count: int | None = None,
 ) -> SparseMatrix:
-    """A graph whose edges have their ends drawn in proportion to noisy degrees: post-processing.
+    """Draw a graph whose edges have ends in proportion to noisy degrees: post-processing.
 
     Args:
         rows: noisy degrees of the rows; negative ones count as 0.

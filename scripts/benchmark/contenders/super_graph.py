@@ -31,13 +31,13 @@ class SuperGraph:
 
 
 def cell_ends(groups: int) -> tuple[IntVector, IntVector]:
-    """The groups a <= b of each cell, in the order of cells."""
+    """Return the groups a <= b of each cell, in the order of cells."""
     first, second = np.triu_indices(groups)
     return first.astype(np.int64), second.astype(np.int64)
 
 
 def cell_numbers(first: IntVector, second: IntVector, groups: int) -> IntVector:
-    """The numbers of the cells of pairs of groups, in any order of the two."""
+    """Return the numbers of the cells of pairs of groups, in any order of the two."""
     low, high = np.minimum(first, second), np.maximum(first, second)
     numbers: IntVector = low * groups - low * (low - 1) // 2 + high - low
     return numbers
@@ -51,7 +51,7 @@ def counted_cells(graph: Graph, groups: IntVector, count: int) -> IntVector:
 
 
 def random_groups(vertices: int, size: int, source: EntropySource) -> IntVector:
-    """Groups of `size` vertices each, the last one of what is left, drawn without the graph."""
+    """Draw groups of `size` vertices each, the last one smaller, without looking at the graph."""
     groups: IntVector = np.arange(vertices, dtype=np.int64) // size
     return public_generator(source).permutation(groups)
 
@@ -59,7 +59,7 @@ def random_groups(vertices: int, size: int, source: EntropySource) -> IntVector:
 def measure_super_graph(
     graph: Graph, groups: IntVector, *, rate: Fraction, source: EntropySource
 ) -> SuperGraph:
-    """Counts of edges within and between groups, with discrete Laplace noise.
+    """Count edges within and between groups, with discrete Laplace noise.
 
     Args:
         graph: the private graph, without weights.
@@ -77,7 +77,7 @@ def measure_super_graph(
 
 
 def norm_sub(values: npt.NDArray[Any]) -> FloatVector:
-    """The nearest numbers >= 0 that have the same sum, or all 0 where that is negative.
+    """Return the nearest numbers >= 0 of the same sum, or all 0 if that is negative.
 
     All of them are lowered by one number, and cut at 0: the projection onto a simplex.
     Source: PrivGraph, post-processing ("NormSub").
@@ -94,7 +94,7 @@ def norm_sub(values: npt.NDArray[Any]) -> FloatVector:
 
 
 def shown_communities(cells: FloatVector, groups: int) -> IntVector:
-    """A community for each group, by Louvain's algorithm. Reads noisy counts alone.
+    """Return a community for each group, by Louvain's algorithm. Reads noisy counts alone.
 
     Args:
         cells: weights >= 0 of the cells, shape (groups (groups + 1)/2,).

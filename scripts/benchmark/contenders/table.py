@@ -14,7 +14,7 @@ _FILES = (
 
 
 def _of_file(name: str) -> Contender:
-    """The one contender that a file makes."""
+    """Return the one contender that a file defines."""
     values = vars(import_module(f"{__package__}.{name}")).values()
     (contender,) = (value for value in values if isinstance(value, Contender))
     return contender

@@ -31,7 +31,7 @@ _GRAINS = 8  # of a threshold within the scale of the noise, so that few sampler
 
 
 def top_m_filter(run: Run) -> AnyGraph:
-    """The pairs with the largest noisy entries, as many as there are edges by a noisy count.
+    """Return the pairs with the largest noisy entries, as many as a noisy count of the edges.
 
     1. m~ = the number of edges with discrete Laplace noise, for a tenth of epsilon, in 0..N.
     2. Each of the N pairs gets its entry, 0 or 1, with Laplace noise on a grid, for the rest.
@@ -59,7 +59,7 @@ def top_m_filter(run: Run) -> AnyGraph:
 
 
 def noisy_count(graph: AnyGraph, *, epsilon: Fraction, source: EntropySource) -> int:
-    """The number of edges with discrete Laplace noise, brought into 0..N, N the number of pairs.
+    """Count the edges, with discrete Laplace noise, and move the count into 0..N for N pairs.
 
     Guarantee: epsilon-DP; one pair changes the number by 1. See `measure_total`.
 
@@ -76,7 +76,7 @@ def noisy_count(graph: AnyGraph, *, epsilon: Fraction, source: EntropySource) ->
 def filtered(
     graph: AnyGraph, count: int, *, epsilon: Fraction, source: EntropySource
 ) -> tuple[IntegerVector, IntegerVector]:
-    """The pairs with the largest noisy entries.
+    """Return the pairs with the largest noisy entries.
 
     Where `count` is small beside the number N of pairs, only pairs above a threshold T are drawn
     (`measure_kept_edges`), whose law is that of the full matrix. T is chosen such that N P(noise
@@ -119,7 +119,7 @@ def filtered(
 
 
 def _threshold(noise: LaplaceNoise, chance: float) -> int:
-    """The largest T, in steps, that noise reaches with at least a chance, down to a grain."""
+    """Return the largest T, in steps, that noise reaches with at least this chance."""
     rate = float(noise.rate)
     most = (-math.log(chance) - math.log1p(math.exp(-rate))) / rate
     grain = max(1, math.floor(1 / (_GRAINS * rate)))
@@ -127,7 +127,7 @@ def _threshold(noise: LaplaceNoise, chance: float) -> int:
 
 
 def _largest(values: IntegerVector, count: int, source: EntropySource) -> IntVector:
-    """Places of the largest values, ascending; of equal ones, uniform ones."""
+    """Return the indices of the largest values, ascending; among equal ones, random ones."""
     if count >= len(values):
         return np.arange(len(values))
     least = np.partition(values, len(values) - count)[len(values) - count]

@@ -30,7 +30,7 @@ _LOGARITHM_ERROR = 2.0**-20  # of sums of up to 10^7 logarithms from the mode
 
 
 def overlaps(edges: int, chosen: int, pairs: int) -> tuple[int, int]:
-    """The least and the largest number of edges that can be among the chosen pairs."""
+    """Return the least and the largest number of edges that can be among the chosen pairs."""
     return max(0, chosen - (pairs - edges)), min(edges, chosen)
 
 
@@ -77,7 +77,7 @@ def draw_overlap(edges: int, chosen: int, pairs: int, rate: Fraction, source: En
 
 
 def among_others(ranks: IntVector, excluded: IntVector) -> IntVector:
-    """Places of these ranks among the places that are not taken.
+    """Return the numbers at these ranks among the numbers that are not excluded.
 
     Args:
         ranks: from 0, shape (k,).
@@ -91,7 +91,7 @@ def among_others(ranks: IntVector, excluded: IntVector) -> IntVector:
 def sampled_topology(
     edges: IntVector, chosen: int, pairs: int, *, rate: Fraction, source: EntropySource
 ) -> IntVector:
-    """A set of pairs of the given size, with probability proportional to e^(rate edges in it).
+    """Draw a set of pairs of this size, with probability proportional to e^(rate edges in it).
 
     Args:
         edges: places of the edges, ascending. Private.
@@ -116,12 +116,12 @@ def sampled_topology(
 
 
 def noisy_size(edges: int, pairs: int, *, rate: Fraction, source: EntropySource) -> int:
-    """The number of edges with discrete Laplace noise, within what there are pairs: rate-DP."""
+    """Count the edges, with discrete Laplace noise, within the number of pairs: rate-DP."""
     return min(max(edges + int(sample_discrete_laplace(rate, 1, source)[0]), 0), pairs)
 
 
 def topology_sampler(run: Run) -> AnyGraph:
-    """A graph of about as many edges, sampled so that true edges are likelier.
+    """Return a graph of about as many edges, sampled so that true edges are likelier.
 
     Guarantee: epsilon-DP by sequential composition: a tenth for the size (one edge changes the
     number of edges by 1), the rest for the set (`sampled_topology`).
@@ -139,7 +139,7 @@ def topology_sampler(run: Run) -> AnyGraph:
 
 
 def set_chance(overlap: int, edges: int, chosen: int, pairs: int, rate: Fraction) -> float:
-    """The chance of one set of that size with so many edges in it, from the drawn weights."""
+    """Return the chance of one set of that size with so many edges, from the drawn weights."""
     least, _ = overlaps(edges, chosen, pairs)
     _, log_weights = overlap_log_weights(edges, chosen, pairs, rate)
     chances = np.exp(log_weights - np.logaddexp.reduce(log_weights))
