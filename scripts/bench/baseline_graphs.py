@@ -33,7 +33,7 @@ class Entry:
 
 
 def drawn(chances: Matrix, seed: int) -> gc.Graph:
-    """Independent edges with these chances."""
+    """Draw independent edges with these chances."""
     random = np.random.default_rng(seed)
     n = len(chances)
     rows, columns = np.nonzero(np.triu(random.random((n, n)) < chances, 1))
@@ -41,19 +41,19 @@ def drawn(chances: Matrix, seed: int) -> gc.Graph:
 
 
 def ends(random: np.random.Generator, n: int, spread: float) -> Matrix:
-    """Factors of degrees, of mean 1."""
+    """Return factors of degrees, of mean 1."""
     factors = np.exp(random.normal(0, spread, n))
     return factors / factors.mean()
 
 
 def planted(n: int, blocks: int, inside: float, outside: float, seed: int = 1) -> gc.Graph:
-    """Blocks of equal size."""
+    """Draw blocks of equal size."""
     block = np.arange(n) * blocks // n
     return drawn(np.where(block[:, None] == block, inside, outside), seed)
 
 
 def corrected_blocks(n: int, sizes: list[float], inside: float, outside: float) -> gc.Graph:
-    """Uneven blocks whose vertices differ in degree."""
+    """Draw uneven blocks whose vertices differ in degree."""
     random = np.random.default_rng(2)
     block = random.choice(len(sizes), n, p=np.array(sizes) / sum(sizes))
     spread = ends(random, n, 0.6)
@@ -62,14 +62,14 @@ def corrected_blocks(n: int, sizes: list[float], inside: float, outside: float) 
 
 
 def geometric(n: int, radius: float) -> gc.Graph:
-    """Points of the unit square, joined when they are near."""
+    """Join points of the unit square that are near each other."""
     points = np.random.default_rng(3).random((n, 2))
     distances = np.linalg.norm(points[:, None] - points, axis=2)
     return drawn((distances < radius).astype(float), 3)
 
 
 def affiliation(n: int, clubs: int, size: int) -> gc.Graph:
-    """Members of a club meet with probability .4; clubs overlap."""
+    """Draw overlapping clubs, whose members meet with probability .4."""
     random = np.random.default_rng(4)
     chances = np.zeros((n, n))
     for _ in range(clubs):
@@ -79,14 +79,14 @@ def affiliation(n: int, clubs: int, size: int) -> gc.Graph:
 
 
 def fringe(n: int, core: int) -> gc.Graph:
-    """A dense core, a periphery that hangs on it."""
+    """Draw a dense core, and a periphery that hangs on it."""
     inner = np.arange(n) < core
     both, one = np.outer(inner, inner), inner[:, None] | inner
     return drawn(np.where(both, 0.5, np.where(one, 0.1, 0.005)), 5)
 
 
 def levels(n: int, depth: int) -> gc.Graph:
-    """Halves of halves: the deeper the common half, the denser."""
+    """Draw halves of halves: the deeper the common half, the denser."""
     position = np.arange(n) * 2**depth // n
     common = np.zeros((n, n), dtype=int)
     for level in range(1, depth + 1):
@@ -95,7 +95,7 @@ def levels(n: int, depth: int) -> gc.Graph:
 
 
 def recursive(scale: int, edges: int) -> gc.Graph:
-    """R-MAT with the customary chances .57, .19, .19, .05."""
+    """Draw R-MAT with the customary chances .57, .19, .19, .05."""
     random = np.random.default_rng(7)
     n = 2**scale
     rows, columns = np.zeros(edges, dtype=int), np.zeros(edges, dtype=int)
@@ -108,7 +108,7 @@ def recursive(scale: int, edges: int) -> gc.Graph:
 
 
 def cliques(n: int) -> gc.Graph:
-    """Two complete halves and one bridge."""
+    """Join two complete halves by one edge."""
     half = np.arange(n) < n // 2
     matrix = (half[:, None] == half).astype(float)
     matrix[0, -1] = matrix[-1, 0] = 1
@@ -116,7 +116,7 @@ def cliques(n: int) -> gc.Graph:
 
 
 def ring(count: int, size: int) -> gc.Graph:
-    """Cliques in a circle, each joined to the next by one edge."""
+    """Join cliques in a circle, each to the next one by one edge."""
     block = np.arange(count * size) // size
     matrix = (block[:, None] == block).astype(float)
     first = np.arange(count) * size
@@ -126,13 +126,13 @@ def ring(count: int, size: int) -> gc.Graph:
 
 
 def blocks_of(sizes: list[int], inside: float, outside: float, seed: int) -> gc.Graph:
-    """Blocks of these sizes, which may shun their own."""
+    """Draw blocks of these sizes, which may have fewer edges inside than outside."""
     block = np.repeat(np.arange(len(sizes)), sizes)
     return drawn(np.where(block[:, None] == block, inside, outside), seed)
 
 
 def hubs(n: int, radius: float, count: int) -> gc.Graph:
-    """Points of the unit square that are joined when near, some of them with a quarter of all."""
+    """Join points of the unit square that are near, and some of them with a quarter of all."""
     points = np.random.default_rng(44).random((n, 2))
     chances = (np.linalg.norm(points[:, None] - points, axis=2) < radius).astype(float)
     hub = np.arange(n) < count
@@ -141,7 +141,7 @@ def hubs(n: int, radius: float, count: int) -> gc.Graph:
 
 
 def classes(n: int, count: int, inside: float, outside: float, seed: int) -> gc.Graph:
-    """Dense classes whose members differ in degree, like a day of contacts at a school."""
+    """Draw dense classes whose members differ in degree, like a day of contacts at a school."""
     spread = ends(np.random.default_rng(seed), n, 0.35)
     block = np.arange(n) * count // n
     chances = np.outer(spread, spread) * np.where(block[:, None] == block, inside, outside)
@@ -149,19 +149,19 @@ def classes(n: int, count: int, inside: float, outside: float, seed: int) -> gc.
 
 
 def _small_world(side: int) -> gc.Graph:
-    """A grid with neighbours within three steps, and two links of each vertex to afar."""
+    """Return a grid with neighbours within three steps, and two far links of each vertex."""
     grid = nx.navigable_small_world_graph(side, p=3, q=2, r=2, seed=45)
     return _from_networkx(grid.to_undirected())
 
 
 def lognormal(n: int, degree: float) -> gc.Graph:
-    """Nothing but degrees of a wide spread."""
+    """Draw a graph with degrees of a wide spread, and nothing else."""
     spread = ends(np.random.default_rng(9), n, 0.9)
     return drawn(np.minimum(np.outer(spread, spread) * degree / n, 1), 9)
 
 
 def similarity(n: int) -> gc.Graph:
-    """Weights in [0, 1] between points of three clouds."""
+    """Return weights in [0, 1] between points of three clouds."""
     random = np.random.default_rng(10)
     points = random.normal(0, 1, (n, 3)) + 2.5 * np.eye(3)[random.integers(3, size=n)]
     squares = ((points[:, None] - points) ** 2).sum(axis=2)
@@ -172,7 +172,7 @@ def similarity(n: int) -> gc.Graph:
 
 
 def counts(n: int, *, capped: bool) -> gc.Graph:
-    """Whole weights in blocks, most of them small: capped at 5, or of any size."""
+    """Draw whole weights in blocks, most of them small: capped at 5, or of any size."""
     random = np.random.default_rng(11)
     block = np.arange(n) * 3 // n
     spread = ends(random, n, 0.5)
@@ -188,7 +188,7 @@ def counts(n: int, *, capped: bool) -> gc.Graph:
 
 
 def two_sides(left: int, right: int, *, blocks: bool) -> gc.BipartiteGraph:
-    """Groups of rows that like groups of columns, or degrees alone."""
+    """Draw groups of rows that like groups of columns, or degrees alone."""
     random = np.random.default_rng(12 if blocks else 13)
     chances = np.outer(ends(random, left, 0.5), ends(random, right, 0.8)) * 0.08
     if blocks:
@@ -258,14 +258,14 @@ def _plain(graph: Any) -> gc.Graph:
 
 
 def _largest(graph: Any, size: int) -> gc.Graph:
-    """The vertices with most neighbours."""
+    """Return the part of a graph on the vertices with most neighbours."""
     degrees = np.bincount(np.concatenate([graph.rows, graph.columns]), minlength=graph.n)
     busiest = np.sort(np.argsort(-degrees, kind="stable")[:size])
     return gc.Graph.of(_plain(graph).adjacency[busiest][:, busiest], weighted=False)
 
 
 def _ball(graph: Any, size: int) -> gc.Graph:
-    """The first vertices that a breadth-first walk from vertex 0 meets."""
+    """Return the part on the first vertices that a breadth-first walk from vertex 0 meets."""
     network = _plain(graph).to_networkx()
     order = [0, *(b for _, b in nx.bfs_edges(network, 0))][:size]
     nearest = np.sort(np.array([int(v) for v in order]))
@@ -279,7 +279,7 @@ def _flights_weighted() -> gc.Graph:
 
 
 def bundled() -> tuple[Entry, ...]:
-    """Real graphs that are part of the package."""
+    """Return real graphs that are part of the package."""
     return (
         Entry("US flights 305", "real", lambda: _plain(gc.datasets.load("us_flights_2008"))),
         Entry("US flights, logarithms, weighted", "real", _flights_weighted),
@@ -298,7 +298,7 @@ _FILES = (
 
 
 def from_folder(folder: Path) -> Iterator[Entry]:
-    """Real graphs that may not be distributed, as far as their files are in a folder."""
+    """Yield real graphs that may not be distributed, if their files are in a folder."""
     for name, file, part in _FILES:
         if (folder / file).is_file():
             yield Entry(name, "real", lambda file=file, part=part: part(_read(folder / file)))

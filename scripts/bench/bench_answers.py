@@ -60,7 +60,7 @@ Cut = tuple[Mask, Mask]
 
 
 def kinds_of(graph: Any) -> dict[str, list[gc.CutQuery]]:
-    """The cuts, chosen before any noise."""
+    """Return the cuts, chosen before any noise."""
     rng = np.random.default_rng(0)
     rows, columns = graph.shape
     plain = isinstance(graph, gc.Graph)
@@ -117,7 +117,7 @@ def values(answers: list[Any]) -> Any:
 
 
 def run(entry: Entry, graph: Any, epsilon: float, seed: int) -> dict[str, Any]:
-    """A run: the mean absolute error of each way to answer the cuts of each kind."""
+    """Return the mean absolute error of each way to answer the cuts of each kind, for one run."""
     kinds = kinds_of(graph)
     release = quiet_release(graph, epsilon, seed)
     every = [query for queries in kinds.values() for query in queries]
@@ -154,7 +154,7 @@ def run(entry: Entry, graph: Any, epsilon: float, seed: int) -> dict[str, Any]:
 
 
 def shapes_of(rows: int, columns: int, plain: bool) -> list[tuple[int, int, int]]:
-    """Sizes (only S, only T, both) of the cuts whose coverage is measured; many, but not too many:
+    """Return sizes (only S, only T, both) of the cuts whose coverage is measured:
     cuts of one shape have one radius."""
     rng = np.random.default_rng(4)
     shapes = [(1, columns - 1 if plain else columns, 0), (rows // 2, columns // 2, 0)]
@@ -167,7 +167,7 @@ def shapes_of(rows: int, columns: int, plain: bool) -> list[tuple[int, int, int]
 
 
 def cut_of(shape: tuple[int, int, int], rows: int, columns: int, plain: bool, rng: Any) -> Cut:
-    """A random cut of a shape."""
+    """Draw a cut of a shape."""
     a, b, c = shape
     if not plain:
         return tuple(  # type: ignore[return-value]
@@ -180,7 +180,7 @@ def cut_of(shape: tuple[int, int, int], rows: int, columns: int, plain: bool, rn
 
 
 def coverage(graph: Any, noise: str, mechanism: str, epsilon: float, draws: int) -> list[float]:
-    """A row of the last table."""
+    """Return a row of the last table."""
     rng = np.random.default_rng(2)
     job = graph_job(graph, epsilon=epsilon, noise=noise, mechanism=mechanism, fitted=False)
     source = SeededEntropy(3)
@@ -209,12 +209,12 @@ def coverage(graph: Any, noise: str, mechanism: str, epsilon: float, draws: int)
 
 @lru_cache(maxsize=1 << 12)
 def old_radius(distribution: Any, pairs: int) -> float:
-    """Chernoff's bound on the entries alone, at 95 %."""
+    """Return Chernoff's bound on the entries alone, at 95 %."""
     return float(distribution.radius(pairs, log_failures=math.log(20)))
 
 
 def last_table(draws: int) -> None:
-    """Coverage."""
+    """Print the table of coverage."""
     print("coverage of 95 %: now, before; half widths over the deviation: now, before; all at once")
     table = Table(":<36 now:>9.4f before:>9.4f now:>9.3f before:>9.3f at_once:>9.3f cuts:>9")
     blocks = planted(300, 4, 0.4, 0.04)

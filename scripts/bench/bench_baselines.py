@@ -49,7 +49,7 @@ LAPLACE = "raw matrix, Laplace"
 
 
 def noise_of(graph: Any) -> str:
-    """The distribution of entries that suits a graph."""
+    """Return the distribution of entries that suits a graph."""
     if not graph.weighted:
         return "binary"
     is_integral = bool((graph.weights == graph.weights.round()).all())
@@ -57,12 +57,12 @@ def noise_of(graph: Any) -> str:
 
 
 def largest_cut(matrix: Any, truth: Any) -> float:
-    """Error of the worst cut that is found."""
+    """Return the error of the worst cut that a search finds."""
     return float(gc.cut_norm(matrix - truth, tolerance=TOLERANCE).lower)
 
 
 def precision(release: gc.Release, noise: str, graph: Any) -> float:
-    """Deviation of the answer between two quarters, over that of entries with all of epsilon."""
+    """Return the deviation of the answer between two quarters, over that of entries alone."""
     random = np.random.default_rng(0)
     S, T = (np.isin(np.arange(n), random.permutation(n)[: n // 4]) for n in graph.shape)
     if release.noisy.symmetric:
@@ -79,12 +79,12 @@ def errors_of(matrix: Any, truth: Any) -> tuple[float, float]:
 
 
 def compared(graph: Any) -> tuple[str, ...]:
-    """The baselines that take a graph, the empty one aside."""
+    """Return the baselines that take a graph, except the empty one."""
     return COMPARED[: 1 if graph.weighted and graph.max_weight is None else None]
 
 
 def simple_matrices(graph: Any, epsilon: float, seed: int) -> dict[str, Any]:
-    """All baselines that take the graph; without weights the raw matrix with Laplace noise, too."""
+    """Return all baselines that take the graph; without weights also Laplace noise on entries."""
     matrices = {
         name: BASELINES[name](graph, epsilon=epsilon, seed=seed).matrix for name in compared(graph)
     }
@@ -96,20 +96,20 @@ def simple_matrices(graph: Any, epsilon: float, seed: int) -> dict[str, Any]:
 
 
 def best_of(errors: Mapping[str, float], *, laplace: bool = False) -> str:
-    """The baseline of the least error, with one of the two raw matrices left out."""
+    """Return the baseline of the least error, without one of the two raw matrices."""
     left_out = RAW if laplace and LAPLACE in errors else LAPLACE
     return min((name for name in errors if name != left_out), key=errors.__getitem__)
 
 
 def quiet_release(graph: Any, epsilon: float, seed: int) -> gc.Release:
-    """The default release, without what it warns of."""
+    """Return the default release, without its warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AccuracyWarning)
         return gc.release_graph(graph, epsilon=epsilon, noise=noise_of(graph), seed=seed)
 
 
 def measure(entry: Entry, graph: Any, epsilon: float, seed: int) -> dict[str, Any]:
-    """A run of the release and of every baseline that takes the graph."""
+    """Measure the release and every baseline that takes the graph, once."""
     truth, noise = graph.dense(), noise_of(graph)
     matrices = simple_matrices(graph, epsilon, seed)
     cuts, degrees = (
@@ -136,7 +136,7 @@ Run = Callable[[Entry, Any, float, int], dict[str, Any]]
 
 
 def runs(entries: list[Entry], run: Run, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """All runs: those kept before, then the missing ones, until the time is over."""
+    """Yield all runs: those saved before, then the missing ones, until the time is over."""
     saved = []
     if options.save and options.save.is_file():
         saved = [json.loads(line) for line in options.save.read_text("utf-8").splitlines()]
@@ -162,7 +162,7 @@ def runs(entries: list[Entry], run: Run, options: argparse.Namespace) -> Iterato
 
 
 def geometric_mean(values: Sequence[float]) -> float:
-    """Geometric mean."""
+    """Return the geometric mean."""
     return math.exp(sum(map(math.log, values)) / len(values))
 
 
@@ -202,7 +202,7 @@ def show(runs: list[dict[str, Any]]) -> None:
 
 
 def arguments(about: str | None) -> argparse.Namespace:
-    """The options of a benchmark on these graphs."""
+    """Return the options of a benchmark on these graphs."""
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--quick", action="store_true", help="three small graphs, one run each")
     parser.add_argument("--data", type=Path, help=f"folder of graphs; else {DATA_VARIABLE}")
@@ -216,7 +216,7 @@ def arguments(about: str | None) -> argparse.Namespace:
 
 
 def entries_of(options: argparse.Namespace) -> list[Entry]:
-    """The graphs that were asked for."""
+    """Return the graphs that were asked for."""
     named = os.environ.get(DATA_VARIABLE)
     folder = options.data or (Path(named) if named else None)
     entries = [*MADE, *bundled(), *(from_folder(folder) if folder else ())]

@@ -43,7 +43,7 @@ def by_seed(make: Callable[[int], Any], misses_of: Callable[[Any], Misses], seed
 
 
 def rows_of_people(seed: int) -> tuple[gc.Rows, pd.DataFrame]:
-    """Trips of people, of whom few have most."""
+    """Draw trips of people, of whom few have most."""
     random = np.random.default_rng(seed)
     sizes = np.minimum(np.ceil(random.lognormal(1.4, 1.1, PEOPLE)), KNOWN_MAX).astype(int)
     popular = random.dirichlet(np.ones(len(ZONES)))
@@ -69,14 +69,14 @@ def rows_of_people(seed: int) -> tuple[gc.Rows, pd.DataFrame]:
 
 
 def zones() -> gc.Groups:
-    """Twelve zones in three parts."""
+    """Return twelve zones in three parts."""
     parts = [f"part {number // 4}" for number in range(len(ZONES))]
     table = pd.DataFrame({"zone": ZONES, "part": parts, "place": ZONES})
     return gc.Groups.of(table, gc.VertexSet(ZONES), ["part", "zone"], vertex="place")
 
 
 def counts_of(frame: pd.DataFrame, table: pd.DataFrame) -> Any:
-    """The true count of each line of a table of flows."""
+    """Return the true count of each line of a table of flows."""
     part = dict(zip(ZONES, [f"part {number // 4}" for number in range(len(ZONES))], strict=True))
     coarse = frame.assign(**{"from": frame["from"].map(part), "to": frame["to"].map(part)})
     keys = ["when", "from", "to"]
@@ -90,7 +90,7 @@ def counts_of(frame: pd.DataFrame, table: pd.DataFrame) -> Any:
 
 
 def people(**options: Any) -> Iterator[tuple[str, Releases]]:
-    """Tables of people with heavy tails, with and without a known maximum."""
+    """Yield tables of people with heavy tails, with and without a known maximum."""
     rows, frame = rows_of_people(1)
     unit = gc.PrivacyUnit.user(max_contributions=KEPT)
     make = partial(release_of_flows, rows, zones(), privacy_unit=unit, **options)
@@ -121,12 +121,12 @@ def people(**options: Any) -> Iterator[tuple[str, Releases]]:
 
 
 def release_of_flows(data: Any, groups: gc.Groups, seed: int, **options: Any) -> Any:
-    """A table of flows."""
+    """Return a table of flows."""
     return gc.release_flows(data, groups, seed=seed, **{"epsilon": 1.0} | options)
 
 
 def rows() -> Iterator[tuple[str, Releases]]:
-    """Tables of rows: cells of two levels, sums over periods, measured margins."""
+    """Yield tables of rows: cells of two levels, sums over periods, measured margins."""
     data, frame = rows_of_people(2)
     for name, options in (
         ("laplace", {}),
@@ -155,7 +155,7 @@ def rows() -> Iterator[tuple[str, Releases]]:
 
 
 def graph_and_cuts(n: int) -> tuple[gc.Graph, gc.Groups, list[gc.CutQuery]]:
-    """Four communities, and cuts of halves, communities and vertices."""
+    """Return four communities, and cuts of halves, communities and vertices."""
     random = np.random.default_rng(n)
     labels = np.arange(n) * 4 // n
     chances = np.where(labels[:, None] == labels, 0.5, 0.05)
@@ -168,7 +168,7 @@ def graph_and_cuts(n: int) -> tuple[gc.Graph, gc.Groups, list[gc.CutQuery]]:
 
 
 def releases() -> Iterator[tuple[str, Releases]]:
-    """Releases of graphs: lists of answers, with and without groups, and sparse ones."""
+    """Yield releases of graphs: lists of answers, with and without groups, and sparse ones."""
     for n, name, options in (
         (64, "release, list", {"fit": "none"}),
         (64, "release with groups, list", {"fit": "none", "groups": True}),

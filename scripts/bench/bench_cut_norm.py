@@ -29,13 +29,13 @@ REPEATS = 5
 
 
 def noise(n: int, rng: np.random.Generator) -> Matrix:
-    """Symmetric signs with a zero diagonal: the residual of randomized response."""
+    """Draw symmetric signs with a zero diagonal: the residual of randomized response."""
     upper = np.triu(rng.choice([-1.0, 1.0], (n, n)), 1)
     return upper + upper.T
 
 
 def residual(n: int, rng: np.random.Generator) -> Matrix:
-    """A graph of two dense groups less its density: what a fit that misses the groups leaves."""
+    """Draw a graph of two dense groups less its density: what a fit that misses them leaves."""
     group = rng.integers(0, 2, n)
     chance = np.where(group[:, None] == group, 0.5, 0.1)
     upper = np.triu(rng.random((n, n)) < chance, 1).astype(float)
@@ -59,14 +59,14 @@ def lower_of_cutnorm(matrix: Matrix) -> float:
 
 
 def by_scs(matrix: Matrix) -> None:
-    """The relaxation solved by cvxpy and SCS: the solution alone, no rounding."""
+    """Solve the relaxation by cvxpy and SCS: the solution alone, no rounding."""
     solve_relaxation(Operand.from_matrix(matrix), bordered=True)
 
 
 def compared(
     kind: str, n: int, peer: Callable[[Matrix], float | None] | None, repeats: int = REPEATS
 ) -> dict[str, float | None]:
-    """Medians of both by turns: seconds, upper over lower, our lower bound over the peer's."""
+    """Return medians of both by turns: seconds, upper over lower, our lower bound over theirs."""
     values_of: dict[str, list[float]] = defaultdict(list)
     for repeat in range(repeats):
         matrix = KINDS[kind](n, np.random.default_rng([n, repeat]))
@@ -84,7 +84,7 @@ def compared(
 
 
 def large(matrix: Matrix) -> tuple[float, float, float]:
-    """Seconds of one run, upper over lower, and the gigabytes beyond the matrix."""
+    """Return seconds of one run, upper over lower, and the gigabytes beyond the matrix."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     seconds, certificate = timed(lambda: cut_norm(matrix, method="low-rank"))
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -25,7 +25,7 @@ SIZES = (200, 400)
 
 
 def least_cuts(n, rows, columns, weights):
-    """The weight of the least cut of every pair, shape (n, n); infinite on the diagonal."""
+    """Return the weight of the least cut of every pair, shape (n, n); infinite on the diagonal."""
     import igraph
 
     graph = igraph.Graph(n=n, edges=np.column_stack([rows, columns]))

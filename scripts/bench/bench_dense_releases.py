@@ -94,7 +94,7 @@ def write_graph(n: int, folder: Path) -> None:
 
 
 def release_seconds_and_megabytes(n: int, folder: Path, root: Path) -> tuple[float, float]:
-    """Processor seconds and largest memory of `graphcuts-dp release`, of the package in `root`."""
+    """Return processor seconds and largest memory of `graphcuts-dp release` of a checkout."""
     command = [
         sys.executable, "-c", _CHILD, "release", str(folder / f"{n}.csv"),
         str(folder / "synthetic.csv"), "--epsilon", "1", "--vertices", str(folder / f"{n}.txt"),
@@ -128,14 +128,14 @@ def compare_commands(n: int, folder: Path, old_root: Path | None, table: Table) 
 
 
 def seconds_of(action: Callable[[], Any]) -> tuple[float, Any]:
-    """Processor seconds of an action, and its result."""
+    """Return processor seconds of an action, and its result."""
     started = time.process_time()
     result = action()
     return time.process_time() - started, result
 
 
 def fractions(n: int) -> npt.NDArray[np.float32]:
-    """A fit as releases round it: open entries of all pairs, and degrees that differ."""
+    """Return a fit as releases round it: open entries of all pairs, and degrees that differ."""
     rng = np.random.default_rng(n)
     strength = rng.gamma(1.0, 1.0, n)
     x = 0.05 * np.outer(strength, strength) * rng.gamma(2.0, 0.5, (n, n))

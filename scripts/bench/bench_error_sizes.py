@@ -35,7 +35,7 @@ KINDS: Mapping[str, Callable[[int], nx.Graph]] = {
 
 
 def _halves(n: int, seed: int) -> list[gc.CutQuery]:
-    """Cuts between random halves."""
+    """Return cuts between random halves."""
     generator = np.random.default_rng(seed)
     masks = (generator.permutation(n) < n // 2 for _ in range(_CUTS))
     return [gc.CutQuery(mask, ~mask) for mask in masks]

@@ -157,7 +157,7 @@ def _tasks(folder: Path, edges: int) -> dict[str, dict[str, Callable[[], object]
 
 
 def _readers(named: Path) -> dict[str, Callable[[], object]]:
-    """Readers of names with and without numbers for them."""
+    """Return readers of names, with and without numbers for them."""
     tools: dict[str, Callable[[], object]] = {}
     if importlib.util.find_spec("polars") is not None:
         import polars
@@ -192,7 +192,7 @@ def reading(path: Path, tool: str) -> list[float]:
 
 
 def _tools(path: Path) -> list[str]:
-    """Ours, and of files without weights all that are installed."""
+    """Return our tool and, for files without weights, all others that are installed."""
     tools = [_OURS]
     if "weight" not in path.name:
         modules = {"pandas": "pandas", "Polars": "polars", "DuckDB": "duckdb"}

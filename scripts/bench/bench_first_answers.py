@@ -54,7 +54,7 @@ def groups(folder: Path, name: str, names: list[str], kind: str, number: int) ->
 
 
 def acquainted(n: int, degree: float) -> gc.Graph:
-    """People who know each other, most of them within their tenth of all."""
+    """Draw people who know each other, most of them within their tenth of all."""
     m = int(n * degree / 2)
     first = RNG.integers(0, n, m)
     near = (first + RNG.integers(1, max(n // 10, 2), m)) % n
@@ -70,7 +70,7 @@ def mail(folder: Path, n: int, degree: float) -> None:
 
 
 def calls(folder: Path) -> str:
-    """A curator with a million calls of 50,000 people, and 40 regions."""
+    """Prepare a curator with a million calls of 50,000 people, and 40 regions."""
     people = labels(folder, "people.txt", "p", 50_000 // SMALL)
     groups(folder, "regions.csv", people, "region", 40)
     ends = RNG.integers(0, len(people), (10**6 // SMALL, 2))
@@ -87,7 +87,7 @@ def calls(folder: Path) -> str:
 
 
 def school(folder: Path) -> str:
-    """A teacher with 200 pupils who name at most ten friends, in ten classes."""
+    """Prepare a teacher with 200 pupils who name at most ten friends, in ten classes."""
     mail(folder, 200, 7)
     return (
         "session start mail.edges.gz --store school.db --vertices staff.txt --epsilon 1 "
@@ -97,13 +97,13 @@ def school(folder: Path) -> str:
 
 
 def synthetic(folder: Path) -> str:
-    """An analyst who wants a graph of 1,000 people to compute with."""
+    """Prepare an analyst who wants a graph of 1,000 people to compute with."""
     mail(folder, 1_000 // SMALL, 40)
     return "release mail.edges.gz synthetic.graphml --epsilon 1 --vertices staff.txt"
 
 
 def questions(folder: Path) -> str:
-    """An analyst with a hundred questions about 2,000 people."""
+    """Prepare an analyst with a hundred questions about 2,000 people."""
     mail(folder, 2_000 // SMALL, 30)
     return (
         "session start mail.edges.gz --store mail.db --vertices staff.txt --epsilon 1 "
@@ -113,7 +113,7 @@ def questions(folder: Path) -> str:
 
 
 def ratings(folder: Path) -> str:
-    """A service with 1,000 users, 1,700 films and 100,000 ratings, 20 cities, 18 genres."""
+    """Prepare a service with 1,000 users, 1,700 films, 100,000 ratings, 20 cities, 18 genres."""
     users = labels(folder, "users.txt", "u", 1_000 // SMALL)
     films = labels(folder, "films.txt", "f", 1_700 // SMALL)
     groups(folder, "cities.csv", users, "city", 20)
@@ -136,7 +136,7 @@ def ratings(folder: Path) -> str:
 
 
 def meeting(folder: Path) -> str:
-    """A planner with a map of 2,500 crossings and 20,000 people."""
+    """Prepare a planner with a map of 2,500 crossings and 20,000 people."""
     side = 50 // (3 if SMALL > 1 else 1)
     rows = [
         f"c{i},c{j},{1 + RNG.random():.3f}"
@@ -151,7 +151,7 @@ def meeting(folder: Path) -> str:
 
 
 def million(folder: Path) -> str:
-    """A curator with a million vertices, five million weighted edges, 100 regions."""
+    """Prepare a curator with a million vertices, five million weighted edges, 100 regions."""
     n, m = 10**6 // SMALL**2, 5 * 10**6 // SMALL**2
     first, second = RNG.integers(0, n, (2, m))
     is_edge = first != second
@@ -172,7 +172,7 @@ PEOPLE = (calls, school, synthetic, questions, ratings, meeting, million)
 
 
 def team(folder: Path) -> float:
-    """A team of five analysts of 2,000 people: seconds until each of them has an answer."""
+    """Return the seconds until each of five analysts of 2,000 people has an answer."""
     graph = acquainted(2_000 // SMALL, 30)
     start = time.perf_counter()
     process = server(folder, graph, "--budget", "5")
@@ -189,7 +189,7 @@ def team(folder: Path) -> float:
 
 
 def told(function: Callable[..., object]) -> str:
-    """Who waits."""
+    """Return who waits."""
     return (function.__doc__ or "").splitlines()[0].rstrip(".").partition(":")[0]
 
 

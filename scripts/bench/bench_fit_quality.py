@@ -104,7 +104,7 @@ class Case:
         return {family.kind: family.queries for family in cut_families(self.graph, seed=0)}
 
     def pairs(self, epsilon: float) -> Iterator[tuple[bool, Any, Any]]:
-        """Pairs of communities, each with whether both are visible in the noise."""
+        """Yield pairs of communities, each with whether both are visible in the noise."""
         spread = noise_distribution("binary", epsilon=epsilon).standard_deviation
         sets = [(self._signal(C) >= VISIBLE * spread * math.sqrt(self.graph.n), C)
                 for C in self.communities if C.sum() >= LEAST_COMMUNITY]  # fmt: skip
@@ -120,7 +120,7 @@ class Case:
 
 
 def errors(case: Case, matrix: Matrix, epsilon: float) -> Errors:
-    """All errors of a matrix against the truth; pairs of communities in units of the expected."""
+    """Return all errors of a matrix; for pairs of communities in units of the expected weight."""
     difference = matrix - case.truth
     certificate = gc.cut_norm(difference, tolerance=TOLERANCE)
     deviation = noise_distribution("binary", epsilon=epsilon).standard_deviation
@@ -143,7 +143,7 @@ def errors(case: Case, matrix: Matrix, epsilon: float) -> Errors:
 
 
 def planted(n: int, blocks: int, inside: float, outside: float) -> Case:
-    """Blocks of equal size."""
+    """Draw blocks of equal size."""
     size = n // blocks
     graph = nx.planted_partition_graph(blocks, size, inside, outside, seed=1)
     block = np.arange(n) // size
@@ -152,18 +152,18 @@ def planted(n: int, blocks: int, inside: float, outside: float) -> Case:
 
 
 def with_louvain(name: str, graph: gc.Graph) -> Case:
-    """A graph with the communities that Louvain's method finds in it."""
+    """Return a graph with the communities that Louvain's method finds in it."""
     communities = nx.community.louvain_communities(graph.to_networkx(), seed=1)
     return Case(name, graph, [graph.vertices.mask(sorted(community)) for community in communities])
 
 
 def plain(graph: Any) -> gc.Graph:
-    """A graph without its weights, vertices renamed to 0..n-1."""
+    """Return a graph without its weights, vertices renamed to 0..n-1."""
     return gc.Graph(graph.rows, graph.columns, vertices=graph.n)
 
 
 def cases(quick: bool, folder: Path | None) -> Iterator[Case]:
-    """All graphs; the real ones that are there."""
+    """Yield all graphs; of the real ones those whose files are there."""
     yield planted(120, 4, 0.5, 0.05)
     flights = with_louvain("US flights", plain(gc.datasets.load("us_flights_2008")))
     if quick:
@@ -189,7 +189,7 @@ def cases(quick: bool, folder: Path | None) -> Iterator[Case]:
 
 
 def measure(case: Case, row: Row, epsilon: float, seeds: int) -> list[Errors]:
-    """Errors for each seed; none if the graph is too large for the row."""
+    """Return errors for each seed; none if the graph is too large for the row."""
     if case.graph.n > row.largest:
         return []
     results = []
@@ -200,7 +200,7 @@ def measure(case: Case, row: Row, epsilon: float, seeds: int) -> list[Errors]:
 
 
 def ratios(results: list[Errors], raw: list[Errors]) -> list[float]:
-    """The columns of the first table, medians over seeds."""
+    """Return the columns of the first table, medians over seeds."""
 
     def median(column: str, over: str = "") -> float:
         pairs = zip(results, raw, strict=False)

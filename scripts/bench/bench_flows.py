@@ -32,7 +32,7 @@ DENSITIES = (0.3, 0.08, 0.02, 0.004)  # within a tract, a county, a state, betwe
 
 
 def hierarchy(seed: int) -> tuple[gc.Graph, gc.Groups]:
-    """The graph and its groups."""
+    """Return the graph and its groups."""
     n = TRACTS * SIZE
     tract = np.arange(n) // SIZE
     county, state = tract // 5, tract // 25
@@ -46,7 +46,7 @@ def hierarchy(seed: int) -> tuple[gc.Graph, gc.Groups]:
 
 
 def targets(rng: np.random.Generator, cells: gc.Flows) -> dict[str, np.ndarray]:
-    """Coefficients of the finest cells, by kind of query, one row a query."""
+    """Return coefficients of the finest cells, by kind of query, one row a query."""
     tree = cells.cells
     a, b = tree.cells(3)
     coefficients_of = {}
@@ -146,7 +146,7 @@ def large() -> None:
 
 
 def told(started: tuple[float, float]) -> str:
-    """Seconds since then: on the clock, and of a processor."""
+    """Return the seconds since a moment: on the clock, and of a processor."""
     wall, used = time.perf_counter() - started[0], time.process_time() - started[1]
     return f"{wall:.1f} s ({used:.1f} s of CPU)"
 

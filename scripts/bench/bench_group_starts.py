@@ -24,7 +24,7 @@ ALLOWED = 1.05
 
 
 def cuts(labels: Any) -> list[gc.CutQuery]:
-    """Unions of groups against others, and halves: at random, or of whole groups."""
+    """Return unions of groups against others, and halves: at random, or of whole groups."""
     random, k = np.random.default_rng(0), labels.max() + 1
     queries = []
     for number in range(ASKED):

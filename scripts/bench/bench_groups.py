@@ -40,7 +40,7 @@ def blocks(
     n: int, k: int, within: float, between: float, seed: int, *, spread: float = 0.0,
     uneven: bool = False,
 ) -> Case:  # fmt: skip
-    """Blocks, perhaps of sizes 1 : 2 : ... : k and with uneven degrees."""
+    """Draw blocks, perhaps of sizes 1 : 2 : ... : k and with uneven degrees."""
     random = np.random.default_rng(seed)
     weights = np.arange(1, k + 1) if uneven else np.ones(k)
     labels = np.sort(random.choice(k, n, p=weights / weights.sum()))
@@ -50,7 +50,7 @@ def blocks(
 
 
 def hierarchy(n: int, levels: int, least: float, factor: float, seed: int) -> Case:
-    """A binary tree of blocks; each common level multiplies the chance."""
+    """Draw a binary tree of blocks; each common level multiplies the chance."""
     labels = np.arange(n) * 2**levels // n
     chances = np.full((n, n), least)
     for level in range(levels):
@@ -60,7 +60,7 @@ def hierarchy(n: int, levels: int, least: float, factor: float, seed: int) -> Ca
 
 
 def geometric(n: int, radius: float, side: int, seed: int) -> Case:
-    """Points in the square that are joined when they are near; groups are the squares of a grid."""
+    """Join points of the square that are near; groups are the squares of a grid."""
     points = np.random.default_rng(seed).random((n, 2))
     distances = np.linalg.norm(points[:, None] - points, axis=2)
     labels = (points * side).astype(int) @ np.array([side, 1])
@@ -68,7 +68,7 @@ def geometric(n: int, radius: float, side: int, seed: int) -> Case:
 
 
 def school(n: int, classes: int, seed: int, within: float = 0.8) -> Case:
-    """Classes in grades of two, with uneven degrees: like a day of contacts at a school."""
+    """Draw classes in grades of two, with uneven degrees: like a day of contacts at a school."""
     random = np.random.default_rng(seed)
     labels = np.sort(random.integers(0, classes, n))
     factors, grades = ends(random, n, 0.5), labels // 2
@@ -78,7 +78,7 @@ def school(n: int, classes: int, seed: int, within: float = 0.8) -> Case:
 
 
 def lfr(n: int, mixing: float, seed: int) -> Case:
-    """Communities and degrees with power laws (Lancichinetti, Fortunato, Radicchi)."""
+    """Draw communities and degrees with power laws (Lancichinetti, Fortunato, Radicchi)."""
     network = nx.LFR_benchmark_graph(
         n, 2.5, 1.5, mixing, average_degree=24, max_degree=80, min_community=30, seed=seed
     )
@@ -121,7 +121,7 @@ GRAPHS: dict[str, dict[str, Callable[[], Case]]] = {
 
 
 def errors(case: Case, release: gc.Release) -> tuple[float, float, float]:
-    """W, and the errors of group pairs of the synthetic graph and of the answers over raw."""
+    """Return the worst cut and the errors of group pairs, of graph and answers, over raw."""
     graph, labels = case
     wrong = release.expected.dense() - graph.dense()
     worst = gc.cut_norm(wrong, tolerance=TOLERANCE).upper / graph.dense().sum()
@@ -139,7 +139,7 @@ def errors(case: Case, release: gc.Release) -> tuple[float, float, float]:
 
 
 def measured(make: Callable[[], Case], seeds: int) -> dict[str, Any]:
-    """All errors of one graph."""
+    """Return all errors of one graph."""
     case = make()
     graph, labels = case
     chance = np.random.default_rng(5).permutation(labels)

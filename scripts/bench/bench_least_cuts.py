@@ -56,14 +56,14 @@ _LARGE = (1_000_000, 10_000_000)
 
 
 def weights_for(graph):
-    """The same edges with whole weights, from the generator of the benchmark."""
+    """Return the same edges with whole weights, from the generator of the benchmark."""
     random = np.random.default_rng(35)
     weights = np.maximum(np.rint(random.lognormal(np.log(10) - 0.5, 1, len(graph.rows))), 1)
     return gc.Graph(graph.rows, graph.columns, weights, vertices=graph.n, max_weight_change=1)
 
 
 def terminals_of(graph):
-    """The four pairs of terminals."""
+    """Yield the four pairs of terminals."""
     n, random = graph.n, np.random.default_rng(36)
     part = n // 20
     degrees = np.bincount(np.concatenate([graph.rows, graph.columns]), minlength=n)
@@ -81,25 +81,25 @@ def cost(graph, codes):
 
 
 def arcs_of(rows, columns, steps, n):
-    """A graph as what `least_side` takes."""
+    """Return a graph in the form that `least_side` takes."""
     arcs = sp.csr_array((steps, (rows, columns)), shape=(n, n))
     return sp.csr_array(arcs + arcs.T)
 
 
 def least_codes(network, ends, n):
-    """The parts of a least cut, without noise."""
+    """Return the parts of a least cut, without noise."""
     side = np.zeros(n, dtype=np.int8)
     side[ends[0]], side[ends[1]] = 1, -1
     return (~least_side(network, np.zeros(n, dtype=np.int64), side)).astype(np.int64)
 
 
 def network_of(graph):
-    """The true graph in whole steps of 1."""
+    """Return the true graph in whole steps of 1."""
     return arcs_of(graph.rows, graph.columns, graph.weights.astype(np.int64), graph.n)
 
 
 def noisy_network(graph, epsilon, seed):
-    """The noisy matrix of a release as a network, without what is below 0."""
+    """Return the noisy matrix of a release as a network, without what is below 0."""
     noise = "laplace" if graph.weighted else "binary"
     options = {"noise": noise, "mechanism": "randomized-response", "fit": "none", "seed": seed}
     matrix = gc.release_graph(graph, epsilon=epsilon, **options).noisy.estimate()
@@ -109,7 +109,7 @@ def noisy_network(graph, epsilon, seed):
 
 
 def compared(graph, epsilon):
-    """Optima, and what ours and the matrix's cuts weigh above them: arrays of one number a run."""
+    """Return optima, and the excess weight of our cuts and the matrix's: one number a run."""
     optima, ours, noisy_costs = [], [], []
     true = network_of(graph)
     pairs = [(first[0], second[0]) for first, second in terminals_of(graph)]
@@ -125,7 +125,7 @@ def compared(graph, epsilon):
 
 
 def isolating(graph, ends, epsilon, source):
-    """By the binary digits of the terminals on all vertices, then each alone in its region."""
+    """Cut by the binary digits of the terminals on all vertices, then each alone in its region."""
     rate, n = Fraction(epsilon) / 6, graph.n
     network = network_of(graph)
 
@@ -149,7 +149,7 @@ def isolating(graph, ends, epsilon, source):
 
 
 def several(table, name, graph, epsilon):
-    """Four terminals."""
+    """Compare methods on four terminals."""
     n = graph.n
     labels = [0, n // 4, n // 2, 3 * n // 4]
     ends = rows_of_terminals(graph.vertices, labels)

@@ -23,7 +23,7 @@ METHODS = ("l2", "entropy", "schatten", "auto", "gaussian")
 
 
 def ratings(side: int, kinds: int, errors: float, seed: int) -> gc.BipartiteGraph:
-    """Tastes of a few kinds, with some errors."""
+    """Draw tastes of a few kinds, with some errors."""
     random = np.random.default_rng(seed)
     users, items = random.integers(kinds, size=(2, side))
     taste = random.random((kinds, kinds)) < 0.5
@@ -32,7 +32,7 @@ def ratings(side: int, kinds: int, errors: float, seed: int) -> gc.BipartiteGrap
 
 
 def asked_of(graph: gc.BipartiteGraph, seed: int) -> tuple[list[MatrixQuery], float]:
-    """Queries, and a bound on their largest singular values, from public sizes and the coins."""
+    """Return queries, and a bound on their largest singular values, from public numbers."""
     random, truth = np.random.default_rng(seed), np.where(graph.dense() > 0, 1.0, -1.0)
     queries = []
     for number in range(ASKED):
@@ -44,7 +44,7 @@ def asked_of(graph: gc.BipartiteGraph, seed: int) -> tuple[list[MatrixQuery], fl
 
 
 def session(graph: gc.BipartiteGraph, name: str, seed: int) -> Outcome:
-    """One session by a norm of mirror descent, or with Gaussian noise."""
+    """Run one session by a norm of mirror descent, or with Gaussian noise."""
     queries, spectral = asked_of(graph, seed)
     options = {"method": name}
     if name != "gaussian":
@@ -53,7 +53,7 @@ def session(graph: gc.BipartiteGraph, name: str, seed: int) -> Outcome:
 
 
 def cases(quick: bool) -> Iterator[tuple[Sequence[Any], Callable[[str], Outcome]]]:
-    """The first cells of a line, and what asks a session by a name."""
+    """Yield the first cells of a line, and a function that runs a session of a name."""
     kinds_of = ((2, 0.0), (5, 0.0), (5, 0.05))
     for side in (200,) if quick else (200, 500, 1000):
         for kinds, errors in kinds_of if side < 1000 else kinds_of[:1]:

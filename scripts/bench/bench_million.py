@@ -45,7 +45,7 @@ IN_ENGINE = [
 
 
 def write(folder, n, degree, queries):
-    """The edges, the groups, and the queries."""
+    """Write the edges, the groups, and the queries."""
     graph, codes = made(n, degree, 20, 0, k=GROUPS)
     edges = {"source": graph.rows, "target": graph.columns, "weight": graph.weights}
     pq.write_table(pa.table(edges), folder / "calls.parquet")
@@ -69,7 +69,7 @@ def write(folder, n, degree, queries):
 
 
 def write_alone(path, n, edges):
-    """Edges with ends at random and lognormal weights of mean 20."""
+    """Write edges with random ends and lognormal weights of mean 20."""
     rng = np.random.default_rng(0)
     ends = {"source": rng.integers(0, n, edges), "target": rng.integers(0, n, edges)}
     weights = np.maximum(np.rint(rng.lognormal(math.log(20) - 0.5, 1, edges)), 1)
@@ -78,7 +78,7 @@ def write_alone(path, n, edges):
 
 
 def write_rows(folder, n, rows):
-    """Rows of users and ends, of whom a few have many, and no two ends of a row are one."""
+    """Write rows of users and two different ends; a few users have many rows."""
     for start in range(0, rows, PART):
         rng = np.random.default_rng((n, start))
         count = min(PART, rows - start)
@@ -110,7 +110,7 @@ def run(folder, name, *arguments):
 
 
 def main(quick):
-    """20,000 vertices and 2,000 queries, or a million and 10^5."""
+    """Run 20,000 vertices and 2,000 queries, or a million and 10^5."""
     n, queries = (20_000, 2_000) if quick else (10**6, 10**5)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

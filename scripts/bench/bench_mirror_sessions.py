@@ -23,7 +23,7 @@ NORMS = ("l2", "entropy", "2,p", "2,p as JT12", "auto")
 
 
 def cuts(truth: np.ndarray, right: int) -> list[gc.CutQuery]:
-    """Left halves, at random or the vertices of largest degrees, and random right sets."""
+    """Return left halves, at random or of the largest degrees, and random right sets."""
     side, random, queries = len(truth), np.random.default_rng(0), []
     heaviest = np.argsort(-truth.sum(axis=1))
     for number in range(ASKED):
@@ -35,7 +35,7 @@ def cuts(truth: np.ndarray, right: int) -> list[gc.CutQuery]:
 
 
 def session(graph: gc.BipartiteGraph, queries: list[gc.CutQuery], right: int, name: str) -> Outcome:
-    """One session by a norm of mirror descent, or by another method."""
+    """Run one session by a norm of mirror descent, or by another method."""
     options = {"method": name}
     if name in NORMS:
         norm = f"2,{near_one(graph.shape[0]):.9f}" if name == "2,p as JT12" else name
@@ -44,7 +44,7 @@ def session(graph: gc.BipartiteGraph, queries: list[gc.CutQuery], right: int, na
 
 
 def cases(quick: bool) -> Iterator[tuple[Sequence[Any], Callable[[str], Outcome]]]:
-    """The first cells of a line, and what asks a session by a name."""
+    """Yield the first cells of a line, and a function that runs a session of a name."""
     for side in (200,) if quick else (200, 500, 1000, 2000):
         graphs = {
             "imbalanced": imbalanced_bipartite(side, seed=0),

@@ -17,7 +17,7 @@ from scripts.bench.harness import median_seconds, run
 
 
 def opendp_samples_per_second(kind: str, scale: float, count: int, repeats: int) -> float | None:
-    """OpenDP's "laplace" or "gaussian" mechanism on integer zeros; None if it is not installed."""
+    """Return samples a second of OpenDP's mechanism on integer zeros; None if not installed."""
     if importlib.util.find_spec("opendp") is None:
         return None
     import opendp.prelude as dp
@@ -33,13 +33,13 @@ def opendp_samples_per_second(kind: str, scale: float, count: int, repeats: int)
 
 
 def line(name: str, speed: float, peer: float | None, target: str) -> str:
-    """One sampler's row."""
+    """Return the row of one sampler."""
     ratio = "" if peer is None else f"  {speed / peer:>6.0f} x OpenDP"
     return f"{name:<34} {speed / 1e6:>8.2f} M samples/s{ratio}{target}"
 
 
 def print_gaussian(count: int, repeats: int) -> None:
-    """The discrete Gaussian at some scales, each beside OpenDP's at that scale."""
+    """Print the discrete Gaussian at some scales, each beside OpenDP's at that scale."""
     for scale in (0.5, 1.0, 40.0, 300.0, 1e5):
         peer = opendp_samples_per_second("gaussian", scale, count // 50, repeats)
         variance = Fraction(scale) ** 2
@@ -70,7 +70,7 @@ def main(quick: bool) -> None:
 
 
 def print_queries() -> None:
-    """One cut query of a large graph, and sets of labels beside truth vectors."""
+    """Print one cut query of a large graph, and sets of labels beside truth vectors."""
     rng = np.random.default_rng(0)
     n, m = 100_000, 1_000_000
     ends = rng.integers(0, n, m), rng.integers(0, n, m)

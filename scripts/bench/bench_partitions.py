@@ -48,12 +48,12 @@ COVERED: Mapping[str, Callable[[], gc.Graph]] = {
 
 
 def of_networkx(network: nx.Graph) -> gc.Graph:
-    """Its edges on the vertices 0 to n - 1."""
+    """Return the edges of a network on the vertices 0 to n - 1."""
     return gc.Graph(*np.array(sorted(network.edges())).T, vertices=len(network))
 
 
 def busiest(count: int) -> gc.Graph:
-    """The airports of the world with most routes."""
+    """Return the airports of the world with most routes."""
     matrix = gc.datasets.load("air-routes", weighted=False).adjacency
     rows = np.sort(np.argsort(-matrix.sum(axis=1), kind="stable")[:count])
     return gc.Graph(*np.nonzero(np.triu(matrix[rows][:, rows].toarray(), 1)), vertices=count)
@@ -73,14 +73,14 @@ GRAPHS: Mapping[str, Callable[[], gc.Graph]] = {
 
 
 def wanted(graph: gc.Graph, options: dict[str, Any]) -> dict[str, Any]:
-    """The options of a partition, with a tenth of the vertices where a side has a least size."""
+    """Return the options of a partition; the least size of a side is a tenth of the vertices."""
     return {
         key: max(1, graph.n // 10) if value is None else value for key, value in options.items()
     }
 
 
 def released(graph: gc.Graph, epsilon: float, seed: int) -> Any:
-    """A release with a seed, without a word about its accuracy."""
+    """Return a release with a seed, without a warning about its accuracy."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return gc.release_graph(graph, epsilon=epsilon, seed=seed)

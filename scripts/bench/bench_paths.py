@@ -66,7 +66,7 @@ print(len(files), sum(bool(line) and not line.startswith("#") for line in lines)
 
 
 def followed(use: Callable[[], object]) -> tuple[int, int, int]:
-    """Runs a use twice, first to import what it needs, and follows it the second time.
+    """Run a use twice, first to import what it needs, and follow it the second time.
 
     Returns:
         Files of the package, functions (by file, name and first line), and calls from one file to
@@ -121,7 +121,7 @@ def loaded(use: str, folder: Path) -> tuple[int, int]:
 
 
 def uses(folder: Path) -> dict[str, Callable[[], object]]:
-    """The uses that are counted."""
+    """Return the uses that are counted."""
     graph = gc.datasets.load("karate")
     clubs = gc.datasets.load_groups("karate")
     release = gc.release_graph(graph, epsilon=1.0)

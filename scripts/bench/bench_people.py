@@ -58,7 +58,7 @@ def graphs(quick: bool) -> Iterator[tuple[str, gc.Graph, gc.Groups]]:
 
 
 def with_users(graph: gc.Graph) -> gc.Rows:
-    """The same edges, each with the vertex that comes first as its user."""
+    """Return the same edges, each with the vertex that comes first as its user."""
     labels = np.array(graph.labels)
     frame = pd.DataFrame({"source": labels[graph.rows], "target": labels[graph.columns]})
     return gc.Rows.of(frame, columns=gc.Columns(user="source"), vertices=graph.vertices)
@@ -74,24 +74,24 @@ def bounded_value(
 
 
 def kept_of(graph: gc.Graph, privacy_unit: gc.PrivacyUnit) -> gc.Graph:
-    """The graph without what the bound on users leaves out."""
+    """Return the graph without the edges that the bound on users leaves out."""
     if privacy_unit.kind == "user":
         return with_users(graph).bounded(privacy_unit)
     return graph
 
 
 def change_of(privacy_unit: gc.PrivacyUnit) -> int:
-    """By how much one cut differs between neighbours."""
+    """Return how much one cut differs between neighbours."""
     return privacy_unit.max_degree or privacy_unit.group_size
 
 
 def laplace(change: int) -> float:
-    """Mean absolute value of discrete Laplace noise for epsilon = 1 and such a change."""
+    """Return the mean absolute discrete Laplace noise for epsilon = 1 and such a change."""
     return 1 / math.sinh(1 / change)
 
 
 def halves(graph: gc.Graph, privacy_unit: gc.PrivacyUnit, many: int) -> tuple[float, float, float]:
-    """Bias, noise and measured error of a cut between random halves, each in its own session."""
+    """Return bias, noise and measured error of a cut between random halves, a session each."""
     rng, bias, errors = np.random.default_rng(5), [], []
     data = with_users(graph) if privacy_unit.kind == "user" else graph
     for number in range(many):
@@ -108,7 +108,7 @@ def halves(graph: gc.Graph, privacy_unit: gc.PrivacyUnit, many: int) -> tuple[fl
 
 
 def degrees(graph: gc.Graph, privacy_unit: gc.PrivacyUnit) -> tuple[float, float]:
-    """Bias and noise of one degree."""
+    """Return bias and noise of one degree."""
     true, counted = (
         np.bincount(np.concatenate([kept_graph.rows, kept_graph.columns]), minlength=graph.n)
         for kept_graph in (graph, kept_of(graph, privacy_unit))
@@ -118,7 +118,7 @@ def degrees(graph: gc.Graph, privacy_unit: gc.PrivacyUnit) -> tuple[float, float
 
 
 def table_of(graph: gc.Graph, codes: np.ndarray, width: int) -> np.ndarray:
-    """Edges between groups, by numbers of their codes, the smaller first."""
+    """Count edges between groups, by numbers of their codes, the smaller first."""
     first, second = codes[graph.rows], codes[graph.columns]
     numbers = np.minimum(first, second) * width + np.maximum(first, second)
     return np.bincount(numbers, minlength=width**2)
@@ -127,7 +127,7 @@ def table_of(graph: gc.Graph, codes: np.ndarray, width: int) -> np.ndarray:
 def cells(
     graph: gc.Graph, groups: gc.Groups, privacy_unit: gc.PrivacyUnit, draws: int
 ) -> tuple[float, ...]:
-    """Root mean squares over all cells: bias, noise, measured."""
+    """Return root mean squares over all cells: bias, noise, measured."""
     data = with_users(graph) if privacy_unit.kind == "user" else graph
     errors = []
     for seed in range(draws):

@@ -53,7 +53,7 @@ class Kind:
         return (self.inside - self.between) * (min(left) * min(right)) ** 0.5 / edge
 
     def drawn(self, seed: int) -> tuple[Any, list[gc.CutQuery]]:
-        """A graph, and the cuts between two of its blocks."""
+        """Draw a graph, and return it with the cuts between two of its blocks."""
         left, right = indicators(self.sizes), indicators(self.right or self.sizes)
         chances = np.where(left @ right.T > 0, self.inside, self.between)
         is_edge = np.random.default_rng(seed).random(chances.shape) < chances
@@ -68,7 +68,7 @@ class Kind:
 
 
 def indicators(sizes: tuple[int, ...]) -> Any:
-    """0/1 columns of consecutive blocks."""
+    """Return 0/1 columns of consecutive blocks."""
     return np.repeat(np.eye(len(sizes)), sizes, axis=0)
 
 
@@ -94,7 +94,7 @@ KINDS = (
 
 
 def measured(kind: Kind, seeds: range) -> list[dict[str, Any]]:
-    """A line for each release."""
+    """Return a line for each release."""
     results = []
     for seed in seeds:
         graph, queries = kind.drawn(seed)

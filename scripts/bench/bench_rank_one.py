@@ -12,7 +12,7 @@ from scripts.figures import rank_one, rank_one_release
 
 
 def cell(value) -> str:
-    """Three digits, or all whole ones."""
+    """Write three digits, or all whole ones."""
     if value is None:
         return "-"
     if not isinstance(value, float):
@@ -21,7 +21,7 @@ def cell(value) -> str:
 
 
 def verdict_on_calls(rows: list[dict]) -> str:
-    """Who finds the largest cut; a cut of less than a third of the best known one is nothing."""
+    """Say who finds the largest cut, if it has at least a third of the best known one."""
     best = max(rows, key=lambda row: row["part of best"])
     if best["part of best"] < 1 / 3:
         return "all lose: no cut of a third of the best known one is found"
@@ -29,7 +29,7 @@ def verdict_on_calls(rows: list[dict]) -> str:
 
 
 def verdict_on_releases(rows: list[dict]) -> str:
-    """Who has the least worst cut, and the least error between the blocks."""
+    """Say who has the least worst cut, and the least error between the blocks."""
     trivial = next(row for row in rows if row["method"] == "density only")
     verdicts = []
     for column, name in (("upper", "worst cut"), ("between blocks", "between blocks")):

@@ -42,7 +42,7 @@ _STARTS, _ROUNDS = 12, 60  # of the search for the worst cut
 
 
 def worst_cut(difference: Any) -> float:
-    """Largest |sum over S x T| that a local search finds, from singular and random vectors."""
+    """Return the largest |sum over S x T| of a local search from singular and random vectors."""
     random = np.random.default_rng(0)
     if difference.shape[0] == difference.shape[1] and np.array_equal(difference, difference.T):
         _, vectors = np.linalg.eigh(difference)
@@ -80,7 +80,7 @@ def modularity(matrix: Any, labels: Any) -> float:
 
 
 def fitted(graph: Any, epsilon: float, how: str | float, seed: int) -> tuple[Any, Any]:
-    """Expected weights of a fit, and what was measured."""
+    """Return expected weights of a fit, and the measurements."""
     mechanism = gc.Mechanism("auto")
     if how == 0.0:
         mechanism = gc.Mechanism("randomized-response")
@@ -99,7 +99,7 @@ def fitted(graph: Any, epsilon: float, how: str | float, seed: int) -> tuple[Any
 def results(
     part: str, epsilons: tuple[float, ...], seeds: range
 ) -> Iterator[tuple[RegretGraph | KindGraph, tuple[Any, ...]]]:
-    """Every run that is wanted, those of few vertices and of one seed first."""
+    """Yield every run, those of few vertices and of one seed first."""
     for seed in seeds:
         for epsilon in epsilons:
             for entry in PARTS[part]:
@@ -108,7 +108,7 @@ def results(
 
 
 def measure(entry: RegretGraph | KindGraph, key: tuple[Any, ...]) -> dict[str, Any]:
-    """A run."""
+    """Measure one run."""
     graph, labels = entry.drawn()
     _, epsilon, seed, how = key
     x, measured = fitted(graph, epsilon, how, seed)
@@ -122,7 +122,7 @@ def measure(entry: RegretGraph | KindGraph, key: tuple[Any, ...]) -> dict[str, A
 
 
 def regrets(lines: list[dict[str, Any]], how: Any) -> list[tuple[str, float, float, float]]:
-    """Regrets of a choice, one row a graph, over the seeds of which all fixed shares are there.
+    """Return regrets of a choice, one row a graph, over the seeds with all fixed shares.
 
     Returns:
         Name; geometric mean over the seeds of the regret of the worst cut; its largest over the
@@ -156,7 +156,7 @@ def best_share(
     seed: int,
     seeds: list[int],
 ) -> float:
-    """The fixed share of the least worst cut on the other seeds; on this one if it is the only."""
+    """Return the fixed share of the least worst cut on the other seeds, if there are others."""
     other_seeds = [other for other in seeds if other != seed] or [seed]
     return min(
         SHARES,

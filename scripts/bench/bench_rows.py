@@ -90,7 +90,7 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1
 
 
 def write(folder, rows, users):
-    """The table, the same for the same sizes, if it is not there."""
+    """Write the table, the same for the same sizes, if it is missing."""
     names = pa.array([f"zone {zone:03d}" for zone in range(ZONES)])
     for part, start in enumerate(range(0, rows, PART)):
         file, count = folder / f"part-{part:04d}.parquet", min(PART, rows - start)
@@ -107,7 +107,7 @@ def write(folder, rows, users):
 
 
 def run(name, folder, k, memory):
-    """Seconds, those of processors, gigabytes, cells and amount of a way, in its own process."""
+    """Return seconds, those of processors, gigabytes, cells and amount, in a process of its own."""
     counting, call = WAYS[name]
     code = (PEER if call is None else OURS).format(
         call=(call or "").format(k=k),
@@ -130,7 +130,7 @@ def run(name, folder, k, memory):
 
 
 def main(quick, rows, users, k, folder, memory):
-    """10^6 rows, or 10^8."""
+    """Run 10^6 rows, or 10^8."""
     if quick:
         rows, users = rows // 100, users // 100
     with tempfile.TemporaryDirectory() as temporary:

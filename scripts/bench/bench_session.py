@@ -50,7 +50,7 @@ def asking(graph: gc.Graph, path: Path, method: str, batch: int) -> None:
 
 
 def opening(path: Path, answers: int) -> None:
-    """A small graph with many answers, half of them asked one by one or as if they had been."""
+    """Time the opening of a small graph with many answers, half of them asked one by one."""
     n = 200
     rng = np.random.default_rng(2)
     graph = gc.Graph(rng.integers(0, n, 2000), rng.integers(0, n, 2000), vertices=n)

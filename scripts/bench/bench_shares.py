@@ -35,7 +35,7 @@ SEED = 0
 
 
 def fitted(graph: Any, epsilon: float, response: gc.Mechanism) -> float:
-    """Worst cut error of a fit, as far as one is found."""
+    """Return the worst cut error of a fit, as far as a search finds it."""
     job = graph_job(graph, epsilon=epsilon, noise=noise_of(graph), mechanism=response, fitted=False)
     measurements = job.measure(graph, SeededEntropy(SEED))
     blocks = gc.Release(measurements=measurements).noisy.blocks
@@ -46,7 +46,7 @@ def fitted(graph: Any, epsilon: float, response: gc.Mechanism) -> float:
 
 
 def of_true_degrees(graph: Any) -> float:
-    """Worst cut error of the graph that the degrees expect, which has no noise."""
+    """Return the worst cut error of the graph that the degrees expect, which has no noise."""
     truth, cap = graph.dense(), graph.max_weight or 1.0
     plain = isinstance(graph, gc.Graph)
     rows, columns = truth.sum(axis=1) / cap, truth.sum(axis=0) / cap
@@ -55,7 +55,7 @@ def of_true_degrees(graph: Any) -> float:
 
 
 def main() -> None:
-    """One line for each graph, then means and the worst."""
+    """Print one line for each graph, then means and the worst."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="two small graphs")
     parser.add_argument("--epsilon", type=float, default=2.0, help="2 by default")

@@ -50,7 +50,7 @@ SHARES = {"d .02": 0.02, "d .95": 0.95}  # of epsilon, for degrees
 
 
 def made(n, degree, mean, seed, *, k=None, inside=0.7):
-    """A graph with groups, and the group of each vertex."""
+    """Draw a graph with groups, and return it with the group of each vertex."""
     rng = np.random.default_rng(seed)
     sizes = SIZES if k is None else (1 / k,) * k
     m = n * degree // 2
@@ -78,7 +78,7 @@ def made(n, degree, mean, seed, *, k=None, inside=0.7):
 
 
 def times(model, vectors):
-    """The model's matrix times some vectors, shape (n, q)."""
+    """Return the model's matrix times some vectors, shape (n, q)."""
     sums = np.zeros((model.blocks.shape[1], vectors.shape[1]))
     np.add.at(sums, model.column_codes, model.column_factors[:, None] * vectors)
     spread = model.row_factors[:, None] * (model.blocks @ sums)[model.row_codes]
@@ -87,7 +87,7 @@ def times(model, vectors):
 
 
 def errors(graph, codes, model, *, few=False, seed=5):
-    """Mean absolute errors, by column; see the module."""
+    """Return mean absolute errors, by column; see the module."""
     rng, n, matrix = np.random.default_rng(seed), graph.n, graph.adjacency
 
     def off(vectors):
@@ -124,7 +124,7 @@ def errors(graph, codes, model, *, few=False, seed=5):
 
 
 def raw(graph, codes):
-    """Expected errors of discrete Laplace noise on all pairs."""
+    """Return expected errors of discrete Laplace noise on all pairs."""
     n, law = graph.n, noise_distribution("discrete-laplace", epsilon=EPSILON).law
     deviation = law.variance**0.5
     normal = math.sqrt(2 / math.pi) * deviation
@@ -142,7 +142,7 @@ def raw(graph, codes):
 
 
 def baseline(graph, groups, method, seed):
-    """A model of one kind of measurement alone."""
+    """Return a model of one kind of measurement alone."""
     source, cap = SeededEntropy(seed), graph.max_weight
     count_noise = noise_distribution("discrete-laplace", epsilon=EPSILON, max_weight=cap)
     counts = measure_weight_counts(
@@ -173,14 +173,14 @@ def baseline(graph, groups, method, seed):
 
 
 def listed(model, kept_edges):
-    """Kept edges with their noisy weights, and nothing else."""
+    """Return kept edges with their noisy weights, and nothing else."""
     parts = model.to_parts()
     parts["weights"], parts["blocks"] = kept_edges.weights, np.zeros_like(model.blocks)
     return type(model).from_parts(parts, model.space, max_weight=None, whole=True)
 
 
 def ours(graph, groups, seed, share=None):
-    """The released model; groups are public ones, "found" or "none"."""
+    """Return the released model; groups are public ones, "found" or "none"."""
     options = {} if isinstance(groups, str) else {"groups": groups}
     looking = mock.patch.object(measuring, "_may_be_found", return_value="none")
     with looking if groups == "none" else nullcontext():
@@ -190,7 +190,7 @@ def ours(graph, groups, seed, share=None):
 
 
 def show(title, results):
-    """A table of medians, a method a line."""
+    """Print a table of medians, a method a line."""
     print()
     shown = " ".join(f"{name.replace(' ', '_')}:>13.4g" for name in COLUMNS)
     lines = Table(f":<13 {shown}", title)
@@ -204,7 +204,7 @@ def show(title, results):
 
 
 def least(methods):
-    """The least median of some methods, by column."""
+    """Return the least median of some methods, by column."""
     medians = [
         [np.median([errors_of_seed[c] for errors_of_seed in errors_of_method]) for c in COLUMNS]
         for errors_of_method in methods
@@ -213,7 +213,7 @@ def least(methods):
 
 
 def table(n, degrees, weights, seeds):
-    """Errors of all methods on made graphs."""
+    """Print the errors of all methods on simulated graphs."""
     for degree, mean in itertools.product(degrees, weights):
         results = {}
         for seed in range(seeds):
@@ -222,14 +222,14 @@ def table(n, degrees, weights, seeds):
 
 
 def add(results, graph, codes, seed, *, few=False):
-    """Errors of all methods on one graph."""
+    """Add the errors of all methods on one graph."""
     results.setdefault("raw", []).append(raw(graph, codes))
     for method, model in models(graph, codes, seed):
         results.setdefault(method, []).append(errors(graph, codes, model, few=few))
 
 
 def models(graph, codes, seed):
-    """All methods that are run."""
+    """Yield all methods that are run."""
     groups = gc.Groups(graph.vertices, {"group": codes.tolist()})
     for method in ("degrees", "blocks", "filter", "top-m"):
         yield method, baseline(graph, groups, method, seed)
@@ -240,7 +240,7 @@ def models(graph, codes, seed):
 
 
 def real(folder):
-    """Real graphs, without and with weights; groups are Louvain communities, for looking only."""
+    """Return real graphs, without and with weights; groups are Louvain communities."""
     import igraph
 
     for name in ("email_enron", "ego_facebook", "lesmis_w", "us_flights_2008_w"):
@@ -262,7 +262,7 @@ def real(folder):
 
 
 def main(quick, data):
-    """Made graphs, or real ones."""
+    """Run simulated graphs, or real ones."""
     if quick:
         table(2_000, [10], [20], 1)
     elif data:

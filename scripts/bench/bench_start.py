@@ -29,7 +29,7 @@ TASKS = {
 
 
 def processor_seconds(arguments: tuple[str, ...]) -> float:
-    """User and system time of one run of Python."""
+    """Return user and system time of one run of Python."""
     before = os.times()
     subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
     after = os.times()

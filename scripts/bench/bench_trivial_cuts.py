@@ -35,7 +35,7 @@ EPSILONS = (0.3, 1.0, 3.0)
 
 
 def bottleneck(n, inside, bridges, seed):
-    """Two dense halves and a few edges between them."""
+    """Return two dense halves and a few edges between them."""
     random = np.random.default_rng(seed)
     upper = np.triu(random.random((n, n)) < inside, 1)
     half = n // 2
@@ -45,7 +45,7 @@ def bottleneck(n, inside, bridges, seed):
 
 
 def tuning_graphs():
-    """The graphs on which the share was chosen."""
+    """Yield the graphs on which the share was chosen."""
     plain = {
         "2 blocks": made.in_blocks(150, 2, 0.2, 0.02, seed=71),
         "power law": made.power_law(150, 10, seed=72),
@@ -59,7 +59,7 @@ def tuning_graphs():
 
 
 def test_graphs():
-    """Thirty other graphs."""
+    """Yield thirty other graphs."""
     plain = {
         "4 blocks 240": made.in_blocks(240, 4, 0.2, 0.01, seed=81),
         "8 blocks 400": made.in_blocks(400, 8, 0.3, 0.02, seed=82),
@@ -89,7 +89,7 @@ def test_graphs():
 
 
 def whole(graph):
-    """A graph with whole weights of at least 1, of which a change by 1 is hidden."""
+    """Return a graph with whole weights of at least 1, whose neighbours differ by 1."""
     if not graph.weighted:
         return graph
     weights = np.minimum(np.maximum(np.rint(graph.weights), 1), 2**31)
@@ -97,7 +97,7 @@ def whole(graph):
 
 
 def trivial_codes(ends, n):
-    """Each terminal alone."""
+    """Yield the partition with each terminal alone."""
     for keeper in (0, 1):
         codes = np.full(n, keeper)
         for number, rows in enumerate(ends):
@@ -106,7 +106,7 @@ def trivial_codes(ends, n):
 
 
 def measured_runs(graph, epsilon, shares, runs):
-    """Optimum, better trivial cut, old, new for each share, stated bound, of each run."""
+    """Yield optimum, better trivial cut, old, new for each share and stated bound of each run."""
     network, n = network_of(graph), graph.n
     for pair in terminals_of(graph):
         ends = rows_of_terminals(graph.vertices, [rows.tolist() for (rows,) in pair])
@@ -127,7 +127,7 @@ def measured_runs(graph, epsilon, shares, runs):
 
 
 def ratios(values, best):
-    """To the optimum; where it is 0, of both and 1 more."""
+    """Return ratios to the optimum; if it is 0, of both numbers plus 1."""
     return (values + (best == 0)) / (best + (best == 0))
 
 

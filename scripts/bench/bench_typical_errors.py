@@ -39,7 +39,7 @@ _FORM = "graph:<34 " + " ".join(f"{kind.replace(' ', '_')}:>11.2f" for kind in (
 
 
 def kinds_of(graph: Any) -> dict[str, list[gc.CutQuery]]:
-    """Cuts that are chosen before any noise."""
+    """Return cuts that are chosen before any noise."""
     rng, n = np.random.default_rng(0), graph.n
 
     def subset(size: int) -> Any:
@@ -70,14 +70,14 @@ def kinds_of(graph: Any) -> dict[str, list[gc.CutQuery]]:
 
 
 def _squares(answers: Any, truth: Any) -> tuple[list[float], list[float]]:
-    """Squared typical errors, and squared errors."""
+    """Return squared typical errors, and squared errors."""
     values = np.array([one.estimate for one in answers])
     stated = np.array([one.typical_error for one in answers])
     return list(stated**2), list((values - truth) ** 2)
 
 
 def ratios(entry: Entry, epsilon: float, seeds: int) -> tuple[dict[str, dict[str, float]], float]:
-    """Stated over measured errors by release and kind, and what 60 halves in the list cost."""
+    """Return stated over measured errors by release and kind, and what 60 halves in a list cost."""
     graph = entry.make()
     kinds = kinds_of(graph)
     truth = {name: np.array(gc.answer_all(cuts, graph)) for name, cuts in kinds.items()}

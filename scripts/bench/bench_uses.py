@@ -40,7 +40,7 @@ def main(quick: bool) -> None:
 
 
 def one_use(graph: gc.Graph, path: Path) -> float:
-    """Processor milliseconds of a small release."""
+    """Return processor milliseconds of a small release."""
     start = time.process_time()
     gc.release_graph(
         graph,

@@ -38,7 +38,7 @@ def run(main: Callable[..., int | None], about: str | None, **options: Any) -> N
 
 
 def server(*arguments: Any) -> Any:
-    """A server in a process of its own, as the tests start it: a folder, a graph, and options."""
+    """Start a server in its own process, as the tests do: a folder, a graph, and options."""
     sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "server"))
     from processes import Process
 
@@ -46,14 +46,14 @@ def server(*arguments: Any) -> Any:
 
 
 def timed(action: Callable[[], Result]) -> tuple[float, Result]:
-    """Seconds of one call, and what it returns."""
+    """Return the seconds of one call, and its result."""
     started = time.perf_counter()
     result = action()
     return time.perf_counter() - started, result
 
 
 def median_seconds(action: Callable[[], object], repeats: int, *, warm: bool = True) -> float:
-    """Median time of an action, after one run to warm up."""
+    """Return the median time of an action, after one run to warm up."""
     if warm:
         action()
     return statistics.median(timed(action)[0] for _ in range(repeats))

@@ -31,7 +31,7 @@ class RegretGraph:
     chances: Callable[[np.random.Generator], tuple[Matrix, Matrix | None]]
 
     def drawn(self) -> tuple[gc.Graph, Matrix]:
-        """The graph, shuffled, and the labels of its communities."""
+        """Return the graph, shuffled, and the labels of its communities."""
         random = np.random.default_rng(sum(map(ord, self.name)))
         chances, labels = self.chances(random)
         n = len(chances)
@@ -54,7 +54,7 @@ def _factors(random: np.random.Generator, n: int, spread: float) -> Matrix:
 
 
 def planted(n: int, blocks: int, inside: float, between: float, spread: float = 0) -> RegretGraph:
-    """Equal blocks; with a spread, of vertices whose degrees differ. between may exceed inside."""
+    """Draw equal blocks; with a spread, degrees differ. `between` may exceed `inside`."""
 
     def chances(random: np.random.Generator) -> tuple[Matrix, Matrix]:
         block = np.arange(n) * blocks // n
@@ -67,7 +67,7 @@ def planted(n: int, blocks: int, inside: float, between: float, spread: float = 
 
 
 def unequal(sizes: tuple[int, ...], inside: float, between: float) -> RegretGraph:
-    """Blocks of these sizes."""
+    """Draw blocks of these sizes."""
 
     def chances(_: np.random.Generator) -> tuple[Matrix, Matrix]:
         block = np.repeat(np.arange(len(sizes)), sizes)
@@ -77,7 +77,7 @@ def unequal(sizes: tuple[int, ...], inside: float, between: float) -> RegretGrap
 
 
 def nested(n: int, depth: int, base: float, factor: float) -> RegretGraph:
-    """Halves of halves: the deeper the common half, the denser."""
+    """Draw halves of halves: the deeper the common half, the denser."""
 
     def chances(_: np.random.Generator) -> tuple[Matrix, Matrix]:
         leaf = np.arange(n) * 2**depth // n
@@ -88,7 +88,7 @@ def nested(n: int, depth: int, base: float, factor: float) -> RegretGraph:
 
 
 def overlapping(n: int, clubs: int, size: int, inside: float) -> RegretGraph:
-    """Members of a club meet; clubs overlap."""
+    """Draw overlapping clubs, whose members meet."""
 
     def chances(random: np.random.Generator) -> tuple[Matrix, None]:
         matrix = np.full((n, n), 0.02)
@@ -101,7 +101,7 @@ def overlapping(n: int, clubs: int, size: int, inside: float) -> RegretGraph:
 
 
 def two_parts(left: int, right: int, blocks: int, inside: float, outside: float) -> RegretGraph:
-    """Edges lead from the left part to the right one alone, within blocks of both more often."""
+    """Draw edges from the left part to the right one alone, more of them within blocks of both."""
 
     def chances(_: np.random.Generator) -> tuple[Matrix, Matrix]:
         block = np.concatenate([np.arange(k) * blocks // k for k in (left, right)])
@@ -113,7 +113,7 @@ def two_parts(left: int, right: int, blocks: int, inside: float, outside: float)
 
 
 def uneven(n: int, density: float, spread: float) -> RegretGraph:
-    """Degrees alone (Chung-Lu); with a spread of 0 a uniform graph."""
+    """Draw degrees alone (Chung-Lu); with a spread of 0 a uniform graph."""
 
     def chances(random: np.random.Generator) -> tuple[Matrix, None]:
         factors = _factors(random, n, spread)
@@ -123,7 +123,7 @@ def uneven(n: int, density: float, spread: float) -> RegretGraph:
 
 
 def core(n: int, inner: int, dense: float, middle: float, outer: float) -> RegretGraph:
-    """A dense core and a periphery."""
+    """Draw a dense core and a periphery."""
 
     def chances(_: np.random.Generator) -> tuple[Matrix, None]:
         inside = np.arange(n) < inner
@@ -134,7 +134,7 @@ def core(n: int, inner: int, dense: float, middle: float, outer: float) -> Regre
 
 
 def near(n: int, radius: float) -> RegretGraph:
-    """Points of the unit square that are joined when they are near."""
+    """Join points of the unit square that are near each other."""
 
     def chances(random: np.random.Generator) -> tuple[Matrix, None]:
         points = random.random((n, 2))
@@ -145,7 +145,7 @@ def near(n: int, radius: float) -> RegretGraph:
 
 
 def preferential(n: int, edges: int) -> RegretGraph:
-    """Each new vertex joins old ones in proportion to their degrees."""
+    """Join each new vertex to old ones in proportion to their degrees."""
     return RegretGraph(
         f"preferential {n}, {edges}",
         lambda _: (nx.to_numpy_array(nx.barabasi_albert_graph(n, edges, seed=n)), None),
@@ -153,7 +153,7 @@ def preferential(n: int, edges: int) -> RegretGraph:
 
 
 def cliques(count: int, size: int) -> RegretGraph:
-    """A ring of cliques."""
+    """Draw a ring of cliques."""
     return RegretGraph(
         f"ring of {count} cliques of {size}",
         lambda _: (
@@ -164,7 +164,7 @@ def cliques(count: int, size: int) -> RegretGraph:
 
 
 def real(name: str, most: int = 0) -> RegretGraph:
-    """A bundled graph without its weights; of a large one the vertices of the most edges."""
+    """Return a bundled graph without its weights; of a large one the vertices of most edges."""
 
     def chances(_: np.random.Generator) -> tuple[Matrix, None]:
         matrix = gc.datasets.load(name, weighted=False).dense()

@@ -27,7 +27,7 @@ class KindGraph:
     weights: Callable[[Random], Matrix]
 
     def drawn(self) -> tuple[Any, None]:
-        """The graph, and no labels."""
+        """Return the graph, and no labels."""
         random = np.random.default_rng(sum(map(ord, self.name)))
         return self.draw(self.weights(random), random), None
 
@@ -65,7 +65,7 @@ def _factors(random: Random, n: int, spread: float) -> Matrix:
 
 
 def _blocks(n: int, m: int, count: int, inside: float, between: float, shift: int = 0) -> Matrix:
-    """Chances of pairs; with a shift of 1, the blocks of columns stand one further (a ring)."""
+    """Return chances of pairs; with a shift of 1, blocks of columns stand one further (a ring)."""
     rows, columns = np.arange(n) * count // n, np.arange(m) * count // m
     return np.where((rows[:, None] + shift) % count == columns, inside, between)
 
@@ -84,7 +84,7 @@ def _drawn(random: Random, chances: Matrix) -> Matrix:
 def _plain(
     draw: Callable[[Matrix, Random], Any], name: str, chances: Matrix, spread: float = 0.0
 ) -> KindGraph:
-    """Independent edges with these chances; with a spread, of vertices whose degrees differ."""
+    """Draw independent edges with these chances; with a spread, degrees differ."""
     return KindGraph(name, draw, lambda random: _drawn(random, _uneven(random, chances, spread)))
 
 
