@@ -154,8 +154,10 @@ def run(entry: Entry, graph: Any, epsilon: float, seed: int) -> dict[str, Any]:
 
 
 def shapes_of(rows: int, columns: int, plain: bool) -> list[tuple[int, int, int]]:
-    """Return sizes (only S, only T, both) of the cuts whose coverage is measured:
-    cuts of one shape have one radius."""
+    """Return sizes (only S, only T, both) of the cuts whose coverage is measured.
+
+    There are many cuts and few shapes, since cuts of one shape have one radius.
+    """
     rng = np.random.default_rng(4)
     shapes = [(1, columns - 1 if plain else columns, 0), (rows // 2, columns // 2, 0)]
     while len(shapes) < SHAPES:
