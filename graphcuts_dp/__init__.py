@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     from graphcuts_dp.graph.adjacency import Graph as Graph
     from graphcuts_dp.graph.adjacency import read_graph as read_graph
     from graphcuts_dp.graph.rows import Rows as Rows
-    from graphcuts_dp.iterative.construction import Game as Game
-    from graphcuts_dp.iterative.lists import Net as Net
-    from graphcuts_dp.iterative.lists import Sensing as Sensing
-    from graphcuts_dp.iterative.methods import Learning as Learning
+    from graphcuts_dp.iterative.game import Game as Game
+    from graphcuts_dp.iterative.learning import Learning as Learning
     from graphcuts_dp.iterative.methods import release_iteratively as release_iteratively
+    from graphcuts_dp.iterative.net import Net as Net
     from graphcuts_dp.iterative.query_lists import CutList as CutList
     from graphcuts_dp.iterative.release import IterativeRelease as IterativeRelease
+    from graphcuts_dp.iterative.sensing import Sensing as Sensing
     from graphcuts_dp.learn.workload import SessionWorkload as SessionWorkload
     from graphcuts_dp.ledger.opening import Store as Store
     from graphcuts_dp.planning.planner import Plan as Plan
@@ -114,11 +114,13 @@ _HOMES = {
     "graph.rows": ("Rows",),
     "learn.workload": ("SessionWorkload",),
     "ledger.opening": ("Store",),
-    "iterative.construction": ("Game",),
-    "iterative.lists": ("Net", "Sensing"),
-    "iterative.methods": ("Learning", "release_iteratively"),
+    "iterative.game": ("Game",),
+    "iterative.learning": ("Learning",),
+    "iterative.methods": ("release_iteratively",),
+    "iterative.net": ("Net",),
     "iterative.query_lists": ("CutList",),
     "iterative.release": ("IterativeRelease",),
+    "iterative.sensing": ("Sensing",),
     "queries.graph_queries": ("Query",),
     "schema.groups": ("Groups",),
     "schema.periods": ("Periods",),

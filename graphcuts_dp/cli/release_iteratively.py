@@ -16,9 +16,10 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.rows import bounded_graph, without_rows
 from graphcuts_dp.io.files import check_labels
 from graphcuts_dp.iterative.accuracy import NetChoice
-from graphcuts_dp.iterative.lists import Sensing
-from graphcuts_dp.iterative.methods import CONSTRUCTION, Learning, release_iteratively
+from graphcuts_dp.iterative.learning import Learning
+from graphcuts_dp.iterative.methods import CONSTRUCTION, release_iteratively
 from graphcuts_dp.iterative.release import GRAPH, IterativeRelease
+from graphcuts_dp.iterative.sensing import Sensing
 from graphcuts_dp.iterative.task import Task
 from graphcuts_dp.learn.sizes import size_of, usual_edges
 from graphcuts_dp.ledger.opening import Store

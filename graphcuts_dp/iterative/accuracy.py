@@ -1,4 +1,7 @@
-"""Errors of iterative releases: a bound at one confidence, or a law for every confidence."""
+"""Errors of iterative releases: a bound at one confidence, or a law for every confidence.
+
+A law is the distribution of an error, or of the noise that causes it.
+"""
 
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -15,19 +18,20 @@ from graphcuts_dp.privacy.k_norm import KNormNoise
 @final
 @dataclass(frozen=True, kw_only=True)
 class Accuracy:
-    """How far off answers may be.
+    """A bound on the errors of all answers to a class of queries, at one confidence.
 
     Attributes:
-        error: with probability `confidence` no query of the class is farther off, in weight; None
-            where nothing is proven. Of a list with other queries than cuts, for its largest
-            coefficient; a statistic is then off by less than its sensitivity times one more than
-            that many of the largest coefficient.
+        error: with probability `confidence` no answer to a query of the class has a larger error,
+            in weight; None if nothing is proven. For a list with other queries than cuts, this is
+            the error of the query with the largest coefficient; the error of a statistic is then
+            below its sensitivity times (1 + error / the largest coefficient).
         confidence: in (0, 1).
-        queries: the class: "listed" (the queries that were given), "measured" (the same, and each
-            was measured, so that answers are the values that were measured), "disjoint" (all cuts
-            between disjoint sets; all cuts if bipartite), or "none".
-        graph_error: the same for the synthetic graph, whose weights are cut to what is allowed.
-        deviation: standard deviation of the noise on each measured answer, at most, where told.
+        queries: the class: "listed" (the queries of the public list), "measured" (the same, and the
+            answers are their measured values), "disjoint" (all cuts between disjoint sets; all cuts
+            if bipartite), or "none".
+        graph_error: the same bound for the synthetic graph, whose weights are clipped to the
+            allowed range; None if nothing is proven.
+        deviation: largest standard deviation of the noise on a measured answer; None if unknown.
     """
 
     error: float | None
@@ -40,14 +44,14 @@ class Accuracy:
 @final
 @dataclass(frozen=True, kw_only=True)
 class NetChoice:
-    """The law of the error of a graph that was chosen from a net.
+    """The distribution of the error of a graph that was chosen from a net.
 
     Attributes:
         members: size of the net.
-        alpha: how far the nearest member may be from the truth on any query.
-        unit: of the answers that scores are counted in.
-        rounding: how far counting in whole units can move a difference of two answers.
-        rate: of the noise on each score, for one unit.
+        alpha: largest error of the nearest member, on any query.
+        unit: weight of one unit of the scores.
+        rounding: largest change of a difference of two answers by counting in whole units.
+        rate: rate of the noise on each score, per unit.
     """
 
     members: int
@@ -57,35 +61,35 @@ class NetChoice:
     rate: Fraction
 
     def error(self, beta: float) -> float:
-        """A bound on the error of every query at once that fails with probability beta at most.
+        """Return a bound on the error of all queries at once that fails with probability <= beta.
 
         alpha + (2 Delta/epsilon) ln((members - 1)/beta), rounded down to a whole unit, where Delta
         is the sensitivity of the queries; `rounding` is added twice. DR14, Proposition 5.2 has
         members for members - 1. It holds if the truth was in the family that the net is for.
         """
-        steps = shortfall(self.members, self.rate, failure=beta)
-        return self.alpha + self.unit * steps + 2 * self.rounding
+        units = shortfall(self.members, self.rate, failure=beta)
+        return self.alpha + self.unit * units + 2 * self.rounding
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class CountNoise:
-    """The law of the noise on all counts of a list.
+    """The distribution of the noise on all counts of a list.
 
     Attributes:
-        noise: in steps of the grid.
-        grid: how cuts were counted: rounding lowers an answer besides.
+        noise: in grid units.
+        grid: the grid that cuts were counted on; rounding to it lowers answers further.
     """
 
     noise: KNormNoise
     grid: Grid
 
     def error(self, beta: float) -> float:
-        """By how much noise has moved any answer, in weight, but for probability beta."""
+        """Return a bound on the noise of all answers, in weight; it fails with probability beta."""
         return self.noise.radius(beta) * self.grid.unit
 
     def measure(self, queries: CutList, graph: AnyGraph, source: EntropySource) -> list[float]:
-        """Noisy answers in weight; reads the graph."""
+        """Return the noisy answers in weight; reads the private graph."""
         counts = queries.counts(graph, self.grid)
         return [float(noisy * self.grid.unit) for noisy in counts + self.noise.draw(source)]
 
@@ -94,7 +98,7 @@ Law = NetChoice | CountNoise
 
 
 def law_fields(law: Law | None) -> dict[str, Any] | None:
-    """The fields of a law in a receipt, which `law_from` reads; None if there is no law."""
+    """Return the fields of a law for a receipt, which `law_from` reads; None if there is no law."""
     if law is None:
         return None
     if isinstance(law, NetChoice):
@@ -104,7 +108,7 @@ def law_fields(law: Law | None) -> dict[str, Any] | None:
 
 
 def law_from(fields: dict[str, Any] | None, arrays: dict[str, Any]) -> Law | None:
-    """A law from its fields, and the facets of the noise among the arrays."""
+    """Return a law from its fields and from the facets of the noise among the arrays."""
     if fields is None:
         return None
     rate = Fraction(fields["rate"])

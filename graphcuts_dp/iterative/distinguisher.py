@@ -1,13 +1,12 @@
-"""What a private distinguisher is, and those by the exponential mechanism.
+"""Private distinguishers: the interface, and those by the exponential mechanism.
 
-A distinguisher finds a query on which a graph and a hypothesis differ. A public list is searched by
-the exponential mechanism.
+A distinguisher finds a query on which a graph and a hypothesis differ. `Exponential` searches a
+public list. `ExactCuts` searches all cuts between disjoint sets of up to 22 vertices, exactly.
 
-All cuts between disjoint sets of up to 22 vertices are searched exactly. The score of a cut is a
-sum over its pairs, so that for a fixed S the vertices of T are independent: with r_j = sum_{i in S}
-R_ij, sum_T e^(c r(S,T)) = prod_{j not in S} (1 + e^(c r_j)). S is drawn by that product, all 2^n of
-which are computed, and each vertex j outside S joins T with probability e^(c r_j)/(1 + e^(c r_j)).
-Floats only propose: see `privacy.choices.Choice`.
+The score of a cut is a sum over its pairs, so that for a fixed S the vertices of T are independent:
+with r_j = sum_{i in S} R_ij, sum_T e^(c r(S,T)) = prod_{j not in S} (1 + e^(c r_j)). `CutSampler`
+computes that product for all 2^n sets S, draws S by it, and adds each vertex j outside S to T with
+probability e^(c r_j)/(1 + e^(c r_j)). Floats only propose: see `privacy.choices.Choice`.
 
 Source: GRU12 Definition 7.1; DR14 section 5.2 (private distinguishers).
 """
@@ -38,16 +37,20 @@ from graphcuts_dp.queries.graph_queries import Question
 from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.queries.universe import Universe
 
+MOST_VERTICES = 22  # of `ExactCuts`: 2^22 products, both signs: 64 MiB
+_CHUNK_BITS = 10  # products of 2^10 sets are computed together
+_FLOAT_ERROR = 2.0**-40  # more than the error of e^x/(1 + e^x) in floats
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class ProposedQuery:
-    """What a distinguisher says. Public.
+    """The query that a distinguisher found. Public.
 
     Attributes:
         query: a query of its class.
-        sign: +1 when it holds the true answer to be above the hypothesis's, -1 below; None when it
-            does not tell.
+        sign: +1 if the true answer is probably above the hypothesis's, -1 if below; None if the
+            distinguisher does not estimate it.
     """
 
     query: Question
@@ -55,10 +58,10 @@ class ProposedQuery:
 
 
 class Search(Protocol):
-    """A distinguisher at work on one graph, with what it has bought at the start."""
+    """A distinguisher on one graph, with what it counted or measured at the start."""
 
     def find(self, hypothesis: Hypothesis, source: EntropySource) -> ProposedQuery:
-        """A query on which the graph and a hypothesis differ by nearly as much as on any.
+        """Return a query on which the graph and a hypothesis differ by nearly as much as on any.
 
         Args:
             hypothesis: over the distinguisher's universe; computed from noisy answers only.
@@ -73,12 +76,12 @@ class Search(Protocol):
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class GraphSearch:
-    """A search by functions of what was counted or bought, which may be private: nothing shows it.
+    """A search by functions of what was counted or measured, which its repr does not show.
 
     Attributes:
         find: see `Search.find`.
-        prove: (hypothesis, source) -> what no query of the class is farther off than, in weight, by
-            what `Distinguisher.setup` has paid for; None where that is proven at every call only.
+        prove: (hypothesis, source) -> a bound on the error of the hypothesis on any query of the
+            class, in weight, at the cost that `Distinguisher.setup` states; None if there is none.
     """
 
     find: Callable[[Hypothesis, EntropySource], ProposedQuery]
@@ -86,11 +89,11 @@ class GraphSearch:
 
 
 class Distinguisher(Protocol):
-    """A way to find such queries, tuned to a budget. All its parameters are public.
+    """A way to find queries with a large error, at a budget. All its parameters are public.
 
-    One of your own, which `gc.Learning(distinguisher=InTurn(universe, cuts))` takes as the
-    `construction` of `release_iteratively`. Privacy rests on `setup` and `call` being what it
-    really costs; this one reads nothing::
+    A distinguisher of your own goes to `gc.Learning(distinguisher=InTurn(universe, cuts))`, the
+    `construction` of `release_iteratively`. Privacy rests on `setup` and `call` being its true
+    costs; this one reads nothing::
 
         @dataclass
         class InTurn:
@@ -119,7 +122,7 @@ class Distinguisher(Protocol):
 
     @property
     def name(self) -> str:
-        """As it is typed."""
+        """The name of the distinguisher, as it is typed."""
 
     @property
     def universe(self) -> Universe:
@@ -127,36 +130,37 @@ class Distinguisher(Protocol):
 
     @property
     def setup(self) -> Cost | None:
-        """What `begin` costs, once; None when it draws no noise."""
+        """The cost of `begin`, once; None if it draws no noise."""
 
     @property
     def call(self) -> Cost | None:
-        """What each `Search.find` costs; None when it reads only what `begin` has bought."""
+        """The cost of each `Search.find`; None if it reads only what `begin` has measured."""
 
     def shortfall(self, gamma: float) -> float:
-        """F: by how much the gap found may stay below the largest, but for probability gamma.
+        """Return F, a bound on how far the gap of the found query is below the largest gap.
 
         Args:
-            gamma: in (0, 1); for each call, or for all of them together where `call` is None.
+            gamma: probability that the bound fails, in (0, 1): for each call, or for all calls
+                together if `call` is None.
         """
 
     @property
     def usual_shortfall(self) -> float:
-        """About what F usually is: measured, not proven. Only numbers of rounds rest on it."""
+        """About the usual F: measured, not proven. Only the choice of rounds rests on it."""
 
     def with_rho(self, rho: float, *, rounds: int) -> Self:
-        """The same distinguisher with `begin` and `rounds` calls rho-zCDP together.
+        """Return the same distinguisher with a budget for `begin` and `rounds` calls together.
 
         Args:
-            rho: of all together, above 0.
+            rho: zCDP budget of all of them, above 0.
             rounds: number of calls, at least 1.
         """
 
     def with_epsilon(self, epsilon: Fraction, *, rounds: int) -> Self:
-        """The same distinguisher with `begin` and `rounds` calls purely epsilon-DP together.
+        """Return the same distinguisher with a pure budget for `begin` and `rounds` calls together.
 
         Args:
-            epsilon: of all together, exact, above 0.
+            epsilon: of all of them, exact, above 0.
             rounds: number of calls, at least 1.
 
         Raises:
@@ -164,7 +168,7 @@ class Distinguisher(Protocol):
         """
 
     def begin(self, graph: AnyGraph, source: EntropySource) -> Search:
-        """Start on a private graph.
+        """Return a search of a private graph.
 
         Args:
             graph: the private graph.
@@ -176,7 +180,7 @@ class Distinguisher(Protocol):
 
 
 def root_at_most(number: float | Fraction) -> Fraction:
-    """A fraction of few digits, at most the square root of a number > 0.
+    """Return a fraction of few digits, at most the square root of a number > 0.
 
     Raises:
         ParameterError: a number out of range.
@@ -187,7 +191,7 @@ def root_at_most(number: float | Fraction) -> Fraction:
 
 
 def written_out(hypothesis: Hypothesis, universe: Universe) -> FloatMatrix:
-    """The matrix of a hypothesis.
+    """Return the matrix of a hypothesis.
 
     Raises:
         HypothesisError: it is over another universe, or no matrix (the median's).
@@ -217,8 +221,8 @@ def checked_graph(graph: AnyGraph, universe: Universe, grid: Grid | None = None)
 
 
 @dataclass(frozen=True, kw_only=True)
-class PaidByCall:
-    """What distinguishers by the exponential mechanism share: epsilon buys one call.
+class ChargedByCall:
+    """Base of distinguishers by the exponential mechanism, which are charged by the call.
 
     Attributes:
         epsilon: of one call, exact, > 0.
@@ -227,17 +231,17 @@ class PaidByCall:
 
     epsilon: Fraction
     grid: Grid = EDGES
-    setup: ClassVar[None] = None  # nothing is bought at the start
+    setup: ClassVar[None] = None  # the start draws no noise
 
     @cached_property
     def scoring(self) -> Scoring:
-        """How gaps are scored."""
-        universe: Universe = self.universe  # type: ignore[attr-defined]  # of each of them
+        """The scores of gaps."""
+        universe: Universe = self.universe  # type: ignore[attr-defined]  # of subclasses
         return Scoring(universe, self.grid)
 
     @property
     def call(self) -> Cost:
-        """epsilon-DP with a privacy loss of range epsilon: epsilon^2/8-zCDP.
+        """The cost of a call: epsilon-DP, with a loss of range epsilon, hence epsilon^2/8-zCDP.
 
         Source: Cesar, Rogers, *Bounding, Concentrating, and Truncating*, 2021, Lemma 3.2.
         """
@@ -246,22 +250,22 @@ class PaidByCall:
 
     @property
     def usual_shortfall(self) -> float:
-        """1/c, in weight."""
+        """See `Distinguisher.usual_shortfall`: 1/c, in weight."""
         return self.scoring.unit / float(self.scoring.rate(self.epsilon))
 
     def with_rho(self, rho: float, *, rounds: int) -> Self:
-        """A call has epsilon sqrt(8 rho/rounds)."""
+        """See `Distinguisher.with_rho`: a call has epsilon sqrt(8 rho/rounds)."""
         return replace(self, epsilon=root_at_most(Fraction(rho) * 8 / rounds))
 
     def with_epsilon(self, epsilon: Fraction, *, rounds: int) -> Self:
-        """A call has epsilon/rounds."""
+        """See `Distinguisher.with_epsilon`: a call has epsilon/rounds."""
         return replace(self, epsilon=Fraction(epsilon) / rounds)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Exponential(PaidByCall):
-    """Finds a query of a list by its gap; see `Scoring` for the scores, and for their rate c.
+class Exponential(ChargedByCall):
+    """Find a query of a list by its gap; see `Scoring` for the scores, and for their rate c.
 
     Args:
         queries: the public list.
@@ -280,20 +284,21 @@ class Exponential(PaidByCall):
 
     queries: CutList | QuestionList
 
+    name = "exponential"
+
     def __post_init__(self) -> None:
         self.scoring.rate(self.epsilon)
 
-    name = "exponential"
-
     @property
     def universe(self) -> Universe:
-        """Of the list."""
+        """The public vertex pairs."""
         return self.queries.universe
 
     def shortfall(self, gamma: float) -> float:
-        """ln(2 k/gamma)/c for k queries, and a sub-step for rounding, in weight."""
-        steps = math.log(2 * len(self.queries) / gamma) / float(self.scoring.rate(self.epsilon))
-        return (steps * (1 + 1e-12) + 1) * self.scoring.unit
+        """Return ln(2 k/gamma)/c for k queries, and a sub-step for rounding, in weight."""
+        rate = float(self.scoring.rate(self.epsilon))
+        substeps = math.log(2 * len(self.queries) / gamma) / rate
+        return (substeps * (1 + 1e-12) + 1) * self.scoring.unit
 
     def begin(self, graph: AnyGraph, source: EntropySource) -> GraphSearch:  # noqa: ARG002
         """Count all queries of the list once. Draws no noise.
@@ -307,7 +312,7 @@ class Exponential(PaidByCall):
     def _find(
         self, counts: IntVector, hypothesis: Hypothesis, source: EntropySource
     ) -> ProposedQuery:
-        """One draw; the counts are private."""
+        """Draw a query by its gap; the counts are private."""
         gaps = counts - self.scoring.rounded(self.queries.answers(hypothesis))
         rate = self.scoring.rate(self.epsilon)
         index = exponential_choice(np.concatenate([gaps, -gaps]), rate, source)
@@ -315,14 +320,9 @@ class Exponential(PaidByCall):
         return ProposedQuery(query=query, sign=1 if index < len(counts) else -1)
 
 
-MOST_VERTICES = 22  # 2^22 products, both signs: 64 MiB
-_CHUNK_BITS = 10  # sets computed together
-_SURE = 2.0**-40  # more than a float e^x/(1+e^x) can be off
-
-
 @final
 @dataclass(frozen=True, kw_only=True)
-class ExactCuts(PaidByCall):
+class ExactCuts(ChargedByCall):
     """Finds a cut by its gap among all cuts between disjoint S and T; S left, T right if bipartite.
 
     P(S, T) is proportional to e^(c score), exactly; each cut counts as (S, T) and as (T, S), which
@@ -354,7 +354,7 @@ class ExactCuts(PaidByCall):
     name = "exact-cuts"
 
     def shortfall(self, gamma: float) -> float:
-        """(n ln 3 + ln(1/gamma))/c, and a sub-step a pair for rounding, in weight.
+        """Return (n ln 3 + ln(1/gamma))/c, and a sub-step a pair for rounding, in weight.
 
         c = epsilon/2. Of the 3^n pairs of sets, twice that with signs, two have the largest |gap|.
         Directed: one has, so another ln 2 for the sign. Bipartite: (n1 + n2) ln 2, and another
@@ -364,11 +364,11 @@ class ExactCuts(PaidByCall):
         outcomes = (left + right) * math.log(2) if self.universe.bipartite else left * math.log(3)
         if not self.universe.symmetric:
             outcomes += math.log(2)
-        steps = (outcomes - math.log(gamma)) / float(self.scoring.rate(self.epsilon))
-        return (steps * (1 + 1e-12) + self.universe.disjoint_norm_squared) * self.scoring.unit
+        substeps = (outcomes - math.log(gamma)) / float(self.scoring.rate(self.epsilon))
+        return (substeps * (1 + 1e-12) + self.universe.disjoint_norm_squared) * self.scoring.unit
 
     def begin(self, graph: AnyGraph, source: EntropySource) -> GraphSearch:  # noqa: ARG002
-        """Take the graph as a matrix of integers. Draws no noise.
+        """Count the weights of all pairs. Draws no noise.
 
         Raises:
             ParameterError: a graph over other vertices, or of another grid.
@@ -377,10 +377,10 @@ class ExactCuts(PaidByCall):
         return GraphSearch(partial(self._find, self.counted(graph)))
 
     def counted(self, graph: AnyGraph) -> IntMatrix:
-        """Weights in sub-steps, shape of the universe. Private."""
+        """Return the weights in sub-steps, a matrix over the universe. Private."""
         matrix = np.zeros(self.universe.shape, dtype=np.int64)
-        steps = self.grid.steps(graph.weights) if graph.weighted else 1
-        matrix[graph.rows, graph.columns] = steps * self.scoring.substeps
+        units = self.grid.steps(graph.weights) if graph.weighted else 1
+        matrix[graph.rows, graph.columns] = units * self.scoring.substeps
         return matrix + matrix.T if self.universe.symmetric else matrix
 
     def _find(
@@ -395,7 +395,7 @@ class ExactCuts(PaidByCall):
 
 @final
 class CutSampler:
-    """Draws pairs of sets, and a sign, with probability proportional to e^(rate score), exactly.
+    """Draw pairs of sets, and a sign, with probability proportional to e^(rate score), exactly.
 
     Args:
         gaps: R in sub-steps, shape (n, n), or (n1, n2); the sum of all |R_ij| below 2^62. Of an
@@ -407,15 +407,15 @@ class CutSampler:
     """
 
     def __init__(self, gaps: IntMatrix, rate: Fraction, *, bipartite: bool) -> None:
-        self._turned = bipartite and gaps.shape[1] < gaps.shape[0]
-        self._gaps = np.ascontiguousarray(gaps.T if self._turned else gaps)
+        self._transposed = bipartite and gaps.shape[1] < gaps.shape[0]
+        self._gaps = np.ascontiguousarray(gaps.T if self._transposed else gaps)
         self._rate = rate
         self._disjoint = not bipartite
         self._n = len(self._gaps)
         logs = np.concatenate(
             [np.concatenate(chunks) for chunks in zip(*self._log_sums(), strict=True)]
         )
-        # Each term c r_j is off by 2^-51 of its size, and log, exp and the sum by 2^-50 a term.
+        # The error of a term c r_j is 2^-51 of its size; of log, exp and the sum, 2^-50 a term.
         size = float(rate) * float(np.abs(self._gaps).sum(axis=0, dtype=np.float64).sum())
         error = (size + self._gaps.shape[1] + 1) * 2.0**-49 + 2.0**-45
         self._choice = Choice(logs, error, self._exact_log_sum)
@@ -424,13 +424,13 @@ class CutSampler:
         return "CutSampler()"
 
     def draw(self, source: EntropySource) -> tuple[BoolVector, BoolVector, Sign]:
-        """Truth vectors of S and T, and the sign."""
+        """Draw the truth vectors of S and T, and the sign."""
         S, sign = self._set(self._choice.draw(source))
         T = self._second_set(S, sign, source)
-        return (T, S, sign) if self._turned else (S, T, sign)
+        return (T, S, sign) if self._transposed else (S, T, sign)
 
     def _log_sums(self) -> Iterator[tuple[FloatVector, FloatVector]]:
-        """Logarithms of the sums over T for the sets S of a chunk, one array for each sign."""
+        """Return logarithms of the sums over T for chunks of sets S, an array for each sign."""
         low = min(self._n, _CHUNK_BITS)
         inside = (np.arange(1 << low)[:, None] >> np.arange(low) & 1).astype(np.float64)
         c = float(self._rate)
@@ -451,6 +451,7 @@ class CutSampler:
             yield both + half, both - half
 
     def _exact_log_sum(self, index: int) -> Decimal:
+        """Return the logarithm of the sum over T for one set S and sign, to all digits."""
         S, sign = self._set(index)
         total = Decimal(0)
         for r in self._sums(S)[self._outside(S)].tolist():
@@ -458,18 +459,22 @@ class CutSampler:
         return total
 
     def _set(self, index: int) -> tuple[BoolVector, Sign]:
+        """Return the set S and the sign of an index: a bit for each vertex, then the sign."""
         sign: Sign = -1 if index >> self._n else 1
         S: BoolVector = (index >> np.arange(self._n) & 1).astype(np.bool_)
         return S, sign
 
     def _sums(self, S: BoolVector) -> IntVector:
+        """Return r_j for each vertex j."""
         sums: IntVector = self._gaps[S].sum(axis=0)
         return sums
 
     def _outside(self, S: BoolVector) -> npt.NDArray[np.intp]:
+        """Return the vertices that may be in T."""
         return np.flatnonzero(~S) if self._disjoint else np.arange(self._gaps.shape[1])
 
     def _second_set(self, S: BoolVector, sign: Sign, source: EntropySource) -> BoolVector:
+        """Draw T for a set S and a sign; floats decide only where they are certain to be right."""
         T = np.zeros(self._gaps.shape[1], dtype=np.bool_)
         free = self._outside(S)
         if not len(free):
@@ -479,7 +484,7 @@ class CutSampler:
         shares = 1 / (1 + np.exp(np.clip(-sums * float(self._rate), -700, 700)))
         uniform = words * 2.0**-64
         inside = uniform < shares
-        for i in np.flatnonzero(np.abs(uniform - shares) < _SURE):
+        for i in np.flatnonzero(np.abs(uniform - shares) < _FLOAT_ERROR):
             r = int(sums[i])
             inside[i] = happens(partial(self._share, r), source, prefix=int(words[i]), bits=64)
         T[free] = inside
@@ -489,16 +494,16 @@ class CutSampler:
         return r * Decimal(self._rate.numerator) / Decimal(self._rate.denominator)
 
     def _share(self, r: int) -> Decimal:
-        """e^(c r)/(1 + e^(c r)), all digits of it right."""
+        """Return e^(c r)/(1 + e^(c r)), to all digits."""
         power = self._power(r)
         if power > 0:
             return 1 / (1 + (-power).exp())
-        grown = power.exp()
-        return grown / (1 + grown)
+        exponential = power.exp()
+        return exponential / (1 + exponential)
 
 
 def _log_products(factors: npt.NDArray[np.float64]) -> FloatVector:
-    """Logarithms of the products of rows of numbers in [1, 2]."""
+    """Return the logarithms of the products of rows of numbers in [1, 2]."""
     total = np.zeros(len(factors))
     for start in range(0, factors.shape[1], 512):  # 2^512 is a float
         total += np.log(factors[:, start : start + 512].prod(axis=1))

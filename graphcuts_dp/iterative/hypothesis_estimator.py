@@ -19,7 +19,7 @@ from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.schema.vertices import Space
 
 Listed = CutList | QuestionList | Digests | None
-_FLOATS = 1e-9  # relative: more than floats lose in the scale of a rank-one query or of a list
+_FLOAT_ERROR = 1e-9  # relative: more than the rounding of a rank-one query's or a list's scale
 
 
 @final
@@ -36,14 +36,15 @@ class HypothesisEstimator:
     Attributes:
         universe: the public vertex pairs.
         hypothesis: in weight; None of answers alone.
-        accuracy: what is proven of errors at one confidence.
+        accuracy: a proven bound on errors at one confidence.
         cap: public largest weight of a pair.
-        listed: the queries that were given; None if none were.
-        measured: the noisy values in the order of measuring, in weight; of a list that was measured
-            as a whole in its order.
-        law: of errors at every confidence; None if only `accuracy` is known.
+        listed: the public list of queries; None if there is none.
+        measured: the noisy values in the order of measuring, in weight; in the order of the list
+            if all of it was measured.
+        law: distribution of errors, for every confidence; None if only `accuracy` is known.
         statistics: whether the hypothesis is a graph without weights, which has statistics.
-        clip_values: whether values are moved into what is possible: of a matrix without bounds.
+        clip_values: whether values are clipped to the possible range of a query; for hypotheses
+            whose entries have no bounds.
     """
 
     universe: Universe
@@ -63,24 +64,25 @@ class HypothesisEstimator:
 
     @property
     def space(self) -> Space:
-        """What may be joined."""
+        """The public vertex sets."""
         return self.universe.space
 
     def estimate(self, queries: Sequence[Question], options: AnswerOptions) -> Estimates:
         """Estimate linear queries, and statistics by the median; see `Estimator.estimate`.
 
-        The intervals of covered queries hold for all of them at once, whether that was asked for or
-        not; the value is the hypothesis's whatever `options.estimate` is.
+        The intervals of covered queries hold for all of them at once, whatever
+        `options.simultaneous` is; the value is that of the hypothesis, whatever `options.estimate`
+        is.
 
         Raises:
             QueryError: a query that does not fit or was not answered; a confidence other than that
                 of `accuracy` where there is no law.
         """
-        confidence, known = options.confidence, self.accuracy.confidence
-        if self.law is None and confidence != known:
+        confidence, only_confidence = options.confidence, self.accuracy.confidence
+        if self.law is None and confidence != only_confidence:
             raise QueryError(
                 "this release was learned from a few answers: its intervals are what they are, for"
-                f" all queries at once with confidence {known:g}"
+                f" all queries at once with confidence {only_confidence:g}"
             )
         together = None
         if isinstance(self.law, CountNoise) and self.listed is not None:
@@ -114,7 +116,7 @@ class HypothesisEstimator:
         return QueryEstimate(value, interval, most, least, certain=error is None)
 
     def _value(self, query: LinearQuery, index: int | None) -> float:
-        """The value that was measured for the query at a place of the list, or the hypothesis's."""
+        """Return the measured value of a query at an index of the list, or the hypothesis's."""
         if index is not None and self.accuracy.queries == "measured":
             return self.measured[index]
         if self.hypothesis is None:
@@ -125,7 +127,7 @@ class HypothesisEstimator:
         return self.hypothesis.estimate(query)
 
     def _error(self, query: LinearQuery, index: int | None, confidence: float) -> float | None:
-        """A proven bound on the error, in weight; None if nothing is proven of the query."""
+        """Return a proven bound on the error, in weight; None if none is proven for the query."""
         error, queries = self.accuracy.error, self.accuracy.queries
         if error is None or queries in ("listed", "measured"):
             if index is None or self.law is None or confidence == self.accuracy.confidence:
@@ -141,19 +143,20 @@ class HypothesisEstimator:
         u, v = query.vectors(self.universe.shape)
         two_sides = self.universe.bipartite
         scale = float(u.max() * v.max()) if two_sides else float((u + v).max()) ** 2
-        return error * scale * (1 + _FLOATS)
+        return error * scale * (1 + _FLOAT_ERROR)
 
     def _statistic(self, query: GraphQuery) -> QueryEstimate:
-        """The statistic of a hypothesis that is a graph without weights, in its steps."""
+        """Estimate a statistic by that of the hypothesis, a graph without weights."""
         if self.hypothesis is None or not self.statistics:
             raise QueryError(
                 f"{query.statistic!r} is answered by releases of the construction 'median' alone"
             )
-        size = query.sensitivity(self.space)
+        sensitivity = query.sensitivity(self.space)
         edges = self.hypothesis.matrix[self.universe.pairs()]
-        value = float(size * int(query.scaled_values(self.universe, edges[None, :])[0]))
+        value = float(sensitivity * int(query.scaled_values(self.universe, edges[None, :])[0]))
         most, error = float(query.largest(self.space)), self.accuracy.error
         if error is None or not isinstance(self.listed, QuestionList) or query not in self.listed:
             return QueryEstimate(value, (0.0, most), most, certain=True)
-        off = size * math.floor(error / self.listed.scale + _FLOATS)
-        return QueryEstimate(value, (value - off, value + off + size - 1), most)
+        radius = sensitivity * math.floor(error / self.listed.scale + _FLOAT_ERROR)
+        # The true statistic is between a multiple of its sensitivity and the next.
+        return QueryEstimate(value, (value - radius, value + radius + sensitivity - 1), most)

@@ -1,4 +1,4 @@
-"""Lists of queries that are too large to be kept, known by the SHA-256 of each."""
+"""Lists of queries that are too large to be stored: the SHA-256 of each query."""
 
 import hashlib
 from collections.abc import Sequence
@@ -17,41 +17,41 @@ from graphcuts_dp.schema.vertices import Space, VertexSet
 @final
 @dataclass(frozen=True)
 class Digests:
-    """A list of queries that are too large to be kept: SHA-256 of each."""
+    """A list of queries that are too large to be stored: the SHA-256 of each."""
 
     universe: Universe
     digests: tuple[bytes, ...]
 
     @classmethod
     def of(cls, queries: Sequence[LinearQuery], universe: Universe) -> Self:
-        """Of queries over two vertex sets."""
+        """Return the digests of queries over two vertex sets."""
         return cls(universe, tuple(query_digest(query, universe.space) for query in queries))
 
     def __len__(self) -> int:
         return len(self.digests)
 
     @property
-    def asked(self) -> Sequence[int]:
-        """In place of the queries, their places."""
+    def public_queries(self) -> Sequence[int]:
+        """The indices of the queries, which stand for the queries themselves."""
         return range(len(self))
 
     def find(self, query: Any) -> int | None:
-        """The first place of a query in the list; None for one that is not in it."""
-        known = query_digest(query, self.universe.space)
-        return self.digests.index(known) if known in self.digests else None
+        """Return the first index of a query in the list; None if it is not in the list."""
+        digest = query_digest(query, self.universe.space)
+        return self.digests.index(digest) if digest in self.digests else None
 
     def arrays(self) -> dict[str, Any]:
-        """What `of_arrays` reads."""
+        """Return the arrays that `of_arrays` reads."""
         return {"digests": np.array([list(digest) for digest in self.digests], dtype=np.uint8)}
 
     @classmethod
     def of_arrays(cls, universe: Universe, digests: Any) -> Self:
-        """From what `arrays` gave."""
+        """Return the list from the arrays that `arrays` returned."""
         return cls(universe, tuple(digest.tobytes() for digest in digests))
 
 
 def query_digest(query: LinearQuery, space: Space) -> bytes:
-    """What a query of the list is known by: SHA-256 of its sets, vectors or coefficients."""
+    """Return the SHA-256 of a query's sets, vectors or coefficients."""
     if isinstance(query, RankOneQuery):
         query = as_cut(query, space) or query
     if isinstance(query, CutQuery):
@@ -62,7 +62,7 @@ def query_digest(query: LinearQuery, space: Space) -> bytes:
         kind, arrays = b"rank one", list(query.vectors((len(left), len(right))))
     else:
         kind, arrays = b"entries", [plain_query(query, space).coefficients(space) + 0.0]
-    found = hashlib.sha256(kind)
+    digest = hashlib.sha256(kind)
     for array in arrays:
-        found.update(np.ascontiguousarray(array).tobytes())
-    return found.digest()
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.digest()

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 GRAPH, TABLE = "iterative construction", "answers"  # kinds of files: with a graph, or without
+_LISTS: dict[str, Any] = {"cuts": CutList, "questions": QuestionList, "digests": Digests}
+_MEASURED_FIELDS = ("round", "value", "updated", "estimate")  # of `Measured`, in files
 
 
 @final
@@ -50,11 +52,11 @@ class Measured:
 
     Attributes:
         round: from 1.
-        query: the cut, or whatever was asked for in a list; the place in the list where all of it
-            was measured, and of sensing, whose queries are too large to be kept.
+        query: the cut, or another query of the public list; its index in the list if the whole list
+            was measured, and for sensing, whose queries are too large to be stored.
         value: noisy answer, in weight.
-        updated: whether the hypothesis was corrected by it.
-        estimate: of the hypothesis before; NaN where that is not told.
+        updated: whether the answer corrected the hypothesis.
+        estimate: answer of the hypothesis before; NaN if it is not recorded.
     """
 
     round: int
@@ -64,23 +66,20 @@ class Measured:
     estimate: float = math.nan
 
 
-_TOLD = ("round", "value", "updated", "estimate")  # of a measured query, in files
-
-
 @final
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How a release was made.
+    """The settings of a release.
 
     Attributes:
-        construction: name of the update rule, or of what takes its place.
-        distinguisher: its name, or how queries were chosen; "" where none are.
-        calibration: its name; "" where there is one way.
-        rounds: hard cap on the number of rounds.
+        construction: name of the update rule, or of another construction.
+        distinguisher: its name, or how queries were chosen; "" if none were chosen.
+        calibration: its name; "" if the construction has no choice.
+        rounds: largest number of rounds.
         used: rounds that were run.
         stopped: see `Outcome`.
-        total: total weight that it was made from, noisy unless it was public; None where it is not
-            used.
+        total: the total weight that the rounds started from, noisy unless it was public; None if
+            the construction uses none.
         void_reason: why no bound on the error holds for the parameters that were set; None if one
             does, or if the distinguisher proves nothing.
     """
@@ -102,24 +101,22 @@ class Settings:
         return values
 
 
-_LISTS: dict[str, Any] = {"cuts": CutList, "questions": QuestionList, "digests": Digests}
-
-
 @final
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class IterativeRelease(Displayed):
-    """What was learnt about a graph from noisy answers to queries. All of it may be published.
+    """A hypothesis that was learned from noisy answers, or answers alone. It may be published.
 
     Attributes:
         universe: the public vertex pairs.
         guarantee: of differential privacy.
-        accuracy: the error of answers.
-        settings: how it was made.
-        hypothesis: what has been learnt, in weight; `answer` reads it. None of answers alone.
+        accuracy: a proven bound on the errors of answers.
+        settings: the construction, its parts and its rounds.
+        hypothesis: the learned weights, from which `answer` computes answers; None if there are
+            answers alone.
         transcript: the queries that were measured, with their noisy answers.
         cap: public largest weight of a pair.
-        listed: the queries that were given, if any.
-        law: of errors, where it tells them for every confidence.
+        listed: the public list of queries; None if there is none.
+        law: distribution of errors, for every confidence; None if only `accuracy` is known.
 
     Examples:
         >>> club = gc.datasets.load("karate")
@@ -142,14 +139,14 @@ class IterativeRelease(Displayed):
 
     @cached_property
     def estimator(self) -> HypothesisEstimator:
-        """Estimates queries from what was learnt, or looks them up among those measured."""
+        """The estimator of queries, by the hypothesis or by the measured values."""
         return HypothesisEstimator(
             universe=self.universe,
             hypothesis=self.hypothesis,
             accuracy=self.accuracy,
             cap=self.cap,
             listed=self.listed,
-            measured=[each.value for each in self.transcript],
+            measured=[measured.value for measured in self.transcript],
             law=self.law,
             statistics=self.settings.construction == "median",
             clip_values=self.hypothesis is not None and not self.has_graph,
@@ -157,17 +154,17 @@ class IterativeRelease(Displayed):
 
     @property
     def budget_plan(self) -> BudgetPlan | None:
-        """How the budget was spent; None if that is not known."""
+        """The plan by which the budget was spent; None if it is not known."""
         return self.guarantee.budget_plan
 
     @property
     def has_graph(self) -> bool:
-        """Whether there is a synthetic graph: not of sensing, nor of answers alone."""
+        """True if there is a synthetic graph: not for sensing, nor for answers alone."""
         return self._graph is not None
 
     @property
     def graph(self) -> AnyGraph:
-        """The synthetic graph: what was learnt with weights cut to [0, cap], or a net's member.
+        """The synthetic graph: the learned weights clipped to [0, cap], or a net's member.
 
         Raises:
             GraphError: there is none.
@@ -179,20 +176,20 @@ class IterativeRelease(Displayed):
     def answer(
         self, S: Subset | Question, T: Subset | None = None, *, confidence: float | None = None
     ) -> CutAnswer:
-        """Answer any linear query; free, as often as you like.
+        """Answer any linear query; free, any number of times.
 
         Releases of the median answer statistics of whole graphs, too; those of the constructions
-        "answers", "k-norm" and "laplace" the cuts of their list alone.
+        "answers", "k-norm" and "laplace" answer the cuts of their list alone.
 
-        The interval holds for all queries of `accuracy.queries` at once, and what follows from
-        these (see `HypothesisEstimator`), cut to what the query can be. For others it is all of
-        that, which is certain.
+        The interval holds for all queries of `accuracy.queries` at once, and for queries that
+        follow from these (see `HypothesisEstimator`), clipped to the possible range of the query.
+        For other queries it is the possible range, which is certain.
 
         Args:
             S: vertex labels or a truth vector, "*" for all vertices, or a whole query, such as a
                 `CutQuery`, a `RankOneQuery` or a `GraphQuery`. Labels of a bipartite graph may be
                 of both sides.
-            T: likewise; None for all vertices outside S (all right ones).
+            T: as S, but no whole query; None for all vertices outside S (all right ones).
             confidence: in (0, 1), for all queries of the list at once; None for that of
                 `accuracy`, the only one that releases without a `law` have.
 
@@ -211,20 +208,21 @@ class IterativeRelease(Displayed):
             confidence=self.accuracy.confidence if confidence is None else confidence
         )
         seeded = not self.guarantee.is_private
-        asked = [
-            each if isinstance(each, GraphQuery) else whole_query(each, None) for each in queries
+        whole_queries = [
+            query if isinstance(query, GraphQuery) else whole_query(query, None)
+            for query in queries
         ]
-        return answer_queries(self.estimator, asked, options, seeded=seeded)
+        return answer_queries(self.estimator, whole_queries, options, seeded=seeded)
 
     def plot(self, *, title: str | None = None) -> "Figure":
-        """Draw the queries that were measured: noisy answers, and what was learnt of them.
+        """Draw the queries that were measured: noisy answers, and the release's answers to them.
 
         Args:
             title: above the picture, before the guarantee.
 
         Returns:
-            A figure of matplotlib. Where the whole list was measured, with intervals; where sensing
-            has chosen, with what the hypothesis expected of each query before.
+            A figure of matplotlib. If the whole list was measured, with intervals; if sensing has
+            chosen queries, with the hypothesis's answer to each query before.
 
         Raises:
             QueryError: no query was measured.
@@ -233,21 +231,23 @@ class IterativeRelease(Displayed):
 
         if not self.transcript:
             raise QueryError("no query was measured, so there is nothing to draw")
-        shown = noisy = np.array([measured.value for measured in self.transcript])
-        queries = [each.query for each in self.transcript if not isinstance(each.query, int)]
+        values = noisy = np.array([measured.value for measured in self.transcript])
+        queries = [
+            measured.query for measured in self.transcript if not isinstance(measured.query, int)
+        ]
         if queries:
             answers = self.answer_all(queries)
-            shown, other = np.array([answer.value for answer in answers]), noisy
+            values, second_values = np.array([answer.value for answer in answers]), noisy
             low, high = np.array([answer.interval for answer in answers]).T
         else:
             radius = self.accuracy.error if self.accuracy.queries == "measured" else math.inf
             low, high = noisy - radius, noisy + radius
-            other = np.array([measured.estimate for measured in self.transcript])
+            second_values = np.array([measured.estimate for measured in self.transcript])
         return answer_list_figure(
-            values=shown,
+            values=values,
             low=low,
             high=high,
-            second_values=None if np.isnan(other).any() else other,
+            second_values=None if np.isnan(second_values).any() else second_values,
             second_label="noisy, as measured" if queries else "expected by what was learned before",
             title=f"{title or 'Measured queries'} ({guarantee_text(self.guarantee)})",
             x_label="query, in the order of measuring",
@@ -255,29 +255,29 @@ class IterativeRelease(Displayed):
         )
 
     def save(self, path: PathLike, *, force: bool = False) -> tuple[str, ...]:
-        """Write what is released and a receipt beside it, at `path` + ".json".
+        """Write the release, and a receipt beside it at `path` + ".json".
 
         Args:
-            path: where; the ending tells the graph's format, and what was learnt is at `path` +
-                ".hypothesis.npz". Without a graph `path` ends in .npz and holds all.
-            force: replace files that are there.
+            path: of the graph, whose ending names the format; the hypothesis is written to `path` +
+                ".hypothesis.npz". Without a graph `path` ends in .npz and holds everything.
+            force: replace existing files.
 
         Returns:
             The paths written, the receipt last.
 
         Raises:
-            FileFormatError: unknown ending, missing folder, files that are there, a full disk.
-                Nothing is left behind then, and older files stay as they are.
+            FileFormatError: unknown ending, missing folder, existing files, a full disk. Nothing
+                is left behind then, and older files stay as they are.
         """
         return bundle.save(self.to_parts(), path, force=force)
 
     def to_parts(self) -> ResultParts:
-        """Return what `save` writes."""
-        transcript, found = self.transcript, self.listed
+        """Return the parts that `save` writes."""
+        transcript, listed = self.transcript, self.listed
         queries = [measured.query for measured in transcript]
-        if found is None and queries:
-            found = CutList(self.universe, queries)
-        kinds = [name for name, kind in _LISTS.items() if isinstance(found, kind)]
+        if listed is None and queries:
+            listed = CutList(self.universe, queries)
+        kinds = [name for name, kind in _LISTS.items() if isinstance(listed, kind)]
         fields = {
             "settings": self.settings.to_dict(),
             "accuracy": asdict(self.accuracy),
@@ -286,11 +286,14 @@ class IterativeRelease(Displayed):
             "list": {"kind": kinds[0] if kinds else None, "listed": self.listed is not None},
             **bundle.space_fields(self.universe.space),
         }
-        arrays = {name: np.array([getattr(each, name) for each in transcript]) for name in _TOLD}
-        if found is not None:
-            places = [each if isinstance(each, int) else found.find(each) for each in queries]
-            arrays["places"] = np.array(places, dtype=np.int64)
-            arrays |= {f"list_{name}": values for name, values in found.arrays().items()}
+        arrays = {
+            name: np.array([getattr(measured, name) for measured in transcript])
+            for name in _MEASURED_FIELDS
+        }
+        if listed is not None:
+            indices = [query if isinstance(query, int) else listed.find(query) for query in queries]
+            arrays["places"] = np.array(indices, dtype=np.int64)
+            arrays |= {f"list_{name}": values for name, values in listed.arrays().items()}
         if self.hypothesis is not None:
             arrays["matrix"] = self.hypothesis.matrix
         if isinstance(self.law, CountNoise):
@@ -315,49 +318,49 @@ class IterativeRelease(Displayed):
 
     @classmethod
     def from_saved(cls, saved: SavedParts) -> Self:
-        """Read what `to_parts` returned.
+        """Return the release from the parts that `to_parts` returned.
 
         Args:
             saved: the parts of a saved result, as `gc.load` reads them.
 
         Raises:
-            GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: it is something
-                else.
+            GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: the parts of
+                something else.
         """
         fields, arrays = saved.fields, saved.arrays()
         universe = Universe.over(bundle.space_from(fields))
-        found: Any = None
+        listed: Any = None
         if fields["list"]["kind"] is not None:
             parts = {
                 name.removeprefix("list_"): values
                 for name, values in arrays.items()
                 if name.startswith("list_")
             }
-            found = _LISTS[fields["list"]["kind"]].of_arrays(universe, **parts)
-        rows = zip(*(arrays[name].tolist() for name in _TOLD), strict=True)
-        learnt, accuracy = arrays.get("matrix"), Accuracy(**fields["accuracy"])
-        places = arrays.get("places", np.zeros(0, dtype=np.int64)).tolist()
-        if accuracy.queries != "measured":  # else places tell it
-            places = [found.asked[place] for place in places]
-        made = cls(
+            listed = _LISTS[fields["list"]["kind"]].of_arrays(universe, **parts)
+        rows = zip(*(arrays[name].tolist() for name in _MEASURED_FIELDS), strict=True)
+        matrix, accuracy = arrays.get("matrix"), Accuracy(**fields["accuracy"])
+        queries = arrays.get("places", np.zeros(0, dtype=np.int64)).tolist()
+        if accuracy.queries != "measured":  # else the transcript has the indices themselves
+            queries = [listed.public_queries[index] for index in queries]
+        release = cls(
             universe=universe,
             guarantee=saved.guarantee,
             accuracy=accuracy,
             settings=Settings(**fields["settings"]),
             _graph=saved.graph(universe.space) if saved.kind == GRAPH else None,
-            hypothesis=None if learnt is None else DenseHypothesis(universe, learnt),
+            hypothesis=None if matrix is None else DenseHypothesis(universe, matrix),
             transcript=tuple(
-                Measured(query=query, **dict(zip(_TOLD, row, strict=True)))
-                for query, row in zip(places, rows, strict=True)
+                Measured(query=query, **dict(zip(_MEASURED_FIELDS, row, strict=True)))
+                for query, row in zip(queries, rows, strict=True)
             ),
             cap=fields["cap"],
-            listed=found if fields["list"]["listed"] else None,
+            listed=listed if fields["list"]["listed"] else None,
             law=law_from(fields["law"], arrays),
         )
-        made._check_whole()
-        return made
+        release._check_parts()
+        return release
 
-    def _check_whole(self) -> None:
+    def _check_parts(self) -> None:
         """Refuse parts of a saved release that do not belong together."""
         accuracy, listed = self.accuracy, self.listed
         if not self.cap > 0:
@@ -368,8 +371,8 @@ class IterativeRelease(Displayed):
         if accuracy.error is not None and not accuracy.error >= 0:
             raise ValueError("an error that is none")
         if accuracy.queries == "measured":
-            places = sorted(each.query for each in self.transcript)
-            if listed is None or places != list(range(len(listed))):
+            indices = sorted(measured.query for measured in self.transcript)
+            if listed is None or indices != list(range(len(listed))):
                 raise ValueError("answers to other queries")
         if self.law is not None:
             self.law.error(0.5)
@@ -388,7 +391,9 @@ class IterativeRelease(Displayed):
             error = f"no bound holds for these values: {settings.void_reason}"
         if accuracy.error is not None:
             error = f"{accuracy.error:,.5g}, with probability {percent(accuracy.confidence)}"
-        told = [each for each in self.transcript if not math.isnan(each.estimate)]
+        with_estimate = [
+            measured for measured in self.transcript if not math.isnan(measured.estimate)
+        ]
         facts = {
             "vertices": size_text(self.universe.shape),
             "construction": settings.construction,
@@ -400,8 +405,8 @@ class IterativeRelease(Displayed):
         return Card(
             title="Iterative release",
             facts=(*(fact for fact in facts.items() if fact[1]), *self.guarantee.facts),
-            columns=("query", "noisy answer", "estimate before") if told else (),
-            rows=[(each.query, each.value, each.estimate) for each in told],
+            columns=("query", "noisy answer", "estimate before") if with_estimate else (),
+            rows=[(row.query, row.value, row.estimate) for row in with_estimate],
             warning=self.guarantee.warning,
         )
 

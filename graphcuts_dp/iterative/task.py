@@ -1,4 +1,8 @@
-"""What is asked of a construction of an iterative release, and the job that carries it out."""
+"""The task of an iterative release, and the job that carries it out.
+
+A `Task` holds the schema of the private data, the public queries and the budget; a construction
+makes an `IterativeJob` of it.
+"""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,19 +33,19 @@ from graphcuts_dp.results.packing import ResultParts, SavedParts
 
 @final
 class Task:
-    """What is asked for, of data of a schema. Public: it holds no private row.
+    """The schema of the data, the queries and the budget. Public: it holds no private row.
 
     Args:
         data: the private data, of which no row is kept.
-        queries: the public list, if any.
+        queries: the public list; None if there is none.
         epsilon: for the whole privacy unit, in [1e-6, 50].
-        delta: likewise, in [0, 1).
+        delta: for the whole privacy unit, in [0, 1).
         beta: probability that a stated error fails, in (0, 1).
-        privacy_unit: what neighbouring data differ by.
+        privacy_unit: the difference between neighbouring data.
 
     Attributes:
         data: the private data without any row.
-        graph: the graph of these, likewise.
+        graph: the graph of the data, without any edge.
 
     Raises:
         ParameterError: a number out of range, weights without a public bound, or a privacy unit
@@ -89,17 +93,17 @@ class Task:
 
     @cached_property
     def grid(self) -> Grid:
-        """How weights are counted."""
+        """The grid on which weights are counted."""
         return Grid.of(self.graph)
 
     @cached_property
     def listed(self) -> CutList | QuestionList | None:
-        """The queries as a list, if there are any."""
+        """The queries as a list; None if there are none."""
         return None if self.queries is None else as_list(self.universe, self.queries)
 
     @property
     def confidence(self) -> float:
-        """Of what is stated."""
+        """The probability with which stated errors hold."""
         return 1 - self.beta
 
     @property
@@ -108,7 +112,7 @@ class Task:
         return math.nextafter(1 - self.confidence, 0)
 
     def check_size(self) -> None:
-        """Refuse more vertices than a number for each pair is held for.
+        """Refuse more vertices than a matrix of numbers is held for.
 
         Raises:
             ParameterError: there are more.
@@ -120,10 +124,10 @@ class Task:
             )
 
     def public_queries(self, what: str) -> Sequence[Any]:
-        """The queries.
+        """Return the queries.
 
         Args:
-            what: what needs them, for the message of the error.
+            what: the mechanism that needs them, for the message of the error.
 
         Raises:
             ParameterError: there are none.
@@ -146,21 +150,20 @@ class Task:
         """Return the job that measures and releases, with its cost and its guarantee.
 
         Args:
-            kind: for the ledger.
-            parameters: likewise.
-            plan: how the budget is spent, for one change; its cost is that of the scales of the
-                noise.
+            kind: of the use, for the ledger.
+            parameters: of the use, for the ledger.
+            plan: the budget plan for one change; its cost follows from the scales of the noise.
             public: what is public besides the vertices and their pairs.
-            measure: draws all noise: (bounded graph, noise, progress) -> what was drawn.
-            release: makes the result of what was drawn.
+            measure: draws all noise: (bounded graph, noise, progress) -> measurements.
+            release: (measurements, guarantee) -> result.
             warning: why the result will be worthless, or None.
         """
         epsilon, graph = as_stored(self.epsilon), self.graph
-        step = plan.cost
-        cost = self.privacy_unit.cost(step, epsilon=epsilon, delta=self.delta)
-        for_one = PrivacyGuarantee(
-            epsilon=step.epsilon,
-            delta=step.delta,
+        cost_of_change = plan.cost
+        cost = self.privacy_unit.cost(cost_of_change, epsilon=epsilon, delta=self.delta)
+        guarantee_of_change = PrivacyGuarantee(
+            epsilon=cost_of_change.epsilon,
+            delta=cost_of_change.delta,
             neighbours=change_of_one_pair(
                 weighted=graph.weighted,
                 max_weight=graph.max_weight,
@@ -176,10 +179,10 @@ class Task:
             epsilon=epsilon,
             delta=self.delta,
             budget_plan=replace(plan, group_size=self.privacy_unit.group_size),
-            guarantee=self.privacy_unit.guarantee(for_one, cost),
+            guarantee=self.privacy_unit.guarantee(guarantee_of_change, cost),
             privacy_unit=self.privacy_unit,
-            told=parameters,
-            why_worthless=warning,
+            ledger_parameters=parameters,
+            accuracy_warning=warning,
             measuring=measure,
             releasing=release,
         )
@@ -188,21 +191,21 @@ class Task:
 @final
 @dataclass(frozen=True, kw_only=True)
 class IterativeJob(Job[IterativeRelease]):
-    """An iterative release.
+    """The job of an iterative release.
 
     Attributes:
         listed: the public queries as arrays; None if there are none.
         privacy_unit: of the guarantee.
-        told: see `Job.parameters`.
-        why_worthless: see `Job.warning`.
-        measuring: draws all noise: (bounded graph, noise, progress) -> what was drawn.
-        releasing: makes the result of what was drawn.
+        ledger_parameters: see `Job.parameters`.
+        accuracy_warning: see `Job.warning`.
+        measuring: draws all noise: (bounded graph, noise, progress) -> measurements.
+        releasing: (measurements, guarantee) -> result.
     """
 
     listed: Mapping[str, Any] | None
     privacy_unit: PrivacyUnit
-    told: dict[str, Any]
-    why_worthless: str | None
+    ledger_parameters: dict[str, Any]
+    accuracy_warning: str | None
     measuring: Callable[[Any, EntropySource, Progress], Any]
     releasing: Callable[[Any, PrivacyGuarantee], IterativeRelease]
 
@@ -244,9 +247,9 @@ class IterativeJob(Job[IterativeRelease]):
     @property
     def parameters(self) -> dict[str, Any]:
         """See `Job.parameters`."""
-        return self.told
+        return self.ledger_parameters
 
     @property
     def warning(self) -> str | None:
         """See `Job.warning`."""
-        return self.why_worthless
+        return self.accuracy_warning

@@ -1,58 +1,63 @@
-"""How many rounds, how much noise, which tolerance: tunings of the iterative construction.
+"""Calibrations of the iterative construction: number of rounds, scale of noise, tolerance.
 
-All lengths are in units of the answers' sensitivity (edges, in a graph without weights). In a
-proven tuning with tolerance t, noise within a on every answer and a distinguisher that is at most F
-short, a round stops when the noisy gap is below t + a. A round that goes on has a gap of at least
-t, so its update is a valid one, of which there are at most B(t); a round that stops leaves no gap
-above t + 2 a + F. Privacy rests on the number of rounds alone, which is fixed beforehand.
+All errors and gaps are in units of the answers' sensitivity (edges, in a graph without weights).
+Let the tolerance be t, the noise on every answer within a, and the gap that the distinguisher finds
+at most F below the largest. A round stops when its noisy gap is below t + a. A round that goes on
+has a gap of at least t, so its update is a valid one, of which there are at most B(t); a round that
+stops leaves no gap above t + 2 a + F. Privacy rests on the number of rounds alone, which is fixed
+beforehand.
 
-Two calibrations count in zCDP; one is for distinguishers that are paid once, and purely private;
-one has the papers' margins and their composition.
+`IterativeCalibration` is the interface. Two calibrations count in zCDP (`PracticalIterative`,
+`TightIterative`), and `PureIterative` is for purely private distinguishers that spend their budget
+once. Those of the papers are in `paper_tuning`.
 """
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from operator import itemgetter
-from typing import Any, ClassVar, Self, cast, final
+from typing import Any, ClassVar, Self, final
 
 from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.iterative.distinguisher import Distinguisher, root_at_most
+from graphcuts_dp.iterative.distinguisher import Distinguisher
 from graphcuts_dp.iterative.rank_one import usual_cut_norm
 from graphcuts_dp.learn.bounds import UpdateBound
-from graphcuts_dp.learn.calibration_base import PaperBudget, ZcdpBudget, start_plan
+from graphcuts_dp.learn.calibration_base import ZcdpBudget, start_plan
 from graphcuts_dp.learn.parameters import length_option
 from graphcuts_dp.options import Checked, check_probability, option
 from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetPlan, BudgetStep
-from graphcuts_dp.privacy.composition import Cost, compose
+from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.queries.universe import Universe
 
 MOST_ROUNDS = 100_000
-_FINEST = 1e-6  # smallest tolerance tried, in units
+_LEAST_TOLERANCE = 1e-6  # smallest tolerance that is tried, in units
+_PURE_ROUNDS = 8  # default of `PureIterative`, which says why
+_LAPLACE_DEVIATION = math.sqrt(2)  # of Laplace noise at epsilon = 1
+_SHARE_BITS = 20  # shares of a pure budget are fractions of 2^20
 
 
 @dataclass(frozen=True, kw_only=True)
 class IterativeParameters(Checked):
-    """Set numbers of a release in rounds; the calibration computes those that are None.
+    """Parameters of a release in rounds that a user sets; the calibration computes those left None.
 
-    Lengths are in units of the largest change of an answer, which is an edge in a graph without
-    weights. Nothing about privacy rests on alpha or the threshold: the cost is that of the noise
-    for all rounds. What noise on answers leaves of the budget goes to the distinguisher.
+    All but the rounds are in units of the largest change of an answer, which is an edge in a graph
+    without weights. Privacy does not rest on alpha or the threshold: the cost is that of the noise
+    for all rounds. The distinguisher gets the budget that the noise on answers leaves.
 
     Attributes:
         rounds: T, the largest number of rounds.
-        alpha: tolerance of the construction, of "tight" and of the calibrations of papers.
-        threshold: a round whose noisy gap is below it is the last, of the same calibrations.
+        alpha: tolerance of the construction; for "tight" and the calibrations of papers.
+        threshold: a round whose noisy gap is below it is the last; for the same calibrations.
         sigma: scale of the noise on each answer: the deviation of Gaussian noise for "practical"
-            and "tight", the scale of Laplace noise (1/epsilon_0) for those of papers.
+            and "tight", the scale of Laplace noise (1/epsilon_0) for the calibrations of papers.
     """
 
     rounds: int | None = option(
@@ -73,27 +78,24 @@ class IterativeParameters(Checked):
         return {name: value for name, value in values.items() if value is not None}
 
 
-_ALL_COMPUTED = IterativeParameters()  # none is set
-
-
 @final
 @dataclass(frozen=True, kw_only=True)
 class IterativeTuning:
-    """What the mechanism runs on. Public.
+    """The numbers that the mechanism uses. Public.
 
     Attributes:
-        rounds: hard cap on the number of rounds.
+        rounds: largest number of rounds.
         alpha: tolerance that the construction is tuned to, in units.
-        threshold: a round whose noisy gaps are all below this stops, in units; None: all rounds are
+        threshold: a round whose noisy gap is below this stops, in units. None: all rounds are
             used, and each answer corrects by its gap less `value_error`; if an `error` is stated,
-            the last round only tells how far off the result is.
+            the last round only measures the error of the result.
         distinguisher: tuned to its part of the budget.
-        noise: on each answer, in steps; None where there are no rounds.
-        value_error: an answer is farther off with probability beta/(2 rounds) at most, in units;
-            without a threshold, the noise's scale.
-        error: with probability 1 - beta the result is nowhere farther off, in units; None where the
-            distinguisher proves nothing. Without a threshold, what comes on top of the last round's
-            noisy gaps.
+        noise: on each answer, in grid units; None if there are no rounds.
+        value_error: the error of an answer is larger with probability at most beta/(2 rounds), in
+            units; without a threshold, the noise's scale.
+        error: with probability 1 - beta no query of the class has a larger error, in units; None if
+            the distinguisher proves nothing. Without a threshold, the last round's noisy gap is
+            added to it.
         void_reason: why nothing is proven for the parameters that were set; None if the
             calibration's own numbers, or fitting ones, are used.
     """
@@ -107,23 +109,24 @@ class IterativeTuning:
     error: float | None = None
     void_reason: str | None = None
 
-    def built(self, steps: int, *, delta: float) -> list[Cost]:
-        """What all rounds cost, part by part, from the scales of their noise.
+    def costs(self, sensitivity: int, *, delta: float) -> list[Cost]:
+        """Return the costs of all answers, all calls and the setup, from the scales of their noise.
 
         Args:
-            steps: sensitivity of the answers.
-            delta: for which the cost of Gaussian noise is stated.
+            sensitivity: of the answers, in grid units.
+            delta: the delta for which the cost of Gaussian noise is stated.
         """
         if self.noise is None:
             return []
-        each = [self.noise.cost(steps, delta=delta), self.distinguisher.call]
-        parts = [part.times(self.rounds) for part in each if part is not None]
-        return parts + [part for part in [self.distinguisher.setup] if part is not None]
+        of_one_round = [self.noise.cost(sensitivity, delta=delta), self.distinguisher.call]
+        costs = [cost.times(self.rounds) for cost in of_one_round if cost is not None]
+        setup = self.distinguisher.setup
+        return costs if setup is None else [*costs, setup]
 
 
 @dataclass(frozen=True, kw_only=True)
 class IterativeCalibration(ABC):
-    """A budget and a way to spend it; a part of it goes to each norm that is bought first.
+    """A budget and a way to spend it: on norms that are measured first, then on the rounds.
 
     Raises:
         ParameterError: a number out of range.
@@ -132,10 +135,9 @@ class IterativeCalibration(ABC):
     epsilon: float | Fraction
     delta: float
     beta: float = DEFAULT_FAILURE
-    parameters: IterativeParameters = _ALL_COMPUTED
+    parameters: IterativeParameters = field(default_factory=IterativeParameters)
     _pure: ClassVar[bool] = False  # whether delta may be 0
-    # The parameters that it has.
-    _known: ClassVar[tuple[str, ...]] = ("rounds", "alpha", "threshold", "sigma")
+    _parameter_names: ClassVar[tuple[str, ...]] = ("rounds", "alpha", "threshold", "sigma")
 
     def __post_init__(self) -> None:
         exact_epsilon(self.epsilon)
@@ -145,22 +147,22 @@ class IterativeCalibration(ABC):
             )
         check_probability("beta", self.beta)
         for name in self.parameters.chosen:
-            if name not in self._known:
+            if name not in self._parameter_names:
                 raise ParameterError(
                     f"{name} is no parameter of this calibration, which has"
-                    f" {', '.join(self._known)}"
+                    f" {', '.join(self._parameter_names)}"
                 )
 
     @property
     def rounds(self) -> int | None:
-        """T, if it is set."""
+        """T; None if the calibration chooses it."""
         return self.parameters.rounds
 
     def check_parameters(self) -> None:  # noqa: B027  # most calibrations cannot be given too much
-        """Refuse noise on answers that this budget does not pay for.
+        """Refuse noise on answers that is too small for this budget.
 
         Raises:
-            ParameterError: with the least noise that will do.
+            ParameterError: it is; the message states the least noise that fits.
         """
 
     def budget_plan(self, names: Sequence[str]) -> BudgetPlan:
@@ -170,27 +172,36 @@ class IterativeCalibration(ABC):
     @property
     @abstractmethod
     def cost(self) -> Cost:
-        """What is guaranteed, whatever happens."""
+        """The guaranteed cost of a run, whatever happens in it."""
 
     @abstractmethod
     def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
-        """Pay for a noisy total weight out of this budget.
+        """Divide the budget between a statistic that is measured first and the rounds.
+
+        Args:
+            sensitivity: of the statistic, in grid units; of the total weight or another norm.
 
         Returns:
-            Its noise, how far it can be off (in steps), its cost, and what is left.
+            Its noise, a bound on the noise (in grid units), its cost, and the calibration with
+            the remaining budget.
         """
 
     @abstractmethod
     def tune(
-        self, update_bound: UpdateBound, distinguisher: Distinguisher, *, one: float, steps: int
+        self,
+        update_bound: UpdateBound,
+        distinguisher: Distinguisher,
+        *,
+        unit_weight: float,
+        sensitivity: int,
     ) -> IterativeTuning:
-        """The tuning for a construction with this bound.
+        """Return the tuning for a construction with this bound on its updates.
 
         Args:
-            update_bound: B; infinite where the construction cannot be tuned so finely.
-            distinguisher: to be tuned, too.
-            one: weight of a unit.
-            steps: of the grid that make a unit.
+            update_bound: B, of a tolerance in units; infinite if no bound is known for it.
+            distinguisher: with any budget; its copy in the tuning has its part of this budget.
+            unit_weight: weight of a unit.
+            sensitivity: of an answer in grid units, which is a unit.
 
         Raises:
             ParameterError: no tuning is possible.
@@ -199,10 +210,10 @@ class IterativeCalibration(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class _ZcdpIterative(ZcdpBudget, IterativeCalibration):
-    """What those with zCDP accounting share: T calls get s rho, T answers (1 - s) rho."""
+    """Base of calibrations in zCDP: T calls get s rho, T answers (1 - s) rho, for the best s."""
 
-    _shares: ClassVar[tuple[Fraction, ...]]  # parts of rho for the distinguisher that are tried
-    _stops: ClassVar[bool] = False  # rounds that are near enough end it: errors rest on all rounds
+    _shares: ClassVar[tuple[Fraction, ...]]  # values of s that are tried
+    _stops: ClassVar[bool] = False  # whether a small gap ends a run; errors then rest on all rounds
 
     def check_parameters(self) -> None:
         """See `IterativeCalibration.check_parameters`: T answers cost T/(2 sigma^2) of rho."""
@@ -215,11 +226,11 @@ class _ZcdpIterative(ZcdpBudget, IterativeCalibration):
             )
 
     def _answers_rho(self, rounds: int) -> Fraction:
-        """Return the cost of all answers with the noise that is set."""
+        """Return the zCDP cost of all answers with the noise that is set."""
         return Fraction(rounds) / (2 * Fraction(self.parameters.sigma or 0) ** 2)
 
     def _tried_rounds(self, update_bound: UpdateBound, least: int) -> Iterator[int]:
-        """Return numbers of rounds to try: that which is set, or follows from alpha, or many."""
+        """Return numbers of rounds to try: the one that is set or follows from alpha, or many."""
         most = MOST_ROUNDS
         if self.parameters.sigma is not None:  # so many that calls get something, too
             affordable = 2 * Fraction(self._rho) * Fraction(self.parameters.sigma) ** 2
@@ -232,29 +243,34 @@ class _ZcdpIterative(ZcdpBudget, IterativeCalibration):
             yield from round_numbers(min(least, most), most)
 
     def tune(
-        self, update_bound: UpdateBound, distinguisher: Distinguisher, *, one: float, steps: int
+        self,
+        update_bound: UpdateBound,
+        distinguisher: Distinguisher,
+        *,
+        unit_weight: float,
+        sensitivity: int,
     ) -> IterativeTuning:
         """See `IterativeCalibration.tune`."""
         rho = Fraction(self._rho)
         chosen = self.parameters
 
         def split(rounds: int, alpha: float, share: Fraction) -> tuple[float, IterativeTuning]:
-            """The tuning with these rounds and this share, and a score of which least is best."""
-            variance = steps**2 * rounds / (2 * rho * (1 - share))
+            """Return a score, of which the least is best, and the tuning with these numbers."""
+            variance = sensitivity**2 * rounds / (2 * rho * (1 - share))
             if chosen.sigma is not None:
-                variance = (Fraction(chosen.sigma) * steps) ** 2
+                variance = (Fraction(chosen.sigma) * sensitivity) ** 2
                 share = 1 - self._answers_rho(rounds) / rho
             tuned = distinguisher.with_rho(float(rho * share) * (1 - 1e-15), rounds=rounds)
             noise = ValueNoise("gaussian", variance)
-            # An answer is within the radius, and a call so short, in all rounds that count.
+            # A union bound over the answers and calls of all rounds that errors rest on.
             union = 2 * (rounds if self._stops else 1)
-            once = tuned.call is None  # then short once, not in each call
-            short = tuned.shortfall(self.beta / (2 if once else union)) / one
-            proven, radius = math.isfinite(short), noise.radius(self.beta / union) / steps
+            one_event = tuned.call is None  # the shortfall then holds for all calls at once
+            short = tuned.shortfall(self.beta / (2 if one_event else union)) / unit_weight
+            proven, radius = math.isfinite(short), noise.radius(self.beta / union) / sensitivity
             threshold: float | None = None
-            value_error = math.sqrt(noise.parameter) / steps
+            value_error = math.sqrt(noise.parameter) / sensitivity
             error = radius + short
-            score = alpha / 4 + value_error + tuned.usual_shortfall / one
+            score = alpha / 4 + value_error + tuned.usual_shortfall / unit_weight
             void = None
             if self._stops:
                 threshold, value_error = alpha + radius, radius
@@ -277,7 +293,7 @@ class _ZcdpIterative(ZcdpBudget, IterativeCalibration):
 
         best: tuple[float, IterativeTuning] | None = None
         proves = math.isfinite(distinguisher.shortfall(self.beta))
-        least = 2 if proves and not self._stops else 1  # the last round of others is a test
+        least = 2 if proves and not self._stops else 1  # if the last round is a test, two
         for rounds in self._tried_rounds(update_bound, least):
             alpha = chosen.alpha
             if alpha is None:
@@ -286,11 +302,13 @@ class _ZcdpIterative(ZcdpBudget, IterativeCalibration):
                 alpha = chosen.threshold
             if alpha is None:
                 continue
-            here = min((split(rounds, alpha, share) for share in self._shares), key=itemgetter(0))
-            if best is None or here[0] < best[0]:
-                best = here
-            elif here[0] > 2 * best[0]:
-                break  # the noise has the upper hand, and grows with the rounds
+            candidate = min(
+                (split(rounds, alpha, share) for share in self._shares), key=itemgetter(0)
+            )
+            if best is None or candidate[0] < best[0]:
+                best = candidate
+            elif candidate[0] > 2 * best[0]:
+                break  # the noise dominates, and grows with the rounds
         if best is None:
             raise ParameterError(
                 "no number of rounds is proven to be enough here; use fewer rounds or more epsilon"
@@ -301,19 +319,19 @@ class _ZcdpIterative(ZcdpBudget, IterativeCalibration):
 @final
 @dataclass(frozen=True, kw_only=True)
 class PracticalIterative(_ZcdpIterative):
-    """All rounds are used, and all answers as far as their noise allows; the error is measured.
+    """Use all rounds, and all answers as far as their noise allows; measure the error at the end.
 
-    Each answer corrects the hypothesis by its gap less one deviation of its noise, and old answers
-    do so again (see `IterativeConstruction.refits`). The last round tests the result: with
-    probability 1 - beta no query of the class is farther off than the last noisy gap plus the
+    Each answer corrects the hypothesis by its gap less one deviation of its noise, and earlier
+    answers do so again (see `IterativeConstruction.refits`). The last round tests the result: with
+    probability 1 - beta no query of the class has an error above the last noisy gap plus the
     noise's radius plus the distinguisher's shortfall, each at beta/2 for that round alone.
 
-    Where the distinguisher proves nothing there is nothing to state, and the last round corrects
-    as all others do.
+    If the distinguisher proves nothing, no error is stated, and the last round corrects as all
+    others do.
 
     T and the distinguisher's part of rho minimise t/4 + deviation + F, where t is the tolerance
-    with B(t) = T, and F what the distinguisher is usually short. Nothing of this is proven to be
-    good, only measured: errors are a fifth or less of what `TightIterative` reaches.
+    with B(t) = T, and F the usual shortfall of the distinguisher. That this is good is not proven,
+    only measured: errors are a fifth or less of what `TightIterative` reaches.
 
     Guarantee: rho-zCDP, hence (epsilon, delta)-DP.
 
@@ -321,7 +339,7 @@ class PracticalIterative(_ZcdpIterative):
         epsilon: in [1e-6, 50].
         delta: in (0, 1).
         beta: probability of a larger error than stated, in (0, 1).
-        parameters: T and sigma; None for the above.
+        parameters: T and sigma; computed as above if None.
 
     Raises:
         ParameterError: a number out of range.
@@ -331,16 +349,16 @@ class PracticalIterative(_ZcdpIterative):
     """
 
     _shares = (Fraction(1, 2), Fraction(3, 4), Fraction(9, 10))
-    _known = ("rounds", "sigma")
+    _parameter_names = ("rounds", "sigma")
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class TightIterative(_ZcdpIterative):
-    """Stops when the result is proven to be good; rounds and split with the least proven error.
+    """Stop when the result is proven to be good, with the rounds and shares of least proven error.
 
     Over rounds T and shares s of rho the error t + 2 a + F is least, where t is the smallest
-    tolerance with B(t) < T + 1. Where the distinguisher proves nothing, F is left out.
+    tolerance with B(t) < T + 1. If the distinguisher proves nothing, F is left out.
 
     Guarantee: rho-zCDP, hence (epsilon, delta)-DP. With probability 1 - beta the result is within
     `IterativeTuning.error` on all queries of the distinguisher's class: answers and calls fail with
@@ -350,8 +368,8 @@ class TightIterative(_ZcdpIterative):
         epsilon: in [1e-6, 50].
         delta: in (0, 1).
         beta: probability of a larger error, in (0, 1).
-        parameters: T, the tolerance, the threshold and the deviation of noise; None for the best.
-            Others than these are proven to be good only if `void_reason` is None.
+        parameters: T, the tolerance, the threshold and the deviation of noise; the best if None.
+            For others a bound is proven only if `IterativeTuning.void_reason` is None.
 
     Raises:
         ParameterError: a number out of range.
@@ -365,7 +383,7 @@ class TightIterative(_ZcdpIterative):
 
 
 def round_numbers(rounds: int, most: int) -> Iterator[int]:
-    """Numbers of rounds that are tried, each about a fifth larger than the one before."""
+    """Return numbers of rounds up to a largest, each about a fifth larger than the one before."""
     while rounds < most:
         yield rounds
         rounds = max(rounds + 1, math.floor(rounds * 1.2))
@@ -373,19 +391,23 @@ def round_numbers(rounds: int, most: int) -> Iterator[int]:
 
 
 def least_tolerance(update_bound: UpdateBound, rounds: int) -> float | None:
-    """Nearly the least tolerance t with B(t) < rounds + 1; None where there is none."""
+    """Return nearly the least tolerance t with B(t) < rounds + 1; None if there is none."""
     return least_that_fits(lambda alpha: update_bound(alpha) < rounds + 1)
 
 
 def least_that_fits(fits: Callable[[float], bool]) -> float | None:
-    """Nearly the least number from which a condition holds, by bisection; it holds there."""
+    """Return nearly the least number that fits, by bisection; None if none up to 2^80 fits.
+
+    Args:
+        fits: a condition that holds from some number on.
+    """
     high = 1.0
     while not fits(high):
         high *= 2
         if high > 2.0**80:
             return None
     low = high / 2
-    while low > _FINEST and fits(low):
+    while low > _LEAST_TOLERANCE and fits(low):
         low, high = low / 2, low
     for _ in range(25):
         middle = math.sqrt(low * high)
@@ -393,22 +415,17 @@ def least_that_fits(fits: Callable[[float], bool]) -> float | None:
     return high
 
 
-_ROUNDS = 8
-_LAPLACE = math.sqrt(2)  # deviation of Laplace noise at epsilon = 1
-_SHARE_BITS = 20
-
-
 @final
 @dataclass(frozen=True, kw_only=True)
 class PureIterative(IterativeCalibration):
-    """All rounds are used, and all answers as far as their noise allows; nothing is proven.
+    """Use all rounds, and all answers as far as their noise allows; no error is proven.
 
-    A noisy matrix hides epsilon_1, the total weight epsilon_2, and T rounds of answers
-    epsilon_3/T each. With F_i/epsilon_i the error that each part brings about, their sum is
-    least where epsilon_i is proportional to sqrt(F_i): F_1 is `usual_cut_norm`, F_2 twice the
-    deviation of Laplace noise (the cut of all pairs counts each twice), F_3 T times it.
-    Nearly all of epsilon goes to the matrix: 0.88 at n = 200. Half of what (1, 1e-6) allows by zCDP
-    would be worth 0.16.
+    The distinguisher's noisy matrix costs epsilon_1, the total weight epsilon_2, and each of T
+    answers epsilon_3/T. If F_i/epsilon_i is the error that each part causes, their sum is least for
+    epsilon_i proportional to sqrt(F_i): F_1 is `usual_cut_norm`, F_2 twice the deviation of Laplace
+    noise (the cut of all pairs counts each twice), F_3 is T times that deviation. Nearly all of
+    epsilon goes to the matrix: 0.88 at n = 200. Half of what (1, 1e-6) allows by zCDP would be
+    worth 0.16.
 
     Eight rounds by default: two planted blocks need one, four need four. With 12 and more, cuts of
     mere noise made graphs without strong blocks worse.
@@ -416,9 +433,9 @@ class PureIterative(IterativeCalibration):
     Guarantee: epsilon-DP: basic composition of pure mechanisms.
 
     Attributes:
-        universe: the public vertex pairs; epsilon is cut up by their number.
+        universe: the public vertex pairs, whose number decides the shares of epsilon.
         epsilon: in [1e-6, 50].
-        beta: probability with which the total weight is farther off than it is taken for.
+        beta: probability that the error of the total weight is larger than the tuning assumes.
         parameters: T alone.
 
     Raises:
@@ -428,24 +445,24 @@ class PureIterative(IterativeCalibration):
     universe: Universe
     delta: float = 0.0
     _pure = True
-    _known = ("rounds",)
+    _parameter_names = ("rounds",)
 
     @property
     def rounds(self) -> int:
         """T."""
-        return self.parameters.rounds or _ROUNDS
+        return self.parameters.rounds or _PURE_ROUNDS
 
     @property
     def cost(self) -> Cost:
-        """Purely epsilon-DP."""
+        """epsilon-DP, purely."""
         return Cost.of_pure(Fraction(self.epsilon))
 
     @property
     def _shares(self) -> tuple[Fraction, Fraction]:
-        """What the total weight gets of epsilon, and what the noisy matrix gets of the rest."""
+        """The total weight's share of epsilon, and the matrix's share of what then remains."""
         matrix = math.sqrt(usual_cut_norm(self.universe))
-        total = math.sqrt(2 * _LAPLACE)
-        answers = math.sqrt(_LAPLACE * self.rounds)
+        total = math.sqrt(2 * _LAPLACE_DEVIATION)
+        answers = math.sqrt(_LAPLACE_DEVIATION * self.rounds)
         return _fraction(total / (matrix + total + answers)), _fraction(matrix / (matrix + answers))
 
     def budget_plan(self, names: Sequence[str]) -> BudgetPlan:
@@ -460,278 +477,48 @@ class PureIterative(IterativeCalibration):
 
     def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, "PureIterative"]:
         """See `IterativeCalibration.with_total`. Discrete Laplace noise."""
-        spent = Fraction(self.epsilon) * self._shares[0]
-        noise = ValueNoise("laplace", spent / sensitivity)
-        rest = replace(self, epsilon=Fraction(self.epsilon) - spent)
-        return noise, noise.radius(self.beta), Cost.of_pure(spent), rest
+        epsilon_of_total = Fraction(self.epsilon) * self._shares[0]
+        noise = ValueNoise("laplace", epsilon_of_total / sensitivity)
+        remaining = replace(self, epsilon=Fraction(self.epsilon) - epsilon_of_total)
+        return noise, noise.radius(self.beta), Cost.of_pure(epsilon_of_total), remaining
 
     def tune(
-        self, update_bound: UpdateBound, distinguisher: Distinguisher, *, one: float, steps: int
+        self,
+        update_bound: UpdateBound,
+        distinguisher: Distinguisher,
+        *,
+        unit_weight: float,
+        sensitivity: int,
     ) -> IterativeTuning:
         """See `IterativeCalibration.tune`.
 
         Raises:
-            ParameterError: a distinguisher that is paid by the call, or not purely private.
+            ParameterError: a distinguisher that is charged by the call, or not purely private.
         """
-        del one
+        del unit_weight
         if distinguisher.call is not None:
             raise ParameterError(
                 "this calibration is for distinguishers that are charged once: use "
                 "PracticalIterative"
             )
-        for_matrix = Fraction(self.epsilon) * self._shares[1]
-        each = (Fraction(self.epsilon) - for_matrix) / self.rounds
-        noise = ValueNoise("laplace", each / steps)
+        epsilon_of_matrix = Fraction(self.epsilon) * self._shares[1]
+        epsilon_of_answer = (Fraction(self.epsilon) - epsilon_of_matrix) / self.rounds
+        noise = ValueNoise("laplace", epsilon_of_answer / sensitivity)
         alpha = least_tolerance(update_bound, self.rounds)
         if alpha is None:
             raise ParameterError("the construction cannot be tuned; use another one")
         return IterativeTuning(
             rounds=self.rounds,
             alpha=alpha,
-            distinguisher=distinguisher.with_epsilon(for_matrix, rounds=1),
+            distinguisher=distinguisher.with_epsilon(epsilon_of_matrix, rounds=1),
             noise=noise,
-            value_error=_LAPLACE / float(each),
+            value_error=_LAPLACE_DEVIATION / float(epsilon_of_answer),
         )
 
 
 def _fraction(share: float) -> Fraction:
+    """Return the multiple of 2^-20 that is nearest to a share."""
     return Fraction(round(share * 2**_SHARE_BITS), 2**_SHARE_BITS)
-
-
-@final
-@dataclass(frozen=True)
-class Margins:
-    """How a paper cuts alpha up; each number is a part of alpha.
-
-    Attributes:
-        tolerance: of the construction; its rounds are B(tolerance alpha).
-        threshold: below which a round stops.
-        noise: what the noise of answers may be.
-        shortfall: what the distinguisher may be short.
-        error: what is then guaranteed: threshold + noise + shortfall.
-    """
-
-    tolerance: Fraction
-    threshold: Fraction
-    noise: Fraction
-    shortfall: Fraction
-
-    @property
-    def error(self) -> Fraction:
-        """What a round that stops leaves; one that goes on has a gap of threshold - noise."""
-        return self.threshold + self.noise + self.shortfall
-
-
-MARGINS = {  # tolerance, threshold, noise, shortfall
-    # GRU12 Theorem 7.3 claims alpha; its B(alpha) rounds are too few for updates at alpha/2.
-    "gru12": Margins(Fraction(1, 2), Fraction(3, 4), Fraction(1, 4), Fraction(1, 2)),
-    "dr14": Margins(Fraction(1, 2), Fraction(3, 4), Fraction(1, 8), Fraction(1, 8)),
-    "nik17": Margins(Fraction(1), Fraction(2), Fraction(1), Fraction(1)),
-}
-CALIBRATIONS = ("practical", "tight", *MARGINS)
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class PaperIterative(PaperBudget, IterativeCalibration):
-    """The papers' composition: every call and every answer epsilon_0-DP, Laplace noise.
-
-    epsilon_0 = epsilon/(2 T) for delta = 0, else epsilon/(4 sqrt(T ln(1/delta))), with
-    T = floor(B(tolerance)) rounds. alpha is the least one for which the noise of T answers and the
-    shortfall of T calls are within their margins, each with probability 1 - beta/2; both depend on
-    alpha through T.
-
-    Corrections: GRU12 Alg. 3 runs B(alpha) rounds of updates at alpha/2, of which there may be
-    B(alpha/2), and its proof reaches 3 alpha/2; DR14 Theorem 5.7 prints 8 T and 16, where its own
-    Theorem 5.6 gives 32 T and 64; Nik17 has sqrt(L/delta) for sqrt(L ln(1/delta)), exponents and
-    noise upside down (here alpha counts edges, and no m appears), and reaches 4 alpha.
-
-    Guarantee: (epsilon, delta)-DP: the threshold has no noise, T is fixed beforehand, and there are
-    2 T mechanisms, T calls and T answers, each epsilon_0-DP:
-    1. delta = 0: 2 T epsilon_0 = epsilon.
-    2. Else each is epsilon_0^2/2-zCDP, so all are rho-zCDP with
-       rho = T epsilon_0^2 = epsilon^2/(16 ln(1/delta)).
-    3. That is (rho + 2 sqrt(rho ln(1/delta)), delta)-DP, epsilon^2/(16 ln(1/delta)) + epsilon/2,
-       at most epsilon just when epsilon <= 8 ln(1/delta); beyond that it is refused.
-    DR14 Theorem 3.20, which the papers use, gives epsilon/2 + 2 T epsilon_0 (exp(epsilon_0) - 1) in
-    step 3, whose second term is more than twice as large.
-
-    Attributes:
-        paper: "gru12", "dr14" or "nik17".
-        epsilon: in [1e-6, 50].
-        delta: in [0, 1); > 0 for "gru12" and "nik17".
-        beta: probability of a larger error, in (0, 1).
-        parameters: T, the tolerance, the threshold and the scale of noise, see `_by_parameters`.
-
-    Raises:
-        ParameterError: a number out of range.
-
-    Source: GRU12 Alg. 3 and Theorem 7.3; DR14 Alg. 8 and Theorems 5.3 to 5.7; Nik17 Alg. 1.
-    """
-
-    paper: str
-
-    @property
-    def _pure(self) -> bool:  # type: ignore[override]
-        return self.paper == "dr14"
-
-    def each(self, rounds: int) -> Fraction:
-        """epsilon_0, rounded down."""
-        if self.delta == 0:
-            return Fraction(self.epsilon) / (2 * rounds)
-        root = 4 * math.sqrt(rounds * math.log(1 / self.delta))
-        return Fraction(self.epsilon / root * (1 - 1e-12))
-
-    def check_distinguisher(self, distinguisher: Distinguisher) -> None:
-        """Refuse a distinguisher that the paper has not; call it before anything is spent.
-
-        Raises:
-            ParameterError: it does not pay by the call.
-        """
-        if distinguisher.setup is not None or distinguisher.call is None:
-            raise ParameterError(
-                "the papers' calibrations are for distinguishers that pay by the call: exponential"
-                " or exact-cuts"
-            )
-
-    def tune(
-        self, update_bound: UpdateBound, distinguisher: Distinguisher, *, one: float, steps: int
-    ) -> IterativeTuning:
-        """See `IterativeCalibration.tune`."""
-        self.check_distinguisher(distinguisher)
-        if self.parameters.chosen:
-            return self._by_parameters(update_bound, distinguisher, one=one, steps=steps)
-        margins = MARGINS[self.paper]
-
-        def at(alpha: float) -> IterativeTuning | None:
-            """The tuning with this alpha, or None where the margins are too narrow."""
-            tolerance = float(margins.tolerance) * alpha
-            bound = update_bound(tolerance)
-            if not bound < MOST_ROUNDS:
-                return None
-            rounds = math.floor(bound)
-            tuning = IterativeTuning(
-                rounds=rounds,
-                alpha=tolerance,
-                threshold=tolerance,
-                distinguisher=distinguisher,
-                error=tolerance,
-            )
-            if not rounds:  # the start is within the tolerance already
-                return tuning
-            each = self.each(rounds)
-            tuned = distinguisher.with_epsilon(each * rounds, rounds=rounds)
-            noise = ValueNoise("laplace", each / steps)
-            value_error = noise.radius(self.beta / (2 * rounds)) / steps
-            short = tuned.shortfall(self.beta / (2 * rounds)) / one
-            if value_error > margins.noise * alpha or short > margins.shortfall * alpha:
-                return None
-            return replace(
-                tuning,
-                threshold=float(margins.threshold) * alpha,
-                distinguisher=tuned,
-                noise=noise,
-                value_error=value_error,
-                error=float(margins.error) * alpha,
-            )
-
-        alpha = least_that_fits(lambda alpha: at(alpha) is not None)
-        found = None if alpha is None else at(alpha)
-        if found is None:
-            raise ParameterError("no alpha fits; use more epsilon")
-        if found.rounds:
-            parts = [found.distinguisher.call, Cost.of_pure(self.each(found.rounds))]
-            spent = compose([part for part in parts if part] * found.rounds, delta=self.delta)
-            if spent.epsilon > self.epsilon * (1 + 1e-9):
-                raise ParameterError("epsilon is too large for this calibration; use 'tight'")
-        return found
-
-    def check_parameters(self) -> None:
-        """See `IterativeCalibration.check_parameters`.
-
-        Raises:
-            ParameterError: see there; or neither rounds nor alpha is set, from which the others
-                follow; or sigma without rounds.
-        """
-        chosen = self.parameters.chosen
-        if chosen and "rounds" not in chosen and ("alpha" not in chosen or "sigma" in chosen):
-            raise ParameterError(
-                f"with calibration {self.paper!r} set rounds, too"
-                + ("" if "sigma" in chosen else ", or alpha")
-            )
-        if self.rounds is not None and "sigma" in chosen:
-            self._call_epsilon(self.rounds)
-
-    def _call_epsilon(self, rounds: int) -> Fraction:
-        """Return epsilon of one call: what the noise on answers leaves of the budget.
-
-        All calls and answers have 2 T epsilon_0 for delta = 0, else T epsilon_0^2 in zCDP; see
-        `each`. An answer with Laplace noise of scale sigma is 1/sigma-DP.
-
-        Raises:
-            ParameterError: the answers leave nothing.
-        """
-        each, sigma = self.each(rounds), self.parameters.sigma
-        if sigma is None:
-            return each
-        answer = 1 / Fraction(sigma)
-        if self.delta == 0:
-            left = 2 * each - answer
-        else:
-            square = 2 * each**2 - answer**2
-            left = root_at_most(square) if square > 0 else Fraction(0)
-        if left <= 0:
-            least = 1 / (2 * float(each)) if self.delta == 0 else 1 / (math.sqrt(2) * float(each))
-            raise ParameterError(
-                f"the answers of {rounds} rounds alone would cost the whole budget: sigma must be"
-                f" above {least:.7g}, or take fewer rounds"
-            )
-        return left
-
-    def _by_parameters(
-        self, update_bound: UpdateBound, distinguisher: Distinguisher, *, one: float, steps: int
-    ) -> IterativeTuning:
-        """Return the tuning with the parameters that are set; the others follow from these.
-
-        1. T: what is set, or B(alpha). Privacy rests on T and on noise alone, not on B.
-        2. The scale of noise: what is set, or 1/epsilon_0 for T rounds. Calls get the rest.
-        3. alpha: what is set, or nearly the least tolerance with B(alpha) < T + 1.
-        4. The threshold: what is set, or the paper's multiple of alpha.
-        """
-        self.check_parameters()
-        chosen, margins = self.parameters, MARGINS[self.paper]
-        rounds = self.rounds
-        if rounds is None:
-            needed = update_bound(cast(float, chosen.alpha))
-            rounds = int(max(1, min(MOST_ROUNDS, needed)))
-        alpha = chosen.alpha
-        if alpha is None:
-            alpha = least_tolerance(update_bound, rounds)
-        if alpha is None:
-            raise ParameterError(
-                "no tolerance has a bound on the updates here: set alpha, or another eta or step"
-            )
-        threshold = chosen.threshold
-        if threshold is None:
-            threshold = float(margins.threshold / margins.tolerance) * alpha
-        call, answer = self._call_epsilon(rounds), self.each(rounds)
-        if chosen.sigma is not None:
-            answer = 1 / Fraction(chosen.sigma)
-        tuned = distinguisher.with_epsilon(call * rounds, rounds=rounds)
-        noise = ValueNoise("laplace", answer / steps)
-        value_error = noise.radius(self.beta / (2 * rounds)) / steps
-        short = tuned.shortfall(self.beta / (2 * rounds)) / one
-        void = void_reason(update_bound, rounds, alpha, threshold, value_error)
-        return IterativeTuning(
-            rounds=rounds,
-            alpha=alpha,
-            threshold=threshold,
-            distinguisher=tuned,
-            noise=noise,
-            value_error=value_error,
-            error=None if void is not None else threshold + value_error + short,
-            void_reason=void,
-        )
 
 
 def void_reason(
@@ -739,17 +526,16 @@ def void_reason(
 ) -> str | None:
     """Return why no bound holds for these numbers; None if one does.
 
-    The theorem (DR14 Theorem 5.4 with any numbers; `TightIterative` states the same). Let noise on
-    all answers be within a. A round that goes on has a gap of at least threshold - a. If that is at
-    least alpha, its update is a valid one, of which there are at most B(alpha). If fewer than
-    T + 1 can happen, a round stops, and leaves no gap above threshold + a + F, where F is what
-    the distinguisher may be short.
+    The theorem is DR14 Theorem 5.4 with any numbers. Let the noise on all answers be within a. A
+    round that goes on has a gap of at least threshold - a. If that is at least alpha, its update is
+    a valid one, of which there are at most B(alpha). If B(alpha) < T + 1, then some round stops,
+    and leaves no gap above threshold + a + F, where F is the distinguisher's shortfall.
 
     Args:
         update_bound: B, of a tolerance in units.
         rounds: T.
         alpha: tolerance of the construction.
-        threshold: below which a noisy gap ends the rounds.
+        threshold: a smaller noisy gap ends the rounds.
         value_error: a.
     """
     if Fraction(threshold) - Fraction(value_error) < Fraction(alpha):
@@ -766,13 +552,21 @@ def void_reason(
     return None
 
 
-def buy_total(
-    budget: IterativeCalibration, graph: AnyGraph, grid: Grid, source: EntropySource
+def measure_total(
+    calibration: IterativeCalibration, graph: AnyGraph, grid: Grid, source: EntropySource
 ) -> tuple[float, float, IterativeCalibration]:
-    """A noisy total weight in units, how far it may be off, and what is left of the budget."""
-    steps = grid.sensitivity
-    noise, radius, _, rest = budget.with_total(steps)
-    noisy = (grid.total(graph) + noise.draw(source)) / steps
+    """Measure the total weight, with noise.
+
+    Returns:
+        The noisy total weight in units, a bound on its error, and the calibration with the
+        remaining budget.
+
+    Guarantee: the cost of `IterativeCalibration.with_total`: one change of the graph moves the
+    total weight by at most `Grid.sensitivity` grid units.
+    """
+    noise, radius, _, remaining = calibration.with_total(grid.sensitivity)
+    noisy = (grid.total(graph) + noise.draw(source)) / grid.sensitivity
     # The truth is in [0, X]; multiplicative weights need some weight to begin with.
     total_weight = min(max(noisy, 1.0), float(Universe.of(graph).size))
-    return total_weight, max(radius / steps, 1.0 if noisy < 1 else 0.0), rest
+    total_error = max(radius / grid.sensitivity, 1.0 if noisy < 1 else 0.0)
+    return total_weight, total_error, remaining

@@ -19,11 +19,13 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.estimator import AnswerOptions, Sizes
 from graphcuts_dp.estimate.partition_noise import FOR_EACH
 from graphcuts_dp.estimate.worst_cut_errors import noise_cut_bound
-from graphcuts_dp.iterative.construction import PLAYERS, Game, PlayerGame
+from graphcuts_dp.iterative.answer_grid import MOST_SENSED_PAIRS, AnswerGrid
 from graphcuts_dp.iterative.distinguisher import Exponential
-from graphcuts_dp.iterative.lists import FOR_TEST, MOST_LISTED, MOST_SENSED_PAIRS, Steps
+from graphcuts_dp.iterative.game import PLAYERS, Game, PlayerGame
+from graphcuts_dp.iterative.net import MOST_LISTED
 from graphcuts_dp.iterative.query_lists import EDGES, MOST_NUMBERS, CutList, rounding_of
 from graphcuts_dp.iterative.rank_one import Released
+from graphcuts_dp.iterative.sensing import FOR_TEST
 from graphcuts_dp.iterative.tuning import PracticalIterative, TightIterative
 from graphcuts_dp.learn.bounds import UpdateBound, multiplicative_weights_updates
 from graphcuts_dp.learn.calibrations import CALIBRATIONS, Tight
@@ -362,7 +364,7 @@ def _tight(bound: Callable[[Setting], UpdateBound], at: Setting, released: bool 
     if released:
         finder = Released(queries=queries, distribution=at.distribution)
     budget = TightIterative(epsilon=at.epsilon, delta=at.delta, beta=at.workload.beta)
-    return budget.tune(bound(at), finder, one=1.0, steps=1).error
+    return budget.tune(bound(at), finder, unit_weight=1.0, sensitivity=1).error
 
 
 def _weights(setting: Setting, *, span: float = 1.0) -> UpdateBound:
@@ -461,7 +463,7 @@ def sensing_error(setting: Setting) -> float:
     k, beta = setting.workload.queries, setting.workload.beta
     rho = Fraction(zcdp_rho(epsilon=setting.epsilon, delta=setting.delta))
     rho /= setting.privacy_unit.group_size**2
-    steps = Steps(_universe(setting.n), [CutQuery(EVERY_VERTEX, EVERY_VERTEX)], 1.0)
+    steps = AnswerGrid(_universe(setting.n), [CutQuery(EVERY_VERTEX, EVERY_VERTEX)], 1.0)
     try:
         rate, tested = steps.noise(rho * FOR_TEST, 1)
     except ParameterError:  # the budget is too small

@@ -28,7 +28,7 @@ def construction_net(
     that can be reached by at most B(alpha) of them are a net, of at most the sum of (2 k)^t for
     t <= B(alpha). It does not grow with the number of graphs: with few queries it is there for more
     vertices than all graphs can be listed for. Pass it to `Net` as `family`, with
-    `within=alpha`.
+    `family_error=alpha`.
 
     Updates that no graph calls for are left out: upwards, when more weight is asked for than the
     pairs of the query, or all of them, can have; downwards likewise.

@@ -27,7 +27,8 @@ from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.iterative.methods import Learning, release_iteratively
+from graphcuts_dp.iterative.learning import Learning
+from graphcuts_dp.iterative.methods import release_iteratively
 from graphcuts_dp.learn.bounds import frieze_kannan_updates, multiplicative_weights_updates
 from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.privacy.entropy import SeededEntropy

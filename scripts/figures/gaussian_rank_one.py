@@ -10,7 +10,7 @@ from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative.distinguisher import checked_graph
-from graphcuts_dp.iterative.rank_one import checked_budget, pair_places
+from graphcuts_dp.iterative.rank_one import checked_budget, pair_indices
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_gaussian
 from graphcuts_dp.queries.universe import Universe
@@ -71,5 +71,5 @@ class GaussianRankOne:
         """
         checked_graph(graph, self.universe, self.grid)
         steps = sample_discrete_gaussian(self.variance, self.universe.size, source)
-        steps[pair_places(graph)] += self.grid.steps(graph.weights)
+        steps[pair_indices(graph)] += self.grid.steps(graph.weights)
         return self.universe.matrix_of(steps.astype(np.float64) * self.grid.unit)

@@ -19,13 +19,8 @@ import numpy as np
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.iterative.rank_one import (
-    PowerRankOne,
-    ResponseRankOne,
-    heavier_sign,
-    matrix_search,
-    top_pair,
-)
+from graphcuts_dp.iterative.power_method import PowerRankOne
+from graphcuts_dp.iterative.rank_one import ResponseRankOne, heavier_sign, matrix_search, top_pair
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy

@@ -16,7 +16,8 @@ import numpy as np
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.iterative.methods import Learning, release_iteratively
+from graphcuts_dp.iterative.learning import Learning
+from graphcuts_dp.iterative.methods import release_iteratively
 from graphcuts_dp.release.graphs import release_graph
 from graphcuts_dp.resources import Progress
 from scripts.benchmark.baselines import density_only

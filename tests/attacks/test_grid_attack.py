@@ -28,7 +28,7 @@ from graphcuts_dp.distances.session import InteractiveDistances
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noises import NOISES, noise_distribution
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.iterative.lists import Steps
+from graphcuts_dp.iterative.answer_grid import AnswerGrid
 from graphcuts_dp.iterative.rank_one import ResponseRankOne
 from graphcuts_dp.learn.calibrations import CALIBRATIONS
 from graphcuts_dp.measure.statistics import measure_total
@@ -265,7 +265,7 @@ def noisy_matrix(graph, epsilon):
 def sensed(graph, epsilon):
     rng = np.random.default_rng(0)
     queries = [MatrixQuery(rng.normal(size=(6, 7))) for _ in range(4)] + [CutQuery([0, 1], [2, 3])]
-    unit = Steps(Universe(graph.left, graph.right), queries, 1.0).unit
+    unit = AnswerGrid(Universe(graph.left, graph.right), queries, 1.0).unit
     made = learn(
         graph, queries, epsilon=epsilon, delta=DELTA, seed=SEED, construction="sensing:rounds=4"
     )

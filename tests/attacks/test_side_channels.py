@@ -36,7 +36,7 @@ from graphcuts_dp.cuts import weights as cut_weights
 from graphcuts_dp.distances import locations as distance_locations
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.iterative import distinguisher, lists, rank_one
+from graphcuts_dp.iterative import answer_grid, distinguisher, net, power_method
 from graphcuts_dp.iterative.query_lists import CutList, QuestionList
 from graphcuts_dp.ledger import opening, uses
 from graphcuts_dp.measure import (
@@ -138,11 +138,13 @@ BLINDED = {
     (structure_test, "unevenness"): lambda *_: 0,
     (EdgeCounter, "counts"): lambda _, queries: [0] * len(queries),
     (CutList, "counts"): zeros(lambda self, *_: len(self)),
-    (QuestionList, "_fine"): lambda _, places, *__: [0] * len(list(places)),
-    (lists.Steps, "count"): zeros(lambda self, _: len(self.queries)),
-    (lists._Net, "scores"): zeros(lambda self, _: len(self.databases)),
+    (QuestionList, "_exact_answers"): lambda _, indices, *__: [0] * len(list(indices)),
+    (answer_grid.AnswerGrid, "count"): zeros(lambda self, _: len(self.queries)),
+    (net._Net, "scores"): zeros(lambda self, _: len(self.databases)),
     (distinguisher.ExactCuts, "counted"): zeros(lambda self, _: self.universe.shape),
-    (rank_one, "double"): lambda graph, _: sp.csr_array((sides_of(graph),) * 2, dtype=np.int64),
+    (power_method, "symmetric_matrix"): lambda graph, _: sp.csr_array(
+        (sides_of(graph),) * 2, dtype=np.int64
+    ),
     (least, "least_side"): lambda _, pull, side: np.where(side == 0, pull > 0, side == 1),
     (opening, "identity_of_edges"): lambda *_: {"entries": "00"},
     (opening, "identity_of_rows"): lambda *_: {"entries": "00"},

@@ -19,19 +19,15 @@ from graphcuts_dp.arrays import FloatMatrix, IntMatrix
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.iterative.construction import (
-    PLAYERS,
-    GameTuning,
-    IterativeConstruction,
-    PlayerGame,
-)
+from graphcuts_dp.iterative.answers import Answers
+from graphcuts_dp.iterative.construction import IterativeConstruction
 from graphcuts_dp.iterative.distinguisher import Distinguisher, Exponential
-from graphcuts_dp.iterative.lists import Answers
+from graphcuts_dp.iterative.game import PLAYERS, GameTuning, PlayerGame
+from graphcuts_dp.iterative.learning import CALIBRATIONS
 from graphcuts_dp.iterative.query_lists import QuestionList
 from graphcuts_dp.iterative.rank_one import Released, ResponseRankOne
 from graphcuts_dp.iterative.task import Task
 from graphcuts_dp.iterative.tuning import (
-    CALIBRATIONS,
     IterativeCalibration,
     IterativeParameters,
     IterativeTuning,
@@ -108,8 +104,8 @@ class TwoRounds(IterativeCalibration):
         update_bound: UpdateBound,  # noqa: ARG002
         distinguisher: Distinguisher,
         *,
-        one: float,  # noqa: ARG002
-        steps: int,
+        unit_weight: float,  # noqa: ARG002
+        sensitivity: int,
     ) -> IterativeTuning:
         """See `IterativeCalibration.tune`."""
         each = self.factor * self.epsilon / 6
@@ -118,7 +114,7 @@ class TwoRounds(IterativeCalibration):
             alpha=4.0,
             threshold=None,
             distinguisher=distinguisher.with_epsilon(each * self.rounds, rounds=self.rounds),
-            noise=ValueNoise("laplace", each / steps),
+            noise=ValueNoise("laplace", each / sensitivity),
             value_error=0.1,
             error=None,
         )
@@ -209,7 +205,7 @@ def tuned(
     task = Task(graph, cuts, epsilon=epsilon, delta=delta, privacy_unit=privacy_unit)
     made = gc.Learning(rule=construction, calibration=calibration).mechanism(task)
     bound = made._update_bound(_VERTICES * (_VERTICES - 1) / 4, 0.0, made.learner)
-    tuning = made.calibration.tune(bound, made.distinguisher, one=1.0, steps=1)
+    tuning = made.calibration.tune(bound, made.distinguisher, unit_weight=1.0, sensitivity=1)
     if calibration in ("practical", "tight"):
         cost = privacy_unit.cost(made.cost, epsilon=epsilon, delta=delta)
         return tuning, Claim(cost.rho or 0.0, kind="rho")
@@ -287,7 +283,9 @@ def _with_chosen_noise(calibration: str, epsilon: float) -> tuple[IterativeTunin
     )
     mechanism = learning.mechanism(task)
     bound = mechanism._update_bound(_VERTICES * (_VERTICES - 1) / 4, 0.0, mechanism.learner)
-    tuning = mechanism.calibration.tune(bound, mechanism.distinguisher, one=1.0, steps=1)
+    tuning = mechanism.calibration.tune(
+        bound, mechanism.distinguisher, unit_weight=1.0, sensitivity=1
+    )
     if calibration == "tight":
         return tuning, Claim(mechanism.cost.rho or 0.0, kind="rho")
     return tuning, Claim(epsilon, delta)
@@ -332,7 +330,9 @@ def _list_tuning(listed: QuestionList, grid: Grid, epsilon: float) -> tuple[Iter
     _, _, _, rest = budget.with_total(grid.sensitivity)
     finder = Exponential(queries=listed, epsilon=Fraction(1), grid=grid)
     unit = grid.unit * grid.sensitivity
-    tuning = rest.tune(lambda alpha: 1 / alpha**2, finder, one=unit, steps=grid.sensitivity)
+    tuning = rest.tune(
+        lambda alpha: 1 / alpha**2, finder, unit_weight=unit, sensitivity=grid.sensitivity
+    )
     return tuning, Claim(rest.cost.rho or 0.0, kind="rho")
 
 
@@ -420,7 +420,7 @@ def paths(
         plays = np.zeros(game.queries.universe.shape)
         for number, index in enumerate(drawn):
             chance *= softmax(game.scores(true, plays, number, tuning.reach), rate)[index]
-            plays += data([game.signed(index)])
+            plays += data([game.signed_cut(index)])
         yield chance, plays
 
 
@@ -437,7 +437,7 @@ def _game_laws(
         test: likewise of the test.
     """
     game, tuning, _ = game_of(player, epsilon, hide)
-    finder, noise = tuning.finder, tuning.noise
+    finder, noise = tuning.test_distinguisher, tuning.test_noise
     if (finder is None or noise is None) != (hide is not None and tuning.reach is not None):
         raise TypeError("a game hides its list and cuts its scores, or has a test")
     beside: tuple[DistributionPair, ...] = ()

@@ -14,9 +14,9 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noises import NOISES
 from graphcuts_dp.estimate.time_strategy import TIME_STRATEGIES
 from graphcuts_dp.evaluation.audit import ALPHA
-from graphcuts_dp.iterative.construction import PLAYERS
-from graphcuts_dp.iterative.methods import DISTINGUISHERS, MEDIAN
-from graphcuts_dp.iterative.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
+from graphcuts_dp.iterative.game import PLAYERS
+from graphcuts_dp.iterative.learning import CALIBRATIONS as OFFLINE_CALIBRATIONS
+from graphcuts_dp.iterative.learning import DISTINGUISHERS, MEDIAN
 from graphcuts_dp.learn.calibrations import CALIBRATIONS
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source

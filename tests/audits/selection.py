@@ -19,10 +19,11 @@ import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.evaluation.audit import Claim, Draw, Neighbours
-from graphcuts_dp.iterative import lists
+from graphcuts_dp.iterative import net as net_module
+from graphcuts_dp.iterative.answer_grid import AnswerGrid
 from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential
-from graphcuts_dp.iterative.lists import Steps
-from graphcuts_dp.iterative.rank_one import PowerRankOne, ResponseRankOne
+from graphcuts_dp.iterative.power_method import PowerRankOne
+from graphcuts_dp.iterative.rank_one import ResponseRankOne
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
 from graphcuts_dp.privacy.noise import sample_geometric
@@ -276,7 +277,7 @@ _WEIGHTED: Sequence[LinearQuery] = [gc.Query.matrix(np.array([[0, 2, 1], [0, 0, 
 def _net_distributions(
     n: int, queries: Sequence[LinearQuery], rate: float, moves: int | None
 ) -> Iterator[DistributionPair]:
-    public = lists._Net(Universe(n), queries, None, 0.0)
+    public = net_module._Net(Universe(n), queries, None, 0.0)
     rate /= 2 * (moves or public.sensitivity)
     distributions = [choice_probabilities(public.scores(graph), rate) for graph in _graphs(n)]
     for i, pair in itertools.product(range(len(distributions)), range(n * (n - 1) // 2)):
@@ -305,7 +306,7 @@ def _net(
 def _one_noise_for_all_members(
     epsilon: float, graph: gc.Graph, source: EntropySource
 ) -> FloatVector:
-    public = lists._Net(Universe(3), _all_cuts(3), None, 0.0)
+    public = net_module._Net(Universe(3), _all_cuts(3), None, 0.0)
     shared = sample_geometric(Fraction(epsilon) / (2 * public.sensitivity), 1, source)
     chosen: FloatVector = public.databases[int(np.argmax(public.scores(graph) + shared))]
     return chosen
@@ -351,7 +352,7 @@ _SENSED = claimed_for(1e-6)
 )
 def _sensing(epsilon: float, choices: float = 1, values: float = 1) -> Iterator[DistributionPair]:
     """One rating is 0 or 3, where the first query has its largest coefficient."""
-    steps = Steps(Universe(2, 3), _RATINGS, _CAP)
+    steps = AnswerGrid(Universe(2, 3), _RATINGS, _CAP)
     rate, noise = steps.noise(Fraction(_SENSED(epsilon).value), _ROUNDS)
     first, second = (steps.count(graph) for graph in (_RATED.first, _RATED.second))
     change = (second - first)[:1]
@@ -370,7 +371,7 @@ def _every_query(epsilon: float, copies: int = _ROUNDS) -> Iterator[Distribution
 
     The noise is made for so many of them.
     """
-    steps = Steps(Universe(2, 3), [_RATINGS[0]] * copies, _CAP)
+    steps = AnswerGrid(Universe(2, 3), [_RATINGS[0]] * copies, _CAP)
     noise = steps.noise_for_all(Fraction(_SENSED(epsilon).value))
     if noise is None:
         raise ValueError("noise of a small matrix fits into 64 bits")
@@ -397,7 +398,7 @@ class _Understated(gc.Query):
 def _understated(epsilon: float, believed: bool = False) -> Iterator[DistributionPair]:
     """One rating is 0 or 3; the noise is made for what the query moves, not for what it says."""
     query, universe = _Understated(), Universe(2, 3)
-    steps = Steps(universe, [plain_query(query, universe.space)], _CAP)
+    steps = AnswerGrid(universe, [plain_query(query, universe.space)], _CAP)
     noise = steps.noise_for_all(Fraction(_SENSED(epsilon).value))
     if noise is None:
         raise ValueError("noise of a small matrix fits into 64 bits")

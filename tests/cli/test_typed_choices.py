@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.cli.main import loaded_command
-from graphcuts_dp.iterative.methods import DISTINGUISHER_NAMES
+from graphcuts_dp.iterative.learning import DISTINGUISHER_NAMES
 from graphcuts_dp.learn.norms import NORMS
 from graphcuts_dp.options import described
 

@@ -31,8 +31,8 @@ from golden_facts import (
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.noises import NOISES
 from graphcuts_dp.estimate.time_strategy import SQUARE_ROOT, TIME_STRATEGIES
-from graphcuts_dp.iterative.construction import PLAYERS
-from graphcuts_dp.iterative.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
+from graphcuts_dp.iterative.game import PLAYERS
+from graphcuts_dp.iterative.learning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.learn.calibrations import CALIBRATIONS
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
 from graphcuts_dp.measure.updates import UpdateState, measure_period, true_sums

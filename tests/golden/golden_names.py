@@ -7,9 +7,9 @@ from graphcuts_dp.cutnorm.cut_norm import NORMS as CUT_NORMS
 from graphcuts_dp.distances.answers import MECHANISMS as DISTANCES
 from graphcuts_dp.estimate.noises import NOISES
 from graphcuts_dp.io.files import FORMATS
-from graphcuts_dp.iterative.construction import PLAYERS
-from graphcuts_dp.iterative.methods import DISTINGUISHER_NAMES, MEDIAN
-from graphcuts_dp.iterative.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
+from graphcuts_dp.iterative.game import PLAYERS
+from graphcuts_dp.iterative.learning import CALIBRATIONS as OFFLINE_CALIBRATIONS
+from graphcuts_dp.iterative.learning import DISTINGUISHER_NAMES, MEDIAN
 from graphcuts_dp.learn.calibrations import CALIBRATIONS
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
 from graphcuts_dp.learn.norms import NORMS as LEARNING_NORMS

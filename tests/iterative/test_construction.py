@@ -14,10 +14,10 @@ from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative.construction import IterativeConstruction
 from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential, ProposedQuery
+from graphcuts_dp.iterative.paper_tuning import PaperIterative
 from graphcuts_dp.iterative.rank_one import ResponseRankOne
 from graphcuts_dp.iterative.tuning import (
     IterativeParameters,
-    PaperIterative,
     PracticalIterative,
     PureIterative,
     TightIterative,
@@ -169,7 +169,7 @@ def test_all_parts_together_cost_the_budget(name, steps):
     calibration = CALIBRATIONS[name]
     noise, _, for_total, rest = calibration.with_total(steps)
     finder = PAID_ONCE if name.startswith("pure") else LISTED
-    tuning = rest.tune(lambda alpha: 1e8 / alpha**2, finder, one=1.0, steps=steps)
+    tuning = rest.tune(lambda alpha: 1e8 / alpha**2, finder, unit_weight=1.0, sensitivity=steps)
     assert tuning.rounds > 1
     total, count = cost_of(noise, steps), tuning.rounds
     assert total.epsilon <= for_total.epsilon * (1 + 1e-9)
@@ -198,7 +198,9 @@ def test_all_parts_together_cost_the_budget(name, steps):
 def test_what_a_distinguisher_misses_counts_in_units(name):
     """A unit of four edges makes the same shortfall a quarter as large."""
     alphas = [
-        CALIBRATIONS[name].tune(lambda alpha: 1e8 / alpha**2, LISTED, one=one, steps=1).alpha
+        CALIBRATIONS[name]
+        .tune(lambda alpha: 1e8 / alpha**2, LISTED, unit_weight=one, sensitivity=1)
+        .alpha
         for one in (1.0, 4.0, 16.0)
     ]
     assert alphas[0] > alphas[1] >= alphas[2]
@@ -209,10 +211,10 @@ def test_tight_tuning_is_the_best_of_its_splits():
         return 1e6 / alpha**2
 
     calibration = CALIBRATIONS["tight"]
-    best = calibration.tune(bound, LISTED, one=1.0, steps=1)
+    best = calibration.tune(bound, LISTED, unit_weight=1.0, sensitivity=1)
     for rounds in (10, 100, best.rounds):
         other = replace(calibration, parameters=IterativeParameters(rounds=rounds))
-        other = other.tune(bound, LISTED, one=1.0, steps=1)
+        other = other.tune(bound, LISTED, unit_weight=1.0, sensitivity=1)
         assert best.error <= other.error
         assert math.floor(bound(other.alpha)) <= rounds
         assert other.threshold == other.alpha + other.value_error
@@ -227,7 +229,9 @@ def test_the_practical_number_of_rounds_balances_noise_and_what_is_left_to_learn
 
     def score(rounds):
         cuts = ExactCuts(universe=Universe(12), epsilon=Fraction(1))
-        tuning = practical(epsilon, rounds=rounds).tune(bound.update_bound, cuts, one=1.0, steps=1)
+        tuning = practical(epsilon, rounds=rounds).tune(
+            bound.update_bound, cuts, unit_weight=1.0, sensitivity=1
+        )
         missed = tuning.distinguisher.usual_shortfall
         return tuning.alpha / 4 + tuning.value_error + missed, tuning.rounds
 

@@ -20,8 +20,9 @@ from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative import distinguisher
 from graphcuts_dp.iterative.distinguisher import CutSampler, ExactCuts, Exponential
+from graphcuts_dp.iterative.power_method import PowerRankOne
 from graphcuts_dp.iterative.query_lists import QuestionList, Scoring
-from graphcuts_dp.iterative.rank_one import PowerRankOne, Released, ResponseRankOne
+from graphcuts_dp.iterative.rank_one import Released, ResponseRankOne
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.median import all_graphs as all_databases
 from graphcuts_dp.privacy.entropy import SeededEntropy
@@ -116,7 +117,9 @@ def test_shortfall_and_signs(kind):
     listed = gc.CutList(universe, random_cuts(universe, 30, 2))
     if kind == "bipartite":
         listed = QuestionList(universe, queries_of(universe))
-    truth = np.array([query.value(graph) for query in listed.asked]) / getattr(listed, "scale", 1)
+    truth = np.array([query.value(graph) for query in listed.public_queries]) / getattr(
+        listed, "scale", 1
+    )
     source = SeededEntropy(3)
     for epsilon, level in itertools.product((20, 10**4), (0.45, 0.0, 2.5)):
         finder = Exponential(queries=listed, epsilon=Fraction(epsilon), grid=grid)
@@ -151,7 +154,7 @@ def test_lists_answer_as_their_queries():
     S, T = (np.array(masks) for masks in zip(*(UNIVERSE.masks(q) for q in CUTS), strict=True))
     assert list(map(repr, gc.CutList.of_masks(UNIVERSE, S, T))) == list(map(repr, CUTS))
     assert len(CUTS[3:5]) == 2
-    assert CUTS[-1].value(GRAPH) == CUTS.asked[-1].value(GRAPH)
+    assert CUTS[-1].value(GRAPH) == CUTS.public_queries[-1].value(GRAPH)
     for hypothesis in (
         DenseHypothesis(UNIVERSE, GRAPH.dense() * 0.7),
         frieze_kannan(UNIVERSE, alpha=1.0, total_weight=20.0).initial(),
@@ -237,7 +240,7 @@ def test_answers_are_those_of_the_queries_over_the_largest_coefficient(kind):
     np.testing.assert_allclose(counted, truth, atol=off)
     hypothesis = DenseHypothesis(universe, graph.dense())
     np.testing.assert_allclose(listed.answers(hypothesis), truth)
-    assert [listed.public_query(own)[0] for own in listed] == list(listed.asked)
+    assert [listed.public_query(own)[0] for own in listed] == list(listed.public_queries)
     assert all(query in listed for query in queries)
     assert gc.Query.matrix(np.ones(universe.shape)) not in listed
     assert queries[0] in listed[:1]

@@ -73,7 +73,7 @@ def test_the_cost_is_that_of_noise_and_rounds_and_no_more_than_the_budget(calibr
     values = {"calibration": calibration, **NUMBERS[calibration], "sigma": sigma}
     made = mechanism({"rule": "multiplicative-weights", **values})
     tuning = made.tuning_at(PAIRS / 4)
-    parts = tuning.built(1, delta=DELTA)
+    parts = tuning.costs(1, delta=DELTA)
     answers = parts[0]
     if calibration in ("practical", "tight"):
         assert answers.rho == pytest.approx(ROUNDS / (2 * sigma**2), rel=1e-9)

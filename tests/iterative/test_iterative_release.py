@@ -11,11 +11,12 @@ import graphcuts_dp as gc
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.errors import AccuracyWarning, ParameterError, QueryError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.iterative.construction import IterativeConstruction, nearest_graph
+from graphcuts_dp.iterative.construction import IterativeConstruction
 from graphcuts_dp.iterative.distinguisher import Exponential
-from graphcuts_dp.iterative.methods import DISTINGUISHERS, LISTED
+from graphcuts_dp.iterative.learning import DISTINGUISHERS, LISTED
+from graphcuts_dp.iterative.paper_tuning import PaperIterative
 from graphcuts_dp.iterative.query_lists import QuestionList
-from graphcuts_dp.iterative.tuning import PaperIterative
+from graphcuts_dp.iterative.rounds import nearest_graph
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
 from graphcuts_dp.learn.learners import MedianLearner
 from graphcuts_dp.privacy.entropy import SeededEntropy
@@ -230,7 +231,7 @@ def test_statistics_are_answered_within_their_intervals(calibration):
         assert answer.confidence == DEFAULT_CONFIDENCE
     assert set(np.unique(made.hypothesis.matrix)) <= {0.0, 1.0}
     for measured in made.transcript:
-        assert any(measured.query is question for question in made.listed.asked)
+        assert any(measured.query is question for question in made.listed.public_queries)
     if calibration == "practical":
         assert made.plot().axes
         few, wrong = QUESTIONS[1:5], []

@@ -10,7 +10,9 @@ from scipy.stats import binom
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, GraphError, QueryError
-from graphcuts_dp.iterative.lists import Answers, QueryBlocks, SensingPlan, Steps, columns_of
+from graphcuts_dp.iterative.answer_grid import AnswerGrid, QueryBlocks
+from graphcuts_dp.iterative.answers import Answers, pair_columns
+from graphcuts_dp.iterative.sensing import SensingPlan
 from graphcuts_dp.iterative.task import Task
 from graphcuts_dp.learn.median import all_graphs
 from graphcuts_dp.learn.potentials import LpNorm, SchattenNorm
@@ -149,7 +151,7 @@ def test_intervals_hold_for_all_answers_at_once(graph, cuts, noise):
 def test_every_pair_has_its_column(graph, cuts):
     """What each pair changes, counted on graphs of that pair alone."""
     listed, law = law_of(graph, cuts, "k-norm")
-    columns = {tuple(column) for column in columns_of(listed)}
+    columns = {tuple(column) for column in pair_columns(listed)}
     seen = set()
     for i, j in zip(*listed.universe.pairs(), strict=True):
         if graph is SIDES:
@@ -241,7 +243,7 @@ QUERIES = [
     gc.Query.rank_one(np.linspace(0, 1, 6), np.linspace(1, 0.2, 4)),
     gc.CutQuery([0, 1], [2, 3]),
 ]
-STEPS = Steps(OF_SMALL, QUERIES, 5.0)
+STEPS = AnswerGrid(OF_SMALL, QUERIES, 5.0)
 
 
 def sensed(graph=SMALL, queries=QUERIES, *, epsilon=1.0, delta=1e-6, seed=1, **options):
@@ -320,7 +322,7 @@ def test_the_stated_error_is_the_last_gap_and_what_noise_choice_and_rounding_may
 
 @pytest.mark.parametrize("shape", [(6, 4), (512, 512), (4096, 8192)])
 def test_no_sum_of_steps_can_pass_what_is_left_for_it(shape):
-    steps = Steps(Universe(*shape), [gc.CutQuery([0], [1])], 1.99)
+    steps = AnswerGrid(Universe(*shape), [gc.CutQuery([0], [1])], 1.99)
     assert steps.sensitivity * math.prod(shape) <= 2**61
     assert steps.sensitivity >= 2**30
 
@@ -341,7 +343,7 @@ def test_answers_in_steps_are_within_the_rounding_of_true_ones():
     for cap, scale in ((5.0, 1.0), (0.3, 100.0), (1e6, 1e-9)):
         truth, rng = ratings((6, 4), 3, cap=cap), np.random.default_rng(0)
         queries = [gc.Query.matrix(scale * rng.normal(size=(6, 4))) for _ in range(5)]
-        steps = Steps(OF_SMALL, queries, cap)
+        steps = AnswerGrid(OF_SMALL, queries, cap)
         off = steps.unit * steps.count(truth) - gc.answer_all(queries, truth)
         assert 0 < np.abs(off).max() <= steps.rounding < 1e-3 * cap * scale
         # Of an entry: half a step of its coefficient, and a step of its rating.
@@ -350,7 +352,7 @@ def test_answers_in_steps_are_within_the_rounding_of_true_ones():
         assert steps.rounding == pytest.approx(24 * sum(parts))
         assert steps.sensitivity * steps.unit == pytest.approx(cap * coefficient, rel=1e-5)
     graph = gc.BipartiteGraph([0, 2], [1, 3], left=6, right=4)  # without weights nothing is rounded
-    steps = Steps(OF_SMALL, QUERIES[:4], graph.max_weight)
+    steps = AnswerGrid(OF_SMALL, QUERIES[:4], graph.max_weight)
     assert (steps.unit * steps.count(graph) == gc.answer_all(QUERIES[:4], graph)).all()
     assert sensed(graph, rounds=2).guarantee.neighbours == "whether any one pair is an edge"
 
@@ -389,7 +391,7 @@ def test_a_plan_costs_what_was_asked_for_and_no_more(rounds):
     assert 0.999 * rho < plan.cost(1e-6).rho <= float(rho) * (1 + 1e-9)
     assert plan.measures_all is (rounds is None)
     assert rounds is None or plan.rounds == rounds
-    many = Steps(OF_SMALL, [gc.CutQuery(range(6), range(4))] * 2000, 5.0)
+    many = AnswerGrid(OF_SMALL, [gc.CutQuery(range(6), range(4))] * 2000, 5.0)
     assert not SensingPlan.of(many, rho, rounds, 0.05).measures_all
 
 
@@ -410,7 +412,7 @@ def test_no_rating_moves_an_answer_or_the_list_by_more_than_is_paid_for():
     assert max(int(np.abs(change).max()) for change in moved) == STEPS.sensitivity
     assert STEPS.sensitivity * STEPS.unit == pytest.approx(5.0)
     squares = max(sum(int(step) ** 2 for step in change) for change in moved)
-    assert squares <= STEPS.square < squares * (1 + 1e-8)
+    assert squares <= STEPS.squared_sensitivity < squares * (1 + 1e-8)
     # Both directions occur at once: the choice must not be taken for monotone.
     assert any((change > 0).any() and (change < 0).any() for change in moved)
 
@@ -420,7 +422,7 @@ def test_the_largest_coefficient_counts_as_many_steps_as_its_own_rounding_gives(
     one = rated(np.ones((1, 1)), 1.0)
     upwards = 0
     for largest in np.random.default_rng(1).uniform(0.5, 2.0, size=40):
-        steps = Steps(Universe(1, 1), [gc.Query.matrix(np.array([[largest]]))], 1.0)
+        steps = AnswerGrid(Universe(1, 1), [gc.Query.matrix(np.array([[largest]]))], 1.0)
         assert int(steps.count(one)[0]) == steps.sensitivity
         upwards += largest / steps._of_coefficients % 1 > 0.5
     assert 5 < upwards < 35

@@ -14,8 +14,9 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.iterative import rank_one
-from graphcuts_dp.iterative.rank_one import PowerRankOne, PowerSearch, ResponseRankOne
+from graphcuts_dp.iterative import power_method, rank_one
+from graphcuts_dp.iterative.power_method import PowerRankOne, PowerSearch
+from graphcuts_dp.iterative.rank_one import ResponseRankOne
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.privacy import count_noise as value_noise
 from graphcuts_dp.privacy.entropy import SeededEntropy
@@ -150,7 +151,7 @@ def test_vectors_of_the_rank_one_are_cut_and_whole():
     """A spike is cut at 1/(2 sqrt(n)), so no vertex's pairs get much more noise than others'."""
     spike = np.zeros((16, 1))
     spike[3] = 7.0
-    found = np.abs(rank_one.on_grid(spike, 10))
+    found = np.abs(power_method.on_grid(spike, 10))
     assert found.max() == found[3] == found.sum() == 2**10 / 8
     for universe in (Universe(3, 64), Universe(64, 3), Universe(64)):
         # Equal entries have enough steps on the longer side.
@@ -218,12 +219,12 @@ def test_the_start_is_as_long_as_it_guarantees():
     """Against the worst directions that are known: few equal entries, and all alike. 4000 starts
     each, shorter with probability 0.25 at most: 1250 have probability below 1e-9."""
     source, steps, n, runs = SeededEntropy(1), 40, 16, 4000
-    radius = rank_one.start_radius(steps, 3, 0.25)
+    radius = power_method.start_radius(steps, 3, 0.25)
     assert scipy.stats.binom.sf(1250, runs, 0.25) < 1e-9
     for count in (1, 2, 3, 16):
         v = np.zeros(n)
         v[:count] = 1 / math.sqrt(count)
-        X = rank_one.uniform_whole(steps, (runs * n, 3), source).reshape(runs, n, 3)
+        X = power_method.uniform_integers(steps, (runs * n, 3), source).reshape(runs, n, 3)
         lengths = np.linalg.norm(np.einsum("i,rik->rk", v, X), axis=1)
         short = (lengths <= radius).sum()
         assert short <= 1250
@@ -233,17 +234,17 @@ def test_the_start_is_as_long_as_it_guarantees():
 
 def test_one_column_of_a_start_is_short_exactly_as_the_cube_is():
     """For v with two equal entries the density is the largest there is: sqrt(2)/(2 K + 1)."""
-    radius = rank_one.start_radius(1000, 1, 0.1)
+    radius = power_method.start_radius(1000, 1, 0.1)
     values = np.add.outer(np.arange(-1000, 1001), np.arange(-1000, 1001)).ravel() / math.sqrt(2)
     chance = (np.abs(values) <= radius).mean()
     assert 0.06 < chance <= 0.1
 
 
 def test_the_noise_is_as_short_as_it_guarantees():
-    columns = rank_one.COLUMNS
+    columns = power_method.COLUMNS
     noise = np.random.default_rng(3).normal(scale=2.0, size=(20_000, columns))
     for failure in (0.3, 0.01):
-        length = rank_one.noise_length(4.0, columns, failure)
+        length = power_method.noise_length(4.0, columns, failure)
         longer = (np.linalg.norm(noise, axis=1) > length).sum()
         assert longer <= scipy.stats.binom.isf(1e-9, len(noise), failure)
 
@@ -253,8 +254,8 @@ def test_without_noise_the_bound_is_what_the_start_leaves():
 
     def largest(start, *steps, most=100.0):
         names = ("norm", "noise", "scale", "rounding")
-        made = [rank_one.NoisyStep(**dict(zip(names, step, strict=True))) for step in steps]
-        return rank_one.largest_possible(start, made, most)
+        made = [power_method.NoisyStep(**dict(zip(names, step, strict=True))) for step in steps]
+        return power_method.largest_possible(start, made, most)
 
     steps = [(norm, 0.0, 1 / norm, 0.0) for norm in (4, 8, 8)]
     assert largest(0.5, *steps) == pytest.approx(8.0)
@@ -309,8 +310,8 @@ def test_calls_and_certificates_spend_no_more_than_their_budget(kind, monkeypatc
     universe, grid = Universe.of(graph), Grid.of(graph)
     of = PowerRankOne(universe=universe, rho=0.3, delta=1e-6, grid=grid, steps=3, certificate=0.2)
     spent, vectors, move = [], [], grid.sensitivity
-    product, quotient = PowerSearch._noisy, rank_one.ValueNoise
-    sensitivity = rank_one.quotient_sensitivity
+    product, quotient = PowerSearch._noisy, power_method.ValueNoise
+    sensitivity = power_method.quotient_sensitivity
 
     def noted_product(self, X, *rest):
         reached, variance = product(self, X, *rest)
@@ -331,7 +332,7 @@ def test_calls_and_certificates_spend_no_more_than_their_budget(kind, monkeypatc
         return quotient(kind, variance)
 
     monkeypatch.setattr(PowerSearch, "_noisy", noted_product)
-    monkeypatch.setattr(rank_one, "quotient_sensitivity", noted_quotient)
+    monkeypatch.setattr(power_method, "quotient_sensitivity", noted_quotient)
     monkeypatch.setattr(rank_one, "ValueNoise", noted_noise)
     search = of.begin(graph, SeededEntropy(1))
     search.find(hypothesis, SeededEntropy(2))
@@ -339,7 +340,7 @@ def test_calls_and_certificates_spend_no_more_than_their_budget(kind, monkeypatc
     assert Fraction(9, 10) * Fraction(0.3) < sum(spent) <= Fraction(0.3)
     spent.clear()
     search.certify(hypothesis, SeededEntropy(2))
-    assert len(spent) == rank_one.STEPS + 1
+    assert len(spent) == power_method.STEPS + 1
     assert Fraction(8, 10) * Fraction(0.2) < sum(spent) <= Fraction(0.2)
 
 

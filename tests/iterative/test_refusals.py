@@ -14,8 +14,9 @@ from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative.construction import IterativeConstruction
 from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential, ProposedQuery
+from graphcuts_dp.iterative.power_method import PowerRankOne
 from graphcuts_dp.iterative.query_lists import QuestionList
-from graphcuts_dp.iterative.rank_one import PowerRankOne, Released, ResponseRankOne
+from graphcuts_dp.iterative.rank_one import Released, ResponseRankOne
 from graphcuts_dp.iterative.tuning import (
     IterativeParameters,
     PracticalIterative,

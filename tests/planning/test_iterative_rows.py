@@ -15,10 +15,12 @@ from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.iterative.construction import IterativeConstruction, PlayerGame, finished
+from graphcuts_dp.iterative.construction import IterativeConstruction
 from graphcuts_dp.iterative.distinguisher import Exponential
+from graphcuts_dp.iterative.game import PlayerGame
 from graphcuts_dp.iterative.query_lists import CutList, QuestionList
 from graphcuts_dp.iterative.rank_one import Released
+from graphcuts_dp.iterative.rounds import release_of_outcome
 from graphcuts_dp.iterative.task import Task
 from graphcuts_dp.iterative.tuning import PracticalIterative, TightIterative
 from graphcuts_dp.learn.constructions import learner_of
@@ -69,7 +71,7 @@ def check_tight(graph, learner, queries, row, *, finder=None, **guarantee):
         total_weight=float(len(graph.rows)),
     )
     outcome = mechanism.run(graph, SeededEntropy(1))
-    stated = finished(Task(graph, beta=BETA, **GUARANTEE), mechanism, outcome, SEEDED)
+    stated = release_of_outcome(Task(graph, beta=BETA, **GUARANTEE), mechanism, outcome, SEEDED)
     assert stated.accuracy.error <= row.guaranteed * (1 + 1e-9)
     return stated, outcome
 

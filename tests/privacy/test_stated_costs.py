@@ -23,16 +23,12 @@ from graphcuts_dp.distances import counts, learner
 from graphcuts_dp.errors import BudgetError, ParameterError
 from graphcuts_dp.estimate.time_strategy import TimeStrategy
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.iterative import construction, lists, tuning
+from graphcuts_dp.iterative import answer_grid, game, tuning
 from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential, ProposedQuery
+from graphcuts_dp.iterative.paper_tuning import PaperIterative
+from graphcuts_dp.iterative.power_method import PowerRankOne
 from graphcuts_dp.iterative.query_lists import CutList
-from graphcuts_dp.iterative.rank_one import PowerRankOne
-from graphcuts_dp.iterative.tuning import (
-    PaperIterative,
-    PracticalIterative,
-    PureIterative,
-    TightIterative,
-)
+from graphcuts_dp.iterative.tuning import PracticalIterative, PureIterative, TightIterative
 from graphcuts_dp.learn import calibration_base, calibrations, forecasts
 from graphcuts_dp.learn.calibration_base import START_SHARE
 from graphcuts_dp.learn.calibrations import CALIBRATIONS, DR14, GRU12, JT12, Tight
@@ -250,16 +246,16 @@ CASES = {
         "both players": (
             made("iterative, both players"),
             {
-                "test": of_noise(construction),
-                "draws": of_result(construction, "root_at_most", twice),
+                "test": of_noise(game),
+                "draws": of_result(game, "root_at_most", twice),
             },
         ),
         "net": (made("net"), STEP),
         "sensing": (
             made("sensing"),
             {
-                "values": of_noise(lists, HUNDREDTH),
-                "choices": of_result(lists, "root_at_most", twice),
+                "values": of_noise(answer_grid, HUNDREDTH),
+                "choices": of_result(answer_grid, "root_at_most", twice),
             },
         ),
         **{noise: (made("answers", construction=noise), STEP) for noise in NORMS},

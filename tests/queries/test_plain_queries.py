@@ -10,7 +10,7 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.iterative.lists import Steps
+from graphcuts_dp.iterative.answer_grid import AnswerGrid
 from graphcuts_dp.iterative.query_lists import QuestionList, Scoring, as_list
 from graphcuts_dp.iterative.task import Task
 from graphcuts_dp.privacy.entropy import SeededEntropy
@@ -170,13 +170,13 @@ def test_sensing_makes_its_noise_for_what_queries_move_and_not_for_what_they_say
     for query in liars(SIDES):
         CALLS.clear()
         job = gc.Sensing().job(Task(SIDES, [query], epsilon=1.0, delta=1e-6))
-        steps = Steps(universe, [plain_query(query, universe.space)], 1.0)
+        steps = AnswerGrid(universe, [plain_query(query, universe.space)], 1.0)
         moved = abs(int((steps.count(fuller) - steps.count(empty))[0]))
         assert 0 <= moved <= steps.sensitivity
-        assert moved**2 <= steps.square
+        assert moved**2 <= steps.squared_sensitivity
         job.run(job.bounded(SIDES), SeededEntropy(0))
         assert not CALLS["private"]
-    steps = Steps(universe, [plain_query(Understated(), universe.space)], 1.0)
+    steps = AnswerGrid(universe, [plain_query(Understated(), universe.space)], 1.0)
     assert steps.sensitivity * steps.unit == pytest.approx(1000.0)
     assert steps.noise(Fraction(1), 1)[1].parameter == steps.sensitivity**2
 
@@ -196,7 +196,7 @@ def test_one_edge_shows_by_no_more_than_its_noise_in_released_answers():
 
 
 def test_sensing_refuses_more_own_coefficients_than_memory_is_for(monkeypatch):
-    monkeypatch.setattr("graphcuts_dp.iterative.lists.MOST_NUMBERS", 20)
+    monkeypatch.setattr("graphcuts_dp.iterative.answer_grid.MOST_NUMBERS", 20)
     task = Task(SIDES, [Understated(), Watching(), Changing()], epsilon=1.0, delta=1e-6)
     with pytest.raises(QueryError, match="classes of your own"):
         gc.Sensing().job(task)

@@ -191,7 +191,7 @@ def test_an_iterative_release_answers_as_before_and_tells_what_was_measured(name
     made, again = result(name), gc.load(saved(name, tmp_path / "one"))
     for field in ("accuracy", "settings", "cap"):
         assert getattr(again, field) == getattr(made, field)
-    asked = () if made.listed is None else made.listed.asked
+    asked = () if made.listed is None else made.listed.public_queries
     queries = [each for each in asked if not isinstance(each, int)] or [gc.CutQuery("*", "*")]
     assert again.answer_all(queries) == made.answer_all(queries)
     for level in (0.5, 0.999) if made.law is not None else ():

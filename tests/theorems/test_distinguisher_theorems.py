@@ -17,12 +17,8 @@ import graphcuts_dp as gc
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative.construction import IterativeConstruction
 from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential
-from graphcuts_dp.iterative.tuning import (
-    MARGINS,
-    PaperIterative,
-    PracticalIterative,
-    TightIterative,
-)
+from graphcuts_dp.iterative.paper_tuning import PAPERS, Margins, PaperIterative
+from graphcuts_dp.iterative.tuning import PracticalIterative, TightIterative
 from graphcuts_dp.learn.bounds import frieze_kannan_updates, multiplicative_weights_updates
 from graphcuts_dp.learn.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.privacy.composition import Cost, compose
@@ -88,7 +84,7 @@ LEARNERS = [
 ]
 
 
-@pytest.mark.parametrize("paper", MARGINS)
+@pytest.mark.parametrize("paper", PAPERS)
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda x: f"{x.name}, {x.rule}")
 def test_accuracy_theorems(paper, learner):
     """DR14 Theorems 5.4 and 5.6, GRU12 Theorem 7.3, Nik17 section 1.2, with their corrections."""
@@ -98,7 +94,7 @@ def test_accuracy_theorems(paper, learner):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("paper", MARGINS)
+@pytest.mark.parametrize("paper", PAPERS)
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda x: f"{x.name}, {x.rule}")
 def test_accuracy_theorems_in_300_runs(paper, learner):
     check_theorem(paper, learner, 300, 2)
@@ -118,7 +114,7 @@ def test_dr14_theorem_5_4():
     calibration = beyond_the_range("dr14", 3000.0)
     mechanism = mechanism_of(calibration, LEARNERS[0], total_weight=30.0)
     tuning = mechanism.run(graph_of_two_blocks(1), SeededEntropy(1)).tuning
-    each = float(mechanism.calibration.each(tuning.rounds + 1))  # T jumps where alpha is least
+    each = float(mechanism.calibration.epsilon_0(tuning.rounds + 1))  # T jumps where alpha is least
     gamma = BETA / (2 * (tuning.rounds + 1))
     short = tuning.distinguisher.with_epsilon(Fraction(each), rounds=1).shortfall(gamma)
     theorem = max(8 * math.log(1 / gamma) / each, 8 * short)
@@ -163,7 +159,7 @@ def test_gru12_alg_3_runs_too_few_rounds():
 
 def test_gru12_alg_3_reaches_three_halves_of_alpha():
     """A round that stops at 3/4, with noise of 1/4 and a shortfall of 1/2, leaves 3/2 alpha."""
-    margins = MARGINS["gru12"]
+    margins = Margins.of("gru12")
     assert margins.error == Fraction(3, 2)
     assert margins.threshold - margins.noise >= margins.tolerance
     gap, largest = Fraction(99, 100), Fraction(148, 100)  # in parts of alpha
@@ -173,9 +169,9 @@ def test_gru12_alg_3_reaches_three_halves_of_alpha():
 
 
 def test_margins_of_dr14_and_nik17_reach_what_they_claim():
-    assert MARGINS["dr14"].error == 1
-    assert MARGINS["nik17"].error == 4
-    for margins in MARGINS.values():
+    assert Margins.of("dr14").error == 1
+    assert Margins.of("nik17").error == 4
+    for margins in map(Margins.of, PAPERS):
         assert margins.threshold - margins.noise >= margins.tolerance
 
 
@@ -192,7 +188,7 @@ def test_dr14_theorem_5_7_has_constants_32_and_64(delta):
     """8 F at the prescribed epsilon_0 is 32 T ln(Q/gamma)/epsilon, or 64 sqrt(T ln(1/delta))."""
     rounds, gamma, epsilon = 9, 0.01, 1.0
     calibration = PaperIterative(paper="dr14", epsilon=epsilon, delta=delta)
-    tuned = Exponential(queries=cuts_of_halves(N, 50), epsilon=calibration.each(rounds))
+    tuned = Exponential(queries=cuts_of_halves(N, 50), epsilon=calibration.epsilon_0(rounds))
     log_failures = math.log(100 / gamma)  # each query counts with both signs
     steps = 64 * math.sqrt(rounds * math.log(1 / delta)) if delta else 32 * rounds
     corrected = steps * log_failures / epsilon
@@ -211,7 +207,7 @@ def test_dr14_alphas_count_edges_here():
         tuning = made.run(graph_of_two_blocks(1), SeededEntropy(1)).tuning
         found.append((tuning.rounds, tuning.alpha))
         log_terms = math.log(2 * tuning.rounds / BETA)
-        each = float(made.calibration.each(tuning.rounds))
+        each = float(made.calibration.epsilon_0(tuning.rounds))
         assert 2 * tuning.alpha >= 8 * (log_terms / each - 1)
     assert found[0] != found[1]
 

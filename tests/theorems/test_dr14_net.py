@@ -15,7 +15,7 @@ from scipy.stats import binom
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import HypothesisError, ParameterError
-from graphcuts_dp.iterative import lists
+from graphcuts_dp.iterative import net as net_module
 from graphcuts_dp.learn.learners import MirrorDescentLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.learn.median import Median, all_graphs
 from graphcuts_dp.queries.graph_queries import STATISTICS, GraphQuery
@@ -36,7 +36,9 @@ def random_queries(kind, rng):
 @pytest.fixture
 def one_net(monkeypatch):
     """The net is public: one for all runs of a test, which have the same queries and alpha."""
-    monkeypatch.setattr(lists, "_Net", functools.partial(net_of, real=lists._Net, made=[]))
+    monkeypatch.setattr(
+        net_module, "_Net", functools.partial(net_of, real=net_module._Net, made=[])
+    )
 
 
 def net_of(*arguments, real, made):
@@ -141,7 +143,7 @@ def test_the_net_mechanism_for_more_vertices_than_all_graphs_can_be_listed_for(t
         MultiplicativeWeightsLearner(universe), queries, alpha=alpha, total_weight=float(edges)
     )
     made = gc.release_iteratively(
-        graph, queries, epsilon=2.0, seed=1, construction=gc.Net(family=net, within=alpha)
+        graph, queries, epsilon=2.0, seed=1, construction=gc.Net(family=net, family_error=alpha)
     )
     off = np.abs(gc.answer_all(queries, made.graph) - gc.answer_all(queries, graph)).max()
     assert made.law.alpha == alpha
@@ -167,7 +169,7 @@ def test_what_is_refused(monkeypatch):
     graph = planted_partition(4, 2, 0.9, 0.1, seed=3)
     with pytest.raises(ParameterError, match="within"):
         gc.release_iteratively(
-            graph, [gc.CutQuery([0])], epsilon=1.0, construction=gc.Net(within=-1.0)
+            graph, [gc.CutQuery([0])], epsilon=1.0, construction=gc.Net(family_error=-1.0)
         )
 
 

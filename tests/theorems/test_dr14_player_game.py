@@ -24,8 +24,8 @@ from norm_reference import (
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.iterative import construction
-from graphcuts_dp.iterative.construction import PlayerGame, WeightsPlayer, best_response, sum_of
+from graphcuts_dp.iterative import game as game_module
+from graphcuts_dp.iterative.game import PlayerGame, WeightsPlayer, best_response, signed_sum
 from graphcuts_dp.iterative.tuning import PracticalIterative
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.universe import Universe
@@ -53,7 +53,7 @@ def test_the_best_responder_plays_a_best_response(universe, total):
     for seed in range(5):
         draws = drawn_cuts(universe, 6, seed)
         played = best_response(universe, total, draws)
-        worth = sum_of(universe, draws)
+        worth = signed_sum(universe, draws)
         pairs = universe.pairs()
         found = float(worth[pairs] @ played[pairs])
         best = scipy.optimize.linprog(
@@ -78,7 +78,7 @@ def test_the_weights_player_has_the_stated_regret(universe):
         draws = [pool[worst]]
         played = player.play(draws)
         worst = int(np.argmin(signs * universe.answers([query for query, _ in pool], played)))
-        worth = sum_of(universe, draws)
+        worth = signed_sum(universe, draws)
         gained += universe.total(worth * played)
         worths += worth
     best = total * worths[universe.pairs()].max()
@@ -151,7 +151,7 @@ def test_the_price_of_the_draws_is_the_sum_over_rounds(player):
     tuning = game.tune(20.0, 2.0, rest)
     Delta = game.scoring.sensitivity
     rho = sum(4 * (2 * t * Delta * tuning.rate) ** 2 / Fraction(8) for t in range(9))
-    test = tuning.finder.call.rho + float(1 / (2 * tuning.noise.parameter))
+    test = tuning.test_distinguisher.call.rho + float(1 / (2 * tuning.test_noise.parameter))
     assert float(rho) + test == pytest.approx(tuning.cost.rho, rel=1e-9)
     assert tuning.cost.rho <= rest.cost.rho
     assert float(rho) + test > 0.999 * rest.cost.rho
@@ -160,13 +160,13 @@ def test_the_price_of_the_draws_is_the_sum_over_rounds(player):
 def test_draws_are_made_with_the_scores_and_the_rate_that_are_paid_for(monkeypatch):
     """What the game hands to the sampler, against sums written out here."""
     game, graph = game_beyond_the_range("both", 3.0, rounds=4, queries_per_round=1), two_cliques(10)
-    seen, real = [], construction.exponential_choices
+    seen, real = [], game_module.exponential_choices
 
     def spy(scores, rate, count, source):
         seen.append((scores, rate))
         return real(scores, rate, count, source)
 
-    monkeypatch.setattr(construction, "exponential_choices", spy)
+    monkeypatch.setattr(game_module, "exponential_choices", spy)
     plays, whole = [], WeightsPlayer.play
     monkeypatch.setattr(
         WeightsPlayer, "play", lambda self, draws: plays.append(whole(self, draws)) or plays[-1]
@@ -219,7 +219,7 @@ def test_one_query_of_a_hidden_list_shows_as_little_as_is_stated(player):
     ]
     found = [list_distribution(queries, graph, hide, player)[0] for queries in lists]
     tuning = list_distribution(lists[0], graph, hide, player)[1]
-    assert tuning.finder is None
+    assert tuning.test_distinguisher is None
     assert tuning.bound is None
     for first, second in itertools.combinations(found, 2):
         keys = set(first) | set(second)

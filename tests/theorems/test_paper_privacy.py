@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.iterative.tuning import PaperIterative
+from graphcuts_dp.iterative.paper_tuning import PaperIterative
 from graphcuts_dp.learn.calibrations import DR14, GRU12, JT12
 from graphcuts_dp.privacy.composition import zcdp_epsilon
 from graphcuts_dp.privacy.noisy_comparison import comparison_epsilon, comparison_moment
@@ -210,7 +210,7 @@ def test_every_line_of_the_proof_for_dr14():
 def test_every_line_of_the_proof_for_the_offline_calibrations():
     for epsilon, delta, rounds in itertools.product((1e-6, 0.3, 4.0), DELTAS[1:], (1, 9, 10**5)):
         L = math.log(1 / delta)
-        each = float(PaperIterative(paper="gru12", epsilon=epsilon, delta=delta).each(rounds))
+        each = float(PaperIterative(paper="gru12", epsilon=epsilon, delta=delta).epsilon_0(rounds))
         assert each <= epsilon / (4 * math.sqrt(rounds * L))
         rho = 2 * rounds * each**2 / 2
         assert rho <= epsilon**2 / (16 * L) * (1 + 1e-12)
@@ -220,7 +220,7 @@ def test_every_line_of_the_proof_for_the_offline_calibrations():
         assert (stated <= epsilon) == (epsilon <= 8 * L)
         by_the_book = math.sqrt(4 * rounds * L) * each + 2 * rounds * each * math.expm1(each)
         assert by_the_book - epsilon / 2 > 1.99 * (stated - epsilon / 2)
-        pure = PaperIterative(paper="dr14", epsilon=epsilon, delta=0.0).each(rounds)
+        pure = PaperIterative(paper="dr14", epsilon=epsilon, delta=0.0).epsilon_0(rounds)
         assert 2 * rounds * pure == Fraction(epsilon)
 
 

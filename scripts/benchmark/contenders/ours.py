@@ -9,7 +9,8 @@ import numpy as np
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.estimate.strategy import FlowWorkload
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.iterative.methods import Learning, release_iteratively
+from graphcuts_dp.iterative.learning import Learning
+from graphcuts_dp.iterative.methods import release_iteratively
 from graphcuts_dp.measure.cells import cell_tree, sides_of_groups
 from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.queries.universe import Universe
