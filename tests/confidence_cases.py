@@ -10,6 +10,7 @@ import sys
 import tempfile
 import warnings
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -53,6 +54,7 @@ TABLE = Contributions(bounds=(1, 5, 20), counts=np.array([900, -2, 300, 3]), rat
 COMMANDS = ("answer", "release-iteratively", "session start", "distances", "plan")
 
 
+@cache
 def releases() -> dict[str, Any]:
     """Of a fixed seed, which state nothing yet."""
     return {

@@ -7,19 +7,15 @@ share of a budget and its statistic.
 """
 
 import json
-import os
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from package_copies import ROOT, copied_package, printed_by
 from test_confidence import with_confidence
 from test_extensions import example_of
 
 from graphcuts_dp.synth.base import FitMethod
 
-ROOT = Path(__file__).resolve().parents[2]
 GUIDE = (ROOT / "docs" / "extending.md").read_text()
 
 
@@ -154,9 +150,7 @@ print(json.dumps(said))
 def changed(tmp_path_factory):
     """A copy of the package with the additions."""
     tree = tmp_path_factory.mktemp("tree")
-    package = tree / "graphcuts_dp"
-    for part in ("graphcuts_dp", "scripts", "tests/audits"):  # audits of the benchmark's contenders
-        shutil.copytree(ROOT / part, tree / part, ignore=shutil.ignore_patterns("__pycache__"))
+    package = copied_package(tree, "scripts", "tests/audits")  # audits of contenders
     shutil.copy(ROOT / "tests" / "__init__.py", tree / "tests")
     for what, ((name, text), table, before, line, imported) in ADDITIONS.items():
         assert not (package / name).exists()
@@ -169,23 +163,9 @@ def changed(tmp_path_factory):
     return tree
 
 
-def asked(code, tree):
-    """What the code prints, which runs with the package of the tree."""
-    ended = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tree,
-        env={**os.environ, "PYTHONPATH": str(tree), "COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr[-3000:]
-    return ended.stdout
-
-
 @pytest.fixture(scope="module")
 def said(changed):
-    *help_text, last = asked(ASKED, changed).splitlines()
+    *help_text, last = printed_by(changed, "-c", ASKED).splitlines()
     return {**json.loads(last), "help": " ".join(help_text)}
 
 
@@ -250,14 +230,13 @@ def test_an_option_is_one_field_and_a_default_one_line(tmp_path):
     pytest.importorskip("pydantic", reason="the server's extra describes options over HTTP")
     added = shown_below("## An option: the share of the total")[3]
     changed = shown_below("## A default: the confidence")[0]
-    shutil.copytree(ROOT / "graphcuts_dp", tmp_path / "graphcuts_dp")
-    place = tmp_path / "graphcuts_dp" / "learn" / "workload.py"
+    place = copied_package(tmp_path) / "learn" / "workload.py"
     before, kind, rest = place.read_text().partition("class SessionWorkload(Checked):\n")
     first = "    beta: float = option(\n"
     assert rest.count(first) == 1
     place.write_text(before + kind + rest.replace(first, added + first))
     with_confidence(changed.strip(), tmp_path)
-    told = asked(OPTION_ASKED, tmp_path)
+    told = printed_by(tmp_path, "-c", OPTION_ASKED)
     assert '"beta": 0.01' in told
     assert told.count("purpose") >= 2
     assert told.count("What the answers are for, in a few words.") >= 2

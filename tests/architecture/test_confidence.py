@@ -5,15 +5,13 @@
 
 import ast
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import confidence_cases as cases
 import pytest
+from package_copies import ROOT, copied_package, printed_by
 
 from graphcuts_dp.confidence import (
     DEFAULT_CONFIDENCE,
@@ -23,7 +21,6 @@ from graphcuts_dp.confidence import (
     percent,
 )
 
-ROOT = Path(__file__).resolve().parents[2]
 PLACE = Path("graphcuts_dp", "confidence.py")
 NAMES = {"confidence", "beta", "failure"}
 WRITTEN = re.compile(r"\b95 ?%")
@@ -200,22 +197,11 @@ def with_confidence(line, tree):
 def changed(tmp_path_factory):
     """What a copy of the package states with another default."""
     tree = tmp_path_factory.mktemp("tree")
-    leave = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "graphcuts_dp", tree / "graphcuts_dp", ignore=leave)
+    copied_package(tree)
     for name in ("confidence_cases.py", "period_cases.py"):
         shutil.copy(ROOT / "tests" / name, tree)
-    shutil.copytree(ROOT / "datasets", tree / "datasets")
     with_confidence(f"DEFAULT_CONFIDENCE = {cases.CONFIDENCE}", tree)
-    ended = subprocess.run(
-        [sys.executable, "confidence_cases.py"],
-        cwd=tree,
-        env={**os.environ, "PYTHONPATH": str(tree), "COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr[-3000:]
-    told = json.loads(ended.stdout)
+    told = json.loads(printed_by(tree, "confidence_cases.py"))
     assert Path(told["package"]).is_relative_to(tree)
     return told
 

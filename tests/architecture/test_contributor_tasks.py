@@ -5,11 +5,11 @@ its budget is compared with the plan, and with a recount of what was drawn.
 """
 
 import json
-import shutil
 from fractions import Fraction
 
 import pytest
-from test_additions import ROOT, asked, shown_below
+from package_copies import ROOT, copied_package, printed_by
+from test_additions import shown_below
 
 from graphcuts_dp.synth.budget_plans import CERTIFICATE_SHARE
 
@@ -176,12 +176,7 @@ print(json.dumps(said))
 
 def applied(tree, edits):
     """A copy of the package with lines of the guide, in two files at most."""
-    shutil.copytree(
-        ROOT / "graphcuts_dp",
-        tree / "graphcuts_dp",
-        ignore=shutil.ignore_patterns("__pycache__"),
-    )
-    shutil.copytree(ROOT / "datasets", tree / "datasets")
+    copied_package(tree)
     for file, lines, where, added in edits:
         place = tree / "graphcuts_dp" / file
         text = place.read_text()
@@ -209,7 +204,7 @@ def test_the_guide_names_the_two_files(heading, edits):
 @pytest.fixture(scope="module")
 def option(tmp_path_factory):
     tree = applied(tmp_path_factory.mktemp("option"), OPTION_EDITS)
-    *shown, last = asked(OPTION_ASKED, tree).splitlines()
+    *shown, last = printed_by(tree, "-c", OPTION_ASKED).splitlines()
     return {**json.loads(last), "help": " ".join(" ".join(shown).split())}
 
 
@@ -257,7 +252,7 @@ def test_the_command_line_knows_the_share_and_refuses_what_makes_no_sense(option
 @pytest.fixture(scope="module")
 def statistic(tmp_path_factory):
     tree = applied(tmp_path_factory.mktemp("statistic"), STATISTIC_EDITS)
-    return json.loads(asked(STATISTIC_ASKED, tree).splitlines()[-1])
+    return json.loads(printed_by(tree, "-c", STATISTIC_ASKED).splitlines()[-1])
 
 
 @pytest.mark.parametrize("kind", ["response", "auto", "split", "groups"])

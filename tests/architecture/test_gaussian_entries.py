@@ -5,10 +5,10 @@ answers with intervals, and for a saved result.
 """
 
 import json
-import shutil
 
 import pytest
-from test_additions import ROOT, asked, shown_below
+from package_copies import copied_package, printed_by
+from test_additions import shown_below
 
 from graphcuts_dp.privacy.composition import zcdp_rho
 
@@ -122,12 +122,7 @@ def tree(tmp_path_factory):
     source, lines = shown_below("## A noise that is no Laplace")[:2]
     imported, line = lines.splitlines(keepends=True)
     tree = tmp_path_factory.mktemp("tree")
-    shutil.copytree(
-        ROOT / "graphcuts_dp",
-        tree / "graphcuts_dp",
-        ignore=shutil.ignore_patterns("__pycache__"),
-    )
-    package = tree / "graphcuts_dp"
+    package = copied_package(tree)
     (package / FILE).write_text(source)
     table = (package / TABLE).read_text()
     last = '    "staircase": staircase_noise,\n'
@@ -139,7 +134,7 @@ def tree(tmp_path_factory):
 
 
 def test_a_gaussian_for_entries_is_one_class_and_two_lines(tree):
-    said = json.loads(asked(ENTRIES, tree))
+    said = json.loads(printed_by(tree, "-c", ENTRIES))
     epsilon, delta, rho, pure = said.pop("cost")
     assert pure is None
     assert delta == 1e-6
@@ -166,7 +161,7 @@ def test_a_gaussian_for_entries_is_one_class_and_two_lines(tree):
 
 
 def test_a_release_with_a_gaussian_for_entries_states_its_cost(tree):
-    said = json.loads(asked(RELEASED, tree))
+    said = json.loads(printed_by(tree, "-c", RELEASED))
     assert said["held"] >= 95 - 6.2 * (100 * 0.05 * 0.95) ** 0.5
     assert said["stated"][0] == pytest.approx(20.0, rel=1e-5)
     assert said["stated"][0] <= 20.0

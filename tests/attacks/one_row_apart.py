@@ -139,5 +139,6 @@ def check_user(case: Case, user: Any, *, at_most: int | None) -> bool:
     return True
 
 
-# A fault of a reader shows in a few hundred files; the whole number is for the slow tests.
-in_many_cases = pytest.mark.parametrize("cases", [120, pytest.param(2_000, marks=pytest.mark.slow)])
+# A fault of a reader shows in a few hundred files of all formats together; the whole number of each
+# is for the slow tests.
+in_many_cases = pytest.mark.parametrize("cases", [40, pytest.param(2_000, marks=pytest.mark.slow)])

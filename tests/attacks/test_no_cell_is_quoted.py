@@ -254,12 +254,20 @@ def folder(tmp_path_factory):
     return made
 
 
+IN_TURN = 4  # files, of which each is read with another part of the options in the quick tests
+HALVES = 2  # and as much of the ways to type a command
+every = pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
+
+
+@every
 @pytest.mark.parametrize("name", NAMES)
-def test_no_reader_quotes_a_cell(folder, name, is_read):
+def test_no_reader_quotes_a_cell(folder, name, is_read, every):
     path = folder / name
-    for options in TEXT_OPTIONS:
+    turn = NAMES.index(name)
+    text_options = TEXT_OPTIONS if every else TEXT_OPTIONS[turn % IN_TURN :: IN_TURN]
+    for options in text_options:
         is_read(read_flat, path, **options)
-    for options in TEXT_OPTIONS[::5]:
+    for options in text_options[::5]:
         of_graphs = ("weighted", "max_weight", "merge")
         text = {key: value for key, value in options.items() if key not in of_graphs}
         for user in ("tail", 0, 2, "user"):
@@ -298,16 +306,19 @@ TYPED = [
 ]
 
 
+@every
 @pytest.mark.parametrize("name", NAMES)
-def test_no_command_prints_a_cell(folder, tmp_path, monkeypatch, name):
+def test_no_command_prints_a_cell(folder, tmp_path, monkeypatch, name, every):
     monkeypatch.chdir(tmp_path)
     for file in (name, "known.txt"):
         (tmp_path / file).write_bytes((folder / file).read_bytes())
     (tmp_path / "mail.edges").write_text("ann bob\nbob eve\n")
     (tmp_path / "map.csv").write_text("source,target\nann,bob\nbob,eve\n")
     before = {file.name for file in tmp_path.iterdir()}
-    for what, line in COMMANDS.items():
-        for typed in TYPED if what in OF_GRAPHS else [""]:
+    turn = NAMES.index(name)
+    for number, (what, line) in enumerate(COMMANDS.items()):
+        ways = TYPED if every else TYPED[(turn + number) % HALVES :: HALVES]
+        for typed in ways if what in OF_GRAPHS else [""]:
             words = [*line.format(name).split(), *typed.split()]
             if what in ("users", "count"):  # columns given twice are one list
                 words += ["--columns", "user=1"]

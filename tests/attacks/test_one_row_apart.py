@@ -195,7 +195,7 @@ def test_a_user_changes_no_row_of_others(tmp_path, ending, cases):
         user = chosen(draw, case.users)
         bound = int(draw.integers(1, 4))
         read += check_user(case, user, at_most=None if number % 4 else bound)
-    assert read > cases / 2
+    assert read > cases / 3  # some files of so few rows are refused
 
 
 PLACES = Metric(

@@ -1,6 +1,6 @@
 """No two texts of a picture collide, and none is cut off: the boxes are those of the renderer."""
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -27,8 +27,23 @@ TITLE = (
     "Flows by ward, March 2026 (epsilon = 1, delta = 1e-06, seeded: not private); of each person "
     "at most 20 rows count in all months together, and the others are left out"
 )
+DOLLARS = "a$b_{x}$"
+NAMES_AND_LARGEST = [(LONG, 50.0), (LONG, 1e9), (WORDS, 1e9), (DOLLARS, 50.0)]
 MONTHS = ("January 2026", "February 2026", "March 2026", "April 2026", "May 2026")
 TOUCH = 0.6  # dots that boxes may share: they are rounded to whole dots
+
+
+def quick_and_slow(cases, quick):
+    """Leave all cases to the slow tests but some, of which no two are of the same size."""
+    cases = list(cases)
+    assert set(quick) <= set(cases)
+    return [
+        pytest.param(
+            *(case if isinstance(case, tuple) else (case,)),
+            marks=[] if case in quick else [pytest.mark.slow],
+        )
+        for case in cases
+    ]
 
 
 def collisions(figure):
@@ -99,9 +114,15 @@ def places(count, *, on_earth=True, seed=1, span=0.3):
     return MapPlaces(rows=points, columns=points, longitude_scale=scale if on_earth else None)
 
 
-@pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize(
-    ("name", "largest"), [(LONG, 50.0), (LONG, 1e9), (WORDS, 1e9), ("a$b_{x}$", 50.0)]
+    ("count", "name", "largest"),
+    quick_and_slow(
+        ((count, *pair) for count, pair in product(COUNTS, NAMES_AND_LARGEST)),
+        [
+            *((12, LONG, 50.0), (40, LONG, 50.0), (8, LONG, 1e9), (13, LONG, 1e9)),
+            *((5, WORDS, 1e9), (25, WORDS, 1e9), (3, DOLLARS, 50.0), (60, DOLLARS, 50.0)),
+        ],
+    ),
 )
 def test_names_and_numbers_of_a_heat_map_do_not_collide(count, name, largest):
     figure = heat_map_figure(picture(count, name=name, largest=largest))
@@ -119,7 +140,7 @@ def test_names_of_enclosing_groups_do_not_collide(count):
     assert len(figure.axes[0].get_yticklabels()) == 3
 
 
-@pytest.mark.parametrize("count", [3, 9, 24, 40])
+@pytest.mark.parametrize("count", quick_and_slow([3, 9, 24, 40], [9, 40]))
 def test_heat_maps_of_months_do_not_collide(count):
     tables = {month: picture(count, seed=number) for number, month in enumerate(MONTHS)}
     figure = heat_maps_figure(tables, TITLE)
@@ -131,9 +152,16 @@ def test_heat_maps_of_months_do_not_collide(count):
         assert axes.texts[0].get_text() == month
 
 
-@pytest.mark.parametrize("count", COUNTS)
-@pytest.mark.parametrize("on_earth", [True, False])
-@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize(
+    ("count", "on_earth", "symmetric"),
+    quick_and_slow(
+        product(COUNTS, (True, False), (True, False)),
+        [
+            *((3, True, True), (5, True, False), (8, False, True), (12, False, False)),
+            *((13, True, True), (25, False, False), (40, False, True), (60, True, False)),
+        ],
+    ),
+)
 def test_names_of_a_map_do_not_collide(count, on_earth, symmetric):
     table = picture(count, symmetric=symmetric)
     figure = flow_map_figure(table, places(count, on_earth=on_earth))
