@@ -5,7 +5,7 @@ of other types and sizes, with a digest that fits. `archive_cases` replace the f
 `large_cases` make receipt and arrays agree on sizes that a small file should not cause. Run as
 a program, this module reads the cases of a share of the sources and prints what came of them, with
 the peak memory: `python crafted_bundles.py FOLDER SHARE SHARES EVERY`. Of the altered fields it
-takes each EVERY-th.
+takes each EVERY-th, of the altered archives 30 times as many.
 """
 
 import contextlib
@@ -20,8 +20,9 @@ import sys
 import time
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,7 @@ HALVES = gc.Groups(GRAPH.vertices, {"half": ["a", "a", "a", "b", "b", "b"]})
 CUTS = [gc.CutQuery([0]), gc.CutQuery([0, 2])]
 OPTIONS: dict[str, Any] = {"epsilon": 5.0, "seed": 3}
 GONE = object()
+ARCHIVES = 30  # times as many of the altered archives are read as of the altered fields
 # Texts of JSON that Python would not write.
 DEEP, LONG_NUMBER = "deep list", "long number"
 ZEROS = bytes(1 << 20)
@@ -212,60 +214,70 @@ def with_sizes(archive: bytes, sizes: dict[str, int]) -> bytes:
     return bytes(changed)
 
 
-def archive_cases(path: Path) -> Iterator[Case]:
-    """Generate bundles with other files of arrays, which the receipt names."""
+def archive_cases(path: Path, every: int = 1) -> Iterator[Case]:
+    """Generate bundles with other files of arrays, which the receipt names; each k-th of them."""
     files = files_of(path)
     receipt = receipt_path(path).name
     fields = json.loads(files[receipt])
     arrays_name = KINDS[fields["kind"]].arrays(path).name
     whole = files[arrays_name]
 
-    def case(name: str, content: bytes) -> Case:
-        digest = hashlib.sha256(content).hexdigest()
+    archives = altered_archives(whole)
+    for name, content in islice(archives, 0, None, every):
+        packed = content() if callable(content) else content
+        digest = hashlib.sha256(packed).hexdigest()
         listed = fields | {"files": fields["files"] | {arrays_name: digest}}
-        changed = files | {arrays_name: content, receipt: receipt_bytes(listed)}
-        return Case(f"{path.parent.name}: {name}", changed)
+        changed = files | {arrays_name: packed, receipt: receipt_bytes(listed)}
+        yield Case(f"{path.parent.name}: {name}", changed)
 
+
+def altered_archives(whole: bytes) -> Iterator[tuple[str, bytes | Callable[[], bytes]]]:
+    """Generate what was done to a file of arrays, and what came of it, or a function of it.
+
+    Many of them are large before they are packed, and only some are read.
+    """
     with zipfile.ZipFile(io.BytesIO(whole)) as opened:
         members = [(member.filename, opened.read(member)) for member in opened.infolist()]
     with np.load(io.BytesIO(whole)) as stored:
         arrays = dict(stored)
     for share in (0.0, 0.3, 0.9):
-        yield case(f"cut at {share}", whole[: int(share * len(whole))])
-    yield case("no members", npz([]))
-    yield case("other bytes before", b"x" * 100 + whole)
-    yield case("one member twice", npz([*members, members[-1]]))
-    yield case("a member too many", npz([*members, ("extra.npy", npy(np.zeros(3)))]))
-    yield case("a name of another folder", npz([*members, ("../../x.npy", npy(np.zeros(3)))]))
-    yield case("a member that is no array", npz([*members, ("x.txt", b"hello")]))
-    yield case("a bomb beside", npz([*members, ("bomb.npy", zeros("u1", 40_000_000))]))
-    yield case("thousands of members", npz([*members, *((f"m{i}.npy", b"") for i in range(5000))]))
-    yield case("packed by LZMA", npz(members, zipfile.ZIP_LZMA))
-    yield case("packed by BZIP2", npz(members, zipfile.ZIP_BZIP2))
+        yield f"cut at {share}", whole[: int(share * len(whole))]
+    yield "no members", partial(npz, [])
+    yield "other bytes before", b"x" * 100 + whole
+    yield "one member twice", partial(npz, [*members, members[-1]])
+    yield "a member too many", partial(npz, [*members, ("extra.npy", npy(np.zeros(3)))])
+    yield "a name of another folder", partial(npz, [*members, ("../../x.npy", npy(np.zeros(3)))])
+    yield "a member that is no array", partial(npz, [*members, ("x.txt", b"hello")])
+    yield "a bomb beside", partial(npz, [*members, ("bomb.npy", zeros("u1", 40_000_000))])
+    yield (
+        "thousands of members",
+        partial(npz, [*members, *((f"m{i}.npy", b"") for i in range(5000))]),
+    )
+    yield "packed by LZMA", partial(npz, members, zipfile.ZIP_LZMA)
+    yield "packed by BZIP2", partial(npz, members, zipfile.ZIP_BZIP2)
     for number, (name, content) in enumerate(members):
         array = arrays[name.removesuffix(".npy")]
         others = [each for each in members if each[0] != name]
         start = len(content) - array.nbytes
 
-        def replaced(new: Any, name: str = name, others: Any = others) -> bytes:
-            return npz([*others, (name, new)])
+        def replaced(new: Any, name: str = name, others: Any = others) -> Callable[[], bytes]:
+            return partial(npz, [*others, (name, new)])
 
-        yield case(f"{name} is missing", npz(others))
-        yield case(f"{name} of objects", replaced(npy(np.array([{"a": 1}], dtype=object))))
-        yield case(f"{name} is 16 MB of zeros", replaced(zeros("u1", 16_000_000)))
-        yield case(
-            f"{name} is a bomb", replaced(zeros(array.dtype, 40_000_000 // array.dtype.itemsize))
+        yield f"{name} is missing", npz(others)
+        yield f"{name} of objects", replaced(npy(np.array([{"a": 1}], dtype=object)))
+        yield f"{name} is 16 MB of zeros", replaced(zeros("u1", 16_000_000))
+        yield (
+            f"{name} is a bomb",
+            replaced(zeros(array.dtype, 40_000_000 // array.dtype.itemsize)),
         )
-        yield case(
-            f"{name} of twice the length", replaced(npy(np.concatenate([array.ravel()] * 2)))
-        )
-        yield case(f"{name} of another type", replaced(npy(np.full(array.shape, 1j))))
-        yield case(f"{name} of 0 dimensions", replaced(npy(np.zeros((), dtype=array.dtype))))
-        yield case(f"{name} is empty", replaced(npy(np.zeros(0, dtype=array.dtype))))
-        yield case(f"{name} cut", replaced(content[:-1]))
+        yield f"{name} of twice the length", replaced(npy(np.concatenate([array.ravel()] * 2)))
+        yield f"{name} of another type", replaced(npy(np.full(array.shape, 1j)))
+        yield f"{name} of 0 dimensions", replaced(npy(np.zeros((), dtype=array.dtype)))
+        yield f"{name} is empty", replaced(npy(np.zeros(0, dtype=array.dtype)))
+        yield f"{name} cut", replaced(content[:-1])
         entries = content[start:]
         for shape in ("(10**12,)", "(1000000000000,)", "(-1,)", "(3000000000, 3000000000)", "3"):
-            yield case(f"{name} of {shape}", replaced(npy_header("'<i8'", shape, entries)))
+            yield f"{name} of {shape}", replaced(npy_header("'<i8'", shape, entries))
         for type_name in (
             "'|O'",
             "[('a', '<i8')]",
@@ -273,16 +285,16 @@ def archive_cases(path: Path) -> Iterator[Case]:
             "'<i8\\\\d'",
             "__import__('os')",
         ):
-            yield case(f"{name} of {type_name}", replaced(npy_header(type_name, "(1,)", entries)))
-        yield case(f"{name} of version 9", replaced(content[:6] + b"\x09" + content[7:]))
-        yield case(f"{name} of nested lists", replaced(npy_header("'<i8'", "(" * 3000)))
+            yield f"{name} of {type_name}", replaced(npy_header(type_name, "(1,)", entries))
+        yield f"{name} of version 9", replaced(content[:6] + b"\x09" + content[7:])
+        yield f"{name} of nested lists", replaced(npy_header("'<i8'", "(" * 3000))
         if number % 2 == 0:
             for size in (10, len(content) + 5, 10**9, 2**32 - 2):
                 plain = npz(members)
-                yield case(f"{name} names {size:,} bytes", with_sizes(plain, {name: size}))
+                yield f"{name} names {size:,} bytes", with_sizes(plain, {name: size})
         for value in _extremes(array.dtype):
             full = np.full_like(array, value)
-            yield case(f"{name} is {value} everywhere", replaced(npy(full)))
+            yield f"{name} is {value} everywhere", replaced(npy(full))
 
 
 def large_cases(path: Path) -> Iterator[Case]:  # noqa: C901
@@ -457,8 +469,7 @@ def main() -> None:
         assert outcome(whole, folder / "case", path.name) == "loaded", path
     before = peak_bytes()
     for path in paths:
-        # One altered archive of five, at most: there are some thousands.
-        archives = islice(archive_cases(path), 0, None, min(5, every))
+        archives = archive_cases(path, -(-every // ARCHIVES))
         cases = chain(large_cases(path), archives, receipt_cases(path, every))
         for number, case in enumerate(cases):
             started = time.perf_counter()
