@@ -1,7 +1,7 @@
-"""Makes a bundled data set again from the package it comes from, and compares it with ours.
+"""Build a bundled data set again from the package it comes from, and compare it with ours.
 
-Give the file of the package (or, for air_routes, the folder of the package's sample); lesmis comes
-with networkx. Packed files are compared unpacked: packing differs between versions of zlib.
+`source` is the file of the package or, for air_routes, the folder of its sample; lesmis comes with
+networkx. Compressed files are compared after decompression, as versions of zlib differ.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parents[1] / "datasets"
 AIR_ROUTES = "seed/queries/propertygraph/gremlin/airports"
 ROUTE = re.compile(r'addE\("route"\)\.property\(id,"\d+"\)\.from\(V\("(\d+)"\)\)\.to\(V\("(\d+)"\)')
-# The source has NA for these four.
+# City and state of four airports for which the source has NA.
 PLACES = {
     "CLD": ("Carlsbad", "CA"),
     "HHH": ("Hilton Head Island", "SC"),
@@ -97,9 +97,11 @@ def _read(path: Path) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("name", choices=BUILDERS)
+    parser.add_argument("name", choices=BUILDERS, help="name of the data set")
     parser.add_argument("source", type=Path, nargs="?", help="file or folder of the package")
-    parser.add_argument("-o", "--output", type=Path, help="also write it here, not packed")
+    parser.add_argument(
+        "-o", "--output", type=Path, help="also write the data set to this file, not compressed"
+    )
     options = parser.parse_args()
     file, build = BUILDERS[options.name]
     if options.source is None and options.name.startswith("us_"):

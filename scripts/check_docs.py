@@ -212,8 +212,8 @@ def _browse(browser: str, options: list[str]) -> str:
 def main() -> int:
     """Print what is wrong; 1 if anything is."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("site", type=Path)
-    parser.add_argument("--pictures", type=Path)
+    parser.add_argument("site", type=Path, help="folder of the built pages")
+    parser.add_argument("--pictures", type=Path, help="folder for screenshots of some pages")
     options = parser.parse_args()
     problems = [f"broken link: {problem}" for problem in broken_links(options.site)]
     problems += [

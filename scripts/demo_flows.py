@@ -1,4 +1,4 @@
-"""Flows between regions, divisions and states, and between two halves of a karate club.
+"""Release flows between regions, divisions and states, and between two halves of a karate club.
 
 The graphs are public (direct flights between US airports in 2008; who met whom in a club); the demo
 treats them as private, and prints the truth beside what is released.

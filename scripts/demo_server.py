@@ -1,4 +1,4 @@
-"""A server on bundled flights, with a curator and an analyst: `make demo-server`, Ctrl-C ends it.
+"""Serve the bundled flights to a curator and an analyst: `make demo-server`, Ctrl-C ends it.
 
 The graph is public (direct flights between US airports in 2008); the demo treats it as private. The
 store is made anew each time.

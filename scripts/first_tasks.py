@@ -1,4 +1,4 @@
-"""Five tasks of newcomers, and the commands that they took with README and `--help` alone.
+"""List five tasks of newcomers, with the commands that they took from README and `--help`.
 
 `python scripts/first_tasks.py` runs them in an empty folder, and says how long each took. No task
 needs more than two commands. {data} stands for the folder of the bundled public graphs.

@@ -1,4 +1,4 @@
-"""Makes the files of tests/fixtures, which hold what a version of the package stores.
+"""Make the files of tests/fixtures, which hold what a version of the package stores.
 
     python scripts/format_fixtures.py FOLDER   # a folder that is not there yet
 

@@ -1,4 +1,4 @@
-"""Coverage-guided fuzzing of all readers with atheris: `make fuzz`, or one format for longer.
+"""Fuzz all readers with atheris, guided by coverage: `make fuzz`, or one format for longer.
 
     python scripts/fuzz.py                      # every format, a minute each
     python scripts/fuzz.py .mtx --seconds 3600  # one
@@ -77,9 +77,11 @@ def main() -> None:
     from graphcuts_dp.io.files import FORMATS
 
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("endings", nargs="*", metavar="ENDING", help="for example .mtx; all")
-    parser.add_argument("--seconds", type=int, default=60, help="for each format")
-    parser.add_argument("--inputs", type=Path, help="folder that keeps the inputs for another run")
+    parser.add_argument(
+        "endings", nargs="*", metavar="ENDING", help="formats to fuzz, such as .mtx; all if omitted"
+    )
+    parser.add_argument("--seconds", type=int, default=60, help="seconds for each format")
+    parser.add_argument("--inputs", type=Path, help="folder of the inputs, kept for another run")
     options = parser.parse_args()
     if unknown := set(options.endings) - set(FORMATS):
         parser.error(f"unknown {', '.join(sorted(unknown))}; there are {', '.join(FORMATS)}")

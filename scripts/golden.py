@@ -1,4 +1,4 @@
-"""Records anew what the results of a fixed seed are, and prints what has changed.
+"""Record the results of fixed seeds anew, or check them, and print what has changed.
 
     python scripts/golden.py            # all cases of tests/golden
     python scripts/golden.py sessions   # those whose name contains a word; the others stay
@@ -24,10 +24,20 @@ def main() -> int:
     """Read the options, run the cases; return status 1 if --check finds a change."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("only", nargs="?", default="", help="part of the names of cases")
-    parser.add_argument("--check", action="store_true", help="write nothing")
-    parser.add_argument("--exactly", action="store_true", help="compare fits to 1e-9 as well")
-    parser.add_argument("--names", action="store_true", help="record the names of all tables")
+    parser.add_argument(
+        "only", nargs="?", default="", help="run only cases whose names contain this text"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="compare with the record and write nothing"
+    )
+    parser.add_argument(
+        "--exactly",
+        action="store_true",
+        help="compare fits to 1e-9 as well, on the machine of the record",
+    )
+    parser.add_argument(
+        "--names", action="store_true", help="record all names that can be typed or imported"
+    )
     options = parser.parse_args()
     sys.path[:0] = [str(folder) for folder in (FOLDER, *FOLDER.parents[:2])]
     if options.names:

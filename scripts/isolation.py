@@ -1,4 +1,4 @@
-"""Isolation of rows: one inserted or changed line changes one row, and no other.
+"""Test the isolation of rows: one inserted or changed line changes one row, and no other.
 
     python -m scripts.isolation                           # our readers, 1,500 tries each
     python -m scripts.isolation --reader pandas --reader duckdb --tries 300 --seed 7
@@ -222,9 +222,14 @@ def isolation(
 def main() -> None:
     """Print a line for each reader, and what harmed it most."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--reader", action="append", choices=[*OURS, *OTHERS], help="all of ours")
-    parser.add_argument("--tries", type=int, default=TRIES)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--reader",
+        action="append",
+        choices=[*OURS, *OTHERS],
+        help="reader to test; all of this package if omitted",
+    )
+    parser.add_argument("--tries", type=int, default=TRIES, help="number of changed lines")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the changes")
     options = parser.parse_args()
     failed = False
     print(f"{'reader':<16}{'tries':>8}{'harmed':>8}{'refused':>8}")

@@ -1,4 +1,4 @@
-"""Write docs/measured.md from what the benchmarks printed: docs/measured, one file for each.
+"""Write docs/measured.md from the saved output of benchmarks: docs/measured, a file for each.
 
 `python -m scripts.bench.run --save` keeps their output there. The page has of each a short table,
 which is cut out of that output here, and a link to all of it.

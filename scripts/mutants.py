@@ -1,4 +1,4 @@
-"""The places where a mutant of the code is worth trying: small edits aimed at privacy.
+"""List the mutants of the code that are worth trying: small edits aimed at privacy.
 
 Most are found by rule, below; mutants_by_hand.toml has mistakes of other kinds.
 

@@ -1,4 +1,4 @@
-"""Breaks the privacy of the code on purpose, one place at a time, and tells which tests notice.
+"""Break the privacy of the code on purpose, one edit at a time, and see which tests notice.
 
 Each mutant is one small edit (noise left out, a scale doubled, a cap unchecked, ...) in a copy of
 the tree. The tests that enter the changed function run first, cheapest first, audits last; where
@@ -397,18 +397,30 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--list", action="store_true", help="print the mutants and stop")
-    parser.add_argument("--only", default="", metavar="TEXT", help="files whose path contains it")
-    parser.add_argument("--kind", default="", metavar="TEXT", help="kinds that contain it")
-    parser.add_argument("--tests", nargs="*", default=[], help="files of tests; all by default")
-    parser.add_argument("--sample", type=int, default=150, help="mutants of the sampled kinds")
-    parser.add_argument("--seed", type=int, default=1, help="of the sample")
-    parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--retry", action="store_true", help="run survivors again")
-    parser.add_argument("--by-hand", action="store_true", help="run the tests that they name")
-    parser.add_argument("--record", action="store_true", help="write the numbers of mutants")
-    parser.add_argument("--compare", action="store_true", help="results beside the record")
+    parser.add_argument(
+        "--only", default="", metavar="TEXT", help="take only files whose paths contain this text"
+    )
+    parser.add_argument(
+        "--kind", default="", metavar="TEXT", help="take only kinds of edits that contain this text"
+    )
+    parser.add_argument(
+        "--tests", nargs="*", default=[], help="files of tests to run; all if omitted"
+    )
+    parser.add_argument(
+        "--sample", type=int, default=150, help="number of mutants of the sampled kinds"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="seed of the sample")
+    parser.add_argument("--jobs", type=int, default=1, help="number of processes")
+    parser.add_argument("--retry", action="store_true", help="run mutants again that survived")
+    parser.add_argument(
+        "--by-hand",
+        action="store_true",
+        help="run the mistakes by hand, each with the test that it names",
+    )
+    parser.add_argument("--record", action="store_true", help="record the numbers of mutants")
+    parser.add_argument("--compare", action="store_true", help="print results beside the record")
     folder = Path(tempfile.gettempdir()) / "graphcuts-mutants"
-    parser.add_argument("--work", type=Path, default=folder, help="where copies and results lie")
+    parser.add_argument("--work", type=Path, default=folder, help="folder of copies and results")
     options = parser.parse_args()
     if options.record:
         record = json.loads(SCORES.read_text()) | {"modules": scores()}

@@ -1,4 +1,4 @@
-"""Runs the numerical tests as other processors would: other BLAS kernels, threads, numpy loops.
+"""Run the numerical tests as other processors would: other BLAS kernels, threads, numpy loops.
 
 Last digits differ between processors, since OpenBLAS and numpy choose their loops by what the
 processor has. A test that takes such a digit for a guarantee fails on other machines than its
@@ -131,7 +131,11 @@ def main() -> int:
     """Read the options, run the tests once for each setup, and say which failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--kernels", default=",".join(KERNELS), help="names, with commas between")
+    parser.add_argument(
+        "--kernels",
+        default=",".join(KERNELS),
+        help="names of kernels of OpenBLAS, separated by commas",
+    )
     options, pytest_options = parser.parse_known_args()
     chosen = setups(options.kernels.split(","))
     if not chosen:

@@ -1,4 +1,4 @@
-"""Prints the processor time of each test function, the dearest first: a plug-in of pytest.
+"""Print the processor time of each test function, the slowest first: a plug-in of pytest.
 
 Seconds are those of the process and of the processes that it has waited for. They depend less on
 what else the machine does than the durations of pytest. `make profile-tests` loads it.

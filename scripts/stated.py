@@ -1,4 +1,4 @@
-"""Numbers that README and guides state about errors and speed, and the records that they come from.
+"""Find the numbers that README and guides state, and the records from which they come.
 
 A statement of what was measured stands between two comments, which no reader of the page sees:
 

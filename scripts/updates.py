@@ -1,4 +1,4 @@
-"""Errors of tables over time, in units of one independent month's error at the same epsilon.
+"""Compute errors of tables over time, in units of one independent month's error.
 
     python -m scripts.updates          # the table of docs/updates.md
     python -m scripts.updates --write  # write it there
@@ -95,7 +95,7 @@ def main() -> None:
     """Print the table, or write it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--write", action="store_true", help="write it to docs/updates.md")
+    parser.add_argument("--write", action="store_true", help="write the table to docs/updates.md")
     if parser.parse_args().write:
         text = PAGE.read_text(encoding="utf-8")
         before, _, after_begin = text.partition(_BEGIN)

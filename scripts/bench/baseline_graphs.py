@@ -1,4 +1,4 @@
-"""The graphs of bench_baselines.py: made ones to tune with, others and real ones to validate with.
+"""The graphs of bench_baselines.py: simulated ones to tune with, others and real ones to validate.
 
 Thresholds of the choice between mechanisms and of the fit were tuned on TUNING alone. VALIDATION
 and the real graphs were looked at to decide whether a change stays, never to set a number.

@@ -1,4 +1,4 @@
-"""The default release beside the best simple baseline, on made and real graphs of every kind.
+"""Compare the default release with the best simple baseline, on graphs of every kind.
 
 Run `python -m scripts.bench.bench_baselines [--quick]`. For each graph, epsilon and seed: the worst
 cut error of the fit (`Release.expected`), and the mean error of its degrees, each over that of the

@@ -1,4 +1,4 @@
-"""Cut norm: time and bounds beside the PyPI package `cutnorm` and beside cvxpy with SCS.
+"""Compare the cut norm with the package `cutnorm` and with cvxpy and SCS: time and bounds.
 
 Run `python -m scripts.bench.bench_cut_norm [--quick]`. Every row shows medians of five runs,
 interleaved with the peer's, on fresh matrices. Our time includes the certificate. A peer's lower

@@ -1,4 +1,4 @@
-"""Dense releases: processor seconds and memory of the whole command, and its slow parts.
+"""Measure dense releases: processor seconds and memory of the command, and its slow parts.
 
 The whole command writes its release, receipt and certificate. It runs by turns with the package of
 this checkout and with that of an earlier commit, which git unpacks into a temporary folder (left

@@ -1,4 +1,4 @@
-"""Sizes of errors in numbers of edges, which README and the guides state, by kind of graph.
+"""Measure errors in numbers of edges, which README and the guides state, by kind of graph.
 
 Run `python -m scripts.bench.bench_error_sizes [--quick]`. Releases at epsilon = 1 of graphs from
 generators that no constant was tuned on, three seeds each. *Halves*: root mean square error of

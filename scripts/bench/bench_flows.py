@@ -1,4 +1,4 @@
-"""Errors of flows beside other ways to the same numbers, at epsilon = 1, on a hierarchy of groups.
+"""Compare errors of flows with other ways to the same numbers, on a hierarchy of groups.
 
 Run `python -m scripts.bench.bench_flows [--quick]`. Root mean squared errors over all cells of
 each level, over 40 unions of ten random tracts with ten others, and over 40 random halves; means of

@@ -1,4 +1,4 @@
-"""Sessions that start from noisy sums between public groups, against a start from the total weight.
+"""Compare sessions that start from noisy sums between groups with starts from the total weight.
 
 Run `python -m scripts.bench.bench_group_starts [--quick]`. The graphs are those of
 bench_groups.py that nothing was tuned on, at epsilon = 1 and delta = 1e-6, for 1,000 guaranteed

@@ -1,4 +1,4 @@
-"""Private least cuts beside the least cut of a noisy matrix: what they weigh above the optimum.
+"""Compare private least cuts with the least cut of a noisy matrix, by excess weight.
 
 Run `python -m scripts.bench.bench_least_cuts [--quick] [--epsilon 1]`.
 

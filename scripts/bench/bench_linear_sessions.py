@@ -1,4 +1,4 @@
-"""Sessions that learn from any linear queries, on ratings of low rank: guaranteed, and measured.
+"""Compare sessions that learn from linear queries on ratings of low rank.
 
 Run `python -m scripts.bench.bench_linear_sessions [--quick]`. Users and items are of few kinds,
 each kind of users has rated each kind of items with chance 1/2; in every third case a twentieth of

@@ -1,4 +1,4 @@
-"""A million vertices at the command line: seconds and memory of a release, and of 10^5 answers.
+"""Time a million vertices at the command line: a release, and 10^5 answers.
 
 A made graph of 10^7 edges with lognormal weights and 100 public groups, each of which a second
 public column cuts into two halves, lies in a Parquet file. `graphcuts-dp release` reads it and

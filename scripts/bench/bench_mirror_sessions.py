@@ -1,4 +1,4 @@
-"""Sessions of mirror descent on JT12's bipartite families: guaranteed and measured errors.
+"""Compare sessions of mirror descent on JT12's bipartite families: guaranteed and measured errors.
 
 Run `python -m scripts.bench.bench_mirror_sessions [--quick]`. Cuts have at most V/20 right
 vertices, which the sessions are told; 10,000 adaptive ones are guaranteed, at epsilon = 1 and

@@ -1,4 +1,4 @@
-"""Speed of the samplers, beside OpenDP's exact ones if it is installed, and of cut queries.
+"""Time the samplers, beside OpenDP's exact ones if it is installed, and cut queries.
 
 Run `python -m scripts.bench.bench_noise_and_queries [--quick]`. Medians of five.
 """

@@ -1,4 +1,4 @@
-"""The cutting-plane fit with each of its oracles, on the same noisy matrices.
+"""Compare the oracles of the cutting-plane fit on the same noisy matrices.
 
 Run `python -m scripts.bench.bench_oracles [--quick]`. The graphs have four equal groups, and the
 noise is that of randomised response at epsilon = 1. Two oracles search for cuts that are large in

@@ -1,4 +1,4 @@
-"""Partitions of releases: how good they are in the true graph, and whether their intervals hold.
+"""Measure partitions of releases: their value in the true graph, and whether intervals hold.
 
 Run `python -m scripts.bench.bench_partitions [--quick]`. First table: the value in the true graph
 of the partition that is found in a release ("release": its synthetic weights), and by the same

@@ -1,4 +1,4 @@
-"""Through how many files and functions of the package a use passes: what a reader has to follow.
+"""Count the files and functions of the package through which a use passes.
 
 Each use runs once under `sys.setprofile` on the karate club. Imports, and what the use only
 prepares (the graph, the folder), do not count. A release that is saved, loaded and asked shall pass

@@ -1,4 +1,4 @@
-"""Errors under each privacy unit at epsilon = 1, bias and noise.
+"""Measure errors under each privacy unit at epsilon = 1, bias and noise.
 
 Run `python -m scripts.bench.bench_people [--quick]`. Graphs: the bundled flights (airports with
 a direct connection; groups are census regions), and, where they lie in ../shared/data, ego-Facebook

@@ -1,4 +1,4 @@
-"""Planted blocks whose signal is near the noise: sums between them in the synthetic graph.
+"""Measure planted blocks whose signal is near the noise: sums between them in synthetic graphs.
 
 Run `python -m scripts.bench.bench_planted [--quick]`. Signal: (p_in - p_out) |block| of the
 smallest block over s sqrt(n), where s is the deviation of an entry if all of epsilon were spent on

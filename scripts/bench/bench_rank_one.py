@@ -1,4 +1,4 @@
-"""Rank-one distinguishers: what one call finds, and what whole releases with them are worth.
+"""Compare rank-one distinguishers: the result of one call, and whole releases with them.
 
 Run `python -m scripts.bench.bench_rank_one [--quick] [--calls] [--releases]`. Tables in
 markdown, for the readme. Not private: everything is compared with the truth. Minutes.

@@ -1,4 +1,4 @@
-"""Regret of the default's choice of a share for degrees: its worst cut over that of the best share.
+"""Measure the regret of the default share for degrees: its worst cut over that of the best share.
 
 Run `python -m scripts.bench.bench_regret [--quick] [--part tuning] [--save FILE] [--seconds S]`.
 Each graph of a part of regret_graphs.py (tuning, validation or large) or of regret_kinds.py

@@ -1,4 +1,4 @@
-"""Rows with users in Parquet: seconds and memory of bounded cells, beside the unbounded group-by.
+"""Time rows with users in Parquet: bounded cells, beside the unbounded group-by.
 
 Makes a table of trips (who, from, to, day, paid) in a folder of Parquet files: users are integers,
 of whom a few have many rows; zones are text; days lie in a year. Then each way to cells of zones by

@@ -1,4 +1,4 @@
-"""Speed of sessions on a durable ledger: batches, single asks, opening.
+"""Time sessions on a durable ledger: batches, single questions, opening.
 
 Targets: 200 queries a second in a batch and 50 durable single asks a second on a graph of 10^5
 vertices and 10^6 edges; opening a store with 10^5 answers in under a second.

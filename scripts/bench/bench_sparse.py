@@ -1,4 +1,4 @@
-"""Sparse releases beside what else there is: errors of cuts, and time.
+"""Compare sparse releases with other methods: errors of cuts, and time.
 
 Made graphs: four uneven groups (.4, .3, .2, .1 of the vertices) that keep 70 % of the edges,
 uneven activity of vertices (lognormal, .6), weights 1 or lognormal of a given mean. Mean absolute

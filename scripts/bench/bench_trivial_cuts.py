@@ -1,4 +1,4 @@
-"""Private least cuts beside cutting off one terminal alone: ratios to the optimum, old and new.
+"""Compare private least cuts with cutting off one terminal alone: ratios to the optimum.
 
 Run `python -m scripts.bench.bench_trivial_cuts [--quick] [--tuning_table 1]`.
 

@@ -1,4 +1,4 @@
-"""The cost of one more use of a store, after few uses and after many.
+"""Time one more use of a store, after few uses and after many.
 
 Run `python -m scripts.bench.bench_uses [--quick]`. Processor time of a small release that is
 charged to a store: medians of 21, at the first uses and where the store already has many. The

@@ -1,4 +1,4 @@
-"""Measures of synthetic graphs with weights: the release, its fit on all pairs, and Chung-Lu.
+"""Compare synthetic graphs with weights: the release, its fit on all pairs, and Chung-Lu.
 
 Each graph is released at epsilon = 1 and 4. Compared are the release; its fit without rounding, a
 weight on every pair; and Chung-Lu: noisy weighted degrees with all of epsilon, and a Poisson number

@@ -22,15 +22,15 @@ Result = TypeVar("Result")
 
 
 def run(main: Callable[..., int | None], about: str | None, **options: Any) -> None:
-    """Start a benchmark from the command line; its status is what `main` returns.
+    """Start a benchmark from the command line; exit with the status that `main` returns.
 
     Args:
-        main: takes `quick`, whether that was given, and the options.
-        about: docstring of the script, which says what its options are.
-        options: their defaults, or the types of those without one.
+        main: called with `quick`, true if --quick was typed, and with the options.
+        about: docstring of the script, which describes the options.
+        options: default values of options, or the types of options without a default.
     """
     parser = argparse.ArgumentParser(description=about)
-    parser.add_argument("--quick", action="store_true", help="the short form")
+    parser.add_argument("--quick", action="store_true", help="run a short form")
     for name, default in options.items():
         kind, value = (default, None) if isinstance(default, type) else (type(default), default)
         parser.add_argument(f"--{name}", type=kind, default=value)
@@ -63,9 +63,10 @@ class Table:
     """A table that is printed as it grows.
 
     Args:
-        columns: "title:format" of each, parted by blanks; an underscore in a title is a blank. The
-            format is that of numbers and begins with the width: ">9,.0f". Text gets the width.
-        title: a line above.
+        columns: "title:format" of each column, with blanks between columns; an underscore in a
+            title is printed as a blank. The format is that of numbers and begins with the width:
+            ">9,.0f". Texts are printed in that width.
+        title: line above the table.
     """
 
     def __init__(self, columns: str, title: str = "") -> None:
@@ -76,7 +77,7 @@ class Table:
         print("".join(self._cell(name.replace("_", " "), form) for name, _, form in pairs).rstrip())
 
     def row(self, *cells: Any) -> None:
-        """Print a line; None and what is missing at the end are blank."""
+        """Print a line; None and missing cells at the end are blank."""
         shown = (self._cell(*pair) for pair in zip(cells, self._formats, strict=False))
         print("".join(shown).rstrip(), flush=True)
 
@@ -106,14 +107,14 @@ def compared_norms(
     norms: Sequence[str],
     error: str,
 ) -> int:
-    """Print a session by each name in each case: 1 if `auto` guarantees too much, else 0.
+    """Print sessions by each name in each case; return 1 if the guarantee of `auto` is too weak.
 
     Args:
-        table: begins with the columns of a case, the name, and what the session took.
-        cases: the first cells of a line, and what asks a session by a name.
+        table: with columns of a case, the name, and results of the session.
+        cases: the first cells of a line, and a function that runs a session of a name.
         names: in the order of the lines.
         norms: `auto` is at most 5 % above the best of these.
-        error: of `Outcome`, shown after the guaranteed and the largest one.
+        error: field of `Outcome` that is printed after the guaranteed and the largest error.
     """
     worst, allowed = 0.0, 1.05
     for head, session in cases:

@@ -1,4 +1,4 @@
-"""`graphcuts-dp benchmark`: many private methods side by side, on made and public graphs."""
+"""`graphcuts-dp benchmark`: compare private methods on simulated and public graphs."""
 
 import tempfile
 from collections import Counter
@@ -32,30 +32,35 @@ _LEGEND = (
 def benchmark(
     out_file: Annotated[
         str | None,
-        typer.Option("--out", metavar="FILE", help="Runs, a line each; gone on from if there."),
+        typer.Option(
+            "--out", metavar="FILE", help="File of runs, a line each; continued if it exists."
+        ),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Three tiny graphs, five contenders, epsilon 1.")
     ] = False,
     contender: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME|MODULE:NAME", help="Only these; your own are added to all."),
+        typer.Option(
+            metavar="NAME|MODULE:NAME", help="Run only these contenders; your own are added to all."
+        ),
     ] = None,
     graphs: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only these, or what begins so.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Use only graphs of these names or beginnings."),
     ] = None,
     epsilon: Annotated[
-        list[float] | None, typer.Option(help="Only these; else .5, 1, 2 and 5.")
+        list[float] | None, typer.Option(help="Values of epsilon; .5, 1, 2 and 5 if omitted.")
     ] = None,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="Runs of each; else 3, or 5 up to n=1,000.")
+        int | None, typer.Option(min=1, help="Runs of each; if omitted 3, or 5 up to n=1,000.")
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, max=256, help="Processes side by side.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, max=256, help="Number of processes.")] = 1,
     seconds: Annotated[
-        float, typer.Option(min=0.1, help="For one run of a method, at most.")
+        float, typer.Option(min=0.1, help="Limit for one run of a method.")
     ] = SECONDS,
     table: Annotated[
-        str | None, typer.Option(metavar="FILE.csv[.gz]", help="Write all runs as a table too.")
+        str | None, typer.Option(metavar="FILE.csv[.gz]", help="Also write all runs as a table.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the standings as JSON.")] = False,
 ) -> None:

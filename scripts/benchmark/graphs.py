@@ -1,4 +1,4 @@
-"""The graphs of the benchmark: made ones of every kind and size, and the bundled real ones."""
+"""The graphs of the benchmark: simulated ones of every kind and size, and the bundled real ones."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence

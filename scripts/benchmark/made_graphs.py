@@ -1,4 +1,4 @@
-"""Made graphs of the benchmark, the same on every machine and under every version of NumPy.
+"""Simulated graphs of the benchmark, the same on every machine and under every NumPy.
 
 All randomness is SplitMix64, and chances are made with +, -, *, / and sqrt alone, which IEEE 754
 rounds correctly everywhere, in a fixed order. Nothing here touches private data.

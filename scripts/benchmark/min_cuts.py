@@ -1,4 +1,4 @@
-"""Minimum cuts of true and synthetic graphs: between two vertices, of the whole, of all pairs."""
+"""Compute minimum cuts of graphs: between two vertices, of the whole graph, of all pairs."""
 
 from collections.abc import Sequence
 from typing import Any

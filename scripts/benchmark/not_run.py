@@ -1,4 +1,4 @@
-"""Methods that are not run, each with the bound of its theorem beside what the empty graph errs.
+"""Methods that are not run, with the bounds of their theorems and the error of the empty graph.
 
 A theorem without stated constants is computed with 1 in their place and natural logarithms, in the
 method's favour. If its bound still exceeds the error of the empty graph, which spends nothing, the

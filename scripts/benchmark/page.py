@@ -1,4 +1,4 @@
-"""The pages of the benchmark, made of the table of its runs alone."""
+"""Write the pages of the benchmark from the table of its runs alone."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence

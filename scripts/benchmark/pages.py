@@ -1,4 +1,4 @@
-"""Makes the benchmark's pages and figures from its table, docs/benchmark/results.csv.gz.
+"""Write the benchmark's pages and figures from its table, docs/benchmark/results.csv.gz.
 
 `python -m scripts.benchmark.pages [--add] [RUNS.jsonl]`: with a file of runs, the table is made
 from it first; with --add its runs replace those on the same graphs, and the others stay. Pages of

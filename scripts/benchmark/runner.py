@@ -1,4 +1,4 @@
-"""The benchmark: cases x contenders x epsilons x seeds, in processes, gone on after any end."""
+"""Run the benchmark, cases x contenders x epsilons x seeds, in processes; continue after a stop."""
 
 import multiprocessing
 import platform

@@ -1,4 +1,4 @@
-"""The vertices of a graph in random order, so that no contender learns from their order.
+"""Put the vertices of a graph in random order, so that no contender learns from their order.
 
 Planted groups of generated graphs are consecutive vertices, and lists of real graphs often begin
 with what belongs together. A method that reads the order, as one does that divides the matrix in

@@ -1,4 +1,4 @@
-"""Measures of a whole matrix: its largest singular value, and how a partition disagrees with it."""
+"""Measure a whole matrix: its largest singular value, and how a partition disagrees with it."""
 
 import numpy as np
 import scipy.sparse as sp

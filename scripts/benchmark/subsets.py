@@ -1,4 +1,4 @@
-"""Uniform subsets, drawn exactly."""
+"""Draw uniform subsets, exactly."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""A process that runs contenders, one after the other, and measures what they hand in."""
+"""Run contenders in a process, one after the other, and measure their results."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""Redraws everything in figures/ and the table in its README: `python -m scripts.figures`."""
+"""Redraw everything in figures/ and the table in its README: `python -m scripts.figures`."""
 
 from pathlib import Path
 

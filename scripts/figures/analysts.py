@@ -1,4 +1,4 @@
-"""Analysts who know the truth: they ask where a hypothesis is farthest off. Not private."""
+"""Analysts who know the truth: they ask where the error of a hypothesis is largest. Not private."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Errors on JT12's bipartite families with three potentials: guaranteed, and of sessions that ran.
+"""Measure errors on JT12's bipartite families with three potentials: guaranteed, and of sessions.
 
 A query is a set of left vertices against at most |S| right ones. Guarantees come from degrees
 alone, so they reach sizes that no hypothesis fits in; they are for V^|S| queries, as many as there

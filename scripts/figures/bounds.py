@@ -1,7 +1,7 @@
-"""The errors that the papers' mechanisms guarantee, from sizes alone: no data is read.
+"""Compute the errors that the papers' mechanisms guarantee, from sizes alone: no data is read.
 
-The online ones are in `graphcuts_dp.learn.bounds`, where a session finds them too. The
-offline ones ask a distinguisher for the worst query.
+Those of online mechanisms are in `graphcuts_dp.learn.bounds`, where sessions use them too. The
+offline mechanisms here search for the worst query with a distinguisher.
 """
 
 import math
@@ -68,13 +68,13 @@ def gru12_offline(
     """Return the error of GRU12's Algorithm 3 with any distinguisher: 3 alpha/2.
 
     alpha = max(16 sqrt(B ln(1/delta)) ln(2B/beta)/epsilon, 2 F(epsilon/(4 sqrt(B ln(1/delta))))).
-    The paper runs B(alpha) rounds and claims error alpha; updates have a discrepancy of alpha/2, so
-    B is B(alpha/2), and the test that stops leaves a gap up to alpha, so F adds to that.
+    The paper runs B(alpha) rounds and claims error alpha. But updates correct errors of alpha/2, so
+    B is B(alpha/2); and the test that stops leaves an error of up to alpha, to which F adds.
 
     Args:
         update_bound: B.
-        distinguisher: F: at privacy eps, the query found is within F(eps) of the worst, except with
-            probability beta/(2B).
+        distinguisher: F: with privacy eps, the chosen query is within F(eps) of the worst, except
+            with probability beta/(2B).
         epsilon: > 0.
         delta: in (0, 1).
         beta: probability of failure, in (0, 1).
@@ -113,20 +113,21 @@ def gru12_lemma_6_1_general(
 ) -> float:
     """Bound the error of Laplace noise on every pair, for any linear queries of [0, 1].
 
-    The least of two bounds, each in units of 1/epsilon, and each for every s in (0, 1):
-    Chernoff's for each query and the union over Q, (-X ln(1 - s^2) + ln(2|Q|/beta))/s; and one for
-    all of [0, 1]^X at once. No query is off by more than the sum of the positive noises, or of the
-    negative ones, and that has (X ln((1 + 1/(1 - s))/2) + ln(2/beta))/s.
+    The result is the smaller one of two bounds, each in units of 1/epsilon and for the best s in
+    (0, 1). The first is Chernoff's bound for each query, with a union over Q:
+    (-X ln(1 - s^2) + ln(2|Q|/beta))/s. The second is for all of [0, 1]^X at once: the error of a
+    query is at most the sum of the positive noises, or of the negative ones, which is at most
+    (X ln((1 + 1/(1 - s))/2) + ln(2/beta))/s.
 
-    The lemma's O(sqrt(X ln(X/beta) ln(|Q|/beta))) follows from these two. Its own proof does not
-    give it: noise cut off at L = ln(2X/beta) makes Hoeffding's exponent alpha^2/(2 X L^2), the
-    proof goes on with L in place of L^2, and what it proves is L sqrt(2 X ln(4|Q|/beta)).
+    The lemma's O(sqrt(X ln(X/beta) ln(|Q|/beta))) follows from these two bounds, but not from its
+    own proof: with noise cut off at L = ln(2X/beta), Hoeffding's exponent is alpha^2/(2 X L^2). The
+    proof continues with L in place of L^2; it proves L sqrt(2 X ln(4|Q|/beta)).
 
     Args:
         universe: X >= 1, number of pairs.
         log_queries: ln |Q| >= 0; infinite for all of [0, 1]^X.
         epsilon: > 0.
-        beta: probability that any query is off by more, in (0, 1).
+        beta: probability of a larger error of any query, in (0, 1).
 
     Source: GRU12, Lemma 6.1, "for general Q"; where its first half holds, `rates.gru12_lemma_6_1`.
     """
@@ -166,16 +167,16 @@ def sized_cut_radius(n: int, s: int, t: int, *, epsilon: float, beta: float) -> 
 def pure_cut_lower_bound(n: int, *, epsilon: float, beta: float) -> float:
     """Return an error that each (epsilon, 0)-private mechanism has on some graph and cut.
 
-    It has that error, at least, with probability above beta on some graph; it grows as n.
+    On some graph the error is at least this with probability above beta. The bound grows as n.
 
-    Take m = n/2 disjoint pairs of vertices, and graphs that have an edge in w of these. From
-    answers within alpha, all sums over subsets of the pairs are known to 2 alpha, so that two
-    graphs with more than 4 alpha differing pairs are never confused. There is a set C of such
-    graphs any two of which differ in at least w pairs, of size binom(m, w) over the number of
+    Take m = n/2 disjoint pairs of vertices, and graphs that have an edge in w of these pairs. If
+    all errors of answers are at most alpha, all sums over subsets of the pairs are known to
+    2 alpha, so graphs that differ in more than 4 alpha pairs can be told apart. There is a set C of
+    such graphs any two of which differ in at least w pairs, of size binom(m, w) over the number of
     graphs that differ from one in fewer. Any two differ by at most 2w edges, so that each graph of
     C is decoded from another one's answers with probability (1 - beta) exp(-2 w epsilon) at least.
-    These probabilities add up to at most 1; where |C| (1 - beta) exp(-2 w epsilon) > 1, some error
-    is w/4 at least.
+    These probabilities add up to at most 1. So if |C| (1 - beta) exp(-2 w epsilon) > 1, some error
+    is at least w/4.
 
     Args:
         n: number of vertices, at least 2.
@@ -199,14 +200,14 @@ def k_norm_bound(queries: int, *, epsilon: float, beta: float) -> float:
 
     Its noise is a point of a body K, stretched by a Gamma variable of shape k + 1 and scale
     1/epsilon. K is spanned by the columns of the queries, whose coefficients lie in [-1, 1], so
-    no coordinate of its points is larger than 1: what remains is the quantile of that variable.
-    It grows with k where Laplace noise on each answer grows with k ln k; the typical error is
-    smaller, see `rates.table_1_k_norm`, by how much smaller than the cube K is.
+    no coordinate of its points is larger than 1, and the bound is the quantile of that variable.
+    It grows with k, while that of Laplace noise on each answer grows with k ln k. The typical error
+    is smaller, the more so the smaller K is than the cube; see `rates.table_1_k_norm`.
 
     Args:
         queries: k >= 1, asked at once.
         epsilon: > 0.
-        beta: probability that any answer is off by more, in (0, 1).
+        beta: probability of a larger error of any answer, in (0, 1).
 
     Source: Hardt, Talwar 2010, section 4; GRU12, Table 1.
     """
@@ -227,16 +228,18 @@ def _part(logit: float) -> float:
     return 1 / (1 + math.exp(-logit))
 
 
-def comparison_log_delta(order: float, moment: float, *, updates: float, epsilon: float) -> float:
+def comparison_log_delta(
+    order: float, count_epsilon: float, *, updates: float, epsilon: float
+) -> float:
     """Return the theorem's mu B - a epsilon: the logarithm of a delta that the theorem proves.
 
     Args:
         order: a > 0.
-        each: e > 0.
+        count_epsilon: > 0, the pure epsilon of one noisy count.
         updates: B >= 0.
         epsilon: > 0.
     """
-    return comparison_moment(order, moment) * updates - order * epsilon
+    return comparison_moment(order, count_epsilon) * updates - order * epsilon
 
 
 def median_updates(n: Size, edges: float, queries: int, *, rule: Rule = "tight") -> UpdateBound:
@@ -248,7 +251,7 @@ def median_updates(n: Size, edges: float, queries: int, *, rule: Rule = "tight")
         n: vertices, (left, right), or `ArcsOn`.
         edges: m > 0.
         queries: k, size of the class.
-        rule: whose size of the multisets: see `small_database_size`.
+        rule: decides the size of the multisets: see `small_database_size`.
     """
     bits = math.log2(max(2, pairs_of(n)))
     return lambda alpha: (
@@ -265,8 +268,8 @@ def mirror_descent_updates(
         zeta: largest dual norm of a query.
         start_potential: bound on Delta(truth; start).
         order: s of the potential.
-        rule: "tight": s (zeta/alpha)^s Psi; "as printed": what JT12's step proves, 16/7 of that for
-            s = 2.
+        rule: "tight" for s (zeta/alpha)^s Psi; "as printed" for the bound that JT12's step proves,
+            for s = 2 larger by 16/7.
     """
     step = printed_step_size if rule == "as printed" else step_size
 
@@ -279,7 +282,8 @@ def mirror_descent_updates(
 def printed_update_bound(alpha: float, zeta: float, order: float, start_potential: float) -> float:
     """Return 2^(s-1) s^s zeta^s Psi / (T^s (s-1)^(s-1)), T = 2 alpha: B as JT12, Alg. 2 prints it.
 
-    Not proven for the printed step. For s = 2 it is what `step_size` proves, for larger s more.
+    It is not proven for the printed step. For s = 2 it equals the bound that `step_size` proves;
+    for larger s it is larger.
     """
     factor = order**order / (2 * (order - 1) ** (order - 1))
     return float(factor * (zeta / alpha) ** order * start_potential)

@@ -1,4 +1,4 @@
-"""The picture of the curator's page, of a table of the bundled flights, by Chromium's driver.
+"""Take the picture of the curator's page, of a table of the bundled flights, by Chromium's driver.
 
 Run `python -m scripts.figures.curator_page`; needs selenium, of the extra `dev`, and Chromium with
 its driver. The noise is fresh, as on every page, so each picture has other numbers.

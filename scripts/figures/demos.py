@@ -1,4 +1,4 @@
-"""The pictures of README and docs: releases of the US flights graph, and of made phone records.
+"""Draw the pictures of README and docs: releases of US flights, and of simulated phone records.
 
 Seeded, so that they can be drawn again; a real release never is.
 """

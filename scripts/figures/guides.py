@@ -1,4 +1,4 @@
-"""The pictures of how accurate a guide's product is, drawn from what the benchmarks printed.
+"""Draw how accurate the products of the guides are, from the output of the benchmarks.
 
 Each shows the table of docs/measured.md under the same name. No number is typed here: `python -m
 scripts.bench.run --save` measures them, and `python -m scripts.figures.guides` draws them again.

@@ -1,4 +1,4 @@
-"""Laplace noise on every pair: tails of sums, errors of cuts by size, and of all cuts at once.
+"""Measure Laplace noise on every pair: tails of sums, errors of cuts by size, and of all cuts.
 
 Only noise is drawn here: under Laplace noise the error of a cut does not depend on the graph. Pairs
 are those of a bipartite graph with n vertices on each side, where no edge counts twice.

@@ -1,4 +1,4 @@
-"""Updates that Schatten-p mirror descent needs on low-rank matrices, beside the Frobenius norm's.
+"""Count updates of Schatten-p mirror descent on low-rank matrices, beside the Frobenius norm's.
 
 A stream of fresh random queries <F, X> is put to a hypothesis that starts at 0; it is corrected
 whenever its answer is off by alpha = ||X||_F, the typical size of an answer, and the stream ends

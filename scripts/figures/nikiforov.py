@@ -1,4 +1,4 @@
-"""The largest singular value beside the normalised cut norm, on random and on the worst matrices.
+"""Compare the largest singular value with the normalised cut norm, on random and worst matrices.
 
 The worst ones are rank-one matrices x y' with x_k = sqrt(k) - sqrt(k-1): all prefixes of x have
 x(S)/sqrt(|S|) = 1, so ||x y'||_NC = 1 exactly, while sigma_1 = ||x||^2 = H_n. With x = (v, -v) for

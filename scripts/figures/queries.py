@@ -1,4 +1,4 @@
-"""The error against the number of queries k: the planner's formulas, and mechanisms that run.
+"""Compare errors against the number of queries k: the planner's formulas, and mechanisms that run.
 
 Each mechanism is made for k queries and asked `min(k, asked)` of them: random halves of the
 vertices, and halves that keep or split two planted blocks, which no density tells. Its noise and

@@ -1,4 +1,4 @@
-"""Whole releases by iterative construction with rank-one distinguishers, beside the others.
+"""Compare whole releases by iterative construction with rank-one distinguishers with others.
 
 Two planted blocks, "strong" (edge probabilities 0.7 and 0.3) or "sparse" (20 edges a vertex). All
 have epsilon = 1; those with the power method delta = 1e-6, too. The calibration "practical" chooses

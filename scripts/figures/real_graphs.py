@@ -1,4 +1,4 @@
-"""Every way to release a graph on the bundled real graphs: worst cut against epsilon.
+"""Compare every way to release a graph on the bundled real graphs: worst cut against epsilon.
 
 The graphs are public; weights are left out. Errors are relative: the worst cut found of the
 estimate less the graph, over that of the graph itself (2m, or m if bipartite), so that answering 0

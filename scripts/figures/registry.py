@@ -1,4 +1,4 @@
-"""The figures: what each measures and draws, by name. All graphs are made or public."""
+"""The figures by name, with their measurements and pictures. All graphs are simulated or public."""
 
 import inspect
 import json

@@ -1,4 +1,4 @@
-"""The picture of the analyst's page, from the server of `make demo-server`, by Chromium's driver.
+"""Take the picture of the analyst's page, from the server of `make demo-server`, by Chromium.
 
 Run `python -m scripts.figures.server_page`; needs selenium, of the extra `dev`, and Chromium with
 its driver. The noise is fresh, as on every server, so each picture has other numbers.

@@ -1,4 +1,4 @@
-"""GRU12's Table 1 with its constants solved: the error for all cuts against the number of edges.
+"""Solve GRU12's Table 1 with its constants: the error for all cuts against the number of edges.
 
 Formulas only: no graph is made and no noise drawn, so `seed` changes nothing. All cuts of n
 vertices are k = 4^n queries (S, T), far beyond floats, so the circles of `learn.bounds` are

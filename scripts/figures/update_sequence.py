@@ -1,4 +1,4 @@
-"""A database update sequence, held to its definition."""
+"""A database update sequence, checked against its definition."""
 
 import math
 from collections.abc import Sequence

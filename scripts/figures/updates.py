@@ -1,4 +1,4 @@
-"""Updates used beside B(alpha), for every construction, both rules and two analysts.
+"""Count updates used over B(alpha), for every construction, both rules and two analysts.
 
 Each construction learns graphs to tolerances from a fifth to a fourteenth of their edges; the
 median, tiny ones. The adversarial analyst always asks the worst cut that `worst_cut` finds, until

@@ -1,4 +1,4 @@
-"""PrivGraph: communities found privately, then what is within and between them, then a graph.
+"""PrivGraph: find communities privately, then edges within and between them, then a graph.
 
 Integer noise in place of floats. The exponential mechanism has twice the public code's rate, which
 spends only half of its share: an edge more raises one score of each end. Vertices choose among all

@@ -1,4 +1,4 @@
-"""Contenders: what anybody would try first, with exact noise."""
+"""Contenders: simple methods that anybody would try first, with exact noise."""
 
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""The top-m filter: as many pairs as there are edges, by a noisy count, with the largest noise.
+"""The top-m filter: the pairs with the largest noisy entries, as many as a noisy count of edges.
 
 The filter's own law, at linear cost by drawing only what passes a threshold. The paper's linear
 algorithm, as its authors' code, fills up with uniform false edges to a number that is fixed first:
