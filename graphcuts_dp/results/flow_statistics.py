@@ -70,7 +70,7 @@ class FlowStatistics(FlowTable):
     def share_outside(
         self, level: str | None = None, *, confidence: float = DEFAULT_CONFIDENCE
     ) -> Statistic:
-        """Return the share of the weight that passes between groups: 1 - `share_inside`."""
+        """Return the share of the weight that passes between groups; see `share_inside`."""
         inside = self.share_inside(level, confidence=confidence)
         return _decreasing(inside, "share outside", lambda x: 1 - x)
 

@@ -353,18 +353,6 @@ class FitMethod:
     has_gap: bool = False
     max_size: float = math.inf
 
-    @classmethod
-    def of_plug_in(cls, name: str, plug_in: object) -> "FitMethod":
-        """Return the object of an entry point of an installed package, if it is a `FitMethod`.
-
-        Raises:
-            ParameterError: it is another object.
-        """
-        del name
-        if not isinstance(plug_in, cls):
-            raise ParameterError("its entry point must be a `FitMethod`")
-        return plug_in
-
     def check_size(self, shape: tuple[int, int]) -> None:
         """Refuse a matrix with more rows and columns than this fit takes.
 
@@ -379,3 +367,14 @@ class FitMethod:
                 f"this fit takes {self.max_size:,} rows and columns together, and this graph has "
                 f"{sum(shape):,}; choose another fit, or another oracle"
             )
+
+
+def fit_of_plug_in(_: str, plug_in: object) -> FitMethod:
+    """Return the object of an entry point of an installed package, if it is a `FitMethod`.
+
+    Raises:
+        ParameterError: it is another object.
+    """
+    if not isinstance(plug_in, FitMethod):
+        raise ParameterError("its entry point must be a `FitMethod`")
+    return plug_in

@@ -23,7 +23,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.final_classes import final
 from graphcuts_dp.options import check, chosen, option
 from graphcuts_dp.plug_ins import PlugInTable
-from graphcuts_dp.synth.base import FitMethod
+from graphcuts_dp.synth.base import FitMethod, fit_of_plug_in
 from graphcuts_dp.synth.cutting_plane import cutting_plane
 from graphcuts_dp.synth.first_order import first_order
 from graphcuts_dp.synth.maximum_entropy import maximum_entropy
@@ -39,7 +39,7 @@ _OUR_FITS: Mapping[str, FitMethod] = {
     "game": FitMethod(query_game, has_gap=True),
     "spectral": FitMethod(spectral, has_gap=True),
 }
-FITS = PlugInTable("graphcuts_dp.fit_methods", "fit", _OUR_FITS, FitMethod.of_plug_in)
+FITS = PlugInTable("graphcuts_dp.fit_methods", "fit", _OUR_FITS, fit_of_plug_in)
 FIT_NAMES = ("auto", *FITS, "none")
 
 
