@@ -2,10 +2,10 @@
 
     python scripts/format_fixtures.py FOLDER   # a folder that is not there yet
 
-Later versions have to read what earlier ones have stored, so a folder is made once, by the code of
-its time, before a format changes. It is never made again: `facts.json` in it says which commit's
-code ran, and what every file held. All data are made here, by a generator with a fixed seed. Noise
-of stores comes from the system, except where a name says seeded, and that of most results from a
+Later versions have to read what earlier versions have stored. So a folder is made once, by the code
+of its time, before a format changes, and never again: `facts.json` in it states the commit of the
+code and the contents of every file. All data are simulated here, with a fixed seed. The noise of
+stores comes from the system, unless a name says "seeded", and the noise of most results from a
 seed; salts and times are new in each run.
 """
 
@@ -55,7 +55,7 @@ SEED = 2026
 ZONES = [f"z{k}" for k in range(6)]
 MONTHS = "2026-01..2026-03"
 TRIPS = gc.Columns(source="origin", target="destination", user="user", period="day")
-SMALL = gc.FlowWorkload(expected_cell=0)  # noise hides what so few vertices have
+SMALL = gc.FlowWorkload(expected_cell=0)  # no refusal, although noise exceeds such small cells
 
 
 # --- The data -------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ def trips_of(data: Path, *, periods: str | None = MONTHS, name: str | None = Non
 
 
 def killed(act: Callable[[], object]) -> None:
-    """Do something in a child process, which has to be killed by it."""
+    """Do something in a child process that it kills; raise an error if it survives."""
     child = os.fork()
     if child == 0:
         try:
@@ -194,7 +194,7 @@ def die(*_: object, **__: object) -> None:
 
 
 def killed_before_its_result(act: Callable[[], object]) -> None:
-    """Do what charges a store in a process that is killed between the charge and the result."""
+    """Charge a store in a process that is killed between the charge and the result."""
 
     def dying() -> None:
         with mock.patch.object(Job, "run", die):
@@ -204,7 +204,7 @@ def killed_before_its_result(act: Callable[[], object]) -> None:
 
 
 def killed_while_it_starts(act: Callable[[], object]) -> None:
-    """Begin a session in a process that is killed once its cost is on the store."""
+    """Begin a session in a process that is killed as soon as its cost is on the store."""
 
     def dying() -> None:
         with mock.patch.object(Runner, "start", die):
@@ -214,7 +214,7 @@ def killed_while_it_starts(act: Callable[[], object]) -> None:
 
 
 def killed_in_a_step(graph: gc.Graph, path: Path, name: str, queries: list[gc.CutQuery]) -> None:
-    """Ask in a process that is killed when the steps are reserved and no noise is drawn yet."""
+    """Ask in a process that is killed when the steps are reserved, before noise is drawn."""
 
     def dying() -> None:
         session = gc.open_session(graph, store=path, name=name)
@@ -433,7 +433,7 @@ STORES = {
 
 
 def blocks(n: int, inside: float, across: float) -> gc.Graph:
-    """Make a graph of two halves, by chances of an edge inside and across."""
+    """Draw a graph of two halves, from the chances of an edge inside and across."""
     i, j = np.triu_indices(n, 1)
     chances = np.where((i < n // 2) == (j < n // 2), inside, across)
     chosen = np.random.default_rng(SEED).random(len(i)) < chances
@@ -441,7 +441,7 @@ def blocks(n: int, inside: float, across: float) -> gc.Graph:
 
 
 def results(data: Path) -> dict[str, tuple[object, list[tuple[object, object]]]]:
-    """Make every kind of result, by the name of its file, with the queries that it was made for."""
+    """Return every kind of result, by the name of its file, with its queries."""
     graph = gc.read_graph(data / "letters.csv")
     staff = staff_of(data, graph)
     calls = gc.Graph.read(data / "calls.edges")
@@ -541,17 +541,17 @@ def results(data: Path) -> dict[str, tuple[object, list[tuple[object, object]]]]
 
 
 def make_results(folder: Path, data: Path) -> dict[str, object]:
-    """Write the results and their receipts; tells what they say."""
+    """Write the results and their receipts; return facts about them."""
     folder.mkdir()
     facts_of = {}
     for name, (result, queries) in results(data).items():
         result.save(folder / name)
-        facts_of[name] = {"files": _beside(folder / name), **facts.of_result(result, queries)}
+        facts_of[name] = {"files": _files_of(folder / name), **facts.of_result(result, queries)}
     city, people = gc.distances.Metric.path(8), data / "people.csv"
     result = gc.distances.answer_distances(city, people, epsilon=1.0, seed=SEED)
     result.save(folder / "distances.csv")
     facts_of["distances.csv"] = {
-        "files": _beside(folder / "distances.csv"),
+        "files": _files_of(folder / "distances.csv"),
         "class": "DistanceAnswers",
         "guarantee": facts.guarantee(result.guarantee),
         "best": result.best.vertex,
@@ -560,7 +560,7 @@ def make_results(folder: Path, data: Path) -> dict[str, object]:
     return facts_of
 
 
-def _beside(path: Path) -> list[str]:
+def _files_of(path: Path) -> list[str]:
     receipt = receipt_path(path)
     if read_receipt(receipt)["format"] != FORMAT:
         raise RuntimeError("a receipt of another format")
@@ -589,7 +589,7 @@ def kinds_in(path: Path) -> dict[str, int]:
 
 
 def of_copy(path: Path, scratch: Path) -> dict[str, object]:
-    """Tell what a copy of a store says."""
+    """Return facts about a copy of a store."""
     copy = scratch / path.name
     shutil.copy(path, copy)
     kinds, facts_of_store = kinds_in(copy), facts.of_store(copy)
@@ -599,12 +599,12 @@ def of_copy(path: Path, scratch: Path) -> dict[str, object]:
 
 
 def of_book(path: Path, scratch: Path) -> dict[str, object]:
-    """Tell what a copy of a server's book says."""
+    """Return facts about a copy of a server's registry."""
     return facts.of_book(shutil.copy(path, scratch / path.name))
 
 
 def pack(folder: Path) -> None:
-    """Replace SQLite files, which are mostly empty pages, by packed ones."""
+    """Compress SQLite files, which are mostly empty pages."""
     for path in sorted(folder.iterdir()):
         if path.read_bytes().startswith(b"SQLite format 3"):
             packed = gzip.compress(path.read_bytes(), mtime=0)
@@ -682,7 +682,7 @@ def read_me(all_facts: dict[str, Any]) -> str:
 
 
 @contextmanager
-def made_whole(folder: Path) -> Iterator[Path]:
+def written_at_once(folder: Path) -> Iterator[Path]:
     """Yield a folder under another name, which gets its own name when all of it is written."""
     part = folder.with_name(folder.name + ".part")
     part.mkdir(parents=True)
@@ -694,7 +694,7 @@ def made_whole(folder: Path) -> Iterator[Path]:
 
 
 def main() -> None:
-    """Read the folder's name, make all files, and write down what they hold."""
+    """Make all files in the folder of the command line, and write facts about them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("folder", type=Path, help="a new folder of tests/fixtures")
@@ -708,7 +708,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     git = ["git", "-C", str(ROOT), "log", "-1", "--format=%H", "--", "graphcuts_dp"]
     commit = subprocess.run(git, check=True, capture_output=True, text=True).stdout.strip()
-    with made_whole(folder) as part:
+    with written_at_once(folder) as part:
         data, stores, scratch = part / "data", part / "stores", part / "scratch"
         make_data(data)
         make_stores(stores, data)

@@ -20,17 +20,17 @@ class Row:
     """A statement of a paper.
 
     Attributes:
-        paper: its key, as in docstrings.
-        at: which statement.
-        what: in words.
-        python: names, public ones as `gc` has them, others from `graphcuts_dp` on, or from
+        paper: key of the paper, as in docstrings.
+        at: number of the statement, such as "Theorem 2".
+        what: the statement in words.
+        python: names of the code: public ones as in `gc`, others from `graphcuts_dp` on, or from
             `scripts` of a checkout.
-        command: of the command line.
+        command: commands of the command line.
         session: methods of sessions.
         test: paths below tests, with or without the name of a test.
-        erratum: what is wrong as printed, and what holds.
-        reason: why there is no public interface, or not for all of it.
-        note: what else is worth knowing.
+        erratum: the error as printed, and the correct statement.
+        reason: why the statement has no public interface, or only a part of it.
+        note: a further remark.
     """
 
     paper: str
@@ -46,12 +46,12 @@ class Row:
 
     @property
     def public(self) -> bool:
-        """Return whether callers reach it without importing from a module."""
+        """Return whether callers can use it without importing from a module."""
         return bool(self.command or self.session or self.public_names)
 
     @property
     def public_names(self) -> tuple[str, ...]:
-        """The names that `gc` has."""
+        """Names of the code that are attributes of `gc`."""
         names = [*graphcuts_dp.__all__, *(f"distances.{name}" for name in distances.__all__)]
         return tuple(name for name in self.python if name in names or hasattr(graphcuts_dp, name))
 
@@ -61,8 +61,8 @@ class Paper:
     """A table of statements.
 
     Attributes:
-        title: of the paper.
-        rows: in its order.
+        title: title of the paper.
+        rows: statements, in the order of the paper.
     """
 
     title: str

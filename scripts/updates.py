@@ -3,8 +3,9 @@
     python -m scripts.updates          # the table of docs/updates.md
     python -m scripts.updates --write  # write it there
 
-Sixty months, from public numbers alone: standard deviations of the least squares over all that is
-published in the end, as root mean squares over all windows of a length.
+Errors are those of sixty months, from public numbers alone: standard deviations of the least
+squares estimates from everything that is published in the end, as root mean squares over all
+windows of a length.
 """
 
 import argparse
@@ -48,7 +49,7 @@ def error(strategy: str, delta: float, length: int, step: int = 1) -> float:
     """Return the root mean square error of windows, in units of one independent month's error.
 
     Args:
-        strategy: name of what is published.
+        strategy: name of the strategy, which decides what is published.
         delta: 0 for Laplace noise, else for Gaussian noise.
         length: months of a window.
         step: from the start of one window to that of the next; 12 for calendar years of 12.

@@ -2,10 +2,10 @@
 
 Run `python -m scripts.bench.bench_cut_trees [--quick] [--epsilon 1]`.
 
-A Gomory-Hu tree tells for each pair of vertices the weight of the least cut between them. Two
-estimates cost epsilon: the lesser of the two noisy degrees, which is the weight of the cut that has
-one vertex alone, and the tree of a synthetic graph. "alone" is the share of the
-pairs whose least cut weighs as much as one vertex alone. Errors are the mean over all pairs and the
+A Gomory-Hu tree has for each pair of vertices the weight of the least cut between them. Two
+estimates cost epsilon: the smaller one of the two noisy degrees, which is the weight of the cut
+around one vertex, and the tree of a synthetic graph. "alone" is the share of the pairs whose least
+cut is that around one vertex. Errors are the mean over all pairs and the
 largest. "least cut" is the least of the whole graph (k = 2): the truth, and both estimates.
 n/epsilon, without its logarithms, is the error of the private tree of Aamand et al. 2025.
 """
@@ -32,7 +32,8 @@ def least_cuts(n, rows, columns, weights):
     tree = graph.gomory_hu_tree(capacity=np.asarray(weights, dtype=float).tolist())
     cuts = np.full((n, n), np.inf)
     flows = np.array(tree.es["flow"])
-    # From the heaviest edge of the tree on: each joins two parts, and parts their pairs.
+    # Add the edges of the tree, the heaviest first: an edge is the least cut of the pairs between
+    # the two parts that it joins.
     part = [[v] for v in range(n)]
     at = list(range(n))
     for edge in np.argsort(-flows, kind="stable"):

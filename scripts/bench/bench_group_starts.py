@@ -1,12 +1,12 @@
 """Compare sessions that start from noisy sums between groups with starts from the total weight.
 
 Run `python -m scripts.bench.bench_group_starts [--quick]`. The graphs are those of
-bench_groups.py that nothing was tuned on, at epsilon = 1 and delta = 1e-6, for 1,000 guaranteed
-answers. Asked are 24 cuts between two unions of groups and 24 halves of all vertices, of which
-every second is one of whole groups. Each entry is the error that the session guarantees, and in
-brackets the mean and the largest error of its answers, all three medians over seeds. "chance" has
-the groups of other vertices, which say nothing. Exits with 1 if a session with groups made by
-chance guarantees an error that is more than 5 % larger than without groups.
+bench_groups.py on which nothing was tuned, at epsilon = 1 and delta = 1e-6, for 1,000 guaranteed
+answers. The queries are 24 cuts between two unions of groups and 24 halves of all vertices; every
+second half consists of whole groups. Each entry is the error that the session guarantees and, in
+brackets, the mean and the largest error of its answers, all three as medians over seeds. "chance"
+has the groups of other vertices, which carry no information. The exit status is 1 if a session
+with such groups guarantees an error more than 5 % larger than without groups.
 """
 
 import statistics
@@ -20,7 +20,7 @@ from scripts.bench.harness import run, session_errors
 
 EPSILON, DELTA, QUERIES, ASKED = 1.0, 1e-6, 1000, 24
 METHODS = ("frieze-kannan", "multiplicative-weights")
-ALLOWED = 1.05
+ALLOWED = 1.05  # ratio of guaranteed errors, with groups drawn by chance over without groups
 
 
 def cuts(labels: Any) -> list[gc.CutQuery]:
@@ -36,7 +36,7 @@ def cuts(labels: Any) -> list[gc.CutQuery]:
 
 
 def main(quick: bool) -> int:
-    """Print the table; whether groups that say nothing cost more than they may."""
+    """Print the table; return 1 if groups without information cost more than is allowed."""
     seeds, worst = (1, 0.0) if quick else (5, 0.0)
     chosen = list(GRAPHS["validation"].items())[: 1 if quick else None]
     print(f"epsilon = {EPSILON:g}, delta = {DELTA:g}, {QUERIES:,} answers, {seeds} seeds")

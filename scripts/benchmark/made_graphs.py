@@ -1,7 +1,7 @@
 """Simulated graphs of the benchmark, the same on every machine and under every NumPy.
 
-All randomness is SplitMix64, and chances are made with +, -, *, / and sqrt alone, which IEEE 754
-rounds correctly everywhere, in a fixed order. Nothing here touches private data.
+Random numbers are those of SplitMix64. Probabilities of edges are computed in a fixed order with +,
+-, *, / and sqrt alone, which IEEE 754 rounds correctly everywhere. No data here are private.
 """
 
 import numpy as np
@@ -11,6 +11,7 @@ from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.schema.groups import Groups
 from graphcuts_dp.schema.vertices import VertexSet
 
+# Constants of SplitMix64.
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 

@@ -1,8 +1,8 @@
 """Write the benchmark's pages and figures from its table, docs/benchmark/results.csv.gz.
 
-`python -m scripts.benchmark.pages [--add] [RUNS.jsonl]`: with a file of runs, the table is made
-from it first; with --add its runs replace those on the same graphs, and the others stay. Pages of
-graphs that the table does not have are deleted. The same table gives the same pages.
+Usage: `python -m scripts.benchmark.pages [--add] [RUNS.jsonl]`. A file of runs replaces the table
+first; with --add its runs replace only those on the same graphs. Pages of graphs that are not in
+the table are deleted. The same table gives the same pages.
 """
 
 import sys
@@ -22,8 +22,8 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 TABLE = "benchmark/results.csv.gz"
 PANELS = ("worst cut proven", "group cuts", "community cuts", "single vertices", "random halves")
 MOST_PANELS = 3
-MOST_LINES = 7  # looks that can be told apart
-_DPI = 110  # there is one for each graph: small files
+MOST_LINES = 7  # as many looks as a reader can tell apart
+_DPI = 110  # low, as there is a figure for each graph
 
 
 def pages(runs: list[BenchmarkRun]) -> dict[str, str]:
@@ -36,7 +36,7 @@ def pages(runs: list[BenchmarkRun]) -> dict[str, str]:
 def figure_of(results: Results, graph: str) -> Figure:
     """Draw the errors of the seven contenders of least error, ours among them first.
 
-    Errors below LEAST are drawn as that, as they count in the tables.
+    Errors below LEAST are drawn as LEAST, as which they count in the tables.
     """
     panels: dict[str, dict[str, tuple[list[float], list[float]]]] = {}
     for measure in PANELS:

@@ -1,9 +1,9 @@
 """Compare errors against the number of queries k: the planner's formulas, and mechanisms that run.
 
-Each mechanism is made for k queries and asked `min(k, asked)` of them: random halves of the
-vertices, and halves that keep or split two planted blocks, which no density tells. Its noise and
-its tests are those for k, so that its errors are those of a session of k queries, up to the growth
-of a maximum with the number of answers.
+Each mechanism is tuned for k queries and answers at most `asked` of them: random halves of the
+vertices, and halves that keep or split two planted blocks, which the density does not predict. Its
+noise and its tests are those for k queries, so its errors are those of a session of k queries,
+except that the largest of fewer errors is smaller.
 """
 
 import math
@@ -41,9 +41,9 @@ _RUN: dict[str, tuple[str, dict[str, Any]]] = {
     "binary": ("binary", {}),
 }
 _EPSILON, _DELTA, _BETA = 1.0, 1e-6, 0.05
-_DEGREE = 20  # edges a vertex, nine tenths of them within two blocks
+_DEGREE = 20  # mean degree; nine tenths of the edges lie within two blocks
 _GUARANTEED = tuple(10**power for power in range(10))
-_DECADES = 0.6  # guarantees and measurements differ by constants, crossovers by some of a decade
+_DECADES = 0.6  # tolerance of log10 k: guarantees and measurements differ by constants
 _NAMES = {
     "tight MW": "weights",
     "tight FK": "Frieze–Kannan",
@@ -52,16 +52,17 @@ _NAMES = {
     "binary": "randomized response",
 }
 _PAPERS = {"gru12": "GRU12", "jt12": "JT12", "dr14": "DR14"}
-_SHOWN = (3, 3e6)  # in edges; beyond it per-query noise only
+_SHOWN = (3, 3e6)  # range of errors, in edges; only noise on each query is beyond it
 
 
 def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
     """Errors against the number of queries, guaranteed and measured.
 
-    Rows of part "guaranteed": the planner's, for `METHODS` and "binary, any k" (queries may depend
-    on answers), the better construction of each of `PAPERS` with its printed constants, and the
-    trivial answer (the better of 0 and the middle). Rows of part "measured": for each repetition,
-    the largest and the mean error of the queries asked, and how many lay outside their intervals.
+    Rows of part "guaranteed" are errors of the planner: for `METHODS`, for "binary, any k" (queries
+    may depend on answers), for the better construction of each of `PAPERS` with its printed
+    constants, and for the trivial answer (the better one of 0 and the middle). Rows of part
+    "measured" have, for each repetition, the largest and the mean error of the answers, and how
+    many answers lay outside their intervals.
 
     Tests: GRU12 Theorem 4.9, JT12 Theorem 2, DR14 Theorem 5.15.
     """
