@@ -204,7 +204,7 @@ def judge_kills(process, found, history, asked, used, lost, kills):
 
 def test_kill_9_under_load_loses_and_doubles_nothing(tmp_path):
     process = Process(tmp_path, made_graph(), *OPTIONS)
-    assert under_kills(process, clients=2, each=8, kills=2, seed=1) > 0
+    assert under_kills(process, clients=2, each=8, kills=1, seed=1) > 0
 
 
 def test_a_terminal_that_closes_ends_a_server_in_good_order(tmp_path):
@@ -233,7 +233,7 @@ def test_kill_9_two_hundred_times(tmp_path):
 
 @pytest.mark.parametrize(
     ("clients", "each", "kills", "every", "up"),
-    [(2, 12, 4, 2, 0.5), pytest.param(8, 1200, 50, 5, 3.0, marks=pytest.mark.slow)],
+    [(2, 8, 2, 2, 0.5), pytest.param(8, 1200, 50, 5, 3.0, marks=pytest.mark.slow)],
 )
 def test_kills_with_backups_and_restores_between_lose_and_revive_nothing(
     tmp_path, monkeypatch, clients, each, kills, every, up

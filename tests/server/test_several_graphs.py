@@ -4,13 +4,12 @@ import json
 import re
 import shutil
 import sqlite3
-import subprocess
-import sys
 import warnings
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from command_runs import run_line
 from server_cases import QUICK, TERMS, Office, made_graph, problem, told
 
 import graphcuts_dp as gc
@@ -461,9 +460,11 @@ def test_a_restore_keeps_out_of_a_folder_with_another_store(tmp_path):
         restore_folder(backup, tmp_path / "graphs", replace=True)
 
 
-def run(*words, folder):
-    line = [sys.executable, "-m", "graphcuts_dp", "serve", *words]
-    return subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False, timeout=60)
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Run `serve` with these words in this process: (status, standard output, error)."""
+    monkeypatch.chdir(tmp_path)
+    return lambda *words: run_line("serve", *words)
 
 
 @pytest.mark.parametrize(
@@ -479,33 +480,37 @@ def run(*words, folder):
         (None, "has no graph: write its options into a file NAME.toml"),
     ],
 )
-def test_options_of_a_graph_that_are_wrong_are_refused_in_a_line(tmp_path, options, message):
+def test_options_of_a_graph_that_are_wrong_are_refused_in_a_line(tmp_path, run, options, message):
     (tmp_path / "graphs").mkdir()
     made_graph().write(tmp_path / "graphs" / "mail.npz")
     if options is not None:
         (tmp_path / "graphs" / "mail.toml").write_text(options)
-    found = run("graphs", "--port", "0", folder=tmp_path)
-    assert (found.returncode, found.stdout) == (2, "")
-    assert message in found.stderr
-    assert found.stderr.count("\n") == 1
+    status, out, err = run("graphs", "--port", "0")
+    assert (status, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
     assert not list((tmp_path / "graphs").glob("*.db"))
 
 
-def test_commands_work_on_a_folder(tmp_path):
+def test_commands_work_on_a_folder(tmp_path, run):
     make_folder(tmp_path / "graphs")
     for words, message in (
         (("graphs", "--graph", "mail.npz"), "each graph has its options in its file"),
         (("access", "add", "graphs", "ann", "--graphs", "none"), "there is no graph 'none'"),
     ):
-        found = run(*words, folder=tmp_path)
-        assert (found.returncode, message in found.stderr) == (2, True), found.stderr
-    added = run("access", "add", "graphs", "ann", "--graphs", "phone", "--json", folder=tmp_path)
-    assert json.loads(added.stdout)["name"] == "ann", added.stderr
-    assert "phone" in run("access", "list", "graphs", folder=tmp_path).stdout
-    run("access", "limits", "graphs", "ann", "--graphs", "mail,phone", folder=tmp_path)
-    assert "mail, phone" in run("access", "list", "graphs", folder=tmp_path).stdout
-    found = run("backup", "graphs", "kept", folder=tmp_path)
-    assert "holds mail, phone of graphs" in found.stdout, found.stderr
-    found = run("restore", "kept", "new", folder=tmp_path)
-    assert "mail: 0 uses" in found.stdout, found.stderr
-    assert "ann" in run("access", "list", "new", folder=tmp_path).stdout
+        status, _, err = run(*words)
+        assert (status, message in err) == (2, True), err
+
+    def printed(*words):
+        status, out, err = run(*words)
+        assert status == 0, err
+        return out
+
+    added = printed("access", "add", "graphs", "ann", "--graphs", "phone", "--json")
+    assert json.loads(added)["name"] == "ann"
+    assert "phone" in printed("access", "list", "graphs")
+    printed("access", "limits", "graphs", "ann", "--graphs", "mail,phone")
+    assert "mail, phone" in printed("access", "list", "graphs")
+    assert "holds mail, phone of graphs" in printed("backup", "graphs", "kept")
+    assert "mail: 0 uses" in printed("restore", "kept", "new")
+    assert "ann" in printed("access", "list", "new")
