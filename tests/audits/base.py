@@ -1,20 +1,12 @@
 """What an audit of one mechanism consists of, and how it is run.
 
-How many runs. A claim c is refuted where it lies below a bound that holds with probability
-1 - alpha, alpha = 1e-6. If the log-ratio of an event is known to within w/sqrt(n) after n runs, and
-its loss is c + d, this happens about as often as d sqrt(n)/w plus a normal number passes z(alpha) =
-4.75. So ((z(alpha) + z(miss)) w/d)^2 runs miss it with probability `miss`. For the best event of
-randomised response with half the noise at c = 1 w is 2.7 and d = 1, so that 660 runs miss it with
-probability 1e-6; where the neighbours show as they are (d infinite), 100 are enough.
-
-So twins are looked at again and again, each time with twice as many fresh runs, until they are
-caught or all runs are made; alpha is shared by the looks. What all `runs` miss with probability
-1e-6 is missed no more often by looks that end with all of them, and most twins cost far less. A
-full audit looks at the mechanism itself with all `runs`, a quick one with as many as its hardest
-twin took, and with 450 at least: a mistake in the package breaks the twins, too, so that their
-first look catches them, and its 200 runs are too few for a mechanism that is off by a factor of 2,
-which 450 miss with probability 1e-3, and the full audit with 1e-6 at most.
-A sound mechanism is refuted with probability alpha, by the fixed seeds of the tests not at all.
+How many runs. Those of an incorrect variant end once its claim is refuted, those of a quick audit
+of the mechanism itself also once twice the claimed loss would have come to light, see `sequential`:
+about 60 runs refute what shows the neighbours as they are, 200 refute randomised response with half
+the noise, and 100 to 150 pass a sound mechanism. A quick audit passes a mechanism that is off by a
+factor of 2 with probability 1e-3, if an event shows all of the loss. A full audit looks at the
+mechanism with all `runs`. A sound mechanism is refuted with probability alpha = 1e-6, by the fixed
+seeds of the tests not at all.
 """
 
 import itertools
@@ -37,7 +29,14 @@ from graphcuts_dp.evaluation.audit import (
 )
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import EntropySource
-from tests.audits.losses import DistributionPair, loss_by_ratio, visible_by_ratio, worst_exact
+from tests.audits.losses import (
+    DistributionPair,
+    loss_by_ratio,
+    most_telling,
+    visible_by_ratio,
+    worst_exact,
+)
+from tests.audits.sequential import MISS, audit_until_decided, ratio_until_decided
 
 F = TypeVar("F", bound=Callable[..., Any])
 DistributionPairs = Iterable[DistributionPair]
@@ -46,9 +45,7 @@ _FEW = (
     "the mechanism together can."
 )
 HALF = 0.5  # of a claim: an audit that sees less says why
-_TELLING = 0.1  # of training runs, to pick the pair that tells most
-_FIRST_LOOK = 200  # runs
-_LEAST_QUICK = 450  # runs of the mechanism itself
+_LEAST_TRAINING = 66  # runs
 
 
 @final
@@ -145,6 +142,18 @@ class Audit(ABC):
             source: of all noise.
         """
 
+    @abstractmethod
+    def decided(
+        self, broken: str | None, alpha: float, source: EntropySource, miss: float = 0.0
+    ) -> tuple[AuditResult, int]:
+        """The loss that is proven by as few runs as decide, and how many these were.
+
+        Args:
+            broken: as for `found`, like alpha and source.
+            miss: probability of an end before a loss of twice the claim has come to light; 0 if
+                only a refutation, or all runs, shall be the end.
+        """
+
     def visible(self, runs: int, alpha: float) -> float:  # noqa: ARG002
         """What would be found of a mechanism exactly at the claim."""
         return self.claim.value
@@ -163,25 +172,21 @@ class Audit(ABC):
         Args:
             name: of the mechanism.
             source: of all noise.
-            quick: whether as many runs as the hardest twin took, or 450, will do.
+            quick: whether as many runs of the mechanism as decide will do.
             alpha: probability that the audit finds too much, at most.
             report: called with what is looked at next.
         """
-        looks = [min(_FIRST_LOOK, self.runs)]
-        while looks[-1] < self.runs:
-            looks.append(min(2 * looks[-1], self.runs))
-        most, twins = 1, []
+        twins = []
         for broken in self.twins:
             report(f"twin: {broken}")
-            for runs in looks:
-                seen = self.found(broken, runs, alpha / len(looks), source).epsilon_lower
-                if caught := seen > self.claim.value * (1 + self.slack):
-                    break
+            seen = self.decided(broken, alpha, source)[0].epsilon_lower
+            caught = seen > self.claim.value * (1 + self.slack)
             twins.append(TwinResult(broken, seen, caught))
-            most = max(most, runs)
         report("the mechanism")
-        runs = min(self.runs, max(most, _LEAST_QUICK)) if quick else self.runs
-        own = self.found(None, runs, alpha, source)
+        if quick:
+            own, runs = self.decided(None, alpha, source, MISS)
+        else:
+            own, runs = self.found(None, self.runs, alpha, source), self.runs
         return AuditOutcome(
             name=name,
             method=self.method,
@@ -225,12 +230,25 @@ class Sampled(Audit):
         self, broken: str | None, runs: int, alpha: float, source: EntropySource
     ) -> AuditResult:
         """See `Audit.found`."""
-        start = self.start if broken is None else self.twins[broken]
-        pairs = self.pairs if broken is None or not self.twin_pairs else self.twin_pairs
-        made = start(source.split(1)[0])
-        draw: Draw = made if self.batch else one_by_one(lambda data, _: made(data))
-        training = max(_FIRST_LOOK // 3, runs // (3 + len(pairs)))
+        draw, pairs = self._draw(broken, source), self._pairs(broken)
+        training = max(_LEAST_TRAINING, runs // (3 + len(pairs)))
         return audit_worst(draw, pairs, training=training, runs=runs, claim=self.claim, alpha=alpha)
+
+    def decided(
+        self, broken: str | None, alpha: float, source: EntropySource, miss: float = 0.0
+    ) -> tuple[AuditResult, int]:
+        """See `Audit.decided`."""
+        terms: dict[str, Any] = {"claim": self.claim, "alpha": alpha, "miss": miss}
+        draw, pairs = self._draw(broken, source), self._pairs(broken)
+        return audit_until_decided(draw, pairs, most=self.runs, **terms)
+
+    def _draw(self, broken: str | None, source: EntropySource) -> Draw:
+        start = self.start if broken is None else self.twins[broken]
+        run = start(source.split(1)[0])
+        return run if self.batch else one_by_one(lambda data, _: run(data))
+
+    def _pairs(self, broken: str | None) -> Sequence[Neighbours]:
+        return self.pairs if broken is None or not self.twin_pairs else self.twin_pairs
 
 
 @final
@@ -265,21 +283,29 @@ class ByLaw(Audit):
         self, broken: str | None, runs: int, alpha: float, source: EntropySource
     ) -> AuditResult:
         """See `Audit.found`. Training runs pick the pair."""
-        start = self.ratio if broken is None else self.twins[broken]
-        run = start(source.split(1)[0])
+        draw = self._draw(broken, source)
 
         def drawn(pair: Neighbours, count: int) -> tuple[FloatVector, FloatVector]:
-            first, second = (
-                np.array([run(data) for _ in range(count)]) for data in (pair.first, pair.second)
-            )
-            return first, second
+            return draw(pair.first, count), draw(pair.second, count)
 
-        count = max(_FIRST_LOOK // 3, runs // (3 + len(self.pairs)))
+        count = max(_LEAST_TRAINING, runs // (3 + len(self.pairs)))
         training = [drawn(pair, count) for pair in self.pairs]
-        told = [loss_by_ratio(each, each, alpha=_TELLING) for each in training]
-        best = told.index(max(told))
+        best = most_telling(training)
         loss = loss_by_ratio(training[best], drawn(self.pairs[best], runs), alpha=alpha)
         return AuditResult(loss, "the log-likelihood ratio", self.pairs[best].name)
+
+    def decided(
+        self, broken: str | None, alpha: float, source: EntropySource, miss: float = 0.0
+    ) -> tuple[AuditResult, int]:
+        """See `Audit.decided`."""
+        terms: dict[str, Any] = {"claim": self.claim, "alpha": alpha, "miss": miss}
+        draw = self._draw(broken, source)
+        return ratio_until_decided(draw, self.pairs, most=self.runs, **terms)
+
+    def _draw(self, broken: str | None, source: EntropySource) -> Callable[[Any, int], FloatVector]:
+        start = self.ratio if broken is None else self.twins[broken]
+        run = start(source.split(1)[0])
+        return lambda data, count: np.array([run(data) for _ in range(count)])
 
 
 @final
@@ -306,6 +332,16 @@ class Enumerated(Audit):
         """See `Audit.found`. Draws nothing."""
         distributions = self.distributions if broken is None else self.twins[broken]
         return worst_exact(distributions(), self.claim)
+
+    def decided(
+        self,
+        broken: str | None,
+        alpha: float,
+        source: EntropySource,
+        miss: float = 0.0,  # noqa: ARG002
+    ) -> tuple[AuditResult, int]:
+        """See `Audit.decided`."""
+        return self.found(broken, 1, alpha, source), 1
 
 
 @final

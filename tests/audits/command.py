@@ -31,9 +31,7 @@ def audit(
     ] = 1.0,
     quick: Annotated[
         bool,
-        typer.Option(
-            "--quick", help="Use as many runs as the hardest incorrect variant takes, or 450."
-        ),
+        typer.Option("--quick", help="Run each mechanism only until the audit is decided."),
     ] = False,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Seed of all noise, for a repeatable run.")

@@ -24,6 +24,7 @@ from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import ALPHA, AuditResult, Claim, Neighbours
 
 _STEEPEST = 64.0  # a slope of log-likelihood ratios: noise is off by no more than this factor
+_TELLING = 0.1  # probability that a loss is too large, where it only picks a pair
 
 
 @final
@@ -98,24 +99,57 @@ def loss_by_ratio(
         0 where no slope is.
     """
 
-    def likelihood(slope: float, runs: tuple[FloatVector, FloatVector]) -> float:
-        first, second = runs
-        return -float(np.logaddexp(0, -slope * first).sum() + np.logaddexp(0, slope * second).sum())
+    better = likeliest_slope(train)
+    needed = log_likelihood(better, fresh) + math.log(alpha)
+    return refuted_slope(fresh, needed, better) * largest_ratio(fresh)
 
-    better = float(
+
+def most_telling(runs: Sequence[tuple[FloatVector, FloatVector]]) -> int:
+    """Return the number of the pair of neighbours whose ratios tell them apart best.
+
+    Args:
+        runs: log-likelihood ratios on each pair.
+    """
+    losses = [loss_by_ratio(ratios, ratios, alpha=_TELLING) for ratios in runs]
+    return losses.index(max(losses))
+
+
+def log_likelihood(slope: float, runs: tuple[FloatVector, FloatVector]) -> float:
+    """Return the logarithm of the likelihood of a slope, see `loss_by_ratio`."""
+    first, second = runs
+    return -float(np.logaddexp(0, -slope * first).sum() + np.logaddexp(0, slope * second).sum())
+
+
+def likeliest_slope(runs: tuple[FloatVector, FloatVector]) -> float:
+    """Return the slope whose likelihood is largest."""
+    return float(
         scipy.optimize.minimize_scalar(
-            lambda slope: -likelihood(slope, train), bounds=(0, _STEEPEST), method="bounded"
+            lambda slope: -log_likelihood(slope, runs), bounds=(0, _STEEPEST), method="bounded"
         ).x
     )
-    needed = likelihood(better, fresh) + math.log(alpha)
-    if likelihood(0.0, fresh) > needed:
+
+
+def refuted_slope(runs: tuple[FloatVector, FloatVector], needed: float, better: float) -> float:
+    """Return the slope below which all likelihoods are smaller than needed; 0 if there is none.
+
+    Args:
+        runs: log-likelihood ratios.
+        needed: logarithm of a likelihood.
+        better: a slope that reaches it, if any does.
+    """
+    if log_likelihood(0.0, runs) > needed:
         return 0.0
     # The likelihood is concave in the slope, so it passes what is needed once below the better one.
     low, high = 0.0, better
     while high - low > 1e-9 * high:
         middle = (low + high) / 2
-        low, high = (middle, high) if likelihood(middle, fresh) <= needed else (low, middle)
-    return low * float(max(np.abs(each).max() for each in fresh))
+        low, high = (middle, high) if log_likelihood(middle, runs) <= needed else (low, middle)
+    return low
+
+
+def largest_ratio(runs: tuple[FloatVector, FloatVector]) -> float:
+    """Return the largest of all log-likelihood ratios, in either direction."""
+    return float(max(np.abs(ratios).max() for ratios in runs))
 
 
 def visible_by_ratio(claim: Claim, runs: int, *, alpha: float = ALPHA) -> float:

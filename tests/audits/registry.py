@@ -183,7 +183,7 @@ def run_audits(
     Args:
         entries: which.
         epsilon: that the mechanisms shall claim, in [1e-6, 50].
-        quick: as many runs as the hardest twin of each takes, or 450.
+        quick: as many runs of each as decide, see `sequential`.
         seed: of all noise, for a run that can be repeated; None for the system's entropy.
         processes: how many to use; outcomes of a seed do not depend on it.
         progress: called with the part that is done and a message.
