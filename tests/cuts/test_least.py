@@ -61,9 +61,10 @@ def test_the_cut_that_is_audited_is_the_one_that_is_made(directed, noise):
     for weights in generator.integers(0, 3, (12, count)):
         graph = of_four(weights, directed=directed)
         fine = round(1 / grid_of_cuts(graph, Fraction(1)).unit)
+        job = cut_job(graph, 0, 3, epsilon=1.0)
         for u, v in itertools.product(range(-5, 6), repeat=2):
             noise.append(fine * np.array([0, u, v, 0]))
-            codes = noisy_codes(graph, 0, 3, epsilon=1.0)
+            codes = job.measure(graph, SeededEntropy(0)).codes
             keys = []
             for one, other in FREE:
                 S = (1, one, other, 0)

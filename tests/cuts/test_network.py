@@ -1,6 +1,7 @@
 """Least cuts of whole numbers beside all sets: ties, peeling, both solvers, numbers of any size."""
 
 import itertools
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,18 +69,22 @@ def made(generator, *, scale=1):
     return Network(terminal_rows[:, 0], terminal_rows[:, 1], weights, directed), pull, side
 
 
+@cache
+def problems(scale):
+    """Small problems, and what is best of all sets."""
+    generator = np.random.default_rng(5)
+    drawn = [made(generator, scale=scale) for _ in range(400)]
+    return [(problem, by_all_sets(*problem)) for problem in drawn]
+
+
 @pytest.mark.parametrize("scale", [1, LARGE])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_the_least_set_within_all_others_is_found(solver, scale, monkeypatch):
     """With weights of 0 to 3 and pulls of -4 to 4 most problems have several least sets."""
     for name, value in SOLVERS[solver].items():
         monkeypatch.setattr(network, name, value)
-    generator = np.random.default_rng(5)
-    for _ in range(400):
-        problem, pull, side = made(generator, scale=scale)
-        np.testing.assert_array_equal(
-            least_side(problem, pull, side), by_all_sets(problem, pull, side)
-        )
+    for problem, best in problems(scale):
+        np.testing.assert_array_equal(least_side(*problem), best)
 
 
 def test_solvers_and_peeling_agree_on_larger_graphs(monkeypatch):

@@ -1,6 +1,6 @@
 """What the rows of one user can change of a table, against every way to change it."""
 
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations_with_replacement, product
 
 import numpy as np
@@ -49,6 +49,7 @@ def table(kind, groups):
 
 
 @cache
+@lru_cache(maxsize=2)
 def graphs_of_one_user(kind, counting, tail, at_most):
     """The bounded graphs of everything that one user can have.
 

@@ -1,6 +1,7 @@
 """The epsilon that a plan advises: the least whose own forecast keeps the error, to 1 %."""
 
 import dataclasses
+import itertools
 import math
 import warnings
 from fractions import Fraction
@@ -52,9 +53,20 @@ def needed_of(made, method, cuts):
     return next(row for row in made.rows if (row.method, row.cuts) == (method, cuts)).epsilon_needed
 
 
-@pytest.mark.parametrize("sizes", [(5,), (3, 12), (2, 6, 30)])
-@pytest.mark.parametrize("unit", [PrivacyUnit.edge(), PrivacyUnit.edge(7)])
-@pytest.mark.parametrize("queries", [1, 1000])
+# Each two of sizes, units and numbers of queries stand together in one of the quick cases.
+FLOWS = [
+    pytest.param(*case, marks=() if sum(indices) % 2 else pytest.mark.slow)
+    for indices, case in zip(
+        itertools.product(range(3), range(2), range(2)),
+        itertools.product(
+            [(5,), (3, 12), (2, 6, 30)], [PrivacyUnit.edge(), PrivacyUnit.edge(7)], [1, 1000]
+        ),
+        strict=True,
+    )
+]
+
+
+@pytest.mark.parametrize(("sizes", "unit", "queries"), FLOWS)
 def test_flows_need_what_a_released_table_states_of_a_cell(sizes, unit, queries):
     """However many queries somebody else may ask: a table is released once."""
     groups, target = groups_of(sizes), 20.0
@@ -146,10 +158,14 @@ def test_the_questions_about_answers_state_no_less_than_a_session(epsilon):
 # Epsilons that are divided by whole numbers
 
 
+GROUP_SIZES = {"some": [*range(1, 201, 21), 35, 42, 70, 84, 99, 200], "all": range(1, 201)}
+
+
+@pytest.mark.parametrize("sizes", ["some", pytest.param("all", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
-def test_every_group_size_leaves_each_change_a_share_that_adds_up_again(epsilon, delta):
-    for k in range(1, 201):
+def test_every_group_size_leaves_each_change_a_share_that_adds_up_again(epsilon, delta, sizes):
+    for k in GROUP_SIZES[sizes]:
         for unit in (PrivacyUnit.edge(k), PrivacyUnit.edge(k).either_way, PrivacyUnit.person(k)):
             exact = unit.per_change(epsilon)
             assert exact * unit.group_size == Fraction(epsilon)
@@ -181,7 +197,7 @@ def test_the_smallest_epsilon_is_that_of_each_change_as_it_is_typed():
                 unit.per_change(0.999 * typed)
 
 
-@pytest.mark.parametrize("group_size", [*range(1, 201, 7), 35, 42, 70, 84, 99])
+@pytest.mark.parametrize("group_size", GROUP_SIZES["some"])
 def test_a_plan_for_any_number_of_edges_together_has_an_advice(group_size):
     """Its advice and its target need an epsilon from the smallest one on."""
     setting = Setting(

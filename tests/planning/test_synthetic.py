@@ -89,7 +89,7 @@ def test_a_plan_says_it():
 # Randomised response
 
 
-@pytest.mark.parametrize("groups", [2, 4])
+@pytest.mark.parametrize("groups", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_planted_groups_are_kept_where_the_forecast_says_so(groups):
     """Above the difference of the forecast all of it stays; below, what noisy entries show."""
     n, epsilon, density = 400, 2.0, 0.3

@@ -83,7 +83,7 @@ def is_refined(measured):
     return sums.look is not None
 
 
-@pytest.mark.parametrize("runs", [50, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runs", [30, pytest.param(1000, marks=pytest.mark.slow)])
 def test_intervals_hold_whether_groups_were_refined_or_not(runs):
     graph, groups = two_groups()
     misses = misses_by_branch(graph, groups, runs, is_refined, epsilon=2.0)
@@ -93,7 +93,7 @@ def test_intervals_hold_whether_groups_were_refined_or_not(runs):
         assert (missed.mean(axis=0) <= limit(len(missed))).all()
 
 
-@pytest.mark.parametrize("runs", [50, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runs", [30, pytest.param(1000, marks=pytest.mark.slow)])
 def test_intervals_hold_whether_degrees_were_refined_or_not(runs):
     """Degrees that differ by about as much as decides on their share, beside a total."""
     graph = uneven(64, 0.5, 20.0)

@@ -1,5 +1,6 @@
 """The public function: parameters, guarantees, and what every release looks like."""
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -121,10 +122,18 @@ def test_what_rounding_moved_is_told_and_proven(kind):
     assert empty.answer(S, estimate="shrunk").value != shrunk
 
 
-@pytest.mark.parametrize(
-    ("cap", "fit"), [*((5.0, fit) for fit in FITS), *((None, fit) for fit in NORM_FITS)]
-)
-@pytest.mark.parametrize("kind", KINDS)
+# Every second one is quick: each fit has some kind of graph, and each kind half of the fits.
+WEIGHTED = [
+    pytest.param(kind, cap, fit, marks=pytest.mark.slow if number % 2 else ())
+    for number, ((cap, fit), kind) in enumerate(
+        itertools.product(
+            [*((5.0, fit) for fit in FITS), *((None, fit) for fit in NORM_FITS)], KINDS
+        )
+    )
+]
+
+
+@pytest.mark.parametrize(("kind", "cap", "fit"), WEIGHTED)
 def test_weights_with_and_without_a_cap(kind, cap, fit):
     """Of both noises for weights, each has been with and without a cap."""
     noise = "laplace" if (kind == "plain") == (cap is None) else "discrete-laplace"

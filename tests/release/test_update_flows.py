@@ -20,7 +20,9 @@ from graphcuts_dp.errors import (
     ParameterError,
     QueryError,
 )
+from graphcuts_dp.ledger import ledger as ledger_module
 from graphcuts_dp.ledger import series as ledger_series
+from graphcuts_dp.ledger.ledger import Kind
 from graphcuts_dp.ledger.opening import open_ledger
 from graphcuts_dp.measure.updates import UpdateState
 from graphcuts_dp.privacy.entropy import SeededEntropy
@@ -348,11 +350,15 @@ def test_an_altered_content_is_noticed():
         update(frame, "2026-11")
 
 
-def test_the_record_reads_the_same_from_the_start_and_from_a_checkpoint():
+def test_the_record_reads_the_same_from_the_start_and_from_a_checkpoint(monkeypatch):
+    monkeypatch.setattr(ledger_module, "_CHECKPOINT_RECORDS", 6)
     frame = trips(count=200)
-    months = gc.Periods.of("2020-01..2027-04").labels
+    months = gc.Periods.of("2026-05..2027-04").labels
     for month in months:
-        update(frame, month, periods="2020-01..2027-04", options=STRATEGIES["independent"])
+        update(frame, month, periods="2026-05..2027-04", options=STRATEGIES["independent"])
+    with closing(sqlite3.connect("s.db")) as connection:
+        kinds = [kind for (kind,) in connection.execute("SELECT kind FROM records ORDER BY seq")]
+    assert kinds[6:].count(Kind.CHECKPOINT) > 0
     with closing(open_ledger("s.db", whole=False)) as ledger, ledger.locked():
         assert ledger.spending.uses == 1
         assert len(ledger.uses[1].published) == len(months)

@@ -42,7 +42,7 @@ def test_edges_are_few_and_whole(kind):
 
 
 def test_fractional_weights_stay_fractional():
-    release = gc.release_graph(weighted("undirected", step=0.05), epsilon=30.0, seed=1)
+    release = gc.release_graph(weighted("undirected", n=40, step=0.05), epsilon=30.0, seed=1)
     weights = release.graph.weights
     assert (weights % 1 > 0).mean() > 0.9
     assert weights.max() <= 0.6

@@ -187,9 +187,10 @@ def large_cut(matrix):
 @pytest.mark.parametrize(
     ("noise", "n", "seeds"),
     [
-        *((noise, 60, 40) for noise in NOISES),
+        *((noise, 60, 20) for noise in NOISES),
+        *(pytest.param(noise, 60, 40, marks=pytest.mark.slow) for noise in NOISES),
         *(pytest.param(noise, 150, 20, marks=pytest.mark.slow) for noise in NOISES),
-        ("laplace", 400, 8),
+        pytest.param("laplace", 400, 8, marks=pytest.mark.slow),
     ],
 )
 def test_the_constant_of_the_expected_worst_cut(noise, n, seeds):
