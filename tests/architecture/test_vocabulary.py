@@ -32,7 +32,10 @@ PAGES = [page for page in PAGES if page.suffix in (".html", ".js")]
 DOCS = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
 DOCS = [page for page in DOCS if page.name not in ("changelog.md", "history.md")]
 # What pages for people who do not program say.
-PAGE_WORDS = {PACKAGE / path for path in ("page/words.py", "reports/words.py", "cli/asking.py")}
+PAGE_WORDS = {
+    PACKAGE / path
+    for path in ("page/steps.py", "page/words.py", "reports/words.py", "cli/asking.py")
+}
 FORMER = PACKAGE / "former_names.py"  # the only file that has to name them
 # Former names that are words of something else: "at most" of sentences, a degree bound.
 STILL_WORDS = {"at_most", "data", "degree_bound", "response", "rest", "unit"}
