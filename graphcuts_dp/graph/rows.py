@@ -83,6 +83,7 @@ class Rows:
         endpoint_columns: public: the names of the columns of endpoints, if rows stay in an engine.
         named_columns: public: the columns of users, sources, targets and weights as the caller
             named them, by role; for every source.
+        on_bad: public: "skip" if rows that could not be used were left out, else "refuse".
         reading: public: a sentence that names the columns that were read and ignored, if a file
             was read into memory.
 
@@ -109,6 +110,7 @@ class Rows:
     user_column: str = ""
     endpoint_columns: tuple[str, ...] = ()
     named_columns: tuple[tuple[str, str], ...] = ()
+    on_bad: str = "refuse"
     reading: str = field(default="", repr=False)
     _source: RowSource | None = field(default=None, repr=False)  # None if there is no row
 
@@ -257,6 +259,7 @@ class Rows:
             user_is_source=has_users and columns.user in (TAIL, columns.source),
             period_column=period_column(options, columns.time_zone),
             named_columns=_named_columns(columns),
+            on_bad=columns.on_bad,
         )
 
     @classmethod
@@ -303,6 +306,7 @@ class Rows:
             rows,
             period_column=period_column(options, raw.time_zone or options.columns.time_zone),
             named_columns=_named_columns(options.columns),
+            on_bad=options.columns.on_bad,
             reading=raw.reading,
         )
 

@@ -47,6 +47,7 @@ from graphcuts_dp.ledger.opening import (
     join_data,
     open_ledger,
     peek_store_id,
+    rows_read,
     size_of,
     store_id,
 )
@@ -241,7 +242,8 @@ def begin_charge(
     if store is None:
         if guarantee.is_private:
             warn_of_second_use(data, stacklevel=stacklevel + 1)
-        return Charge(Provenance(time=time_now(), made_by=MADE_BY))
+        provenance = Provenance(time=time_now(), made_by=MADE_BY)
+        return Charge(provenance.of_rows(rows_read(data)))
     chosen_store = Store.of(store)
     if chosen_store.keep and content_bytes > LARGEST_CONTENT:
         raise LedgerError(
@@ -266,7 +268,9 @@ def begin_charge(
                 if chosen_store.resume:
                     charge = _taken_up(ledger, chosen_store, described)
                 else:
-                    use = begin_use(ledger, **described, store=chosen_store)
+                    use = begin_use(
+                        ledger, **described, rows_read=rows_read(data), store=chosen_store
+                    )
                     if chosen_store.same_people:
                         join_data(ledger, data)
                     charge = Charge(_provenance(ledger, use), chosen_store, use)
@@ -427,7 +431,7 @@ def provenance_of(ledger: Ledger, use: Use) -> Provenance:
 
 
 def _provenance(ledger: Ledger, use: Use) -> Provenance:
-    return Provenance(
+    provenance = Provenance(
         time=use.time,
         made_by=use.made_by,
         purpose=use.purpose,
@@ -436,6 +440,7 @@ def _provenance(ledger: Ledger, use: Use) -> Provenance:
         store=store_id(ledger),
         use=use.number,
     )
+    return provenance.of_rows(use.rows_read)
 
 
 def _taken_up(ledger: Ledger, store: Store, described: Mapping[str, Any]) -> Charge:

@@ -324,6 +324,20 @@ def reading_of(data: PrivateData) -> dict[str, Any]:
     return {name: schema[name] for name in names if name in schema}
 
 
+def rows_read(data: "PrivateData | Subject") -> dict[str, Any]:
+    """Return how the rows of a table were read, from its options alone; {} if it is no table.
+
+    Returns:
+        `columns`, the names of those that the caller named, by role; and `on_bad`, what happened to
+        rows that could not be used. How many there were is private, and never part of it.
+    """
+    if not isinstance(data, Rows):
+        return {}
+    columns = dict(data.named_columns) | {"periods": data.period_column}
+    named = {role: name for role, name in columns.items() if name}
+    return {"columns": named, "on_bad": data.on_bad}
+
+
 def open_ledger(
     store: PathLike | Store,
     data: PrivateData | Subject | None = None,

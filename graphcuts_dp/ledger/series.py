@@ -39,7 +39,7 @@ from graphcuts_dp.ledger.charges import charge_of_use, open_to_charge
 from graphcuts_dp.ledger.file import LARGEST_CONTENT
 from graphcuts_dp.ledger.ledger import Kind, Ledger, StoredState, encode
 from graphcuts_dp.ledger.observed import observe
-from graphcuts_dp.ledger.opening import Store, join_data, open_ledger, size_of
+from graphcuts_dp.ledger.opening import Store, join_data, open_ledger, rows_read, size_of
 from graphcuts_dp.ledger.plain_values import intact
 from graphcuts_dp.ledger.uses import Use, begin_use, time_now, uses_of
 from graphcuts_dp.privacy.composition import Cost
@@ -175,6 +175,7 @@ def begin_series(store: PathLike | Store, data: PrivateData, terms: SeriesTerms)
                 guarantee=terms.guarantee,
                 periods=terms.periods,
                 column=terms.column,
+                rows_read=rows_read(data),
                 store=chosen_store,
             )
             record = _record(ledger, chosen_store, terms)

@@ -78,6 +78,8 @@ class Use:
         guarantee: what it guarantees.
         source: how to read the data again; empty if that is not known.
         reading: of a session, how its data were read that may be read in several ways.
+        rows_read: of a table of rows, which columns were named and what happened to rows that could
+            not be used, see `opening.rows_read`; empty of graphs, and of earlier versions.
         periods: labels of the finest periods that it reads, of those that were declared; None for
             all that there is.
         column: that tells the period of a row.
@@ -107,6 +109,7 @@ class Use:
     guarantee: PrivacyGuarantee
     source: dict[str, Any] = field(repr=False)
     reading: dict[str, Any]
+    rows_read: dict[str, Any] = field(default_factory=dict)
     periods: tuple[str, ...] | None = None
     column: str = ""
     inputs: str = ""
@@ -391,6 +394,7 @@ def begin_use(  # noqa: PLR0913  # the fields of a record
     guarantee: PrivacyGuarantee,
     source: dict[str, Any] | None = None,
     reading: dict[str, Any] | None = None,
+    rows_read: dict[str, Any] | None = None,
     periods: tuple[str, ...] | None = None,
     column: str = "",
     inputs: str = "",
@@ -418,6 +422,7 @@ def begin_use(  # noqa: PLR0913  # the fields of a record
         guarantee=guarantee,
         source=source or {},
         reading=reading or {},
+        rows_read=rows_read or {},
         periods=periods,
         column="" if periods is None else column,
         inputs=inputs,

@@ -171,10 +171,9 @@ def report_of(
     digest = sha256_of(file)
     check_code = _code_of(digest)
     checks = [_compared_code(check_code, code)] if code else []
-    status, use, columns = None, None, ColumnsRead()
+    status, use = None, None
     if store is not None:
         status, use, sentence = _compared(store, file, digest)
-        columns = _columns_of(use)
         checks.append(sentence)
     basis = ReportBasis(
         guarantee=guarantee,
@@ -187,8 +186,8 @@ def report_of(
     return _report(
         basis,
         names=(*fields["files"], file.name),
-        columns=columns,
-        rows=_rows_sentence(use, kind, charged=bool(provenance.store)),
+        columns=_columns_in(provenance) if provenance.columns or use is None else _columns_of(use),
+        rows=_rows_sentence(use, kind, provenance),
         author=_stated("author", provenance.author, author),
         purpose=_stated("purpose", provenance.purpose, purpose),
         time=provenance.time,
@@ -361,6 +360,20 @@ def _columns_of(use: Use) -> ColumnsRead:
     return ColumnsRead(user=user, period=period, endpoints=endpoints if all(endpoints) else ())
 
 
+def _columns_in(provenance: Provenance) -> ColumnsRead:
+    """Return the columns that a receipt names."""
+    named = dict(provenance.columns)
+    user, period = named.get("users", ""), named.get("periods", "")
+    if not period.startswith('"'):  # after the name: how its dates are written
+        period = period.partition(" as ")[0].partition(" in ")[0]
+    endpoints = (_column(named.get("sources")), _column(named.get("targets")))
+    return ColumnsRead(
+        user="" if user == TAIL else _column(user),
+        period=_column(period),
+        endpoints=endpoints if all(endpoints) else (),
+    )
+
+
 def _column(typed: Column | None) -> str:
     """Return the name of a column, or its number; "" for none."""
     if isinstance(typed, int):
@@ -453,11 +466,13 @@ def _stated(name: str, recorded: str, typed: str) -> str:
     return recorded or typed
 
 
-def _rows_sentence(use: Use | None, kind: str, *, charged: bool) -> str:
+def _rows_sentence(use: Use | None, kind: str, provenance: Provenance) -> str:
     """Return a sentence on rows that were skipped; "" of what reads no private row."""
+    if provenance.bad_rows:
+        return words.ROWS_SKIPPED if provenance.bad_rows == "skip" else words.ROWS_REFUSED
     if kind == "partition" and use is None:
         return ""
-    if use is None and charged:
+    if use is None and provenance.store:
         return words.ROWS_IN_STORE
     columns = None if use is None else _columns_typed(use)
     if columns is None:

@@ -101,7 +101,8 @@ class Receipt:
 
     guarantee: Guarantee
     versions: dict[str, str]
-    provenance: dict[str, Label] | None = None  # see `Provenance.from_dict`; absent in 0.1
+    # See `Provenance.from_dict`; absent in 0.1.
+    provenance: dict[str, Label | dict[str, str]] | None = None
 
 
 @dataclass(frozen=True)
