@@ -11,6 +11,7 @@ import typer
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, say, write_out
+from graphcuts_dp.cli.group_reading import GroupFile
 from graphcuts_dp.cli.queries import (
     AskedQuery,
     TypedQuery,
@@ -19,7 +20,6 @@ from graphcuts_dp.cli.queries import (
     read_query_file,
     read_sets,
 )
-from graphcuts_dp.cli.reading import GroupFile
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, percent
 from graphcuts_dp.display import Card, short, short_interval
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError

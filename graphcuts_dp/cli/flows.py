@@ -9,9 +9,9 @@ import typer
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, foretold, note_formulas, remember_written
+from graphcuts_dp.cli.group_reading import GroupReading
 from graphcuts_dp.cli.reading import (
     ApproximatePrivacyOptions,
-    GroupReading,
     Reading,
     TableRun,
     directions_note,

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import cast, final
 
 from graphcuts_dp.cli.dialogue import Answers
+from graphcuts_dp.cli.group_reading import GroupColumns, GroupFile
 from graphcuts_dp.cli.inspect_data import head_of, ignores_weights, needs_bound
-from graphcuts_dp.cli.reading import GroupColumns, GroupFile, Reading
+from graphcuts_dp.cli.reading import Reading
 from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noises import noise_distribution
@@ -215,9 +216,9 @@ def estimate_of_bound(answers: Answers) -> list[str]:
 
     It reads the rows as the proposed command does, since a store knows its data by that.
     """
-    places = [] if answers.get("groups") is None else [answers["groups"]]
-    grouping = _grouping_words(answers) if places else []
-    words = ["flows", answers["data"], *places, *grouping, *_reading_words(answers)]
+    places_file = [] if answers.get("groups") is None else [answers["groups"]]
+    grouping = _grouping_words(answers) if places_file else []
+    words = ["flows", answers["data"], *places_file, *grouping, *_reading_words(answers)]
     each_period = ":per-period" if answers.get("continued") else ""
     store = Store(store_of(answers))
     budget, new = _NEW_BUDGET, ["--budget", f"{_NEW_BUDGET:g}"]

@@ -15,15 +15,9 @@ from graphcuts_dp.cli.console import (
     remember_written,
     say,
 )
+from graphcuts_dp.cli.group_reading import GroupFile
 from graphcuts_dp.cli.inspect import NOT_PRIVATE
-from graphcuts_dp.cli.reading import (
-    STDIN,
-    GroupFile,
-    PrivacyOptions,
-    Reading,
-    Run,
-    directions_note,
-)
+from graphcuts_dp.cli.reading import STDIN, PrivacyOptions, Reading, Run, directions_note
 from graphcuts_dp.cli.resumption import kept_result
 from graphcuts_dp.cli.spending import Spending, foreseen_refusal
 from graphcuts_dp.errors import ParameterError

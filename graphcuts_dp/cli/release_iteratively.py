@@ -6,8 +6,9 @@ from typing import Any, final
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, foretold, progress_bar
+from graphcuts_dp.cli.group_reading import GroupFile
 from graphcuts_dp.cli.queries import read_query_file
-from graphcuts_dp.cli.reading import ApproximatePrivacyOptions, GroupFile, Reading, Run
+from graphcuts_dp.cli.reading import ApproximatePrivacyOptions, Reading, Run
 from graphcuts_dp.cli.release import TARGET, released
 from graphcuts_dp.cli.resumption import kept_result
 from graphcuts_dp.cli.spending import Spending, job_refusal

@@ -15,8 +15,9 @@ from typer.exceptions import TyperException
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, out, write_out
+from graphcuts_dp.cli.group_reading import GroupFile
 from graphcuts_dp.cli.options import Commands, command_first, with_options
-from graphcuts_dp.cli.reading import GRAPH_UNIT, GroupFile, Reading
+from graphcuts_dp.cli.reading import GRAPH_UNIT, Reading
 from graphcuts_dp.cli.spending import BUDGET, SEPARATE_BUDGET, store_named
 from graphcuts_dp.display import Card
 from graphcuts_dp.errors import GraphCutsError, LedgerError, ParameterError

@@ -16,10 +16,11 @@ import typer
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, foretold, out, progress_bar, say, show_facts, write_out
+from graphcuts_dp.cli.group_reading import GroupFile
 from graphcuts_dp.cli.inspect_data import is_there
 from graphcuts_dp.cli.options import Commands
 from graphcuts_dp.cli.queries import TypedQuery, read_sets
-from graphcuts_dp.cli.reading import STDIN, ApproximatePrivacyOptions, GroupFile, Reading
+from graphcuts_dp.cli.reading import STDIN, ApproximatePrivacyOptions, Reading
 from graphcuts_dp.cli.spending import (
     AUTHOR,
     BUDGET,

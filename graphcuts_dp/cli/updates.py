@@ -8,12 +8,8 @@ import typer
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, foretold, note_formulas, say
-from graphcuts_dp.cli.reading import (
-    ApproximatePrivacyOptions,
-    GroupReading,
-    Reading,
-    directions_note,
-)
+from graphcuts_dp.cli.group_reading import GroupReading
+from graphcuts_dp.cli.reading import ApproximatePrivacyOptions, Reading, directions_note
 from graphcuts_dp.cli.release import released
 from graphcuts_dp.cli.spending import Spending, foreseen_refusal
 from graphcuts_dp.errors import GraphCutsError, LedgerError, ParameterError

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from graphcuts_dp.cli.reading import GroupColumns, GroupFile
+from graphcuts_dp.cli.group_reading import GroupColumns, GroupFile
 from graphcuts_dp.errors import GraphCutsError, ParameterError
 from graphcuts_dp.options import INPUT, read_options
 from graphcuts_dp.page.form import (

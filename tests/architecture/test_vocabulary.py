@@ -34,7 +34,13 @@ DOCS = [page for page in DOCS if page.name not in ("changelog.md", "history.md")
 # What pages for people who do not program say.
 PAGE_WORDS = {
     PACKAGE / path
-    for path in ("page/steps.py", "page/words.py", "reports/words.py", "cli/asking.py")
+    for path in (
+        "page/steps.py",
+        "page/words.py",
+        "reports/words.py",
+        "cli/asking.py",
+        "cli/plan_questions.py",
+    )
 }
 FORMER = PACKAGE / "former_names.py"  # the only file that has to name them
 # Former names that are words of something else: "at most" of sentences, a degree bound.
