@@ -92,11 +92,11 @@ if TYPE_CHECKING:
     from graphcuts_dp.server.client import connect as connect
     from graphcuts_dp.session.base import Answer as Answer
     from graphcuts_dp.session.calibrated import session_parameters as session_parameters
+    from graphcuts_dp.session.methods import FriezeKannan as FriezeKannan
+    from graphcuts_dp.session.methods import MirrorDescent as MirrorDescent
+    from graphcuts_dp.session.methods import MultiplicativeWeights as MultiplicativeWeights
     from graphcuts_dp.session.session import Session as Session
     from graphcuts_dp.session.session import open_session as open_session
-    from graphcuts_dp.session.terms import FriezeKannan as FriezeKannan
-    from graphcuts_dp.session.terms import MirrorDescent as MirrorDescent
-    from graphcuts_dp.session.terms import MultiplicativeWeights as MultiplicativeWeights
     from graphcuts_dp.session.transcript import LedgerStatus as LedgerStatus
     from graphcuts_dp.session.transcript import store_status as store_status
     from graphcuts_dp.synth.mechanisms import Mechanism as Mechanism
@@ -138,8 +138,8 @@ _HOMES = {
     "results.release": ("Release",),
     "server.client": ("connect",),
     "session.calibrated": ("session_parameters",),
+    "session.methods": ("FriezeKannan", "MirrorDescent", "MultiplicativeWeights"),
     "session.session": ("Session", "open_session"),
-    "session.terms": ("FriezeKannan", "MirrorDescent", "MultiplicativeWeights"),
     "session.transcript": ("store_status",),
     "synth.methods": ("FitOptions",),
     "schema.columns": ("Columns",),

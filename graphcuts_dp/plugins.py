@@ -38,7 +38,7 @@ __getattr__, __dir__, __all__ = exports(
         "privacy.entropy": ("EntropySource", "SeededEntropy"),
         "queries.universe": ("Universe",),
         "session.base": ("CutMechanism",),
-        "session.terms": ("Method",),
+        "session.methods": ("Method",),
         "synth.base": ("Fit", "FitMethod", "FitProblem"),
     },
 )

@@ -195,5 +195,5 @@ def from_store(mechanism, state, *, lost=False, learnt=None, since=(), **changed
     stored = replace(stored_state(mechanism, state), **changed)
     if lost:
         stored = replace(stored, secret=None)
-    learnt = mechanism.learnt(state) if learnt is None else learnt
+    learnt = mechanism.hypothesis_bytes(state) if learnt is None else learnt
     return mechanism.resumed(read_state(mechanism, stored), None, learnt, since)

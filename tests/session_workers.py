@@ -207,7 +207,7 @@ def check(path, log, method, before=0):
         ledger = session._ledger
         with ledger.locked():
             assert session._runner.totals.reserved == 0
-            state = session._runner.present()
+            state = session._runner.current_state()
             kinds = [
                 (kind, len(body))
                 for kind, body in ledger.file.connection.execute("SELECT kind, body FROM records")

@@ -55,10 +55,11 @@ from graphcuts_dp.resources import Progress
 from graphcuts_dp.schema.periods import Periods
 from graphcuts_dp.schema.vertices import Label
 from graphcuts_dp.session.base import Answer
-from graphcuts_dp.session.online import GROUPS, STARTS
-from graphcuts_dp.session.runner import SessionStatus
+from graphcuts_dp.session.methods import Auto, Method
 from graphcuts_dp.session.session import Session, named_terms, open_session, session_of
-from graphcuts_dp.session.terms import METHOD_NAMES, Auto, Method, SessionTerms
+from graphcuts_dp.session.starts import GROUPS, STARTS
+from graphcuts_dp.session.store_sessions import SessionStatus
+from graphcuts_dp.session.terms import METHOD_NAMES, SessionTerms
 from graphcuts_dp.session.transcript import (
     LedgerStatus,
     answer_to_dict,

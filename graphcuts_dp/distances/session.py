@@ -45,14 +45,14 @@ from graphcuts_dp.privacy.entropy import EntropySource, Seed, as_seed
 from graphcuts_dp.privacy.guarantee import warn_of_delta
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.schema.vertices import Label
-from graphcuts_dp.session.base import ANSWERED, Answer, SessionMechanism, Update
+from graphcuts_dp.session.base import NO_ANSWERS_LEFT, Answer, SessionMechanism, Update
 from graphcuts_dp.session.queries import EncodedQuery
-from graphcuts_dp.session.runner import (
+from graphcuts_dp.session.runner import Runner
+from graphcuts_dp.session.store_sessions import (
     Beginning,
-    Runner,
     StoreSession,
-    begun_or_resumed,
-    check_agreed,
+    begin_or_resume,
+    check_same_terms,
 )
 
 
@@ -142,7 +142,7 @@ class InteractiveDistances(SessionMechanism[int, InteractiveState]):
         """
         self.learner.embedding.check(query)
         if state.queries >= state.limit:
-            raise ExhaustedError(ANSWERED)
+            raise ExhaustedError(NO_ANSWERS_LEFT)
 
     def step(
         self, state: InteractiveState, query: int, _truth: int | None, source: EntropySource
@@ -361,7 +361,7 @@ def session_on(
     `source` says how the files were read; it is kept for the command line.
     """
     number = as_seed(seed)
-    use, runner = begun_or_resumed(
+    use, runner = begin_or_resume(
         store,
         placed.subject,
         terms,
@@ -369,7 +369,7 @@ def session_on(
         stacklevel=4,
         kind=DISTANCE_SESSION,
         name=name,
-        fresh=lambda requested: _fresh(placed, requested, number),
+        prepare=lambda requested: _fresh(placed, requested, number),
         resume=lambda use, requested: (_agreed(use, placed, requested), placed),
         source=source,
     )
@@ -421,7 +421,7 @@ def _learner(
 
 def _agreed(use: Use, placed: Locations, requested: dict[str, Any]) -> InteractiveDistances:
     """Return the mechanism of a stored session; refuse other terms than its own."""
-    check_agreed(use, use.parameters, requested)
+    check_same_terms(use, use.parameters, requested)
     try:
         learner = _learner(placed, **use.parameters)
     except TypeError:

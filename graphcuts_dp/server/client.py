@@ -35,9 +35,9 @@ from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.resources import Progress, progress_function, silent
 from graphcuts_dp.schema.vertices import VertexSet
 from graphcuts_dp.session.base import Answer, Update
-from graphcuts_dp.session.runner import Remaining
+from graphcuts_dp.session.methods import Method
 from graphcuts_dp.session.session import Preview, named_terms
-from graphcuts_dp.session.terms import Method
+from graphcuts_dp.session.store_sessions import Remaining
 
 _PAUSES = (0.1, 0.2, 0.5, 1.0, *[2.0] * 20)  # seconds before a request is sent again
 _WHOLE_SERVER = ("/v1/me", "/v1/graphs")  # all other requests are about one graph

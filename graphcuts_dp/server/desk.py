@@ -70,15 +70,15 @@ from graphcuts_dp.server.queues import Steps, finished
 from graphcuts_dp.server.readiness import not_ready
 from graphcuts_dp.server.use_index import UseIndex
 from graphcuts_dp.session.base import Answer
-from graphcuts_dp.session.online import GROUPS
-from graphcuts_dp.session.runner import (
+from graphcuts_dp.session.session import Session, session_of
+from graphcuts_dp.session.starts import GROUPS
+from graphcuts_dp.session.store_sessions import (
     FAILED,
     OpenStore,
     SessionStatus,
     session_status,
     stored_error_bound,
 )
-from graphcuts_dp.session.session import Session, session_of
 from graphcuts_dp.session.terms import SessionTerms
 from graphcuts_dp.session.transcript import (
     LedgerStatus,

@@ -42,8 +42,8 @@ from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.server.book import LogLine
 from graphcuts_dp.server.people import MOST_QUERIES, Caps
 from graphcuts_dp.session.base import Answer
+from graphcuts_dp.session.methods import FriezeKannan, MirrorDescent
 from graphcuts_dp.session.session import Preview
-from graphcuts_dp.session.terms import FriezeKannan, MirrorDescent
 
 _BIGGEST = 2**63 - 1  # of an integer label
 _NAMED = 16  # as many numbers as are made while one coefficient is read

@@ -1,8 +1,8 @@
-"""What a mechanism of a session is: a state, and a pure step from a state and a query to an answer.
+"""Mechanisms of sessions: a state, and a pure step from a state and a query to an answer.
 
-Nothing here touches a disk. Whoever runs a mechanism (`runner`) keeps the states, never shows an
-answer before the state after it is safe, and never steps twice from one state: a step whose result
-was lost is followed by `SessionMechanism.interrupted`.
+Nothing here touches a disk. The `runner` stores the states, never shows an answer before the state
+after it is stored, and never steps twice from one state: a step whose result was lost is followed
+by `SessionMechanism.interrupted`.
 
 A new session method is a subclass of `CutMechanism` with its state, a frozen dataclass, and an
 option object in `terms.METHODS`. A mechanism over other private data than a graph inherits
@@ -27,17 +27,23 @@ from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, change_of_one_pair
 from graphcuts_dp.queries.graph_queries import Question, require_linear
 from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.queries.universe import Universe
-from graphcuts_dp.session.queries import Counted, EdgeCounter, EncodedQuery, decode_query
+from graphcuts_dp.session.counts import EdgeCounter, QueryCount
+from graphcuts_dp.session.queries import EncodedQuery, decode_query
+
+NO_ANSWERS_LEFT = "the session has given all the answers that it guaranteed; start another one"
+
+Q = TypeVar("Q")
+S = TypeVar("S", bound="State")
 
 
 @final
 @dataclass(frozen=True)
 class Update:
-    """One correction of the hypothesis: all that is needed, with its query, to make it again.
+    """One correction of the hypothesis: with its query, it determines the next hypothesis.
 
     Attributes:
-        sign: +1 when the true answer was found above the hypothesis, -1 below.
-        value: noisy true answer that the rule was given, or None. Public.
+        sign: +1 if a test found the true answer above the hypothesis, -1 if below.
+        value: noisy true answer that the update rule used; None if it used none. Public.
     """
 
     sign: Sign
@@ -50,17 +56,16 @@ class Answer:
 
     Attributes:
         value: the estimate.
-        interval: (low, high) that holds the true value. A session cuts it and the value to what
-            the query can be: of a cut what its pairs can weigh, from 0 to as many caps, or without
-            end where there is none.
+        interval: (low, high) that contains the true value. A session clips it and the value to the
+            possible range of the query: for a cut from 0 to the largest total weight of its pairs,
+            which is infinite if weights have no maximum.
         confidence: probability with which the intervals of all guaranteed answers of the session
-            hold at once, however the queries were chosen; 1 for what is known for certain.
-        guaranteed: false when the mechanism had run out: then the interval is the trivial one,
-            all that the query could be.
-        updates: corrections of the hypothesis that the query brought about, in order.
-        queries_left: guaranteed answers that are left; None when there is no limit.
-        updates_left: corrections that are left; None when the mechanism makes none.
-        seeded: whether noise came from a seed, so that the answer is not private.
+            hold at once, however the queries were chosen; 1 for a certain answer.
+        guaranteed: false if the mechanism had run out: the interval is then the possible range.
+        updates: corrections of the hypothesis by the query, in order.
+        queries_left: guaranteed answers that are left; None if there is no limit.
+        updates_left: corrections that are left; None if the mechanism makes none.
+        seeded: true if the noise came from a seed, so that the answer is not private.
 
     Examples:
         >>> club = gc.datasets.load("karate")
@@ -84,7 +89,7 @@ class Answer:
 
     @property
     def updated(self) -> bool:
-        """Whether the query corrected the hypothesis."""
+        """True if the query corrected the hypothesis."""
         return bool(self.updates)
 
     def __str__(self) -> str:
@@ -96,32 +101,29 @@ class Answer:
         return f"{self.value:.1f} in [{low:.1f}, {high:.1f}] {scope}{mark}"
 
 
-ANSWERED = "the session has given all the answers that it guaranteed; start another one"
-NOTHING = Answer(value=0.0, interval=(0.0, 0.0), confidence=1.0)  # to a cut without pairs
+def zero_answer() -> Answer:
+    """Return the certain answer to a query that is 0 on every graph: a cut without pairs."""
+    return Answer(value=0.0, interval=(0.0, 0.0), confidence=1.0)
 
 
 class State(Protocol):
-    """Where a mechanism stands: a frozen dataclass, kept by its fields; no secret in its repr."""
+    """A state of a mechanism: a frozen dataclass, stored by its fields: its repr has no secret."""
 
     @property
     def queries(self) -> int:
-        """Answers that were given so far, lost ones among them."""
+        """The number of answers so far, lost ones included."""
 
     @property
     def stopped(self) -> bool:
-        """Whether no further answer is guaranteed: `SessionMechanism.step` refuses."""
-
-
-Q = TypeVar("Q")
-S = TypeVar("S", bound=State)
+        """True if no further answer is guaranteed: `SessionMechanism.step` refuses."""
 
 
 class SessionMechanism(ABC, Generic[Q, S]):
-    """Answers queries about private data. All its parameters are public.
+    """Base of mechanisms that answer queries about private data. All parameters are public.
 
     Attributes:
-        name: the method's.
-        version: of what it does: a state of another version is refused.
+        name: of the method.
+        version: of the algorithm: a state of another version is refused.
         state: the class of its states.
     """
 
@@ -131,28 +133,31 @@ class SessionMechanism(ABC, Generic[Q, S]):
 
     @property
     def parameters(self) -> Any:
-        """Plain values by name: a state of a mechanism with others is refused."""
+        """Plain values by name; a state of a mechanism with other parameters is refused."""
         return plain(self)
 
     @property
     @abstractmethod
     def cost(self) -> Cost:
-        """What its whole life costs, from start to stop; known before anything is spent."""
+        """The cost of a whole session, from start to stop; known before anything is spent."""
 
     @abstractmethod
     def start(self, data: Any, source: EntropySource) -> S:
-        """The state before the first query. Reads the data if the method buys something first.
+        """Return the state before the first query, after the measurements of the method, if any.
 
         Args:
             data: the private data.
             source: where the noise comes from.
 
         Raises:
-            ParameterError: data that it was not made for.
+            ParameterError: data that do not fit the mechanism.
         """
 
     def counter(self, data: Any) -> Callable[[Sequence[Q]], Sequence[int | None]]:  # noqa: ARG002
-        """What tells, exactly and without noise, what steps need of the private data: nothing."""
+        """Return the function from queries to the exact true answers that `step` needs. Private.
+
+        Here it returns None for each query: for mechanisms whose steps read public data alone.
+        """
         return lambda queries: [None] * len(queries)
 
     @abstractmethod
@@ -170,47 +175,47 @@ class SessionMechanism(ABC, Generic[Q, S]):
     ) -> tuple[S, Answer]:
         """Answer one query.
 
-        A step may correct the hypothesis several times; it is one unit all the same: the state
-        and the answer are kept together or not at all.
+        A step may correct the hypothesis several times, but it is atomic: the state and the answer
+        are stored together or not at all.
 
         Args:
-            state: the present one; it must not be used again.
+            state: the current one; it must not be used again.
             query: the query.
-            truth: what `counter` tells of it.
+            truth: the result of `counter` for it.
             source: where the noise comes from.
 
         Returns:
-            The next state and the answer. When the mechanism runs out within the step, the state
-            is stopped and the answer not guaranteed.
+            The next state and the answer. If the mechanism runs out within the step, the state is
+            stopped and the answer not guaranteed.
 
         Raises:
-            ExhaustedError, QueryError: as `check`. Any other error, and any later one, may tell
-                what the noise was: the step counts as interrupted.
+            ExhaustedError, QueryError: as `check`. Any other error, and any later one, may reveal
+                the noise: the step counts as interrupted.
         """
 
     def interrupted(self, state: S, source: EntropySource) -> S:  # noqa: ARG002
-        """The state after a step was begun from `state` and its result lost, answer included.
+        """Return the state after a step from `state` whose result was lost, answer included.
 
-        Noise may have been drawn, even an answer computed. Counts as spent whatever the lost step
-        can have used. Also right for a state restored without its secret.
+        Noise may have been drawn, even an answer computed. Everything that the lost step can have
+        used counts as spent. Also correct for a state that was restored without its secret.
 
-        Here, that nothing was: right where a step reads public data only.
+        Here nothing was used: correct for mechanisms whose steps read public data alone.
 
         Args:
-            state: from which the step was begun.
+            state: from which the lost step began.
             source: where the noise comes from.
         """
         return state
 
     def unguaranteed(self, state: S, query: Q) -> Answer:  # noqa: ARG002
-        """An answer from what was learnt so far, free and without guarantee.
+        """Return an answer by the current hypothesis, free and without guarantee.
 
         Args:
-            state: the present one.
+            state: the current one.
             query: a query of the universe.
 
         Raises:
-            ExhaustedError: the method has learnt nothing to answer from.
+            ExhaustedError: the method has no hypothesis.
             QueryError: a query that does not fit.
         """
         raise ExhaustedError(
@@ -218,34 +223,34 @@ class SessionMechanism(ABC, Generic[Q, S]):
         )
 
     def recorded(self, key: Any, answer: Answer) -> Answer:  # noqa: ARG002
-        """An answer as it is recorded and shown. Post-processing with public numbers."""
+        """Return an answer as it is recorded and shown. Post-processing with public numbers."""
         return answer
 
-    def learnt(self, state: S) -> bytes | None:  # noqa: ARG002
-        """What answers come from, where it is large and changes only by corrections.
+    def hypothesis_bytes(self, state: S) -> bytes | None:  # noqa: ARG002
+        """Return the hypothesis, if it is stored apart from the state since it is large.
 
-        It may be exported. None: all that is learnt is in the state.
+        It is public. None: the stored state has everything.
         """
         return None
 
     def decoded(self, data: bytes, content: Callable[[bytes], bytes]) -> Any:  # noqa: ARG002
-        """The query of these bytes, whose long parts `content` gives by their SHA-256."""
+        """Return the query of these bytes, whose long parts `content` returns by their SHA-256."""
         return data
 
     def resumed(
         self,
         state: S,
         data: Any,  # noqa: ARG002
-        learnt: bytes,  # noqa: ARG002
-        since: Sequence[tuple[Any, Update]] = (),  # noqa: ARG002
+        hypothesis: bytes,  # noqa: ARG002
+        updates: Sequence[tuple[Any, Update]] = (),  # noqa: ARG002
     ) -> S:
-        """A state of `read_state`, with what lies apart made again.
+        """Return a state of `read_state`, completed by what is stored apart from it.
 
         Args:
-            state: without it.
-            data: private.
-            learnt: of this state or an earlier one; empty where nothing is kept.
-            since: the updates since then, with their queries, in order; they are made again.
+            state: as it was stored.
+            data: the private data.
+            hypothesis: `hypothesis_bytes` of this state or an earlier one; empty if there are none.
+            updates: the updates since that state, with their queries, in order; they are repeated.
 
         Raises:
             FileFormatError: bytes that are damaged or do not belong together.
@@ -254,12 +259,14 @@ class SessionMechanism(ABC, Generic[Q, S]):
 
 
 class CutMechanism(SessionMechanism[Question, S]):
-    """Answers queries about one private graph. Each answers cuts; which others, `check` tells.
+    """Base of mechanisms that answer queries about one private graph.
+
+    All of them answer cuts; `check` refuses other queries that a mechanism does not answer.
 
     Attributes:
         universe: the public vertex pairs.
-        grid: how true answers are counted.
-        needs_truth: whether `step` reads the graph; else all of it was read by `start`.
+        grid: the grid on which true answers are counted.
+        needs_truth: true if `step` needs true answers; else only `start` reads the graph.
     """
 
     universe: Universe
@@ -268,11 +275,11 @@ class CutMechanism(SessionMechanism[Question, S]):
 
     @property
     def budget_plan(self) -> BudgetPlan:
-        """How the cost is spent: on the answers, and on what is measured before them."""
+        """The shares of the answers, and of the statistics that are measured before them."""
         return BudgetPlan.of_one("answers", self.name, self.cost)
 
     def guarantee(self, seed: int | None = None) -> PrivacyGuarantee:
-        """What its whole life guarantees: all that it ever outputs, taken together.
+        """Return the guarantee of a whole session, for all of its outputs together.
 
         Args:
             seed: of the noise, or None; a seed voids the guarantee.
@@ -293,23 +300,23 @@ class CutMechanism(SessionMechanism[Question, S]):
 
     @abstractmethod
     def expected_error(self, total_weight: float) -> float:
-        """`error_bound` of a session on a graph of this total weight, before anything is drawn.
+        """Return `error_bound` of a session on a graph of this total weight, before it begins.
 
-        Exact for methods that do not go by the total weight, and where it is fixed; else as if
-        the noise on it were 0.
+        Exact for methods that do not depend on the total weight, and if it is fixed; else as if the
+        noise on it were 0.
 
         Args:
             total_weight: a public guess, > 0.
         """
 
     def error_bound(self, state: S) -> float:  # noqa: ARG002
-        """The largest half width of an interval of a cut, in weight: that of the most pairs.
+        """Return the largest half width of the interval of a cut, in weight.
 
-        As far as the guarantee holds, the error of every answer is at most this. Rounding of
-        floats, of a 10^9th part of the value and of this, comes on top.
+        If the guarantee holds, the error of every answer is at most this, plus the rounding of
+        floats, 10^-9 of the value and of the half width.
 
         Args:
-            state: the present one.
+            state: the current one.
         """
         return self.expected_error(0.0)
 
@@ -317,10 +324,10 @@ class CutMechanism(SessionMechanism[Question, S]):
         """Return why no bound on the error of all answers holds; None if one does.
 
         Only parameters that a user has set can make it void; `error_bound` is then infinite. The
-        interval of each answer holds as ever.
+        interval of each answer holds in any case.
 
         Args:
-            state: the present one.
+            state: the current one.
         """
         return None
 
@@ -337,24 +344,30 @@ class CutMechanism(SessionMechanism[Question, S]):
         return EdgeCounter(data, self.grid).counts if self.needs_truth else super().counter(data)
 
     def recorded(self, key: EncodedQuery, answer: Answer) -> Answer:
-        """See `SessionMechanism.recorded`: about the number, cut to what it can be on any graph.
+        """See `SessionMechanism.recorded`: the query's own number, clipped to its possible range.
 
-        A statistic of f steps of its sensitivity s lies in [f s, f s + s - 1]. Cutting takes no
-        value farther from the truth, and no truth out of an interval; one that lies beside all
-        possible truths becomes the nearest of them.
+        A statistic that is counted as f multiples of its sensitivity s lies in [f s, f s + s - 1].
+        Clipping takes no value farther from the truth, and no truth out of an interval; an interval
+        outside the possible range becomes the nearest possible value.
         """
-        counted = Counted.of(key.query, self.universe, self.grid)
-        if counted is None:
+        count = QueryCount.of(key.query, self.universe, self.grid)
+        if count is None:
             return answer
-        steps, rest = counted.sensitivity, counted.sensitivity - 1
+        scale, remainder = count.sensitivity, count.sensitivity - 1
         low, high = answer.interval
-        least, most = counted.possible
-        ends = (answer.value * steps + rest / 2, low * steps, high * steps + rest)
-        value, low, high = (min(max(each, least), most) for each in ends)
+        least, most = count.possible
+        value, low, high = (
+            min(max(number, least), most)
+            for number in (
+                answer.value * scale + remainder / 2,
+                low * scale,
+                high * scale + remainder,
+            )
+        )
         return replace(answer, value=value, interval=(low, high))
 
-    def learnt(self, state: S) -> bytes | None:  # noqa: ARG002
-        """See `SessionMechanism.learnt`: nothing."""
+    def hypothesis_bytes(self, state: S) -> bytes | None:  # noqa: ARG002
+        """See `SessionMechanism.hypothesis_bytes`: empty."""
         return b""
 
     def decoded(self, data: bytes, content: Callable[[bytes], bytes]) -> Question:
@@ -363,7 +376,7 @@ class CutMechanism(SessionMechanism[Question, S]):
 
 
 def check_graph(graph: AnyGraph, universe: Universe, grid: Grid) -> None:
-    """Refuse a graph that a mechanism was not made for. Reads its schema only.
+    """Refuse a graph that does not fit a mechanism. Reads its schema only.
 
     Raises:
         ParameterError: other vertices, or other weights.
@@ -373,7 +386,7 @@ def check_graph(graph: AnyGraph, universe: Universe, grid: Grid) -> None:
 
 
 def only_cuts(query: Question, method: str) -> CutQuery:
-    """A cut query; others are refused by methods that learn from cuts.
+    """Return a query that is a cut; refuse others, for methods that learn from cuts.
 
     Raises:
         QueryError: another query.

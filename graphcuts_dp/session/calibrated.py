@@ -16,14 +16,15 @@ from graphcuts_dp.learn.sizes import Size
 from graphcuts_dp.learn.workload import SessionWorkload
 from graphcuts_dp.options import chosen
 from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.session.methods import LearningMethod, Method
 from graphcuts_dp.session.online import OnlineMechanism
-from graphcuts_dp.session.terms import METHOD_NAMES, LearningMethod, Method, SessionTerms
+from graphcuts_dp.session.terms import METHOD_NAMES, SessionTerms
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class CalibratedMethod:
-    """Method with all its parameters, and the bounds that hold with them.
+    """A method with all its parameters, and the bounds that hold with them.
 
     Attributes:
         method: as `open_session` takes it, with alpha, updates, threshold and the scales of noise
@@ -32,8 +33,8 @@ class CalibratedMethod:
         error_bound: with probability 1 - beta no answer has a larger error, in edges; infinite if
             no bound holds.
         void_reason: why no bound holds; None if one does.
-        noise_epsilon: what tests and measured answers cost by their noise, as an epsilon for the
-            session's delta: at most the session's own, which is charged.
+        noise_epsilon: the cost of tests and measured answers by their noise, as an epsilon for the
+            session's delta: at most the epsilon of the session, which is charged.
 
     Examples:
         >>> about = {"edges": 300, "epsilon": 1.0, "delta": 1e-6, "queries": 20}
@@ -60,9 +61,9 @@ def session_parameters(
 ) -> CalibratedMethod:
     """Compute all parameters of a session that learns, from public numbers alone.
 
-    A session measures the number of edges with noise, and computes from the noisy number what is
-    not set. So its bounds differ a little from those for the guess `edges`: `Session.void_reason`
-    and `Session.error_bound` say what holds.
+    A session measures the number of edges with noise, and computes parameters that are not set
+    from the noisy number. So its bounds differ a little from those for the guess `edges`: see
+    `Session.void_reason` and `Session.error_bound` for them.
 
     Args:
         method: one that learns, as `open_session` takes it: an object such as
@@ -71,10 +72,10 @@ def session_parameters(
         edges: a public guess of the number of edges, > 0.
         epsilon: of the session, in [1e-6, 50].
         delta: in [0, 1).
-        queries: how many answers are guaranteed, or a `SessionWorkload`.
+        queries: number of guaranteed answers, or a `SessionWorkload`.
 
     Raises:
-        ParameterError: a number out of range, noise that the budget does not pay for, or a method
+        ParameterError: a number out of range, noise that is too small for the budget, or a method
             that does not learn.
 
     Examples:
@@ -94,8 +95,8 @@ def session_parameters(
             "only methods that learn have these parameters, such as"
             " MultiplicativeWeights(calibration='gru12')"
         )
-    work = queries if isinstance(queries, SessionWorkload) else SessionWorkload(queries=queries)
-    terms = SessionTerms(epsilon=epsilon, delta=delta, method=learning, workload=work)
+    workload = queries if isinstance(queries, SessionWorkload) else SessionWorkload(queries=queries)
+    terms = SessionTerms(epsilon=epsilon, delta=delta, method=learning, workload=workload)
     universe = Universe(*n) if isinstance(n, tuple) else Universe(cast(Any, n))
     mechanism = cast(OnlineMechanism, terms.mechanism(universe, Grid()))
     parameters = mechanism.expected_parameters(edges)

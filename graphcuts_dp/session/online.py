@@ -1,19 +1,18 @@
 """Query release from an iterative construction: test, correct, test again, answer.
 
-The hypothesis is public; the truth is read by the tests (`sparse_vector`), by the noise on what is
-bought at the start (a total weight that is not public, a private norm, sums between public groups),
-and by answers that updates buy where the calibration says so. The file is long, since its one
-mechanism stands in it whole: what it buys, its state, and the order of a step.
+The hypothesis is public. The truth is read by the tests (`sparse_vector`), by the measurements at
+the start (a total weight that is not public, a private norm, sums between public groups), and by
+the noisy answers that some calibrations measure with an update.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Self, cast, final
+from typing import Any, cast, final
 
-from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
@@ -21,7 +20,6 @@ from graphcuts_dp.learn.base import Hypothesis, Sign
 from graphcuts_dp.learn.bounds import UpdateBound
 from graphcuts_dp.learn.calibration_base import Calibration, KnownCalibration, Tuning, start_plan
 from graphcuts_dp.learn.constructions import bound_of
-from graphcuts_dp.learn.group_start import CORRECTION_UNITS, GroupStart, start_from_sums
 from graphcuts_dp.learn.learners import (
     MOST_DENSE_VERTICES,
     GroupLearner,
@@ -33,12 +31,6 @@ from graphcuts_dp.learn.learners import (
 from graphcuts_dp.learn.median import DatabaseFamily
 from graphcuts_dp.learn.parameters import SessionParameters
 from graphcuts_dp.ledger.plain_values import APART, SECRET
-from graphcuts_dp.measure.cells import (
-    buy_group_sums,
-    buy_weighted_sum,
-    cell_tree,
-    weighted_sensitivity,
-)
 from graphcuts_dp.measure.statistics import PRIVATE_NORMS
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost
@@ -50,96 +42,18 @@ from graphcuts_dp.queries.linear import MatrixQuery
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.schema.groups import Sides
 from graphcuts_dp.session.base import (
-    ANSWERED,
-    NOTHING,
+    NO_ANSWERS_LEFT,
     Answer,
     CutMechanism,
     Update,
     check_graph,
     only_cuts,
+    zero_answer,
 )
-from graphcuts_dp.session.queries import BOUNDED, Counted
+from graphcuts_dp.session.counts import BOUNDED_CUTS_ONLY, CountUnits, QueryCount
+from graphcuts_dp.session.starts import GROUPS, TOTAL, MeasuredGroupStart, measure_group_start
 
-TOTAL, GROUPS = "total", "groups"
-# What `start=` can name, and what it buys.
-STARTS: Mapping[str, str] = {
-    TOTAL: "the same weight for all pairs, from a noisy total weight",
-    GROUPS: "a weight for each two public groups, from noisy sums between them",
-}
-_ANY_NUMBER = 1e300  # of updates: where nothing bounds them
-_BITS = 24  # the largest answer of one pair has 2^24 to 2^25 steps, where any queries come
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Counting:
-    """In which steps a mechanism that learns counts, for queries of largest coefficient 1.
-
-    Attributes:
-        step: weight of one step.
-        sensitivity: by how many steps an answer can change with one pair's weight.
-        unit: how many steps one unit of a hypothesis is; a unit is what a pair can weigh.
-        times: what a cut's count in steps of the grid is multiplied with;
-        over: and the product, or a count of `linear_count`, is divided by, rounded down.
-    """
-
-    step: float
-    sensitivity: int
-    unit: Fraction
-    times: int = 1
-    over: int = 1
-
-    @classmethod
-    def of(cls, grid: Grid, *, linear: bool) -> Self:
-        """Of cuts the steps of the grid; of any linear queries steps fine enough for coefficients.
-
-        The exact count of a linear query has 2^30 steps for the largest coefficient times those of
-        the weight. It is divided by a power of two and rounded down, which keeps a bound on its
-        change: floor(b) - floor(a) <= ceil(b - a) for b >= a.
-        """
-        if not linear:
-            return cls(step=grid.unit, sensitivity=grid.sensitivity, unit=Fraction(grid.largest))
-        times = CoefficientGrid.max_units
-        exact = times * grid.sensitivity
-        over = 1 << max(0, exact.bit_length() - 1 - _BITS)
-        return cls(
-            step=grid.unit * (over / times),
-            sensitivity=-(-exact // over),
-            unit=Fraction(times * grid.largest, over),
-            times=times,
-            over=over,
-        )
-
-    def count(self, truth: int, counted: Counted) -> int:
-        """The true answer in these steps, from what `EdgeCounter` counts. Private."""
-        return truth * (1 if counted.steps else self.times) // self.over
-
-    def told(self, answer: Answer, counted: Counted) -> Answer:
-        """An answer about a query of largest coefficient 1, about the query that was asked."""
-        value = answer.value * counted.largest
-        if not answer.guaranteed:
-            return replace(answer, value=value, interval=counted.possible)
-        low, high = (end * counted.largest for end in answer.interval)
-        lost = self.step * counted.largest if self.over > 1 else 0.0  # by rounding the count down
-        interval = (low - counted.lowered, high + counted.raised + lost)
-        return replace(answer, value=value, interval=interval)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class BoughtStart:
-    """What was bought. Public.
-
-    Attributes:
-        sums: noisy weight of each cell, in units.
-        start: the first hypothesis, made of them.
-        gain: upper bound on G of `learn.group_start`, in units, for the learner's distance; it is
-            wrong with the probability that the calibration sets aside for one bought number.
-    """
-
-    sums: FloatVector
-    start: GroupStart
-    gain: float
+_UNBOUNDED = 1e300  # number of updates that stands for no bound
 
 
 @final
@@ -149,18 +63,18 @@ class OnlineState:
 
     Attributes:
         tuning: public numbers, fixed at the start.
-        total_weight: total weight that the construction was given, in units; public.
-        total_error: how far it can be from the true one.
-        norm_bound: the bound on a private norm that was bought, in units; None where none was.
+        total_weight: the total weight that the construction starts from, in units; public.
+        total_error: largest error of that total weight, in units.
+        norm_bound: the measured bound on a private norm, in units; None if none was measured.
         construction: the update rule, tuned.
         current: the hypothesis.
-        noise: of the running instances; None when it was lost. Secret.
+        noise: of the running tests; None if it was lost. Secret.
         queries: answers so far.
         updates: corrections so far.
         lost: updates that interruptions have used up.
-        halted: whether updates have run out.
-        bought: what a start from groups has bought; None for others, and in a state that was
-            restored, whose hypothesis holds all that it needs of it.
+        halted: true if updates have run out.
+        group_start: the measurements of a start from groups; None for other starts, and in a state
+            that was restored, which needs its hypothesis alone.
     """
 
     tuning: Tuning = field(repr=False)
@@ -174,7 +88,7 @@ class OnlineState:
     updates: int = 0
     lost: int = 0
     halted: bool = False
-    bought: BoughtStart | None = field(default=None, repr=False, metadata=APART)
+    group_start: MeasuredGroupStart | None = field(default=None, repr=False, metadata=APART)
 
     @property
     def stopped(self) -> bool:
@@ -183,7 +97,7 @@ class OnlineState:
 
     @property
     def updates_left(self) -> int:
-        """Corrections that are left."""
+        """The number of corrections that are left."""
         return max(0, self.tuning.updates - self.updates - self.lost)
 
 
@@ -193,48 +107,48 @@ class OnlineMechanism(CutMechanism[OnlineState]):
     """GRU12's, JT12's, DR14's or the tight mechanism, by its calibration.
 
     One step: 1. answer from the hypothesis; 2. test the answer; 3. if no test fires, that is the
-    answer; 4. if one does, correct the hypothesis in the direction found and restart the test that
-    fired; 5. if an answer was bought with it, that is the answer, else go back to 1. A step makes
-    at most as many corrections as are left, and tests once more than that at most.
+    answer; 4. if one does, correct the hypothesis in the direction of the test and restart the test
+    that fired; 5. if the calibration measures an answer with the update, return that, else go back
+    to 1. A step makes at most as many corrections as are left, and runs at most one test more.
 
-    Guarantee: `cost`, for neighbours as in `grid`. The tests cost what `Tuning.test` says for each
-    instance, and no more instances than were paid for are ever started: with c updates allowed and
-    `lost` of them used up by interruptions, updates + lost <= c always, and c + sides of them for
-    the tight calibration (c for the others, which halt at update c). Hypotheses, updates, the
-    order of tests and when a step ends are functions of what the tests found, the queries and
-    public numbers. Restarts and bought values are interleaved with the analyst's choices, which
-    the composition theorems in the calibrations allow for. What a start from groups buys is taken
-    out of the same budget, before the tests are tuned: see `_buy_start`.
-    Of a bounded grid the answers are bounded cuts (`graph.grid.doubled_sums`), with the total.
+    Guarantee: the cost that `cost` states, for neighbours as in `grid`. `Tuning.test` states the
+    cost of one instance of a test, and no more instances than the budget allows are ever started:
+    with c updates allowed and `lost` of them used up by interruptions, updates + lost <= c always,
+    so at most c + sides instances for the tight calibration (c for the others, which halt at update
+    c). Hypotheses, updates, the order of tests and the end of a step are functions of the results
+    of the tests, the queries and public numbers. Restarts and measured answers are interleaved with
+    the analyst's choices, which the composition theorems in the calibrations allow. The
+    measurements of a start from groups take their shares of the same budget, before the tests are
+    tuned: see `measure_group_start`.
+    On a bounded grid the answers are bounded cuts (`graph.grid.doubled_sums`), with the total.
     Neighbours differ in the edges at one vertex v, and `steps` is 2: without the edges at v no
-    answer is larger, and none more than D smaller, so either neighbour is one step of a monotone
-    change by at most D from that graph. The hypothesis begins from the noisy bounded total.
-    Bounded cuts are not the cuts of one graph where degrees exceed D: then no hypothesis need have
-    them all, and the bound on updates, which guarantees that the session lasts, need not hold. What
-    is answered is within its interval as ever, since tests look at each answer by itself.
+    answer is larger, and none more than D smaller, so either neighbour is one monotone change by at
+    most D away from that graph. The hypothesis begins from the noisy bounded total. If degrees
+    exceed D, bounded cuts are not the cuts of any one graph: then no hypothesis need have them all,
+    and the bound on updates, which guarantees that the session lasts, need not hold. The intervals
+    of answers hold in any case, since tests look at each answer by itself.
 
-    Of any linear queries, one pair's weight raises some answers and lowers others, each by at most
-    the sensitivity s. Then `steps` is twice what it is for cuts. Proof: a session is a function of
+    With any linear queries, one pair's weight raises some answers and lowers others, each by at
+    most the sensitivity s. Then `steps` is twice that for cuts. Proof: a session is a function of
     the stream of true answers, of the total and of a norm. Let D' be D with one weight changed, d_i
     the change of answer i, |d_i| <= s, and let the stream in between have q_i + max(0, d_i). From D
     to it all answers change upwards by at most s, and from it to D' all downwards by at most s: two
-    steps of a monotone change, each of which costs what is said above.
+    monotone changes, each at the cost above.
 
     Attributes:
-        learner: the update rule. One for any linear queries is asked each query divided by its
-            largest coefficient, in steps that `Counting` tells.
-        calibration: the budget, and the noise that it buys.
-        grid: how true answers are counted.
-        total_weight: None measures a noisy total weight. A number is taken as it is: one that was
+        learner: the update rule. A rule for any linear queries sees each query divided by its
+            largest coefficient, counted in `CountUnits`.
+        calibration: the budget, and the scales of noise.
+        grid: the grid on which true answers are counted.
+        total_weight: None measures a noisy total weight. A number is used as it is: one that was
             fixed without a look at the graph, for audits and theorems. The guarantee does not cover
-            that somebody computed it from the graph. If the total is public, one edge can only be
-            moved, which changes two pairs: by group privacy, all that is hidden then costs 2
+            a number that was computed from the graph. If the total is public, neighbours have one
+            edge moved, which changes two pairs: by group privacy, the whole session then costs 2
             epsilon, 4 rho, or (2 epsilon, (1 + e^epsilon) delta).
-        steps: how many steps of the grid's neighbours are hidden together; the calibration is for
-            one of them, and `cost` for all, by group privacy.
-        begins: a name of `STARTS`. "groups" measures the sums between public groups and how near
-            the truth they are.
-        groups: of the rows and columns, for such a start; None in a session that has begun.
+        steps: group size: the number of changes of the grid's neighbours that the guarantee covers
+            together; the calibration is for one of them, and `cost` for all, by group privacy.
+        begins: a name of `STARTS`.
+        groups: of the rows and columns, for a start from groups; None in a session that has begun.
 
     Raises:
         ParameterError: weights without a public bound, or a total_weight out of range.
@@ -262,7 +176,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         if self.total_weight is not None and not 0 < self.total_weight <= most:
             raise ParameterError(f"the total weight lies between 0 and {most:g}")
         if self._linear and self.grid.bounded is not None:
-            raise ParameterError(BOUNDED)
+            raise ParameterError(BOUNDED_CUTS_ONLY)
         if self._measured_norm is not None and self.grid.bounded is not None:
             raise ParameterError(
                 "this norm measures the sum of root degrees, whose noise for a vertex would hide "
@@ -270,8 +184,8 @@ class OnlineMechanism(CutMechanism[OnlineState]):
             )
         if self.begins == GROUPS:
             self._check_groups()
-        if isinstance(self._left, KnownCalibration):
-            self._left.check_parameters(self._counting.sensitivity)
+        if isinstance(self._tests_calibration, KnownCalibration):
+            self._tests_calibration.check_parameters(self._units.sensitivity)
 
     def _check_groups(self) -> None:
         if not isinstance(self.learner, GroupLearner) or self.learner.distance is None:
@@ -288,7 +202,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The construction's; the calibration has a name of its own."""
+        """The name of the construction; the calibration has its own name."""
         return self.learner.name
 
     @property
@@ -298,58 +212,60 @@ class OnlineMechanism(CutMechanism[OnlineState]):
 
     @property
     def cost(self) -> Cost:
-        """The calibration's, for all steps: everything is paid for out of its budget."""
+        """The cost of the calibration, which covers everything, for all changes of a group."""
         return self.calibration.cost.for_group(self.steps)
 
     @property
     def _unit(self) -> float:
-        """Weight of one unit of the hypothesis: what a pair can weigh."""
+        """The weight of one unit of the hypothesis: the largest weight of a pair."""
         return self.grid.unit * self.grid.largest
 
     @property
-    def _spread(self) -> float:
-        """By how many units an answer can differ: 1, or the degree bound of bounded cuts.
+    def _answer_change(self) -> float:
+        """The largest change of an answer, in units: 1, or the degree bound of bounded cuts.
 
-        Calibrations count in that.
+        Tolerances of calibrations are multiples of it.
         """
-        return float(self._counting.sensitivity / self._counting.unit)
+        return float(self._units.sensitivity / self._units.per_pair)
 
     @cached_property
-    def _counting(self) -> Counting:
-        return Counting.of(self.grid, linear=self._linear)
+    def _units(self) -> CountUnits:
+        """The units in which true answers are counted."""
+        return CountUnits.of(self.grid, linear=self._linear)
 
     @property
     def _linear(self) -> bool:
-        """Whether any linear queries are answered."""
+        """True if any linear queries are answered."""
         return isinstance(self.learner, MirrorDescentLearner) and self.learner.linear
 
     @property
     def _measured_norm(self) -> str | None:
-        """The private norm that the update rule wants to know; see `PRIVATE_NORMS`."""
+        """The name of the private norm that the update rule needs, see `PRIVATE_NORMS`, or None."""
         return getattr(self.learner, "measured_norm", None)
 
-    def _knowing(self, bound: float | None) -> Learner:
-        """The learner that knows the bound that was bought for it; None if there is none."""
+    def _learner_with(self, norm_bound: float | None) -> Learner:
+        """Return the learner with the measured bound on its private norm; None if it has none."""
         learner: Any = self.learner
-        known: Learner = learner if bound is None else learner.with_norm_bound(bound)
-        return known
+        if norm_bound is not None:
+            learner = learner.with_norm_bound(norm_bound)
+        return cast(Learner, learner)
 
     def norm_of(self, state: OnlineState) -> str | None:
-        """The norm that a session has taken, with its exponent, as `parse_norm` reads it.
+        """Return the norm that a session uses, with its exponent, as `parse_norm` reads it.
 
         None for other constructions than mirror descent.
         """
-        learner = self._knowing(state.norm_bound)
+        learner = self._learner_with(state.norm_bound)
         if not isinstance(learner, MirrorDescentLearner):
             return None
         return learner.terms_at(
-            alpha=state.tuning.alpha * self._spread,
+            alpha=state.tuning.alpha * self._answer_change,
             total_weight=state.total_weight,
             total_error=state.total_error,
         ).shown
 
     def weights(self, state: OnlineState) -> FloatMatrix:
-        """The hypothesis as a matrix of weights over the universe.
+        """Return the hypothesis as a matrix of weights over the universe.
 
         Raises:
             ParameterError: a matrix of all pairs would be too large.
@@ -359,117 +275,95 @@ class OnlineMechanism(CutMechanism[OnlineState]):
                 f"a hypothesis is shown as a matrix for up to {MOST_DENSE_VERTICES} vertices"
             )
         current = cast(Any, state.current)
-        family = isinstance(current, DatabaseFamily)
-        learnt: FloatMatrix = current.median_weights() if family else current.dense()
-        return learnt * self._unit
+        if isinstance(current, DatabaseFamily):
+            return current.median_weights() * self._unit
+        weights: FloatMatrix = current.dense() * self._unit
+        return weights
 
     @property
     def budget_plan(self) -> BudgetPlan:
-        """See `CutMechanism.budget_plan`: what the start measures, and the answers."""
-        return start_plan(self.cost, self._purchases, "answers")
+        """See `CutMechanism.budget_plan`: the measurements of the start, and the answers."""
+        return start_plan(self.cost, self._first_measurements, "answers")
 
     def start(self, graph: AnyGraph, source: EntropySource) -> OnlineState:
-        """See `SessionMechanism.start`: measures a private total weight, and what begins."""
+        """See `SessionMechanism.start`.
+
+        Measures the total weight unless it is public, then the private norm and the start from
+        groups, if there are any, and starts the tests with the remaining budget.
+        """
         check_graph(graph, self.universe, self.grid)
-        budget: Calibration = self.calibration
-        total, norm_bound, bought, first, nearer = None, None, None, None, None
+        remaining: Calibration = self.calibration
+        noisy_total, norm_bound, group_start, hypothesis, bound = None, None, None, None, None
         if self.total_weight is None:
-            noise, _, _, budget = budget.with_total(self.grid.sensitivity)
-            total = (self.grid.total(graph) + noise.draw(source)) / self.grid.largest
+            noise, _, _, remaining = remaining.with_total(self.grid.sensitivity)
+            noisy_total = (self.grid.total(graph) + noise.draw(source)) / self.grid.largest
+        total_weight, total_error = self._total(noisy_total)
         if self._measured_norm is not None:
-            steps, buy = PRIVATE_NORMS[self._measured_norm]
-            noise, radius, _, budget = budget.with_total(steps)
-            norm_bound = buy(graph, self.grid, noise, radius, source)
+            sensitivity, measure = PRIVATE_NORMS[self._measured_norm]
+            noise, radius, _, remaining = remaining.with_total(sensitivity)
+            norm_bound = measure(graph, self.grid, noise, radius, source)
         if self.begins == GROUPS:
-            bought = self._buy_start(graph, budget, self._total(total)[0], source)
-            first, nearer = self._nearer(bought, *self._total(total))
-        tuning = self._tuned(total, norm_bound, nearer)
-        weight, error = self._total(total)
-        construction = self._construction(tuning, weight, error, norm_bound)
+            if self.groups is None:
+                raise ParameterError("a session that starts from groups needs them: give groups=")
+            group_start = measure_group_start(
+                graph, self.groups, self.learner, self.grid, remaining, total_weight, source
+            )
+            hypothesis, bound = self._nearer_start(group_start, total_weight, total_error)
+        tuning = self._tuned(noisy_total, norm_bound, bound)
+        construction = self._construction(tuning, total_weight, total_error, norm_bound)
         return OnlineState(
             tuning=tuning,
-            total_weight=weight,
-            total_error=error,
+            total_weight=total_weight,
+            total_error=total_error,
             norm_bound=norm_bound,
             construction=construction,
-            current=construction.initial() if first is None else first,
+            current=construction.initial() if hypothesis is None else hypothesis,
             noise=tuning.test.start(source),
-            bought=bought,
+            group_start=group_start,
         )
 
     def _construction(
         self, tuning: Tuning, total_weight: float, total_error: float, norm_bound: float | None
     ) -> Learned:
-        return self._knowing(norm_bound).construction(
-            alpha=tuning.alpha * self._spread, total_weight=total_weight, total_error=total_error
-        )
-
-    def _buy_start(
-        self, graph: AnyGraph, budget: Calibration, total_weight: float, source: EntropySource
-    ) -> BoughtStart:
-        """Buy the sums between groups, and how near the truth the hypothesis is that they make.
-
-        Guarantee: together what `_left` takes out of the budget, for neighbours that differ in
-            one pair: see `buy_group_sums` and `buy_weighted_sum`. The coefficients of the second
-            are chosen by what the first said, which the composition theorems behind `Calibration`
-            allow.
-
-        Args:
-            budget: what is left of it.
-            total_weight: noisy, in units.
-        """
-        sides, grid = self.groups, self.grid
-        if sides is None:
-            raise ParameterError("a session that starts from groups needs them: give groups=")
-        cells = cell_tree(graph, sides)
-        noise, _, _, rest = budget.with_total(grid.sensitivity)
-        sums = buy_group_sums(graph, sides, cells, grid, noise, source) / grid.largest
-        start = start_from_sums(
-            self.universe,
-            cells,
-            (sides[0].codes(), sides[1].codes()),
-            sums,
-            deviation=noise.deviation / grid.largest,
+        return self._learner_with(norm_bound).construction(
+            alpha=tuning.alpha * self._answer_change,
             total_weight=total_weight,
+            total_error=total_error,
         )
-        coefficients = start.coefficients(cast(Any, self.learner).distance)
-        noise, radius, *_ = rest.with_total(weighted_sensitivity(coefficients))
-        noisy = buy_weighted_sum(graph, sides, cells, grid, coefficients, noise, source)
-        # A step for what was rounded down; weights were rounded down as well.
-        lost = grid.rounding(self.universe.size) / self._unit
-        gain = (noisy + radius + 1 + max(0, int(coefficients.max())) * lost) / CORRECTION_UNITS
-        return BoughtStart(sums, start, gain)
 
-    def _nearer(
-        self, bought: BoughtStart, total_weight: float, total_error: float
+    def _nearer_start(
+        self, group_start: MeasuredGroupStart, total_weight: float, total_error: float
     ) -> tuple[Hypothesis, UpdateBound] | tuple[None, None]:
-        """The first hypothesis and B from there; None where the flat start is as near.
+        """Return the hypothesis from groups, and B from it; None if the uniform start is as near.
 
         The rule is the same from any start: only the potential at the start, and so B, differ.
         """
         learner: Any = self.learner
-        made = learner.construction(
+        from_uniform = learner.construction(
             alpha=2 * (total_weight + total_error),
             total_weight=total_weight,
             total_error=total_error,
         )
         scale = learner.potential_scale(total_weight)
-        found = scale * bought.start.distance_bound(
+        start_potential = scale * group_start.start.distance_bound(
             learner.distance,
-            uniform=made.start_potential / scale,
-            correction=bought.gain,
+            uniform=from_uniform.start_potential / scale,
+            correction=group_start.gain,
             total_weight=total_weight,
             total_error=total_error,
         )
-        if found >= made.start_potential:
+        if start_potential >= from_uniform.start_potential:
             return None, None
-        return learner.first_hypothesis(bought.start), replace(
-            made, start_potential=found
-        ).update_bound
+        from_groups = replace(from_uniform, start_potential=start_potential)
+        return learner.first_hypothesis(group_start.start), from_groups.update_bound
 
-    def _total(self, total: float | None) -> tuple[float, float]:
-        """The total weight that constructions get, and how far it can be off, in units."""
-        error = self.grid.rounding(self.universe.size) / self._unit
+    def _total(self, noisy_total: float | None) -> tuple[float, float]:
+        """Return the total weight that constructions start from, and its largest error, in units.
+
+        Args:
+            noisy_total: in units; not used if the total weight is fixed.
+        """
+        total, error = noisy_total, self.grid.rounding(self.universe.size) / self._unit
         if self.total_weight is not None:
             total = self.total_weight / self._unit
         else:
@@ -478,78 +372,81 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         return min(max(total or 0.0, 1.0), float(self.universe.size)), error
 
     @property
-    def _purchases(self) -> tuple[str, ...]:
-        """What the start buys, in order: each takes its share of what is left of the budget."""
+    def _first_measurements(self) -> tuple[str, ...]:
+        """The statistics that the start measures, in order: each gets its share of what remains."""
         total = ("total weight",) if self.total_weight is None else ()
         norm = (self._measured_norm,) if self._measured_norm else ()
         sums = ("sums between groups", "how near they are") if self.begins == GROUPS else ()
         return (*total, *norm, *sums)
 
     @cached_property
-    def _left(self) -> Calibration:
-        """What is left of the budget for the tests, after all that the start buys."""
-        rest: Calibration = self.calibration
-        for _ in self._purchases:
-            rest = rest.with_total(1)[3]
-        return rest
+    def _tests_calibration(self) -> Calibration:
+        """The calibration with the budget that the start's measurements leave for the tests."""
+        remaining: Calibration = self.calibration
+        for _ in self._first_measurements:
+            remaining = remaining.with_total(1)[3]
+        return remaining
 
     def _tuned(
-        self, total: float | None, norm_bound: float | None, nearer: UpdateBound | None = None
+        self,
+        noisy_total: float | None,
+        norm_bound: float | None,
+        start_bound: UpdateBound | None = None,
     ) -> Tuning:
-        """The tuning.
+        """Return the tuning of the tests.
 
         Args:
-            total: the noisy one in units; not used where the total weight is fixed.
-            norm_bound: the private norm, in units; None where nothing was bought, or for the most
-                that it can come to.
-            nearer: B at a start that was bought and is nearer than the flat one; None without it.
+            noisy_total: in units; not used if the total weight is fixed.
+            norm_bound: the bound on the private norm, in units; None if none was measured, or for
+                its largest possible value.
+            start_bound: B from a start from groups that is nearer than the uniform start, or None.
         """
-        bound = self._update_bound(*self._total(total), norm_bound, nearer)
-        return self._left.tune(bound, self._counting.sensitivity)
+        bound = self._update_bound(*self._total(noisy_total), norm_bound, start_bound)
+        return self._tests_calibration.tune(bound, self._units.sensitivity)
 
     def _update_bound(
         self,
         total_weight: float,
         total_error: float,
         norm_bound: float | None,
-        nearer: UpdateBound | None = None,
+        start_bound: UpdateBound | None = None,
     ) -> UpdateBound:
-        """Return B, of tolerances in units of the largest change of an answer.
+        """Return B, of tolerances in multiples of the largest change of an answer.
 
-        It is very large where the construction says that no tolerance so small is possible.
+        It is very large for a tolerance so small that the construction has no bound.
 
         Args:
-            total_weight: the total that the construction is given, in units.
-            total_error: how far it may be from the true one.
-            norm_bound: the private norm, in units; None where nothing was bought.
-            nearer: see `_tuned`.
+            total_weight: the total weight that the construction starts from, in units.
+            total_error: largest error of that total weight, in units.
+            norm_bound: see `_tuned`.
+            start_bound: see `_tuned`.
         """
-        bound = nearer or bound_of(
-            self._knowing(norm_bound),
+        bound = start_bound or bound_of(
+            self._learner_with(norm_bound),
             alpha=total_weight + total_error,
             total_weight=total_weight,
             total_error=total_error,
         )
 
-        def careful(alpha: float) -> float:
+        def bound_or_unbounded(alpha: float) -> float:
             try:
-                return min(_ANY_NUMBER, bound(alpha * self._spread))
+                return min(_UNBOUNDED, bound(alpha * self._answer_change))
             except ParameterError:
-                return _ANY_NUMBER
+                return _UNBOUNDED
 
-        return careful
+        return bound_or_unbounded
 
     def expected_error(self, total_weight: float) -> float:
-        """See `SessionMechanism.expected_error`; groups to start from count as saying nothing."""
+        """See `CutMechanism.expected_error`; as if a start from groups were no nearer."""
         total = total_weight / self._unit
         tuning = self._tuned(total, None)
         if self._void_reason(tuning, *self._total(total), None) is not None:
             return math.inf
-        return self._widest(tuning)
+        return self._largest_error(tuning)
 
     def error_bound(self, state: OnlineState) -> float:
-        """See `SessionMechanism.error_bound`; it goes by the noisy total weight."""
-        return self._widest(state.tuning) if self.void_reason(state) is None else math.inf
+        """See `CutMechanism.error_bound`; it depends on the noisy total weight."""
+        return self._largest_error(state.tuning) if self.void_reason(state) is None else math.inf
 
     def void_reason(self, state: OnlineState) -> str | None:
         """See `CutMechanism.void_reason`."""
@@ -565,29 +462,30 @@ class OnlineMechanism(CutMechanism[OnlineState]):
     def _void_reason(
         self, tuning: Tuning, total_weight: float, total_error: float, norm_bound: float | None
     ) -> str | None:
-        calibration = self._left
+        """Return why no bound on errors holds for parameters that are set; None if one does."""
+        calibration = self._tests_calibration
         if not isinstance(calibration, KnownCalibration):
-            return None  # of a user's own, of whose tests nothing is known here
+            return None  # a user's own: nothing is known of its tests
         fixed_step = getattr(self.learner, "eta", None) or getattr(self.learner, "step", None)
         if not calibration.parameters.chosen and fixed_step is None:
-            return None  # a calibration's own numbers fit together, from whatever start
+            return None  # a calibration's own numbers fit together, from any start
         return tuning.void_reason(
             self._update_bound(total_weight, total_error, norm_bound),
-            self._counting.sensitivity,
+            self._units.sensitivity,
             beta=calibration.beta,
         )
 
     def expected_total_error(self, total_weight: float) -> float:
-        """Return how far the total weight that a session measures can be from the true one.
+        """Return the largest error of the total weight that a session measures, in weight.
 
         Args:
-            total_weight: a public guess, > 0; both are in weight.
+            total_weight: a public guess, > 0.
         """
         return self._total(total_weight / self._unit)[1] * self._unit
 
     def chosen_parameters(self, state: OnlineState) -> SessionParameters:
         """Return all parameters that a session has, set or computed, as numbers."""
-        return state.tuning.parameters(self._counting.sensitivity)
+        return state.tuning.parameters(self._units.sensitivity)
 
     def expected_parameters(self, total_weight: float) -> SessionParameters:
         """Return all parameters of a session on a graph of this total weight, as numbers.
@@ -595,156 +493,173 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         Args:
             total_weight: a public guess, > 0.
         """
-        return self._tuned(total_weight / self._unit, None).parameters(self._counting.sensitivity)
+        return self._tuned(total_weight / self._unit, None).parameters(self._units.sensitivity)
 
     def tests_in_vain(self, total_weight: float) -> bool:
-        """Tell whether no test of a session can fire except by noise: nothing is learnt then.
+        """Return whether tests of a session can fire by noise alone: then it learns nothing.
 
         Args:
             total_weight: a public guess, > 0.
         """
         tuning = self._tuned(total_weight / self._unit, None)
-        return bool(tuning.test.threshold > self.universe.size * self._counting.unit)
+        return bool(tuning.test.threshold > self.universe.size * self._units.per_pair)
 
     def noise_cost(self, total_weight: float) -> Cost:
-        """Return what tests and measured answers cost by their noise, for one neighbour's change.
+        """Return the cost of tests and measured answers by their noise, for one change.
 
-        It is at most what the start leaves of the budget. The whole budget is charged.
+        It is at most the budget that the start leaves. The whole budget is charged.
 
         Args:
             total_weight: a public guess, > 0.
         """
         tuning = self._tuned(total_weight / self._unit, None)
-        return tuning.cost(self._counting.sensitivity, delta=self.calibration.cost.delta)
+        return tuning.cost(self._units.sensitivity, delta=self.calibration.cost.delta)
 
-    def _widest(self, tuning: Tuning) -> float:
-        error = max(tuning.error, tuning.value_error) * self._counting.step
+    def _largest_error(self, tuning: Tuning) -> float:
+        """Return the largest half width of an interval of a tuning, in weight."""
+        error = max(tuning.error, tuning.value_error) * self._units.unit
         error += self.grid.rounding(self.universe.size)
-        if self._linear:  # the count's rounding, and that of coefficients
-            pairs, steps = self.universe.size, CoefficientGrid(Extent(1.0, 0.0, 0.0, on_grid=False))
-            error += self._counting.step + steps.rounding_error(pairs, self.grid.cap)
+        if self._linear:  # rounding of the count, and of coefficients
+            coefficient_grid = CoefficientGrid(Extent(1.0, 0.0, 0.0, on_grid=False))
+            error += self._units.unit
+            error += coefficient_grid.rounding_error(self.universe.size, self.grid.cap)
         return error
 
     def check(self, state: OnlineState, query: Question) -> None:
-        """See `SessionMechanism.check`: cuts; of the median also statistics of the whole graph.
+        """See `SessionMechanism.check`.
 
-        Of mirror descent that was announced to have others, every linear query.
+        Cuts are answered; by the median also statistics of the whole graph; by mirror descent with
+        linear=True every linear query.
         """
         self._checked(state, query)
 
-    def _checked(self, state: OnlineState, query: Question) -> tuple[Counted, Question] | None:
+    def _checked(self, state: OnlineState, query: Question) -> tuple[QueryCount, Question] | None:
+        """Check a query as `check` does, and return its `_normalized` form."""
         if state.halted:
             raise ExhaustedError(
                 "the session has used all its updates and gives no more guaranteed answers; start"
                 " another one, or ask for answers without guarantee"
             )
         if state.stopped:
-            raise ExhaustedError(ANSWERED)
-        asked = self._asked(query)
+            raise ExhaustedError(NO_ANSWERS_LEFT)
+        normalized = self._normalized(query)
         check = getattr(self.learner, "check", None)
-        if check is not None and asked is not None and not isinstance(query, GraphQuery):
-            check(asked[1])
-        return asked
+        if check is not None and normalized is not None and not isinstance(query, GraphQuery):
+            check(normalized[1])
+        return normalized
 
-    def _asked(self, query: Question) -> tuple[Counted, Question] | None:
-        """How a query is counted, and what the update rule sees of it; None where it is 0.
+    def _normalized(self, query: Question) -> tuple[QueryCount, Question] | None:
+        """Return how a query is counted, and the query that the update rule sees.
 
-        That has a largest coefficient of 1, in whole steps of 2^-30. Queries that the rule cannot
-        learn from are refused.
+        That query has a largest coefficient of 1, in units of 2^-30. None if the answer is 0 on
+        every graph. Queries that the rule cannot learn from are refused.
         """
         if not (isinstance(query, GraphQuery) and isinstance(self.learner, MedianLearner)):
             query = require_linear(query) if self._linear else only_cuts(query, self.name)
-        counted = Counted.of(query, self.universe, self.grid)
-        if counted is None or counted.steps is None:
-            return None if counted is None else (counted, query)
+        count = QueryCount.of(query, self.universe, self.grid)
+        if count is None or count.coefficient_grid is None:
+            return None if count is None else (count, query)
         coefficients = pair_coefficients(cast(Any, query), self.universe.space)
-        return counted, MatrixQuery(counted.steps.grid_units(coefficients) * 2.0**-30)
+        return count, MatrixQuery(count.coefficient_grid.grid_units(coefficients) * 2.0**-30)
 
     def step(
         self, state: OnlineState, query: Question, truth: int | None, source: EntropySource
     ) -> tuple[OnlineState, Answer]:
         """See `SessionMechanism.step`. A cut without pairs is 0, free and certain."""
-        asked = self._checked(state, query)
-        if asked is None:
-            return state, self._finished(NOTHING, state)
+        normalized = self._checked(state, query)
+        if normalized is None:
+            return state, self._with_amounts_left(zero_answer(), state)
         if truth is None or state.noise is None:
             raise ParameterError(
                 "this step needs the true answer, and a state with its secret part"
             )
-        counted, taken = asked
+        count, rule_query = normalized
         state = replace(state, queries=state.queries + 1)
-        state, answer = self._settle(state, taken, self._counting.count(truth, counted), source)
-        answer = replace(self._counting.told(answer, counted), seeded=source.seed is not None)
-        return state, self._finished(answer, state)
+        units_of_truth = self._units.count(truth, count)
+        state, answer = self._test_and_correct(state, rule_query, units_of_truth, source)
+        answer = rescaled_answer(answer, count, self._units)
+        return state, self._with_amounts_left(
+            replace(answer, seeded=source.seed is not None), state
+        )
 
-    def _settle(
+    def _test_and_correct(
         self, state: OnlineState, query: Any, truth: int, source: EntropySource
     ) -> tuple[OnlineState, Answer]:
-        """Steps 1 to 5: test and correct until an answer is found."""
-        tuning, steps = state.tuning, self._counting.unit
-        made: tuple[Update, ...] = ()
+        """Run steps 1 to 5: test and correct until there is an answer.
+
+        Args:
+            state: with the query counted already.
+            query: as the update rule sees it.
+            truth: the true answer, in count units. Private.
+            source: where the noise comes from.
+        """
+        tuning, per_pair = state.tuning, self._units.per_pair
+        updates: tuple[Update, ...] = ()
         while True:
             estimate = state.current.estimate(query)
             noise = state.noise or ()
-            found = tuning.test.run(noise, truth, Fraction(estimate) * steps, source)
-            if found.sign is None:
-                return state, self._answer(estimate * float(steps), tuning.error, made)
+            result = tuning.test.run(noise, truth, Fraction(estimate) * per_pair, source)
+            if result.sign is None:
+                return state, self._answer(estimate * float(per_pair), tuning.error, updates)
             if not state.updates_left:
-                answer = replace(self._unguaranteed(estimate), updates=made)
+                answer = replace(self._unguaranteed(estimate), updates=updates)
                 return replace(state, halted=True, noise=()), answer
-            bought = found.value
+            value = result.value
             if tuning.value_noise is not None:
-                bought = truth + tuning.value_noise.draw(source)
-            made += (self._update(tuning, found.sign, bought),)
+                value = truth + tuning.value_noise.draw(source)
+            update = self._update(tuning, result.sign, value)
+            updates += (update,)
             state = replace(
                 state,
-                current=state.construction.update(state.current, query, found.sign, made[-1].value),
+                current=state.construction.update(state.current, query, update.sign, update.value),
                 updates=state.updates + 1,
-                noise=tuning.test.restart(noise, found.sign, source),
+                noise=tuning.test.restart(noise, result.sign, source),
             )
             if tuning.halts and not state.updates_left:
                 state = replace(state, halted=True, noise=())
-            if bought is not None:
-                return state, self._answer(bought, tuning.value_error, made)
+            if value is not None:
+                return state, self._answer(value, tuning.value_error, updates)
 
     def _unguaranteed(self, estimate: float) -> Answer:
-        """Without an interval, which `Counting.told` makes the trivial one."""
+        """Return an answer without an interval: `rescaled_answer` takes the possible range."""
         value = estimate * self._unit
         return Answer(value=value, interval=(0.0, 0.0), confidence=1.0, guaranteed=False)
 
-    def _update(self, tuning: Tuning, sign: Sign, bought: int | None) -> Update:
-        """The value is left out where it may be too far off for the rule's use of it."""
-        if bought is None or tuning.value_error > tuning.alpha * self._counting.sensitivity:
+    def _update(self, tuning: Tuning, sign: Sign, value: int | None) -> Update:
+        """Return an update, without the value if its error may be too large for the rule."""
+        if value is None or tuning.value_error > tuning.alpha * self._units.sensitivity:
             return Update(sign)
-        return Update(sign, float(bought / self._counting.unit))
+        return Update(sign, float(value / self._units.per_pair))
 
-    def _answer(self, steps: float, error: int, made: tuple[Update, ...]) -> Answer:
-        value, radius = steps * self._counting.step, error * self._counting.step
+    def _answer(self, units: float, error: int, updates: tuple[Update, ...]) -> Answer:
+        """Return an answer from its value and its error, in count units."""
+        value, radius = units * self._units.unit, error * self._units.unit
         # Rounding of floats, here and in the hypothesis, in the interval's favour.
         radius += 1e-9 * (abs(value) + radius)
         return Answer(
             value=value,
             interval=(value - radius, value + radius),
             confidence=1 - self.calibration.beta,
-            updates=made,
+            updates=updates,
         )
 
-    def _finished(self, answer: Answer, state: OnlineState) -> Answer:
+    def _with_amounts_left(self, answer: Answer, state: OnlineState) -> Answer:
+        """Return an answer with the numbers of queries and updates that are left."""
         left = 0 if state.stopped else self.calibration.queries - state.queries
         return replace(answer, queries_left=left, updates_left=state.updates_left)
 
     def interrupted(self, state: OnlineState, source: EntropySource) -> OnlineState:
         """See `SessionMechanism.interrupted`: all running instances count as used and are replaced.
 
-        Proof that enough is charged. Whoever runs the mechanism shows no answer before the state
-        after it is safe; so nothing that the lost step found has reached anybody, and even the
-        state before it would still be good, with its noise: what was drawn in vain is independent
-        of all that is shown. Here, beyond that, the noise of that state is thrown away and every
-        running instance is charged as if it had fired, so that the guarantee also holds when one
-        finding on each side was seen (a crash that somebody could cause at the right moment), or
-        when the secret part of the state was lost or copied. Instances started: one for each side
-        at first, one for each update, and `sides` for each interruption, charged as so many
-        updates; when fewer are left than that, the mechanism stops and starts none.
+        Proof that enough is charged. No answer is shown before the state after it is stored; so
+        nobody has seen a result of the lost step, and even the state before it would still be
+        valid, with its noise: the noise drawn in the lost step is independent of everything that is
+        shown. Beyond that, the noise of that state is discarded here, and every running instance is
+        charged as if it had fired, so that the guarantee also holds if somebody saw one result on
+        each side (by causing a crash at the right moment), or if the secret part of the state was
+        lost or copied. Instances started: one for each side at first, one for each update, and
+        `sides` for each interruption, charged as that many updates; if fewer updates are left, the
+        mechanism stops and starts none.
         """
         if state.stopped:
             return state
@@ -758,38 +673,56 @@ class OnlineMechanism(CutMechanism[OnlineState]):
 
     def unguaranteed(self, state: OnlineState, query: Question) -> Answer:
         """See `SessionMechanism.unguaranteed`."""
-        asked = self._asked(query)
-        if asked is None:
-            return self._finished(replace(NOTHING, guaranteed=False), state)
-        counted, taken = asked
-        estimate = float(cast(Any, state.current).estimate(taken))
-        return self._finished(self._counting.told(self._unguaranteed(estimate), counted), state)
+        normalized = self._normalized(query)
+        if normalized is None:
+            return self._with_amounts_left(replace(zero_answer(), guaranteed=False), state)
+        count, rule_query = normalized
+        estimate = float(cast(Any, state.current).estimate(rule_query))
+        answer = rescaled_answer(self._unguaranteed(estimate), count, self._units)
+        return self._with_amounts_left(answer, state)
 
-    def learnt(self, state: OnlineState) -> bytes:
-        """See `SessionMechanism.learnt`: the hypothesis, after how many updates."""
+    def hypothesis_bytes(self, state: OnlineState) -> bytes:
+        """See `SessionMechanism.hypothesis_bytes`: the number of updates, then the hypothesis."""
         return state.updates.to_bytes(8, "big") + state.current.to_bytes()
 
     def resumed(
         self,
         state: OnlineState,
         data: Any,  # noqa: ARG002
-        learnt: bytes,
-        since: Sequence[tuple[Question, Update]] = (),
+        hypothesis: bytes,
+        updates: Sequence[tuple[Question, Update]] = (),
     ) -> OnlineState:
         """See `SessionMechanism.resumed`."""
         construction = self._construction(
             state.tuning, state.total_weight, state.total_error, state.norm_bound
         )
-        current: Hypothesis = construction.initial().from_bytes(learnt[8:], self.universe)
-        for query, update in since:
-            asked = self._asked(query)
-            if asked is None:
+        current: Hypothesis = construction.initial().from_bytes(hypothesis[8:], self.universe)
+        for query, update in updates:
+            normalized = self._normalized(query)
+            if normalized is None:
                 raise FileFormatError("the record has a correction by a query without coefficients")
-            taken = cast(Any, asked[1])
-            current = construction.update(current, taken, update.sign, update.value)
-        seen = int.from_bytes(learnt[:8], "big") + len(since)
-        if seen != state.updates:
+            rule_query = cast(Any, normalized[1])
+            current = construction.update(current, rule_query, update.sign, update.value)
+        count = int.from_bytes(hypothesis[:8], "big") + len(updates)
+        if count != state.updates:
             raise FileFormatError(
-                f"the state has seen {state.updates} updates, its hypothesis {seen}"
+                f"the state has seen {state.updates} updates, its hypothesis {count}"
             )
         return replace(state, construction=construction, current=current)
+
+
+def rescaled_answer(answer: Answer, count: QueryCount, units: CountUnits) -> Answer:
+    """Return the answer to a query from that to its multiple with largest coefficient 1.
+
+    Args:
+        answer: to the multiple.
+        count: how the query is counted.
+        units: the units in which the multiple was counted.
+    """
+    value = answer.value * count.largest
+    if not answer.guaranteed:
+        return replace(answer, value=value, interval=count.possible)
+    low, high = (bound * count.largest for bound in answer.interval)
+    # The count may have been rounded down by less than a unit.
+    lost = units.unit * count.largest if units.divisor > 1 else 0.0
+    return replace(answer, value=value, interval=(low - count.excess, high + count.deficit + lost))

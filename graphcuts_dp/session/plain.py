@@ -43,25 +43,25 @@ from graphcuts_dp.queries.graph_queries import Question, require_linear
 from graphcuts_dp.queries.linear import CutQuery, RankOneQuery
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.base import (
-    ANSWERED,
-    NOTHING,
+    NO_ANSWERS_LEFT,
     Answer,
     CutMechanism,
     Update,
     check_graph,
+    zero_answer,
 )
-from graphcuts_dp.session.queries import Counted
+from graphcuts_dp.session.counts import QueryCount
 
 _HEADER_BYTES = 1 << 16  # of stored noise, beside 64 bits for each pair
 
 
 @dataclass(frozen=True)
 class CountState:
-    """State of `PerQueryNoise`: how many answers were paid for. Nothing is secret.
+    """State of `PerQueryNoise`: the number of answers so far. Nothing is secret.
 
     Attributes:
-        limit: how many there are.
-        queries: how many are gone, interrupted ones included.
+        limit: number of guaranteed answers.
+        queries: number of answers so far, interrupted ones included.
     """
 
     limit: int
@@ -76,7 +76,7 @@ class CountState:
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ResponseState(CountState):
-    """State of `BinaryAnswers`: the noisy matrix as well, which is public, and its seed's mark."""
+    """State of `BinaryAnswers`: also has the noisy matrix, which is public."""
 
     matrix: NoisyMatrix = field(repr=False, metadata=APART)
     seeded: bool
@@ -85,10 +85,10 @@ class ResponseState(CountState):
 @final
 @dataclass(frozen=True, kw_only=True)
 class PerQueryNoise(CutMechanism[CountState]):
-    """k answers, each with noise of its own.
+    """Answer k queries, each with independent noise.
 
     Guarantee. A cut query has sensitivity s = `steps` times `grid.sensitivity`, exactly; and so has
-    a statistic of the whole graph, counted in its own steps (see `GraphQuery`).
+    a statistic of the whole graph, divided by its own sensitivity (see `GraphQuery`).
     "laplace": each answer has discrete Laplace noise of rate epsilon/(k s) in exact fractions, so
     it is (epsilon/k)-DP, and k of them are epsilon-DP. "gaussian": discrete Gaussian noise of
     s `discrete_gaussian_scale`, proven (epsilon, delta)-private for k adaptive queries of change s,
@@ -105,8 +105,8 @@ class PerQueryNoise(CutMechanism[CountState]):
         delta: in (0, 1) for "gaussian", 0 for "laplace".
         queries: k >= 1.
         beta: in (0, 1).
-        steps: how many steps of the grid's neighbours are hidden together, see `PrivacyUnit`: an
-            answer then changes by at most so many times s, which the noise is made for.
+        steps: group size: the number of changes of the grid's neighbours that the guarantee covers
+            together, see `PrivacyUnit`; the noise is scaled to that many times the sensitivity.
 
     Raises:
         ParameterError: a number out of range.
@@ -131,17 +131,17 @@ class PerQueryNoise(CutMechanism[CountState]):
 
     @property
     def name(self) -> str:  # type: ignore[override]  # the distribution is the method
-        """As it is typed."""
+        """The name of the method: that of the distribution."""
         return self.distribution
 
     @property
     def _sensitivity(self) -> int:
-        """By how many steps of the grid an answer can differ."""
+        """The largest change of an answer, in grid units."""
         return self.grid.sensitivity * self.steps
 
     @cached_property
     def noise(self) -> ValueNoise:
-        """On each answer, in steps."""
+        """The noise on each answer, in grid units."""
         return noise_on_each(
             self.distribution,
             epsilon=self.epsilon,
@@ -152,25 +152,25 @@ class PerQueryNoise(CutMechanism[CountState]):
 
     @cached_property
     def linear_noise(self) -> ValueNoise:
-        """On each answer to another query than a cut, in `CoefficientGrid` and grid units."""
-        most = CoefficientGrid.max_units
+        """The noise on answers to other queries than cuts, in `CoefficientGrid` and grid units."""
         kind, change = count_noise(self.distribution), (self._sensitivity, self._sensitivity**2)
         loss = kind.loss(self.noise.parameter, change)
-        wider = self._sensitivity * most
-        return ValueNoise(self.distribution, kind.parameter(loss, (wider, wider**2)))
+        sensitivity = self._sensitivity * CoefficientGrid.max_units
+        change = sensitivity, sensitivity**2
+        return ValueNoise(self.distribution, kind.parameter(loss, change))
 
     @cached_property
     def cost(self) -> Cost:
-        """See `SessionMechanism.cost`: of k answers with `noise`, at most what was asked for."""
-        all_of_them = count_noise(self.distribution).cost_of_answers(
+        """See `SessionMechanism.cost`: of k answers with `noise`, at most (epsilon, delta)."""
+        cost = count_noise(self.distribution).cost_of_answers(
             self.noise.parameter,
             epsilon=self.epsilon,
             delta=self.delta,
             queries=self.queries,
             sensitivity=self._sensitivity,
         )
-        stated_cost(all_of_them, epsilon=self.epsilon, delta=self.delta)
-        return replace(all_of_them, epsilon=self.epsilon, delta=self.delta)
+        stated_cost(cost, epsilon=self.epsilon, delta=self.delta)
+        return replace(cost, epsilon=self.epsilon, delta=self.delta)
 
     @cached_property
     def _radius(self) -> int:
@@ -181,7 +181,7 @@ class PerQueryNoise(CutMechanism[CountState]):
         return radius_of_each(self.linear_noise, queries=self.queries, beta=self.beta)
 
     def expected_error(self, total_weight: float) -> float:  # noqa: ARG002
-        """See `SessionMechanism.expected_error`: the same for all graphs."""
+        """See `CutMechanism.expected_error`: the same for all graphs."""
         return self._radius * self.grid.unit + self.grid.rounding(self.universe.size)
 
     def start(self, graph: AnyGraph, source: EntropySource) -> CountState:  # noqa: ARG002
@@ -190,10 +190,10 @@ class PerQueryNoise(CutMechanism[CountState]):
         return CountState(self.queries)
 
     def check(self, state: CountState, query: Question) -> None:
-        """See `SessionMechanism.check`: every query, of bounded cuts cuts alone."""
+        """See `SessionMechanism.check`: every query is answered; on a bounded grid cuts alone."""
         if state.stopped:
-            raise ExhaustedError(ANSWERED)
-        Counted.of(query, self.universe, self.grid)
+            raise ExhaustedError(NO_ANSWERS_LEFT)
+        QueryCount.of(query, self.universe, self.grid)
 
     def step(
         self, state: CountState, query: Question, truth: int | None, source: EntropySource
@@ -201,31 +201,31 @@ class PerQueryNoise(CutMechanism[CountState]):
         """See `SessionMechanism.step`. A query that is 0 on all graphs is free and certain."""
         if state.stopped:
             self.check(state, query)
-        counted = Counted.of(query, self.universe, self.grid)
-        if counted is None:
-            return state, replace(NOTHING, queries_left=state.limit - state.queries)
+        count = QueryCount.of(query, self.universe, self.grid)
+        if count is None:
+            return state, replace(zero_answer(), queries_left=state.limit - state.queries)
         if truth is None:
             raise ParameterError("this step needs the true answer")
         state = replace(state, queries=state.queries + 1)
-        noise, steps = self.noise, self._radius
-        if counted.steps is not None:
-            noise, steps = self.linear_noise, self._linear_radius
-        value = (truth + noise.draw(source)) * counted.step
-        # A float may lose the last digits of a sum of steps.
-        radius = steps * counted.step + 1e-15 * abs(value)
+        noise, units = self.noise, self._radius
+        if count.coefficient_grid is not None:
+            noise, units = self.linear_noise, self._linear_radius
+        value = (truth + noise.draw(source)) * count.unit
+        # A float may lose the last digits of a sum of units.
+        radius = units * count.unit + 1e-15 * abs(value)
         return state, Answer(
             value=value,
-            interval=(value - radius - counted.lowered, value + radius + counted.raised),
+            interval=(value - radius - count.excess, value + radius + count.deficit),
             confidence=1 - self.beta,
             queries_left=state.limit - state.queries,
             seeded=source.seed is not None,
         )
 
     def interrupted(self, state: CountState, source: EntropySource) -> CountState:  # noqa: ARG002
-        """See `SessionMechanism.interrupted`: the answer that was lost counts as given.
+        """See `SessionMechanism.interrupted`: the lost answer counts as one of the k.
 
-        Proof that enough is charged: a step draws noise for one answer, so at most one more answer
-        was made than `state` counts, and that one is counted now.
+        Proof that enough is charged: a step draws noise for one answer, so there was at most one
+        answer more than `state` counts, and that one is counted now.
         """
         return state if state.stopped else replace(state, queries=state.queries + 1)
 
@@ -233,23 +233,24 @@ class PerQueryNoise(CutMechanism[CountState]):
 @final
 @dataclass(frozen=True, kw_only=True)
 class BinaryAnswers(CutMechanism[ResponseState]):
-    """Binary randomised response: all of epsilon is spent by `start`, answers are free.
+    """Binary randomised response: `start` spends all of epsilon, answers are free.
 
     Guarantee: epsilon-DP; see `randomized_response`. Everything after it is post-processing. All
-    answers come from the same noise, so who has seen some can ask for a cut where it is large.
-    Adaptive intervals therefore hold for all cuts at once (`all_cuts_radius`); they grow as n^1.5.
+    answers share the same noise, so an analyst who has seen some can ask for a cut where the noise
+    is large. Adaptive intervals therefore hold for all cuts at once (`all_cuts_radius`); they grow
+    as n^1.5.
 
-    Rank-one queries, proven on the same event, so that nothing more may fail. Let E be the noise,
-    and draw each vertex i into S with chance u_i and into T with v_i, independently of the others.
+    Intervals of rank-one queries hold on the same event as those of cuts. Let E be the noise, and
+    draw each vertex i into S with probability u_i and into T with v_i, independently of the others.
     u' E v is the mean of 1_S' E 1_T, since E has no diagonal; and that is the noise on the cut
     (S, T) plus, in an undirected graph, the noise on the pairs within both. If u + v <= 1, S and T
     can be drawn disjoint. A radius r is the least of functions that are affine in the number of
     pairs, hence concave, so the mean of r(pairs) is at most r(c), where c, the mean of pairs, is
-    the sum of the coefficients. So the radius is a^2 r(c/a^2) with a = max(u + v), by the query
-    (u/a, v/a), or 2 r(c/2) of any cuts, from both parts: the lesser one. Of two sides, and of arcs,
-    it is r(c).
-    Other linear queries can follow the noise pair by pair, once answers were seen: they are
-    refused.
+    the sum of the coefficients. So the radius is the smaller of a^2 r(c/a^2) with a = max(u + v),
+    by the query (u/a, v/a), and of 2 r(c/2) for any cuts, from both parts. For two sides, and for
+    arcs, it is r(c).
+    Other linear queries are refused: after some answers, an analyst could choose coefficients that
+    follow the noise pair by pair.
 
     Attributes:
         universe: the public vertex pairs.
@@ -258,10 +259,11 @@ class BinaryAnswers(CutMechanism[ResponseState]):
         queries: k >= 1.
         beta: in (0, 1).
         disjoint: only cuts with disjoint S and T are answered.
-        steps: how many pairs are hidden together; `epsilon` is for one of them, `cost` for all.
-        adaptive: whether queries may depend on earlier answers. If not, k of them share beta, and
-            intervals grow as the root of the number of pairs; they guarantee nothing about queries
-            that were chosen after an answer was seen.
+        steps: group size: the number of pairs that the guarantee covers together; `epsilon` is for
+            one of them, `cost` for all.
+        adaptive: whether queries may depend on earlier answers. If not, k queries share beta, and
+            intervals grow as the root of the number of pairs; they do not hold for queries that
+            were chosen after an answer.
 
     Raises:
         ParameterError: a graph with weights, or a number out of range.
@@ -290,17 +292,16 @@ class BinaryAnswers(CutMechanism[ResponseState]):
 
     @property
     def distribution(self) -> BinaryResponse:
-        """Of the noise on each pair."""
+        """The distribution of the noise on each pair."""
         return BinaryResponse(Fraction(self.epsilon), 1.0)
 
     @property
     def cost(self) -> Cost:
-        """Pure epsilon of the distribution for each step, whatever happens."""
-        one = stated_cost(self.distribution.cost, epsilon=self.epsilon)
-        return one.for_group(self.steps)
+        """See `SessionMechanism.cost`: purely that of the distribution, for a group of changes."""
+        return stated_cost(self.distribution.cost, epsilon=self.epsilon).for_group(self.steps)
 
     def expected_error(self, total_weight: float) -> float:  # noqa: ARG002
-        """See `SessionMechanism.expected_error`: the same for all graphs."""
+        """See `CutMechanism.expected_error`: the same for all graphs."""
         disjoint = self.disjoint or self.universe.bipartite
         pairs = self.universe.disjoint_norm_squared if disjoint else self.universe.size
         return self._radius(pairs, disjoint=disjoint)
@@ -352,12 +353,12 @@ class BinaryAnswers(CutMechanism[ResponseState]):
         """See `SessionMechanism.step`: no noise. A cut without pairs is 0, free and certain."""
         self.check(state, query)
         if not self._value_and_radius(state, query)[1]:
-            return state, replace(NOTHING, queries_left=state.limit - state.queries)
+            return state, replace(zero_answer(), queries_left=state.limit - state.queries)
         state = replace(state, queries=state.queries + 1)
         return state, self._answer(state, query)
 
     def unguaranteed(self, state: ResponseState, query: Question) -> Answer:
-        """See `SessionMechanism.unguaranteed`; an adaptive interval holds all the same."""
+        """See `SessionMechanism.unguaranteed`; an adaptive interval holds in any case."""
         return replace(self._answer(state, query), guaranteed=self.adaptive)
 
     def _answer(self, state: ResponseState, query: Question) -> Answer:
@@ -371,7 +372,7 @@ class BinaryAnswers(CutMechanism[ResponseState]):
         )
 
     def _value_and_radius(self, state: ResponseState, query: Question) -> tuple[float, float]:
-        """The estimate, and how far it is off at most; both 0 where no pair counts."""
+        """Return the estimate and a bound on its error; both are 0 if no pair counts."""
         if isinstance(query, RankOneQuery):
             u, v = query.vectors(self.universe.shape)
             value = float(u @ state.matrix.blocks.times(v[:, None])[:, 0])
@@ -386,31 +387,32 @@ class BinaryAnswers(CutMechanism[ResponseState]):
         return state.matrix.cut_value(S, T), radius
 
     def _rank_one_radius(self, query: RankOneQuery, u: FloatVector, v: FloatVector) -> float:
-        """See the class."""
+        """Return a bound on the error of a rank-one query; see the class for the proof."""
         extent = Extent.of(query, self.universe.space)
         if not extent.largest:
             return 0.0
         pairs = extent.positive
         if self.universe.bipartite:
             return self._radius(math.ceil(pairs), disjoint=True)
-        most = float((u + v).max())
-        scale = max(most, 1.0)  # no more pairs than there are
+        largest_sum = float((u + v).max())
+        scale = max(largest_sum, 1.0)
         disjoint = scale**2 * self._radius(math.ceil(pairs / scale**2), disjoint=True)
-        if most <= 1:
+        if largest_sum <= 1:
             return disjoint
         if self.universe.directed:
             return min(disjoint, self._radius(math.ceil(pairs), disjoint=False))
         return min(disjoint, 2 * self._radius(math.ceil(pairs / 2), disjoint=False))
 
     def _radius(self, pairs: int, *, disjoint: bool) -> float:
+        """Return a bound on the error of a cut with so many pairs."""
         if not self.adaptive:
             return fixed_cuts_radius(self.distribution, pairs, queries=self.queries, beta=self.beta)
         return all_cuts_radius(
             self.distribution, size_of(self.universe), pairs, beta=self.beta, disjoint=disjoint
         )
 
-    def learnt(self, state: ResponseState) -> bytes:
-        """See `SessionMechanism.learnt`: n^2/16 bytes; the same from start to end."""
+    def hypothesis_bytes(self, state: ResponseState) -> bytes:
+        """See `SessionMechanism.hypothesis_bytes`: the noisy matrix, n^2/16 bytes."""
         fields, arrays = state.matrix.parts()
         fields["entropy"] = SEEDED_WARNING if state.seeded else "operating system"
         header = np.frombuffer(json.dumps(fields).encode(), dtype=np.uint8)
@@ -422,16 +424,16 @@ class BinaryAnswers(CutMechanism[ResponseState]):
         self,
         state: ResponseState,
         data: Any,  # noqa: ARG002
-        learnt: bytes,
-        since: Sequence[tuple[Any, Update]] = (),  # noqa: ARG002
+        hypothesis: bytes,
+        updates: Sequence[tuple[Any, Update]] = (),  # noqa: ARG002
     ) -> ResponseState:
         """See `SessionMechanism.resumed`."""
         limit = _HEADER_BYTES + np.dtype(np.int64).itemsize * self.universe.size
         try:
-            arrays = read_arrays(io.BytesIO(learnt), limit=limit)
+            arrays = read_arrays(io.BytesIO(hypothesis), limit=limit)
             header = current(json.loads(arrays["header"].tobytes()))
             matrix = NoisyMatrix.from_parts(header, arrays, self.universe.space)
-        except Exception:  # many kinds of damage, one thing to tell
+        except Exception:  # many kinds of damage have one message
             raise FileFormatError("the noisy matrix is damaged, or of another graph") from None
         if matrix.distribution != self.distribution:
             raise FileFormatError("the noisy matrix belongs to another session")

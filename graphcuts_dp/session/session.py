@@ -1,4 +1,4 @@
-"""Sessions: queries on a private graph, answered one by one, on a durable ledger."""
+"""Sessions: queries about a private graph are answered one by one, on a durable ledger."""
 
 import os
 import warnings
@@ -39,18 +39,19 @@ from graphcuts_dp.resources import Progress, progress_function, silent
 from graphcuts_dp.schema.groups import Groups, Sides
 from graphcuts_dp.schema.vertices import VertexSet
 from graphcuts_dp.session.base import Answer, CutMechanism
+from graphcuts_dp.session.methods import Auto, ByRule, Method
 from graphcuts_dp.session.online import OnlineMechanism, OnlineState
 from graphcuts_dp.session.queries import EncodedQuery, encode_query
-from graphcuts_dp.session.runner import (
+from graphcuts_dp.session.runner import Runner
+from graphcuts_dp.session.store_sessions import (
     Beginning,
     OpenStore,
     Remaining,
-    Runner,
     StoreSession,
-    begun_or_resumed,
-    check_agreed,
+    begin_or_resume,
+    check_same_terms,
 )
-from graphcuts_dp.session.terms import METHOD_NAMES, Auto, ByRule, Method, SessionTerms
+from graphcuts_dp.session.terms import METHOD_NAMES, SessionTerms
 from graphcuts_dp.session.transcript import History, export_ledger
 
 if TYPE_CHECKING:
@@ -60,13 +61,13 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True)
 class Preview:
-    """What a request would use.
+    """The cost of a request in queries, before it is made.
 
     Attributes:
-        queries: asked for, each distinct one once.
-        free: of these, already on the record, or without pairs.
-        new: of these, would be answered by the mechanism.
-        left: guaranteed answers that are left; None when there is no limit.
+        queries: number of distinct queries.
+        free: number of these that are on the record, or have no pairs.
+        new: number of these that the mechanism would answer.
+        left: guaranteed answers that are left; None if there is no limit.
     """
 
     queries: int
@@ -76,7 +77,7 @@ class Preview:
 
     @property
     def allowed(self) -> bool:
-        """Whether enough is left for all of it."""
+        """True if enough answers are left for the request."""
         return self.left is None or self.new <= self.left
 
 
@@ -84,11 +85,11 @@ class Preview:
 class Session(StoreSession[CutMechanism[Any]], Displayed):
     """A session that answers queries about one private graph; made by `open_session`.
 
-    Several sessions, threads and processes may work on one store: steps are made one after the
-    other. All answers together have `guarantee`; it was paid for when the session began. A query
-    that was answered before is answered from the record, free, in whatever form it is written. A
-    cut without pairs is 0; it costs nothing, and is not put on the record.
-    Use it as a context manager, or call `close`.
+    Several sessions, threads and processes may use one store: their steps follow one another. The
+    guarantee of all answers together is `guarantee`; it was charged when the session began. A query
+    that was answered before is answered from the record, free, in whatever form it is written. The
+    answer to a cut without pairs is 0; it costs nothing, and is not recorded.
+    Use a session as a context manager, or call `close`.
 
     Examples:
         >>> club = gc.datasets.load("karate")
@@ -110,7 +111,7 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
     def _picture(self) -> "Figure | None":
         try:
             return self.plot() if 0 < len(self.history) <= MOST_PICTURED else None
-        except LedgerError:  # such as a store that was closed
+        except LedgerError:  # for example, the store was closed
             return None
 
     def _card(self) -> Card:
@@ -120,7 +121,7 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
         ]
         try:
             status = self.status
-        except LedgerError as problem:  # such as a store that was closed
+        except LedgerError as problem:  # for example, the store was closed
             facts.append(("store", problem))
         else:
             left = status.remaining.queries
@@ -136,34 +137,34 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
 
     @property
     def error_bound(self) -> float:
-        """The largest half width of an interval of a cut that the session can give, in weight.
+        """The largest half width of an interval of a cut in this session, in weight.
 
         With probability 1 - beta no guaranteed answer has a larger error; see
         `CutMechanism.error_bound`. Infinite if no bound holds for the parameters that were set
         (`void_reason`).
-        Of other linear queries answers are off by so many times the largest coefficient, or by
-        less than one edge more than that: their noise is on finer steps, and not rounded down.
+        The errors of other linear queries are at most this times the largest coefficient, or less
+        than one edge more: their noise is on a finer grid, and not rounded down.
 
         Raises:
             BudgetError: the session was interrupted while it started.
             LedgerError: the store cannot be used.
         """
         with self._ledger.locked():
-            return self._runner.mechanism.error_bound(self._runner.present())
+            return self._runner.mechanism.error_bound(self._runner.current_state())
 
     @property
     def void_reason(self) -> str | None:
-        """Why no bound on the errors holds for the parameters that were set; None if one does.
+        """The reason why no bound on errors holds for the parameters that were set, or None.
 
         Then `error_bound` is infinite: the session may end before all its queries are answered.
-        The interval of each answer holds as ever.
+        The interval of each answer holds in any case.
 
         Raises:
             BudgetError: as for `error_bound`.
-            LedgerError: likewise.
+            LedgerError: as for `error_bound`.
         """
         with self._ledger.locked():
-            return self._runner.mechanism.void_reason(self._runner.present())
+            return self._runner.mechanism.void_reason(self._runner.current_state())
 
     @property
     def learning_parameters(self) -> SessionParameters | None:
@@ -171,17 +172,17 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
 
         Raises:
             BudgetError: as for `error_bound`.
-            LedgerError: likewise.
+            LedgerError: as for `error_bound`.
         """
         mechanism = self._runner.mechanism
         if not isinstance(mechanism, OnlineMechanism):
             return None
         with self._ledger.locked():
-            return mechanism.chosen_parameters(cast(OnlineState, self._runner.present()))
+            return mechanism.chosen_parameters(cast(OnlineState, self._runner.current_state()))
 
     @property
     def norm(self) -> str | None:
-        """The norm that mirror descent has taken, with its exponent; None for other methods.
+        """The norm of mirror descent, with its exponent; None for other methods.
 
         Raises:
             BudgetError: the session was interrupted while it started.
@@ -191,23 +192,23 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
         if not isinstance(mechanism, OnlineMechanism):
             return None
         with self._ledger.locked():
-            return mechanism.norm_of(cast(OnlineState, self._runner.present()))
+            return mechanism.norm_of(cast(OnlineState, self._runner.current_state()))
 
     @property
     def hypothesis(self) -> FloatMatrix:
-        """What a construction has learnt so far: a noisy weight for each pair; public.
+        """The current hypothesis of a construction: a noisy weight for each pair; public.
 
         Raises:
             ExhaustedError: the method has none.
             ParameterError: more vertices than a matrix of all pairs can have.
             BudgetError: as for `error_bound`.
-            LedgerError: likewise.
+            LedgerError: as for `error_bound`.
         """
         mechanism = self._runner.mechanism
         if not isinstance(mechanism, OnlineMechanism):
             raise ExhaustedError("this method has no hypothesis: it answers each query by itself")
         with self._ledger.locked():
-            return mechanism.weights(cast(OnlineState, self._runner.present()))
+            return mechanism.weights(cast(OnlineState, self._runner.current_state()))
 
     @property
     def vertices(self) -> tuple[VertexSet, VertexSet]:
@@ -221,7 +222,7 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
 
     @property
     def groups(self) -> GroupNames | None:
-        """The public groups that queries may name, if the session was opened with any."""
+        """The public groups that queries may name; None if the session was opened without any."""
         return self._names
 
     def ask(
@@ -231,9 +232,9 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
         *,
         unguaranteed: bool = False,
     ) -> Answer:
-        """The weight of the edges between S and T, each edge once; or any other query.
+        """Answer a cut, the weight of the edges between S and T, or any other query.
 
-        The answer is on the disk before it is returned.
+        Each edge counts once. The answer is on the disk before it is returned.
 
         Args:
             S: vertex labels, or a truth vector (left vertices of a bipartite graph), or "*" for all
@@ -241,12 +242,13 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
                 `GroupNames`. Labels of a bipartite graph may be of both sides, see `MixedCut`. Or
                 a whole query: a `CutQuery`, a `RankOneQuery`, a `MatrixQuery`, one of your own, or
                 a `GraphQuery`.
-            T: likewise (right ones). None: all vertices outside S (all right vertices).
-            unguaranteed: what to do when the session has run out: False refuses, True answers
-                from what was learnt so far, marked as without guarantee.
+            T: as S (right vertices), but no whole query. None: all vertices outside S (all right
+                vertices).
+            unguaranteed: if the session has run out, False refuses, and True answers by the current
+                hypothesis, marked as without guarantee.
 
         Raises:
-            QueryError: unknown vertices, or a query that the method does not take.
+            QueryError: unknown vertices, or a query that the method does not answer.
             ExhaustedError: the session has run out.
             BudgetError: the session was interrupted while it started.
             LedgerError: the store is busy, or its disk is full or fails.
@@ -258,7 +260,7 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
         else:
             cut = CutQuery if self._names is None else self._names.query
             query = cut(cast(Subset, S), T)
-        ((answer,),) = self._answers(self._keys([query]), unguaranteed=unguaranteed)
+        ((answer,),) = self._answers(self._encoded([query]), unguaranteed=unguaranteed)
         return answer
 
     def ask_all(
@@ -270,36 +272,36 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
     ) -> list[Answer]:
         """Answer many queries; much faster than one by one.
 
-        They are reserved and written in chunks of 64. After an interruption, ask again: what is on
-        the record is free.
+        They are reserved and recorded in chunks of 64. After an interruption, ask again: answers on
+        the record are free.
 
         Args:
             queries: cut, rank-one and matrix queries, linear queries of your own, or statistics of
                 the whole graph (`GraphQuery`), in the order in which they are to be answered.
-                Methods "gaussian" and "laplace" answer all, with noise for the largest coefficient
-                or the sensitivity of the statistic, "mirror-descent" with `linear` all linear
-                queries, "binary" cuts and rank-one queries, "median" cuts and statistics, the
-                others cuts.
+                Methods "gaussian" and "laplace" answer all of them, with noise for the largest
+                coefficient or the sensitivity of the statistic, "mirror-descent" with `linear` all
+                linear queries, "binary" cuts and rank-one queries, "median" cuts and statistics,
+                other methods cuts.
             unguaranteed: as for `ask`.
-            progress: True shows a bar; a function is called with the part that is done (0 where the
-                number of queries is not known) and a message.
+            progress: True shows a bar; a function is called with the fraction of the queries (0 if
+                their number is not known) and a message.
 
         Raises:
-            QueryError: as for `ask`; the chunk's earlier answers are on the record.
-            ExhaustedError: likewise.
+            QueryError: as for `ask`; earlier answers are on the record.
+            ExhaustedError: as for `ask`; earlier answers are on the record.
             BudgetError: as for `ask`.
-            LedgerError: likewise.
+            LedgerError: as for `ask`.
         """
         total = len(queries) if isinstance(queries, Sequence) else 0
-        tell = progress_function(progress)
+        report = progress_function(progress)
         answers: list[Answer] = []
-        for chunk in self._answers(self._keys(queries), unguaranteed=unguaranteed):
+        for chunk in self._answers(self._encoded(queries), unguaranteed=unguaranteed):
             answers += chunk
-            tell(len(answers) / total if total else 0.0, f"{len(answers):,} answers")
+            report(len(answers) / total if total else 0.0, f"{len(answers):,} answers")
         return answers
 
-    def _keys(self, queries: Iterable[Question]) -> Iterator[EncodedQuery]:
-        """Queries in the form in which the ledger keeps them, with the names of groups replaced."""
+    def _encoded(self, queries: Iterable[Question]) -> Iterator[EncodedQuery]:
+        """Yield queries in the form of the ledger, with the names of groups replaced."""
         for query in queries:
             if isinstance(query, GraphQuery):
                 yield encode_query(query, self.universe)
@@ -309,28 +311,28 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
             yield encode_query(with_sides(query, self.universe.space), self.universe)
 
     def cost(self, queries: Iterable[Question]) -> Preview:
-        """What `ask_all` would use. Nothing is asked.
+        """Return what `ask_all` would use. Nothing is asked.
 
         Args:
-            queries: what would be asked.
+            queries: as for `ask_all`.
 
         Raises:
             QueryError: unknown vertices.
         """
-        asked = {key.digest: key.pairs for key in self._keys(queries)}
+        pairs_of = {query.digest: query.pairs for query in self._encoded(queries)}
         with self._ledger.locked():
             on_record = self._ledger.answers(self._terms.number).keys()
-            new = sum(pairs > 0 for digest, pairs in asked.items() if digest not in on_record)
-        return Preview(len(asked), len(asked) - new, new, self.remaining.queries)
+            new = sum(pairs > 0 for digest, pairs in pairs_of.items() if digest not in on_record)
+        return Preview(len(pairs_of), len(pairs_of) - new, new, self.remaining.queries)
 
     @property
     def remaining(self) -> Remaining:
-        """What is left, as of the latest answer."""
+        """The amounts that are left, as of the latest answer."""
         return self.status.remaining
 
     @property
     def history(self) -> History:
-        """All answers so far, oldest first, by whichever process."""
+        """All answers so far, oldest first, of all processes."""
         with self._ledger.locked():
             shown = tuple(self._runner.totals.shown)
         return History(self._ledger, shown, self.universe)
@@ -351,8 +353,8 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
         # matplotlib is slow to import
         from graphcuts_dp.plotting.answer_lists import session_answers_figure
 
-        given = [entry.answer for entry in self.history]
-        points = [(each.value, *each.interval, each.updated) for each in given]
+        answers = [entry.answer for entry in self.history]
+        points = [(answer.value, *answer.interval, answer.updated) for answer in answers]
         if not points:
             raise QueryError("there are no answers to draw yet")
         text = f"{title or f'Session {self.name}'} ({guarantee_text(self.guarantee)})"
@@ -360,7 +362,7 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
         return session_answers_figure(points, title=text, unit=unit)
 
     def export(self) -> dict[str, Any]:
-        """The transcript and what is guaranteed for it, as plain values. Nothing secret."""
+        """Return the transcript and its guarantee, as plain values. Nothing in it is secret."""
         header, *answers = export_ledger(self._ledger, self.name)
         return {**header, "answers": answers}
 
@@ -381,33 +383,33 @@ def open_session(
 ) -> Session:
     """Begin a session on a private graph, or resume one.
 
-    The store is a file that remembers everything that was spent on this graph: all uses of the
-    graph belong into one store. It is made if it is not there. A session of this name that is on
-    it is resumed; what was agreed on may then be left out, and must agree where it is given.
+    The store is a file that records everything that was spent on this graph: all uses of the graph
+    belong into one store. It is created if it does not exist. A session of this name that is on it
+    is resumed; its terms may then be left out, and must not differ.
 
     Args:
         graph: the private graph, a file for `read_graph`, rows with users, or a graph of networkx
             or igraph, a matrix, or a table, see `private_data`.
-        store: path of the store, for example "mail.db", or a `Store`, which can say more, such as
-            the budget of a new one. It holds secrets: only its owner may read it. None for a new
-            session that ends with the process: nobody adds up what else is spent on the graph.
-        name: of the session; analysts with sessions of their own choose their own.
+        store: path of the store, for example "mail.db", or a `Store`, which has options such as the
+            budget of a new store. It holds secrets: only its owner may read it. None for a new
+            session that ends with the process: its cost is not added to other uses of the graph.
+        name: of the session; analysts choose one for each of their sessions.
         epsilon: privacy of the whole session, in [1e-6, 50].
         delta: in [0, 1), for example 1e-6; 0 if omitted.
-        queries: how many answers are guaranteed; or a `SessionWorkload`, which can say more of what
-            will be asked, such as other linear queries than cuts.
+        queries: number of guaranteed answers; or a `SessionWorkload`, which has options such as
+            other linear queries than cuts.
         method: "auto" (least guaranteed error), a name of `session.terms.METHODS`, perhaps with
             options, as in "mirror-descent:norm=l2", or an object, `MirrorDescent(norm="l2")`; or a
             learner of your own: an object as `learn.learners.Learner` describes it, with a
-            `version`. The store keeps its name and version; give it again when the session is
-            resumed.
-        privacy_unit: what neighbouring data differ by: "edge" if omitted, or a `PrivacyUnit`, such
-            as `PrivacyUnit.user(max_contributions=50)`. For a vertex, answers are bounded cuts, see
-            `graph.grid.doubled_sums`: the true one if no vertex has more than the degree bound of
-            weight across the cut, never above it. Intervals are for these.
+            `version`. The store records its name and version; pass it again to resume the session.
+        privacy_unit: the difference between neighbouring data: "edge" if omitted, or a
+            `PrivacyUnit`, such as `PrivacyUnit.user(max_contributions=50)`. For a vertex, answers
+            are bounded cuts, see `graph.grid.doubled_sums`: equal to the true cut if no vertex has
+            more weight across it than the degree bound, and never above it. Intervals are for
+            bounded cuts.
         groups: public groups that queries may name, as `ask("@Sales", "@IT")`, and that a session
-            may start from; of a bipartite graph a pair, left and right. They are not kept: pass
-            them again when the session is resumed.
+            may start from; of a bipartite graph a pair, left and right. They are not stored: pass
+            them again to resume the session.
         seed: makes the noise repeatable: an integer, or a SeedSequence or Generator of numpy. NOT
             PRIVATE: for tests only.
 
@@ -424,8 +426,8 @@ def open_session(
 
     Warns:
         PrivacyWarning: without a store, the second time that the same data are used.
-        AccuracyWarning: before anything is spent, when the answers are guaranteed no better than
-            half of what a cut of this vertex set can hold would be.
+        AccuracyWarning: before anything is spent, if the guaranteed answers are no better than
+            half of the largest possible value of each cut.
 
     Examples:
         >>> import tempfile, pathlib
@@ -439,12 +441,19 @@ def open_session(
         ...     session.remaining.queries
         10
     """
-    given = named_terms(epsilon, delta, queries, method)
-    own = given.pop("rule", None)
+    terms = named_terms(epsilon, delta, queries, method)
+    own_learner = terms.pop("rule", None)
     if privacy_unit is not None:
-        given["privacy_unit"] = privacy_unit
+        terms["privacy_unit"] = privacy_unit
     return session_of(
-        graph, store=store, name=name, groups=groups, seed=seed, own=own, stacklevel=7, **given
+        graph,
+        store=store,
+        name=name,
+        groups=groups,
+        seed=seed,
+        own_learner=own_learner,
+        stacklevel=7,
+        **terms,
     )
 
 
@@ -454,19 +463,20 @@ def named_terms(
     queries: int | SessionWorkload | None,
     method: str | Method | Learner,
 ) -> dict[str, Any]:
-    """The terms of a session as plain values by name; "rule" is one's own, if the method is.
+    """Return the terms of a session as plain values by name; "rule" is the user's own learner.
 
     Raises:
-        ParameterError: a rule of one's own without a name and version.
+        ParameterError: a user's own learner without a name and version.
     """
-    given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "queries": queries}
+    terms: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "queries": queries}
     if isinstance(queries, SessionWorkload):
-        given |= vars(queries)
+        terms |= vars(queries)
     if isinstance(method, str) and ":" not in method:
-        return given | {"method": method}
-    found = method if isinstance(method, str | Method) else ByRule(rule=OwnLearner.of(method))
-    taken = chosen(found, METHOD_NAMES, "method")
-    return given | {**vars(taken), "method": taken.name}
+        return terms | {"method": method}
+    if not isinstance(method, str | Method):
+        method = ByRule(rule=OwnLearner.of(method))
+    method_options = chosen(method, METHOD_NAMES, "method")
+    return terms | {**vars(method_options), "method": method_options.name}
 
 
 def session_of(
@@ -477,22 +487,22 @@ def session_of(
     groups: Groups | tuple[Groups, Groups] | None = None,
     seed: Seed | None = None,
     source: dict[str, Any] | None = None,
-    own: OwnLearner | None = None,
+    own_learner: OwnLearner | None = None,
     stacklevel: int = 5,
-    **given: Any,
+    **terms: Any,
 ) -> Session:
-    """`open_session`, from plain values by name, as the command line and the server have them.
+    """Begin or resume a session from plain values by name; the command line and the server use it.
 
     Args:
         graph: as for `open_session`.
-        store: likewise; or one that is open, and whose ledger other sessions share.
-        name: likewise.
-        groups: likewise.
-        seed: likewise.
-        source: how the graph was read, kept for the command line.
-        own: a rule of one's own, where `method` names one.
+        store: as for `open_session`, or an open store, whose ledger other sessions share.
+        name: as for `open_session`.
+        groups: as for `open_session`.
+        seed: as for `open_session`.
+        source: how the graph was read, recorded for the command line.
+        own_learner: the user's own learner, if `method` names it.
         stacklevel: of warnings.
-        given: see `SessionTerms.of`; what is None was not given.
+        terms: see `SessionTerms.of`; None for those that are not requested.
 
     Raises:
         GraphCutsError: as `open_session`.
@@ -502,21 +512,23 @@ def session_of(
         data: PrivateData = read_graph(graph)
     else:
         data = private_data(graph, stacklevel=stacklevel - 2)
-    number = as_seed(seed)
-    if given.get("privacy_unit") is not None:
-        given["privacy_unit"] = PrivacyUnit.of(given["privacy_unit"]).typed
-    between = None if groups is None else sides_of_groups(data, groups)
-    names = None if between is None else GroupNames(*between)
-    use, runner = begun_or_resumed(
+    seed_number = as_seed(seed)
+    if terms.get("privacy_unit") is not None:
+        terms["privacy_unit"] = PrivacyUnit.of(terms["privacy_unit"]).typed
+    sides = None if groups is None else sides_of_groups(data, groups)
+    names = None if sides is None else GroupNames(*sides)
+    use, runner = begin_or_resume(
         store,
         data,
-        given,
-        seed=number,
+        terms,
+        seed=seed_number,
         stacklevel=stacklevel - 3,
         kind=SESSION,
         name=name,
-        fresh=lambda wanted: _fresh(data, wanted, number, own, between, stacklevel + 2),
-        resume=lambda use, wanted: _agreed(use, data, wanted, own),
+        prepare=lambda requested: _new_session(
+            data, requested, seed_number, own_learner, sides, stacklevel + 2
+        ),
+        resume=lambda use, requested: _resumed_session(use, data, requested, own_learner),
         source=source,
         reading=reading_of(data),
     )
@@ -524,25 +536,25 @@ def session_of(
     return Session(use, runner, names)
 
 
-def _fresh(
+def _new_session(
     private: PrivateData,
-    wanted: dict[str, Any],
+    requested: dict[str, Any],
     seed: int | None,
-    own: OwnLearner | None,
+    own_learner: OwnLearner | None,
     groups: Sides | None,
     stacklevel: int,
 ) -> Beginning:
-    """A new session, tried out without edges, before anything is spent."""
-    asked = SessionTerms.of(own=own, **wanted)
-    graph = bounded_graph(private, asked.privacy_unit)
-    universe, grid = Universe.of(graph), asked.grid(graph)
-    terms = asked.resolved(universe, grid)
+    """Return a new session, which was tried without edges, before anything is spent."""
+    terms = SessionTerms.of(own_learner=own_learner, **requested)
+    graph = bounded_graph(private, terms.privacy_unit)
+    universe, grid = Universe.of(graph), terms.grid(graph)
+    terms = terms.resolved(universe, grid)
     mechanism = terms.mechanism(universe, grid)
     if isinstance(mechanism, OnlineMechanism):
         mechanism = replace(mechanism, groups=groups)
     guarantee = terms.guarantee(mechanism, seed)
     if mechanism.needs_truth:
-        # Whatever cannot start must fail before it is paid for.
+        # A mechanism that cannot start must fail before it is charged.
         empty = bounded_graph(without_rows(private), terms.privacy_unit)
         mechanism.start(empty, SeededEntropy(0))
     count, of = size_of(private)
@@ -555,17 +567,22 @@ def _fresh(
     )
 
 
-def _agreed(
+def _resumed_session(
     use: Use,
     private: PrivateData,
-    wanted: dict[str, Any],
-    own: OwnLearner | None,
+    requested: dict[str, Any],
+    own_learner: OwnLearner | None,
 ) -> tuple[CutMechanism[Any], AnyGraph]:
-    """The mechanism of a session on the store, and the graph for it."""
-    wanted = {key: value for key, value in wanted.items() if key != "expected_edges"}
-    if wanted.get("method") == Auto.name:
-        del wanted["method"]
-    check_agreed(use, {**vars(Auto()), **use.parameters}, wanted)
+    """Return the mechanism of a session on the store, and the graph for it.
+
+    Raises:
+        ParameterError: requested terms that differ from those of the session, or data that were
+            read in another way.
+    """
+    requested = {key: value for key, value in requested.items() if key != "expected_edges"}
+    if requested.get("method") == Auto.name:
+        del requested["method"]
+    check_same_terms(use, {**vars(Auto()), **use.parameters}, requested)
     reading = reading_of(private)
     for key in use.reading | reading:
         if use.reading.get(key) != reading.get(key):
@@ -573,6 +590,6 @@ def _agreed(
                 f"session {use.name!r} was begun on data read with {key}="
                 f"{use.reading.get(key)!r}; read them so, or choose another name"
             )
-    terms = SessionTerms.of(own=own, **use.parameters)
+    terms = SessionTerms.of(own_learner=own_learner, **use.parameters)
     graph = bounded_graph(private, terms.privacy_unit)
     return terms.mechanism(Universe.of(graph), terms.grid(graph)), graph

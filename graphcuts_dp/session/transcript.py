@@ -1,4 +1,4 @@
-"""What a ledger shows: histories, totals and exports. Nothing secret, and no graph is needed."""
+"""Histories, totals and exports of a ledger. Nothing in them is secret; no graph is needed."""
 
 import json
 import math
@@ -36,7 +36,8 @@ from graphcuts_dp.queries.query_lines import labels_of_cut, query_to_dict
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.queries import decode_query
-from graphcuts_dp.session.runner import SessionStatus, recorded_answer, session_status
+from graphcuts_dp.session.runner import recorded_answer
+from graphcuts_dp.session.store_sessions import SessionStatus, session_status
 
 LEDGER_SCHEMA = "graphcuts_dp.ledger"  # of `LedgerStatus.to_json`
 LEDGER_SCHEMA_VERSION = 1  # raised when a field goes, or changes its name or its meaning
@@ -52,7 +53,7 @@ class HistoryEntry:
         record: its number in the ledger.
         query: a cut with truth vectors for sets, a `RankOneQuery`, a `MatrixQuery`, or a
             `GraphQuery`.
-        answer: as it was given.
+        answer: the answer of the session.
     """
 
     record: int
@@ -87,17 +88,21 @@ class History(Sequence[HistoryEntry]):
         return HistoryEntry(seq, query, recorded_answer(body))
 
     def to_frame(self, kind: Any = None) -> Any:
-        """One row an answer: record, S, T, value, low, high, guaranteed, corrected, mark.
+        """Return a table with one row for each answer.
 
-        S and T are tuples of labels, and of queries that are no cuts None; `mark` says of a seeded
-        answer that it is not private. Of a kind as for `Graph.to_frame`.
+        The columns are record, S, T, value, low, high, guaranteed, corrected and mark. S and T are
+        tuples of labels, or None for queries that are no cuts; `mark` marks seeded answers as not
+        private.
+
+        Args:
+            kind: as for `Graph.to_frame`.
         """
         rows = []
         for entry in self:
             answer, named = entry.answer, labels_of_cut(entry.query, self._universe)
             mark = SEEDED_WARNING if answer.seeded else ""
-            told = (answer.value, *answer.interval, answer.guaranteed, answer.updated, mark)
-            rows.append((entry.record, *named, *told))
+            values = (answer.value, *answer.interval, answer.guaranteed, answer.updated, mark)
+            rows.append((entry.record, *named, *values))
         return made_frame({name: [row[i] for row in rows] for i, name in enumerate(_COLUMNS)}, kind)
 
     def __repr__(self) -> str:
@@ -107,15 +112,15 @@ class History(Sequence[HistoryEntry]):
 @final
 @dataclass(frozen=True)
 class UseStatus:
-    """Where one use of the private data stands.
+    """The status of one use of the private data.
 
     Attributes:
-        use: what was agreed when it began.
-        state: of a session as `SessionStatus.state`; of a table over time how many periods are
-            published, "2 of 60 periods"; of another use, or when all are, "finished"; or
-            "unfinished": at work, or interrupted, and its cost counts as spent.
+        use: the use, with its terms.
+        state: for a session `SessionStatus.state`; for a table over time the number of published
+            periods, as "2 of 60 periods"; for another use, or if all periods are published,
+            "finished"; or "unfinished": running or interrupted, and its cost counts as spent.
         files: SHA-256 of the files that hold its result, by name, as the command line recorded
-            them; empty where nothing was recorded.
+            them; empty if none were recorded.
     """
 
     use: Use
@@ -123,7 +128,7 @@ class UseStatus:
     files: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values for JSON."""
         return {
             "number": self.use.number,
             "kind": self.use.kind,
@@ -168,18 +173,19 @@ class LedgerStatus:
     Attributes:
         store: identifier of the store, which receipts name, 32 hexadecimal digits.
         uses: all of them, in the order in which they began.
-        sessions: those that are sessions, likewise.
-        epsilon: of all uses together, the smallest proven bound; 0 if there are none. Where uses
-            read some periods only: what is spent on the dearest period.
-        delta: likewise.
-        periods: what is spent on each period that a use names, by label; empty where none does.
-        all_periods: what is spent on somebody who differs in all periods, such as a user with all
-            rows, where guarantees are for one period; None where that is not known, or the same.
-        budget: the cap on that as text, or None.
-        left: so much more epsilon without delta fits below the cap, at least; None without one.
+        sessions: those that are sessions, in the same order.
+        epsilon: of all uses together, the smallest proven bound; 0 if there are none. If uses read
+            some periods only: that of the period on which most is spent.
+        delta: the delta that belongs to `epsilon`.
+        periods: the cost of each period that a use names, by label; empty if none does.
+        all_periods: the cost for neighbours that differ in all periods, such as a user with all
+            rows, if guarantees are for one period; None if it is not known, or the same.
+        budget: the largest epsilon and delta as text; None if there is no budget.
+        left: the epsilon without delta that is certain to be left of the budget; None if there is
+            no budget.
         privacy_unit: of all guarantees, see `PrivacyGuarantee.privacy_unit`.
-        seeded: whether any use is seeded: then nothing is guaranteed.
-        head: where the record stands, for `Store.expect_head`.
+        seeded: true if any use is seeded: then nothing is guaranteed.
+        head: the end of the record, for `Store.expect_head`.
 
     Examples:
         >>> club = gc.datasets.load("karate")
@@ -205,13 +211,13 @@ class LedgerStatus:
     head: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values for JSON."""
         return {
             "store": self.store,
             "epsilon": self.epsilon,
             "delta": self.delta,
-            "periods": {label: _stated(cost) for label, cost in self.periods.items()},
-            "all_periods": None if self.all_periods is None else _stated(self.all_periods),
+            "periods": {label: _cost_fields(cost) for label, cost in self.periods.items()},
+            "all_periods": None if self.all_periods is None else _cost_fields(self.all_periods),
             "budget": self.budget,
             "left": self.left,
             "privacy_unit": self.privacy_unit,
@@ -246,8 +252,8 @@ class LedgerStatus:
             "privacy_unit": self.privacy_unit,
             "private": not self.seeded,
             "total": {"epsilon": self.epsilon, "delta": self.delta},
-            "all_periods": None if self.all_periods is None else _stated(self.all_periods),
-            "periods": {label: _stated(cost) for label, cost in self.periods.items()},
+            "all_periods": None if self.all_periods is None else _cost_fields(self.all_periods),
+            "periods": {label: _cost_fields(cost) for label, cost in self.periods.items()},
             "budget": self.budget,
             "left": self.left,
             "uses": [use.to_portable_dict() for use in self.uses],
@@ -255,7 +261,7 @@ class LedgerStatus:
         return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def _stated(cost: Cost) -> dict[str, float]:
+def _cost_fields(cost: Cost) -> dict[str, float]:
     return {"epsilon": cost.epsilon, "delta": cost.delta}
 
 
@@ -280,7 +286,7 @@ def store_status(store: PathLike | Store) -> LedgerStatus:
 
 
 def ledger_status(ledger: Ledger) -> LedgerStatus:
-    """What is on the ledger, without the answers.
+    """Return the status of all uses on a ledger, without the answers.
 
     Raises:
         LedgerError: the store cannot be read.
@@ -288,7 +294,7 @@ def ledger_status(ledger: Ledger) -> LedgerStatus:
     with ledger.locked():
         uses = uses_of(ledger)
         kinds = (SESSION, DISTANCE_SESSION)
-        sessions = [session_status(ledger, each) for each in uses if each.kind in kinds]
+        sessions = [session_status(ledger, use) for use in uses if use.kind in kinds]
         states = {session.terms.number: session.state for session in sessions}
         series = {use.number: use for use in uses if use.kind == FLOWS_OVER_TIME}
         for number, totals in ledger.uses.items():
@@ -296,28 +302,28 @@ def ledger_status(ledger: Ledger) -> LedgerStatus:
             if number in series:
                 state = _state_of_series(series[number], totals)
             states.setdefault(number, state)
-        files = {each.number: file_digests(ledger, each.number) for each in uses}
+        files = {use.number: file_digests(ledger, use.number) for use in uses}
         budget, head, identifier = ledger_budget(ledger), str(ledger.head), store_id(ledger)
     total = spent_together(uses, budget) if uses else None
-    spent = total.epsilon if total else 0.0
+    epsilon = total.epsilon if total else 0.0
     return LedgerStatus(
         store=identifier,
-        uses=tuple(UseStatus(each, states[each.number], files[each.number]) for each in uses),
-        sessions=tuple(each for each in sessions if each.terms.kind == SESSION),
-        epsilon=spent,
+        uses=tuple(UseStatus(use, states[use.number], files[use.number]) for use in uses),
+        sessions=tuple(session for session in sessions if session.terms.kind == SESSION),
+        epsilon=epsilon,
         delta=total.delta if total else 0.0,
         periods=spent_by_period(uses, budget),
         all_periods=in_all_periods(uses),
         budget=None if budget is None else str(budget),
-        left=None if budget is None else max(0.0, budget.epsilon - spent),
+        left=None if budget is None else max(0.0, budget.epsilon - epsilon),
         privacy_unit=str(ledger.header["privacy_unit"]),
-        seeded=any(each.seed is not None for each in uses),
+        seeded=any(use.seed is not None for use in uses),
         head=head,
     )
 
 
 def _state_of_series(use: Use, totals: UseTotals) -> str:
-    """Return how many periods of a table over time are published, in words."""
+    """Return the number of published periods of a table over time, in words."""
     published, periods = len(totals.published), len(use.periods or ())
     if published == periods:
         return "finished"
@@ -328,12 +334,12 @@ def _state_of_series(use: Use, totals: UseTotals) -> str:
 def export_ledger(
     ledger: Ledger, name: str | None = None, status: LedgerStatus | None = None
 ) -> Iterator[dict[str, Any]]:
-    """The public part of a ledger, as plain values: first what was guaranteed, then the answers.
+    """Yield the public part of a ledger as plain values: first the guarantee, then the answers.
 
     Args:
         ledger: the ledger.
         name: of one session; None for all.
-        status: what the header shows of the uses; None reads and shows all of them.
+        status: the uses that the header shows; None for all uses.
 
     Yields:
         A header with the guarantee and all uses, then one dictionary for each answer.
@@ -343,7 +349,7 @@ def export_ledger(
     """
     universe, subject = ledger_universe(ledger), ledger.header["subject"]
     status = status or ledger_status(ledger)
-    chosen = [each for each in status.sessions if name in (None, each.terms.name)]
+    sessions = [session for session in status.sessions if name in (None, session.terms.name)]
     yield {
         "made_by": f"graphcuts_dp {__version__}",
         "vertices": list(universe.shape) if universe.bipartite else universe.shape[0],
@@ -354,18 +360,18 @@ def export_ledger(
         "whole_ledger": {
             key: value for key, value in status.to_dict().items() if key != "sessions"
         },
-        "sessions": [each.to_dict() for each in chosen],
+        "sessions": [session.to_dict() for session in sessions],
     }
-    for each in chosen:
+    for session in sessions:
         with ledger.locked():
-            shown = tuple(ledger.uses[each.terms.number].shown)
+            shown = tuple(ledger.uses[session.terms.number].shown)
         for entry in History(ledger, shown, universe):
-            told = query_to_dict(entry.query, universe) | answer_to_dict(entry.answer)
-            yield {"session": each.terms.name, **told}
+            fields = query_to_dict(entry.query, universe) | answer_to_dict(entry.answer)
+            yield {"session": session.terms.name, **fields}
 
 
 def answer_to_dict(answer: Answer) -> dict[str, Any]:
-    """An answer as plain values that every reader of JSON understands: infinity is null."""
+    """Return an answer as plain values that every reader of JSON understands: infinity is null."""
     low, high = answer.interval
     return {
         "value": answer.value,

@@ -56,7 +56,7 @@ from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release import updates
 from graphcuts_dp.release.graphs import graph_job
-from graphcuts_dp.session.queries import EdgeCounter
+from graphcuts_dp.session.counts import EdgeCounter
 from graphcuts_dp.session.session import session_of
 from graphcuts_dp.synth.budget_plans import COUNTS_SHARE, DEGREES, KEPT_EDGES, WEIGHTS
 from tests.audits.public_names import public_names

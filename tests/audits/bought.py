@@ -26,8 +26,9 @@ from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.sparse_vector import OneSidedPair
 from graphcuts_dp.queries.graph_queries import GraphQuery
 from graphcuts_dp.queries.universe import Universe
-from graphcuts_dp.session.online import GROUPS, OnlineMechanism, OnlineState
-from graphcuts_dp.session.queries import linear_count
+from graphcuts_dp.session.counts import linear_count
+from graphcuts_dp.session.online import OnlineMechanism, OnlineState
+from graphcuts_dp.session.starts import GROUPS
 from tests.audits.base import audited_runs
 from tests.audits.graphs import one_more
 from tests.audits.losses import laplace_gain
@@ -243,7 +244,7 @@ def _from_groups(epsilon: float, source: EntropySource, **broken: Any) -> Run:
     def run(graph: gc.Graph) -> FloatVector:
         truth = mechanism.grid.count(_EDGE, graph)
         begun, values, moved = _asked(mechanism, graph, _EDGE, truth, source)
-        bought = begun.bought
+        bought = begun.group_start
         if bought is None:
             raise TypeError("a session that starts from groups has bought sums")
         own = bought.start.coefficients("squares")

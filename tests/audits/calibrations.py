@@ -35,7 +35,8 @@ from graphcuts_dp.privacy.default_unit import EDGE
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 from graphcuts_dp.queries.universe import Universe
-from graphcuts_dp.session.online import Counting, OnlineMechanism
+from graphcuts_dp.session.counts import CountUnits
+from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.plain import PerQueryNoise
 from graphcuts_dp.session.terms import SessionTerms
 from tests.audits.base import Twins, audited_laws
@@ -386,7 +387,7 @@ def _signed_streams(epsilon: float, factor: int = 1, more: int = 1) -> Iterator[
     test, copies = tuning.test, (tuning.updates + 1) * more
     if not isinstance(test, OneSidedPair):
         raise TypeError("the tight calibration has one-sided tests")
-    steps = factor * Counting.of(Grid(), linear=True).sensitivity
+    steps = factor * CountUnits.of(Grid(), linear=True).sensitivity
     r1, r2 = (float(r * steps / _COARSE) for r in (test.threshold_rate, test.query_rate))
     ranges = (0, 2, 5, 10), (-1, 0, 1, 2, 3), (1, 10, 100, 1000), (-1, 1), (-1, 0, 1)
     for far, low, many, way, last in itertools.product(*ranges):

@@ -23,7 +23,7 @@ from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.k_norm import NORMS
 from graphcuts_dp.resources import Progress, silent
-from graphcuts_dp.session.online import STARTS, TOTAL
+from graphcuts_dp.session.starts import STARTS, TOTAL
 from graphcuts_dp.session.terms import METHODS
 from graphcuts_dp.synth.mechanisms import MECHANISMS
 from graphcuts_dp.synth.methods import FIT_NAMES

@@ -40,9 +40,9 @@ from graphcuts_dp.privacy.sparse_vector import (
 )
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.base import CutMechanism
+from graphcuts_dp.session.counts import linear_count
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise
-from graphcuts_dp.session.queries import linear_count
 from tests.audits.base import Twins, audited_runs
 from tests.audits.graphs import one_more, quietly, seed_of
 

@@ -45,7 +45,7 @@ def resume(path, *, metric=GRID, people=PEOPLE, **options):
 
 def state_of(session):
     with session._ledger.locked():
-        return session._runner.present()
+        return session._runner.current_state()
 
 
 @pytest.fixture
@@ -247,9 +247,9 @@ def test_a_state_without_its_running_noise_is_written_off(path):
     with begin(path) as session, session._ledger.locked():
         runner = session._runner
         mechanism = runner.mechanism
-        kept = stored_state(mechanism, runner.present())
+        kept = stored_state(mechanism, runner.current_state())
         whole = mechanism.resumed(read_state(mechanism, kept), PEOPLE, b"")
-        assert whole.coordinates == runner.present().coordinates
+        assert whole.coordinates == runner.current_state().coordinates
         bare = mechanism.resumed(read_state(mechanism, replace(kept, secret=None)), PEOPLE, b"")
         after = runner.mechanism.interrupted(bare, SystemEntropy())
     assert after.queries == 1

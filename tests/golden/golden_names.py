@@ -16,7 +16,7 @@ from graphcuts_dp.learn.norms import NORMS as LEARNING_NORMS
 from graphcuts_dp.privacy.k_norm import NORMS as ANSWER_NOISES
 from graphcuts_dp.privacy.privacy_unit import PRIVACY_UNITS
 from graphcuts_dp.queries.graph_queries import STATISTICS
-from graphcuts_dp.session.online import STARTS
+from graphcuts_dp.session.starts import STARTS
 from graphcuts_dp.session.terms import LINEAR_METHODS, METHODS
 from graphcuts_dp.synth.mechanisms import ALL_MECHANISMS
 from graphcuts_dp.synth.methods import FIT_NAMES

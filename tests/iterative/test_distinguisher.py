@@ -328,7 +328,7 @@ def test_exact_shares_decide_as_floats_do_where_these_can_tell(monkeypatch):
     """Of the second set; a float alone would be off where it is as good as a share."""
     sampler = CutSampler(random_gaps((6, 6), 1), Fraction(1, 5), bipartite=False)
     floats = [sampler.draw(SeededEntropy(seed)) for seed in range(60)]
-    monkeypatch.setattr(distinguisher, "_SURE", 2.0)
+    monkeypatch.setattr(distinguisher, "_FLOAT_ERROR", 2.0)
     exact = [sampler.draw(SeededEntropy(seed)) for seed in range(60)]
     for one, other in zip(floats, exact, strict=True):
         np.testing.assert_array_equal(np.concatenate(one[:2]), np.concatenate(other[:2]))

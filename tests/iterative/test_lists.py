@@ -348,7 +348,7 @@ def test_answers_in_steps_are_within_the_rounding_of_true_ones():
         assert 0 < np.abs(off).max() <= steps.rounding < 1e-3 * cap * scale
         # Of an entry: half a step of its coefficient, and a step of its rating.
         coefficient = max(query.sensitivity(truth) for query in queries)
-        parts = cap * steps._of_coefficients / 2, coefficient * steps._of_ratings
+        parts = cap * steps._coefficient_unit / 2, coefficient * steps._rating_unit
         assert steps.rounding == pytest.approx(24 * sum(parts))
         assert steps.sensitivity * steps.unit == pytest.approx(cap * coefficient, rel=1e-5)
     graph = gc.BipartiteGraph([0, 2], [1, 3], left=6, right=4)  # without weights nothing is rounded
@@ -424,7 +424,7 @@ def test_the_largest_coefficient_counts_as_many_steps_as_its_own_rounding_gives(
     for largest in np.random.default_rng(1).uniform(0.5, 2.0, size=40):
         steps = AnswerGrid(Universe(1, 1), [gc.Query.matrix(np.array([[largest]]))], 1.0)
         assert int(steps.count(one)[0]) == steps.sensitivity
-        upwards += largest / steps._of_coefficients % 1 > 0.5
+        upwards += largest / steps._coefficient_unit % 1 > 0.5
     assert 5 < upwards < 35
 
 

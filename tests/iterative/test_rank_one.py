@@ -184,7 +184,7 @@ def quick_noise(monkeypatch):
     def normal(variance, size, _):
         return np.rint(rng.normal(scale=math.sqrt(variance), size=size)).astype(np.int64)
 
-    monkeypatch.setattr(rank_one, "sample_discrete_gaussian", normal)
+    monkeypatch.setattr(power_method, "sample_discrete_gaussian", normal)
     monkeypatch.setattr(value_noise, "sample_discrete_gaussian", normal)
 
 

@@ -175,7 +175,7 @@ BITS = noise_distribution("binary", epsilon=1.0)
 ONES = [gc.Query.matrix(np.ones((5, 5)))]
 MASKS = np.zeros((1, 5), bool)
 CUTS_OF_ALL = ExactCuts(universe=Universe(8), **ONE_EPSILON)
-TIGHT = {"update_bound": lambda _: math.inf, "one": 1.0, "steps": 1}
+TIGHT = {"update_bound": lambda _: math.inf, "unit_weight": 1.0, "sensitivity": 1}
 MECHANISM = IterativeConstruction(
     learner=MultiplicativeWeightsLearner(Universe(8)),
     distinguisher=CUTS_OF_ALL,

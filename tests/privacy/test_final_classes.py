@@ -25,8 +25,8 @@ from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit, UnitKind
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.schema.vertices import Arcs
+from graphcuts_dp.session.counts import EdgeCounter
 from graphcuts_dp.session.online import OnlineMechanism
-from graphcuts_dp.session.queries import EdgeCounter
 from graphcuts_dp.synth.base import Fit, FitMethod
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
@@ -191,7 +191,7 @@ def asked_until_it_ends(name, claim, answer):
     except (GraphCutsError, ValueError, OverflowError):
         return False  # no noise is small enough for such a claim
     tests = state.tuning.cost(grid.sensitivity, delta=delta)
-    left = mechanism._left
+    left = mechanism._tests_calibration
     check_spent(tests, left.cost)
     counted = EdgeCounter(GRAPH, grid)
     for _ in range(5):

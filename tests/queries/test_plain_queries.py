@@ -18,7 +18,8 @@ from graphcuts_dp.queries.graph_queries import GraphQuery
 from graphcuts_dp.queries.mixed_cuts import MixedCut
 from graphcuts_dp.queries.plain import plain_query, plain_question
 from graphcuts_dp.queries.universe import Universe
-from graphcuts_dp.session.queries import EdgeCounter, encode_query, linear_count
+from graphcuts_dp.session.counts import EdgeCounter, linear_count
+from graphcuts_dp.session.queries import encode_query
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 CALLS: Counter[str] = Counter()

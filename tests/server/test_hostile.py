@@ -21,7 +21,7 @@ from graphcuts_dp.server.app import POLICY
 from graphcuts_dp.server.logs import JsonLines, requests
 from graphcuts_dp.server.settings import Binding, Limits
 from graphcuts_dp.session import runner
-from graphcuts_dp.session.queries import EdgeCounter
+from graphcuts_dp.session.counts import EdgeCounter
 
 ASK = "/v1/sessions/ann.default/answers"
 NAMES = ["S", "T", "queries", "name", "epsilon", "x", "left", "right", "entries", "terms"]

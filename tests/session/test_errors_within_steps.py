@@ -67,7 +67,7 @@ def fail_at(session, number, line):
 
 def interruptions(session):
     with session._ledger.locked():
-        session._runner.present()
+        session._runner.current_state()
     return session.status.interruptions
 
 
@@ -87,7 +87,7 @@ def test_an_error_at_any_line_of_a_step_is_paid_for(tmp_path, method):
             reached |= set(fault.within or ())
             assert interruptions(session) == failed, fault.within
     assert failed >= 5
-    assert {"step", "draw" if method == "gaussian" else "_settle"} <= reached
+    assert {"step", "draw" if method == "gaussian" else "_test_and_correct"} <= reached
 
 
 def test_an_error_that_is_no_refusal_is_paid_for_wherever_it_comes_from(tmp_path, monkeypatch):

@@ -16,9 +16,9 @@ from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session import online
-from graphcuts_dp.session.online import STARTS, TOTAL
 from graphcuts_dp.session.runner import read_state, stored_state
 from graphcuts_dp.session.session import session_of
+from graphcuts_dp.session.starts import STARTS, TOTAL
 from graphcuts_dp.session.terms import SessionTerms
 from scripts.figures.random_graphs import planted_partition
 
@@ -124,7 +124,7 @@ def test_the_bound_on_how_near_it_is_fails_as_rarely_as_guaranteed():
     """The true gain is above the bound with probability beta/40 at most: not once in 60 runs."""
     made, codes, truth = mechanism(beta=0.05), GROUPS.codes(), GRAPH.dense()
     for seed in range(60):
-        bought = made.start(GRAPH, SeededEntropy(seed)).bought
+        bought = made.start(GRAPH, SeededEntropy(seed)).group_start
         coefficients = bought.start.coefficients("relative entropy")
         a, b, _ = bought.start.cells
         sums = [
@@ -150,7 +150,7 @@ def test_auto_takes_a_method_that_can_start_so(tmp_path):
 def test_the_start_is_part_of_what_a_state_belongs_to():
     made = mechanism()
     state = made.start(GRAPH, SeededEntropy(1))
-    assert from_store(made, state).bought is None
+    assert from_store(made, state).group_start is None
     with pytest.raises(FileFormatError, match="other parameters"):
         read_state(mechanism(start=TOTAL), stored_state(made, state))
 

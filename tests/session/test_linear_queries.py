@@ -18,8 +18,9 @@ from graphcuts_dp.queries.coefficients import CoefficientGrid, Extent
 from graphcuts_dp.queries.mixed_cuts import MixedCut, with_sides
 from graphcuts_dp.queries.query_lines import query_to_dict, read_question
 from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.session.counts import EdgeCounter, linear_count
 from graphcuts_dp.session.plain import PerQueryNoise
-from graphcuts_dp.session.queries import EdgeCounter, decode_query, encode_query, linear_count
+from graphcuts_dp.session.queries import decode_query, encode_query
 from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.terms import SessionTerms
 

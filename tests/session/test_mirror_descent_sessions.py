@@ -18,8 +18,8 @@ from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.base import Answer
-from graphcuts_dp.session.online import Counting
-from graphcuts_dp.session.queries import Counted, linear_count
+from graphcuts_dp.session.counts import CountUnits, QueryCount, linear_count
+from graphcuts_dp.session.online import rescaled_answer
 from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.terms import SessionTerms
 from scripts.figures.random_graphs import imbalanced_bipartite
@@ -83,7 +83,7 @@ def made(universe, grid=None, **terms):
 def test_a_private_norm_is_bought_and_shown_in_the_guarantee(tmp_path, terms, bought):
     graph = ratings() if "linear" in terms else imbalanced_bipartite(48, seed=5)
     with session_of(graph, store=tmp_path / "a.db", **terms) as session:
-        guarantee, state = session.guarantee, session._runner.present()
+        guarantee, state = session.guarantee, session._runner.current_state()
         assert set(dict(guarantee.spent)) == {"total weight", "answers"} | ({bought} - {None})
         assert sum(dict(guarantee.spent).values()) == pytest.approx(guarantee.epsilon)
         assert guarantee.epsilon <= terms["epsilon"]
@@ -172,15 +172,17 @@ def test_counts_are_the_exact_ones_rounded_down_and_change_by_the_sensitivity():
     for kind in KINDS:
         graph = graph_of(kind)
         grid, universe = Grid.of(graph), Universe.of(graph)
-        counting = Counting.of(grid, linear=True)
+        counting = CountUnits.of(grid, linear=True)
         assert 2**24 <= counting.sensitivity <= 2**25
-        assert counting.unit <= counting.sensitivity < counting.unit + 1
+        assert counting.per_pair <= counting.sensitivity < counting.per_pair + 1
         for query in linear_queries(graph):
-            asked = Counted.of(query, universe, grid)
+            asked = QueryCount.of(query, universe, grid)
             exact = linear_count(query, graph, grid)
-            assert counting.count(exact, asked) == exact // counting.over
-            count = counting.count(exact, asked) * counting.step
-            told = counting.told(Answer(value=count, interval=(count, count), confidence=1), asked)
+            assert counting.count(exact, asked) == exact // counting.divisor
+            count = counting.count(exact, asked) * counting.unit
+            told = rescaled_answer(
+                Answer(value=count, interval=(count, count), confidence=1), asked, counting
+            )
             low, high = told.interval
             truth = query.value(graph)
             assert low - 1e-9 <= truth <= high + 1e-9
@@ -189,10 +191,10 @@ def test_counts_are_the_exact_ones_rounded_down_and_change_by_the_sensitivity():
                 moved = counting.count(exact + change, asked) - counting.count(exact, asked)
                 assert abs(moved) <= counting.sensitivity
         cut = gc.CutQuery([0, 1], [2, 3])
-        asked = Counted.of(cut, universe, grid)
+        asked = QueryCount.of(cut, universe, grid)
         truth = counting.count(grid.count(cut, graph), asked)
-        off = asked.raised + counting.step + 1e-9
-        assert abs(truth * counting.step - cut.value(graph)) <= off
+        off = asked.deficit + counting.unit + 1e-9
+        assert abs(truth * counting.unit - cut.value(graph)) <= off
 
 
 def test_the_cost_is_of_two_monotone_steps():
@@ -223,14 +225,14 @@ def test_the_stream_between_two_neighbours_is_a_monotone_step_from_either():
         moved = gc.BipartiteGraph(
             *ends, other[ends], left=dense.shape[0], right=dense.shape[1], max_weight=5.0
         )
-        counting = Counting.of(grid, linear=True)
+        counting = CountUnits.of(grid, linear=True)
         for query in linear_queries(graph, int(rng.integers(100))):
             first, last = (linear_count(query, each, grid) for each in (graph, moved))
             between = first + max(0, last - first)
-            steps = [each // counting.over for each in (first, between, last)]
+            steps = [each // counting.divisor for each in (first, between, last)]
             assert 0 <= steps[1] - steps[0] <= counting.sensitivity
             assert 0 <= steps[1] - steps[2] <= counting.sensitivity
-    assert counting.unit == Fraction(2**30 * grid.largest, counting.over)
+    assert counting.per_pair == Fraction(2**30 * grid.largest, counting.divisor)
 
 
 def test_low_rank_ratings_are_answered_within_less_with_schatten():

@@ -140,11 +140,11 @@ def test_states_come_back_from_bytes_and_from_their_history(learner, guarantee):
     query = CutQuery(np.arange(60) % 3 == 0)
     copies = [
         from_store(mechanism, state),
-        from_store(mechanism, state, learnt=mechanism.learnt(first), since=history),
+        from_store(mechanism, state, learnt=mechanism.hypothesis_bytes(first), since=history),
     ]
     for copy in copies:
         assert stored_state(mechanism, copy) == stored_state(mechanism, state)
-        assert mechanism.learnt(copy) == mechanism.learnt(state)
+        assert mechanism.hypothesis_bytes(copy) == mechanism.hypothesis_bytes(state)
         ends = [mechanism.step(s, query, 300, SeededEntropy(9)) for s in (state, copy)]
         assert ends[0][1] == ends[1][1]
         assert ends[0][0].noise == ends[1][0].noise
@@ -167,7 +167,11 @@ def test_damaged_and_foreign_bytes_are_refused():
     kept = stored_state(mechanism, state)
     public = json.loads(kept.public)
     del public["state"]["tuning"]
-    parts = {"public": kept.public, "secret": kept.secret, "learnt": mechanism.learnt(state)}
+    parts = {
+        "public": kept.public,
+        "secret": kept.secret,
+        "learnt": mechanism.hypothesis_bytes(state),
+    }
     for name, data in parts.items():
         for damaged in (b"", data[:-1], json.dumps(public).encode()):
             with pytest.raises(FileFormatError):
@@ -187,7 +191,7 @@ def test_reprs_show_no_secret():
     state = replace(mechanism.start(toy_graph(), SeededEntropy(1)), noise=(123456, 654321))
     assert "123456" not in repr(state) + str(state) + repr(mechanism)
     kept = stored_state(mechanism, state)
-    assert b"123456" not in kept.public + mechanism.learnt(state)
+    assert b"123456" not in kept.public + mechanism.hypothesis_bytes(state)
     assert b"123456" in kept.secret
     assert "123456" not in repr(kept)
 

@@ -52,7 +52,7 @@ def test_sessions_of_every_method_keep_their_intervals_and_end(method):
         )
         copy = from_store(mechanism, state)
         assert stored_state(mechanism, copy) == stored_state(mechanism, state)
-        assert mechanism.learnt(copy) == mechanism.learnt(state)
+        assert mechanism.hypothesis_bytes(copy) == mechanism.hypothesis_bytes(state)
     assert (state.queries, state.stopped) == (6, True)
     with pytest.raises(ExhaustedError):
         mechanism.step(state, query, truth, source)
@@ -105,8 +105,8 @@ def test_response_reads_the_graph_once_and_survives_without_it():
     assert mechanism.interrupted(state, None) is state
     copy = from_store(mechanism, state, lost=True)
     assert mechanism.step(copy, query, None, None)[1] == answer
-    data = mechanism.learnt(state)
-    assert mechanism.learnt(after) == data
+    data = mechanism.hypothesis_bytes(state)
+    assert mechanism.hypothesis_bytes(after) == data
     for damaged in (b"", data[: len(data) // 2]):
         with pytest.raises(FileFormatError):
             from_store(mechanism, state, learnt=damaged)

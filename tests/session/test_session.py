@@ -30,8 +30,9 @@ from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.schema.value_bounds import most_weight, possible_part
 from graphcuts_dp.session import runner
+from graphcuts_dp.session.counts import EdgeCounter
 from graphcuts_dp.session.plain import PerQueryNoise
-from graphcuts_dp.session.queries import EdgeCounter, decode_query, encode_query
+from graphcuts_dp.session.queries import decode_query, encode_query
 from graphcuts_dp.session.session import open_session, session_of
 
 pytestmark = LARGE_DELTA
@@ -321,7 +322,7 @@ def communities():
 
 @pytest.mark.parametrize("method", LEARNING)
 def test_corrections_are_made_again_when_a_session_is_opened(path, method, monkeypatch):
-    monkeypatch.setattr(runner, "_LEARNT_EVERY", 8)
+    monkeypatch.setattr(runner, "_MOST_REPEATED", 8)
     graph, queries = communities()
     options = {"epsilon": 50.0, "delta": 0.5, "queries": 2000, "method": method}
     with (
@@ -336,11 +337,13 @@ def test_corrections_are_made_again_when_a_session_is_opened(path, method, monke
         totals = first._runner.totals
         assert len(totals.corrections) < first.status.corrections  # thanks to snapshots
         with first._ledger.locked():
-            learnt = first._runner.mechanism.learnt(first._runner.present())
+            learnt = first._runner.mechanism.hypothesis_bytes(first._runner.current_state())
         with second._ledger.locked():
-            assert second._runner.mechanism.learnt(second._runner.present()) == learnt
+            assert (
+                second._runner.mechanism.hypothesis_bytes(second._runner.current_state()) == learnt
+            )
     with open_session(graph, store=path) as session:
-        assert session._runner.mechanism.learnt(session._runner.present()) == learnt
+        assert session._runner.mechanism.hypothesis_bytes(session._runner.current_state()) == learnt
         assert session.status.interruptions == 0
 
 

@@ -14,7 +14,7 @@ from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.privacy.sparse_vector import OneSidedPair
 from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.queries.universe import Universe
-from graphcuts_dp.session.queries import EdgeCounter
+from graphcuts_dp.session.counts import EdgeCounter
 from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.terms import SessionTerms
 from scripts.figures.random_graphs import planted_partition
