@@ -243,7 +243,7 @@ def begin_charge(
         if guarantee.is_private:
             warn_of_second_use(data, stacklevel=stacklevel + 1)
         provenance = Provenance(time=time_now(), made_by=MADE_BY)
-        return Charge(provenance.of_rows(rows_read(data)))
+        return Charge(provenance.of_rows(**rows_read(data)))
     chosen_store = Store.of(store)
     if chosen_store.keep and content_bytes > LARGEST_CONTENT:
         raise LedgerError(
@@ -440,7 +440,7 @@ def _provenance(ledger: Ledger, use: Use) -> Provenance:
         store=store_id(ledger),
         use=use.number,
     )
-    return provenance.of_rows(use.rows_read)
+    return provenance.of_rows(use.named_columns, use.on_bad)
 
 
 def _taken_up(ledger: Ledger, store: Store, described: Mapping[str, Any]) -> Charge:

@@ -328,14 +328,15 @@ def rows_read(data: "PrivateData | Subject") -> dict[str, Any]:
     """Return how the rows of a table were read, from its options alone; {} if it is no table.
 
     Returns:
-        `columns`, the names of those that the caller named, by role; and `on_bad`, what happened to
-        rows that could not be used. How many there were is private, and never part of it.
+        `named_columns`, pairs of a role and the column that the caller named for it, in order; and
+        `on_bad`, what happened to rows that could not be used. How many there were is private, and
+        never part of it.
     """
     if not isinstance(data, Rows):
         return {}
-    columns = dict(data.named_columns) | {"periods": data.period_column}
-    named = {role: name for role, name in columns.items() if name}
-    return {"columns": named, "on_bad": data.on_bad}
+    columns = (*data.named_columns, ("periods", data.period_column))
+    named = tuple(sorted((role, name) for role, name in columns if name))
+    return {"named_columns": named, "on_bad": data.on_bad}
 
 
 def open_ledger(

@@ -78,8 +78,9 @@ class Use:
         guarantee: what it guarantees.
         source: how to read the data again; empty if that is not known.
         reading: of a session, how its data were read that may be read in several ways.
-        rows_read: of a table of rows, which columns were named and what happened to rows that could
-            not be used, see `opening.rows_read`; empty of graphs, and of earlier versions.
+        named_columns: of a table of rows, pairs of a role and the column that was named for it,
+            see `opening.rows_read`; empty of graphs, and of earlier versions.
+        on_bad: what happened to rows of such a table that could not be used; empty likewise.
         periods: labels of the finest periods that it reads, of those that were declared; None for
             all that there is.
         column: that tells the period of a row.
@@ -109,7 +110,8 @@ class Use:
     guarantee: PrivacyGuarantee
     source: dict[str, Any] = field(repr=False)
     reading: dict[str, Any]
-    rows_read: dict[str, Any] = field(default_factory=dict)
+    named_columns: tuple[tuple[str, str], ...] = ()
+    on_bad: str = ""
     periods: tuple[str, ...] | None = None
     column: str = ""
     inputs: str = ""
@@ -405,6 +407,7 @@ def begin_use(  # noqa: PLR0913  # the fields of a record
     Args:
         ledger: the ledger.
         kind: and all others as for `Use`.
+        rows_read: its `named_columns` and `on_bad`; None of what is no table of rows.
         store: that states purpose, author and command; None if nothing is stated.
 
     Raises:
@@ -422,7 +425,7 @@ def begin_use(  # noqa: PLR0913  # the fields of a record
         guarantee=guarantee,
         source=source or {},
         reading=reading or {},
-        rows_read=rows_read or {},
+        **(rows_read or {}),
         periods=periods,
         column="" if periods is None else column,
         inputs=inputs,

@@ -1,7 +1,7 @@
 """The provenance of a result: when and why it was released, and which store was charged for it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self, final
 
@@ -54,18 +54,15 @@ class Provenance:
         values["columns"] = dict(self.columns)
         return {name: value for name, value in values.items() if value not in ("", 0, {})}
 
-    def of_rows(self, rows_read: Mapping[str, Any]) -> Self:
-        """Return the same provenance with how rows were read; unchanged if that is empty.
+    def of_rows(self, named_columns: Iterable[tuple[str, str]] = (), on_bad: str = "") -> Self:
+        """Return the same provenance with how rows were read; unchanged where that is not known.
 
         Args:
-            rows_read: names of columns by role as "columns", and the rule for rows that could not
-                be used as "on_bad".
+            named_columns: pairs of a role and the column that was named for it.
+            on_bad: the rule for rows that could not be used.
         """
-        if not rows_read:
-            return self
-        columns = sorted(rows_read["columns"].items())
-        short = tuple((role, printable(name)[:_LONGEST_COLUMN]) for role, name in columns)
-        return replace(self, columns=short, bad_rows=rows_read["on_bad"])
+        short = ((role, printable(name)[:_LONGEST_COLUMN]) for role, name in named_columns)
+        return replace(self, columns=tuple(sorted(short)), bad_rows=on_bad)
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
