@@ -55,6 +55,9 @@ from graphcuts_dp.session.store_sessions import (
     check_same_terms,
 )
 
+# Names that stores of earlier versions have for fields of `CoordinateTuning`.
+_STORED_NAMES = {"total_cost": "spent"}
+
 
 @final
 @dataclass(frozen=True)
@@ -116,7 +119,11 @@ class InteractiveDistances(SessionMechanism[int, InteractiveState]):
         of = self.learner.embedding
         points = hashlib.sha256(of.points.astype("<i8").tobytes()).hexdigest()
         lengths = of.unit, of.reach, of.diameter, of.expansion, of.contraction, of.rounding
-        return plain((self.learner.tunings, lengths, points))
+        tunings = [
+            {_STORED_NAMES.get(name, name): value for name, value in plain(tuning).items()}
+            for tuning in self.learner.tunings
+        ]
+        return [tunings, plain(lengths), points]
 
     @property
     def cost(self) -> Cost:
