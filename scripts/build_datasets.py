@@ -96,7 +96,9 @@ def _read(path: Path) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("name", choices=BUILDERS, help="name of the data set")
     parser.add_argument("source", type=Path, nargs="?", help="file or folder of the package")
     parser.add_argument(

@@ -211,7 +211,9 @@ def _browse(browser: str, options: list[str]) -> str:
 
 def main() -> int:
     """Print what is wrong; 1 if anything is."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("site", type=Path, help="folder of the built pages")
     parser.add_argument("--pictures", type=Path, help="folder for screenshots of some pages")
     options = parser.parse_args()

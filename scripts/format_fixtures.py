@@ -34,9 +34,8 @@ import pandas as pd
 import graphcuts_dp as gc
 from graphcuts_dp.cli.reading import Reading
 from graphcuts_dp.ledger.file import VERSION as TABLES
-from graphcuts_dp.ledger.opening import _FORMAT as STORE
+from graphcuts_dp.ledger.opening import FORMAT as STORE
 from graphcuts_dp.ledger.opening import Store, create_ledger
-from graphcuts_dp.release.job import Job
 from graphcuts_dp.results.bundle import FORMAT, read_receipt, receipt_path
 from graphcuts_dp.server.book import VERSION as BOOK
 from graphcuts_dp.server.book import Book, book_of
@@ -169,7 +168,7 @@ def trips_of(data: Path, *, periods: str | None = MONTHS, name: str | None = Non
     options = {"columns": columns, "vertices": ZONES, "periods": periods, "kind": "directed"}
     if name is None:
         return gc.Rows.read(data / "trips.csv", **options)
-    return gc.Rows.of(pd.read_csv(data / "trips.csv"), data=name, **options)
+    return gc.Rows.of(pd.read_csv(data / "trips.csv"), data_name=name, **options)
 
 
 # --- Uses that are cut off ------------------------------------------------------------------------
@@ -197,7 +196,7 @@ def killed_before_its_result(act: Callable[[], object]) -> None:
     """Charge a store in a process that is killed between the charge and the result."""
 
     def dying() -> None:
-        with mock.patch.object(Job, "run", die):
+        with mock.patch("graphcuts_dp.release.job.pack", die):  # packs what was measured
             act()
 
     killed(dying)

@@ -76,7 +76,9 @@ def run(ending: str, seconds: int, inputs: Path) -> tuple[int, bool]:
 def main() -> None:
     from graphcuts_dp.io.files import FORMATS
 
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument(
         "endings", nargs="*", metavar="ENDING", help="formats to fuzz, such as .mtx; all if omitted"
     )

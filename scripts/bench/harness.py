@@ -29,7 +29,9 @@ def run(main: Callable[..., int | None], about: str | None, **options: Any) -> N
         about: docstring of the script, which describes the options.
         options: default values of options, or the types of options without a default.
     """
-    parser = argparse.ArgumentParser(description=about)
+    parser = argparse.ArgumentParser(
+        description=about, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="run a short form")
     for name, default in options.items():
         kind, value = (default, None) if isinstance(default, type) else (type(default), default)

@@ -49,7 +49,9 @@ def heading(script: Path, options: list[str], seconds: float) -> str:
 
 def main() -> None:
     """Run every bench_*.py in this folder as a script, with the same options."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="run the short form of each benchmark")
     parser.add_argument(
         "--save", action="store_true", help="save the output of each benchmark in docs/measured"

@@ -52,7 +52,7 @@ MEASURED = {
     "measured.md": [
         "with a sum outside its 95 % interval",
         "by more than was stated before, with 95 %",
-        "How often intervals of 95 % miss the truth",
+        "Count how often intervals of 95 % miss the truth",
     ],
 }
 
