@@ -1,15 +1,15 @@
-"""HR12's mechanism in one dimension: learns one coordinate's sums of distances, privately.
+"""Learn the sums of distances on one coordinate privately: HR12's mechanism in one dimension.
 
-A sum of distances is convex and Lipschitz; it is learnt from tangents, one at each mistake. The
-hypothesis is the largest of its lines. With exact tangents it never lies above the function; with
-tangents that are off by at most e anywhere in the interval, it lies at most e above it. So all
-mistakes of more than that are of one sign: the function is above the hypothesis. The tests of
-`privacy.sparse_vector` do not fit: `OneSidedPair` needs neighbours of which one is never below the
-other, and when a person moves some distances grow and others shrink; `SharedThreshold` tests both
-signs, and a learner whose hypothesis lies below the truth needs one.
+A sum of distances is convex and Lipschitz. It is learnt from tangents, one at each mistake; the
+hypothesis is the largest of these lines. With exact tangents it never lies above the function. With
+tangents whose error is at most e anywhere in the interval, it lies at most e above the function. So
+all larger mistakes have one sign: the function is above the hypothesis. The tests of
+`privacy.sparse_vector` do not fit. `OneSidedPair` needs neighbours of which one is never below the
+other, but if a person moves, some distances grow and others shrink. `SharedThreshold` tests both
+signs, of which a hypothesis below the truth needs only one.
 
-Everything is counted in steps of the coordinate's public grid, and summed over people, not
-averaged: all private numbers are whole, and whole numbers stay whole numbers.
+All numbers are counted in steps of the coordinate's public grid, and summed over people, not
+averaged. So all private numbers are whole.
 """
 
 import math
@@ -32,19 +32,19 @@ from graphcuts_dp.privacy.noise_scales import at_most
 
 _LARGEST_SUM = 2**58  # people times width: 64-bit integers hold every sum with its noise
 _LARGEST_SCALE = 2**55
-_CANDIDATES = 160  # caps that are tried
-_PARTS = 2**20  # budgets are whole multiples of a whole one over this
+_CANDIDATES = 160  # limits on the number of tangents that are tried
+_PARTS = 2**20  # shares of a budget are multiples of 1 over this
 
 
 @final
 @dataclass(frozen=True)
 class Line:
-    """A straight line, through a point that is kept.
+    """A straight line through a point.
 
     Attributes:
-        at: the point.
-        value: there.
-        slope: everywhere.
+        at: position of the point.
+        value: of the line at the point.
+        slope: of the line.
     """
 
     at: float
@@ -62,9 +62,9 @@ class PiecewiseLinear:
     """The largest of some lines, and of 0. Immutable.
 
     Attributes:
-        lines: in the order in which they came.
+        lines: in the order in which they were added.
 
-    Source: HR12, Figure 1; its first line, of slope and value 0, is the 0.
+    Source: HR12, Figure 1; its first line, of slope and value 0, is the 0 here.
     """
 
     lines: tuple[Line, ...] = ()
@@ -84,7 +84,7 @@ class PiecewiseLinear:
 @final
 @dataclass(frozen=True)
 class AboveThreshold:
-    """Fires when q + N >= h + T + R.
+    """A test that fires when q + N >= h + T + R.
 
     R >= 0 is geometric of rate r1, drawn once for each instance; N >= 0 is fresh and geometric of
     rate r2. An instance is used until it fires once.
@@ -140,8 +140,8 @@ class CoordinateTask:
     Attributes:
         width: W: positions are 0..W, W >= 1.
         people: n >= 1.
-        queries: k >= 1, tests that are made at most.
-        points: positions that can be asked for, >= 1.
+        queries: k >= 1, the largest number of tests.
+        points: number of positions that can be tested, >= 1.
     """
 
     width: int
@@ -155,7 +155,7 @@ class CoordinateTask:
 
     @property
     def most_updates(self) -> int:
-        """No point needs two, no query two."""
+        """The largest number of updates: at most one for each point and each query."""
         return min(self.queries, self.points)
 
     def largest_sum(self, at: IntVector) -> IntVector:
@@ -169,18 +169,17 @@ class CoordinateTuning:
     """Parameters of a coordinate's mechanism at a budget.
 
     Attributes:
-        task: what it is for.
-        updates: c, hard cap on the number of tangents that are bought.
+        task: of the coordinate.
+        updates: c, the largest number of tangents that are measured.
         test: with its noise.
         value_noise: on the value of a tangent.
-        count_noise: on the number of people at or below a position, which is half the slope.
-        value_radius: no value that is bought is farther off, in steps.
-        count_radius: no count.
-        below: a guaranteed hypothesis is above the truth by no more than this, in steps.
-        above: and below it by no more than this.
-        total_cost: pure epsilon, or rho, that `updates` tangents and `updates` + 1 instances of the
-            test
-            cost, exactly.
+        count_noise: on the number of people at or below a position, which decides the slope.
+        value_radius: bound on the errors of all measured values, in steps.
+        count_radius: bound on the errors of all measured counts.
+        below: largest height of a guaranteed hypothesis above the truth, in steps.
+        above: largest depth of a guaranteed hypothesis below the truth, in steps.
+        total_cost: exact cost of `updates` tangents and `updates` + 1 instances of the test: pure
+            epsilon, or rho.
     """
 
     task: CoordinateTask
@@ -205,10 +204,11 @@ def tune_coordinate(
     of people at or below t by at most 1, so their slope 2 count - n by 2 (HR12, proof of Theorem
     1, says that the derivative's sensitivity is that of the value: O(1/n)).
 
-    Accuracy. A tangent is off by at most e = value radius + 2 W count radius anywhere; a test that
-    fires shows q - h >= T - N >= e + g, so the exact tangents of earlier updates are off there by
-    at least g, and there are at most 1 + sqrt(2 n W/g) <= c (HR12, Lemma 4). A silent test
-    shows q - h < T + R. All with probability 1 - beta, a quarter each for N, R, values and counts.
+    Accuracy. The error of a tangent is at most e = value radius + 2 W count radius anywhere. A test
+    that fires shows q - h >= T - N >= e + g, so the errors of the exact tangents of earlier updates
+    are at least g there, and there are at most 1 + sqrt(2 n W/g) <= c mistakes (HR12, Lemma 4). A
+    silent test shows q - h < T + R. All of this holds with probability 1 - beta, of which N, R,
+    values and counts have a quarter each.
 
     A budget is a pure epsilon (geometric noise), or rho (discrete Gaussian).
 
@@ -248,7 +248,7 @@ def _gap(task: CoordinateTask, c: int) -> int:
     if c >= task.most_updates:
         return 1
     if c == 1:
-        return 2 * task.people * task.width + 1  # no tangent is off by so much
+        return 2 * task.people * task.width + 1  # more than the error of any tangent
     return max(1, math.ceil(2 * task.people * task.width / (c - 1) ** 2))
 
 
@@ -262,7 +262,7 @@ def _tuned(
     value = _line_noise(task.width, for_value, pure)
     count = _line_noise(1, for_lines / c - for_value, pure)
     log_r, log_n = _logs(task, c, beta)
-    instance_budget = (budget - for_lines) / (c + 1)  # for an instance
+    instance_budget = (budget - for_lines) / (c + 1)
     total = float(instance_budget) if pure else math.sqrt(2 * float(instance_budget))
     first = total * math.sqrt(log_r) / (math.sqrt(log_r) + math.sqrt(2 * log_n))
     r1 = at_most(first / task.width)
@@ -303,7 +303,7 @@ def _share(budget: Fraction, part: float) -> Fraction:
 def _line_noise(sensitivity: int, budget: Fraction, pure: bool) -> ValueNoise:
     if pure:
         return ValueNoise("laplace", at_most(float(budget) / sensitivity))
-    # At least s^2/(2 rho), and not long to write.
+    # At least s^2/(2 rho), rounded up to a fraction that is short to write.
     variance = Fraction(math.ceil(sensitivity**2 / (2 * budget) * 1024), 1024)
     return ValueNoise("gaussian", variance)
 
@@ -346,8 +346,8 @@ class CoordinateState:
     Attributes:
         hypothesis: public.
         secret: noise of the running instance; None when no test is allowed any more.
-        tests: made so far.
-        lost: tests that may have bought a tangent which nobody has seen.
+        tests: number of tests so far.
+        lost: number of tests whose outcome was lost, each of which may have measured a tangent.
     """
 
     hypothesis: PiecewiseLinear
@@ -357,7 +357,7 @@ class CoordinateState:
 
     @property
     def updates(self) -> int:
-        """Tangents that count as bought so far."""
+        """The number of tangents that count as measured so far."""
         return len(self.hypothesis.lines) + self.lost
 
 
@@ -375,13 +375,13 @@ def step_coordinate(
 ) -> CoordinateState:
     """Test the hypothesis at a position, and correct it there if it is too low.
 
-    Whether it was is told by the test alone, with its noise. Noisy tangents are brought back to
-    what is possible: counts to 0..n, values to 0..n max(t, W - t). If a test fires after the last
-    tangent that was paid for, the coordinate ends: `secret` is None, nothing private is read any
-    more, and the hypothesis has no guarantee.
+    Only the noisy test decides whether it is too low. Noisy tangents are moved into the possible
+    range: counts into 0..n, values into 0..n max(t, W - t). If a test fires after the last tangent
+    of the budget, the coordinate ends: `secret` is None, nothing private is read any more, and the
+    hypothesis has no guarantee.
 
     Guarantee, for moving one person: `tuning.total_cost`, pure epsilon or rho, for all steps from
-    a start together. At most c tangents are bought and c + 1 instances started, whatever happens.
+    a start together. At most c tangents are measured and c + 1 instances started, whatever happens.
     """
     secret = state.secret
     if secret is None or state.tests >= tuning.task.queries:
@@ -408,8 +408,8 @@ def lose_step(
 ) -> CoordinateState:
     """Return the state after a step whose outcome was lost, as if a tangent had been measured.
 
-    Its running noise may have been used, so it is never used again: a new instance begins, of the
-    c + 1 that are paid for. Reads nothing private.
+    The noise of the running instance may have been used, so it is never used again: a new instance
+    begins, one of the c + 1 in the budget. Reads nothing private.
     """
     if state.secret is None or state.tests >= tuning.task.queries:
         return replace(state, secret=None)

@@ -1,12 +1,12 @@
 """Noisy counts of people: answers for all vertices at once, by a tree of parts of the map.
 
-The map is cut in parts of near vertices, these in parts, and so on down to single vertices: on a
-path, intervals. Every part gets a noisy count of the people in it; n, which is public, and the
-counts of the parts above correct those below; and the answer of a vertex v is the average of
-d(v, x) over the counts at the vertices: the map's own distances, so no embedding distorts anything.
-Noise in a part of small diameter moves mass over short ways only, so it matters little and gets
-little of the budget: on a path the standard deviation of the answers is O(diameter/(n epsilon)),
-without a logarithm of V.
+The map is cut into parts of near vertices, these into parts, and so on down to single vertices; on
+a path the parts are intervals. Every part gets a noisy count of the people in it. The public number
+n, and the counts of parts above, correct the counts below. The answer of a vertex v is the average
+of d(v, x) over the counts at the vertices, with the distances of the map itself, so no embedding
+distorts it. Noise in a part of small diameter moves people over short distances only, so it matters
+little and gets little of the budget: on a path the standard deviation of the answers is
+O(diameter/(n epsilon)), without a logarithm of V.
 
 Source: HR12 section 3 for the problem; Hay, Rastogi, Miklau, Suciu, *Boosting the Accuracy of
 Differentially Private Histograms Through Consistency*, 2010, for counts on a tree; the budgets of
@@ -39,29 +39,29 @@ from graphcuts_dp.privacy.level_noise import (
 )
 
 _GRID_BITS = 16  # the diameter has 2^16 to 2^17 grid steps
-_SMALL = 8  # parts of so few vertices keep the order they have
+_SMALL = 8  # parts of at most so many vertices keep their order
 _FANOUTS = (4, 8, 16, 32, 64)
 _EXACT_VERTICES = 8192  # on larger trees, one bound stands for the errors of all vertices
-_PARTS_CHANGE = (2, 2)  # what a move changes in the parts of a level, in sum and in squares
+_PARTS_CHANGE = (2, 2)  # change of the counts of a level by a move: sum, and sum of squares
 
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NoisySums:
-    """Answers the distance queries of all vertices by a public linear map of noisy counts.
+    """Answer the distance queries of all vertices by a public linear map of noisy counts.
 
     Guarantee: epsilon-DP, or rho-zCDP, for a change of one person's location, which changes the
-    exact counts of each level by no more than `changes`: see who makes it.
+    exact counts of each level by no more than `changes`: see the functions that return it.
 
     Attributes:
-        name: under which users ask for it.
-        exact: whole numbers by level, from the numbers of people at the vertices. Private.
-        estimates: answers, shape (V,), from such numbers with noise.
+        name: by which users choose it.
+        exact: returns whole numbers by level, from the numbers of people at the vertices. Private.
+        estimates: returns answers, shape (V,), from such numbers with noise.
         noise: with a parameter for each level of counts.
-        spread: what it does to the answers, in the units of the map's lengths.
+        spread: its effect on the answers, in the units of the map's lengths.
         changes: of each level, see `LevelNoise.cost`.
         delta: for which a zCDP cost is stated.
-        rounding: the most by which answers are off besides noise, in the units of the lengths.
+        rounding: largest error of an answer besides noise, in the units of the lengths.
     """
 
     name: str
@@ -102,9 +102,9 @@ class NoisySums:
         return BudgetPlan.of_costs(costs, f"discrete {kind.capitalize()}", self.cost)
 
     def radii(self, *, confidence: float) -> FloatVector:
-        """Return bounds on the errors of all answers at once, with this probability, beforehand.
+        """Return proven bounds on the errors of all answers at once, before anything is measured.
 
-        Shape (V,), or (1,) for one bound on all. In the units of the lengths; proven.
+        Shape (V,), or (1,) for one bound on all errors; in the units of the lengths.
         """
         return self.noise.radii(self.spread, failure=1 - confidence) + self.rounding
 
@@ -128,9 +128,9 @@ def per_query(metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> Noi
 
     Guarantee: the distances from v are rounded down to whole steps of a public grid, each between 0
     and s_v = floor(ecc(v)/step), so a person who moves changes the sum at v by at most s_v, and all
-    sums together by at most `changes` in sum and in sum of squares. That is what composing V
-    queries costs, each with its exact sensitivity; noise is the same for all. Answers are off by
-    half a step besides: distances are rounded down, and half a step is added.
+    sums together by at most `changes` in sum and in sum of squares. That is the cost of composing V
+    queries, each with its exact sensitivity; all get the same noise. Rounding adds an error of at
+    most half a step: distances are rounded down, and half a step is added.
 
     Raises:
         ParameterError: epsilon or delta out of range.
@@ -162,10 +162,10 @@ def per_query(metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> Noi
 def tree_counts(metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> NoisySums:
     """Return noisy numbers of people in all parts of all levels of a public tree of parts.
 
-    Parts and scales have the least largest deviation.
+    Parts and scales of noise are those with the smallest largest deviation of an answer.
 
-    Guarantee: a person who moves leaves one part of a level and comes into another, or stays in the
-    same: two counts of the level change by 1 each, or none. Moves between parts of the first level
+    Guarantee: a person who moves from one part of a level to another changes two counts of the
+    level by 1 each; a move within a part changes none. Moves between parts of the first level
     change two counts on every level, so epsilon = sum of 2 rate_j and rho = sum of 1/variance_j,
     exactly.
 
@@ -209,9 +209,9 @@ class Level(NamedTuple):
     """All parts of one depth: together they hold every vertex once.
 
     Attributes:
-        start: first place of each part in the order, ascending; it ends where the next begins.
-        parent: number of the part of the level above that it lies in, ascending.
-        siblings: how many parts each part of the level above is cut into, at least 1.
+        start: first index of each part in the order, ascending; a part ends where the next begins.
+        parent: for each part the number of the part of the level above that holds it, ascending.
+        siblings: for each part of the level above the number of its parts, at least 1.
     """
 
     start: IntVector
@@ -232,9 +232,9 @@ class Parts(NamedTuple):
 
 
 def nested_parts(order: IntVector, fanout: int) -> Parts:
-    """Cut an order of the vertices in `fanout` parts, which are cut in `fanout`, and so on.
+    """Cut an order of the vertices into `fanout` parts, these into `fanout` parts, and so on.
 
-    In the order of rows near vertices are in the same halves of halves. The fan-out is a power of
+    In the order of rows, near vertices are in the same halves of halves. The fan-out is a power of
     two; from V on there is a single level, of vertices.
     """
     size = len(order)
@@ -252,9 +252,9 @@ def nested_parts(order: IntVector, fanout: int) -> Parts:
 def halving_order(metric: Metric) -> IntVector:
     """Return an order of the vertices whose halves, halves of halves, ... are compact. Public.
 
-    A part is cut at the median of d(a, x) - d(b, x), a and b being two far ends of it, with
-    distances inside the part; paths come in their order. Any order would be as private; it is the
-    error that depends on it. O(V log^2 V) or so.
+    A part is cut at the median of d(a, x) - d(b, x), where a and b are two far ends of the part and
+    distances are inside the part; paths keep their order. Any order would be as private; only the
+    error depends on it. The time is about O(V log^2 V).
     """
     size = len(metric)
     points = metric.l1_coordinates
@@ -290,7 +290,7 @@ def _reach(lengths: sp.csr_array, row: int) -> FloatVector:
     return np.where(np.isfinite(distances_from_row), distances_from_row, -1.0)
 
 
-@lru_cache(maxsize=1)  # a plan and its run, and both distributions of noise, need the same ones
+@lru_cache(maxsize=1)  # a plan, its run and both distributions of noise need the same trees
 def _candidates(metric: Metric) -> list[tuple[Parts, Spread]]:
     """Return trees of all fan-outs with their spreads, and last the histogram. Public."""
     order = halving_order(metric)
@@ -310,8 +310,8 @@ def consistent_counts(
 ) -> FloatVector:
     """Return estimates of the numbers of people at the vertices, from the counts of the parts.
 
-    From the top down, what the parts of a part lack to its own count is shared evenly by them.
-    Linear, and exact without noise; they add up to n.
+    From the top down, the difference between the count of a part and the sum of its parts is shared
+    evenly by these. The estimates are linear in the counts, exact without noise, and add up to n.
     """
     estimates = np.array([float(people)])
     for level, noisy in zip(parts.levels, released, strict=True):
@@ -343,7 +343,9 @@ def part_spreads(metric: Metric, trees: Sequence[Parts]) -> list[Spread]:
 def _block_spread(means: FloatMatrix, parts: Parts) -> tuple[FloatMatrix, FloatMatrix]:
     """Return sums of squares and largest coefficients of k answers, both of shape (k, levels).
 
-    `means` are the distances from the places of the order to the k vertices, shape (V, k).
+    Args:
+        means: distances from the vertices, in the order, to the k vertices, shape (V, k).
+        parts: nested parts of the vertices.
     """
     squares, largest = (np.zeros((means.shape[1], len(parts.levels))) for _ in range(2))
     for j, level in reversed(list(enumerate(parts.levels))):
@@ -380,7 +382,7 @@ def _bounded_spread(tree: RootedTree, parts: Parts) -> Spread:
         mean = np.add.reduceat(far, level.start)
         above_mean = np.add.reduceat(mean, first) / level.siblings
         bounds = (mean + above_mean[level.parent]) * (1 + 1e-9)
-        bounds[level.siblings[level.parent] == 1] = 0  # alone: the count above replaces it
+        bounds[level.siblings[level.parent] == 1] = 0  # a single part has the count above it
         squares.append(float((bounds**2).sum()))
         largest.append(float(bounds.max()))
     return Spread(np.array([squares]), np.array([largest]), size)
