@@ -117,8 +117,8 @@ def least_cut(
     intervals are those of weights rounded down to the grid, which adds a grid unit for each pair
     across at most. All this holds if a least cut and the shortfall are below M together: P then
     weighs less than M with weights cut to M, so that it parts no pair that was cut. M is above
-    every weight that has a maximum; without one, see `notes` of the partition. No private cut is
-    off by less than order n/epsilon on every graph (source).
+    every weight that has a maximum; without one, see `notes` of the partition. Every private
+    mechanism has an error of order n/epsilon on some graph (source).
 
     Examples:
         >>> club = gc.datasets.load("karate")

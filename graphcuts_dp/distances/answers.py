@@ -59,8 +59,8 @@ class DistancePlanRow:
     Attributes:
         mechanism: the name that `answer_distances` takes.
         noise: "laplace" or "gaussian".
-        guaranteed: with the plan's confidence, no vertex's answer is farther off. Proven.
-        typical: the largest standard deviation of an answer; None where no formula tells it.
+        guaranteed: bound on the errors of all answers, with the plan's confidence. Proven.
+        typical: the largest standard deviation of an answer; None if there is no formula.
         built: the mechanism, ready to run.
     """
 

@@ -90,7 +90,7 @@ class Locations:
             labels: of the vertex of each person.
 
         Raises:
-            QueryError: a label that is not on the map (told by its number, not its name), or none.
+            QueryError: a label that is not on the map (named by its number, not its text), or none.
         """
         return cls(metric, np.bincount(_rows_of(metric, labels), minlength=len(metric)))
 
@@ -141,7 +141,7 @@ class Locations:
             path: the file.
 
         Raises:
-            FileFormatError: the file cannot be read, holds no location, or names in a row (told by
+            FileFormatError: the file cannot be read, holds no location, or names in a row (given by
                 its number) a vertex that is not on the map, or no whole number of people.
         """
         vertex, people = 0, None

@@ -133,9 +133,13 @@ class Metric:
             raise GraphError(_NO_LENGTH)
         if not isinstance(source, Graph):
             columns = Columns() if weight == "weight" else Columns(weight=weight)  # need not exist
-            unheard: list[str] = []  # attributes x, y, lon and lat are read here
+            ignored_attributes: list[str] = []  # x, y, lon and lat are read here
             graph = Graph.of(
-                source, vertices=labels, columns=columns, merge="min", tell=unheard.append
+                source,
+                vertices=labels,
+                columns=columns,
+                merge="min",
+                tell=ignored_attributes.append,
             )
         for x, y in _COORDINATES:
             pairs = list(zip(attributes.get(x, ()), attributes.get(y, ()), strict=True))

@@ -28,7 +28,7 @@ class Measurement(ABC):
     measurements count a linear map of the weights of pairs: the total, degrees, sums between groups
     (`CountMeasurement`), the weight of every pair (`NoisyMatrix`), or of pairs above a threshold
     (`KeptEdges`). A `CountMeasurement` whose map is `NonlinearCounts` counts something else, and
-    states why its sensitivity is what it says.
+    states the reason for its sensitivity.
 
     Attributes:
         name: as receipts have it.

@@ -365,9 +365,9 @@ def _errors_of_single_answers(
 ) -> FloatVector:
     """Return the typical squared errors of answers that are each shrunk alone.
 
-    With even chances before the answer is seen, the synthetic value is off by its `misfit` alone,
-    or by a multiple of the noise as in `_NOISE_MULTIPLES`. The answer says which is likelier. In
-    the second case the error is nearly that of the unbiased answer.
+    There are two cases, equally likely beforehand: the error of the synthetic value is its `misfit`
+    alone, or a multiple of the noise as in `_NOISE_MULTIPLES`. The answer shows which is likelier.
+    In the second case the error is nearly that of the unbiased answer.
     """
     noise = np.where(variances > 0, variances, 1.0)
     squares = (unbiased - synthetic) ** 2 / noise

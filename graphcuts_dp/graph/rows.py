@@ -561,7 +561,7 @@ class Rows:
         """Return the number of pairs, rows or units of each user that has any. Private.
 
         Units are rounded up: a user is above a bound if and only if this number is. The order of
-        the numbers says nothing of users.
+        the numbers does not depend on users.
 
         Args:
             per_period: whether a user counts in each period as one of its own.

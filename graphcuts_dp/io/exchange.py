@@ -230,7 +230,7 @@ def read_gml(file: BinaryIO, options: Options) -> RawEdges:
     `weight`, else its `value`.
 
     Raises:
-        FileFormatError: malformed (told by line number), not UTF-8, no graph or more than one.
+        FileFormatError: malformed (with the line number), not UTF-8, no graph or more than one.
     """
     named = named_attribute(options)
     contents, graphs = Contents(has_weights=named is not None), 0
@@ -337,7 +337,7 @@ def read_pajek(file: BinaryIO, options: Options) -> RawEdges:
     `*Vertices n n_left` declares the first n_left vertices as the left side of a bipartite graph.
 
     Raises:
-        FileFormatError: malformed (told by line number), or not UTF-8.
+        FileFormatError: malformed (with the line number), or not UTF-8.
     """
     text = _text(file, options)
     reader = _Pajek(max(_VERTICES_ALWAYS, _VERTICES_PER_BYTE * len(text)))

@@ -385,7 +385,7 @@ def read_vertices(path: PathLike) -> VertexSet:
     Labels are integers if all are integer literals, else strings as they stand.
 
     Raises:
-        FileFormatError: the file cannot be read, is not UTF-8, has an empty line (told by its
+        FileFormatError: the file cannot be read, is not UTF-8, has an empty line (with its
             number) before the end, or is a table: a .csv or .tsv file with several columns.
         GraphError: no label, or one twice.
     """

@@ -213,7 +213,7 @@ def read_mtx(file: BinaryIO, options: Options) -> RawEdges:
     """Read the edges of a MatrixMarket file, coordinate or array, real, integer or pattern.
 
     Raises:
-        FileFormatError: malformed (told by line number where known), complex, not square, or a
+        FileFormatError: malformed (with the line number if known), complex, not square, or a
             symmetric matrix for a directed graph.
     """
     data = whole_file(file, text=False)

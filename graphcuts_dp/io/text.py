@@ -79,7 +79,7 @@ def read_edge_list(file: BinaryIO, options: Options, *, form: TextFormat) -> Raw
         form: separators, as the ending of the file's name tells.
 
     Raises:
-        FileFormatError: not text in its encoding, a malformed row (told by line number), or a file
+        FileFormatError: not text in its encoding, a malformed row (with its line number), or a file
             that can be read in two ways.
         ParameterError: no such encoding or delimiter.
     """

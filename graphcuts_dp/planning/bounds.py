@@ -363,7 +363,7 @@ def plan_degree_bounds(
         epsilon: of a session, or of a table, in [1e-6, 50].
         delta: in [0, 1); 0 for pure privacy.
         queries: how many cuts a session answers.
-        beta: probability that any answer is farther off, in (0, 1).
+        beta: probability of a larger error of any answer, in (0, 1).
         groups: public groups, or their sizes alone; of a bipartite graph a pair.
         directed: of tables, whether edges have a direction.
         degrees: a public guess of all degrees (of a directed graph in and out together), such as

@@ -276,9 +276,9 @@ def _norm_typical(norm: str, setting: Setting) -> float:
 
 
 # Guarantees of iterative releases on a public list, from sizes alone. The mechanisms themselves are
-# tuned, with a stand-in for the list that knows how long it is. What they guarantee before they are
-# run is told, for a number of edges that is known; a run that buys the number has a little less
-# budget. Games test the result when they end, and mostly state less.
+# tuned, with a stand-in for the list that knows its length. Guarantees are those before a run, for
+# a known number of edges; a run that measures the number has a little less budget. Games test the
+# result when they end, and mostly state a smaller error.
 
 
 @final

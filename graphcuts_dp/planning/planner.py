@@ -82,8 +82,8 @@ _OF_VERTICES = """\
 Vertices: errors of bounded cuts, which are below the true ones where a vertex has
 more than the bound across the cut. A synthetic graph cannot hide a vertex."""
 _OF_LINEAR = """\
-Linear queries: errors for a largest coefficient of 1, of any such queries; others are
-off by so many times their largest one. Statistics need gaussian or laplace."""
+Linear queries: errors for a largest coefficient of 1, of any such queries; multiply them
+by the largest coefficient. Statistics need gaussian or laplace."""
 _ANNOUNCED = ("queries", "beta", "linear", "max_right_size", "max_spectral_norm")
 _PRECISION = 1e-5  # relative, of an epsilon that is looked for
 _DIGITS = 4  # significant ones of such an epsilon, which is rounded up
@@ -146,10 +146,10 @@ class PlanRow(Named):
     """One mechanism, and the error that it guarantees.
 
     Attributes:
-        guaranteed: with probability 1 - beta none of these cuts is farther off, in edges; of flows
-            one of them by itself. Infinite if the mechanism needs delta > 0.
+        guaranteed: with probability 1 - beta no error of these cuts is larger, in edges; of flows
+            the error of one of them by itself. Infinite if the mechanism needs delta > 0.
         typical: expected absolute error of a cut between random halves; None where only
-            measurements tell. Constructions: of the first hypothesis, before any update.
+            measurements show it. For constructions, that of the first hypothesis.
         vacuous: whether a trivial answer guarantees as much.
         epsilon_needed: least epsilon that guarantees the plan's target, to four digits; infinite
             for never; None if there is no target, of games, whose bound may grow with epsilon, and
@@ -176,7 +176,7 @@ class Plan(Tabled):
         setting: the public numbers.
         rows: by guaranteed error; last those that answer no cut, of least cuts and partitions.
         target_error: what `PlanRow.epsilon_needed` is for, in edges, or None.
-        assumed: whether m is nobody's guess, but what is usual.
+        assumed: whether m is a usual number, as the caller gave none.
         table: the table of rows that flows are of; None for those of a graph.
 
     Examples:
@@ -434,8 +434,8 @@ def plan(
         delta: in [0, 1); at 0 the mechanisms that need it are listed without a guarantee.
         directed: whether the graph is directed: n (n - 1) pairs.
         privacy_unit: what neighbouring data differ by. Of a vertex, errors are those of bounded
-            cuts (what the bound takes away is told by `plan_degree_bounds`), and only mechanisms
-            are listed that a formula is known for.
+            cuts (`plan_degree_bounds` says what the bound leaves out), and only mechanisms with a
+            known formula are listed.
         rank: of any linear queries on a bipartite graph: a public guess of the rank of the matrix
             of ratings: how many kinds of users explain them. The row of norm "schatten" goes by it.
         groups: public groups of the vertices, a `Groups` or sizes alone (a pair of them for two

@@ -53,7 +53,7 @@ _MOST_DECISIONS = 12
 _LONGEST_TEXT = 10_000  # characters
 _LARGEST_AMOUNT = 10**6
 _LARGEST_GROUP = 2**40
-# Of a total: what is left of it by the rounding of floats is smaller, and is no part of its own.
+# Share of a total. A smaller remainder is due to the rounding of floats, and is no part of its own.
 _LEAST_PART = Fraction(1, 10**9)
 _CACHED = 256  # lists of steps whose runs are kept: the same steps are planned for many budgets
 

@@ -147,7 +147,7 @@ class Choice:
 
     Args:
         log_weights: floats near ln w_i, shape (k,). The same number may be added to all of them.
-        error: bound on the errors of floats within 100 of the largest; others may be off by 50.
+        error: bound on the errors of floats within 100 of the largest; that of others is 50.
         exact: computes ln w_i, plus the same number, in the current decimal context. If that has n
             digits, the error is at most 10^(inversion.UNTRUSTED_DIGITS - n) absolutely, so that the
             relative error of its exponential meets the contract of `happens`.
@@ -184,8 +184,8 @@ class Choice:
         first_word = next_word(source)
         # A lower bound on the ratio. The proposal weight is at most e^(2 error + 2 _WEIGHT_ERROR)
         # times the true one (the float may be too large by e^error, and was multiplied by
-        # e^(error + _WEIGHT_ERROR)), plus 2 for rounding up and adding 1. Where the float may be
-        # off by more than `error`, the proposal weight is 2, and the bound is below 0.
+        # e^(error + _WEIGHT_ERROR)), plus 2 for rounding up and adding 1. Where the error of
+        # the float may exceed `error`, the proposal weight is 2, and the bound is below 0.
         least = math.exp(-2 * self._error - 2 * _WEIGHT_ERROR) - 2 / weight - _COMPARISON_ERROR
         # A uniform number whose first 64 bits are `first_word` is below (first_word + 1)/2^64. If
         # that is at most the lower bound, as nearly always, the proposal is accepted.

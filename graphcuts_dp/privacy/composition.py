@@ -29,7 +29,7 @@ from graphcuts_dp.options import check_positive, check_probability
 
 Number = TypeVar("Number", float, Fraction)
 
-# Relative margin of every converted epsilon and rho: more than the searches below are off by.
+# Relative margin of every converted epsilon and rho: more than the errors of the searches below.
 _SEARCH_MARGIN = 1e-7
 _SUM_MARGIN = 1e-13  # relative: more than rounding moves a sum; far below _SEARCH_MARGIN
 # A cost that is below its budget by no more than this relative part states the budget itself: the
@@ -48,7 +48,7 @@ class Cost:
         epsilon: with `delta`, the *stated* (epsilon, delta)-DP bound. If `pure` is known, it is
             that, rounded up.
         delta: >= 0; 0 if `pure` is known. Mechanisms have less than 1; a bound of 1 or more, which
-            says nothing, can come from `times` and `for_group`.
+            is trivial, can come from `times` and `for_group`.
         rho: zCDP bound; None if none is proven.
         pure: exact epsilon of a pure bound; None if none is proven.
     """

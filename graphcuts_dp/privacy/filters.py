@@ -41,7 +41,9 @@ from graphcuts_dp.privacy.composition import Cost, rounded_up, zcdp_epsilon
 
 # Budgets are compared to 12 digits: 0.1 + 0.2 is more than 0.3 as floats.
 _BUDGET_ROUNDING = Fraction(1, 10**12)
-_DIVERGENCE_ROUNDING = 1e-9  # relative: more than sums of divergences and their bound are off by
+_DIVERGENCE_ROUNDING = (
+    1e-9  # relative: more than the errors of sums of divergences and of their bound
+)
 _RENYI_ORDERS = tuple(1 + 2 ** (step / 4) for step in range(-40, 100))  # 1 + 2^-10 ... 1 + 2^25
 _LARGEST_EPSILON = 1e9  # at which `least_epsilon` begins its search
 _ODOMETER_WIDTH = 1e-4  # relative: `least_epsilon` is right to nearly four digits

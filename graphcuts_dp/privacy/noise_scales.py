@@ -26,7 +26,7 @@ from graphcuts_dp.privacy.composition import zcdp_delta, zcdp_rho
 # Union bounds of `sparse_vector_scales`: noise of a threshold gets beta/2, shared by all
 # thresholds. Noise of queries gets the other beta/2, half for each of the two tests, so beta/4.
 _THRESHOLD_SHARES, _TEST_SHARES = 2, 4
-_OUTWARD = 1 + 1e-9  # factor of a scale: more than its search is off by
+_OUTWARD = 1 + 1e-9  # factor of a scale: more than the error of its search
 _LARGEST_LOG_RATIO = 1e3  # stands for infinity in a search for a root, which needs finite values
 _RATE_BITS = 45  # a rate is rounded down to about this many binary digits
 
@@ -182,7 +182,7 @@ def discrete_gaussian_scale(*, epsilon: float, delta: float, queries: int) -> fl
     if log_ratio(lower_limit) <= 0:
         return lower_limit
     # From here on log_ratio is > 0 at `lower_limit` and <= 0 at `from_zcdp`. It is infinite where
-    # the theorem says nothing, so it is clipped.
+    # the theorem has no bound, so it is clipped.
     scale = scipy.optimize.brentq(
         lambda x: min(_LARGEST_LOG_RATIO, log_ratio(x)), lower_limit, from_zcdp, rtol=1e-10
     )
@@ -224,7 +224,7 @@ def _summed_log_delta(scale: float, epsilon: float, queries: int) -> float:
     by at most the largest summand, which is at most the largest p(x) where summands are positive.
 
     Returns:
-        Infinity if the theorem says nothing.
+        Infinity if the theorem has no bound.
     """
     closeness = 10 * (queries - 1) * math.exp(-((math.pi * scale) ** 2))  # t
     epsilon_left = epsilon - 2 * closeness  # epsilon'

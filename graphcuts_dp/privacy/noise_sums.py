@@ -60,7 +60,7 @@ _HARMONICS = 3
 _CLOSE_FAILURE = 0.997
 _CLOSE_RADIUS = 2e-4
 _QUADRATURE_ERROR = 1e-9  # absolute, of a failure probability
-# Factor of the loss by unknown phases, an integral with a kink: more than its quadrature is off by.
+# Factor of the loss by unknown phases, an integral with a kink: more than its numerical error.
 _PHASE_MARGIN = 1.001
 
 

@@ -40,7 +40,7 @@ def comparison_moment(order: float, count_epsilon: float) -> float:
 
     Returns:
         mu; infinity if a theta >= 1, or if the argument of artanh is not below 1: then the theorem
-        says nothing at this order.
+        has no bound at this order.
 
     Privacy:
         The moment of all rounds is at most exp(mu B). By Markov's inequality the privacy loss

@@ -272,10 +272,9 @@ class Saved:
 def opened(path: PathLike, *kinds: str, graph: bool = True) -> Iterator[Saved]:
     """Yield a saved result of one of these kinds, to be read within the `with` statement.
 
-    Its files are compared with their checksums before and after, since others may replace them
-    meanwhile, and have to be the same files, since others may put them back. Whatever goes wrong
-    while they are read is told as damage. Without `graph`, the graph is not read, nor has it to be
-    there.
+    Its files are compared with their checksums before and after, since other processes may replace
+    them meanwhile, and have to be the same files, since these may be put back. Any error while they
+    are read is reported as damage. Without `graph`, the graph is not read and may be missing.
 
     Raises:
         FileFormatError: a file is missing, damaged, not the one that the receipt names, or of

@@ -102,7 +102,7 @@ def _title(flows: FlowTable, level: str | None, period: str | None, title: str |
         words = [f"{len(words)} periods from {words[0]} to {words[-1]}"]
     if title is None:
         return f"Flows by {name}, {' and '.join(words)}"
-    # A title of one's own says what it says; but one period is not left out of it.
+    # A title of the caller stays as it is, except that a single period is added if it lacks it.
     is_named = len(labels) > 1 or words[0] in title or str(labels[0]) in title
     return title if is_named else f"{title}, {words[0]}"
 

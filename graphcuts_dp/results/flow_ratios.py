@@ -185,12 +185,12 @@ def _by_gradient(
     """Bound the ratio of two quadratic functions, each linearised at the estimate.
 
     Let f be a quadratic function of the table and e the error of the estimates. Exactly
-    f(estimate) = f(truth) + g e + f(e), g being the gradient at the truth: a fixed combination of
-    cells, not made from the noise, so that its radius is proven. It is known up to the error of
-    the gradient at the estimate. With d bounds on the errors of the forms t, trace E, r and c, all
-    at once (a tenth of the failure), a product l m of two of them has |f(e)| <= d_l d_m, and
-    its gradient is off by e_m l + e_l m, which has a radius of at most 2 d_l d_m, since a radius is
-    a norm that is at most d_l for the form l. So 3 d_l d_m for each product is added to the radius
+    f(estimate) = f(truth) + g e + f(e), where g is the gradient at the truth: a fixed combination
+    of cells, independent of the noise, so that its radius is proven. It is known up to the error of
+    the gradient at the estimate. Let d be bounds on the errors of the forms t, trace E, r and c,
+    all at once (a tenth of the failure). A product l m of two forms has |f(e)| <= d_l d_m, and the
+    error of its gradient, e_m l + e_l m, has a radius of at most 2 d_l d_m, since a radius is a
+    norm that is at most d_l for the form l. So 3 d_l d_m for each product is added to the radius
     of the gradient at the estimate.
     """
     noisy, count, symmetric = (

@@ -6,11 +6,11 @@ Intervals here hold for all partitions at once, with the given confidence togeth
 the optimum: a tenth of the failure probability is for the total weight, three tenths each for
 `Release.answer`, for all cuts in two and for all partitions (`PartitionNoise`).
 
-With z the noisy matrix and A the truth, a bound on the best partition of z by a relaxation is one
-of A's best up to those radii. What is between the parts of any partition is off by at most twice
-the radius of all cuts in two, since a cut in two that takes each part to either side at random
-holds half of it on average. (The certificate of a release moves the bounds of its synthetic graph
-to A likewise; wherever they told anything on 13 graphs, they were weaker.)
+With z the noisy matrix and A the truth, a bound on the best partition of z by a relaxation bounds
+A's best partition up to those radii. The error of the weight between the parts of any partition is
+at most twice the radius of all cuts in two, since a cut in two that takes each part to a random
+side holds half of that weight on average. (The certificate of a release could move the bounds of
+its synthetic graph to A in the same way; on 13 graphs these bounds were weaker or empty.)
 """
 
 import math

@@ -614,7 +614,7 @@ class Release(Displayed):
             facts += [
                 ("distance from the noisy matrix at most", self.certificate.upper),
                 (
-                    f"no cut is off by more than ({DEFAULT_PERCENT})",
+                    f"error of any cut at most ({DEFAULT_PERCENT})",
                     self.worst_cut_error_bound(),
                 ),
             ]

@@ -444,7 +444,7 @@ def read_rows(
         columns: the caller's options.
 
     Raises:
-        FileFormatError: as `begin`, or a malformed row, told by its line number.
+        FileFormatError: as `begin`, or a malformed row, with its line number.
         ParameterError: as `begin`.
     """
     bad = BadRows()

@@ -87,10 +87,10 @@ CERTIFICATE_SHARE = Fraction(1, 100)
 EDGES_SHARE, WEIGHTS_SHARE = Fraction(3, 100), Fraction(1, 50)
 
 TOTAL_SHARE = Fraction(1, 50)  # of what groups leave, for the total
-# A total at which a decision has looked says nothing about its own error. From so many vertices on
-# (the geometric mean of both sides) a first look at it, with a part of its share, is precise enough
-# for the decision, and the rest refines it for answers. With fewer vertices the sum of the entries
-# is as good for answers as the total.
+# Intervals cannot use a total at which a decision has looked. From so many vertices on (the
+# geometric mean of both sides) a first look at it, with a part of its share, is precise enough for
+# the decision, and the remaining share refines it for answers. With fewer vertices the sum of the
+# entries is as good for answers as the total.
 _VERTICES_FOR_FIRST_TOTAL = 200
 _FIRST_LOOK_AT_TOTAL = Fraction(1, 4)  # part of its share
 # Shares of the degrees. The base of all of them is what groups and total leave, and each includes

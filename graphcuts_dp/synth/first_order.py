@@ -170,7 +170,7 @@ def kept_point(block: RowBlock, cap: float) -> RealMatrix:
     """Return the best point's rows of x, and let go of all that the block holds."""
     x: RealMatrix = block.estimate() - block.workspace["best"]
     block.workspace.clear()
-    np.clip(x, np.float32(0), np.float32(cap), out=x)  # it may be off by a rounding
+    np.clip(x, np.float32(0), np.float32(cap), out=x)  # an entry may leave the range by rounding
     return x
 
 

@@ -52,8 +52,8 @@ from graphcuts_dp.synth.structure import Structure, View
 # The fit meets a target by a multiplier, which is added to log-odds (see `maximum_entropy.py`).
 # RIDGE and SLACK are penalties on these multipliers: a sum whose multiplier is m misses its target
 # by an amount proportional to RIDGE m, or SLACK m. Measured by bench_fit_quality.py on
-# ego-Facebook, 1500 vertices: with RIDGE = .003 and SLACK = .1 the worst cut was off by 28,800,
-# with these values by 13,800.
+# ego-Facebook, 1500 vertices: the error of the worst cut was 28,800 with RIDGE = .003 and
+# SLACK = .1, and 13,800 with these values.
 RIDGE = 0.001  # of row and column sums: keeps log-odds finite where a noisy sum is out of reach
 # Of the sums Q^T x R. Noise can make some of them negative, which no graph with these degrees has.
 # SLACK is large, so that the degrees win then: more cuts depend on them.
