@@ -552,7 +552,7 @@ def make_results(folder: Path, data: Path) -> dict[str, object]:
     facts_of["distances.csv"] = {
         "files": _files_of(folder / "distances.csv"),
         "class": "DistanceAnswers",
-        "guarantee": facts.guarantee(result.guarantee),
+        "guarantee": facts.facts_of(result.guarantee),
         "best": result.best.vertex,
         "answers": [[answer.vertex, answer.value, *answer.interval] for answer in result.all()],
     }
