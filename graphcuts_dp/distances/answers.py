@@ -1,6 +1,7 @@
-"""The way in: a public map and private locations in, answers of all vertices out.
+"""Answer the average distances from all vertices of a public map to private locations.
 
-Which mechanism answers best is planned from public things alone.
+`answer_distances` is the public function. `plan_distances` chooses the mechanism from public
+numbers alone.
 """
 
 import warnings
@@ -46,15 +47,15 @@ if TYPE_CHECKING:
 NOISES = ("auto", *COUNT_NOISES)
 _COUNTS = {"tree-counts": tree_counts, "histogram": histogram, "per-query": per_query}
 MECHANISMS = ("auto", *_COUNTS, L1Learner.name)
-_MOST_FOR_BASELINES = 8192  # vertices: beyond it noise on each answer is only tried when asked for
-_MOST_COORDINATES = 64  # beyond it the learner is only tried when asked for
+_MOST_FOR_BASELINES = 8192  # vertices up to which "auto" tries noise on each answer
+_MOST_COORDINATES = 64  # of the embedding, up to which "auto" tries the learner
 _COLUMNS = ("vertex", "value", "low", "high")
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class DistancePlanRow:
-    """One mechanism and what it guarantees, in the units of the map's lengths.
+    """A mechanism and its guaranteed error, in the units of the map's lengths.
 
     Attributes:
         mechanism: the name that `answer_distances` takes.
@@ -84,8 +85,8 @@ class DistancePlan(Tabled):
     Attributes:
         metric: the map.
         people: n.
-        epsilon: budget.
-        delta: likewise.
+        epsilon: of the budget.
+        delta: of the budget.
         confidence: of the guaranteed errors, for all vertices at once.
         rows: by guaranteed error.
 
@@ -110,7 +111,7 @@ class DistancePlan(Tabled):
 
     @property
     def trivial(self) -> float:
-        """Error that half the diameter as every answer guarantees, without any data."""
+        """The guaranteed error of the trivial answer, half the diameter for every vertex."""
         return self.metric.diameter / 2
 
     @property
@@ -120,7 +121,7 @@ class DistancePlan(Tabled):
 
     @cached_property
     def reason(self) -> str:
-        """Why the best one is chosen, in a sentence."""
+        """The reason for the choice of the best mechanism, in a sentence."""
         best = self.best
         if self.vacuous:
             return (
@@ -214,7 +215,7 @@ def plan_distances(
     checked_people(people)
     check_terms(metric, delta=delta, confidence=confidence)
     privacy_unit, rows = PrivacyUnit.person(group_size), []
-    for name, distribution in _wanted(metric, mechanism, noise, delta):
+    for name, distribution in _mechanisms_to_try(metric, mechanism, noise, delta):
         budget: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "privacy_unit": privacy_unit}
         built: NoisySums | L1Learner
         if name == L1Learner.name:
@@ -228,7 +229,7 @@ def plan_distances(
             )
         guaranteed = float(built.radii(confidence=confidence).max())
         if mechanism == "auto" and name == L1Learner.name and guaranteed >= metric.diameter / 2:
-            continue  # its intervals end where the map does: that is no better than no data
+            continue  # its intervals are as long as the diameter: no better than no data
         rows.append(DistancePlanRow(name, distribution, guaranteed, built.typical, built))
     return DistancePlan(
         metric=metric,
@@ -240,7 +241,9 @@ def plan_distances(
     )
 
 
-def _wanted(metric: Metric, mechanism: str, noise: str, delta: float) -> Iterator[tuple[str, str]]:
+def _mechanisms_to_try(
+    metric: Metric, mechanism: str, noise: str, delta: float
+) -> Iterator[tuple[str, str]]:
     for option, value, known in (("mechanism", mechanism, MECHANISMS), ("noise", noise, NOISES)):
         if value not in known:
             raise ParameterError(f"unknown {option} {value!r}; choose one of {', '.join(known)}")
@@ -267,7 +270,7 @@ def check_terms(metric: Metric, *, delta: float, confidence: float) -> None:
     """
     check_probability("delta", delta, zero=True)
     check_probability("confidence", confidence)
-    if 1 - confidence == 1:  # in floats: both are used
+    if 1 - confidence == 1:  # as floats: the failure probability is used too
         raise ParameterError(f"confidence must be between 0 and 1, not {confidence}")
     if len(metric) < 2:
         raise ParameterError("a map with one vertex has no distances; give at least two")
@@ -276,10 +279,10 @@ def check_terms(metric: Metric, *, delta: float, confidence: float) -> None:
 def step_epsilon(
     distribution: str, *, privacy_unit: PrivacyUnit, epsilon: float | Fraction, delta: float
 ) -> float | Fraction:
-    """Return the epsilon for one person with which a mechanism keeps that of the privacy unit.
+    """Return the epsilon for one person that gives a privacy unit of several people its epsilon.
 
     Raises:
-        ParameterError: out of range, or too little is left for one.
+        ParameterError: out of range, or too little remains for one person.
     """
     exact = exact_epsilon(epsilon)
     if count_noise(distribution).pure:

@@ -1,8 +1,9 @@
 """Shortest-path distances between the vertices of a public graph with lengths on its edges.
 
-The map is public, all of it: vertices, edges and lengths. Who is where on it is private, and is not
-known here. Maps come from graphs, or from files: a graph file for the lengths, a CSV file for where
-vertices are drawn. On trees, grids with coordinates and points with a norm, distances are cheap.
+The whole map is public: vertices, edges and lengths. The locations of people on it are private, and
+are not known here. Maps come from graphs or from files: a graph file has the lengths, a CSV file
+the coordinates of vertices for pictures. Distances are cheap on trees, on grids with coordinates,
+and between points with a norm.
 """
 
 import math
@@ -28,28 +29,29 @@ from graphcuts_dp.schema.vertices import Label, VertexSet
 
 _COORDINATES = (("x", "y"), ("lon", "lat"), ("longitude", "latitude"))
 _NO_LENGTH = "a length of the map is not a positive, finite number"
-_BLOCK_ENTRIES = 1 << 20  # distances worked on at once: 8 MiB, within a cache
-_KEPT_ENTRIES = 1 << 26  # up to so many, all distances are kept for the next time: 512 MiB
-_MOST_POINTS = 2048  # all their distances are held
+_BLOCK_ENTRIES = 1 << 20  # distances in memory at once: 8 MiB, which fit in a cache
+_KEPT_ENTRIES = 1 << 26  # most distances of a map that are all kept in memory: 512 MiB
+_MOST_POINTS = 2048  # points whose distances are all kept in memory
 
 
 @final
 class Metric:
     """The shortest-path metric of a connected public graph. Immutable.
 
-    Distances are computed when they are asked for. On maps of up to 8,192 vertices they are kept
-    once all were needed; on larger ones all V x V of them are never held at once.
+    Distances are computed when they are needed. On maps of up to 8,192 vertices all of them are
+    kept once they have been computed; on larger maps memory never holds all V x V of them.
 
     Args:
-        rows: one end of each edge, row numbers in 0..V-1, shape (edges,).
-        columns: the other end, likewise. Loops are dropped; of parallel edges the shortest counts.
+        rows: one endpoint of each edge, row numbers in 0..V-1, shape (edges,).
+        columns: the other endpoint of each edge, shape (edges,). Loops are dropped; of parallel
+            edges the shortest counts.
         lengths: > 0 and finite, shape (edges,).
         vertices: public vertex set: a count, labels, or a `VertexSet`.
-        coordinates: where the vertices are drawn, shape (V, 2), finite; None if nobody knows.
+        coordinates: of the vertices in pictures, shape (V, 2), finite; None if there are none.
 
     Attributes:
-        positions: of the vertices, where distances are those of a norm, shape (V, k); else None.
-        p: of that norm.
+        positions: of the vertices, shape (V, k), if distances are those of an l_p norm; else None.
+        p: of the norm.
 
     Raises:
         GraphError: a length that is not positive and finite, ends outside the vertex set, a map

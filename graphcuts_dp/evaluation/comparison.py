@@ -1,6 +1,6 @@
 """Compare synthetic graphs with the real one by the statistics that researchers report.
 
-Reads the truth: what is computed here is not private. Start with `compare`.
+It reads the true graph, so its results are not private. Start with `compare`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -50,7 +50,7 @@ from graphcuts_dp.results.release import Release
 _HALVES = 200  # random cuts
 _TOLERANCE = 0.25  # at which the search for the worst cut stops
 _SECONDS = 3.0  # of the search for the worst cut, of each graph
-_MOST_ENTRIES = 5_000**2  # up to which the matrix that degrees expect is made
+_MOST_ENTRIES = 5_000**2  # of the largest matrix of expected weights by degrees
 _LEADING = 10  # eigenvalues
 
 
@@ -62,7 +62,7 @@ class _Parts(NamedTuple):
 
 
 class _View:
-    """A graph with rows and columns in the order of the real one, and what statistics need of it.
+    """A graph with rows and columns in the order of the real one, and matrices for statistics.
 
     Attributes:
         graph: the graph, on the space of the real one.
@@ -124,10 +124,10 @@ def compare(
     NOT PRIVATE: it reads the private graph. It costs no budget, and its result must not be
     published unless the real graph may be.
 
-    Beside the synthetic graphs stand two that tell nothing of the real one but its degrees, and
-    nothing at all: a graph of Chung and Lu, and the empty graph. A synthetic graph that is not
-    nearer than these keeps nothing else. The rows, where "error" means a distance from the real
-    graph and other rows are a number of each graph:
+    The synthetic graphs are shown beside two baselines: a graph of Chung and Lu, which has only the
+    degrees of the real graph, and the empty graph, which has nothing of it. A synthetic graph that
+    is not nearer than these keeps nothing else. Rows with "error" are distances from the real
+    graph; other rows are a number of each graph:
 
     - cuts, as errors over the mean true weight of such cuts: "worst cut, at least" and "worst cut,
       at most" are certified bounds by `cut_norm` on the largest error of all cuts, over the sum of

@@ -1,7 +1,7 @@
-"""Partitions of the vertices that were put out: parts, files, pictures; and those of a release.
+"""Partitions of public vertices as results: parts, files and pictures; and those of a release.
 
-A partition of a release is found in what was released, so it costs no privacy; and it is found
-after looking at the noise, so an interval for one partition that was named before would be false.
+A partition of a release is computed from the release, so it costs no privacy. It is chosen after
+looking at the noise, so an interval for a partition that was named beforehand would be wrong.
 Intervals here hold for all partitions at once, with the given confidence together with the bound on
 the optimum: a tenth of the failure probability is for the total weight, three tenths each for
 `Release.answer`, for all cuts in two and for all partitions (`PartitionNoise`).
@@ -37,7 +37,7 @@ from graphcuts_dp.results import bundle
 from graphcuts_dp.results.packing import ResultParts, SavedParts
 from graphcuts_dp.schema.groups import Groups
 from graphcuts_dp.schema.vertices import ALL, Arcs, Label, VertexSet
-from graphcuts_dp.synth import partitions as found
+from graphcuts_dp.synth import partitions as search
 from graphcuts_dp.synth.partitions import KINDS, FoundParts, Partitioning
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from graphcuts_dp.results.release import Release
 
 KIND = "partition"  # of `bundle`
-HIDDEN = "Noise hides it: the interval holds nearly all that it could be worth."
-_MOST_BINS, _NAMED = 220, 60  # bins of a picture; one part in so many is named
+HIDDEN = "Noise hides it: the interval holds nearly all values that it could have."
+_MOST_BINS, _NAMED = 220, 60  # bins of a picture; a name stands at one part in so many
 _MOST_SPARSE = 50_000  # vertices
 _MOST_SHOWN = 20  # parts
 Interval = tuple[float, float]
@@ -56,10 +56,10 @@ Interval = tuple[float, float]
 @final
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Partition(Displayed):
-    """A partition of public vertices: a private least cut, or one that was found in a release.
+    """A partition of public vertices: a private least cut, or one of a release.
 
-    Of a least cut the noisy weight was released, too, by which it was chosen. A narrower interval
-    is one noisy cut more: `gc.release_flows(graph, cut.groups, epsilon=0.5)`, whose `total` and
+    The noisy weight by which a least cut was chosen is released too. One more noisy cut gives a
+    narrower interval: `gc.release_flows(graph, cut.groups, epsilon=0.5)`, whose `total` and
     cells have intervals, or `ask(*cut.parts)` of a session.
 
     Attributes:
@@ -67,21 +67,21 @@ class Partition(Displayed):
         space: the public vertices, or `Arcs` of a directed graph.
         names: of the parts: the first terminal of each; of a release 1, 2, ..., the largest first.
         codes: the number of the part of each vertex, from 0 on, shape (n,).
-        guarantee: of differential privacy; a partition of a release has that of it.
-        shortfall: by how much it is worse than the best of the true graph, at most.
-        confidence: that shortfall, interval and optimum are right, together.
-        options: that it was asked for with, the resolution filled in; None of a least cut.
-        value: in the release: `measure` of the synthetic weights that it was found in. Nearly
-            always better than the truth, since it was chosen for it: no estimate of it, so it may
-            lie outside of `interval`. Of a least cut its noisy weight, moved into the interval
-            where noise made it impossible; None of one that version 0.1 made.
-        interval: holds its value in the true graph, although it was chosen after looking; likewise.
-        optimum: holds the value of the best such partition of the true graph; likewise.
-        notes: what else there is to say of it, in sentences.
-        picture: weights of the release between bins of vertices, ordered by part. None of a least
+        guarantee: of differential privacy; for a partition of a release that of the release.
+        shortfall: bound on how much worse it is than the best partition of the true graph.
+        confidence: with which shortfall, interval and optimum are right together.
+        options: of the search, with the resolution; None for a least cut.
+        value: in the release: `measure` of the synthetic weights in which it was searched. It is
+            nearly always better than in the truth, since the partition was chosen for it; so it is
+            no estimate, and may lie outside of `interval`. For a least cut its noisy weight, moved
+            into the interval if noise made it impossible; None for one of version 0.1.
+        interval: holds its value in the true graph, although it was chosen after looking; or None.
+        optimum: holds the value of the best such partition of the true graph; or None.
+        notes: further remarks, in sentences.
+        picture: weights of the release between bins of vertices, ordered by part. None for a least
             cut.
-        bins: how many bins each part has, the smallest ones together; likewise.
-        tree: of a hierarchy, its merges as those of `scipy.cluster.hierarchy`; None of others.
+        bins: number of bins of each part, the smallest parts together; None for a least cut.
+        tree: merges of a hierarchy, as in `scipy.cluster.hierarchy`; None for other kinds.
 
     Examples:
         >>> club = gc.datasets.load("karate")
@@ -345,7 +345,7 @@ class Partition(Displayed):
 
 def partition_of(release: "Release", kind: str, options: Partitioning) -> Partition:
     """See `Release.partition`."""
-    found.check_kind(kind, options)
+    search.check_kind(kind, options)
     if not isinstance(release.space, VertexSet):
         raise GraphError(
             "partitions are of undirected graphs with one set of vertices; this release has "
@@ -353,11 +353,11 @@ def partition_of(release: "Release", kind: str, options: Partitioning) -> Partit
         )
     weights = _searched(release)
     if kind == "clusters" and options.resolution is None:
-        options = replace(options, resolution=found.mean_weight(weights))
+        options = replace(options, resolution=search.mean_weight(weights))
     codes, tree = KINDS[kind].search(weights, options)
     codes = np.argsort(np.argsort(-np.bincount(codes), kind="stable"))[codes]  # the largest first
     parts = FoundParts(codes, tree)
-    value = found.worth(kind, weights, parts, options)
+    value = search.worth(kind, weights, parts, options)
     proof = _Proof(release, kind, options, parts)
     low, high = interval = proof.interval()
     least, most = optimum = proof.optimum(interval)
@@ -412,38 +412,38 @@ def _picture(
     order, bins = np.empty(n, dtype=np.int64), min(n, _MOST_BINS)
     order[ranks[np.argsort(codes[ranks], kind="stable")]] = np.arange(n) * bins // n
     ends = np.cumsum(np.bincount(codes)) * bins // n
-    return found.dense(found.block_sums(weights, order)), np.diff(ends, prepend=0)
+    return search.dense(search.block_sums(weights, order)), np.diff(ends, prepend=0)
 
 
 @final
 class _Proof:
     """Bounds from a release on the true value of a partition, and on the best one of its kind.
 
-    All of it holds for all partitions at once. Of a sparse release there is no noisy matrix z, and
-    less to tell.
+    All bounds hold for all partitions at once. A sparse release has no noisy matrix z, and fewer
+    bounds.
 
     Attributes:
-        failure: of each of three kinds of statements, see the top of this file.
+        failure: probability of each of three kinds of statements, see the docstring of the file.
         total: holds the total weight.
         z: the noisy matrix.
-        own_total: its total weight.
-        slack: what floats may be off in a sum over z.
+        noisy_total: total weight of z.
+        slack: bound on the error of floats in a sum over z.
         noise: of sums of z.
     """
 
     def __init__(
-        self, release: "Release", kind: str, wanted: Partitioning, parts: FoundParts
+        self, release: "Release", kind: str, partitioning: Partitioning, parts: FoundParts
     ) -> None:
-        self.release, self.kind, self.wanted = release, kind, wanted
+        self.release, self.kind, self.partitioning = release, kind, partitioning
         self.codes, self.tree = parts
         self.sizes: list[int] = np.bincount(self.codes).tolist()
-        self.failure = (1 - wanted.confidence) * FOR_EACH
-        confidence = 1 - (1 - wanted.confidence) * FOR_TOTAL
+        self.failure = (1 - partitioning.confidence) * FOR_EACH
+        confidence = 1 - (1 - partitioning.confidence) * FOR_TOTAL
         self.total = release.answer(ALL, ALL, confidence=confidence).interval
         self.sparse = release.measurements.matrix is None
         if not self.sparse:
             self.z: FloatMatrix = np.asarray(release.noisy.estimate())
-            self.own_total = float(self.z.sum()) / 2
+            self.noisy_total = float(self.z.sum()) / 2
             self.slack = ROUNDING * float(np.abs(self.z).sum())
             self.noise = PartitionNoise(release.noisy.distribution, -math.log(self.failure))
 
@@ -458,7 +458,7 @@ class _Proof:
             low, high = self.total[0] - between[1], self.total[1] - between[0]
         else:
             low, high = self._within()
-        price = (self.wanted.resolution or 0.0) * sum(s * (s - 1) for s in self.sizes) / 2
+        price = (self.partitioning.resolution or 0.0) * sum(s * (s - 1) for s in self.sizes) / 2
         return max(low, 0.0) - price, min(high, self.total[1]) - price
 
     def _between(self) -> Interval:
@@ -482,11 +482,11 @@ class _Proof:
 
     def _within(self) -> Interval:
         """Return the weight within parts; of a tree, that within the clusters of all levels."""
-        levels = [(1, self.sizes)] if self.tree is None else list(found.levels(self.tree))
+        levels = [(1, self.sizes)] if self.tree is None else list(search.levels(self.tree))
         if self.tree is None:
-            inner_weight = float(found.block_sums(self.z, self.codes).trace()) / 2
+            inner_weight = float(search.block_sums(self.z, self.codes).trace()) / 2
         else:  # a pair is in clusters of all levels below its common branch
-            inner_weight = len(self.codes) * self.own_total - found.tree_cost(self.z, self.tree)
+            inner_weight = len(self.codes) * self.noisy_total - search.tree_cost(self.z, self.tree)
         radius = math.fsum(count * (self.slack + self.noise.within(size)) for count, size in levels)
         return inner_weight - radius, inner_weight + radius
 
@@ -501,22 +501,22 @@ class _Proof:
     def _bound(self) -> float:
         """Return a bound on the best partition's value, by a relaxation of z; infinite if none."""
         n, largest = len(self.codes), KINDS[self.kind].largest
-        if self.sparse or (n > found.MOST_PROVEN and not largest):
+        if self.sparse or (n > search.MOST_PROVEN and not largest):
             return math.inf if largest else -math.inf
-        z, noise, total = self.z, self.noise, self.own_total
+        z, noise, total = self.z, self.noise, self.noisy_total
         if self.kind == "max-cut":  # of signs s, a cut is (sum of weights)/4 - s'Ws/4
-            return total / 2 + found.relaxed(-z) / 4 + self.slack + noise.worst(n)
+            return total / 2 + search.relaxed(-z) / 4 + self.slack + noise.worst(n)
         if self.kind == "clusters":
-            gain = found.most_gain(z - (self.wanted.resolution or 0.0), self.codes)
+            gain = search.most_gain(z - (self.partitioning.resolution or 0.0), self.codes)
             return gain + self.total[1] - total + self.slack + 2 * noise.worst(n)
         if self.kind == "sparsest":
-            sides = np.arange(self.wanted.smallest, n // 2 + 1)
+            sides = np.arange(self.partitioning.smallest, n // 2 + 1)
             radii = np.array([noise.across(int(side), n) for side in sides])
-            least = found.laplacian_values(z)[0] / n - radii / (sides * (n - sides))
+            least = search.laplacian_values(z)[0] / n - radii / (sides * (n - sides))
             return float(least.min())
         if self.kind == "hierarchy":
-            return found.least_cost(z, max(self.total[0], 0.0), 2 * noise.worst(n))
+            return search.least_cost(z, max(self.total[0], 0.0), 2 * noise.worst(n))
         lost = self.total[0] - total - self.slack - noise.within(self.sizes)
         if len(self.sizes) == 2:
             lost = max(lost, -noise.across(self.sizes[0], n))
-        return found.least_between(z, np.array(self.sizes)) + lost
+        return search.least_between(z, np.array(self.sizes)) + lost
