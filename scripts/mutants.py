@@ -1,11 +1,10 @@
 """List the mutants of the code that are worth trying: small edits aimed at privacy.
 
-Most are found by rule, below; mutants_by_hand.toml has mistakes of other kinds.
-
-Noise left out or drawn once for all, statements of the accounting dropped, guards removed, the last
-element forgotten, nothing clipped, sums and products swapped, constants halved or doubled,
-comparisons shifted by one, the largest in place of the smallest. Left out: docstrings, messages,
-annotations, subscripts, margins for rounding.
+Most mutants follow rules: noise is left out or drawn once for all, statements of the accounting are
+dropped, guards are removed, the last element is forgotten, nothing is clipped, sums and products
+are swapped, constants are halved or doubled, comparisons are shifted by one, the largest takes the
+place of the smallest. Docstrings, messages, annotations, subscripts and margins for rounding stay
+as they are. mutants_by_hand.toml has mistakes of other kinds.
 """
 
 import ast
@@ -76,11 +75,11 @@ class Mutant:
     stop: int
     old: str
     text: str
-    weight: bool  # whether the statement speaks of privacy
+    weight: bool  # whether the statement contains words of privacy, see `PRIVATE`
 
     @property
     def key(self) -> str:
-        """Stable name as long as the file does not change."""
+        """A name that is stable as long as the file does not change."""
         return f"{self.path}:{self.line}:{self.start} {self.kind}: {self._change}"
 
     def applied(self, source: bytes) -> bytes:
@@ -100,18 +99,18 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Edit:
-    """A mistake that somebody could make, by hand: `old` within a function becomes `new`.
+    """A mistake that somebody could make: the text `old` of a function becomes `new`.
 
-    No file is named, so that the mistake survives moves: of all functions of this name in the
-    package, just one has this text, and has it once.
+    No file is named, so that the entry stays valid if code moves: of all functions of this name in
+    the package exactly one contains the text, exactly once.
 
     Attributes:
         function: qualified name: "measure_degrees", "OneSidedPair.cost".
-        old: text of it.
-        new: the mistake.
-        killed_by: the test that fails with it, and passes without: `mutate.py --by-hand` tries. ""
-            where only a whole run of `mutate.py` tells.
-        mistake: what it is, in words.
+        old: text of the function.
+        new: the text with the mistake.
+        killed_by: the test that fails with the mistake and passes without, as
+            `mutate.py --by-hand` checks. "" if only a whole run of `mutate.py` can show it.
+        mistake: the mistake in words.
     """
 
     function: str
@@ -131,7 +130,7 @@ class Finder:
         self.path, self.source = path, source
         self.starts = line_starts(source)
         self.found: list[Mutant] = []
-        self.silenced: set[ast.AST] = set()  # done already, or of no account
+        self.silenced: set[ast.AST] = set()  # nodes that are done, or irrelevant
         self.scope: list[str] = []
         self.statement = ""
         self.visit(ast.parse(source))
@@ -289,7 +288,7 @@ def by_hand() -> list[Mutant]:
     """Return the mutants of `BY_HAND`.
 
     Raises:
-        ValueError: the text of one of them does not stand just once in just one such function.
+        ValueError: the text of an entry is not in exactly one such function, exactly once.
     """
     functions_named: dict[str, list[tuple[str, bytes, int, int]]] = defaultdict(list)
     for file in sorted((ROOT / "graphcuts_dp").rglob("*.py")):
@@ -357,7 +356,7 @@ def candidates() -> list[Mutant]:
 def select(mutants: list[Mutant], *, sample: int, seed: int) -> list[Mutant]:
     """Select all mutants by hand, or without noise or accounting, and a sample of the others.
 
-    Two thirds of the sample speak of privacy in the core; each file has the same share of it.
+    Two thirds of the sample are in the core and contain words of privacy; files have equal shares.
     """
     tiers: list[list[Mutant]] = [[], [], []]
     for mutant in mutants:

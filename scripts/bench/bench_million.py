@@ -31,7 +31,7 @@ import pyarrow.parquet as pq
 
 import graphcuts_dp as gc
 from scripts.bench import harness
-from scripts.bench.bench_sparse import made
+from scripts.bench.bench_sparse import grouped_graph
 
 GROUPS = 100
 ALONE = ((10**6, 10**7), (5 * 10**6, 25 * 10**6))  # vertices and edges without communities
@@ -46,7 +46,7 @@ IN_ENGINE = [
 
 def write(folder, n, degree, queries):
     """Write the edges, the groups, and the queries."""
-    graph, codes = made(n, degree, 20, 0, k=GROUPS)
+    graph, codes = grouped_graph(n, degree, 20, 0, k=GROUPS)
     edges = {"source": graph.rows, "target": graph.columns, "weight": graph.weights}
     pq.write_table(pa.table(edges), folder / "calls.parquet")
     rng = np.random.default_rng(9)

@@ -1,21 +1,21 @@
 """Compare sparse releases with other methods: errors of cuts, and time.
 
-Made graphs: four uneven groups (.4, .3, .2, .1 of the vertices) that keep 70 % of the edges,
-uneven activity of vertices (lognormal, .6), weights 1 or lognormal of a given mean. Mean absolute
-errors in units of weight, of the model's expected cuts: random halves; two random sets of 100 (or
-of a quarter of the vertices); degrees; sums between the true groups; between a random half of one
-group and the other half of another; and the worst cut that an ascent from random signs finds, over
-the sum of the matrix.
+Simulated graphs have four uneven groups (.4, .3, .2, .1 of the vertices) that hold 70 % of the
+edges, vertices of uneven activity (lognormal, .6), and weights 1 or lognormal of a given mean.
+Errors are mean absolute errors of the model's expected weights, in units of weight: of random
+halves; two random sets of 100 (or of a quarter of the vertices); degrees; sums between the true
+groups; sums between a random half of one group and the other half of another; and of the worst cut
+that an ascent from random signs finds, over the sum of the matrix.
 
 Methods, all with the same epsilon: `raw` is the expected error of discrete Laplace noise on all
-pairs (not run: it has n^2 entries); `degrees` noisy degrees alone with independent pairs; `blocks`
-degrees and public groups without kept edges; `filter` kept edges alone, with their noisy weights;
-`top-m` likewise, with a threshold that false edges reach as often as there are edges (after TmF);
+pairs (not run: it has n^2 entries); `degrees` is noisy degrees alone with independent pairs;
+`blocks` degrees and public groups without kept edges; `filter` kept edges alone, with their noisy
+weights; `top-m` the same with a threshold that as many false edges reach as there are edges (TmF);
 `public`, `found`, `none` are `release_graph` with mechanism "sparse" and public groups, without
-groups, and without looking for any; `d .02` and `d .95` are public groups with that
-`degree_share`. "best" is the better of `degrees` and `filter`, and "chosen/best" the least of the
-three with public groups, column by column. Seeds 0 and 1 are for validation: nothing was tuned
-on their graphs, but on those of seeds 100 and 101.
+groups, and without looking for any; `d .02` and `d .95` are public groups with that `degree_share`.
+"best" is the better of `degrees` and `filter`, and "chosen/best" the least of the three with public
+groups, column by column. Graphs of seeds 0 and 1 are for validation; the tuning used those of seeds
+100 and 101.
 
     python -m scripts.bench.bench_sparse                 # n = 10^4, and 10^5 for two weights
     python -m scripts.bench.bench_sparse --data FOLDER   # real graphs of a folder
@@ -44,12 +44,12 @@ from scripts.bench.harness import Table, run
 
 SIZES = (0.4, 0.3, 0.2, 0.1)
 COLUMNS = ("halves", "sets", "degrees", "pairs", "half groups", "worst")
-COUNTS = Fraction(1, 50)
+COUNTS = Fraction(1, 50)  # of epsilon, for counts of edges and weights
 EPSILON, SEEDS = 1.0, 2
 SHARES = {"d .02": 0.02, "d .95": 0.95}  # of epsilon, for degrees
 
 
-def made(n, degree, mean, seed, *, k=None, inside=0.7):
+def grouped_graph(n, degree, mean, seed, *, k=None, inside=0.7):
     """Draw a graph with groups, and return it with the group of each vertex."""
     rng = np.random.default_rng(seed)
     sizes = SIZES if k is None else (1 / k,) * k
@@ -217,7 +217,7 @@ def table(n, degrees, weights, seeds):
     for degree, mean in itertools.product(degrees, weights):
         results = {}
         for seed in range(seeds):
-            add(results, *made(n, degree, mean, seed), seed, few=n >= 10**5)
+            add(results, *grouped_graph(n, degree, mean, seed), seed, few=n >= 10**5)
         show(f"n = {n:,}, average degree {degree}, mean weight {mean}", results)
 
 

@@ -1,14 +1,14 @@
-"""Cut errors against density and against size: who wins where.
+"""Compare methods by cut errors against density and against size.
 
-Graphs have four planted blocks, edges inside them e^3 times likelier in odds. All methods are
-epsilon-DP with epsilon = 1; the constructions, online and offline, have delta = 1e-6 besides, and
-are given cuts that keep the blocks whole, of which the other methods know nothing. Errors are those
-of the matrix that a method leaves: ||x - A||_C (matrix form, edges inside both sets count twice)
-from both sides by a certificate, and mean absolute errors of the cuts between blocks and of random
-halves. Where there are weights, they are uniform in [0, 1], on the edges of the same graphs.
+Graphs have four planted blocks; the odds of an edge inside a block are e^3 times those of others.
+All methods are epsilon-DP with epsilon = 1. The constructions, online and offline, also have delta
+= 1e-6, and get cuts along the blocks, which the other methods do not know. Errors are those of the
+released matrix x: ||x - A||_C (matrix form, edges inside both sets count twice), bounded from both
+sides by a certificate, and mean absolute errors of cuts between blocks and of random halves.
+Weights, if any, are uniform in [0, 1], on the edges of the same graphs.
 
-Sessions answer the same cuts one by one. Their error is that of the answers, beside what they
-guarantee for all their answers. Bounds of papers are for all cuts, with all their constants.
+Sessions answer the same cuts one by one. Errors of their answers are shown beside the guarantees
+for all answers. Bounds of papers are for all cuts, with all their constants.
 """
 
 import math
@@ -59,15 +59,15 @@ from scripts.figures.table_one import gru12_error, log_all_cuts
 
 _EPSILON, _DELTA, _BETA = 1.0, 1e-6, 0.05
 _BLOCKS, _LOG_ODDS = 4, 3.0
-_HALVES = 100
-_GUARANTEED = 1000  # queries of the online construction; it is asked fewer
-_ROUNDS = 20  # of the offline one
-_DENSITY = 0.3  # of the graphs whose size changes
+_HALVES = 100  # random cuts into halves
+_GUARANTEED = 1000  # queries for which the online construction is tuned; it gets fewer
+_ROUNDS = 20  # of the offline construction
+_DENSITY = 0.3  # of the graphs of different sizes
 _COLUMNS = ("edges", "lower", "upper", "between blocks", "random halves")
 _QUICK_SIZES = (30, 60, 120)
-_FULL_SIZE = 400  # vertices of the graphs whose density changes, in a full run
+_FULL_SIZE = 400  # vertices of the graphs of different densities, in a full run
 _GAIN_GROWTH = 0.5  # errors of n^1.5 (Lemma 6.2, Table 1) against n^2 of answers without entries
-_CERTIFIED = 0.05  # tolerance of certificates
+_CERTIFIED = 0.05  # relative tolerance of certificates
 SESSIONS = ("gaussian", "multiplicative-weights", "frieze-kannan")
 _RAW = ("binary", "laplace")
 _WINNERS = ("binary", "maximum-entropy", "online weights", "offline weights")
