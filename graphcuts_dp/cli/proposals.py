@@ -318,7 +318,7 @@ def _error_between_halves(epsilon: float, n: int, edges: float, *, directed: boo
     graph = made_up_graph(space, max(1.0, edges), weighted=False, max_weight=None)
     job = graph_job(graph, epsilon=epsilon, simulated=True)
     forecast = usefulness_of(job.run(graph, SeededEntropy(0)), edges=edges)
-    halves = next(question for question in forecast.questions if "halves" in question.what)
+    halves = next(question for question in forecast.questions if "halves" in question.text)
     return halves.error * n / tried
 
 

@@ -34,7 +34,8 @@ from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.queries.universe import Universe
-from graphcuts_dp.release.graphs import communities_note, graph_job, may_be_sparse
+from graphcuts_dp.release.graph_jobs import communities_note
+from graphcuts_dp.release.graphs import graph_job, may_be_sparse
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.release.sizes import check_size
 from graphcuts_dp.release.usefulness import Usefulness, usefulness_of
@@ -154,7 +155,7 @@ def release(
         refusal = foreseen_refusal(spending.check(), guarantee=guarantee, cost=cost, data=graph)
         unproven = {"proven": ""}
         errors = [
-            (one.what + unproven.get(one.basis, f" ({one.basis}, no proof)"), one.error)
+            (one.text + unproven.get(one.basis, f" ({one.basis}, no proof)"), one.error)
             for one in usefulness.questions
         ]
         report = foretold(
@@ -241,7 +242,7 @@ def carry_out(
 
 def _blocks(found: Usefulness) -> dict[str, Any] | None:
     """A simulated matrix in blocks: errors of independent entries grow as a root of the number."""
-    halves = [one for one in found.questions if one.what.startswith("two halves")]
+    halves = [one for one in found.questions if one.text.startswith("two halves")]
     if not halves:
         return None
     across = BLOCKS // 2

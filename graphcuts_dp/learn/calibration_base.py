@@ -43,7 +43,7 @@ Terms of `graphcuts_dp.privacy` used here:
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self, final
 
@@ -56,7 +56,6 @@ from graphcuts_dp.learn.bounds import (
     checked_guarantee,
 )
 from graphcuts_dp.learn.parameters import (
-    ALL_COMPUTED,
     MOST_UPDATES,
     SessionParameters,
     check_names,
@@ -339,7 +338,7 @@ class KnownCalibration(Calibration):
     delta: float
     queries: int
     beta: float = DEFAULT_FAILURE
-    parameters: SessionParameters = ALL_COMPUTED
+    parameters: SessionParameters = field(default_factory=SessionParameters)
 
     def __post_init__(self) -> None:
         # `checked_guarantee` refuses a delta of 0, which a pure calibration allows. Then 0.5 stands
@@ -523,7 +522,7 @@ class KnownCalibration(Calibration):
             return most if needed > most else max(1, allowed_updates(needed))
         if noisy:
             return most
-        plain = replace(self, parameters=ALL_COMPUTED)
+        plain = replace(self, parameters=SessionParameters())
         return max(1, plain._calibrated(update_bound, sensitivity).updates)
 
     def _guaranteed(self, update_bound: UpdateBound, **changes: float) -> ErrorBound:

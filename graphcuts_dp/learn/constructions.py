@@ -24,7 +24,7 @@ Three functions below treat some names apart, and have to be looked at as well:
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.learn.base import Rule
@@ -63,26 +63,31 @@ _OUR_CONSTRUCTIONS: Mapping[str, KnownConstruction] = {
         updates=norm_updates,
     ),
 }
+CONSTRUCTIONS = PlugInTable(
+    "graphcuts_dp.learners",
+    "learner",
+    _OUR_CONSTRUCTIONS,
+    lambda name, plug_in: _learner_of_package(name, plug_in),
+)
+BUILT_IN = CONSTRUCTIONS.built_in  # the constructions of which the planner knows the bounds
 
 
 def _learner_of_package(name: str, plug_in: object) -> KnownConstruction:
+    """Return the entry of the table for the object of an entry point.
+
+    Raises:
+        ParameterError: it is not callable.
+    """
     if not callable(plug_in):
         raise ParameterError("its entry point must be a function of a `Universe`")
 
     def learner(universe: Universe, *_: object) -> Learner:
-        made: Learner = plug_in(universe)
-        return learner_of(made, universe)
+        return learner_of(cast(Learner, plug_in(universe)), universe)
 
     def updates(*_: object) -> UpdateBound:
         raise ParameterError(f"the planner knows no bound on the updates of {name!r:.60}")
 
     return KnownConstruction(initials=name, learner=learner, updates=updates)
-
-
-CONSTRUCTIONS = PlugInTable(
-    "graphcuts_dp.learners", "learner", _OUR_CONSTRUCTIONS, _learner_of_package
-)
-BUILT_IN = CONSTRUCTIONS.built_in  # the constructions of which the planner knows the bounds
 
 
 def learner_of(

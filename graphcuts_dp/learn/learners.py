@@ -26,7 +26,7 @@ Terms used here:
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Protocol, Self
 
@@ -65,10 +65,8 @@ from graphcuts_dp.resources import one_blas_thread
 
 MOST_DENSE_VERTICES = 8192  # on a side, if a matrix of all pairs is held: 8 n^2 bytes are 512 MiB
 MOST_MEDIAN_PAIRS = 16  # of the median, which lists all 2^16 graphs
-OWN = "own: "  # first letters of a stored method that a user has written
 ROOT_DEGREES, NUCLEAR_NORM = "root degrees", "nuclear norm"  # the two private norms, by name
 
-_MOST_LETTERS = 60  # of the name of a user's learner, and of its version
 _KEPT_FAMILIES = 4  # lists of all graphs that are kept in memory
 _ROUNDING = 1e-9  # relative: by how much a computed singular value may exceed its limit
 # With these two norms of mirror descent, the potential is a multiple of a distance for which
@@ -99,7 +97,7 @@ class Learner(Protocol):
 
     A learner that cannot learn from every cut also has a method `check(query)`, which raises
     QueryError for a cut that it refuses. A learner with an attribute `version` can be the method of
-    a session, see `OwnLearner`.
+    a session, see `own_learner.OwnLearner`.
     """
 
     @property
@@ -617,75 +615,6 @@ def potential_of(terms: NormTerms, total_weight: float) -> Potential:
     if terms.p < 2 and terms.norm in BIPARTITE_NORMS:
         return GroupNorm(terms.p) if terms.norm == "2,p" else SchattenNorm(terms.p)
     return LpNorm(terms.p)
-
-
-@final
-@dataclass(frozen=True)
-class OwnLearner:
-    """A learner that a user has written, as the method of a session.
-
-    A store (the file of a session) keeps the name and version of the learner, but no hypothesis.
-    When a session is opened again, the learner makes its updates anew from the stored queries and
-    results. So whoever changes what the learner does must change its version; the store then
-    refuses to go on. Accuracy rests on that. Privacy does not rest on the learner, as long as it
-    does not look at the graph: it sees noisy numbers, queries and results of tests only, and the
-    session limits the number of updates whatever the learner claims.
-
-    Attributes:
-        universe: the public vertex pairs.
-        name: name of the learner.
-        version: its version, as text.
-        learner: the learner; it is not compared or shown.
-    """
-
-    universe: Universe
-    name: str
-    version: str
-    learner: Learner = field(repr=False, compare=False)
-
-    @classmethod
-    def of(cls, learner: Any) -> Self:
-        """Wrap a learner that has a name and a version.
-
-        Args:
-            learner: as `Learner` describes it, with `version`, a text or a whole number.
-
-        Raises:
-            ParameterError: it is no learner, or has no proper name and version.
-        """
-        if not all(hasattr(learner, name) for name in ("construction", "universe", "name")):
-            raise ParameterError("method is a name, or an object as `Learner` describes it")
-        version = getattr(learner, "version", None)
-        if not isinstance(version, str | int) or isinstance(version, bool):
-            raise ParameterError(
-                "a learner of your own needs a version in a session, for example version = 1: the"
-                " store keeps its name and its version, and takes no other when it is opened again"
-            )
-        for text in (learner.name, str(version)):
-            if (
-                not isinstance(text, str)
-                or not 0 < len(text) <= _MOST_LETTERS
-                or not text.isprintable()
-            ):
-                raise ParameterError(
-                    "name and version of a learner are printable texts of up to"
-                    f" {_MOST_LETTERS} letters"
-                )
-        return cls(learner.universe, learner.name, str(version), learner)
-
-    @property
-    def method(self) -> str:
-        """The text that a store keeps of it."""
-        return f"{OWN}{self.name}, version {self.version}"
-
-    def construction(self, **terms: Any) -> Learned:
-        """Return the construction, see `Learner.construction`."""
-        return self.learner.construction(**terms)
-
-    @property
-    def check(self) -> Callable[[Any], None] | None:
-        """The method `check` of the learner, which is optional; None if it has none."""
-        return getattr(self.learner, "check", None)
 
 
 @final

@@ -88,9 +88,6 @@ class SessionParameters(Checked):
         return {name: value for name, value in values.items() if value is not None}
 
 
-ALL_COMPUTED = SessionParameters()  # none is set
-
-
 def margins_of(test: Test, *, queries: int, updates: int, beta: float) -> tuple[int, int]:
     """Return how far noise can move what a test says, down and up, in grid units.
 

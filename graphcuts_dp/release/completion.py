@@ -1,7 +1,7 @@
-"""From what a release of a graph has measured to the result: the fit of a synthetic graph.
+"""From the measurements of a release of a graph to its result: the fit of a synthetic graph.
 
-All of it is post-processing of noisy data. A `Completion` says how it is done: it is made with the
-job, and the store keeps it beside the measurements, so that `resume` does the same again.
+All of it is post-processing of noisy data. The job has a `Completion`, which the store records
+beside the measurements, so that `resume` makes the same result again.
 """
 
 import math
@@ -39,11 +39,11 @@ from graphcuts_dp.synth.sparse_weights import WeightCounts
 _SPARSE_FIT = FitSummary(
     method=SPARSE, objective="posterior of kept edges and residual degrees", rounds=0
 )
-_WARNING_LEVEL = 7  # frames from `warnings.warn` to whoever calls `release_graph`
+_WARNING_LEVEL = 7  # frames from `warnings.warn` to the caller of `release_graph`
 
 
 class Completion(Protocol):
-    """A way to make the result of a release of what was measured."""
+    """A way to make the result of a release from its measurements."""
 
     @abstractmethod
     def release(
@@ -56,7 +56,7 @@ class Completion(Protocol):
         """Return the result.
 
         Args:
-            measured: all that was measured.
+            measured: all measurements.
             space: the public vertex set, or both.
             source: of ordinary random numbers, for what is drawn from a model.
             progress: called with the fraction done and a message.
@@ -75,14 +75,14 @@ class MatrixCompletion:
     Attributes:
         options: of the fit; None if no graph is fitted.
         weighted: whether the graph has weights.
-        max_weight: public maximum weight; None without one.
-        whole: whether weights were rounded down to whole numbers.
+        max_weight: public maximum weight; None if there is none.
+        integral: whether weights were rounded down to whole numbers.
     """
 
     options: FitOptions | None
     weighted: bool
     max_weight: float | None
-    whole: bool = False
+    integral: bool = False
 
     @property
     def method(self) -> FitMethod | None:
@@ -101,7 +101,7 @@ class MatrixCompletion:
         noisy = measured.matrix
         if noisy is None:
             raise TypeError("a release with a noisy matrix has measured none")
-        # Blocks keep what a fit computes of them: the release gets blocks without it.
+        # Blocks cache what a fit computes of them: the release gets blocks without the cache.
         uncached = replace(noisy, blocks=noisy.blocks.copy())
         values = tuple(uncached if value is noisy else value for value in measured.values)
         released = replace(measured, values=values)
@@ -122,7 +122,9 @@ class MatrixCompletion:
             uncached,
             time_limit=options.time_limit,
             weighted=self.weighted,
-            weight_counts=WeightCounts.of(measured, integral=self.whole) if self.weighted else None,
+            weight_counts=WeightCounts.of(measured, integral=self.integral)
+            if self.weighted
+            else None,
             source=source,
             progress=progress,
         )
@@ -130,7 +132,7 @@ class MatrixCompletion:
             degree = float(model.expected.sum()) / math.sqrt(math.prod(noisy.shape))
             summary = replace(summary, shown_from=_shown_from(measured, noisy, degree))
         if summary.warning is not None:
-            # Where warnings are errors, what was paid for must not be lost.
+            # If warnings are errors, a release that was charged must not be lost.
             with suppress(AccuracyWarning):
                 warnings.warn(summary.warning, AccuracyWarning, stacklevel=_WARNING_LEVEL)
         graph = from_rows_on(
@@ -149,7 +151,7 @@ class MatrixCompletion:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """See `Completion.to_dict`; a fit of the user's own is no plain value, and left out."""
+        """See `Completion.to_dict`; a user's own fit is no plain value, and left out."""
         options = self.options
         stored = None
         if options is not None:
@@ -160,7 +162,7 @@ class MatrixCompletion:
             "options": stored,
             "weighted": self.weighted,
             "max_weight": self.max_weight,
-            "whole": self.whole,
+            "whole": self.integral,
         }
 
     @classmethod
@@ -168,7 +170,7 @@ class MatrixCompletion:
         """Read what `to_dict` returned.
 
         Raises:
-            LedgerError: the fit was one of the user's own.
+            LedgerError: the fit was a user's own.
             LookupError, TypeError, ValueError: it is something else.
         """
         options = stored["options"]
@@ -181,7 +183,7 @@ class MatrixCompletion:
             options=None if options is None else FitOptions(**options),
             weighted=bool(stored["weighted"]),
             max_weight=stored["max_weight"],
-            whole=bool(stored.get("whole", False)),
+            integral=bool(stored.get("whole", False)),
         )
 
 
@@ -247,50 +249,51 @@ class SparseCompletion:
 def completed_release(
     saved: SavedParts, completion: Mapping[str, Any], progress: Progress = silent
 ) -> Release:
-    """Return the result of a release from what its store has kept.
+    """Return the result of a release from its store.
 
     Args:
-        saved: all that was measured, see `measurement_parts`.
+        saved: all measurements, see `measurement_parts`.
         completion: what `completion_to_dict` returned.
         progress: called with the fraction done and a message.
 
     Raises:
-        LedgerError: the fit was one of the user's own, which no store keeps.
+        LedgerError: the fit was a user's own, which no store has.
         LookupError, TypeError, ValueError, ArithmeticError: the store was altered.
     """
     stored = completion["how"]
-    sparse = stored["of"] == "sparse"
-    how = SparseCompletion.from_dict(stored) if sparse else MatrixCompletion.from_dict(stored)
-    return release_of(saved, how, completion, progress)
+    kind = SparseCompletion if stored["of"] == "sparse" else MatrixCompletion
+    return release_of(saved, kind.from_dict(stored), completion, progress)
 
 
 def release_of(
     saved: SavedParts,
-    how: Completion,
+    completer: Completion,
     completion: Mapping[str, Any],
     progress: Progress = silent,
 ) -> Release:
-    """Return the result of a release, completed in a given way; see `completed_release`."""
+    """Return the result of a release by a given completion; see `completed_release`."""
     measured, space = read_measurements(saved)
-    return how.release(measured, space, SeededEntropy.from_state(completion["entropy"]), progress)
+    return completer.release(
+        measured, space, SeededEntropy.from_state(completion["entropy"]), progress
+    )
 
 
-def completion_to_dict(how: Completion, source: SeededEntropy) -> dict[str, Any]:
+def completion_to_dict(completer: Completion, source: SeededEntropy) -> dict[str, Any]:
     """Return plain values from which `completed_release` makes the same result each time.
 
     Args:
-        how: the completion.
-        source: of its random numbers, where it stands now.
+        completer: the completion.
+        source: of its random numbers, in its current state.
     """
-    return {"how": how.to_dict(), "entropy": source.state}
+    return {"how": completer.to_dict(), "entropy": source.state}
 
 
 def _stored(model: Finished, cap: float | None) -> npt.NDArray[np.uint16 | np.float64] | None:
-    """Return the weights of the fit as a release keeps them; None if they are the graph's own.
+    """Return the weights of the fit as a release has them; None if they are those of the graph.
 
     Args:
         model: the fit, perhaps rounded.
-        cap: largest weight; None without one.
+        cap: largest weight; None if there is none.
     """
     if model.rounded is None:
         return None
@@ -301,14 +304,14 @@ def _stored(model: Finished, cap: float | None) -> npt.NDArray[np.uint16 | np.fl
 
 
 def _shown_from(measured: Measurements, noisy: NoisyMatrix, degree: float) -> float | None:
-    """Return the epsilon to ask for at which all of it on the entries could show communities.
+    """Return the least epsilon of a release at which the entries could show communities.
 
     Post-processing: a direction is at most as strong as the average degree, which the synthetic
-    graph has from noisy data. None where what was spent would do: there were none to see, it seems,
-    or they are weaker.
+    graph has from noisy data. None if the epsilon of this release was enough: the graph has no
+    communities, it seems, or weaker ones.
 
     Args:
-        measured: all that was measured.
+        measured: all measurements.
         noisy: the entries.
         degree: the average degree of the synthetic graph.
     """

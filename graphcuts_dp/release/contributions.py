@@ -1,4 +1,4 @@
-"""What a bound on users leaves out, and the choice of one: released with noise, and charged.
+"""Contributions of users: their noisy counts by bound, and the private choice of a bound.
 
 A bound on degrees, for vertices as privacy units, is chosen privately in the same way.
 """
@@ -55,7 +55,7 @@ class ContributionBound:
 
     Attributes:
         max_contributions: the bound.
-        share_above: of the users that was to be above it.
+        share_above: requested share of users above the bound.
         guarantee: of the choice.
 
     Examples:
@@ -75,7 +75,7 @@ class ContributionBound:
 
     @classmethod
     def from_saved(cls, saved: SavedParts) -> Self:
-        """Read what a store has kept of the choice.
+        """Return the choice from what its store has.
 
         Args:
             saved: the parts of a saved result, as `gc.load` reads them.
@@ -93,7 +93,7 @@ def release_contributions(
     store: PathLike | Store | None = None,
     seed: Seed | None = None,
 ) -> Contributions:
-    """Release how many users have how much, with noise: what each bound would leave out.
+    """Release noisy numbers of users above each possible bound on contributions.
 
     Args:
         rows: private.
@@ -101,8 +101,8 @@ def release_contributions(
         bounds: public candidates for `max_contributions`, ascending; None for 1, 2, 3, 5, 7, 10,
             ... 100,000.
         per_period: whether the bound will be one for each period of the rows: then a user counts
-            in each period as one of its own, and the guarantee is for a user in one period.
-        store: path of the store, or a `Store`, that remembers what was spent on these rows.
+            in each period as another user, and the guarantee is for a user in one period.
+        store: path of the store, or a `Store`, that records what was spent on these rows.
         seed: makes the run repeatable and voids the guarantee; None for the system's entropy.
 
     Raises:
@@ -138,13 +138,13 @@ def contributions_job(
 ) -> "ContributionsJob":
     """Return the job that `release_contributions` executes.
 
-    It is made from public facts: rows without any row in them make the same job.
+    It is made from public facts: `Rows.empty` of the same schema makes the same job.
 
     Args:
-        rows: those to release of, or `Rows.empty` of their schema.
-        epsilon: privacy parameter, as of the release.
-        bounds: public candidates, as of the release.
-        per_period: whether users count in each period by themselves, as of the release.
+        rows: private rows, or `Rows.empty` of their schema.
+        epsilon: as for `release_contributions`.
+        bounds: as for `release_contributions`.
+        per_period: as for `release_contributions`.
 
     Raises:
         ParameterError: epsilon or bounds out of range, rows without users, or with `per_period`
@@ -183,17 +183,19 @@ def choose_contribution_bound(
 ) -> ContributionBound:
     """Choose privately a bound that about a given share of the users exceeds.
 
-    It needs far less epsilon than the table of `release_contributions`: 0.1 does for a thousand
-    users. It says nothing of rows: the users above the bound, however few, may have most of them.
+    It needs far less epsilon than the table of `release_contributions`: 0.1 is enough for a
+    thousand users. It does not depend on the numbers of rows: the users above the bound, however
+    few, may have most rows.
 
     Args:
         rows: private.
         epsilon: privacy parameter for one user, in [1e-6, 50]; all of it is spent.
-        share_above: of the users that have more than the bound, in (0, 1), a multiple of 0.001.
+        share_above: share of the users that have more than the bound, in (0, 1), a multiple of
+            0.001.
         bounds: public candidates, ascending; None as for `release_contributions`.
-        per_period: likewise.
-        store: likewise.
-        seed: likewise.
+        per_period: as for `release_contributions`.
+        store: as for `release_contributions`.
+        seed: as for `release_contributions`.
 
     Raises:
         ParameterError: a number out of range, or something else than rows with users, or with
@@ -231,14 +233,14 @@ def bound_job(
 ) -> "BoundJob":
     """Return the job that `choose_contribution_bound` executes.
 
-    It is made from public facts: rows without any row in them make the same job.
+    It is made from public facts: `Rows.empty` of the same schema makes the same job.
 
     Args:
-        rows: those to choose for, or `Rows.empty` of their schema.
-        epsilon: privacy parameter, as of the choice.
-        share_above: share of the users that have more than the bound, in (0, 1).
-        bounds: public candidates, as of the choice.
-        per_period: whether users count in each period by themselves, as of the choice.
+        rows: private rows, or `Rows.empty` of their schema.
+        epsilon: as for `choose_contribution_bound`.
+        share_above: as for `choose_contribution_bound`.
+        bounds: as for `choose_contribution_bound`.
+        per_period: as for `choose_contribution_bound`.
 
     Raises:
         ParameterError: a number out of range, rows without users, or with `per_period` rows
@@ -261,6 +263,11 @@ def bound_job(
 
 
 def _share(share: float) -> Fraction:
+    """Return a share as a fraction of thousandths.
+
+    Raises:
+        ParameterError: no number from 0.001 to 0.999.
+    """
     number = isinstance(share, int | float | Fraction) and not isinstance(share, bool)
     if number and 0 < share < 1:
         exact = Fraction(round(Fraction(share) * _FINEST_SHARE), _FINEST_SHARE)
@@ -270,6 +277,11 @@ def _share(share: float) -> Fraction:
 
 
 def _guarantee(rows: Rows, epsilon: float, *, per_period: bool) -> PrivacyGuarantee:
+    """Return the guarantee for all rows of one user.
+
+    Raises:
+        ParameterError: no rows, or with `per_period` rows without periods.
+    """
     if not isinstance(rows, Rows):
         raise ParameterError("users are those of rows: read the file with Rows.read")
     where, several, public = "", "", "the candidates for a bound"
@@ -300,8 +312,8 @@ class DegreeBound:
 
     Attributes:
         max_degree: D, for `privacy_unit="vertex"`.
-        candidates: what it was chosen from, ascending.
-        guarantee: of the choice; what is released with it costs more beside it.
+        candidates: the bounds among which it was chosen, ascending.
+        guarantee: of the choice; releases with this bound have a cost of their own.
 
     Examples:
         >>> bound = gc.choose_degree_bound(gc.datasets.load("karate"), epsilon=1.0)
@@ -315,7 +327,7 @@ class DegreeBound:
 
     @classmethod
     def from_saved(cls, saved: SavedParts) -> Self:
-        """Read what a store has kept of the choice.
+        """Return the choice from what its store has.
 
         Args:
             saved: the parts of a saved result, as `gc.load` reads them.
@@ -339,13 +351,13 @@ def choose_degree_bound(
     Args:
         graph: the private graph, or one of networkx or igraph, a matrix, or a table, see
             `private_data`.
-        epsilon: privacy parameter of the choice, for one vertex with all its edges, in [1e-6, 50]:
-            a tenth of what the answers get is a beginning.
-        noise: the error of an answer that a bound of 1 would cost, in weight, in [0, 1e9]: for one
-            answer 1/epsilon of the answers, for cells of a table of k groups about k/epsilon.
-        candidates: whole numbers to choose from; None for the powers of two up to what no degree
-            exceeds. Weights whose cap is no whole number, or that have none, need them.
-        store: path of the store, or a `Store`, that the choice is charged to; see `release_flows`.
+        epsilon: privacy parameter of the choice, for one vertex with all its edges, in [1e-6, 50];
+            a tenth of the epsilon of the answers is a good first value.
+        noise: the error of an answer with a bound of 1, in weight, in [0, 1e9]: for one answer
+            1/epsilon of the answers, for cells of a table of k groups about k/epsilon.
+        candidates: whole numbers to choose from; None for the powers of two up to the largest
+            possible degree. Weights without a maximum that is a whole number need them.
+        store: path of the store, or a `Store`, to which the choice is charged; see `release_flows`.
         seed: makes the run repeatable and voids the guarantee; None for the system's entropy.
 
     Raises:
@@ -366,9 +378,9 @@ def choose_degree_bound(
     number = isinstance(noise, int | float) and not isinstance(noise, bool)
     if not number or not 0 <= noise <= _LARGEST_NOISE:
         raise ParameterError("noise is the error that a bound of 1 costs, for example 1.0")
-    found = bound_candidates(data, candidates)
-    whole = tuple(int(bound) for bound in found)
-    if whole != found:
+    possible = bound_candidates(data, candidates)
+    whole_candidates = tuple(int(bound) for bound in possible)
+    if whole_candidates != possible:
         raise ParameterError("candidates are whole numbers, for example candidates=[10, 20, 40]")
     rate = score_rate(exact)
     plan = BudgetPlan.of_one("bound on degrees", EXPONENTIAL, choice_cost(rate))
@@ -383,7 +395,7 @@ def choose_degree_bound(
         epsilon=epsilon,
         budget_plan=plan,
         guarantee=guarantee,
-        candidates=whole,
+        candidates=whole_candidates,
         noise=float(noise),
         rate=rate,
     )
@@ -393,11 +405,11 @@ def choose_degree_bound(
 @final
 @dataclass(frozen=True, kw_only=True)
 class ContributionsJob(Job[Contributions]):
-    """Counts of users by how much they have.
+    """The job of noisy counts of users by how much they have.
 
     Attributes:
         bounds: public candidates, ascending.
-        per_period: whether a user counts in each period as one of its own.
+        per_period: whether a user counts in each period as another user.
     """
 
     kind: str = "contributions"
@@ -441,13 +453,14 @@ class ContributionsJob(Job[Contributions]):
 
     def errors(self) -> Iterable[tuple[str, float]]:
         """See `Job.errors`: of the number of users above each bound."""
-        unread = self._table(np.zeros(len(self.bounds) + 1, dtype=np.int64), self.guarantee)
+        empty = self._table(np.zeros(len(self.bounds) + 1, dtype=np.int64), self.guarantee)
         return tuple(
-            (f"users with more than {bound:,} {unread.what}", float(unread.users_above(bound)[1]))
+            (f"users with more than {bound:,} {empty.what}", float(empty.users_above(bound)[1]))
             for bound in self.bounds
         )
 
     def _table(self, counts: IntVector, guarantee: PrivacyGuarantee) -> Contributions:
+        """Return the table of noisy counts."""
         return Contributions(
             bounds=self.bounds,
             counts=counts,
@@ -470,13 +483,13 @@ class ContributionsJob(Job[Contributions]):
 @final
 @dataclass(frozen=True, kw_only=True)
 class BoundJob(Job[ContributionBound]):
-    """The choice of a bound that about a given share of the users exceeds.
+    """The job of the choice of a bound that about a given share of the users exceeds.
 
     Attributes:
         bounds: public candidates, ascending.
-        share: of the users that are to be above.
+        share: requested share of users above the bound.
         rate: of the choice.
-        per_period: whether a user counts in each period as one of its own.
+        per_period: whether a user counts in each period as another user.
     """
 
     kind: str = "bound"
@@ -523,15 +536,15 @@ class BoundJob(Job[ContributionBound]):
         return ContributionBound.from_saved(saved)
 
     def errors(self) -> Iterable[tuple[str, float]]:
-        """See `Job.errors`: the share of users above the bound, against the best candidate's.
+        """See `Job.errors`: the deviation from the share, beyond that of the best candidate.
 
-        A score is -q |users above - share x all users| for a share p/q, so the chosen bound has at
-        most ln((candidates - 1)/failure)/(q rate) more users off the share than the best one has;
-        see `exponential_choice`.
+        A score is -q |users above - share x all users| for a share p/q, so the deviation of the
+        chosen bound, in users, is at most ln((candidates - 1)/failure)/(q rate) more than that of
+        the best candidate; see `exponential_choice`.
         """
         candidates = max(len(self.bounds) - 1, 1)
-        most = math.log(candidates / DEFAULT_FAILURE) / float(self.share.denominator * self.rate)
-        return (("users off the share, beyond what the best candidate misses it by", most),)
+        error = math.log(candidates / DEFAULT_FAILURE) / float(self.share.denominator * self.rate)
+        return (("users off the share, beyond what the best candidate misses it by", error),)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -547,11 +560,11 @@ class BoundJob(Job[ContributionBound]):
 @final
 @dataclass(frozen=True, kw_only=True)
 class DegreeBoundJob(Job[DegreeBound]):
-    """The choice of a bound on degrees.
+    """The job of the choice of a bound on degrees.
 
     Attributes:
         candidates: whole numbers, ascending.
-        noise: error of an answer that a bound of 1 would cost, in weight.
+        noise: error of an answer with a bound of 1, in weight.
         rate: of the choice.
     """
 
@@ -599,10 +612,10 @@ class DegreeBoundJob(Job[DegreeBound]):
 
 
 def contributions_parts(table: Contributions) -> ResultParts:
-    """Return what a store keeps of a private table of contributions.
+    """Return the parts of a private table of contributions for a store.
 
     Raises:
-        ParameterError: a public table, which no store has charged.
+        ParameterError: a public table, which was charged to no store.
     """
     if table.guarantee is None:
         raise ParameterError("a public table of contributions has cost nothing")
@@ -616,7 +629,7 @@ def contributions_parts(table: Contributions) -> ResultParts:
 
 
 def contributions_from(saved: SavedParts) -> Contributions:
-    """Read what `contributions_parts` returned."""
+    """Return the table from the parts that `contributions_parts` returned."""
     fields, counts = saved.fields, saved.arrays()["counts"]
     counts.setflags(write=False)
     return Contributions(
@@ -629,6 +642,7 @@ def contributions_from(saved: SavedParts) -> Contributions:
 
 
 def _rows_of(job: ContributionsJob | BoundJob) -> Rows:
+    """Return the schema of a job, which is one of rows."""
     rows = job.public
     if not isinstance(rows, Rows):
         raise TypeError("a job of rows was made for a graph")
@@ -636,5 +650,6 @@ def _rows_of(job: ContributionsJob | BoundJob) -> Rows:
 
 
 def _declared_periods(job: ContributionsJob | BoundJob) -> tuple[str, ...] | None:
+    """Return the labels of the declared periods of the rows; None if they have none."""
     periods = _rows_of(job).periods
     return None if periods is None else periods.labels

@@ -1,4 +1,4 @@
-"""`release_flows`: what passes between public groups, for all cells of all levels and periods.
+"""`release_flows`: the weight between public groups, for all cells of all levels and periods.
 
 Read `release_flows`, `flows_job`, and the methods `measure` and `finish` of `FlowsJob`, in this
 order. The shares of the levels are chosen in `estimate.strategy`, from public sizes.
@@ -71,7 +71,7 @@ from graphcuts_dp.schema.cells import CellTree
 from graphcuts_dp.schema.counting import STEPS, Reach, counted_by
 from graphcuts_dp.schema.groups import Groups, Sides
 
-_LINE_BYTES = 100  # of a cell: a line with two names of groups, three numbers; and its noisy sum
+_LINE_BYTES = 100  # of a cell: a line with two names of groups and three numbers, and a noisy sum
 
 
 @refuses_former_options()
@@ -89,51 +89,52 @@ def release_flows(  # noqa: PLR0913  # public options, all keyword-only
     store: PathLike | Store | None = None,
     seed: Seed | None = None,
 ) -> Flows:
-    """Release what passes between public groups, for all cells of all levels and periods.
+    """Release the flows between public groups, for all cells of all levels and periods.
 
     Args:
-        graph: the private graph; rows, of which those whose ends are equal count, too; or a graph
-            of networkx or igraph, a matrix, or a table, see `private_data`.
+        graph: the private graph; rows, of which those with two equal endpoints count, too; or a
+            graph of networkx or igraph, a matrix, or a table, see `private_data`.
         groups: the public groups of its vertices; of a bipartite graph a pair, left and right,
-            with the same number of levels. They come out with the table, so they must be public,
-            and not made from the edges.
+            with the same number of levels. They are released with the table, so they must be
+            public, and not computed from the edges.
         epsilon: privacy parameter for one `privacy_unit`, in [1e-6, 50]; all of it is spent.
-        delta: in [0, 1); 0 for pure privacy. Above 0 the noise may be Gaussian, where many levels
-            pay for it.
-        by: of rows with periods: a table for each "day", "month", "quarter" or "year"; or several
+        delta: in [0, 1); 0 for pure privacy. Above 0 the noise may be Gaussian, if there are enough
+            levels for it to be smaller.
+        by: for rows with periods: a table for each "day", "month", "quarter" or "year"; or several
             of these, from the coarsest to the finest, over which the budget is divided. None for
             the periods that were declared.
         workload: what should be accurate: "all levels" (every level counts alike), "all cells"
             (every cell of every level counts alike, so that the finest level counts most), "totals"
-            (the grand total), or the name of a level; or a `FlowWorkload`, which also says how
-            cells are counted, and what you expect in one.
-        privacy_unit: what neighbouring data differ by: "edge", "row", or a `PrivacyUnit`; None for
-            the edges of a graph, or for rows as they count ("edge" if `counting="edges"`); rows
-            with weights need `PrivacyUnit.row(max_units)`, whose bound cuts each. Of a user so many
-            pairs, rows or units count, see `Rows.cells`: in all periods together, or, if
-            `per_period`, in each. Of a vertex with degree bound D, each cell of the finest level is
-            the largest weight that its edges can keep if no vertex keeps more than D of it in this
-            cell (see `measure.cells.bounded_cells`): the true one if no vertex has more than D
-            there, never above it; other levels are sums of these. Intervals are for this bounded
-            table. The noise of a cell grows with D and with the number of groups.
-        known_max: what no user has more rows (or pairs) of, if that is publicly known: in a period
-            if the bound is for each. Then a tenth of the budget goes to a noisy sum of the rows
-            that the bound leaves out, and `all_low` and `all_high` are intervals of the count of
-            all rows. Without it there are lower ends alone, since nothing private bounds what is
-            left out. A user who has more all the same counts for the rows that the table counts
-            and known_max - max_contributions more. See `estimate.counted_rows`.
-        measure_margins: whether what leaves and what enters each group of the finest level is
-            measured with noise of its own, for a quarter of what is left for cells. Otherwise these
-            margins are sums of cells. All cells are estimated from both, so that the table adds up.
-            Margins of many groups become narrower, single cells wider; refused if margins do not.
-        store: path of the store, or a `Store`, that remembers what was spent on this graph: the
-            flows are charged to it, and refused if its budget does not allow them. None for a
-            graph of which nothing else is ever released.
+            (the grand total), or the name of a level; or a `FlowWorkload`, which also has options
+            for the counting of cells, and your guess of a cell.
+        privacy_unit: the difference between neighbouring data: "edge", "row", or a `PrivacyUnit`;
+            None for the edges of a graph, or for rows as they count ("edge" if `counting="edges"`);
+            rows with weights need `PrivacyUnit.row(max_units)`, whose bound limits each of them.
+            For a user, at most so many pairs, rows or units count, see `Rows.cells`: in all periods
+            together, or, if `per_period`, in each. For a vertex with degree bound D, each cell of
+            the finest level is the largest weight that its edges can keep if no vertex keeps more
+            than D of it in this cell (see `measure.cells.bounded_cells`): the true one if no vertex
+            has more than D there, never above it; other levels are sums of these. Intervals are for
+            this bounded table. The noise of a cell grows with D and with the number of groups.
+        known_max: a publicly known maximum of the rows (or pairs) of a user, in a period if the
+            bound is for each; None if there is none. With it a tenth of the budget goes to a noisy
+            sum of the rows that the bound leaves out, and `all_low` and `all_high` are intervals of
+            the count of all rows. Without it there are lower ends alone, since the rows that are
+            left out have no public bound. If a user has more rows nevertheless, those that the
+            table counts and known_max - max_contributions more count. See `estimate.counted_rows`.
+        measure_margins: whether the sums of what leaves and of what enters each group of the finest
+            level are measured with noise of their own, for a quarter of the budget of cells.
+            Otherwise these margins are sums of cells. All cells are estimated from both, so that
+            the table adds up. Margins of many groups become narrower, single cells wider; refused
+            if margins do not.
+        store: path of the store, or a `Store`, that records what was spent on this graph: the flows
+            are charged to it, and refused if its budget does not allow them. None for a graph of
+            which nothing else is ever released.
         seed: makes the run repeatable and voids the guarantee; None for the system's entropy.
 
     Raises:
-        ParameterError: an option out of range; weights whose bound nobody has given (of a vertex
-            they need none); noise that would hide the cells of the finest level, see
+        ParameterError: an option out of range; weights without a public bound (for a vertex they
+            need none); noise larger than the cells of the finest level, see
             `FlowWorkload.expected_cell`; a known_max below the bound, of weights, or without users;
             measured margins that would be no narrower than sums of cells, or too many of them.
             Nothing was spent.
@@ -142,11 +143,11 @@ def release_flows(  # noqa: PLR0913  # public options, all keyword-only
         LedgerError: the store cannot be used.
 
     Guarantee: epsilon-DP, or (epsilon, delta)-DP, at edge level: `measure_cells` draws all noise,
-    at a cost that is added up from its scales before any is drawn; which levels and shares there
-    are is chosen from public sizes; the rest is computed from the noisy sums. Neighbours: graphs on
-    the same public vertices that differ in one pair, or in `PrivacyUnit.edge(k)` of them, or in all
+    at a cost that is computed from its scales before any is drawn; levels and shares are chosen
+    from public sizes; everything else is computed from the noisy sums. Neighbours: graphs on the
+    same public vertices that differ in one pair, or in `PrivacyUnit.edge(k)` of them, or in all
     edges of one vertex (proof in `bounded_changes`). With `whole` or a fine grid the sums are
-    those of weights rounded down, and intervals of the fine grid allow for it. Of rows neighbours
+    those of weights rounded down, and intervals of the fine grid allow for it. For rows, neighbours
     differ in one row, or in all rows of one user, and each row lies in one period: so every
     period has all of epsilon, and all tables together have epsilon. With a bound for each period
     neighbours differ in the rows of one user in one period.
@@ -173,12 +174,12 @@ def release_flows(  # noqa: PLR0913  # public options, all keyword-only
 
 
 def privacy_unit_of(data: PrivateData, privacy_unit: str | PrivacyUnit | None) -> PrivacyUnit:
-    """Return the privacy unit of a table of flows: the one asked for, or what suits the data.
+    """Return the privacy unit of a table of flows: the requested one, or the default for the data.
 
     Reads the schema alone.
 
     Raises:
-        ParameterError: no such privacy unit, or weights of rows whose bound nobody has given.
+        ParameterError: no such privacy unit, or weights of rows without a bound.
     """
     if (
         privacy_unit is None
@@ -208,18 +209,18 @@ def flows_job(
     known_max: int | None = None,
     measure_margins: bool = False,
 ) -> "FlowsJob":
-    """Return what `release_flows` does with these options. Reads the schema of the data alone.
+    """Return the job of `release_flows` with these options. Reads the schema of the data alone.
 
     Args:
-        data: the private graph or rows, or an empty one of the same schema.
-        groups: as for `release_flows`, and so are all others.
-        epsilon: privacy parameter.
-        delta: likewise.
-        by: coarser periods.
-        workload: what is measured, with which noise.
-        privacy_unit: what neighbouring data differ by.
-        known_max: known maximum of rows of a user.
-        measure_margins: whether sums over rows and columns are measured, too.
+        data: the private graph or rows, or data of the same schema without rows.
+        groups: as for `release_flows`.
+        epsilon: as for `release_flows`.
+        delta: as for `release_flows`.
+        by: as for `release_flows`.
+        workload: as for `release_flows`.
+        privacy_unit: as for `release_flows`.
+        known_max: as for `release_flows`.
+        measure_margins: as for `release_flows`.
 
     Raises:
         ParameterError, GraphError: as `release_flows`.
@@ -234,14 +235,18 @@ def flows_job(
     empty, exact = without_rows(data), exact_epsilon(epsilon)
     del data  # nothing below can reach it
     privacy_unit, reach = privacy_unit_of(empty, privacy_unit), reach_of(empty)
-    work = FlowWorkload.of(workload)
+    flow_workload = FlowWorkload.of(workload)
     sides = sides_of_groups(empty, groups)
     cells = cell_tree(empty, sides, by)
-    privacy_unit.per_change(exact)  # refuses what would leave too little
-    grid, whole = _grid_of(empty, cells, privacy_unit, epsilon=exact, whole=work.whole)
-    # Refuses what cannot be guaranteed, or bounded.
-    bounded_data(empty, privacy_unit, whole=whole, by=by, known_max=known_max)
-    left_out_change = _left_out_change(empty, privacy_unit, grid, whole=whole, known_max=known_max)
+    privacy_unit.per_change(exact)  # refuses a privacy unit that would leave too little
+    grid, integral = _grid_of(
+        empty, cells, privacy_unit, epsilon=exact, integral=flow_workload.whole
+    )
+    # Refuses data that cannot be bounded so.
+    bounded_data(empty, privacy_unit, integral=integral, by=by, known_max=known_max)
+    left_out_change = _left_out_change(
+        empty, privacy_unit, grid, integral=integral, known_max=known_max
+    )
     changes = changes_on(grid, cells, privacy_unit, reach)
     margins = margin_change_on(grid, cells, privacy_unit, reach) if measure_margins else None
     choose = partial(
@@ -249,8 +254,8 @@ def flows_job(
         cells,
         delta=delta,
         changes=changes,
-        workload=work.accurate,
-        noise=work.noise,
+        workload=flow_workload.accurate,
+        noise=flow_workload.noise,
         portion=1 - SHARE if left_out_change else ALL_LEFT,
         margin_change=margins,
     )
@@ -264,18 +269,19 @@ def flows_job(
                 "measure_margins out"
             )
     plan = strategy.budget_plan(cells, epsilon=exact, delta=delta)
-    noise, measured = strategy.all_noise, [changes[level] for level in strategy.measured_levels]
-    measured += [] if margins is None else [margins]
+    noise = strategy.all_noise
+    measured_changes = [changes[level] for level in strategy.measured_levels]
+    measured_changes += [] if margins is None else [margins]
     left_out = None
     if left_out_change:
         change = left_out_change, left_out_change**2
         left_out = left_out_noise(noise.distribution, plan.amount, change)
-        # The shares of the levels are of what this step leaves, so they stay as they are.
+        # The shares of the levels are of the budget after this step, so they need no change.
         step = BudgetStep(statistic=NAME, share=SHARE, noise=plan.steps[0].noise)
         plan = replace(plan, steps=(step, *plan.steps))
         noise = replace(noise, parameters=(*left_out.parameters, *noise.parameters))
-        measured.insert(0, change)
-    check_spent(noise.cost(delta=delta, changes=measured), plan.cost)
+        measured_changes.insert(0, change)
+    check_spent(noise.cost(delta=delta, changes=measured_changes), plan.cost)
     cost = stated_cost(plan.cost, epsilon=epsilon, delta=delta)
     return FlowsJob(
         public=empty,
@@ -286,11 +292,11 @@ def flows_job(
         sides=sides,
         cells=cells,
         grid=grid,
-        whole=whole,
+        integral=integral,
         by=by,
         privacy_unit=privacy_unit,
         reach=reach,
-        work=work,
+        workload=flow_workload,
         strategy=strategy,
         choose=choose,
         known_max=known_max,
@@ -306,21 +312,21 @@ def _grid_of(
     privacy_unit: PrivacyUnit,
     *,
     epsilon: Fraction,
-    whole: bool,
+    integral: bool,
 ) -> tuple[Grid, bool]:
-    """Return the steps that weights or rows are counted in, and whether these are whole numbers."""
+    """Return the grid of weights or rows, and whether its units are whole numbers."""
     if isinstance(empty, Rows):
-        # Rows that are not scaled down lose nothing by whole steps.
-        whole = whole or not counts_in_parts(empty.counting, privacy_unit)
-        return grid_of_rows(whole=whole, unit=empty.weight_unit), whole
+        # Rows that are not scaled down lose nothing by whole units.
+        integral = integral or not counts_in_parts(empty.counting, privacy_unit)
+        return grid_of_rows(whole=integral, unit=empty.weight_unit), integral
     grid = grid_of_cells(
         empty,
         epsilon=float(epsilon),
-        whole=whole,
+        whole=integral,
         privacy_unit=privacy_unit,
         groups=sum(cells.shape(cells.depth - 1)),
     )
-    return grid, whole
+    return grid, integral
 
 
 def _left_out_change(
@@ -328,34 +334,34 @@ def _left_out_change(
     privacy_unit: PrivacyUnit,
     grid: Grid,
     *,
-    whole: bool,
+    integral: bool,
     known_max: int | None,
 ) -> int:
-    """Return the sensitivity of the sum of what is left out, in grid units; 0 if it is not needed.
+    """Return the sensitivity of the sum of the rows that the bound leaves out, in grid units.
 
-    It is `Rows.most_left_out`, in rows where rows are counted whole.
+    It is `Rows.most_left_out`, in rows if rows are counted whole; 0 if the sum is not measured.
     """
     if not isinstance(empty, Rows):
         return 0
-    steps = empty.most_left_out(privacy_unit, whole=whole, known_max=known_max)
-    return steps // STEPS if grid.unit == empty.weight_unit else steps
+    change = empty.most_left_out(privacy_unit, whole=integral, known_max=known_max)
+    return change // STEPS if grid.unit == empty.weight_unit else change
 
 
 def bounded_data(
     data: PrivateData,
     privacy_unit: PrivacyUnit,
     *,
-    whole: bool,
+    integral: bool,
     by: str | Sequence[str] | None,
     known_max: int | None = None,
 ) -> AnyGraph | PairCounts:
-    """Return private data in which nobody has more than the guarantee allows. Private.
+    """Return private data that are bounded for the privacy unit of the guarantee. Private.
 
     Raises:
         ParameterError: data that cannot be bounded so.
     """
     if isinstance(data, Rows):
-        return counted_rows(data, privacy_unit, whole=whole, by=by, known_max=known_max)
+        return counted_rows(data, privacy_unit, whole=integral, by=by, known_max=known_max)
     if known_max is not None:
         raise ParameterError(
             "known_max is what no user has more rows of: it is for rows with privacy_unit='user'"
@@ -368,7 +374,7 @@ class MeasuredFlows(NamedTuple):
 
     Attributes:
         cells: the noisy sums of the cells of all levels of the plan.
-        left_out: the noisy sum of what the bound on users leaves out; None if it is not measured.
+        left_out: the noisy sum of the rows that the bound leaves out; None if it is not measured.
     """
 
     cells: CountMeasurement[CellSums]
@@ -378,35 +384,35 @@ class MeasuredFlows(NamedTuple):
 @final
 @dataclass(frozen=True, kw_only=True)
 class FlowsJob(Job[Flows]):
-    """A release of a table of flows.
+    """The job of a release of a table of flows.
 
     Attributes:
         sides: public groups of the rows and the columns.
         cells: the public cells.
-        grid: the steps that weights or rows are counted in.
-        whole: whether these are whole numbers.
-        by: levels of the periods, as they were asked for.
+        grid: the grid on which weights or rows are counted.
+        integral: whether its units are whole numbers.
+        by: the requested levels of the periods.
         privacy_unit: of the guarantee.
-        reach: which cells one user's rows can change; None for a graph.
-        work: what should be accurate.
+        reach: the cells that one user's rows can change; None for a graph.
+        workload: the levels that should be accurate, and how cells are counted.
         strategy: how the levels are measured.
-        choose: the same for another epsilon, for advice.
-        known_max: what no user has more rows of; None if that is not publicly known.
-        left_out_change: sensitivity of the sum of what the bound leaves out, in grid units; 0 if it
-            is not measured.
-        left_out_noise: its noise; None if it is not measured.
-        margin_price: what measured margins cost, and gain; None if they are sums of cells.
+        choose: returns the strategy for another epsilon, for advice.
+        known_max: publicly known maximum of the rows of a user; None if there is none.
+        left_out_change: sensitivity of the sum of the rows that the bound leaves out, in grid
+            units; 0 if it is not measured.
+        left_out_noise: noise of that sum; None if it is not measured.
+        margin_price: errors with and without measured margins; None if they are sums of cells.
     """
 
     kind: str = "flows"
     sides: Sides
     cells: CellTree
     grid: Grid
-    whole: bool
+    integral: bool
     by: str | Sequence[str] | None
     privacy_unit: PrivacyUnit
     reach: Reach | None
-    work: FlowWorkload
+    workload: FlowWorkload
     strategy: FlowStrategy
     choose: Callable[..., FlowStrategy]
     known_max: int | None = None
@@ -423,13 +429,13 @@ class FlowsJob(Job[Flows]):
         """See `Job.bound`."""
         known_max = self.known_max if self.left_out_change else None
         return bounded_data(
-            data, self.privacy_unit, whole=self.whole, by=self.by, known_max=known_max
+            data, self.privacy_unit, integral=self.integral, by=self.by, known_max=known_max
         )
 
     def measure(
         self, bounded: AnyGraph | PairCounts, source: EntropySource, progress: Progress = silent
     ) -> MeasuredFlows:
-        """See `Job.measure`: the sums of the cells of all levels, and of what is left out.
+        """See `Job.measure`: the sums of the cells of all levels, and of the rows left out.
 
         Privacy: independent noise, whose costs add up to that of the plan; see `measure_cells` and
         `measure_left_out`.
@@ -447,7 +453,7 @@ class FlowsJob(Job[Flows]):
             measured_levels=self.strategy.measured_levels,
             noise=self.strategy.all_noise,
             grid=self.grid,
-            whole=self.whole,
+            whole=self.integral,
             privacy_unit=self.privacy_unit,
             reach=self.reach,
             margins=self.strategy.margin_noise is not None,
@@ -510,7 +516,7 @@ class FlowsJob(Job[Flows]):
         """See `Job.parameters`."""
         bound = self.privacy_unit.max_degree
         return {
-            "workload": self.work.accurate,
+            "workload": self.workload.accurate,
             "levels": [
                 step.statistic
                 for step in self.budget_plan.steps
@@ -546,7 +552,7 @@ class FlowsJob(Job[Flows]):
             epsilon=exact_epsilon(self.epsilon),
             unit=self.grid.unit,
             weighted=self.public.weighted,
-            expected=self.work.expected_cell,
+            expected=self.workload.expected_cell,
         )
 
     @property
@@ -556,7 +562,7 @@ class FlowsJob(Job[Flows]):
         if self.margin_price is not None:
             notes.append(self.margin_price.note)
         rows = self.public
-        if isinstance(rows, Rows) and rows.weighted and self.work.expected_cell is None:
+        if isinstance(rows, Rows) and rows.weighted and self.workload.expected_cell is None:
             counted = counted_by(rows.counting)
             note = least_cell_note(self.cells, self.strategy, unit=self.grid.unit, counted=counted)
             notes.append(note)
@@ -578,13 +584,13 @@ class FlowsJob(Job[Flows]):
         if not self.left_out_change or not isinstance(self.public, Rows):
             return ""
         try:
-            beside = flows_job(
+            job_with_known_max = flows_job(
                 self.public,
                 self.sides if self.sides[0] is not self.sides[1] else self.sides[0],
                 epsilon=float(self.epsilon),
                 delta=self.delta,
                 by=self.by,
-                workload=self.work,
+                workload=self.workload,
                 privacy_unit=replace(self.privacy_unit, group_size=self.known_max),
                 measure_margins=self.margin_price is not None,
             )
@@ -594,7 +600,7 @@ class FlowsJob(Job[Flows]):
             all_rows_widths(
                 job.cells, job.strategy, unit=job.grid.unit, left_out=job.left_out_noise
             )
-            for job in (self, beside)
+            for job in (self, job_with_known_max)
         ]
         return compared(
             *widths,

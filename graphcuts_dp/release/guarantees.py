@@ -1,4 +1,4 @@
-"""What a release states: its guarantee, from the schema of the data and the cost alone."""
+"""The guarantee of a release, from the schema of the data and the cost alone."""
 
 from dataclasses import replace
 
@@ -21,11 +21,11 @@ def release_guarantee(
     """Return the guarantee of a release. Reads the schema of the graph only.
 
     Args:
-        graph: the private graph or rows, or those of its schema without any.
+        graph: the private graph or rows, or data of the same schema without any.
         cost: of everything together.
-        privacy_unit: what neighbours differ by.
+        privacy_unit: the difference between neighbours.
         seed: of the noise, or None.
-        groups: whether public groups come out with it.
+        groups: whether public groups are released with it.
     """
     public = public_vertices(graph.space) + (" and the groups" if groups else "")
     cap = None if isinstance(graph, Rows) else graph.max_weight
@@ -37,19 +37,19 @@ def release_guarantee(
         public += " and the degree bound"
     periods = graph.periods if isinstance(graph, Rows) else None
     rows = isinstance(graph, Rows) and graph.weighted
-    hidden = change_of_one_pair(
+    change = change_of_one_pair(
         weighted=graph.weighted, max_weight=cap, directed=isinstance(graph.space, Arcs)
     )
-    step = PrivacyGuarantee(
+    of_one_change = PrivacyGuarantee(
         epsilon=cost.epsilon,
         delta=cost.delta,
-        neighbours="one row, or unit of weight, more or less" if rows else hidden,
+        neighbours="one row, or unit of weight, more or less" if rows else change,
         public=public,
         seed=seed,
     )
     if periods is not None and privacy_unit.kind == "edge":
-        step = replace(step, neighbours=f"{hidden} in any one {periods.by}")
-    guarantee = privacy_unit.guarantee(step, cost)
+        of_one_change = replace(of_one_change, neighbours=f"{change} in any one {periods.by}")
+    guarantee = privacy_unit.guarantee(of_one_change, cost)
     if isinstance(graph, Rows) and periods is not None:
         guarantee = replace(guarantee, privacy_unit=graph.privacy_unit(privacy_unit))
         if privacy_unit.kind == "edge":

@@ -1,8 +1,8 @@
-"""One prepared use of the budget: what it costs and guarantees, before any private row is read.
+"""One prepared use of the budget: its cost and its guarantee, before any private row is read.
 
-A job is made from the options and from public facts alone: it holds the private data emptied of all
-rows (`without_rows`), so that nothing it says can tell of them. `execute` is the only place of this
-subpackage that charges a store.
+A job is made from the options and from public facts alone: it holds the schema of the private data
+without any row (`without_rows`), so that it cannot reveal anything about them. Only `execute`
+charges a store in this subpackage.
 """
 
 import warnings
@@ -44,26 +44,26 @@ def execute(
 ) -> R:
     """Charge a job to a store, and run it.
 
-    Its whole cost is on the disk before noise is drawn, and what was measured is on the disk before
-    a result is made of it. The result is made of what the store has, so that `resume` makes the
-    same one again. Where the job has a `second_measurement`, that one is on the disk before
+    The whole cost is on the disk before noise is drawn, and the measurements are on the disk before
+    a result is computed from them. The result is computed from what the store has, so that `resume`
+    computes the same one again. If the job has a `second_measurement`, that is on the disk before
     anything that depends on it is shown.
 
     Args:
         job: made for data of this schema.
         data: private.
-        store: see `begin_charge`; None charges nothing, and nothing is kept.
+        store: see `begin_charge`; None charges nothing, and stores nothing.
         seed: makes the run repeatable and voids the guarantee; None for the system's entropy.
         progress: see `seen`; notebooks get a bar without it.
 
     Raises:
-        ParameterError: the data have another schema, or the seed is none. Nothing was spent.
+        ParameterError: the data have another schema, or the seed is no seed. Nothing was spent.
         BudgetError: the budget of the store does not allow it. Nothing was spent.
-        LedgerError: the store cannot be used; or it cannot keep what was measured, which is then
-            thrown away: the cost is spent, and a store that is to `resume` measures again.
+        LedgerError: the store cannot be used; or it cannot store the measurements, which are then
+            discarded: the cost is spent, and a store that is to `resume` measures again.
 
     Warns:
-        AccuracyWarning: before anything is spent, what the job warns of.
+        AccuracyWarning: before anything is spent, the warning of the job.
     """
     source, report = entropy_source(seed), progress_function(progress)
     bounded = job.bounded(data)
@@ -85,65 +85,65 @@ def execute(
     job = job.released_as(charge.provenance)
     if charge.store is None:
         return job.run(bounded, source, report)
-    kept, second = charge.measurement, job.second_measurement
-    if kept is None:
-        # Messages of progress may tell noisy values, or which steps run, and a callback may raise.
-        # A run that ended before its measurement was kept would have told something, and be
-        # repeated.
+    stored, second = charge.measurement, job.second_measurement
+    if stored is None:
+        # Messages of progress may show noisy values, or which steps run, and a callback may raise.
+        # A run that ended before its measurement was stored would have revealed something, and
+        # would be repeated: so nothing is reported.
         report(0.0, "measuring")
         measured = job.measure(bounded, source, silent)
         content = pack(job.parts(measured, job.guarantee_of_run(source)))
-        kept = KeptMeasurement(content, job.completion(source), complete=second is None)
-        charge = charge.keep(content, kept.completion, last=kept.complete)
-    # The privacy boundary: nothing that was measured has left the process before.
-    result = job.completed(unpack(kept.content, charge.provenance), kept.completion, report)
-    if second is not None and not kept.complete:
-        # Nothing is told from here until the second measurement is kept.
+        stored = KeptMeasurement(content, job.completion(source), complete=second is None)
+        charge = charge.keep(content, stored.completion, last=stored.complete)
+    # The privacy boundary: no measurement has left the process before.
+    result = job.completed(unpack(stored.content, charge.provenance), stored.completion, report)
+    if second is not None and not stored.complete:
+        # Nothing is reported from here until the second measurement is stored.
         result = second.measured(result, bounded, apart(source))
         charge.keep_later(pack(second.parts(result)))
-    elif second is not None and kept.later is not None:
-        result = second.restored(result, unpack(kept.later, charge.provenance))
+    elif second is not None and stored.later is not None:
+        result = second.restored(result, unpack(stored.later, charge.provenance))
     return result
 
 
 class SecondMeasurement(ABC, Generic[R]):
-    """A measurement that asks the private data about the result of an earlier one."""
+    """A measurement of the private data that depends on the result of an earlier one."""
 
     @abstractmethod
     def measured(self, result: R, bounded: Any, source: EntropySource) -> R:
-        """Return the result with what is measured of it. Reads private data.
+        """Return the result with the second measurement. Reads private data.
 
         Args:
-            result: of `Job.finish` or `Job.completed`, made of earlier measurements alone.
+            result: of `Job.finish` or `Job.completed`, computed from earlier measurements alone.
             bounded: private, see `Job.bounded`.
             source: where the noise comes from.
 
-        Guarantee: together with `Job.measure`, what `Job.cost` says.
+        Guarantee: together with `Job.measure`, the cost that `Job.cost` states.
         """
 
     @abstractmethod
     def parts(self, result: R) -> ResultParts:
-        """Return what a store keeps of this measurement."""
+        """Return the parts of this measurement for a store."""
 
     @abstractmethod
     def restored(self, result: R, saved: SavedParts) -> R:
-        """Return the result with a measurement that a store has kept, see `parts`."""
+        """Return the result with a measurement from a store, see `parts`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job(ABC, Generic[R]):
     """One prepared use of the budget. All of it may be shown; it holds no private row.
 
-    A kind of job is a subclass that says how private data are bounded and measured, and what is
-    made of the measurements.
+    A kind of job is a subclass with the steps: how private data are bounded and measured, and how
+    the result is computed from the measurements.
 
     Attributes:
-        kind: what the ledger calls it: "release", "flows", ...
-        public: data of the schema that it is for, without any row.
-        epsilon: that was asked for.
-        delta: likewise, in [0, 1).
-        budget_plan: how it is spent.
-        guarantee: for all that is measured together, without a seed.
+        kind: of the use in the ledger: "release", "flows", ...
+        public: data of the schema of the job, without any row.
+        epsilon: requested epsilon.
+        delta: requested delta, in [0, 1).
+        budget_plan: how the budget is spent.
+        guarantee: for all measurements together, without a seed.
 
     Examples:
         >>> club = gc.datasets.load("karate")
@@ -168,7 +168,7 @@ class Job(ABC, Generic[R]):
             source: where the noise comes from.
             progress: called with the fraction done and a message.
 
-        Guarantee: what `cost` says.
+        Guarantee: the cost that `cost` states.
         """
 
     @abstractmethod
@@ -179,10 +179,10 @@ class Job(ABC, Generic[R]):
         source: EntropySource,
         progress: Progress = silent,
     ) -> R:
-        """Return the result, made from what was measured alone.
+        """Return the result, computed from the measurements alone.
 
         Args:
-            measured: what `measure` returned.
+            measured: the result of `measure`.
             guarantee: of the run.
             source: of ordinary random numbers, for what is drawn from a model.
             progress: called with the fraction done and a message.
@@ -190,10 +190,10 @@ class Job(ABC, Generic[R]):
 
     @abstractmethod
     def parts(self, measured: Any, guarantee: PrivacyGuarantee) -> ResultParts:
-        """Return what a store keeps of this job: what was measured, or the whole result.
+        """Return the parts of this job for a store: the measurements, or the whole result.
 
         Args:
-            measured: what `measure` returned.
+            measured: the result of `measure`.
             guarantee: of the run.
         """
 
@@ -201,30 +201,30 @@ class Job(ABC, Generic[R]):
     def completed(
         self, saved: SavedParts, completion: Mapping[str, Any], progress: Progress = silent
     ) -> R:
-        """Return the result, made of what `parts` returned.
+        """Return the result, computed from the parts that `parts` returned.
 
         Args:
             saved: the parts, as they are read back.
-            completion: what `completion` returned.
+            completion: the result of `completion`.
             progress: called with the fraction done and a message.
         """
 
     @property
     def second_measurement(self) -> SecondMeasurement[R] | None:
-        """Return what is measured of the result of `completed`; None if nothing is."""
+        """The measurement that depends on the result of `completed`; None if there is none."""
         return None
 
     def completion(self, source: EntropySource) -> dict[str, Any]:
-        """Return how the result is made of its `parts`, as plain values for the store.
+        """Return how the result is computed from its `parts`, as plain values for the store.
 
         Args:
-            source: of the random numbers that this needs.
+            source: of the random numbers that the computation needs.
         """
         del source
         return {}
 
     def bound(self, data: Any) -> Any:
-        """Return private data in which nobody has more than the job pays for. Private.
+        """Return private data that are bounded for the guarantee of the job. Private.
 
         Args:
             data: private, of the schema of the job.
@@ -233,10 +233,10 @@ class Job(ABC, Generic[R]):
 
     @property
     def cost(self) -> Cost:
-        """What the whole plan costs, as it is charged.
+        """The cost of the whole plan, which is charged.
 
         Raises:
-            BudgetError: the plan costs more than was asked for.
+            BudgetError: the plan costs more than the requested epsilon and delta.
         """
         return stated_cost(self.budget_plan.cost, epsilon=self.epsilon, delta=self.delta)
 
@@ -257,49 +257,49 @@ class Job(ABC, Generic[R]):
 
     @property
     def result_bytes(self) -> int:
-        """About how many bytes the result takes on the disk, from public sizes."""
+        """About the number of bytes of the result on the disk, from public sizes."""
         return SMALL_RESULT
 
     @property
     def measured_bytes(self) -> int:
-        """How many bytes what is measured takes in a store at most, from public sizes."""
+        """The largest number of bytes of the measurements in a store, from public sizes."""
         return SMALL_RESULT
 
     @property
     def warning(self) -> str | None:
-        """Why the result will be worthless, or None."""
+        """The reason why the result will be worthless; None if there is none."""
         return None
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to tell before anything is spent, a sentence each."""
+        """Sentences for the user before anything is spent."""
         return ()
 
     def errors(self) -> Iterable[tuple[str, float]]:
-        """Return what may be off by how much, at the default confidence, most important first."""
+        """Return texts and errors at the default confidence, the most important first."""
         return ()
 
     def bounded(self, data: PrivateData) -> Any:
-        """Return the data as they are measured: nobody has more than the job pays for. Private.
+        """Return the data as they are measured, bounded for the guarantee. Private.
 
         Args:
             data: private, of the schema of the job.
 
         Raises:
-            ParameterError: they are not of the schema that the job was made for.
+            ParameterError: they have another schema than that of the job.
         """
         if not self._fits(data):
             raise ParameterError("this job is for other data: make one for the schema of these")
         return self.bound(data)
 
     def _fits(self, data: PrivateData) -> bool:
-        """Return whether data are of the schema that the job was made for."""
+        """Return whether data have the schema of the job."""
         return type(data) is type(self.public) and all(
             getattr(data, fact, None) == getattr(self.public, fact, None) for fact in _FACTS
         )
 
     def run(self, bounded: Any, source: EntropySource, progress: Progress = silent) -> R:
-        """Measure, and make the result of what was measured. Charges nothing: see `execute`.
+        """Measure, and compute the result from the measurements. Charges nothing: see `execute`.
 
         Args:
             bounded: private, see `bounded`.
@@ -313,17 +313,17 @@ class Job(ABC, Generic[R]):
         return result if second is None else second.measured(result, bounded, apart(source))
 
     def to_opendp(self) -> Any:
-        """Return the same as a measurement of OpenDP, which its combinators take.
+        """Return the job as a measurement of OpenDP, for its combinators.
 
-        It charges no store. Its domain is the data of the schema that the job was made for. The
-        distance of two data is the least number of neighbours on a path between them, as
-        `guarantee` calls neighbours. Its measure is max divergence where the cost is pure, else
+        It charges no store. Its domain is the data with the schema of the job. The distance of two
+        data sets is the least number of steps between neighbours, as `guarantee` defines these, on
+        a path between them. Its measure is max divergence if the cost is pure, else
         zero-concentrated divergence.
 
         Raises:
             ParameterError: OpenDP is not installed, or neither of the two is proven.
 
-        Guarantee: of one path of k steps that of `Cost.for_group(k)`, rounded up.
+        Guarantee: for a path of k steps that of `Cost.for_group(k)`, rounded up.
         """
         try:
             import opendp.prelude as dp
@@ -353,7 +353,7 @@ class Job(ABC, Generic[R]):
         """Return the same job, whose result has this provenance.
 
         Args:
-            provenance: when, by whom and for what it is released.
+            provenance: the time, the author and the purpose of the release.
         """
         return replace(self, guarantee=self.guarantee.released_as(provenance))
 

@@ -1,12 +1,13 @@
-"""The measurements of a release of a graph: all noise is drawn here, and epsilon spent on it.
+"""The measurements of a release of a graph: all noise is drawn here, and all of epsilon is spent.
 
-`measure` executes a budget plan. A statistic that a plan can name is a class of `STATISTICS`.
+`measure` executes a budget plan. `statistics` has the classes of the statistics that a plan names.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 from typing import ClassVar, final
 
 from graphcuts_dp.errors import ParameterError
@@ -64,14 +65,14 @@ _NO_CLASS_BELOW = 50.0  # fine classes of weight begin at a quarter of the maxim
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Purchase:
-    """What a step measures with.
+class MeasurementSetting:
+    """The setting in which a step measures its statistic.
 
     Attributes:
-        epsilon: privacy parameter of the statistic, exact; with that of earlier steps for it.
-        largest: the largest epsilon that later steps may refine it to.
+        epsilon: privacy parameter of the statistic, exact; earlier steps for it are included.
+        largest: the largest epsilon to which later steps may refine it.
         name: of the measurement.
-        decisions: what earlier steps measured, and what follows from it.
+        decisions: the earlier measurements, and what follows from them.
         source: where the noise comes from.
     """
 
@@ -88,8 +89,8 @@ class GraphStatistic(ABC):
     Args:
         graph: private.
         noise: name of the distribution of the entries.
-        distribution: of the noise of a pair with all of epsilon; tells the grid that weights are
-            rounded down to.
+        distribution: of the noise of a pair with all of epsilon; weights are rounded down to its
+            grid.
     """
 
     name: ClassVar[str]
@@ -100,11 +101,14 @@ class GraphStatistic(ABC):
         self.distribution: NoiseDistribution = distribution
 
     @abstractmethod
-    def measure(self, purchase: Purchase) -> Measurement:
-        """Measure it, or refine what was measured.
+    def measure(self, setting: MeasurementSetting) -> Measurement:
+        """Measure the statistic, or refine its earlier measurement.
 
-        Guarantee: `purchase.epsilon`-DP, of all that it returned for this graph together, for
-            neighbours that differ in one pair.
+        Args:
+            setting: of the step.
+
+        Guarantee: `setting.epsilon`-DP, for all measurements of this statistic of the graph
+            together, and for neighbours that differ in one pair.
         """
 
 
@@ -114,12 +118,12 @@ class EntriesStatistic(GraphStatistic):
 
     name = ENTRIES
 
-    def measure(self, purchase: Purchase) -> Measurement:
+    def measure(self, setting: MeasurementSetting) -> Measurement:
         """See `GraphStatistic.measure`."""
         distribution = noise_distribution(
-            self.noise, epsilon=purchase.epsilon, max_weight=self.distribution.max_weight
+            self.noise, epsilon=setting.epsilon, max_weight=self.distribution.max_weight
         )
-        return randomized_response(self.graph, distribution, purchase.source)
+        return randomized_response(self.graph, distribution, setting.source)
 
 
 @final
@@ -127,17 +131,19 @@ class TotalStatistic(GraphStatistic):
     """The sum of the matrix, which later steps may refine: see `refinable_total`."""
 
     name = TOTAL
-    _held: Refinable[Total] | None = None
+    _refinable: Refinable[Total] | None = None
 
-    def measure(self, purchase: Purchase) -> Measurement:
+    def measure(self, setting: MeasurementSetting) -> Measurement:
         """See `GraphStatistic.measure`."""
-        if self._held is None:
-            self._held = refinable_total(
-                self.graph, self.distribution, epsilon=purchase.epsilon, source=purchase.source
+        if self._refinable is None:
+            self._refinable = refinable_total(
+                self.graph, self.distribution, epsilon=setting.epsilon, source=setting.source
             )
         else:
-            self._held = self._held.refined(purchase.epsilon, purchase.source, name=purchase.name)
-        return self._held.measurement
+            self._refinable = self._refinable.refined(
+                setting.epsilon, setting.source, name=setting.name
+            )
+        return self._refinable.measurement
 
 
 @final
@@ -145,85 +151,89 @@ class DegreesStatistic(GraphStatistic):
     """All degrees, which later steps may refine: see `refinable_degrees`."""
 
     name = DEGREES
-    _held: Refinable[Degrees] | None = None
+    _refinable: Refinable[Degrees] | None = None
 
-    def measure(self, purchase: Purchase) -> Measurement:
+    def measure(self, setting: MeasurementSetting) -> Measurement:
         """See `GraphStatistic.measure`."""
-        if self._held is None:
-            self._held = refinable_degrees(
+        if self._refinable is None:
+            self._refinable = refinable_degrees(
                 self.graph,
                 self.distribution,
-                epsilon=purchase.epsilon,
-                source=purchase.source,
-                name=purchase.name,
+                epsilon=setting.epsilon,
+                source=setting.source,
+                name=setting.name,
                 without_cap=True,  # in sparse releases; matrix plans then have no degrees
             )
         else:
-            self._held = self._held.refined(purchase.epsilon, purchase.source, name=purchase.name)
-        return self._held.measurement
+            self._refinable = self._refinable.refined(
+                setting.epsilon, setting.source, name=setting.name
+            )
+        return self._refinable.measurement
 
 
 class GroupsStatistic(GraphStatistic):
-    """Sums between public groups, or groups that noisy data showed: see `refinable_groups`."""
+    """Sums between public groups, or groups from noisy data: see `refinable_groups`."""
 
     name = GROUPS
-    _held: Refinable[CellSums] | None = None
+    _refinable: Refinable[CellSums] | None = None
 
-    def measure(self, purchase: Purchase) -> Measurement:
+    def measure(self, setting: MeasurementSetting) -> Measurement:
         """See `GraphStatistic.measure`."""
-        if self._held is None:
-            sides = purchase.decisions.sides
+        if self._refinable is None:
+            sides = setting.decisions.sides
             if sides is None:
                 raise ParameterError("there are no groups to measure")
-            self._held = refinable_groups(
+            self._refinable = refinable_groups(
                 self.graph,
                 sides,
-                epsilon=purchase.epsilon,
-                most=purchase.largest,
+                epsilon=setting.epsilon,
+                most=setting.largest,
                 whole=self.distribution.name == "discrete-laplace",
-                name=purchase.name,
-                source=purchase.source,
+                name=setting.name,
+                source=setting.source,
             )
         else:
-            self._held = self._held.refined(purchase.epsilon, purchase.source, name=purchase.name)
-        return self._held.measurement
+            self._refinable = self._refinable.refined(
+                setting.epsilon, setting.source, name=setting.name
+            )
+        return self._refinable.measurement
 
 
 @final
 class SecondGroupsStatistic(GroupsStatistic):
-    """Return the same sums between public groups, with noise that no decision reads."""
+    """The same sums between public groups again, with noise that no decision reads."""
 
     name = SECOND_GROUPS
 
 
 @final
 class WeightsStatistic(GraphStatistic):
-    """How many edges weigh how much: see `measure_weight_counts`."""
+    """The number of edges in each class of weight: see `measure_weight_counts`."""
 
     name = WEIGHTS
 
-    def measure(self, purchase: Purchase) -> Measurement:
+    def measure(self, setting: MeasurementSetting) -> Measurement:
         """See `GraphStatistic.measure`."""
         return measure_weight_counts(
             self.graph,
             laplace_of(self.distribution),
-            epsilon=purchase.epsilon,
-            source=purchase.source,
+            epsilon=setting.epsilon,
+            source=setting.source,
         )
 
 
 @final
 class FineWeightsStatistic(GraphStatistic):
-    """How many edges weigh how much, in classes that halve from the largest weight down.
+    """The number of edges in classes of weight that halve from the largest weight down.
 
-    The noise of a count does not depend on the classes, so they need not suit the noise of entries;
-    the first one ends at a 200th of the largest weight. Without a maximum they begin
-    at 1/4. See `measure_weight_counts`.
+    The noise of a count does not depend on the classes, so they need not be those of the noise of
+    entries; the first ends at a 200th of the largest weight. Without a maximum they begin at 1/4.
+    See `measure_weight_counts`.
     """
 
     name = FINE_WEIGHTS
 
-    def measure(self, purchase: Purchase) -> Measurement:
+    def measure(self, setting: MeasurementSetting) -> Measurement:
         """See `GraphStatistic.measure`."""
         cap = self.distribution.max_weight
         name = "discrete-laplace" if self.noise == "discrete-laplace" else "laplace"
@@ -231,20 +241,20 @@ class FineWeightsStatistic(GraphStatistic):
             name, epsilon=_NO_CLASS_BELOW if cap is not None else 1.0, max_weight=cap
         )
         counts = measure_weight_counts(
-            self.graph, laplace_of(classes), epsilon=purchase.epsilon, source=purchase.source
+            self.graph, laplace_of(classes), epsilon=setting.epsilon, source=setting.source
         )
-        return replace(counts, name=purchase.name)
+        return replace(counts, name=setting.name)
 
 
 @final
 class EdgesStatistic(GraphStatistic):
-    """How many edges there are, and how many are fractional: see `measure_edge_counts`."""
+    """The numbers of edges and of fractional weights: see `measure_edge_counts`."""
 
     name = EDGES
 
-    def measure(self, purchase: Purchase) -> Measurement:
+    def measure(self, setting: MeasurementSetting) -> Measurement:
         """See `GraphStatistic.measure`."""
-        return measure_edge_counts(self.graph, epsilon=purchase.epsilon, source=purchase.source)
+        return measure_edge_counts(self.graph, epsilon=setting.epsilon, source=setting.source)
 
 
 @final
@@ -253,26 +263,26 @@ class KeptEdgesStatistic(GraphStatistic):
 
     name = KEPT_EDGES
 
-    def measure(self, purchase: Purchase) -> Measurement:
+    def measure(self, setting: MeasurementSetting) -> Measurement:
         """See `GraphStatistic.measure`."""
-        distribution = sparse_distribution(self.graph, self.noise, purchase.epsilon)
+        distribution = sparse_distribution(self.graph, self.noise, setting.epsilon)
         return measure_kept_edges(
             self.graph,
             distribution,
-            threshold=purchase.decisions.threshold(distribution),
-            source=purchase.source,
+            threshold=setting.decisions.threshold(distribution),
+            source=setting.source,
         )
 
 
 @final
 class UnevennessStatistic(GraphStatistic):
-    """How far degrees are from their median: see `measure_unevenness`."""
+    """The distance of degrees from their median: see `measure_unevenness`."""
 
     name = UNEVENNESS
 
-    def measure(self, purchase: Purchase) -> Measurement:
+    def measure(self, setting: MeasurementSetting) -> Measurement:
         """See `GraphStatistic.measure`."""
-        return measure_unevenness(self.graph, epsilon=purchase.epsilon, source=purchase.source)
+        return measure_unevenness(self.graph, epsilon=setting.epsilon, source=setting.source)
 
 
 @final
@@ -281,33 +291,36 @@ class StructureStatistic(GraphStatistic):
 
     name = STRUCTURE
 
-    def measure(self, purchase: Purchase) -> Measurement:
+    def measure(self, setting: MeasurementSetting) -> Measurement:
         """See `GraphStatistic.measure`."""
         return measure_structure(
             self.graph,
-            purchase.decisions.test_setting(),
-            epsilon=purchase.epsilon,
-            source=purchase.source,
+            setting.decisions.test_setting(),
+            epsilon=setting.epsilon,
+            source=setting.source,
         )
 
 
-# What a budget plan can name.
-STATISTICS: Mapping[str, type[GraphStatistic]] = {
-    statistic.name: statistic
-    for statistic in (
-        EntriesStatistic,
-        TotalStatistic,
-        DegreesStatistic,
-        GroupsStatistic,
-        SecondGroupsStatistic,
-        WeightsStatistic,
-        FineWeightsStatistic,
-        EdgesStatistic,
-        KeptEdgesStatistic,
-        UnevennessStatistic,
-        StructureStatistic,
-    )
-}
+# The statistics that a budget plan can name.
+@cache
+def statistics() -> Mapping[str, type[GraphStatistic]]:
+    """Return the statistics that a budget plan can name, by name."""
+    return {
+        statistic.name: statistic
+        for statistic in (
+            EntriesStatistic,
+            TotalStatistic,
+            DegreesStatistic,
+            GroupsStatistic,
+            SecondGroupsStatistic,
+            WeightsStatistic,
+            FineWeightsStatistic,
+            EdgesStatistic,
+            KeptEdgesStatistic,
+            UnevennessStatistic,
+            StructureStatistic,
+        )
+    }
 
 
 def measure(
@@ -328,7 +341,7 @@ def measure(
     Args:
         graph: private.
         plan: how epsilon is spent.
-        decisions: whether the conditions of its steps are met, from what was measured before.
+        decisions: they tell from earlier measurements whether the conditions of steps are met.
         noise: name of the distribution of the entries.
         distribution: of the noise of a pair with all of epsilon.
         guarantee: of everything together.
@@ -336,47 +349,50 @@ def measure(
         progress: called with the fraction done and a message.
 
     Returns:
-        The measurements in the order of measuring, with the guarantee, whose plan says which steps
-        ran. Each knows whether a decision has looked at it, or at a coarse copy of it.
+        The measurements in the order of measuring, with the guarantee, whose plan has the steps
+        that ran. Each records whether a decision has read it, or a coarse copy of it.
 
     Raises:
-        BudgetError: what was drawn costs more than the plan says, by the scales of its noise.
+        BudgetError: the noise, by its scales, costs more than the plan states.
 
     Privacy:
-        (plan.amount)-DP. A step is epsilon_k-DP for what it gets (`GraphStatistic.measure`), the
-        epsilons are exact fractions whose sum is at most the amount (`PlanExecution`), and whether
-        a step runs, its share and its threshold depend on public numbers and on the results of
-        earlier steps alone (`Decisions` reads nothing else): sequential composition, which holds
-        for adaptive choices. Neighbours are the same for all steps. Source: DR14 Theorem 3.16.
-        A refinement takes the place of the coarse measurement, and both together cost what the
-        refined one costs (proof: `RefinableLaplace`). So what comes out costs at most the amount on
-        every branch, with which a store is charged before any noise is drawn. Which numbers
-        decisions have looked at follows from released numbers, and fresh numbers are computed from
-        them with random bits of their own (`with_fresh_sums`): post-processing.
+        (plan.amount)-DP. A step with amount epsilon_k is epsilon_k-DP (`GraphStatistic.measure`),
+        the amounts are exact fractions whose sum is at most the amount of the plan
+        (`PlanExecution`), and whether a step runs, its share and its threshold depend on public
+        numbers and on the results of earlier steps alone (`Decisions` reads nothing else):
+        sequential composition, which holds for adaptive choices. Neighbours are the same for all
+        steps. Source: DR14 Theorem 3.16.
+        A refinement replaces the coarse measurement, and both together cost as much as the refined
+        one (proof: `RefinableLaplace`). So the result costs at most the amount on every branch; a
+        store is charged with it before any noise is drawn. Which numbers decisions have read
+        follows from released numbers, and fresh numbers are computed from these with new random
+        bits (`with_fresh_sums`): post-processing.
     """
     execution = PlanExecution(plan)
-    statistics: dict[str, GraphStatistic] = {}
-    for place, step in enumerate(plan.steps):
+    measured_statistics: dict[str, GraphStatistic] = {}
+    for index, step in enumerate(plan.steps):
         if step.reserved or not decisions.are_met(step):
             continue
         epsilon = execution.take(step, decisions.share(step))
         if epsilon is None:
             continue
-        progress(0.6 * place / len(plan.steps), f"measuring {step.label}")
-        if step.statistic not in statistics:
-            statistics[step.statistic] = STATISTICS[step.statistic](graph, noise, distribution)
-        later = [other for other in plan.steps[place:] if other.statistic == step.statistic]
-        most = max(
+        progress(0.6 * index / len(plan.steps), f"measuring {step.label}")
+        if step.statistic not in measured_statistics:
+            statistic_class = statistics()[step.statistic]
+            measured_statistics[step.statistic] = statistic_class(graph, noise, distribution)
+        later = [other for other in plan.steps[index:] if other.statistic == step.statistic]
+        largest_share = max(
             share for other in later if decisions.may_be_met(other) for share in other.shares
         )
-        purchase = Purchase(
+        setting = MeasurementSetting(
             epsilon=epsilon,
-            largest=max(epsilon, execution.available(step.statistic) * most),
+            largest=max(epsilon, execution.available(step.statistic) * largest_share),
             name=step.label,
             decisions=decisions,
             source=source,
         )
-        decisions.record(step.statistic, statistics[step.statistic].measure(purchase))
+        measurement = measured_statistics[step.statistic].measure(setting)
+        decisions.record(step.statistic, measurement)
     check_amounts(execution.plan, decisions.measured)
     values = tuple(
         _after_decisions(decisions, statistic, measurement, source)
@@ -392,15 +408,15 @@ def measure_fit(
 
     Args:
         graph: private.
-        measured: all that was measured before; its plan says which steps ran.
-        fitted: the fit, made of these measurements alone.
+        measured: all earlier measurements; their plan has the steps that ran.
+        fitted: the fit, computed from these measurements alone.
         source: where the noise comes from.
 
     Returns:
-        All measurements, with the guarantee, whose plan says that this step ran too.
+        All measurements, with the guarantee, whose plan has this step among those that ran.
 
     Raises:
-        BudgetError: what was drawn costs more than the plan says, by the scale of its noise.
+        BudgetError: the noise, by its scale, costs more than the plan states.
         ValueError: the plan has no such step, or it ran.
 
     Privacy:
@@ -410,7 +426,7 @@ def measure_fit(
     """
     plan, noisy = measured.guarantee.budget_plan, measured.matrix
     if plan is None or noisy is None:
-        raise ValueError("nothing was measured that a fit was made of")
+        raise ValueError("nothing was measured that a fit could be computed from")
     steps = [step for step in plan.steps if step.statistic == SQUARED_DISTANCE]
     execution = PlanExecution(plan)
     epsilon = execution.take(steps[0]) if steps else None
@@ -424,15 +440,15 @@ def measure_fit(
         source=source,
     )
     values = (*measured.values, distance)
-    statistics = dict(zip(execution.amounts, values, strict=True))
-    check_amounts(execution.plan, statistics)
+    by_statistic = dict(zip(execution.amounts, values, strict=True))
+    check_amounts(execution.plan, by_statistic)
     return Measurements(values, replace(measured.guarantee, budget_plan=execution.plan))
 
 
 def _after_decisions(
     decisions: Decisions, statistic: str, measurement: Measurement, source: EntropySource
 ) -> Measurement:
-    """Return a measurement with what answers need to know of the decisions of its release.
+    """Return a measurement with the facts about decisions that its answers depend on.
 
     Args:
         decisions: all of them.
@@ -443,20 +459,20 @@ def _after_decisions(
     if not isinstance(measurement, CountMeasurement) or isinstance(
         measurement.map, Classes | EdgeCounts
     ):
-        return measurement  # no interval is made of these
+        return measurement  # no interval is computed from these
     if decisions.has_seen(statistic):
         return replace(measurement, used_in_decision=True, look=None)
     return with_fresh_sums(measurement, source)
 
 
 def check_amounts(run: BudgetPlan, measured: Mapping[str, Measurement]) -> None:
-    """Refuse measurements that cost more, by the scales of their noise, than their plan gave them.
+    """Refuse measurements that cost more, by the scales of their noise, than their amounts.
 
-    Each is compared with its own amount, at which noise without a pure cost has to be proven too;
+    Each is compared with its own amount, for which noise without a pure cost must be proven too;
     deltas may add up to that of the plan.
 
     Args:
-        run: that measured them.
+        run: the plan with the steps that ran.
         measured: by statistic.
 
     Raises:
@@ -467,16 +483,16 @@ def check_amounts(run: BudgetPlan, measured: Mapping[str, Measurement]) -> None:
         cost = measured[statistic].cost()
         delta = min(cost.delta, delta_left)
         # A cost that is not pure is stated in floats, which are rounded up.
-        most = amount if cost.pure is not None else Fraction(rounded_up(amount))
-        stated_cost(cost, epsilon=most, delta=delta)
+        epsilon = amount if cost.pure is not None else Fraction(rounded_up(amount))
+        stated_cost(cost, epsilon=epsilon, delta=delta)
         delta_left -= delta
 
 
 def sparse_distribution(graph: AnyGraph, noise: str, epsilon: Fraction | float) -> LaplaceNoise:
-    """The noise of a pair in a sparse release, from the schema of a graph alone.
+    """Return the noise of a pair in a sparse release, from the schema of a graph alone.
 
     Raises:
-        ParameterError: weights whose bound nobody has given; an unknown name, or epsilon out of
+        ParameterError: weights without a public bound; an unknown name, or epsilon out of
             range.
     """
     graph.check_bounded()

@@ -95,8 +95,8 @@ def check_receipt(store: PathLike | Store, path: PathLike) -> ReceiptCheck:
                 f"{store_path} says something else of use {use.number} than the receipt of "
                 f"{path!s}: one of them was altered"
             )
-        kept = recorded.get(receipt_path(path).name)
-        if kept is not None and kept != sha256_of(receipt_path(path)):
+        receipt_digest = recorded.get(receipt_path(path).name)
+        if receipt_digest is not None and receipt_digest != sha256_of(receipt_path(path)):
             raise LedgerError(
                 f"{store_path} has recorded another receipt of this name for use {use.number} than "
                 f"that of {path!s}: it was altered"

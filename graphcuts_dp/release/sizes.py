@@ -1,36 +1,39 @@
-"""What a release of a noisy matrix takes of a machine: from public numbers, told beforehand."""
+"""Memory and time of a release of a noisy matrix, from public numbers, before it begins."""
 
 from graphcuts_dp.errors import GraphError
 from graphcuts_dp.resources import memory_limit
 
-# Bytes for each entry of the matrix (n^2; left times right) that a release takes at least. Peaks of
-# ru_maxrss in processes of their own, less what they took after reading the graph (epsilon = 1).
+# Least bytes of a release for each entry of the matrix (n^2; left times right). Measured as peaks
+# of ru_maxrss, each in a new process, less its value after reading the graph (epsilon = 1).
 # Binary noise with the default fit, rounded to 0 and 1: 270 MB for n = 2000, 276 for 4000, and for
 # the whole command 483 for 5000 and 1186 for 10000, so 9.4 bytes an entry; without a fit 26, 29, 32
 # and 34 MB for n = 1000, 2000, 4000 and 8000. Laplace noise of weights with a cap: 366 MB for 2000,
-# 767 for 4000; without a fit 246 for 4000, 814 for 8000 (at last 11.8 bytes an entry). No estimate
-# is above a peak.
-_BITS, _STEPS = 0.25, 8.0
-_ROUNDED, _FIT = 9.5, 20.0
+# 767 for 4000; without a fit 246 for 4000, 814 for 8000 (11.8 bytes an entry for the largest). No
+# estimate is above a peak.
+_BYTES_OF_BINARY_NOISE, _BYTES_OF_OTHER_NOISE = 0.25, 8.0
+_BYTES_OF_ROUNDED_FIT, _BYTES_OF_WEIGHTED_FIT = 9.5, 20.0  # besides, if a graph is fitted
 _SECONDS = 6e-7  # for each entry, on two cores, of large matrices: a minute for n = 10,000
-_LONG = 60.0  # seconds, and
-_LARGE = 1e9  # bytes, from which it is worth a note
+# A release that takes so many seconds, or so many bytes, gets a note.
+_LONG = 60.0
+_LARGE = 1e9
 
 
 def needed_memory(shape: tuple[int, int], *, noise: str, fit: bool) -> float:
-    """Bytes that a release needs beside the graph; at least, for large graphs.
+    """Return the bytes that a release needs besides the graph; the least, for large graphs.
 
     Args:
         shape: rows and columns of the matrix.
         noise: of the entries.
         fit: whether a synthetic graph is made.
     """
-    each, made = (_BITS, _ROUNDED) if noise == "binary" else (_STEPS, _FIT)
-    return shape[0] * shape[1] * (each + (made if fit else 0.0))
+    of_noise, of_fit = _BYTES_OF_OTHER_NOISE, _BYTES_OF_WEIGHTED_FIT
+    if noise == "binary":
+        of_noise, of_fit = _BYTES_OF_BINARY_NOISE, _BYTES_OF_ROUNDED_FIT
+    return shape[0] * shape[1] * (of_noise + (of_fit if fit else 0.0))
 
 
 def check_size(shape: tuple[int, int], *, noise: str, fit: bool) -> None:
-    """Refuse a release that cannot end here. Reads public numbers, and what the machine has.
+    """Refuse a release that does not fit into memory. Reads public numbers, and the memory here.
 
     Args:
         shape: rows and columns of the matrix.
@@ -38,25 +41,25 @@ def check_size(shape: tuple[int, int], *, noise: str, fit: bool) -> None:
         fit: whether a synthetic graph is made.
 
     Raises:
-        GraphError: it needs more memory than this process can ever have.
+        GraphError: it needs more memory than this process can have.
     """
     limit = memory_limit()
     needed = needed_memory(shape, noise=noise, fit=fit)
     if limit is None or needed <= limit:
         return
-    ways = ["answer single cuts in a session (open_session, or graphcuts-dp session start)"]
+    options = ["answer single cuts in a session (open_session, or graphcuts-dp session start)"]
     if fit and needed_memory(shape, noise=noise, fit=False) <= limit:
-        ways.append("release the noisy matrix alone (fit 'none')")
-    ways.append("release a smaller graph")
+        options.append("release the noisy matrix alone (fit 'none')")
+    options.append("release a smaller graph")
     size = " x ".join(f"{side:,}" for side in sorted(set(shape)))
     raise GraphError(
         f"a release of {size} vertices needs about {_gigabytes(needed)} of memory, and "
-        f"{_gigabytes(limit)} are all there is here; nothing was spent: {', or '.join(ways)}"
+        f"{_gigabytes(limit)} are all there is here; nothing was spent: {', or '.join(options)}"
     )
 
 
 def size_note(shape: tuple[int, int], *, noise: str, fit: bool) -> str | None:
-    """What a large release will take, for the user, before anything is spent."""
+    """Return a note on the time and memory of a large release; None for others."""
     if not fit:
         return None
     seconds = _SECONDS * shape[0] * shape[1]

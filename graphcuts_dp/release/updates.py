@@ -90,15 +90,15 @@ def update_flows(
         epsilon: of the guarantee for one `privacy_unit` and the whole horizon, in [1e-6, 50].
         delta: of the same; above 0 noise is Gaussian.
         privacy_unit: as for `release_flows`. With `PrivacyUnit.user(max_contributions=k)` at most k
-            rows of a user count in all periods together: of each period what is left of k, see
-            `graph.lifelong`. The store then holds how many rows of each user have counted.
-        strategy: what is published with each period: "independent", the period; "calendar-years",
-            the period, and with the last one of a year the year, for a third of the budget;
-            "square-root", running sums with Gaussian noise, which make windows of six months and
-            more accurate, and single months less; "auto" for the last one with a delta, else the
-            second one. See `estimate.time_strategy`.
-        whole: whether whole rows of a user count, where the bound leaves only a part of them.
-        store: that is charged, and keeps what was published and what later periods need.
+            rows of a user count in all periods together: in each period at most the remainder of k,
+            see `graph.lifelong`. The store then holds the number of counted rows of each user.
+        strategy: the published sums: "independent", those of each period; "calendar-years", those
+            of each period, and with the last one of a year those of the year, for a third of the
+            budget; "square-root", running sums with Gaussian noise, which make windows of six
+            months and more accurate, and single months less; "auto" for the last of these with a
+            delta, else for the second. See `estimate.time_strategy`.
+        whole: whether only whole rows of a user count, if the bound leaves a part of one.
+        store: the store that is charged; it has the published sums, and what later periods need.
         series: its name, if the store has several.
 
     Raises:
@@ -110,12 +110,12 @@ def update_flows(
         LedgerError: the store cannot be used.
 
     Guarantee: epsilon-DP, or (epsilon, delta)-DP by zCDP, for one privacy unit and everything that
-    the series publishes in the horizon together, also where later rows depend on what was
-    published. The sensitivity is exact: `estimate.time_strategy`, `measure.updates.true_sums`, and
+    the series publishes in the horizon together, also if later rows depend on published sums. The
+    sensitivity is exact: `estimate.time_strategy`, `measure.updates.true_sums`, and
     `graph.lifelong` for a user. All noise is fresh, on whole numbers, from the entropy of the
-    operating system; there is no seed, since a seed that were used twice would show the rows. What
-    the store keeps of earlier periods is private: true sums that later numbers read, and the counts
-    of users; the last period, or `end_series`, erases them.
+    operating system; there is no seed, since noise of a seed that is used twice would reveal the
+    rows. The store holds private data of earlier periods: true sums that later sums need, and the
+    counts of users; the last period, or `end_series`, erases them.
 
     Examples:
         >>> import pandas, pathlib, tempfile
@@ -157,17 +157,17 @@ def update_plan(
     whole: bool = False,
     series: str = _SERIES,
 ) -> "UpdatePlan":
-    """Return what a series publishes, guarantees and costs. Reads no private row.
+    """Return the plan of a series: its sums, its guarantee and its cost. Reads no private row.
 
     Args:
         rows: private, of which the schema alone is read; or `Rows.empty`.
-        groups: as for `update_flows`, as all that follow.
-        epsilon: of the guarantee.
-        delta: of the guarantee.
-        privacy_unit: what neighbouring data differ by.
-        strategy: what is published with each period.
-        whole: whether whole rows of a user count.
-        series: name of the series.
+        groups: as for `update_flows`.
+        epsilon: as for `update_flows`.
+        delta: as for `update_flows`.
+        privacy_unit: as for `update_flows`.
+        strategy: as for `update_flows`.
+        whole: as for `update_flows`.
+        series: as for `update_flows`.
 
     Raises:
         ParameterError, GraphError: as `update_flows`.
@@ -190,11 +190,11 @@ def update_plan(
     unit.check_rows(empty.counting, has_users=empty.owned, has_periods=True)
     if has_lifelong_bound(unit):
         check_lifelong(empty, unit)
-    unit.per_change(exact)  # refuses what would leave too little
+    unit.per_change(exact)  # refuses a privacy unit that would leave too little
     sides = sides_of_groups(empty, groups)
     cells = cell_tree_of_period(empty, sides)
-    whole = whole or not counts_in_parts(empty.counting, unit)
-    grid = grid_of_rows(whole=whole, unit=empty.weight_unit)
+    integral = whole or not counts_in_parts(empty.counting, unit)
+    grid = grid_of_rows(whole=integral, unit=empty.weight_unit)
     (largest, _) = changes_on(grid, cells, unit)[-1]
     chosen = TimeStrategy.choose(_horizon(empty), strategy=strategy, delta=delta)
     budget = chosen.budget_plan(epsilon=exact, delta=delta)
@@ -208,7 +208,7 @@ def update_plan(
         sides=sides,
         cells=cells,
         grid=grid,
-        whole=whole,
+        integral=integral,
         largest=largest,
         strategy=chosen,
         budget_plan=budget,
@@ -221,7 +221,7 @@ def _with_periods(source: object) -> Rows:
     """Return rows with periods as they are.
 
     Raises:
-        KindError: something else: which column names the period is for the caller to say.
+        KindError: something else, of which the column of the period is not known.
         ParameterError: rows without periods.
     """
     if not isinstance(source, Rows):
@@ -237,7 +237,7 @@ def _with_periods(source: object) -> Rows:
 
 
 def _without_rows(rows: Rows) -> Rows:
-    """Return rows of the same schema without any."""
+    """Return the schema of rows, without any row."""
     empty = without_rows(rows)
     assert isinstance(empty, Rows)  # noqa: S101  # as they were
     return empty
@@ -266,13 +266,13 @@ class UpdatePlan:
         public: the schema of the rows, without any row.
         epsilon: requested epsilon.
         delta: requested delta.
-        privacy_unit: what neighbouring data differ by.
+        privacy_unit: of the guarantee.
         sides: public groups of both endpoints.
         cells: the public cells of a period.
-        grid: the grid units in which rows are counted.
-        whole: whether a grid unit is a whole row.
-        largest: K, by how much a privacy unit changes the true sums of all periods together.
-        strategy: what is published with each period.
+        grid: the grid on which rows are counted.
+        integral: whether a grid unit is a whole row.
+        largest: K, the largest change of the true sums of all periods together by a privacy unit.
+        strategy: the sums that are published with each period.
         budget_plan: how the budget is spent.
         noise: of each level of the strategy.
         series: name of the series.
@@ -293,7 +293,7 @@ class UpdatePlan:
     sides: Sides
     cells: CellTree
     grid: Grid
-    whole: bool
+    integral: bool
     largest: int
     strategy: TimeStrategy
     budget_plan: BudgetPlan
@@ -302,12 +302,11 @@ class UpdatePlan:
 
     @cached_property
     def terms(self) -> SeriesTerms:
-        """Return what the store charges, and what stays the same from one period to the next."""
+        """The cost that the store charges, and the facts that must not change between periods."""
         cost = stated_cost(self.budget_plan.cost, epsilon=self.epsilon, delta=self.delta)
         guarantee = release_guarantee(self.public, cost, self.privacy_unit, groups=True)
         schema = data_schema(self.public)
-        # A refusal names the first that has changed by the word that stands here. Vertices and
-        # groups are digests.
+        # A refusal names the first that has changed by its key. Vertices and groups are digests.
         parameters = {
             "epsilon": float(self.epsilon),
             "delta": float(self.delta),
@@ -318,10 +317,10 @@ class UpdatePlan:
             "directions": bool(schema["directed"]),
             "counting": self.public.counting,
             "weight unit": float(self.public.weight_unit),
-            "whole rows": self.whole,
+            "whole rows": self.integral,
             # Another column of users would begin their bound again.
             **{f"column of {role}": name for role, name in self.public.named_columns},
-            # What is measured, and how much noise it gets: a later version may choose otherwise.
+            # The sums and their noise, which another version of the package might choose otherwise.
             "noise": [self.noise.distribution, *map(str, self.noise.parameters)],
             "published sums": public_digest(
                 [level.rows.tolist() for level in self.strategy.levels]
@@ -338,13 +337,13 @@ class UpdatePlan:
 
     @property
     def guarantee(self) -> PrivacyGuarantee:
-        """For all periods of the horizon together."""
+        """The guarantee for all periods of the horizon together."""
         return self.terms.guarantee
 
     def published(
         self, store: PathLike | Store, period: str, *, read_only: bool = False
     ) -> FlowsOverTime | None:
-        """Return the table as it was published with a period; None if the period is the next one.
+        """Return the table that was published with a period; None if the period is the next one.
 
         Reads no private row, and charges nothing.
 
@@ -374,7 +373,7 @@ class UpdatePlan:
         Args:
             rows: private, of the schema of this plan.
             period: its label.
-            store: that is charged.
+            store: the store that is charged.
 
         Raises:
             ParameterError, GraphError, BudgetError, LedgerError: as `update_flows`.
@@ -401,7 +400,7 @@ class UpdatePlan:
             state,
             period=index,
             grid=self.grid,
-            whole=self.whole,
+            whole=self.integral,
             privacy_unit=self.privacy_unit,
         )
         numbers, state = measure_period(
@@ -416,11 +415,11 @@ class UpdatePlan:
             )
         )
         publish_period(store, record, content, series_state(index + 1, state.pack()))
-        # The privacy boundary: nothing that was measured has left the process before.
+        # The privacy boundary: no measurement has left the process before.
         return self._table(record, (*record.contents, content))
 
     def table(self, numbers: Sequence[Sequence[Any]], guarantee: PrivacyGuarantee) -> FlowsOverTime:
-        """Return the table of what was published.
+        """Return the table of the published sums.
 
         Args:
             numbers: of each period so far, in order: an array for each level, (numbers, cells).
@@ -493,11 +492,12 @@ class UpdatePlan:
 
     @property
     def _keeps_sums(self) -> bool:
+        """True if a later number needs true sums of earlier periods."""
         return any(int((level.rows > 0).sum(axis=1).max()) > 1 for level in self.strategy.levels)
 
     @property
     def _counted_rows(self) -> CountedRows | None:
-        """Return which rows are counted, if a bound leaves others out."""
+        """The rows that are counted, if a bound leaves others out."""
         unit, rows = self.privacy_unit, self.public
         if unit.kind == "user":
             by = "period" if rows.periods is None else rows.periods.by

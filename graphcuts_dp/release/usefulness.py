@@ -1,8 +1,8 @@
-"""Is a release good for my questions? Errors of four kinds of questions beside what they measure.
+"""Is a release good for my questions? Compare the errors of four kinds of questions to their size.
 
-Everything is read off noisy data: the total, and how far answers of each kind may be off. What a
-question measures is what it would hold if the weight lay evenly on all pairs, so it is a guide and
-no estimate.
+Everything is computed from noisy data: the total, and the errors of answers of each kind. The size
+of a question is its true answer if the weight were spread evenly over all pairs, so it is a guide
+and no estimate.
 """
 
 from collections.abc import Iterator
@@ -23,10 +23,10 @@ from graphcuts_dp.results.release import Release
 from graphcuts_dp.schema.layout import Layout
 from graphcuts_dp.schema.vertices import Arcs, Space, VertexSet
 
-_SURE = AnswerOptions(confidence=DEFAULT_CONFIDENCE)  # each interval
-_MOST_EDGES = 20_000_000  # of the graph that a forecast makes up
-_CELLS = 4  # pairs of groups that are looked at
-_WELL, _ROUGHLY = 0.25, 1.0  # errors in parts of what is measured, up to which it is called so
+_ONE_INTERVAL = AnswerOptions(confidence=DEFAULT_CONFIDENCE)  # of each question by itself
+_MOST_EDGES = 20_000_000  # of the random graph of a forecast
+_CELLS = 4  # pairs of groups whose errors are computed
+_WELL, _ROUGHLY = 0.25, 1.0  # largest error over the size for each of these verdicts
 Masks = tuple[BoolVector, BoolVector]
 
 
@@ -36,20 +36,20 @@ class Question:
     """One kind of question.
 
     Attributes:
-        what: in words, such as "one vertex with all others".
-        size: about what it measures, in weight.
-        error: how far an answer may be off; with the default confidence it is not farther.
-        basis: "proven", "by a model" or "expected", which are no proofs.
+        text: in words, such as "one vertex with all others".
+        size: about the true answer, in weight.
+        error: a bound on the error of an answer, with the default confidence.
+        basis: of the bound: "proven"; or "by a model" or "expected", which are no proofs.
     """
 
-    what: str
+    text: str
     size: float
     error: float
     basis: str
 
     @property
     def verdict(self) -> str:
-        """How well it is answered: "well", "roughly", or "drowns in noise"."""
+        """The quality of the answer: "well", "roughly", or "drowns in noise"."""
         if self.error <= _WELL * self.size:
             return "well"
         return "roughly" if self.error <= _ROUGHLY * self.size else "drowns in noise"
@@ -58,12 +58,12 @@ class Question:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Usefulness(Displayed):
-    """What a release is good for.
+    """The usefulness of a release for each kind of question.
 
     Attributes:
-        edges: total weight: of a noisy one the number of the interval that is nearest to the
-            estimate; of a forecast a public guess.
-        interval: of the total, with the default confidence; None of a guess.
+        edges: total weight: the number of the interval that is nearest to the noisy estimate, or
+            the public guess of a forecast.
+        interval: of the total, with the default confidence; None for a guess.
         questions: from single vertices to the worst cut.
         groups: whether sums between public groups were measured.
     """
@@ -83,9 +83,9 @@ class Usefulness(Displayed):
 
     @property
     def advice(self) -> str:
-        """What to do, in one sentence."""
+        """Advice to the user, in one sentence."""
         good, rough, lost = (
-            [each.what for each in self.questions if each.verdict == verdict]
+            [question.text for question in self.questions if question.verdict == verdict]
             for verdict in ("well", "roughly", "drowns in noise")
         )
         if not good and not rough:
@@ -105,19 +105,19 @@ class Usefulness(Displayed):
         return f"{text}."
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         return {
             "edges": self.edges,
             "edges_interval": None if self.interval is None else list(self.interval),
             "questions": [
                 {
-                    "what": each.what,
-                    "measures_about": each.size,
-                    "error_bound": each.error,
-                    "basis": each.basis,
-                    "verdict": each.verdict,
+                    "what": question.text,
+                    "measures_about": question.size,
+                    "error_bound": question.error,
+                    "basis": question.basis,
+                    "verdict": question.verdict,
                 }
-                for each in self.questions
+                for question in self.questions
             ],
             "advice": self.advice,
         }
@@ -128,33 +128,39 @@ class Usefulness(Displayed):
             facts=(("edges, or their weight", self.total),),
             columns=("question", "measures about", "off by at most", "basis", "verdict"),
             rows=[
-                (each.what, short(each.size), short_bound(each.error), each.basis, each.verdict)
-                for each in self.questions
+                (
+                    question.text,
+                    short(question.size),
+                    short_bound(question.error),
+                    question.basis,
+                    question.verdict,
+                )
+                for question in self.questions
             ],
             notes=(f"Advice: {self.advice}",),
         )
 
 
 def usefulness_of(release: Release, *, edges: float | None = None) -> Usefulness:
-    """What a release is good for, from noisy data alone.
+    """Return the usefulness of a release, from noisy data alone.
 
     Args:
         release: with or without a synthetic graph.
-        edges: total weight to compare with, for a forecast; None for the noisy one.
+        edges: guess of the total weight, for a forecast; None for the noisy total.
     """
     interval = None
     if edges is None:
-        total = release.answer(CutQuery(*_everything(release)))
+        total = release.answer(CutQuery(*_all_pairs(release)))
         edges, interval = total.value, total.interval
-    whole = pairs_of_cut(*_everything(release), release.space)
+    all_pairs = pairs_of_cut(*_all_pairs(release), release.space)
     questions = []
-    for what, cuts in _kinds(release):
-        found = [_error(release, masks) for masks in cuts]
-        sizes = [edges * pairs_of_cut(*masks, release.space) / whole for masks in cuts]
-        error, basis = sorted(found)[len(found) // 2]
+    for text, cuts in _kinds(release):
+        errors = [_error(release, masks) for masks in cuts]
+        sizes = [edges * pairs_of_cut(*masks, release.space) / all_pairs for masks in cuts]
+        error, basis = sorted(errors)[len(errors) // 2]
         size = sorted(sizes)[len(sizes) // 2]
-        questions.append(Question(what=what, size=size, error=error, basis=basis))
-    questions += _worst(release, edges)
+        questions.append(Question(text=text, size=size, error=error, basis=basis))
+    questions += _worst_cut(release, edges)
     return Usefulness(
         edges=edges,
         interval=interval,
@@ -164,12 +170,13 @@ def usefulness_of(release: Release, *, edges: float | None = None) -> Usefulness
 
 
 def made_up_graph(space: Space, edges: float, *, weighted: bool, **schema: Any) -> AnyGraph:
-    """A graph of about so many edges at random, for a forecast: a job is tried on it.
+    """Return a random graph with about so many edges, on which a forecast runs a job.
 
-    No private graph is read, and no noise comes from here. Weights are 1, or the cap if it is less.
+    No private graph is read, and no noise is drawn. Weights are 1, or the maximum weight if that is
+    smaller.
 
     Raises:
-        ParameterError: there are fewer pairs, or more edges than a forecast takes.
+        ParameterError: there are fewer pairs, or more edges than a forecast allows.
     """
     layout = Layout.of(space)
     pairs = layout.pairs_before(layout.shape[0])
@@ -179,20 +186,21 @@ def made_up_graph(space: Space, edges: float, *, weighted: bool, **schema: Any) 
             f"pairs of these vertices are {pairs:,}"
         )
     generator = np.random.default_rng(0)
-    places = np.unique(generator.integers(0, pairs, 3 * int(edges) + 20))
-    places = generator.permutation(places)[: int(edges)]
-    rows, columns = layout.ends(places)
+    indices = np.unique(generator.integers(0, pairs, 3 * int(edges) + 20))
+    indices = generator.permutation(indices)[: int(edges)]
+    rows, columns = layout.ends(indices)
     weights = np.full(len(rows), min(1.0, schema["max_weight"] or 1.0)) if weighted else None
     return on_space(space, rows, columns, weights, **schema)
 
 
-def _everything(release: Release) -> Masks:
+def _all_pairs(release: Release) -> Masks:
+    """Return the cut of all pairs."""
     rows, columns = release.shape
     return np.ones(rows, dtype=np.bool_), np.ones(columns, dtype=np.bool_)
 
 
 def _kinds(release: Release) -> Iterator[tuple[str, list[Masks]]]:
-    """Questions, with the cuts that stand for them."""
+    """Yield the questions, each with cuts that are examples of it."""
     rows, columns = release.shape
     one_set = isinstance(release.space, VertexSet | Arcs)
     one = np.arange(rows) == 0
@@ -203,12 +211,12 @@ def _kinds(release: Release) -> Iterator[tuple[str, list[Masks]]]:
     groups = release.measurements.find(CellSums)
     if groups is not None:
         (a, b), (left, right) = groups.map.ends, groups.map.members
-        apart = np.flatnonzero(a != b) if one_set else np.arange(len(a))
-        if len(apart):
-            places = apart[np.linspace(0, len(apart) - 1, min(_CELLS, len(apart))).astype(int)]
+        cells = np.flatnonzero(a != b) if one_set else np.arange(len(a))
+        if len(cells):
+            examples = cells[np.linspace(0, len(cells) - 1, min(_CELLS, len(cells))).astype(int)]
             yield (
                 "two groups with each other",
-                [(left == a[place], right == b[place]) for place in places],
+                [(left == a[cell], right == b[cell]) for cell in examples],
             )
     half = np.arange(rows) % 2 == 0
     if rows > 1 and columns > 1:
@@ -217,19 +225,22 @@ def _kinds(release: Release) -> Iterator[tuple[str, list[Masks]]]:
 
 
 def _error(release: Release, masks: Masks) -> tuple[float, str]:
-    (found,) = release.estimator.estimate([CutQuery(*masks)], _SURE).queries
-    if found.kind != "unbiased" and found.typical is not None:
-        return DEFAULT_DEVIATIONS * found.typical, "by a model"
-    return (found.interval[1] - found.interval[0]) / 2, "proven"
+    """Return the error of a cut, and the basis of this number."""
+    (estimate,) = release.estimator.estimate([CutQuery(*masks)], _ONE_INTERVAL).queries
+    if estimate.kind != "unbiased" and estimate.typical is not None:
+        return DEFAULT_DEVIATIONS * estimate.typical, "by a model"
+    low, high = estimate.interval
+    return (high - low) / 2, "proven"
 
 
-def _worst(release: Release, edges: float) -> list[Question]:
-    what = "any cut of the synthetic graph at once"
+def _worst_cut(release: Release, edges: float) -> list[Question]:
+    """Return the question about all cuts of the synthetic graph, if its error is known."""
+    text = "any cut of the synthetic graph at once"
     if release.has_graph:
         bound = release.worst_cut_error_bound()
-        return [Question(what=what, size=edges, error=bound, basis="proven")]
+        return [Question(text=text, size=edges, error=bound, basis="proven")]
     try:
         error = release.expected_worst_cut_error
     except GraphError:  # there is no noisy matrix
         return []
-    return [Question(what=what, size=edges, error=error, basis="expected")]
+    return [Question(text=text, size=edges, error=error, basis="expected")]

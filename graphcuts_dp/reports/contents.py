@@ -118,7 +118,7 @@ def _of_release(release: Release) -> ReleaseContents:
         least = kept_edges.threshold * kept_edges.distribution.unit
         left_out.append(f"Single edges whose noisy weight is below {short(least)}.")
     drowned = [
-        question.what
+        question.text
         for question in usefulness.questions
         if question.verdict not in ("well", "roughly")
     ]
@@ -126,7 +126,7 @@ def _of_release(release: Release) -> ReleaseContents:
     return ReleaseContents(
         title="Synthetic graph" if release.has_graph else "Noisy measurements of a graph",
         published=tuple(published),
-        errors=tuple((question.what, _error_of(question)) for question in usefulness.questions),
+        errors=tuple((question.text, _error_of(question)) for question in usefulness.questions),
         left_out=tuple(left_out),
         noises=_noises(release.measurements.values),
         unbiased="answers are unbiased" if release.measurements.matrix is not None else "",

@@ -13,8 +13,9 @@ from graphcuts_dp.final_classes import final
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.calibrations import CALIBRATIONS
 from graphcuts_dp.learn.constructions import learner_of
-from graphcuts_dp.learn.learners import Learner, MedianLearner, OwnLearner
+from graphcuts_dp.learn.learners import Learner, MedianLearner
 from graphcuts_dp.learn.norms import NORM_HELP
+from graphcuts_dp.learn.own_learner import OwnLearner
 from graphcuts_dp.learn.parameters import SessionParameters
 from graphcuts_dp.learn.workload import SessionWorkload
 from graphcuts_dp.options import Checked, option

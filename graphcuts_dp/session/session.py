@@ -20,7 +20,8 @@ from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.graph.adjacency import AnyGraph, read_graph
 from graphcuts_dp.graph.private_data import PrivateSource, private_data
 from graphcuts_dp.graph.rows import PrivateData, bounded_graph, without_rows
-from graphcuts_dp.learn.learners import Learner, OwnLearner
+from graphcuts_dp.learn.learners import Learner
+from graphcuts_dp.learn.own_learner import OwnLearner
 from graphcuts_dp.learn.parameters import SessionParameters
 from graphcuts_dp.learn.workload import SessionWorkload
 from graphcuts_dp.ledger.opening import Store, reading_of, size_of

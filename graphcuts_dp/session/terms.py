@@ -16,7 +16,7 @@ from graphcuts_dp.final_classes import final
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.constructions import BUILT_IN, CONSTRUCTIONS
-from graphcuts_dp.learn.learners import OWN, OwnLearner
+from graphcuts_dp.learn.own_learner import OWN, OwnLearner
 from graphcuts_dp.learn.sizes import CutSizes, size_of
 from graphcuts_dp.learn.workload import SessionWorkload, Setting
 from graphcuts_dp.options import PRIVACY, Checked, option

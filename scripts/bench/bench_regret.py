@@ -24,7 +24,8 @@ import numpy as np
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.measurement import Degrees, Total
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.release.graphs import MatrixJob, graph_job
+from graphcuts_dp.release.graph_jobs import MatrixJob
+from graphcuts_dp.release.graphs import graph_job
 from graphcuts_dp.synth.base import FitProblem
 from graphcuts_dp.synth.methods import FitOptions
 from scripts.bench.harness import Table, run

@@ -36,8 +36,8 @@ OPTION_EDITS = [
 ]
 STATISTIC_EDITS = [
     (MEASURING, "from graphcuts_dp.errors import ParameterError\n", "-", IMPORTED),
-    (MEASURING, "# What a budget plan can name.\n", "-", CLASS + "\n\n"),
-    (MEASURING, "        KeptEdgesStatistic,\n", "+", LINE),
+    (MEASURING, "# The statistics that a budget plan can name.\n", "-", CLASS + "\n\n"),
+    (MEASURING, "            KeptEdgesStatistic,\n", "+", LINE),
     (PLANS, "TOTAL_SHARE = Fraction(1, 50)", "-", NAMES),
     (PLANS, STEP, "-", MEASURED),
 ]
@@ -120,7 +120,6 @@ STATISTIC_ASKED = (
     START
     + """
 from graphcuts_dp.estimate.measurement import NonlinearCounts
-from graphcuts_dp.release.measuring import STATISTICS
 
 NAME = "joined vertices"
 

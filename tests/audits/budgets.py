@@ -25,7 +25,7 @@ from graphcuts_dp.measure.statistics import measure_degrees, measure_total, refi
 from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetPlan, BudgetStep, Condition
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
-from graphcuts_dp.release.graphs import MatrixJob, SparseJob
+from graphcuts_dp.release.graph_jobs import MatrixJob, SparseJob
 from graphcuts_dp.release.measuring import measure
 from graphcuts_dp.synth.budget_plans import GROUPS, GROUPS_INFORMATIVE, SECOND_GROUPS
 from graphcuts_dp.synth.decisions import Decisions, DegreeChoice, MatrixDecisions

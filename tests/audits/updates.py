@@ -60,7 +60,7 @@ def _sums(rows: gc.Rows, *, forgetful: bool = False) -> list[IntVector]:
             state,
             period=period,
             grid=plan.grid,
-            whole=plan.whole,
+            whole=plan.integral,
             privacy_unit=plan.privacy_unit,
         )
     return [state.sums[period] for period in range(_PERIODS)]

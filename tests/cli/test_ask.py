@@ -209,7 +209,7 @@ def test_the_error_is_kept_and_not_by_much_more_epsilon_than_needed(proposed):
         made = made_up_graph(VertexSet(N), usual_edges(N), weighted=False, max_weight=None)
         release = graph_job(made, epsilon=epsilon, fitted=False).run(made, SeededEntropy(0))
         questions = usefulness_of(release, edges=usual_edges(N)).questions
-        return next(each.error for each in questions if "halves" in each.what)
+        return next(each.error for each in questions if "halves" in each.text)
 
     assert 0.95 * 60 < halves(told["epsilon"]) <= 60
 

@@ -333,7 +333,7 @@ def test_calls_and_certificates_spend_no_more_than_their_budget(kind, monkeypatc
 
     monkeypatch.setattr(PowerSearch, "_noisy", noted_product)
     monkeypatch.setattr(power_method, "quotient_sensitivity", noted_quotient)
-    monkeypatch.setattr(rank_one, "ValueNoise", noted_noise)
+    monkeypatch.setattr(power_method, "ValueNoise", noted_noise)
     search = of.begin(graph, SeededEntropy(1))
     search.find(hypothesis, SeededEntropy(2))
     assert len(spent) == of.products == 4

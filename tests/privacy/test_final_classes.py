@@ -18,7 +18,8 @@ from graphcuts_dp.iterative.methods import construction_of
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.calibrations import CALIBRATIONS
 from graphcuts_dp.learn.cut_sum import CutSum
-from graphcuts_dp.learn.learners import MirrorDescentLearner, OwnLearner
+from graphcuts_dp.learn.learners import MirrorDescentLearner
+from graphcuts_dp.learn.own_learner import OwnLearner
 from graphcuts_dp.learn.rules import FriezeKannanRule
 from graphcuts_dp.privacy.composition import check_spent, compose
 from graphcuts_dp.privacy.entropy import SeededEntropy

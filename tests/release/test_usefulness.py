@@ -40,7 +40,7 @@ def bare():
 
 
 def by_name(found):
-    return {each.what: each for each in found.questions}
+    return {each.text: each for each in found.questions}
 
 
 @pytest.mark.parametrize("kind", [gc.Graph, gc.BipartiteGraph, gc.DirectedGraph])
