@@ -1,4 +1,4 @@
-"""Comparing the receipt of a result with the store that it says was charged."""
+"""Compare the receipt of a result with the store that was charged for it."""
 
 from contextlib import closing
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class ReceiptCheck:
 
     Attributes:
         use: the use that was charged for the result.
-        uses: how many uses the store has recorded, later ones included.
+        uses: number of uses that the store has recorded, later ones included.
         before: cost of all uses before this one together; None if there were none.
         recorded: whether the store has recorded the same files, and not only the measurement.
     """
@@ -46,7 +46,7 @@ class ReceiptCheck:
         return f"use {self.use.number} of {self.uses}; {before}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
+        """Return plain values for JSON."""
         before = self.before
         return {
             "use": self.use.number,
@@ -67,8 +67,8 @@ def check_receipt(store: PathLike | Store, path: PathLike) -> ReceiptCheck:
     Raises:
         FileFormatError: the receipt or a file of the result is missing, damaged or changed, or the
             receipt names no store.
-        LedgerError: the store cannot be read, or is not the one that was charged, or says
-            something else of this use.
+        LedgerError: the store cannot be read, is not the one that was charged, or has another
+            record of this use.
     """
     receipt = read_receipt(receipt_path(path))
     check_files(path, receipt["files"])

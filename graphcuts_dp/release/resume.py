@@ -1,4 +1,4 @@
-"""Making the result of a use again, free of charge, from what its store has kept."""
+"""Compute the result of a use again, free of charge, from the measurements in its store."""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -26,8 +26,8 @@ from graphcuts_dp.results.packing import SavedParts, unpack
 from graphcuts_dp.results.partition import Partition
 from graphcuts_dp.results.release_parts import with_later_measurement
 
-_GOING_ON = (SESSION, DISTANCE_SESSION, FLOWS_OVER_TIME)  # uses that go on by themselves
-# Makes a result of what was kept, by its kind. An iterative release is in a layer above.
+_CONTINUED = (SESSION, DISTANCE_SESSION, FLOWS_OVER_TIME)  # uses that their own commands continue
+# Functions from stored parts to the result, by its kind. Iterative releases are in a layer above.
 _READERS: dict[str, Callable[[SavedParts], Any]] = {
     "flows": Flows.from_saved,
     "partition": Partition.from_saved,
@@ -42,11 +42,11 @@ _ITERATIVE = ("iterative construction", "answers")
 def resume(
     store: PathLike | Store, *, use: int | None = None, progress: Progress | bool = silent
 ) -> Any:
-    """Make the result of a use again, free of charge, from what its store has kept.
+    """Compute the result of a use again, free of charge, from the measurements in its store.
 
     For results that were lost after a crash, a full disk or a deleted file. The data are not
-    needed. A use that was interrupted before anything was kept is repeated by the same call with
-    `store=Store(path, resume=True)`, which costs nothing more either.
+    needed. A use that was interrupted before its measurements were stored is repeated by the same
+    call with `store=Store(path, resume=True)`, which costs nothing more either.
 
     Args:
         store: an existing one.
@@ -56,13 +56,13 @@ def resume(
             a message.
 
     Returns:
-        What the call returned that was charged: a `Release`, `Flows`, `Partition`, ... On the same
+        The result of the call that was charged: a `Release`, `Flows`, `Partition`, ... On the same
         machine with the same versions it is equal bit by bit, unless a time limit ended its fit.
         A release that was interrupted before its fit was measured lacks `Release.random_halves`;
         the same call with `store=Store(path, resume=True)` measures it, which costs nothing more.
 
     Raises:
-        LedgerError: the store cannot be read, there is no such use, or it kept nothing.
+        LedgerError: the store cannot be read, there is no such use, or it stored nothing.
 
     Privacy:
         It reads noisy measurements alone, whose cost is on the record: post-processing.
@@ -84,10 +84,10 @@ class PublicDataNeededError(LedgerError):
 def result_of(
     store: PathLike | Store, use: int | None = None, *, progress: Progress | bool = silent
 ) -> Any:
-    """Return what `resume` returns.
+    """Return the result of `resume`.
 
     Raises:
-        PublicDataNeededError: the same call makes the result again, not this one.
+        PublicDataNeededError: only the original call can compute the result again.
         LedgerError: as `resume`.
     """
     report = progress_function(progress)
@@ -128,7 +128,7 @@ def use_to_resume(ledger: Ledger, number: int | None) -> Use:
     Raises:
         LedgerError: there is none.
     """
-    uses = {use.number: use for use in uses_of(ledger) if use.kind not in _GOING_ON}
+    uses = {use.number: use for use in uses_of(ledger) if use.kind not in _CONTINUED}
     if not uses:
         raise LedgerError(f"{ledger.file.path} has charged nothing that could be resumed")
     chosen = max(uses) if number is None else number

@@ -71,7 +71,7 @@ class DetectedStructure:
 
     @classmethod
     def from_saved(cls, saved: SavedParts) -> Self:
-        """Return the result of a test that a store has kept.
+        """Return the result of a test from its store.
 
         Args:
             saved: the parts of a saved result, as `gc.load` reads them.
@@ -135,12 +135,12 @@ def detect_structure(
     """Test privately whether a graph has structure that a release could show.
 
     Args:
-        graph: the private graph, or what `private_data` makes one of, without weights or with
-            `max_weight`; with two vertices at least; with fewer than 40 there is hardly a structure
+        graph: the private graph, or data of which `private_data` makes one, without weights or with
+            `max_weight`; at least two vertices; with fewer than 40 there is hardly a structure
             that a release could show.
         epsilon: privacy parameter of the test, for one edge, in [1e-5, 50]. The noise moves the
             signal by about 1.3 if epsilon is .01 with 300 vertices, or .05 with 100 vertices.
-        store: path of the store, or a `Store`, that the test is charged to; see `release_graph`.
+        store: path of the store, or a `Store`, to which the test is charged; see `release_graph`.
         seed: makes the run repeatable and voids the guarantee; None for the system's entropy.
 
     Returns:
@@ -190,7 +190,7 @@ def detect_structure(
 @final
 @dataclass(frozen=True, kw_only=True)
 class StructureJob(Job[DetectedStructure]):
-    """A structure test.
+    """The job of a structure test.
 
     Attributes:
         layout: of the matrix of the graph.

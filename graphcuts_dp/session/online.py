@@ -2,7 +2,8 @@
 
 The hypothesis is public. The truth is read by the tests (`sparse_vector`), by the measurements at
 the start (a total weight that is not public, a private norm, sums between public groups), and by
-the noisy answers that some calibrations measure with an update.
+the noisy answers that some calibrations measure with an update. The file is long, since it has one
+mechanism with its state, its steps and its forecasts from public numbers.
 """
 
 import math
@@ -172,9 +173,9 @@ class OnlineMechanism(CutMechanism[OnlineState]):
                 "a construction needs a public max_weight; read the graph with one, or use method"
                 " 'gaussian' or 'laplace'"
             )
-        most = self.grid.cap * self.universe.size
-        if self.total_weight is not None and not 0 < self.total_weight <= most:
-            raise ParameterError(f"the total weight lies between 0 and {most:g}")
+        largest = self.grid.cap * self.universe.size
+        if self.total_weight is not None and not 0 < self.total_weight <= largest:
+            raise ParameterError(f"the total weight lies between 0 and {largest:g}")
         if self._linear and self.grid.bounded is not None:
             raise ParameterError(BOUNDED_CUTS_ONLY)
         if self._measured_norm is not None and self.grid.bounded is not None:
@@ -188,6 +189,11 @@ class OnlineMechanism(CutMechanism[OnlineState]):
             self._tests_calibration.check_parameters(self._units.sensitivity)
 
     def _check_groups(self) -> None:
+        """Refuse a start from groups for learners, grids and queries that cannot have it.
+
+        Raises:
+            ParameterError: one of these.
+        """
         if not isinstance(self.learner, GroupLearner) or self.learner.distance is None:
             raise ParameterError(
                 "start='groups' is for methods 'multiplicative-weights', 'frieze-kannan', and"
@@ -244,7 +250,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         return getattr(self.learner, "measured_norm", None)
 
     def _learner_with(self, norm_bound: float | None) -> Learner:
-        """Return the learner with the measured bound on its private norm; None if it has none."""
+        """Return the learner with the measured bound on its private norm, or as it is for None."""
         learner: Any = self.learner
         if norm_bound is not None:
             learner = learner.with_norm_bound(norm_bound)
@@ -325,6 +331,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
     def _construction(
         self, tuning: Tuning, total_weight: float, total_error: float, norm_bound: float | None
     ) -> Learned:
+        """Return the update rule, tuned."""
         return self._learner_with(norm_bound).construction(
             alpha=tuning.alpha * self._answer_change,
             total_weight=total_weight,
