@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -11,20 +12,29 @@ import graphcuts_dp as gc
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+IGNORED = "  # type: ignore[assert-type]"
 EXAMPLE = HERE / "downstream_example.py"
 
 
 def programs(folder):
     """Write a program that is right, and one that takes a graph for a release; return both."""
-    text = EXAMPLE.read_text()
-    mistake = text.replace("assert_type(plain, gc.Graph)", "assert_type(plain, gc.Release)")
-    assert mistake != text
+    lines = EXAMPLE.read_text().splitlines(keepends=True)
+    (mistake,) = (line for line in lines if IGNORED in line)
     right, wrong = folder / "right.py", folder / "wrong.py"
-    right.write_text(text)
-    wrong.write_text(mistake)
+    right.write_text("".join(line for line in lines if line != mistake))
+    wrong.write_text("".join(lines).replace(IGNORED, ""))
     return str(right), str(wrong)
 
 
+def test_make_check_lets_mypy_check_a_strict_program():
+    """Strictly: an error that is not ignored is told, and so is one that is ignored but missing."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["mypy"]
+    assert settings["strict"]
+    assert f"tests.architecture.{EXAMPLE.stem}" in settings["modules"]
+    assert EXAMPLE.read_text().count(IGNORED) == 1
+
+
+@pytest.mark.slow  # `make check` says the same within its one run
 def test_a_strict_program_passes_mypy(tmp_path):
     pytest.importorskip("mypy")
     # In the root, with its settings: what `make test` checked before is remembered.

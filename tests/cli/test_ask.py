@@ -1,6 +1,7 @@
 """`graphcuts-dp plan --ask`: what it proposes runs, keeps the error, and reads no private row."""
 
 import builtins
+import functools
 import io
 import random
 import re
@@ -9,7 +10,7 @@ import shlex
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.cli import dialogue
+from graphcuts_dp.cli import dialogue, proposals
 from graphcuts_dp.learn.sizes import usual_edges
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.graphs import graph_job
@@ -53,6 +54,15 @@ def folder(tmp_path):
     )
     (tmp_path / "bare.csv").write_text(re.sub(r"(?m)^p\d+;", r"7;", "\n".join(lines[1:])) + "\n")
     return tmp_path
+
+
+# The error of a release of a synthetic graph follows from public numbers alone, and is found once.
+ERRORS = functools.cache(proposals._error_between_halves)
+
+
+@pytest.fixture(autouse=True)
+def _forecasts_are_made_once(monkeypatch):
+    monkeypatch.setattr(proposals, "_error_between_halves", ERRORS)
 
 
 @pytest.fixture

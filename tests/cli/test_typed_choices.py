@@ -90,6 +90,7 @@ def test_release_takes_each_word_of_its_help(call, option, word):
         assert status == 0, err
 
 
+@pytest.mark.usefixtures("no_forecast")
 @pytest.mark.parametrize(("option", "word"), cases("session", "method"))
 def test_sessions_take_each_word_of_their_help(call, option, word):
     data = ("mail.csv", *PLAIN)
