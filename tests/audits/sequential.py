@@ -48,6 +48,7 @@ _LEVELS = np.linspace(0, 1, 15)  # thresholds are these quantiles of earlier run
 _SHARES = np.linspace(0.05, 0.95, 19)  # bets, of the largest that cannot ruin
 _TRUSTED = 200  # runs on the first choice of a pair, before others are tried again
 _MOST_READ = 10_000  # earlier runs that choose an event
+_MULTIPLES = (1.0, 0.5, 0.25, 0.1, 0.03)  # of a claim, against which an event is chosen
 _LUCK = 1.3  # standard errors of earlier runs
 _ABOVE = 1 + 1e-6  # times the claim: what is refuted where the claim is
 LOSSES = np.concatenate([np.linspace(0.05, 1, 20), np.linspace(1.1, 4, 30)]) * _ABOVE
@@ -98,7 +99,8 @@ class Bet:
         swapped: whether the event is likelier on the second neighbour.
         p: about its probability on the neighbour where it is likelier.
         q: about that on the other.
-        loss: that it should show at least.
+        strength: the multiple of the claim that it should exceed, and how fast bets against that
+            should grow.
     """
 
     column: int
@@ -107,7 +109,7 @@ class Bet:
     swapped: bool
     p: float
     q: float
-    loss: float
+    strength: tuple[float, float]
 
     def happened(self, outputs: Outputs) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """Return in which runs it happened, on the neighbour where it is likelier and the other."""
@@ -122,7 +124,7 @@ class Bet:
 
 
 def best_bet(outputs: Outputs, claim: Claim, miss: float) -> Bet:
-    """Return a bet on the event whose loss is largest, for what its runs do not rule out.
+    """Return a bet on the event that refutes most of a claim, and soonest, if no luck chose it.
 
     Args:
         outputs: earlier runs.
@@ -142,8 +144,11 @@ def best_bet(outputs: Outputs, claim: Claim, miss: float) -> Bet:
     about = (counts + 1) / (runs + 2)
     error = _LUCK * np.sqrt(about * (1 - about) / runs)  # what was picked for it would not last
     low, high = np.maximum(about - error, 1e-9), np.minimum(about + error, 1 - 1e-9)
-    losses = claim.bound(low, high[::-1])
-    likelier, below, level, column = np.unravel_index(int(np.argmax(losses)), losses.shape)
+    for multiple in _MULTIPLES:
+        growths = _growths(low, high[::-1], claim, multiple)
+        if growths.max() > 0:
+            break
+    likelier, below, level, column = np.unravel_index(int(np.argmax(growths)), growths.shape)
     p, q = about[likelier, below, level, column], about[1 - likelier, below, level, column]
     if miss:
         p, q = _of_twice_the_loss(float(p), float(q), claim)
@@ -154,8 +159,19 @@ def best_bet(outputs: Outputs, claim: Claim, miss: float) -> Bet:
         swapped=bool(likelier),
         p=float(p),
         q=float(q),
-        loss=float(losses.max()),
+        strength=(multiple, float(growths.max())),
     )
+
+
+def _growths(p: FloatVector, q: FloatVector, claim: Claim, multiple: float) -> FloatVector:
+    """Return how fast bets against a multiple of a claim grow, for events of such probabilities.
+
+    About E(G)^2 / (2 E(G^2)), for small bets and the gain G of two runs; 0 if that is not above 0.
+    """
+    slope, intercept = line_of(claim, p, multiple)
+    mean = np.maximum(p - slope * q - intercept, 0)
+    square = p * (1 - p) + slope**2 * q * (1 - q) + mean**2
+    return np.asarray(mean**2 / (2 * square))
 
 
 def _of_twice_the_loss(p: float, q: float, claim: Claim) -> tuple[float, float]:
@@ -245,7 +261,7 @@ def audit_until_decided(
 
     seen = [drawn(pair, 0, _FIRST) for pair in pairs]
     bets = [best_bet(outputs, claim, miss) for outputs in seen]
-    worst = _of_largest_loss(bets)
+    worst = _strongest(bets)
     wealth, runs, chosen_at = Wealth(claim), 0, _FIRST
     while True:
         bet, pair = bets[worst], pairs[worst]
@@ -266,12 +282,12 @@ def audit_until_decided(
                     for other, outputs in zip(pairs, seen, strict=True)
                 ]
                 bets = [best_bet(outputs, claim, miss) for outputs in seen]
-                worst = _of_largest_loss(bets)
+                worst = _strongest(bets)
             bets[worst], chosen_at = best_bet(seen[worst], claim, miss), len(seen[worst][0])
 
 
-def _of_largest_loss(bets: Sequence[Bet]) -> int:
-    return max(range(len(bets)), key=lambda index: bets[index].loss)
+def _strongest(bets: Sequence[Bet]) -> int:
+    return max(range(len(bets)), key=lambda index: bets[index].strength)
 
 
 def joined(before: Outputs, after: Outputs) -> Outputs:

@@ -194,8 +194,7 @@ def _rows_over_time(
     (INDEPENDENT, CALENDAR_YEARS),
     pairs=_USERS,
     twins={
-        "half the noise": {"factor": 2},
-        "noise of one row for a user": {"factor": _AT_MOST},
+        "noise of one row for a user": {"factor": _AT_MOST},  # half the noise
         "bound that begins again each month": {"forgetful": True},
     },
     runs=6000,
