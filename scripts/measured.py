@@ -124,21 +124,22 @@ def _oracles(cells: Row, part: str) -> Sequence[str] | None:
 
 CUTS = {
     "answers": Cut(
-        'Errors of `estimate="shrunk"` on cuts between communities: in a list of one kind over '
-        "those of the best simple release at the same epsilon, likewise where noisy entries have "
-        "Laplace noise there, over the better of unbiased answers and the synthetic graph, and the "
-        "same in a list of all kinds. Geometric means over the graphs, and in brackets the "
+        'Errors of `estimate="shrunk"` on cuts between communities, divided by other errors. '
+        "*Baseline*: by those of the best simple release at the same epsilon, in a list of one "
+        "kind. *Laplace*: the same, where the simple releases have Laplace noise. *Better*: by "
+        "those of the better of unbiased answers and the synthetic graph, in a list of one kind "
+        "and in a list of all kinds. Geometric means over the graphs, and in brackets the "
         "largest.",
         ("epsilon", "cuts", "baseline", "Laplace", "better, one kind", "better, mixed"),
         _answers,
     ),
     "baselines": Cut(
         "Errors of the default release over those of the best simple baseline at the same epsilon "
-        "and seed: geometric means, and in brackets the largest. The thresholds were chosen on the "
-        'graphs called "tuning" alone. *Laplace* is the worst cut where the noisy entries among '
-        "the baselines have Laplace noise, not that of randomised response, which is smaller. "
-        "*Rounded* is the worst cut of the synthetic graph without weights over that of its "
-        "weights.",
+        "and seed: geometric means, and in brackets the largest. The thresholds were chosen only "
+        'on the graphs called "tuning". *Laplace* is the worst cut if the noisy entries among '
+        "the baselines have Laplace noise, and not the smaller noise of randomised response. "
+        "*Rounded* is the worst cut of the synthetic graph without weights, divided by that of "
+        "its weights.",
         ("epsilon", "graphs", "worst cut", "Laplace", "rounded", "degrees"),
         _baselines,
     ),
@@ -150,71 +151,74 @@ CUTS = {
         lambda cells, _: cells if len(cells) == 6 and cells[0] != "release" else None,
     ),
     "cut_norm": Cut(
-        "Time, and the certified upper bound over the lower one: median and worst.",
+        "Time, and the certified upper bound divided by the lower one: median and worst.",
         ("matrix", "seconds", "upper/lower", "worst"),
         lambda cells, _: (cells[0], cells[1], cells[6], cells[7]) if len(cells) > 7 else None,
     ),
     "dense_releases": Cut(
         "Processor seconds and memory of the whole command `graphcuts-dp release`, which writes "
         "the synthetic graph, its receipt and its certificate, beside those of an earlier commit "
-        "on the same graphs, by turns.",
+        "on the same graphs, measured in turns.",
         ("vertices", "seconds", "MB", "seconds before", "MB before", "ratio of seconds"),
         lambda cells, _: cells[:6] if len(cells) == 7 and _numbers(cells) else None,
     ),
     "error_sizes": Cut(
-        "Errors of releases at epsilon = 1, medians of three seeds: of cuts between random halves "
-        "over n/2, the same of shrunk answers, and the worst cut that was found over n^1.5; and "
-        "the proven bound over that.",
+        "Errors of releases at epsilon = 1, as medians of three seeds: of cuts between random "
+        "halves, divided by n/2; the same for shrunk answers; of the worst cut that was found, "
+        "divided by n^1.5; and the proven bound, divided by the error of the worst cut that was "
+        "found.",
         ("graph", "n", "halves", "shrunk", "worst cut", "bound"),
         lambda cells, _: (
             (*cells[:4], cells[5], cells[6]) if len(cells) == 8 and _numbers(cells) else None
         ),
     ),
     "files": Cut(
-        "Processor seconds from a file to a graph, and for what other readers do with it. A ratio "
-        "above 1 says that the other one is slower.",
+        "Processor seconds from a file to a graph, of this package and of other readers. A ratio "
+        "above 1 means that the other reader is slower.",
         ("task", "tool", "seconds", "ratio"),
         _files,
     ),
     "first_answers": Cut(
-        "From an empty folder to a first result, everything counted.",
+        "Time from an empty folder to a first result, including all steps.",
         ("who", "seconds"),
         lambda cells, _: cells if len(cells) == 2 else None,
     ),
     "cut_trees": Cut(
-        "The least cuts of all pairs of vertices at epsilon = 1: the share of pairs where one "
-        "vertex alone is the least cut, and mean errors of two estimates of its weight: the lesser "
-        "of two noisy degrees, and the tree of a synthetic graph.",
+        "The least cuts of all pairs of vertices at epsilon = 1. The table has the share of pairs "
+        "for which one vertex alone is the least cut, and the mean errors of two estimates of its "
+        "weight: the lesser of two noisy degrees, and the tree of a synthetic graph.",
         ("graph", "n", "one alone", "noisy degrees", "synthetic graph", "n/epsilon"),
         lambda cells, _: (
             (*cells[:4], cells[5], cells[8]) if len(cells) == 9 and cells[1] == "400" else None
         ),
     ),
     "flows": Cut(
-        "Root mean square errors of sums between groups of three levels, of unions of groups, and "
-        "of halves of the map: flows with each workload, beside other ways to the same numbers.",
+        "Root mean square errors of sums between groups of three levels, between unions of "
+        "groups, and between halves of the map: flows with each workload, beside other ways to "
+        "get the same numbers.",
         ("way", "tract", "county", "state", "unions", "halves"),
         lambda cells, _: cells if len(cells) == 6 else None,
     ),
     "group_starts": Cut(
-        "A thousand answers at epsilon = 1 and delta = 1e-6 from a start at the noisy total, and "
-        "from noisy sums between groups: the guaranteed error, and in brackets the mean and the "
-        "largest of the first answers.",
+        "Sessions of a thousand answers at epsilon = 1 and delta = 1e-6, which start from the "
+        "noisy total, or from noisy sums between groups: the guaranteed error, and in brackets "
+        "the mean and the largest error of the first answers.",
         ("graph", "method", "start: total", "start: groups"),
         _starts,
     ),
     "groups": Cut(
-        "Errors of releases with public groups over those of the same release without: the worst "
-        "cut, the worst cut with groups made by chance, and sums between groups over those of the "
-        "noisy entries; median and worst.",
+        "Errors of releases with public groups, divided by those of the same release without "
+        "groups: of the worst cut, and of the worst cut with random groups. For sums between "
+        "groups the errors are divided by those of the noisy entries. Median and worst.",
         ("graph", "worst cut, with", "by chance", "pairs, without", "pairs, with"),
         _groups,
     ),
     "least_cuts": Cut(
-        "What cuts between two terminals weigh more than the least one at epsilon = 1: mean over "
-        "twelve generators with four pairs of terminals each, and in brackets the median, of "
-        "private least cuts and of the least cut of the noisy matrix; on how many generators the "
-        "former are not worse; and their worst mean over n/epsilon, which a theorem bounds by 1.",
+        "How much more than the least cut a cut between two terminals weighs at epsilon = 1. The "
+        "table has the mean over twelve generators with four pairs of terminals each, and in "
+        "brackets the median, for private least cuts and for the least cut of the noisy matrix; "
+        "on how many generators the former are not worse; and their worst mean, divided by "
+        "n/epsilon, which a theorem bounds by 1.",
         ("graphs", "n", "private cut", "noisy matrix", "not worse on", "worst over n/epsilon"),
         lambda cells, _: (
             (*cells[:2], f"{cells[2]} ({cells[3]})", f"{cells[4]} ({cells[5]})", *cells[6:])
@@ -223,11 +227,12 @@ CUTS = {
         ),
     ),
     "trivial_cuts": Cut(
-        "Least cuts between two terminals on 32 graphs with four pairs of terminals and five runs "
-        "each, as ratios to the optimum: of the better of the two cuts that cut off one terminal "
-        "alone, of the noisy cut with all of epsilon, and of what is returned; means over the "
-        "graphs, and in brackets the worst run. *Above the bound* counts runs in which it weighed "
-        "more than the better trivial cut by more than was stated before, with 95 %.",
+        "Least cuts between two terminals on 32 graphs, with four pairs of terminals and five "
+        "runs each, as ratios to the optimum. *Trivial* is the better of the two cuts that cut "
+        "off one terminal alone, *noisy cut* the noisy cut with all of epsilon, and *returned* "
+        "the cut that is returned. Means over the graphs, and in brackets the worst run. *Above "
+        "the bound* counts runs in which the returned cut weighed more than the better trivial "
+        "cut, by more than was stated before, with 95 %.",
         ("epsilon", "trivial", "noisy cut", "returned", "runs", "above the bound"),
         lambda cells, _: (
             (*cells[1:3], f"{cells[3]} ({cells[4]})", f"{cells[5]} ({cells[6]})", *cells[7:])
@@ -236,8 +241,8 @@ CUTS = {
         ),
     ),
     "linear_sessions": Cut(
-        "Sessions for a million queries on ratings of two kinds of users and items, epsilon = 1 "
-        "and delta = 1e-6: the error that is guaranteed, and the largest that was seen.",
+        "Sessions for a million queries on ratings of two kinds of users and items, at epsilon = "
+        "1 and delta = 1e-6: the guaranteed error, and the largest measured one.",
         ("users and items", "method", "guaranteed", "largest"),
         lambda cells, _: (
             (cells[0], cells[4], cells[-4], cells[-3])
@@ -251,8 +256,8 @@ CUTS = {
         lambda cells, _: (cells[0], cells[1], cells[-1]) if len(cells) == 4 else None,
     ),
     "mirror_sessions": Cut(
-        "Sessions on JT12's two bipartite families, 10,000 queries, epsilon = 1 and "
-        "delta = 1e-6: the error that is guaranteed, and the largest that was seen.",
+        "Sessions on JT12's two bipartite families, for 10,000 queries, at epsilon = 1 and delta "
+        "= 1e-6: the guaranteed error, and the largest measured one.",
         ("family", "V", "method", "guaranteed", "largest"),
         lambda cells, _: (
             (cells[0], cells[1], cells[4], cells[-4], cells[-3])
@@ -261,9 +266,9 @@ CUTS = {
         ),
     ),
     "people": Cut(
-        "Counts of edges of the flights at epsilon = 1. *Half* is one cut between random halves, "
-        "asked alone; *cells* are all sums between five regions at once. Bias is what the bound "
-        "leaves out, which can be shown because the truth is known here.",
+        "Counts of edges of the US flights at epsilon = 1. *Half* is one cut between random "
+        "halves, asked alone; *cells* are all sums between five regions at once. *Bias* is what "
+        "the bound leaves out; it can be shown because the truth is known here.",
         ("privacy unit", "half: bias", "half: noise", "cells: bias", "cells: noise"),
         lambda cells, _: (
             (cells[0], cells[1], cells[2], cells[4], cells[5])
@@ -273,16 +278,18 @@ CUTS = {
     ),
     "oracles": Cut(
         "The cutting-plane fit with each oracle, on the same noisy matrices of two seeds: rounds, "
-        "seconds, the gap and why it ended, and the cut norm of what it leaves, from both sides.",
+        "seconds, the gap, why the fit ended, and the lower and upper bound on the cut norm of "
+        "its error.",
         ("n, seed, oracle", "rounds", "seconds", "gap", "ended", "cut norm left"),
         _oracles,
     ),
     "partitions": Cut(
-        "Seven graphs, five releases of each: the value in the true graph of the partition found "
-        "in a release, over the best one that is known; the median of the graphs, and in brackets "
-        "the worst graph. *Noisy*: found in the noisy matrix by the same search. *Half interval* "
-        "and *proven* (by how much it may be worse than the best) are divided by the best value, "
-        "too. No interval was wrong in 200 releases of each of four other graphs.",
+        "Seven graphs, five releases of each. The table has the value, in the true graph, of the "
+        "partition that was found in a release, divided by the best value that is known: the "
+        "median of the graphs, and in brackets the worst graph. *Noisy*: the same search in the "
+        "noisy matrix. *Half interval* and *proven* (by how much it may be worse than the best) "
+        "are divided by the best value, too. No interval was wrong in 200 releases of each of "
+        "four other graphs.",
         ("kind, at epsilon", "release", "noisy", "half interval", "proven"),
         lambda cells, _: (
             (cells[1], cells[2], cells[4], cells[6], cells[8], cells[9])
@@ -292,10 +299,10 @@ CUTS = {
         _by_kind,
     ),
     "planted": Cut(
-        "50 releases of each kind. The signal of the smallest block is given as a multiple of the "
-        "noise. Errors of sums between two blocks are divided by those of the noisy matrix. "
-        "*Outside* counts releases with a sum outside its 95 % interval, and in brackets those "
-        "without a warning.",
+        "50 releases of each kind of graph. The signal of the smallest block is stated as a "
+        "multiple of the noise. Errors of sums between two blocks are divided by those of the "
+        "noisy matrix. *Outside* counts releases with a sum outside its 95 % interval, and in "
+        "brackets those without a warning.",
         ("n, blocks, densities, epsilon", "signal", "mean error", "largest", "outside"),
         lambda cells, _: (
             (cells[0], cells[-9], cells[-8], cells[-6], f"{cells[-4]} ({cells[-3]})")
@@ -304,8 +311,8 @@ CUTS = {
         ),
     ),
     "rows": Cut(
-        "A hundred million rows of ten million users in Parquet, and how many times the unbounded "
-        "group-by each way takes.",
+        "A hundred million rows of ten million users in Parquet: the time of each method, divided "
+        "by the time of a group-by without bounds.",
         ("way", "seconds", "times", "GB", "kept"),
         lambda cells, _: (
             (cells[0], cells[1], cells[2], cells[5], cells[7])
@@ -314,22 +321,24 @@ CUTS = {
         ),
     ),
     "regret": Cut(
-        "Graphs on which no threshold was chosen. Regret of the worst cut over that of the best of "
-        "five fixed shares for degrees in hindsight, each the geometric mean over the seeds of a "
-        "graph, and of these the mean and the largest over the graphs; and where the best share "
-        "keeps more than half of the modularity of the communities, the part of the graphs that "
-        "keep at least .8 of that. A fixed share spends nothing on looking. Near the threshold one "
-        "draw decides, so a single graph can lose all that the best share keeps.",
+        "Graphs on which no threshold was chosen. Regret is the error of the worst cut, divided "
+        "by that of the best of five fixed shares for degrees in hindsight. For each graph it is "
+        "the geometric mean over the seeds; the table has the mean and the largest over the "
+        "graphs. *Kept .8*: of the graphs on which the best share keeps more than half of the "
+        "modularity of the communities, the part that keeps at least .8 of this. A fixed share "
+        "spends nothing on tests. Near the threshold one draw decides, so a single graph can lose "
+        "everything that the best share keeps.",
         ("epsilon", "choice", "graphs", "mean", "largest", "kept .8"),
         lambda cells, _: (
             (*cells[:3], *cells[4:6], f"{cells[7]} of {cells[8]}") if len(cells) == 10 else None
         ),
     ),
     "shares": Cut(
-        "Worst cut at epsilon = 2 over that of the best simple baseline, on graphs that no "
-        "threshold was tuned on: of the default, of fixed shares of epsilon for degrees, of the "
-        "best of four in hindsight, which no choice can know, and of a graph that has the true "
-        "degrees without any noise. Where hindsight is near 1 no other choice would gain.",
+        "Error of the worst cut at epsilon = 2, divided by that of the best simple baseline, on "
+        "graphs on which no threshold was tuned: for the default; for fixed shares of epsilon for "
+        "degrees; for the best of four shares in hindsight, which no choice can know; and for a "
+        "graph that has the true degrees without any noise. Where hindsight is near 1, no other "
+        "choice would gain anything.",
         ("graph", "default", ".1", ".6", "hindsight", "true degrees"),
         lambda cells, _: (
             (*cells[:3], cells[4], *cells[6:]) if len(cells) == 8 and _numbers(cells) else None
@@ -343,14 +352,14 @@ CUTS = {
     ),
     "server": Cut(
         "Twenty analysts who ask without a pause, beside a FastAPI application that only echoes, "
-        "in one run, with the store in memory. What was printed has the same on a disk that others "
-        "used, where the ratio at 99 % is 24.7.",
+        "in one run, with the store in memory. The complete output also has a run on a disk that "
+        "others used, where the ratio at 99 % is 24.7.",
         ("measure", "value"),
         lambda cells, part: cells if len(cells) == 2 and " 15 s," in part else None,
     ),
     "many_sessions": Cut(
-        "A server with many sessions that nobody closes: processor milliseconds to open one and to "
-        "ask, memory, open files, and statements to the store that an ask takes.",
+        "A server with many sessions that nobody closes: processor milliseconds to open a session "
+        "and to ask, memory, open files, and the number of database statements for one query.",
         ("sessions", "open", "ask", "megabytes", "files", "statements"),
         lambda cells, _: (
             (cells[0], cells[2], cells[3], *cells[5:7], cells[8])
@@ -359,20 +368,20 @@ CUTS = {
         ),
     ),
     "typical_errors": Cut(
-        "Stated typical errors over measured errors, as root mean squares: ratios of eight kinds "
-        "of cuts on each of the graphs without weights that no constant was tuned on, at epsilon = "
-        "1. What was printed has each kind, and neighbourhoods of vertices, for which typical "
-        "errors are not meant.",
+        "Stated typical errors, divided by measured errors, as root mean squares: ratios of eight "
+        "kinds of cuts, on each of the graphs without weights on which no constant was tuned, at "
+        "epsilon = 1. The complete output has each kind, and also neighbourhoods of vertices, for "
+        "which typical errors are not meant.",
         ("answers", ".7 to 1.5", "ratios", "below .5", "least", "largest"),
         _typical,
     ),
     "weighted": Cut(
-        "Twelve graphs with whole weights: edges of the synthetic graph over true edges, the least "
-        "and the largest ratio; then errors, means and in brackets the largest, of the clustering "
-        "coefficient without and with weights, of the "
-        "distribution of weights (over their mean) and of random halves (over half of the weight). "
-        "*All pairs* is the fit before it is rounded; *chung-lu* has noisy weighted degrees with "
-        "all of epsilon.",
+        "Twelve graphs with whole weights. First the number of edges of the synthetic graph, "
+        "divided by the true number: the least and the largest ratio. Then errors, as means and "
+        "in brackets the largest: of the clustering coefficient without and with weights, of the "
+        "distribution of weights (divided by their mean), and of random halves (divided by half "
+        "of the weight). *All pairs* is the fit before it is rounded; *chung-lu* has noisy "
+        "weighted degrees with all of epsilon.",
         ("graph, at epsilon", "edges", "clustering", "weighted", "weights", "halves"),
         _weighted,
     ),
