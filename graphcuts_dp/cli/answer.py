@@ -66,7 +66,7 @@ class Intervals(Checked):
 def answer(
     *,
     path: str = typer.Argument(
-        metavar="RELEASE", help="The file OUT that `release` or its like wrote."
+        metavar="RELEASE", help="The file OUT that `release` or another command wrote."
     ),
     grouping: GroupFile,
     typed: TypedQuery,
@@ -76,8 +76,8 @@ def answer(
     period: str | None = input_option(
         None,
         metavar="LABEL,...",
-        help="Periods of a table of flows, of which the cells are added up, such as "
-        "2026-01..2026-06; without it, of all. Of a table over time a window.",
+        help="For a table of flows: periods whose cells are added up, such as 2026-01..2026-06; "
+        "all if omitted. For a table over time: a window of periods.",
     ),
     intervals: Intervals,
     output: str | None = output_option(
@@ -100,10 +100,10 @@ def answer(
     Example: graphcuts-dp answer synthetic.graphml --groups staff.csv
     --groups-columns levels=department
 
-    Of a table of `flows`, --from and --to are groups, of which the cells are added up:
-    graphcuts-dp answer flows.csv --from north --to south,west --period 2026-01,2026-02. There "*"
-    is all groups, and so is --to if it is left out: what leaves a group, or --from "*" --to GROUP
-    for what enters it. A name with a comma stands in double quotes, as in --from '"Halle, Saale"'.
+    For a table of `flows`, --from and --to are groups, whose cells are added up: graphcuts-dp
+    answer flows.csv --from north --to south,west --period 2026-01,2026-02. There "*" is all groups,
+    and so is --to if omitted: --from GROUP alone is what leaves a group, and --from "*" --to GROUP
+    what enters it. A name with a comma stands in double quotes, as in --from '"Halle, Saale"'.
 
     A set is a list of labels separated by commas, or @FILE with one label on each line. @@NAME is a
     group of the release, or of the public table --groups. With --groups but without --from and

@@ -47,20 +47,23 @@ def cuts(
     second: str | None = option(
         None,
         usual=True,
-        help="What is kept apart from it: likewise; several of these with a slash between.",
+        help="What is separated from it: a vertex, or several that stay together; write several "
+        "such terminals with slashes between them.",
         flag="--to",
         metavar="SET[/SET]",
         group=INPUT,
     ),
     partition: str | None = option(
         None,
-        help="Of a release, free: " + ", ".join(KINDS) + "; with its options, as balanced:parts=4.",
+        help="Partition a release, at no cost: "
+        + ", ".join(KINDS)
+        + "; options as balanced:parts=4.",
         metavar="KIND[:OPTION=...]",
         group=METHOD,
     ),
     run: TableRun,
 ) -> Report:
-    """Find privately a cut that keeps vertices apart, or partition what was released.
+    """Find privately a least cut between vertices, or partition a release.
 
     Example: graphcuts-dp cuts mail.edges.gz parts.csv --from ann --to bob --epsilon 1
     --vertices staff.txt
@@ -73,20 +76,20 @@ def cuts(
     Example: graphcuts-dp cuts synthetic.graphml parts.csv --partition max-cut
 
     The command writes a table with the columns vertex and part, and a receipt beside it (.json).
-    The part is named by its first vertex of --from or --to. Random weights between the vertices and
-    --from and --to keep every edge private. An eighth of epsilon compares the weight of this cut
-    with those that cut off --from or --to alone; the lightest is written, and its noisy weight
-    printed with an interval. A narrower one is another release: graphcuts-dp flows mail.edges.gz
-    parts.csv flows.csv --epsilon 0.5. Of a directed graph, the arcs that leave the part of --from
-    count.
+    Each part is named after its first vertex of --from or --to. Random weights between the vertices
+    and --from and --to keep every edge private. An eighth of epsilon compares the weight of this
+    cut with those that cut off --from or --to alone; the lightest is written, and its noisy weight
+    printed with an interval. For a narrower interval use another release: graphcuts-dp flows
+    mail.edges.gz parts.csv flows.csv --epsilon 0.5. In a directed graph, the arcs that leave the
+    part of --from count.
 
     With --partition the graph is what `release` wrote; nothing private is read, and nothing is
-    spent. Printed are the value of the partition in the release, an interval for its value in the
-    true graph, which holds although the partition was chosen after looking, and what is proven of
-    the best one. "max-cut" has much weight between two parts, "sparsest:smallest=N" little for each
-    pair of vertices across, "balanced:parts=K" little between parts of one size;
-    "clusters:resolution=W" are parts in which pairs weigh more than that, "hierarchy:parts=K" is a
-    tree, cut into so many.
+    spent. The command prints the value of the partition in the release; an interval for its value
+    in the true graph, which holds although the partition was chosen after looking; and what is
+    proven about the best partition. "max-cut" has much weight between two parts;
+    "sparsest:smallest=N" has little weight for each pair of vertices across; "balanced:parts=K" has
+    little weight between parts of equal size; "clusters:resolution=W" has much weight within parts,
+    less W for each pair within; "hierarchy:parts=K" is a tree, cut into K parts.
     """
     if partition is not None:
         typed_options = (epsilon, first, second, run, spending, reading, privacy_unit)

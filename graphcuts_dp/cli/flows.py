@@ -70,8 +70,8 @@ class BoundTable:
     )
     max_contributions: int | None = option(
         None,
-        help="A bound that is chosen already, one of the candidates: what it leaves out is stated "
-        "for itself, which is sharper than for all candidates at once.",
+        help="A bound that you have already chosen among the candidates: what it leaves out is "
+        "stated by itself, more sharply than for all candidates at once.",
         least=1,
     )
     bounds: list[int] | None = _CANDIDATES
@@ -170,27 +170,27 @@ class FlowOptions(TableRun):
         None,
         usual=True,
         parse=split_names,
-        help="Of rows with periods: one table for each day, month, quarter or year; or several of "
-        "these, coarsest first, as year,month. Those of --periods if omitted.",
+        help="For rows with periods: one table for each day, month, quarter or year; or several "
+        "of these, coarsest first, as year,month. Those of --periods if omitted.",
     )
     known_max: int | None = option(
         None,
         usual=True,
-        help="What is publicly known: no user has more rows than this. Then a tenth of the budget "
-        "goes to the number of rows that --privacy-unit user:max-contributions= leaves out, and "
-        "the table has intervals of all rows, too.",
+        help="Set it if it is publicly known that no user has more rows than this. Then a tenth "
+        "of the budget goes to the number of rows that --privacy-unit user:max-contributions= "
+        "leaves out, and the table has intervals of all rows, too.",
         least=1,
     )
     measure_margins: bool = option(
         False,
         usual=True,
-        help="Measure what leaves and what enters each group of the finest level with noise of its "
-        "own, for a quarter of what is left for cells: these sums become narrower, cells wider. "
-        "--dry-run states both.",
+        help="Also measure what leaves and what enters each group of the finest level, for a "
+        "quarter of the budget of the cells: intervals of these sums become narrower, those of "
+        "cells wider. --dry-run states both.",
     )
     contributions: BoundTable | BoundChoice | None = option(
         None,
-        help="In place of flows: a noisy table of how many rows users have, or a choice of "
+        help="Instead of flows: a noisy table of how many rows users have, or a choice of "
         "max-contributions from it.",
         of={"table": BoundTable, "choice": BoundChoice},
     )
@@ -205,9 +205,9 @@ class FlowOptions(TableRun):
     html: str | None = output_option(
         None,
         usual=True,
-        help="Also write a page for a browser that shows the finest level, each number with its "
-        "interval at a click or by the keys: a matrix, or with --locations a map; one file that "
-        "loads nothing from anywhere (.html).",
+        help="Also write a page for a browser (.html) that shows the finest level as a matrix, or "
+        "with --locations as a map; a click or the keys show the interval of a number. The page "
+        "is one file that loads nothing from the network.",
         metavar="FILE",
     )
     od: str | None = output_option(
@@ -307,16 +307,16 @@ def flows(
 
     GRAPH is a file, a folder of Parquet files, or - for rows in CSV on standard input.
 
-    Where --vertices is left out, rows are between the vertices that GROUPS names.
+    If --vertices is left out, the vertices are those that GROUPS names.
 
     GROUPS is public: a table (.csv, .tsv, .txt) with a row for each vertex and a column for each
     level. The command writes the table (level, from, to, count, estimate, low, high, outside), a
     receipt beside it (.json) and the measured sums (.noisy.npz). Counts are whole and add up over
-    the levels; for sums of your own add up the unbiased estimates. Of a bipartite graph, GROUPS are
-    those of the left side, and --right-groups those of the right.
+    the levels; for sums of your own add up the unbiased estimates. For a bipartite graph, GROUPS
+    are the groups of the left side, and --right-groups those of the right.
 
-    Where a user is the privacy unit, low and high are of the rows that count, and all_low is a
-    lower end for all rows. If no user can have more rows than a known number, --known-max adds
+    If a user is the privacy unit, low and high are the interval of the rows that count, and all_low
+    is a lower end for all rows. If no user can have more rows than a known number, --known-max adds
     all_high.
 
     --contributions table shows, with noise, how many users have more rows than each bound and what

@@ -84,7 +84,7 @@ class GroupReading:
     )
     right_groups: str | None = input_option(
         None,
-        help="Of a bipartite graph: the table of public groups of the right vertices.",
+        help="For a bipartite graph: the table of public groups of the right vertices.",
         metavar="FILE",
     )
 

@@ -83,7 +83,7 @@ def inspect(
         "used.",
     ),
 ) -> Report:
-    """Explain a release and verify its files; or tell how a private file would be read.
+    """Explain a release and verify its files; or show how a private file would be read.
 
     Example: graphcuts-dp inspect synthetic.graphml.json
 
@@ -93,17 +93,17 @@ def inspect(
 
     Example: graphcuts-dp inspect --nonprivate trips.csv --vertices stops.txt
 
-    Of a release, FILE is the .json file beside it, or the release itself. The command first
+    For a release, FILE is the .json file beside it, or the release itself. The command first
     verifies the digest of the receipt and the checksums of the files that it names; status 2 means
     that one has changed or is missing. This detects damaged and mixed files. It does not show who
     wrote them, since a receipt is not signed.
 
-    Of a private table or graph, or of a folder of Parquet files, which have no receipt, the command
-    prints the format, the columns with their types, what each is read as, the direction, the time
-    zone of periods, what is ignored, what you still have to say, and a command to type next. It
-    takes this from the options and from the head of the file alone; no row decides anything. With
-    --nonprivate it also counts the rows that --columns on-bad=skip leaves out, by kinds of faults;
-    do not publish these numbers. Options of reading, and --nonprivate, are for private files alone.
+    For a private table or graph, or a folder of Parquet files, the command prints the format, the
+    columns with their types, how each is used, the direction, the time zone of periods, what is
+    ignored, what you still have to say, and a command to type next. It takes this from the options
+    and from the head of the file alone; no row decides anything. With --nonprivate it also counts
+    the rows that --columns on-bad=skip leaves out, by kinds of faults; do not publish these
+    numbers. Options of reading, and --nonprivate, are for private files only.
     """
     if nonprivate or reading != Reading() or not is_release(file):
         return inspect_data(file, reading, nonprivate=nonprivate)

@@ -37,7 +37,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "release": ("cli.release.release", "Release a synthetic graph with differential privacy."),
     "release-iteratively": (
         "cli.release_iteratively.iteratively",
-        "Learn from noisy answers to queries that are given, or that a private search finds.",
+        "Learn a graph from noisy answers to queries, which are listed or found privately.",
     ),
     "answer": (
         "cli.answer.answer",
@@ -49,20 +49,20 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "flows-over-time": (
         "cli.updates.flows_over_time",
-        "Publish flows between groups for one more period: one command a month, of rows that grow.",
+        "Publish flows between groups for one more period, as with one command a month.",
     ),
     "cuts": (
         "cli.cuts.cuts",
-        "Find privately a cut that keeps vertices apart, or partition what was released.",
+        "Find privately a least cut between vertices, or partition a release.",
     ),
     "plan": ("cli.plan.plan", "Compare what all mechanisms would guarantee, best first."),
     "inspect": (
         "cli.inspect.inspect",
-        "Explain a release and verify its files; or tell how a private file would be read.",
+        "Explain a release and verify its files; or show how a private file would be read.",
     ),
     "report": (
         "cli.report.report",
-        "Write a report of one printed page on a release, with a check list of its hazards.",
+        "Write a report on a release, of two printed pages, with a check list of hazards.",
     ),
     "distances": (
         "cli.distances.distances",
@@ -87,20 +87,20 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "resume": (
         "cli.resume.resume",
-        "Write the result of a release again that a store has charged; it costs nothing more.",
+        "Write the files of a charged release again if they were lost; it costs nothing more.",
     ),
     "session": (
         "cli.session.session",
-        "Answer cut queries on a private graph one by one, with a durable ledger.",
+        "Answer cut queries on a private graph one by one; a store records what was spent.",
     ),
     "store": (
         "cli.store.store",
-        "Look after a store: what was spent, and which results belong to it.",
+        "Show what was spent from a store, check results against it, or export it.",
     ),
     "serve": ("cli.serve.serve", "Serve sessions to analysts over HTTP, with a page for browsers."),
     "page": (
         "page.command.page",
-        "Open a page on this machine: from a private file to a published table without a command.",
+        "Open a page in the browser that leads from a private file to a published table.",
     ),
 }
 

@@ -53,7 +53,7 @@ EXPECT_HEAD = privacy_option(
     help="The head that `session status` printed earlier: refuse a store that lacks later records.",
 )
 NAME = input_option("default", help="Name of the session within the store.")
-ANY_NAME = input_option(None, help="Of one session; all in the store if omitted.")
+ANY_NAME = input_option(None, help="Name of one session; all in the store if omitted.")
 UNGUARANTEED = option(
     False,
     help="When the session has no queries left, answer without guarantee, and mark it.",

@@ -43,12 +43,12 @@ class PlannedGraph(Checked):
 
     n: int | tuple[int, int] | None = input_option(
         None,
-        help="Number of vertices; LEFT,RIGHT of a graph with two sides.",
+        help="Number of vertices; LEFT,RIGHT for a graph with two sides.",
         parse=_size,
         metavar="COUNT",
     )
     edges: float | None = input_option(
-        None, help="A public guess of the number of edges; 10 a vertex if omitted."
+        None, help="A public guess of the number of edges; 10 for each vertex if omitted."
     )
     rank: int | None = option(
         None,
@@ -57,7 +57,7 @@ class PlannedGraph(Checked):
     )
     kind: str = input_option(
         "undirected",
-        help="Of the graph; with two sides leave it out.",
+        help="Kind of the graph; leave it out for a graph with two sides.",
         choices=("undirected", "directed"),
     )
 
@@ -69,13 +69,13 @@ class PlannedFlows(Checked):
 
     groups: str | None = input_option(
         None,
-        help="Also plan flows: the number of public groups of equal sizes on each level, "
-        "coarsest first, such as 5,50; of two sides LEFT:RIGHT, such as 5,50:4,20.",
+        help="Also plan flows: the number of public groups of equal sizes on each level, coarsest "
+        "first, such as 5,50; for two sides LEFT:RIGHT, such as 5,50:4,20.",
     )
     counting: str | None = input_option(
         None,
-        help="With --groups: flows of rows, and what they count; see `flows`. Rows if periods are "
-        "named.",
+        help="With --groups: plan flows of rows, and what is counted; see `flows`. Rows if "
+        "--periods names periods.",
         choices=tuple(get_args(Counting)),
     )
     periods: str | None = input_option(
@@ -127,7 +127,7 @@ def plan(
     privacy_unit: PrivacyUnit | None = PRIVACY_UNIT,
     queries: SessionWorkload = option(
         SessionWorkload(queries=1000),
-        help="How many queries will be asked, and of what; 1000 if omitted.",
+        help="How many queries will be asked, and of what kind; 1000 if omitted.",
         of=SessionWorkload,
     ),
     flows: PlannedFlows,
@@ -150,10 +150,10 @@ def plan(
 
     The command uses formulas only. It reads no data and spends no budget. --edges is a guess that
     may be public, such as the number of edges of a similar graph; never count the edges of the
-    private graph. --explain says in plain words what a guarantee means. --ask asks about your
-    data, what is protected and how exact answers must be, and prints commands that can be typed as
-    they are, and keep account in a store; it warns if noise will hide most of the result. Of the
-    private file it reads the names of the columns, and no row. An empty line takes what stands in
+    private graph. --explain says in plain words what a guarantee means. --ask asks about your data,
+    what is protected and how exact answers must be, and prints commands that you can type as they
+    are, and that use a store; it warns if noise will hide most of the result. It reads only the
+    names of the columns of the private file, and no row. An empty line accepts the answer in
     brackets, a wrong answer is asked again, and "back" returns to the question before.
     """
     if ask:

@@ -60,7 +60,7 @@ class TypedQuery:
     )
     second: str | None = input_option(
         None,
-        help="The set T; all other vertices if omitted; of a table of flows all groups.",
+        help="The set T; if omitted all other vertices, or in a table of flows all groups.",
         flag="--to",
         metavar="SET",
     )

@@ -111,15 +111,15 @@ class Reading:
         None,
         usual=True,
         help="Public vertex set: a count n (vertices 0 to n-1), or a file with one label on each "
-        "line. For a bipartite graph two of these, left,right. If omitted, public groups name the "
-        "vertices.",
+        "line. For a bipartite graph two of these, as left,right. If omitted, the table of public "
+        "groups names the vertices.",
         metavar="COUNT|FILE",
     )
     public_vertices_from_file: bool = input_option(
         False,
         usual=True,
         help="Declare that the vertices that occur in GRAPH are public. Without this or "
-        "--vertices, that they occur may reveal edges, and the guarantee says so.",
+        "--vertices, a vertex that occurs may reveal an edge, and the guarantee says so.",
     )
     kind: str = input_option(
         KINDS[0],
@@ -131,27 +131,27 @@ class Reading:
     ignore_weights: bool = input_option(False, help="Drop the weights: a pair is an edge or not.")
     max_weight: float | None = input_option(
         None,
-        help="Public bound on every weight; larger ones are clipped to it. Neighbours then differ "
-        "in a whole edge. A graph with weights needs it, or --max-weight-change.",
+        help="Public bound on every weight; larger ones are clipped to it. Neighbouring graphs "
+        "then differ in a whole edge. A graph with weights needs it, or --max-weight-change.",
     )
     max_weight_change: float | None = input_option(
         None,
-        help="In place of --max-weight, only 1: neighbours differ in one weight by at most 1, so "
-        "an edge that weighs far more can be detected.",
+        help="Instead of --max-weight; must be 1. Neighbouring graphs then differ by at most 1 in "
+        "one weight, so an edge with a much larger weight can be detected.",
     )
     merge: str | None = input_option(
         None,
-        help="Weight of an edge that several lines of the file list: their sum, which is the "
-        "default, the largest, or the smallest. Of both entries of a pair in a matrix the largest "
-        "is the default.",
+        help="Weight of an edge that several lines of the file name: the sum (default), the "
+        "largest or the smallest of their weights. For the two entries of a pair in a matrix, the "
+        "largest is the default.",
         choices=("max", "min", "sum"),
     )
     counting: str | None = input_option(
         None,
         usual=True,
-        help="Read rows, such as trips, in place of a graph. What is counted of each pair of "
-        "vertices: its rows; their weight; its users; or edges, 1 if there is any row. A graph is "
-        "read if omitted, and rows if --columns names a user or a period.",
+        help="Read rows, such as trips, instead of a graph, and count for each pair of vertices: "
+        "its rows; their weight; its users; or edges, which is 1 if there is any row. If omitted, "
+        "a graph is read, or rows if --columns names a user or a period.",
         choices=COUNTINGS,
     )
     weight_unit: float = input_option(
@@ -162,8 +162,8 @@ class Reading:
     periods: str | None = input_option(
         None,
         usual=True,
-        help="Public periods for the column --columns period=, as 2026-01..2026-12 or "
-        "spring,autumn. Rows of other periods are left out.",
+        help="Public periods in the column that --columns period= names, such as 2026-01..2026-12 "
+        "or spring,autumn. Rows of other periods are left out.",
         metavar="FROM..TO",
     )
     data_name: str | None = input_option(

@@ -56,8 +56,8 @@ class ReleaseMethod(Checked):
 
     mechanism: Mechanism = option(
         Mechanism(),
-        help="What epsilon is spent on: noisy entries (randomized-response), degrees too, or kept "
-        "edges (sparse); auto, if omitted, chooses.",
+        help="What epsilon is spent on: noisy entries (randomized-response), also degrees, or "
+        "edges with large noisy weights (sparse); auto, the default, chooses.",
         of=MECHANISM_OPTIONS,
     )
     fit: FitOptions = option(
@@ -65,8 +65,8 @@ class ReleaseMethod(Checked):
     )
     noise: str | None = option(
         None,
-        help="Noise of the entries of the matrix; if omitted binary, and for weights laplace or "
-        "staircase.",
+        help="Noise of the entries of the matrix; if omitted, binary without weights, and laplace "
+        "or staircase with weights.",
         choices=tuple(NOISES),
     )
 
@@ -115,13 +115,13 @@ def release(
     The command writes the synthetic graph, a receipt beside it (.json) and the noisy matrix
     (.noisy.npz), from which you can answer any cut query later. With --groups staff.csv (public: a
     row for each vertex) a part of epsilon is spent on the sums between groups, which makes the
-    graph more accurate where groups matter. A graph without weights comes out without weights,
-    rounded from those of the fit, which --weights FILE writes too. With --store mail.db, the cost
-    is charged to the budget of the graph, together with all other releases and sessions. For a
-    million vertices with few edges each, use --mechanism sparse: its time and memory grow with the
-    edges, not with the pairs. auto takes it where memory is too small for the others. --dry-run
-    50000 forecasts what the release would be good for if the graph had so many edges: it reads no
-    graph, spends no budget and writes no file.
+    graph more accurate if the groups describe it. A graph without weights gives a synthetic graph
+    without weights, rounded from the weights of the fit; --weights FILE also writes these. With
+    --store mail.db, the cost is charged to the budget of the graph, together with all other
+    releases and sessions. For a million vertices with few edges each, use --mechanism sparse: its
+    time and memory grow with the number of edges, not of pairs. auto takes it if memory is too
+    small for the others. --dry-run 50000 forecasts how useful the release would be if the graph had
+    50,000 edges: it reads no graph, spends no budget and writes no file.
     """
     privacy_unit, fit, force = privacy.unit_of_graph, method.fit, run.force
     likely = method.noise or "binary"  # before the graph is read

@@ -67,7 +67,7 @@ def iteratively(
     stated: StatedError,
     run: Run,
 ) -> Report:
-    """Learn from noisy answers to queries that are given, or that a private search finds.
+    """Learn a graph from noisy answers to queries, which are listed or found privately.
 
     Example: graphcuts-dp release-iteratively mail.edges.gz out.graphml --epsilon 1 --delta 1e-6
     --queries cuts.jsonl
@@ -83,8 +83,8 @@ def iteratively(
     for lists of queries, and for proven errors on small graphs; `release` makes better synthetic
     graphs. The list is a .csv table with columns S and T, or has lines as for `session run`; with
     --groups, "@Sales" names a group. Other constructions: net chooses one of all graphs on few
-    vertices; answers, k-norm and laplace answer up to 1000 cuts at once, purely privately, and
-    nothing else; sensing answers linear queries on ratings (users in the first column, items in the
+    vertices; answers, k-norm and laplace answer up to 1000 cuts at once without delta, and nothing
+    else; sensing answers linear queries on ratings (users in the first column, items in the
     second), and learns a matrix. `graphcuts-dp answer OUT --queries cuts.csv` gives answers with
     intervals.
     """

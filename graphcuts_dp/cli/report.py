@@ -48,8 +48,8 @@ def report(
     ),
     answers: HazardAnswers = option(
         HazardAnswers(),
-        help="What you know and no program can, for the second page; what is left out can be "
-        "filled in by hand.",
+        help="Your answers to the questions of the second page, which no program can answer; "
+        "others can be filled in by hand.",
         group=INPUT,
         of=HazardAnswers,
     ),
@@ -60,7 +60,7 @@ def report(
     ),
     force: bool = options.FORCE,
 ) -> Report:
-    """Write a report of one printed page on a release, with a check list of its hazards.
+    """Write a report on a release, of two printed pages, with a check list of hazards.
 
     Example: graphcuts-dp report flows.csv report.html --store trips.db
 
@@ -73,11 +73,11 @@ def report(
 
     Example: graphcuts-dp report mail.db answers.md
 
-    Says what was published, who is meant by the guarantee, what a guess can gain, how exact the
-    numbers are, what was left out, what is not guaranteed, what is used up and left, by whom, when
-    and for what purpose. The second page goes through the hazards of NIST SP 800-226: those that
-    the program checked, each with its evidence or as not addressed, and those that you answer, by
-    hand or with --answers. The .html file needs no network, and prints on two sheets.
+    The first page says what was published, by whom, when and for what purpose; whom the guarantee
+    is for, and how much a guess can gain; how exact the numbers are, and what was left out; what is
+    not guaranteed; and how much of the budget is used up and left. The second page goes through the
+    hazards of NIST SP 800-226: those that the program checked, with evidence, and those that you
+    answer, by hand or with --answers. The .html file needs no network, and prints on two sheets.
 
     The check code is a digest of the receipt, which the store records: with --store, and with
     --code for a report on paper, the command fails if they do not agree. The report reads receipts,

@@ -33,15 +33,16 @@ def resume(
     ),
     force: bool = output_option(False, help="Replace existing files."),
 ) -> None:
-    """Write the result of a release again that a store has charged; it costs nothing more.
+    """Write the files of a charged release again if they were lost; it costs nothing more.
 
     Example: graphcuts-dp resume mail.db
 
     Example: graphcuts-dp resume mail.db --use 3 --data moved/mail.csv
 
-    After a crash, a full disk or a deleted result: the command that was charged writes its files
-    again, from what the store has kept; the private data are not read. If it was interrupted before
-    anything was kept, the private data are read and measured again under the same charge.
+    Use it after a crash, a full disk or a deleted result. The files of the release are written
+    again, from the measurements that the store has kept; the private data are not read. If the
+    release was interrupted before anything was kept, the private data are read and measured again
+    under the same charge.
     """
     chosen_store = store_named(store)
     with closing(open_ledger(chosen_store)) as ledger, ledger.locked():

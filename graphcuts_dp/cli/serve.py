@@ -68,7 +68,7 @@ def start(
         metavar="STORE", help="The store, created if it does not exist; or a folder of stores."
     ),
     graph: str | None = input_option(
-        None, help="The private graph; of a folder, each NAME.toml names its own.", metavar="FILE"
+        None, help="The private graph; in a folder, each NAME.toml names its own.", metavar="FILE"
     ),
     binding: Binding,
     reading: Reading,
@@ -236,8 +236,9 @@ def backup(
 
     Example: graphcuts-dp serve backup mail.db backups/mail-2026-03-01
 
-    Copies by `cp` do not fit together. The folder holds secrets, as the store does: your account
-    alone can read it. It appears whole or not at all, with a manifest of digests.
+    Copies that `cp` makes of the two files may not fit together. The folder holds secrets, as the
+    store does: your account alone can read it. It appears whole or not at all, with a manifest of
+    digests.
     """
     files = ServerFiles.of(Store(store))
     if files.folder is not None:
@@ -256,12 +257,12 @@ def bring_back(
     folder: str = typer.Argument(metavar="DIR", help="A backup by `serve backup`."),
     store: str = STORE,
     replace: bool = output_option(
-        False, help="Put the same store aside if it is there, and its registry."
+        False, help="If the store exists, move it and its registry aside."
     ),
     lose_records: int | None = privacy_option(
         None,
-        help="So many records of the present store, exactly, are not in the backup and will be "
-        "lost; the command says how many when it refuses.",
+        help="The exact number of records of the present store that are not in the backup and "
+        "will be lost; the command states it when it refuses.",
         least=0,
     ),
 ) -> Report:
@@ -271,9 +272,9 @@ def bring_back(
 
     Example: graphcuts-dp serve restore backups/mail-2026-03-01 mail.db --replace --lose-records 7
 
-    An older store forgets what was spent since, though it was spent: then more may be spent than
-    the budget allows. So the command refuses to lose records, unless you state their number. If
-    tokens or limits were changed after the backup, it withdraws all tokens.
+    An older store does not know what was spent since, so more may be spent than the budget allows.
+    So the command refuses to lose records, unless you state their number. If tokens or limits were
+    changed after the backup, it withdraws all tokens.
     """
     if is_folder_backup(Path(folder)):
         return _folder_restored(store, folder, replace=replace, lose_records=lose_records)

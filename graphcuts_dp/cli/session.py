@@ -85,7 +85,7 @@ Commands:
   :help                  this text
   :quit                  leave; the session stays open for another day"""
 session: Commands = Commands(
-    help="Answer cut queries on a private graph one by one, with a durable ledger.",
+    help="Answer cut queries on a private graph one by one; a store records what was spent.",
 )
 
 
@@ -96,8 +96,8 @@ class NewSession:
 
     store: str = privacy_option(
         usual=True,
-        help="Ledger file (.db) of the graph: the session is charged to it, and kept in it. "
-        "Created if it does not exist.",
+        help="Store (.db) of the graph, a record of what is spent: the session is charged to it, "
+        "and kept in it. Created if it does not exist.",
         metavar="FILE",
     )
     name: str = options.NAME

@@ -39,14 +39,14 @@ AUTHOR = privacy_option(
 SEPARATE_BUDGET = privacy_option(
     None,
     metavar="REASON",
-    help="Why these data have a budget of their own here, though another store was charged for "
-    "them, too; it stands in the store and in the receipt.",
+    help="Reason why these data have a separate budget here, although another store was charged "
+    "for them; it is written to the store and to the receipt.",
 )
 BUDGET = privacy_option(
     None,
     usual=True,
-    help="Of a new store: the largest epsilon, and delta, of all uses of the data together; "
-    "no limit if omitted. A server needs it.",
+    help="For a new store: the largest epsilon, and delta, of all uses of the data together; no "
+    "limit if omitted. A server needs it.",
     of=Budget,
 )
 
@@ -59,27 +59,28 @@ class Spending:
     store: str | None = privacy_option(
         None,
         usual=True,
-        help="Ledger file (.db): this use is charged to it, and refused if its budget does not "
-        "suffice. Created if it does not exist.",
+        help="Store (.db), a record of what is spent: this use is charged to it, and refused if "
+        "its budget does not suffice. Created if it does not exist.",
         metavar="FILE",
     )
     budget: Budget | None = BUDGET
     uncounted: bool = privacy_option(
         False,
-        help="Charge no store. Without this, a use beside a store about the same data is refused.",
+        help="Charge no store. Without this option, a use is refused if a store of the same data "
+        "is known and not charged.",
     )
     purpose: str | None = PURPOSE
     author: str | None = AUTHOR
     same_people_as: str | None = privacy_option(
         None,
-        help="In place of --store: the store of other data about the same people, such as the same "
-        "table with later or corrected rows; they share its budget.",
+        help="Instead of --store: the store of other data about the same people, such as the same "
+        "table before rows were added or corrected; both share its budget.",
         metavar="FILE",
     )
     separate_budget: str | None = SEPARATE_BUDGET
     no_keep: bool = privacy_option(
         False,
-        help="Do not keep in the store what was measured: a result that is lost cannot be resumed.",
+        help="Do not keep the measurements in the store; then a lost result cannot be resumed.",
     )
 
     def check(self) -> Store | None:

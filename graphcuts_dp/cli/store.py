@@ -14,7 +14,7 @@ from graphcuts_dp.release.receipt_check import check_receipt
 from graphcuts_dp.session.transcript import store_status
 
 store: Commands = Commands(
-    help="Look after a store: what was spent, and which results belong to it."
+    help="Show what was spent from a store, check results against it, or export it."
 )
 store.command("status")(status)
 
@@ -43,15 +43,15 @@ def check(
 def migrate(
     *,
     store: str = typer.Argument(metavar="STORE", help="The store, of any version of this program."),
-    dry_run: bool = output_option(False, help="Open it for reading alone, and write nothing."),
+    dry_run: bool = output_option(False, help="Open it for reading only, and write nothing."),
 ) -> Report:
     """Check all of a store, copy it, and bring it to the format of this version.
 
     Example: graphcuts-dp store migrate mail.db --dry-run
 
-    The copy is called as the store with .before-VERSION, readable by your account only. Stores of
-    earlier versions are read as they are: nothing has to be rewritten so far, heads that you wrote
-    down stay valid, and what was spent stays spent.
+    The copy has the name of the store with .before-VERSION, and only your account can read it.
+    Stores of earlier versions are read as they are: so far no store needs to be rewritten. Heads
+    that you wrote down stay valid, and what was spent stays spent.
     """
     migration = migrate_store(store_named(store).file, dry_run=dry_run)
     return Report(_fields(migration), _lines(store, migration))
@@ -68,9 +68,9 @@ def export(
 
     Example: graphcuts-dp store export mail.db -o ledger.json
 
-    The document has public facts alone: what was spent in total and by each use, the privacy unit,
-    and each use's events for dp_accounting; no data, answers, or names of files. Its fields are
-    described in the documentation, under reliability.
+    The document has only public facts: what was spent in total and by each use, the privacy unit,
+    and the events of each use for dp_accounting. It has no data, answers, or names of files. Its
+    fields are described in the documentation, under reliability.
     """
     document = store_status(store_named(store)).to_json()
     write_out([document, "\n"], output, force=force)

@@ -36,8 +36,9 @@ class UpdateOptions(Checked):
         None,
         usual=True,
         metavar="LABEL",
-        help="The period to publish, the next one of --periods, such as 2026-03, once it is over. "
-        "One that is published already is written again from the store, and reads no private file.",
+        help="The period to publish, such as 2026-03: the next one of --periods, when it is over. "
+        "A period that is published already is written again from the store, without reading a "
+        "private file.",
     )
     series: str = privacy_option(
         "flows",
@@ -48,7 +49,7 @@ class UpdateOptions(Checked):
         "auto",
         group=METHOD,
         usual=True,
-        help="What is published with each period: the period (independent); and each calendar "
+        help="What is published with each period: the period (independent); also each calendar "
         "year, for a third of the budget (calendar-years); or running sums with Gaussian noise, "
         "for windows of six months and more (square-root, which needs --delta). auto takes the "
         "last one with --delta, else calendar-years.",
@@ -76,7 +77,7 @@ def flows_over_time(
     grouping: GroupReading,
     update: UpdateOptions,
 ) -> Report:
-    """Publish flows between groups for one more period: one command a month, of rows that grow.
+    """Publish flows between groups for one more period, as with one command a month.
 
     Example: graphcuts-dp flows-over-time trips.csv zones.csv table.csv --period 2026-01
     --periods 2026-01..2030-12 --epsilon 1 --columns period=date --vertices zones.txt
@@ -86,16 +87,16 @@ def flows_over_time(
     count. Rows that come after their month was published never count.
 
     --periods is the horizon. The first command charges epsilon for all of it: one row lies in one
-    month, so all months together cost epsilon once. The same command with the next --period goes
-    on. A command that was interrupted is typed again, and costs nothing more; with --force it
-    replaces the table of the month before. OUT has a line for each cell and each period, each year,
-    and all periods so far (periods, from, to, estimate, deviation, low, high), estimated from all
-    that is published; other windows are sums, with their intervals: `graphcuts-dp answer OUT --from
-    GROUP --to GROUP --period 2026-01..2026-06`.
+    month, so all months together cost epsilon once. Type the same command with the next --period,
+    and with --force to replace the table of the month before. If a command was interrupted, type it
+    again; this costs nothing more. OUT has a line for each cell and each period, each year, and all
+    periods so far (periods, from, to, estimate, deviation, low, high), estimated from all that is
+    published; other windows are sums, with their intervals: `graphcuts-dp answer OUT --from GROUP
+    --to GROUP --period 2026-01..2026-06`.
 
-    Where a user is the privacy unit, --privacy-unit user:max-contributions=50 is a bound for all
-    periods together: of each month counts what the months before have left of it. The store then
-    knows how many rows of each user have counted, and is private as the rows are.
+    If a user is the privacy unit, --privacy-unit user:max-contributions=50 is a bound for all
+    periods together: each month counts what earlier months have left of it. The store then knows
+    how many rows of each user have counted, and is as private as the rows.
     """
     store, files = spending.check(), grouping.of(groups)
     if store is not None and update.expect_head is not None:

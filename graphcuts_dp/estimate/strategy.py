@@ -91,8 +91,8 @@ class FlowWorkload:
     noise: str = option("auto", help="Distribution of the noise.", choices=NOISES)
     whole: bool = option(
         False,
-        help="Count whole rows, and weights rounded down to whole numbers; otherwise a user above "
-        "the bound has a share of each row counted.",
+        help="Count whole rows, and weights rounded down to whole numbers; otherwise each row of "
+        "a user above the bound counts for a share.",
     )
     expected_cell: float | None = option(
         None,

@@ -138,9 +138,15 @@ class Game(Checked):
 
     player: str = option("both", help="Who learns in the query release game.", choices=PLAYERS[1:])
     rounds: int | None = option(None, help="Number of rounds.", least=2, most=MOST_PLAYS)
-    queries_per_round: int = option(1, help="Cuts that are drawn.", least=1, most=1000)
+    queries_per_round: int = option(
+        1, help="Number of cuts that are drawn in each round.", least=1, most=1000
+    )
     hide_queries: float | None = option(
-        None, help="How much one query of the list of a game may show.", above=0.0, below=1.0
+        None,
+        help="Hide the list of queries of a game: the most that the release may reveal "
+        "about one of them, as total variation.",
+        above=0.0,
+        below=1.0,
     )
     files: ClassVar[str] = GRAPH
 

@@ -130,7 +130,10 @@ class Learning(IterativeParameters):
     )
     calibration: str = option("practical", help="How the budget is divided.", choices=CALIBRATIONS)
     refits: int = option(
-        12, help="Corrections by old answers after each round.", least=0, most=1000
+        12,
+        help="How often old answers correct the hypothesis after each round.",
+        least=0,
+        most=1000,
     )
     eta: float | None = option(
         None,

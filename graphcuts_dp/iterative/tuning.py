@@ -64,10 +64,10 @@ class IterativeParameters(Checked):
         None, help="Largest number of rounds, T in the papers.", least=1, most=MOST_ROUNDS
     )
     alpha: float | None = length_option(
-        help="Tolerance alpha of the construction, in edges; not of practical."
+        help="Tolerance alpha of the construction, in edges; not with calibration practical."
     )
     threshold: float | None = length_option(
-        help="Noisy gap below which the rounds stop, in edges; not of practical."
+        help="Noisy gap below which the rounds stop, in edges; not with calibration practical."
     )
     sigma: float | None = length_option(help="Scale sigma of the noise on each answer, in edges.")
 

@@ -97,13 +97,13 @@ class SessionWorkload(Checked):
     )
     max_right_size: int | None = option(
         None,
-        help="Of a bipartite graph: announce that no set T has more vertices than this.",
+        help="For a bipartite graph: announce that no set T has more vertices than this.",
         least=1,
     )
     max_spectral_norm: float | None = option(
         None,
-        help="With linear, of a bipartite graph: announce that no query's largest singular value is"
-        " above so many times its largest coefficient.",
+        help="With linear, for a bipartite graph: announce that the largest singular value of a "
+        "query is at most this many times its largest coefficient.",
         least=1,
     )
     expected_edges: float | None = option(

@@ -28,7 +28,7 @@ def page(
         1024, help="Size of the largest file that can be dropped on the page.", unit="MiB", above=0
     ),
 ) -> None:
-    """Open a page on this machine: from a private file to a published table without a command.
+    """Open a page in the browser that leads from a private file to a published table.
 
     Example: graphcuts-dp page
 

@@ -86,20 +86,21 @@ _STATED_KINDS: Mapping[str, UnitKind] = {
 }
 
 _EdgeGroup = Annotated[
-    int, Option(help="So many edges, any, are one unit together.", group=PRIVACY)
+    int,
+    Option(help="Number of edges that are one unit together, whichever they are.", group=PRIVACY),
 ]
 _RowUnits = Annotated[
     int,
     Option(
-        help="With --counting weight: units of weight that one row counts for at most.",
+        help="With --counting weight: the most units of weight that one row counts for.",
         group=PRIVACY,
     ),
 ]
 _UserContributions = Annotated[
     int | None,
     Option(
-        help="Rows of a user that count at most; with --counting users or edges pairs, with "
-        "--counting weight units of weight.",
+        help="The most rows of a user that count; with --counting users or edges, the most pairs; "
+        "with --counting weight, the most units of weight.",
         group=PRIVACY,
     ),
 ]
@@ -114,7 +115,8 @@ _PerPeriod = Annotated[
 _VertexDegree = Annotated[
     int | None,
     Option(
-        help="Most edges of a vertex that an answer counts; larger degrees make answers too low.",
+        help="The most edges of a vertex that an answer counts; larger degrees make answers too "
+        "small.",
         group=PRIVACY,
     ),
 ]

@@ -130,8 +130,8 @@ class Columns:
     )
     user: Column | None = option(
         None,
-        help="Column that names the user of each row, for --privacy-unit user; tail if the user "
-        "is the source vertex.",
+        help="Column that names the user of each row, for --privacy-unit user; write tail if the "
+        "user is the source vertex.",
         group=INPUT,
         usual=True,
         metavar="COLUMN",

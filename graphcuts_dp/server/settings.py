@@ -67,7 +67,7 @@ class Binding:
         least=0.001,
         most=60,
     )
-    log_json: bool = output_option(False, help="Log requests as JSON lines; on stderr, as ever.")
+    log_json: bool = output_option(False, help="Log requests as JSON lines, on stderr.")
     rate: float = output_option(20.0, help="Limit on requests per second of one person.", above=0)
 
     def __post_init__(self) -> None:

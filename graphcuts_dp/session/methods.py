@@ -142,19 +142,20 @@ class LearningMethod(SessionParameters, Method):
 
     calibration: str = option(
         "tight",
-        help="How methods that learn share the budget: as proven best (tight), or as a paper does.",
+        help="How methods that learn divide the budget: with the best proven bound (tight), or as "
+        "a paper does.",
         choices=tuple(CALIBRATIONS),
     )
     value_share: float = option(
         0.0,
-        help="Share of the budget for the noisy answers by which methods that learn are corrected.",
+        help="Share of the budget for the noisy answers from which methods that learn are updated.",
         least=0,
         below=1,
     )
     start: str = option(
         TOTAL,
-        help="First estimate of methods that learn: total (a noisy total weight, the same for all"
-        " pairs), or groups (noisy sums between those of --groups).",
+        help="First estimate of methods that learn: total (a noisy total weight, spread evenly "
+        "over all pairs), or groups (noisy sums between the groups of --groups).",
         choices=tuple(STARTS),
     )
 
@@ -292,7 +293,7 @@ class MirrorDescent(LearningMethod):
 
     norm: str | None = option(None, help=f"Norm of mirror-descent: {NORM_HELP}.", commas=True)
     eta: float | None = option(
-        None, help="Step eta of every update, for a norm that is named.", above=0, most=1e15
+        None, help="Step eta of every update, if you name the norm.", above=0, most=1e15
     )
 
     @property

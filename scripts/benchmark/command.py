@@ -37,7 +37,7 @@ def benchmark(
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Three tiny graphs, five contenders, epsilon 1.")
+        bool, typer.Option("--quick", help="Run five methods on three tiny graphs, at epsilon 1.")
     ] = False,
     contender: Annotated[
         list[str] | None,
@@ -74,8 +74,8 @@ def benchmark(
 
     Example: graphcuts-dp benchmark --out runs.jsonl --contender mymodule:my_method --graphs blocks-
 
-    Without --out and --quick the graphs and contenders are listed. All noise is seeded, all graphs
-    are made or public: nothing that comes out is a release.
+    Without --out and --quick the command lists the graphs and methods. All noise is seeded, and all
+    graphs are generated or public: nothing that it prints is a private release.
     """
     named = contender or []
     plan = BenchmarkPlan.of(

@@ -50,9 +50,9 @@ def audit(
 
     Example: graphcuts-dp audit "response, binary" --epsilon 0.5
 
-    The command runs each mechanism many times on two made graphs that differ in one pair. From the
-    output it proves a lower bound on epsilon. It reads no graph of yours. A sound mechanism fails
-    the audit with a probability of one in a million.
+    The command runs each mechanism many times on two generated graphs that differ in one pair. From
+    the output it proves a lower bound on epsilon. It reads no graph of yours. A sound mechanism
+    fails the audit with a probability of one in a million.
     """
     if not names:
         _show_list(as_json)
