@@ -1,4 +1,4 @@
-"""The cost of one more session on a server with 10,000 sessions and 100,000 queries.
+"""Measure the cost of one more session on a server with 10,000 sessions and 100,000 queries.
 
 Run `python -m scripts.bench.bench_many_sessions [--quick] [--folder DIR]`. A hundred analysts open
 sessions in turn, each asks ten queries in it, and nobody closes any. After 100, 1,000, ... sessions
