@@ -22,7 +22,7 @@ from graphcuts_dp.ledger.opening import open_ledger
 from graphcuts_dp.ledger.public_inputs import public_digest
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy, repeatable
-from graphcuts_dp.release import graphs
+from graphcuts_dp.release import graph_jobs, graphs
 from graphcuts_dp.release.graphs import graph_job
 from graphcuts_dp.release.receipt_check import check_receipt
 from graphcuts_dp.results import packing
@@ -230,7 +230,7 @@ def test_an_interrupted_use_is_taken_up_before_a_later_finished_one(path, graph,
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(graphs, "measure", killed)
+        patched.setattr(graph_jobs, "measure", killed)
         with pytest.raises(KeyboardInterrupt):
             gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
     finished = gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
@@ -263,7 +263,7 @@ def test_an_unfinished_use_of_an_earlier_version_is_not_measured_again(path, gra
 
     plain_values = uses.plain
     with monkeypatch.context() as patched:
-        patched.setattr(graphs, "measure", killed)
+        patched.setattr(graph_jobs, "measure", killed)
         patched.setattr(uses, "plain", without)
         with pytest.raises(KeyboardInterrupt):
             gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
@@ -276,7 +276,7 @@ def test_that_it_is_measured_again_is_on_the_record(path, graph, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(graphs, "measure", killed)
+        patched.setattr(graph_jobs, "measure", killed)
         with pytest.raises(KeyboardInterrupt):
             gc.release_graph(graph, epsilon=1.0, store=gc.Store(path, budget=1.0), fit="none")
     again = gc.Store(path, resume=True)

@@ -14,7 +14,7 @@ from graphcuts_dp.ledger.charges import begin_charge
 from graphcuts_dp.ledger.opening import stores_beside
 from graphcuts_dp.privacy import entropy
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.release import graphs
+from graphcuts_dp.release import graph_jobs
 
 pytestmark = [
     pytest.mark.usefixtures("no_forecast"),
@@ -83,7 +83,7 @@ def test_what_is_cut_off_stays_spent_and_is_shown_as_unfinished(path, graph, mon
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(graphs, "measure", killed)
+        patched.setattr(graph_jobs, "measure", killed)
         with pytest.raises(KeyboardInterrupt):
             gc.release_graph(graph, epsilon=1.0, store=gc.Store(path, budget=1.5), fit="none")
     found = gc.store_status(path)
@@ -131,8 +131,8 @@ def test_the_charge_is_on_the_disk_before_the_noise(path, graph, monkeypatch):
         seen.append([use.use.kind for use in gc.store_status(path).uses])
         return measured(*arguments, **options)
 
-    measured = graphs.measure
-    monkeypatch.setattr(graphs, "measure", looked)
+    measured = graph_jobs.measure
+    monkeypatch.setattr(graph_jobs, "measure", looked)
     gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
     assert seen == [["release"]]
 
@@ -144,9 +144,9 @@ def test_what_a_failing_disk_could_not_keep_is_measured_again_and_not_shown(
         path.rename(path.with_name("away.db"))
         return measured(*arguments, **options)
 
-    measured = graphs.measure
+    measured = graph_jobs.measure
     with monkeypatch.context() as patched:
-        patched.setattr(graphs, "measure", measured_and_gone)
+        patched.setattr(graph_jobs, "measure", measured_and_gone)
         with pytest.raises(LedgerError, match="does not exist"):
             gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
     path.with_name("away.db").rename(path)

@@ -16,7 +16,7 @@ from graphcuts_dp.ledger import charges
 from graphcuts_dp.ledger.ledger import Kind
 from graphcuts_dp.ledger.opening import open_ledger
 from graphcuts_dp.privacy.entropy import SystemEntropy
-from graphcuts_dp.release import graphs
+from graphcuts_dp.release import graph_jobs
 from graphcuts_dp.results import bundle
 from graphcuts_dp.synth.budget_plans import CERTIFICATE_SHARE, SQUARED_DISTANCE
 
@@ -186,7 +186,7 @@ def test_a_kill_after_the_fit_is_resumed_with_the_same_fit(moment, path, monkeyp
     graph, shown = GRAPHS["plain"], []
     with monkeypatch.context() as patched:
         if moment == "before the noise":
-            patched.setattr(graphs, "measure_fit", killed)
+            patched.setattr(graph_jobs, "measure_fit", killed)
         else:
             patched.setattr(charges.Charge, "keep_later", killed)
         with pytest.raises(Killed):
@@ -198,7 +198,7 @@ def test_a_kill_after_the_fit_is_resumed_with_the_same_fit(moment, path, monkeyp
     before = gc.resume(path)  # without the data: what was measured before
     assert before.random_halves() is None
     with monkeypatch.context() as patched:
-        patched.setattr(graphs, "measure", killed)  # nothing is measured twice
+        patched.setattr(graph_jobs, "measure", killed)  # nothing is measured twice
         again = gc.release_graph(graph, epsilon=1.0, store=gc.Store(path, resume=True))
     assert kinds_of(path) == [Kind.BEGIN, Kind.MEASURED, Kind.RESUMED, Kind.FINISHED]
     assert again.fitted_weights.digest == before.fitted_weights.digest
@@ -232,7 +232,7 @@ def test_another_fit_has_no_random_halves(path):
 def test_a_store_that_keeps_nothing_measures_nothing_twice(path, monkeypatch):
     graph = GRAPHS["plain"]
     with monkeypatch.context() as patched:
-        patched.setattr(graphs, "measure_fit", killed)
+        patched.setattr(graph_jobs, "measure_fit", killed)
         with pytest.raises(Killed):
             gc.release_graph(graph, epsilon=1.0, store=gc.Store(path, keep=False))
     with pytest.raises(LedgerError, match="does not keep what it measured"):

@@ -16,7 +16,7 @@ from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.measure.entries import randomized_response
 from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
-from graphcuts_dp.release import graphs
+from graphcuts_dp.release import graph_jobs
 from graphcuts_dp.release import measuring as mechanism
 from graphcuts_dp.release.graphs import release_graph
 from graphcuts_dp.results.release import Release
@@ -326,7 +326,7 @@ def test_progress_is_told_and_a_time_limit_kept():
 def test_equal_noisy_matrices_give_equal_releases_whatever_the_graph(fit, monkeypatch):
     """With the one reading step replaced by a constant, nothing of the graph may shine through."""
     data = drawn(random_graph(12), None, "degrees+randomized-response", epsilon=3.0).measurements
-    monkeypatch.setattr(graphs, "measure", lambda *_, **__: data)
+    monkeypatch.setattr(graph_jobs, "measure", lambda *_, **__: data)
     first, second = (
         release_graph(graph, epsilon=3.0, seed=1, fit=FitOptions(fit, certificate=False))
         for graph in (Graph([], [], vertices=12), random_graph(12, density=1.0))

@@ -15,7 +15,7 @@ from graphcuts_dp.measure.cells import weighted_sensitivity
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.universe import Universe
-from graphcuts_dp.session import online
+from graphcuts_dp.session import starts
 from graphcuts_dp.session.runner import read_state, stored_state
 from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.starts import STARTS, TOTAL
@@ -88,14 +88,14 @@ def test_the_noise_that_is_drawn_costs_no_more_than_its_part(monkeypatch):
     seen = {}
 
     def spy(name):
-        real = getattr(online, name)
+        real = getattr(starts, name)
 
         def watched(graph, sides, cells, grid, *rest):
             *coefficients, noise, _ = rest
             seen[name] = (noise, weighted_sensitivity(coefficients[0]) if coefficients else 1)
             return real(graph, sides, cells, grid, *rest)
 
-        monkeypatch.setattr(online, name, watched)
+        monkeypatch.setattr(starts, name, watched)
 
     spy("buy_group_sums")
     spy("buy_weighted_sum")
