@@ -174,7 +174,7 @@ def _still_needed(head: FileHead, reading: Reading) -> list[str]:
         needed.append(f"--vertices, the public vertex set; without it {without}.")
     elif reading.rows and not _names_vertices(reading):
         needed.append("--vertices, the public vertex set; of rows the file does not tell it.")
-    lacks_weights = head.places is not None and not head.has_weights and not head.problems
+    lacks_weights = head.positions is not None and not head.has_weights and not head.problems
     if reading.counting == "weight" and lacks_weights:
         needed.append("--columns weight=, the column of the weights, or another --counting.")
     if reading.columns.user is not None:
@@ -220,7 +220,7 @@ def ignores_weights(head: FileHead, reading: Reading) -> bool:
 def _sentences(head: FileHead, reading: Reading) -> dict[str, str]:
     """Return direction, time zone, vertices and what is ignored, in words."""
     sentences = {}
-    positions = head.places
+    positions = head.positions
     if positions is not None:
         sentences["direction"] = _direction(head, reading)
     elif head.is_directed is not None:
@@ -255,13 +255,13 @@ def _listed(names: Sequence[str]) -> str:
 
 def _direction(head: FileHead, reading: Reading) -> str:
     """Return in which direction edges go, as a sentence."""
-    assert head.places is not None  # noqa: S101  # the caller has looked
+    assert head.positions is not None  # noqa: S101  # the caller has looked
     if reading.bipartite:
         left, right = (
-            _shown(head, position) for position in (head.places.source, head.places.target)
+            _shown(head, position) for position in (head.positions.source, head.positions.target)
         )
         return f"{left} has the vertices of the left side, {right} those of the right"
-    return head.places.direction() + _both_ways(reading)
+    return head.positions.direction() + _both_ways(reading)
 
 
 def _both_ways(reading: Reading) -> str:
@@ -280,7 +280,7 @@ def _column_lines(head: FileHead) -> list[str]:
     """Return a line for each column, aligned; no line if there are none."""
     if not head.columns:
         return []
-    known = head.places is not None or head.lists_vertices
+    known = head.positions is not None or head.lists_vertices
     rows = [
         (
             f"  {number}",
@@ -396,7 +396,7 @@ def _typed_options(reading: Reading) -> Iterable[str]:
 
 def _typed_columns(head: FileHead, reading: Reading) -> Iterable[str]:
     """Generate the keys of --columns: the columns that were found, and what the caller said."""
-    typed_columns, positions = reading.columns, head.places
+    typed_columns, positions = reading.columns, head.positions
     columns: dict[str, Any] = {}
     if positions is not None and head.columns and not head.open_ended:
         endpoint_positions = {

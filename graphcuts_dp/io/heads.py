@@ -87,13 +87,13 @@ class FileHead:
         form: the format, in words.
         columns: all columns; of a graph the declared edge attributes; empty if they are unknown.
         open_ended: whether rows may have further columns, which the head does not show.
-        places: which columns are read; None if the file has none, or the caller must choose them.
+        positions: of the columns that are read; None if there are none, or the caller must choose.
         named: whether a text file has a header; None for other files.
-        schema: roles and types of the columns that are read; None for text and without `places`.
+        schema: roles and types of the columns that are read; None for text and without `positions`.
         declared: facts that the file declares.
         lists_vertices: whether the file lists its vertices, beside its edges.
         has_weights: whether weights are read; None if only the edges show it. False without
-            `places`.
+            `positions`.
         is_directed: whether the file declares edges to have a direction; None if it is silent.
         without_weights: whether columns could be found only if no weights are read.
         problems: errors that the caller must resolve.
@@ -102,7 +102,7 @@ class FileHead:
     form: str
     columns: Sequence[HeadColumn] = ()
     open_ended: bool = False
-    places: ColumnPlaces | None = None
+    positions: ColumnPlaces | None = None
     named: bool | None = None
     schema: TableSchema | None = None
     declared: Schema = field(default_factory=Schema)
@@ -220,7 +220,7 @@ def _text_head(file: BinaryIO, options: Options, form: TextFormat) -> FileHead:
             for position in range(width)
         ],
         open_ended=not table.has_header,
-        places=column_positions,
+        positions=column_positions,
         named=table.has_header,
         declared=Schema() if batches is None else batches.schema,
         has_weights=column_positions is not None and column_positions.weight is not None,
@@ -260,25 +260,25 @@ def _public_names(first: Sequence[str], given: Columns) -> list[str]:
     return list(find_columns(first, by_place, weighted=False, declared=None).names)
 
 
-def _typed_as(place: int, names: Sequence[str], first: Sequence[str]) -> Column:
-    """Return a name as it is typed, if it may be quoted and names one column, else the place."""
-    name = names[place] if names else ""
-    plain = name and name == first[place] == name.strip() and name.isprintable()
-    return name if plain and first.count(name) == 1 and column_of(name) == name else place
+def _typed_as(position: int, names: Sequence[str], first: Sequence[str]) -> Column:
+    """Return a name as it is typed, if it may be quoted and names one column, else the position."""
+    name = names[position] if names else ""
+    plain = name and name == first[position] == name.strip() and name.isprintable()
+    return name if plain and first.count(name) == 1 and column_of(name) == name else position
 
 
-def _role(place: int, places: ColumnPlaces | None) -> str:
+def _role(position: int, positions: ColumnPlaces | None) -> str:
     """Return what a column is read as; "" if it is ignored, or not known yet."""
-    if places is None:
+    if positions is None:
         return ""
     roles = {
-        "source": places.source,
-        "target": places.target,
-        "user": places.user,
-        "period": places.period,
-        "weight": places.weight,
+        "source": positions.source,
+        "target": positions.target,
+        "user": positions.user,
+        "period": positions.period,
+        "weight": positions.weight,
     }
-    return " and ".join(role for role, position in roles.items() if position == place)
+    return " and ".join(role for role, of_role in roles.items() if of_role == position)
 
 
 def _table_head(table: OpenedTable, options: Options, form: str) -> FileHead:
@@ -302,7 +302,7 @@ def _table_head(table: OpenedTable, options: Options, form: str) -> FileHead:
             )
             for position, name in enumerate(names)
         ],
-        places=column_positions,
+        positions=column_positions,
         schema=schema,
         declared=_declared(table) if plan is None else plan.declared,
         has_weights=column_positions is not None and column_positions.weight is not None,
