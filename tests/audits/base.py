@@ -2,7 +2,7 @@
 
 How many runs. Those of an incorrect variant end once its claim is refuted, those of a quick audit
 of the mechanism itself also once twice the claimed loss would have come to light, see `sequential`:
-about 60 runs refute what shows the neighbours as they are, 200 refute randomised response with half
+about 60 runs refute what shows the neighbours as they are, 160 refute randomised response with half
 the noise, and 100 to 150 pass a sound mechanism. A quick audit passes a mechanism that is off by a
 factor of 2 with probability 1e-3, if an event shows all of the loss. A full audit looks at the
 mechanism with all `runs`. A sound mechanism is refuted with probability alpha = 1e-6, by the fixed

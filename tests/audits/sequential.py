@@ -259,31 +259,31 @@ def audit_until_decided(
     def drawn(pair: Neighbours, start: int, count: int) -> Outputs:
         return draw(pair.first, start, count), draw(pair.second, start, count)
 
-    seen = [drawn(pair, 0, _FIRST) for pair in pairs]
-    bets = [best_bet(outputs, claim, miss) for outputs in seen]
+    observed = [drawn(pair, 0, _FIRST) for pair in pairs]
+    bets = [best_bet(outputs, claim, miss) for outputs in observed]
     worst = _strongest(bets)
     wealth, runs, chosen_at = Wealth(claim), 0, _FIRST
     while True:
         bet, pair = bets[worst], pairs[worst]
         count = min(max(_BATCH, runs // 4), most - runs)
-        fresh = drawn(pair, len(seen[worst][0]), count)
+        fresh = drawn(pair, len(observed[worst][0]), count)
         wealth.settle(bet, *bet.happened(fresh))
-        seen[worst] = joined(seen[worst], fresh)
+        observed[worst] = joined(observed[worst], fresh)
         runs += count
         refuted = wealth.against_claim >= -math.log(alpha)
         settled = miss > 0 and wealth.against_claim <= math.log(miss)
         if refuted or settled or runs == most:
             loss = max(wealth.refuted(alpha), claim.value * _ABOVE * refuted)
             return AuditResult(loss, bet.name(fresh[0].shape[1]), pair.name), runs
-        if len(seen[worst][0]) >= 2 * chosen_at:
+        if len(observed[worst][0]) >= 2 * chosen_at:
             if len(pairs) > 1 and runs >= _TRUSTED:
-                seen = [
+                observed = [
                     joined(outputs, drawn(other, len(outputs[0]), runs // 4))
-                    for other, outputs in zip(pairs, seen, strict=True)
+                    for other, outputs in zip(pairs, observed, strict=True)
                 ]
-                bets = [best_bet(outputs, claim, miss) for outputs in seen]
+                bets = [best_bet(outputs, claim, miss) for outputs in observed]
                 worst = _strongest(bets)
-            bets[worst], chosen_at = best_bet(seen[worst], claim, miss), len(seen[worst][0])
+            bets[worst], chosen_at = best_bet(observed[worst], claim, miss), len(observed[worst][0])
 
 
 def _strongest(bets: Sequence[Bet]) -> int:
@@ -316,20 +316,20 @@ def ratio_until_decided(
     """
     firsts = [(draw(p.first, _FIRST), draw(p.second, _FIRST)) for p in pairs]
     worst = most_telling(firsts)
-    pair, seen = pairs[worst], firsts[worst]
+    pair, observed = pairs[worst], firsts[worst]
     fresh: Outputs = (np.empty(0), np.empty(0))
     chosen = 0.0  # logarithm of the likelihood of the slopes that were chosen
     while True:
         runs = len(fresh[0])
         count = min(max(_BATCH, runs // 4), most - runs)
         batch = draw(pair.first, count), draw(pair.second, count)
-        chosen += log_likelihood(likeliest_slope(seen), batch)
-        seen, fresh = joined(seen, batch), joined(fresh, batch)
+        chosen += log_likelihood(likeliest_slope(observed), batch)
+        observed, fresh = joined(observed, batch), joined(fresh, batch)
         likeliest = likeliest_slope(fresh)
         slope = refuted_slope(fresh, chosen + math.log(alpha), likeliest)
         loss = slope * largest_ratio(fresh)
-        found = AuditResult(loss, "the log-likelihood ratio", pair.name)
+        result = AuditResult(loss, "the log-likelihood ratio", pair.name)
         twice = log_likelihood(max(2.0, likeliest), fresh)
         settled = miss > 0 and chosen - twice >= -math.log(miss)
         if loss > claim.value * (1 + 1e-9) or settled or len(fresh[0]) == most:
-            return found, len(fresh[0])
+            return result, len(fresh[0])

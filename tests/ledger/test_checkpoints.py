@@ -135,7 +135,7 @@ def test_sums_are_those_of_the_uses_whatever_they_read_and_cost(tmp_path):
         store = Store(tmp_path / f"{case}.db", budget=budget)
         create_ledger(store, rows(), privacy_unit="1 row")
         before, refused = [], 0
-        for _ in range(110):
+        for _ in range(120):
             epsilon = Fraction(int(random.integers(1, 9)), 40)
             cost = Cost.of_pure(epsilon)
             if random.random() < 0.4:

@@ -1,5 +1,6 @@
 """Releases of graphs with weights are sparse: few edges, whole weights, and they survive files."""
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -49,9 +50,18 @@ def test_fractional_weights_stay_fractional():
     assert np.allclose(weights * 1e4, np.rint(weights * 1e4))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("noise", ["laplace", "staircase", "discrete-laplace"])
-@pytest.mark.parametrize("edges", [0, 1])
+# Every second one is quick: each two of kind, noise and number of edges stand in one of them.
+TINY = [
+    pytest.param(*case, marks=pytest.mark.slow if sum(indices) % 2 else ())
+    for indices, case in zip(
+        itertools.product(range(3), range(3), range(2)),
+        itertools.product(KINDS, ["laplace", "staircase", "discrete-laplace"], [0, 1]),
+        strict=True,
+    )
+]
+
+
+@pytest.mark.parametrize(("kind", "noise", "edges"), TINY)
 def test_tiny_graphs(kind, noise, edges):
     graph = KINDS[kind](3, [0][:edges], [1][:edges], np.ones(edges), max_weight=3.0)
     release = gc.release_graph(graph, epsilon=1.0, noise=noise, seed=2)

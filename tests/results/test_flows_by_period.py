@@ -19,7 +19,11 @@ pytestmark = pytest.mark.usefixtures("one_database")  # of many small tables
 
 BY = ("month", "quarter", "year", ("year", "month"), ("year", "quarter", "month"))
 KINDS = ("plain", "directed", "bipartite")
-CASES = list(product(KINDS, BY))
+# Every second one is quick: each kind with two levels of periods or three, each of these with some.
+CASES = [
+    pytest.param(*case, marks=pytest.mark.slow if number % 2 else ())
+    for number, case in enumerate(product(KINDS, BY))
+]
 HEADS = ["level", "period", "from", "to", "count", "estimate", "low", "high", "outside"]
 
 

@@ -42,13 +42,20 @@ from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.terms import SessionTerms
 
 RUNS = [*({"calibration": name} for name in CALIBRATIONS), {"value_share": 0.4}]
+# Of methods that learn every second one is quick: each kind, and each calibration, with half of the
+# others.
 CASES = [
-    (method, kind, disjoint, run)
+    pytest.param(
+        *(method, kind, disjoint, run),
+        marks=pytest.mark.slow
+        if method in CONSTRUCTIONS and (kind_index + run_index + disjoint) % 2
+        else (),
+    )
     for method in METHODS
-    for kind in EVERY_KIND
+    for kind_index, kind in enumerate(EVERY_KIND)
     if suits(method, kind)
     for disjoint in ((False, True) if method in ("frieze-kannan", "binary") else (False,))
-    for run in (RUNS if method in CONSTRUCTIONS else [{}])
+    for run_index, run in enumerate(RUNS if method in CONSTRUCTIONS else [{}])
 ]
 
 

@@ -74,9 +74,10 @@ def check_seed(seed, size, epsilon, **options):
 
 @pytest.mark.parametrize(("fit", "mechanism"), MODES)
 def test_the_stated_bound_holds_for_every_fit(fit, mechanism):
-    """12 seeds of each mode: every density with every kind of graph. At 95 % more than 6 failures
-    would have probability 1e-6; the bound is wide, and none is seen."""
-    for seed in range(12):
+    """Six seeds of each mode: every density with every kind of graph in half of the modes. At 95 %
+    more than 4 failures would have probability 2e-6; the bound is wide, and none is seen."""
+    mode = MODES.index((fit, mechanism))
+    for seed in (seed for seed in range(12) if (seed + seed // 4 + mode) % 2 == 0):
         size = 20 if seed == 0 else 8 + seed % 5
         check_seed(seed, size, EPSILONS[seed // 2 % 3], fit=fit, mechanism=mechanism)
 
@@ -91,7 +92,7 @@ def test_the_stated_bound_holds_for_200_seeds_of_every_fit(fit, mechanism):
 
 @pytest.mark.parametrize("noise", ["laplace", "discrete-laplace"])
 def test_the_stated_bound_holds_for_weights(noise):
-    for seed in range(6):
+    for seed in range(3):
         rng = np.random.default_rng(seed)
         rows, columns = np.nonzero(np.triu(rng.random((10, 10)) < 0.4, 1))
         weights = rng.integers(1, 4, len(rows)).astype(float)
