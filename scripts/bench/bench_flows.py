@@ -1,8 +1,8 @@
 """Compare errors of flows with other ways to the same numbers, on a hierarchy of groups.
 
-Run `python -m scripts.bench.bench_flows [--quick]`. Root mean squared errors over all cells of
-each level, over 40 unions of ten random tracts with ten others, and over 40 random halves; means of
-a few draws. A made graph of 4 states, 20 counties and 100 tracts of 20 vertices, denser within.
+Run `python -m scripts.bench.bench_flows [--quick]`. Root mean squared errors over all cells of each
+level, over 40 unions of ten random tracts with ten others, and over 40 random halves; means of a
+few draws. A simulated graph of 4 states, 20 counties and 100 tracts of 20 vertices, denser within.
 
 - each query: Gaussian noise on every cell, union and half, none known to be disjoint (a session).
 - Laplace each: Laplace noise on every cell, union and half, epsilon split evenly between them.

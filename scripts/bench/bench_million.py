@@ -1,6 +1,6 @@
 """Time a million vertices at the command line: a release, and 10^5 answers.
 
-A made graph of 10^7 edges with lognormal weights and 100 public groups, each of which a second
+A simulated graph of 10^7 edges with lognormal weights and 100 public groups, each of which a second
 public column cuts into two halves, lies in a Parquet file. `graphcuts-dp release` reads it and
 writes the release; `graphcuts-dp answer` reads 10^5 queries from a table: between groups, halves
 and unions of these. Once the halves are levels of the groups that were measured, once only the

@@ -75,7 +75,7 @@ def benchmark(
     Example: graphcuts-dp benchmark --out runs.jsonl --contender mymodule:my_method --graphs blocks-
 
     Without --out and --quick the command lists the graphs and methods. All noise is seeded, and all
-    graphs are generated or public: nothing that it prints is a private release.
+    graphs are simulated or public: nothing that it prints is a private release.
     """
     named = contender or []
     plan = BenchmarkPlan.of(

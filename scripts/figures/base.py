@@ -51,7 +51,7 @@ class Finding:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """The numbers of a figure. Not private: computed from graphs that are made or public.
+    """The numbers of a figure. Not private: computed from simulated or public graphs.
 
     Attributes:
         columns: names, in the field's terms, with units where there are any.

@@ -39,7 +39,7 @@ def figures(
     Example: graphcuts-dp figures laplace-tail nikiforov --quick -o .
 
     The command writes four files for each figure: .png, .pdf, .csv (its table) and .json
-    (parameters and findings). All graphs are generated or public.
+    (parameters and findings). All graphs are simulated or public.
     """
     if not names:
         _show_list(as_json)

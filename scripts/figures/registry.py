@@ -116,7 +116,7 @@ def make_figure(
         name: one of `figure_names`.
         folder: where to; it must be there.
         quick: smaller sizes, in seconds instead of minutes.
-        seed: >= 0; all randomness comes from it. Graphs are made or public, so nothing is at
+        seed: >= 0; all randomness comes from it. Graphs are simulated or public, so nothing is at
             stake.
         progress: called with the fraction done and a message.
 
