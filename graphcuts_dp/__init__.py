@@ -28,6 +28,23 @@ if TYPE_CHECKING:
     from graphcuts_dp.cutnorm.cut_norm import cut_norm as cut_norm
     from graphcuts_dp.cuts.least import cut_job as cut_job
     from graphcuts_dp.cuts.least import least_cut as least_cut
+    from graphcuts_dp.errors import AccuracyWarning as AccuracyWarning
+    from graphcuts_dp.errors import BudgetError as BudgetError
+    from graphcuts_dp.errors import ConversionWarning as ConversionWarning
+    from graphcuts_dp.errors import ExhaustedError as ExhaustedError
+    from graphcuts_dp.errors import FileFormatError as FileFormatError
+    from graphcuts_dp.errors import GraphCutsError as GraphCutsError
+    from graphcuts_dp.errors import GraphError as GraphError
+    from graphcuts_dp.errors import HypothesisError as HypothesisError
+    from graphcuts_dp.errors import KindError as KindError
+    from graphcuts_dp.errors import LedgerError as LedgerError
+    from graphcuts_dp.errors import MatrixError as MatrixError
+    from graphcuts_dp.errors import ParameterError as ParameterError
+    from graphcuts_dp.errors import PrivacyWarning as PrivacyWarning
+    from graphcuts_dp.errors import QueryError as QueryError
+    from graphcuts_dp.errors import ServerError as ServerError
+    from graphcuts_dp.errors import SolverError as SolverError
+    from graphcuts_dp.errors import UnknownVertexError as UnknownVertexError
     from graphcuts_dp.estimate.answers import CutAnswer as CutAnswer
     from graphcuts_dp.estimate.consistency import RoundedFlows as RoundedFlows
     from graphcuts_dp.estimate.noisy_contributions import Contributions as Contributions
@@ -147,10 +164,10 @@ _HOMES = {
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 # What `__all__` lacks belongs to one of these, such as `gc.schema.GroupTree`, and is found too.
 _SUBPACKAGES = (
-    *("cutnorm", "cuts", "estimate", "evaluation", "release", "results", "schema", "server"),
-    "session",
+    *("cutnorm", "cuts", "errors", "estimate", "evaluation", "release", "results", "schema"),
+    *("server", "session"),
 )
-_SUBMODULES = ("datasets", "distances", "errors", "planning", "plugins", *_SUBPACKAGES)
+_SUBMODULES = ("datasets", "distances", "planning", "plugins", *_SUBPACKAGES)
 
 __all__ = sorted(["__version__", *_MODULES, *_SUBMODULES])
 
