@@ -25,7 +25,6 @@ from graphcuts_dp.files import open_secret
 from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.ledger.charges import check_known
 from graphcuts_dp.ledger.known_data import register
-from graphcuts_dp.ledger.ledger import Head
 from graphcuts_dp.ledger.opening import (
     Budget,
     Store,
@@ -35,6 +34,7 @@ from graphcuts_dp.ledger.opening import (
     open_ledger,
     peek_store_id,
 )
+from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.options import input_option, option, output_option, privacy_option
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.server.backup import Restored, back_up, records, restore
@@ -318,8 +318,8 @@ def _restored_fields(restored: Restored) -> dict[str, Any]:
     return {
         **asdict(restored.manifest),
         "lost_records": restored.lost,
-        "epsilon": restored.account.spent.epsilon,
-        "former_epsilon": None if former is None else former.spent.epsilon,
+        "epsilon": restored.account.total.epsilon,
+        "former_epsilon": None if former is None else former.total.epsilon,
         "aside": None if restored.aside is None else str(restored.aside),
         "tokens_withdrawn": restored.revoked,
     }

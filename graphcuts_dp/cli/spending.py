@@ -12,7 +12,6 @@ from graphcuts_dp.errors import GraphCutsError, ParameterError
 from graphcuts_dp.graph.rows import PrivateData, Rows
 from graphcuts_dp.ledger.charges import check_known
 from graphcuts_dp.ledger.known_data import register, uses_of_data
-from graphcuts_dp.ledger.ledger import Head
 from graphcuts_dp.ledger.opening import (
     Budget,
     Store,
@@ -23,6 +22,7 @@ from graphcuts_dp.ledger.opening import (
     open_ledger,
     stores_beside,
 )
+from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.ledger.spending import Coverage
 from graphcuts_dp.ledger.uses import check_budget, check_privacy_unit, uses_of
 from graphcuts_dp.options import privacy_option

@@ -87,8 +87,8 @@ def _fields(migration: Migration) -> dict[str, Any]:
         "contents": migration.contents,
         "head": str(migration.head),
         "uses": account.uses,
-        "epsilon": account.spent.epsilon,
-        "delta": account.spent.delta,
+        "epsilon": account.total.epsilon,
+        "delta": account.total.delta,
         "budget": None if account.budget is None else str(account.budget),
         "backup": str(migration.backup),
     }

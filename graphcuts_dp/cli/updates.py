@@ -16,8 +16,8 @@ from graphcuts_dp.errors import GraphCutsError, LedgerError, ParameterError
 from graphcuts_dp.estimate.time_strategy import TIME_STRATEGIES
 from graphcuts_dp.frames import plain
 from graphcuts_dp.graph.rows import Rows
-from graphcuts_dp.ledger.ledger import Head
 from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.ledger.series import find_series
 from graphcuts_dp.options import METHOD, Checked, option, privacy_option
 from graphcuts_dp.release.updates import UpdatePlan, update_plan

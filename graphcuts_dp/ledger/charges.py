@@ -38,7 +38,7 @@ from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.rows import PrivateData
 from graphcuts_dp.ledger.file import LARGEST_CONTENT
 from graphcuts_dp.ledger.known_data import index_locked, register, uses_of_data
-from graphcuts_dp.ledger.ledger import Kind, Ledger
+from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.observed import observe
 from graphcuts_dp.ledger.opening import (
     Store,
@@ -51,6 +51,7 @@ from graphcuts_dp.ledger.opening import (
     size_of,
     store_id,
 )
+from graphcuts_dp.ledger.records import Kind
 from graphcuts_dp.ledger.uses import (
     MADE_BY,
     Use,
@@ -481,7 +482,7 @@ def _same(recorded: Any, value: Any) -> bool:
         return (
             isinstance(recorded, Mapping)
             and recorded.keys() == value.keys()
-            and all(_same(recorded[key], each) for key, each in value.items())
+            and all(_same(recorded[key], part) for key, part in value.items())
         )
     if isinstance(value, list | tuple) and isinstance(recorded, list | tuple):
         return len(recorded) == len(value) and all(map(_same, recorded, value))

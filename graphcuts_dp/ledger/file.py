@@ -52,7 +52,7 @@ _APPEND_ONLY = ("ledger", "records", "contents")
 
 
 def _schema() -> dict[str, str]:
-    """Every table and trigger of a store, by name."""
+    """Return every table and trigger of a store, by name."""
     schema = {name: f"CREATE TABLE {name} {columns}" for name, columns in _TABLES.items()}
     for table in _APPEND_ONLY:
         for event in ("UPDATE", "DELETE"):
@@ -195,7 +195,7 @@ class _Lock:
             self._handle = None
 
     def busy(self) -> LedgerError:
-        """What to say when somebody else has it."""
+        """Return the error for when somebody else has it."""
         return LedgerError(f"the store {self._of} is busy: another process works on it; try again")
 
 
@@ -251,9 +251,9 @@ class StoreFile:
             ),
             ("journal_mode = TRUNCATE", "truncate", "is on a disk that cannot hold a journal"),
         )[: 2 if self._read_only else 3]:
-            (found,) = connection.execute(f"PRAGMA {pragma}").fetchone()
-            if found != expected:
-                raise LedgerError(f"the store {self.path} {name.format(found)}")
+            (stored,) = connection.execute(f"PRAGMA {pragma}").fetchone()
+            if stored != expected:
+                raise LedgerError(f"the store {self.path} {name.format(stored)}")
         (page_size,) = connection.execute("PRAGMA page_size").fetchone()
         if self.path.stat().st_size % page_size:
             raise LedgerError(f"the store {self.path} is damaged: it was cut short")
@@ -263,8 +263,8 @@ class StoreFile:
         connection.execute("PRAGMA trusted_schema = OFF")
         if self._read_only:
             connection.execute("BEGIN")
-        found = connection.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
-        if dict(found.fetchall()) != _schema():
+        schema = connection.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
+        if dict(schema.fetchall()) != _schema():
             raise LedgerError(f"the store {self.path} was altered: its tables are not as made")
         (header,) = connection.execute("SELECT header FROM ledger").fetchone() or (None,)
         if not isinstance(header, bytes):
@@ -284,7 +284,7 @@ class StoreFile:
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The connection; use it within `locked` and `explained`.
+        """Return the connection; use it within `locked` and `explained`.
 
         Raises:
             LedgerError: closed, or inherited by a fork.
@@ -322,7 +322,7 @@ class StoreFile:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """One durable change: on the disk once the body has ended without an exception, or undone.
+        """Make one durable change: on the disk once the body has ended without an error, or undone.
 
         Raises:
             LedgerError: the disk is full or fails, or the store is busy.
@@ -389,7 +389,7 @@ def _check_file(path: Path) -> None:
 
 
 def _part_of(path: Path) -> Path:
-    """Where a store is made."""
+    """Return the path at which a store is made, before it gets its name."""
     return path.with_name(f".{path.name}.part")
 
 

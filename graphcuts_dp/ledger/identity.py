@@ -1,4 +1,4 @@
-"""Whether private data are those that a store knows: digests of what they are, not how read.
+"""Recognise private data that a store knows, by digests of what they are, not how they are read.
 
 A digest is a keyed function of a multiset of rows, each a few integers w_1, w_2, ... below the
 prime p = 2^61 - 1: the product of z + s_1 w_1 + s_2 w_2 + ... mod p over the rows, where z and s
@@ -58,12 +58,12 @@ _1, _30, _31, _32, _61 = (np.uint64(shift) for shift in (1, 30, 31, 32, 61))
 
 
 def identity_of_edges(graph: AnyGraph, key: bytes) -> Identity:
-    """Digests of a graph under a store's salt."""
+    """Return digests of a graph under a store's salt."""
     numbers, tags = _joined(graph.space, key)
     first, second = numbers[0][graph.rows], numbers[1][graph.columns]
     one_sided = isinstance(graph.space, VertexSet)
-    ends = _in_order(first, second, tags) if one_sided else (first, second)
-    words = tags[ends[0]], tags[ends[1]]
+    endpoints = _in_order(first, second, tags) if one_sided else (first, second)
+    words = tags[endpoints[0]], tags[endpoints[1]]
     weights = _float_words(graph.weights) if graph.weighted else ()
     return {
         ENTRIES: _digest(key, ENTRIES, *words, *weights),
@@ -76,7 +76,7 @@ def identity_of_edges(graph: AnyGraph, key: bytes) -> Identity:
 
 
 def identity_of_rows(rows: Rows, key: bytes) -> Identity:
-    """Digests of rows: of all of them, whatever is counted and bounded."""
+    """Return digests of rows: of all of them, whatever is counted and bounded."""
     row_arrays = rows.row_arrays
     assert row_arrays is not None  # noqa: S101  # others are known by name
     numbers, tags = _joined(rows.space, key)
@@ -88,31 +88,31 @@ def identity_of_rows(rows: Rows, key: bytes) -> Identity:
     if row_arrays.users is not None:
         users = (row_arrays.marks % _P)[row_arrays.users]
         words[""] = (users, *words[WITHOUT_USERS])
-    found = {f"rows{kind}": _digest(key, f"rows{kind}", *each) for kind, each in words.items()}
+    digests = {f"rows{kind}": _digest(key, f"rows{kind}", *row) for kind, row in words.items()}
     if row_arrays.weights is not None:
-        some = row_arrays.weights > 0
-        if not some.all():
-            found["positive"] = _pairs(key, keys[some], tags)
-        for kind, each in words.items():
+        positive = row_arrays.weights > 0
+        if not positive.all():
+            digests["positive"] = _pairs(key, keys[positive], tags)
+        for kind, row in words.items():
             name = f"weighed rows{kind}"
-            found[name] = _digest(key, name, *each, *_float_words(row_arrays.weights))
-    return found | {"pairs": _pairs(key, keys, tags)}  # which writes over the keys
+            digests[name] = _digest(key, name, *row, *_float_words(row_arrays.weights))
+    return digests | {"pairs": _pairs(key, keys, tags)}  # which writes over the keys
 
 
 def identity_of_counts(counts: IntVector, key: bytes) -> Identity:
-    """Digest of how many people are at each vertex."""
+    """Return a digest of how many people are at each vertex."""
     data = counts.astype("<i8", copy=False).tobytes()
     return {"counts": hmac.new(key, data, hashlib.sha256).hexdigest()}
 
 
 def identity_of_name(name: str, key: bytes) -> Identity:
-    """What a store keeps of the name of data: it holds no name that could be read from it."""
+    """Return what a store keeps of the name of data: no name can be read from it."""
     text = unicodedata.normalize("NFC", name).encode()
     return {NAME: hmac.new(key, b"name=" + text, hashlib.sha256).hexdigest()}
 
 
 def check_name(name: str) -> None:
-    """Refuse what no data can be named.
+    """Refuse a name that data cannot have.
 
     Raises:
         ParameterError: no printable text of 1 to 100 characters, or blanks at its ends.
@@ -126,15 +126,15 @@ def check_name(name: str) -> None:
 
 
 def _pairs(key: bytes, keys: _Words, tags: _Words) -> str:
-    """Digest of the different pairs among these; loops, which some readings drop, are none.
+    """Return a digest of the different pairs among these, without loops, which some readings drop.
 
     Writes over the keys.
     """
     different = sorted_distinct(keys.view(np.int64)).view(np.uint64)
     first, second = different >> _32, different & np.uint64(2**32 - 1)
-    some = first != second
-    ends = _in_order(first[some], second[some], tags)
-    return _digest(key, "pairs", tags[ends[0]], tags[ends[1]])
+    proper = first != second
+    endpoints = _in_order(first[proper], second[proper], tags)
+    return _digest(key, "pairs", tags[endpoints[0]], tags[endpoints[1]])
 
 
 def _pair_keys(first: _Words, second: _Words) -> _Words:
@@ -142,13 +142,13 @@ def _pair_keys(first: _Words, second: _Words) -> _Words:
 
 
 def _in_order(first: _Words, second: _Words, tags: _Words) -> tuple[_Words, _Words]:
-    """The end with the smaller tag first: row numbers depend on the order of the vertex set."""
+    """Put the endpoint with the smaller tag first: row numbers depend on the order of vertices."""
     turned = tags[first] > tags[second]
     return np.where(turned, second, first), np.where(turned, first, second)
 
 
 def _joined(space: Space, key: bytes) -> tuple[tuple[_Words, _Words], _Words]:
-    """For the row numbers of both ends the number of the label, and a tag for each label.
+    """Return the number of the label for row numbers of both sides, and a tag for each label.
 
     A label that stands on both sides is one: whoever reads the file without sides sees it so.
     """
@@ -156,13 +156,13 @@ def _joined(space: Space, key: bytes) -> tuple[tuple[_Words, _Words], _Words]:
     if len(tags) == 1:
         same = np.arange(len(tags[0]), dtype=np.uint64)
         return (same, same), tags[0]
-    different, found = np.unique(np.concatenate(tags), return_inverse=True)
-    numbers: _Words = found.astype(np.uint64)
+    different, inverse = np.unique(np.concatenate(tags), return_inverse=True)
+    numbers: _Words = inverse.astype(np.uint64)
     return (numbers[: len(tags[0])], numbers[len(tags[0]) :]), different
 
 
 def _tags(vertices: VertexSet, key: bytes) -> _Words:
-    """A number below p for each label: its own if it is a plain integer, be it text or not."""
+    """Return a number below p for each label: a plain integer, text or not, is its own."""
     if vertices.is_default:
         return np.arange(len(vertices), dtype=np.uint64)
     return np.array([_tag(label, key) for label in vertices.labels], dtype=np.uint64)
@@ -183,7 +183,7 @@ def _float_words(weights: FloatArray) -> tuple[_Words, _Words]:
 
 
 def _digest(key: bytes, name: str, *words: _Words) -> str:
-    """The digest of rows, for each of which there are so many integers below p, in any order.
+    """Return the digest of rows, each of so many integers below p, in any order.
 
     Args:
         key: the store's salt.
@@ -193,15 +193,15 @@ def _digest(key: bytes, name: str, *words: _Words) -> str:
     text = ""
     for lane in range(_LANES):
         constant, *factors = (_scale(key, f"{name}/{lane}/{i}") for i in range(len(words) + 1))
-        found = np.ones(_BLOCK, dtype=np.uint64)
+        products = np.ones(_BLOCK, dtype=np.uint64)
         for start in range(0, len(words[0]), _BLOCK):
             pieces = [word[start : start + _BLOCK] for word in words]
             sums = np.full(len(pieces[0]), constant)
             for piece, factor in zip(pieces, factors, strict=True):
                 sums += _times(piece, factor)  # at most six numbers below 2^61
-            place = slice(0, len(sums))
-            found[place] = _times(found[place], _reduced(sums))
-        text += f"{_product(found):016x}"
+            block = slice(0, len(sums))
+            products[block] = _times(products[block], _reduced(sums))
+        text += f"{_product(products):016x}"
     return hmac.new(key, f"{name}={text}".encode(), hashlib.sha256).hexdigest()
 
 
@@ -217,7 +217,7 @@ def _product(values: _Words) -> int:
 
 
 def _times(first: _Words, second: "_Words | np.uint64") -> _Words:
-    """The product mod p of numbers below p: 31 and 30 bits at a time, 2^61 being 1."""
+    """Multiply numbers below p modulo p: 31 and 30 bits at a time, 2^61 being 1."""
     low, high = first & _LOW_31, first >> _31
     other_low, other_high = second & _LOW_31, second >> _31
     middle = high * other_low + low * other_high

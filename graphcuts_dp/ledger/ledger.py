@@ -29,261 +29,39 @@ belongs to a dead process. A failed commit in 1 spends nothing; in 3 it counts a
 """
 
 import hashlib
-import json
-import secrets
-import sqlite3
 import struct
-import zlib
-from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from enum import IntEnum
-from functools import partial
 from pathlib import Path
-from typing import Any, Self, cast, final
+from typing import Any, final
 
-from graphcuts_dp.errors import LedgerError, ParameterError
+from graphcuts_dp.errors import LedgerError
 from graphcuts_dp.former_names import current
 from graphcuts_dp.ledger.file import StoreFile, create_store, explained
 from graphcuts_dp.ledger.plain_values import from_plain, intact
+from graphcuts_dp.ledger.records import (
+    Entries,
+    Head,
+    Kind,
+    Row,
+    StoredState,
+    UseTotals,
+    decode,
+    encode,
+    extended_chain,
+    seal,
+    unpacked,
+)
 from graphcuts_dp.ledger.spending import Coverage, SpendingTotals
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 
-DIGEST_SIZE = hashlib.sha256().digest_size
-
-
-class Kind(IntEnum):
-    """What a record tells. The numbers are part of the file format."""
-
-    BEGIN = 1  # a use of the data was begun: its whole cost is spent
-    STARTED = 2  # its mechanism has its first state
-    RESERVE = 3  # steps are about to be made
-    ANSWER = 4  # the answer of a step
-    CORRECTION = 5  # the answer of a step that corrected the hypothesis
-    RELEASE = 6  # reserved steps that were not made: the mechanism had stopped before them
-    INTERRUPTED = 7  # reserved steps that were lost count as spent
-    UNGUARANTEED = 8  # an answer after the mechanism had stopped; it cost nothing
-    SNAPSHOT = 9  # the hypothesis after all corrections so far
-    FINISHED = 10  # what a use that is no session has measured; only then may it leave the process
-    RESUMED = 11  # a use that was interrupted before it was finished is measured again
-    SAVED = 12  # the files that hold the result of a use
-    JOINED = 13  # other data about the same people share the budget; it belongs to no use
-    CHECKPOINT = 14  # what all uses so far add up to; it belongs to no use
-    REGISTRY = 15  # who may use a server has changed, see `server.pairing`; it belongs to no use
-    MEASURED = 16  # first measurement of a use that has two
-    PERIOD = 17  # what a series has published with one period, see `series`
-    ENDED = 18  # a series publishes no more: its secret state was erased
-
-
-@final
-@dataclass(frozen=True)
-class Head:
-    """Where a ledger stood: whoever keeps it can tell a later copy from an older one.
-
-    It may be shown: the digest starts with a header that holds 32 random bytes, known to the store
-    alone, and so tells nothing of the private data or of the records.
-
-    Attributes:
-        records: how many there were.
-        digest: SHA-256 of the header and all of them.
-    """
-
-    records: int
-    digest: bytes
-
-    def __str__(self) -> str:
-        return f"{self.records}:{self.digest.hex()}"
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read what `str` wrote.
-
-        Raises:
-            ParameterError: it is something else.
-        """
-        number, _, digest = text.strip().partition(":")
-        try:
-            found = cls(int(number), bytes.fromhex(digest))
-        except ValueError:
-            found = cls(-1, b"")
-        if found.records < 0 or len(found.digest) != DIGEST_SIZE or str(found) != text.strip():
-            raise ParameterError(
-                "a head is what `session status` prints, a number and 64 digits: 12:3fa9..."
-            )
-        return found
-
-
-@final
-@dataclass(slots=True)
-class UseTotals:
-    """What replaying the records of one use of the data gives; most of it is about sessions.
-
-    It is small, since a server keeps that of each session for as long as it runs.
-
-    Attributes:
-        number: of the use, from 1.
-        begin: number of its BEGIN record.
-        started: whether a session's mechanism has a state, or another use has its result.
-        reserved: steps that are reserved and not yet answered.
-        corrected: answers that corrected the hypothesis.
-        interruptions: times that reserved steps were lost.
-        lost: records of interruptions since the latest answer.
-        answers: record of the latest answer, by digest of the query; None until somebody asks for
-            it, see `Ledger.answers`.
-        shown: records of all answers, in order.
-        snapshot: record of the latest hypothesis, or None.
-        corrections: records of corrections since that snapshot.
-        state: record that the stored state belongs to, or None.
-        measured: record of the first measurement of a use that has two, or None.
-        finished: record of what a use that is no session has measured, or None.
-        saved: records of the files that were written of that, in order.
-        published: records of the periods of a series, in order.
-        ended: record of the early end of a series, or None.
-    """
-
-    number: int
-    begin: int
-    started: bool = False
-    reserved: int = 0
-    corrected: int = 0
-    interruptions: int = 0
-    lost: tuple[int, ...] = ()
-    answers: dict[bytes, int] | None = None
-    shown: "array[int]" = field(default_factory=partial(array, "q"))
-    snapshot: int | None = None
-    corrections: tuple[int, ...] = ()
-    state: int | None = None
-    measured: int | None = None
-    finished: int | None = None
-    saved: tuple[int, ...] = ()
-    published: tuple[int, ...] = ()
-    ended: int | None = None
-
-    def follow(self, seq: int, kind: int, query: bytes, body: bytes) -> None:
-        """Take one more record into account."""
-        if kind in (Kind.ANSWER, Kind.CORRECTION):
-            self._show(query, seq)
-            self.lost = ()
-            self.reserved -= 1
-            self.state = seq
-            if kind == Kind.CORRECTION:
-                self.corrections += (seq,)
-                self.corrected += 1
-        elif kind == Kind.RESERVE:
-            self.reserved += len(body) // DIGEST_SIZE
-        elif kind in (Kind.RELEASE, Kind.INTERRUPTED):
-            self.reserved = 0
-            if kind == Kind.INTERRUPTED:
-                self.interruptions += 1
-                self.lost += (seq,)
-                self.state = seq
-        elif kind == Kind.UNGUARANTEED:
-            self._show(query, seq)
-        elif kind == Kind.SNAPSHOT:
-            self.snapshot = seq
-            self.corrections = ()
-        elif kind == Kind.STARTED:
-            self.started = True
-            self.state = seq
-        elif kind == Kind.MEASURED:
-            self.measured = seq
-        elif kind == Kind.FINISHED:
-            self.started = True
-            self.finished = seq
-        elif kind == Kind.SAVED:
-            self.saved += (seq,)
-        elif kind == Kind.PERIOD:
-            self.started = True
-            self.state = seq
-            self.published += (seq,)
-        elif kind == Kind.ENDED:
-            self.state = self.ended = seq
-
-    def _show(self, query: bytes, seq: int) -> None:
-        self.shown.append(seq)
-        if self.answers is not None:
-            self.answers[query] = seq
-
-
-@final
-@dataclass(frozen=True)
-class StoredState:
-    """What a mechanism goes on from. Secret: no repr, no export.
-
-    Attributes:
-        public: `State.public`.
-        secret: `State.secret`, or None if it was lost.
-    """
-
-    public: bytes = field(repr=False)
-    secret: bytes | None = field(repr=False)
-
-
-_FRAME = struct.Struct(">QqBQQ")  # what the digest of a record starts with
-Row = tuple[int, int, int, bytes, bytes]  # number, use, kind, query, body
 _FETCH = 4096  # records; a transaction has far fewer
 _VALUES = 500  # of one statement: SQLite allows 999 and more
 _CHECKPOINT_RECORDS = 64  # after which a transaction begins with a checkpoint
 # Of the rules by which spending is added up: raise it when `SpendingTotals` or `Coverage` change
 # what they make of the same records. Checkpoints of other rules are not relied on.
 _SUMMING_RULES = 1
-_PLAIN, _COMPRESSED = b"\0", b"\1"  # what a stored content starts with
-
-
-@final
-class Entries:
-    """Records that are being written in one transaction."""
-
-    def __init__(self, connection: sqlite3.Connection, records: int, chain: Any) -> None:
-        self._connection = connection
-        self.records: int = records
-        self.chain: Any = chain
-        self.rows: list[Row] = []
-
-    def add(
-        self,
-        kind: Kind,
-        use: int,
-        body: bytes | dict[str, Any],
-        *,
-        query: bytes = b"",
-        state: StoredState | None = None,
-    ) -> None:
-        """Append a record; one with a state replaces that of its session."""
-        nonce = secrets.token_bytes(32)
-        if state is not None:
-            body = {**cast(dict[str, Any], body), "state": _seal(nonce, state)}
-        self.records += 1
-        row = (self.records, use, int(kind), query, encode(body))
-        self._connection.execute("INSERT INTO records VALUES (?, ?, ?, ?, ?)", row)
-        self.chain = _extended(self.chain, row)
-        self.rows.append(row)
-        if state is not None:
-            self._connection.execute(
-                "INSERT INTO states VALUES (?, ?, ?, ?, ?) ON CONFLICT (use) DO UPDATE SET "
-                "record = excluded.record, nonce = excluded.nonce, public = excluded.public, "
-                "secret = excluded.secret",
-                (use, self.records, nonce, state.public, state.secret),
-            )
-
-    def content(self, data: bytes, *, packed: bool = False) -> bytes:
-        """Keep large contents once; returns the digest that names them.
-
-        Args:
-            data: the contents.
-            packed: whether they are compressed already; if not, they are compressed here.
-        """
-        digest = hashlib.sha256(data).digest()
-        smaller = data if packed else zlib.compress(data)
-        kept = _COMPRESSED + smaller if len(smaller) < len(data) else _PLAIN + data
-        self._connection.execute(
-            "INSERT INTO contents (digest, data) SELECT :digest, :data "
-            "WHERE NOT EXISTS (SELECT 1 FROM contents WHERE digest = :digest)",
-            {"digest": digest, "data": kept},
-        )
-        return digest
 
 
 @final
@@ -380,7 +158,7 @@ class Ledger:
 
     @property
     def uses(self) -> Mapping[int, UseTotals]:
-        """Totals of each use of the data, by number. Within `locked`."""
+        """Return the totals of each use of the data, by number. Within `locked`."""
         if not self._whole:
             self._read_whole()
         return self._uses
@@ -401,9 +179,9 @@ class Ledger:
             latest: dict[bytes, int] = {}
             with explained(self.file.path):
                 for start in range(0, len(totals.shown), _VALUES):
-                    some = totals.shown[start : start + _VALUES].tolist()
-                    marks = ",".join("?" * len(some))
-                    latest.update(self.file.connection.execute(statement.format(marks), some))
+                    records = totals.shown[start : start + _VALUES].tolist()
+                    marks = ",".join("?" * len(records))
+                    latest.update(self.file.connection.execute(statement.format(marks), records))
             totals.answers = latest
         return totals.answers
 
@@ -414,7 +192,7 @@ class Ledger:
 
     @property
     def spending(self) -> "SpendingTotals":
-        """The costs of all uses, added up. Within `locked`.
+        """Return the costs of all uses, added up. Within `locked`.
 
         Raises:
             LedgerError: a record is damaged.
@@ -432,11 +210,11 @@ class Ledger:
 
     @property
     def head(self) -> Head:
-        """Where the ledger stands."""
+        """Return where the ledger stands."""
         return Head(self.records, self.chain.digest())
 
     def _check_whole(self) -> None:
-        """What the chain does not cover: states, and that the latest queries are there.
+        """Check what the chain does not cover: states, and that the latest queries are there.
 
         Earlier ones were there when their transaction ended; each is checked when it is read.
         """
@@ -471,7 +249,7 @@ class Ledger:
 
     @contextmanager
     def writing(self) -> Iterator[Entries]:
-        """Records that are on the disk when the body has ended, or none of them."""
+        """Write records: all are on the disk when the body has ended, or none of them."""
         due = self.records - self._checkpoint >= _CHECKPOINT_RECORDS
         sums = self._sums() if due else None
         with self.file.transaction() as connection:
@@ -508,7 +286,7 @@ class Ledger:
             chain = self.chain.copy()
             try:
                 for row in rows:
-                    chain = _extended(chain, row)
+                    chain = extended_chain(chain, row)
                     if expected is not None and row[0] == expected.records:
                         self._compare(expected, chain)
                 self._follow(rows, chain)
@@ -568,7 +346,7 @@ class Ledger:
             )
 
     def record(self, seq: int) -> tuple[bytes, dict[str, Any]]:
-        """Query digest and plain values of one record."""
+        """Return the query digest and the plain values of one record."""
         with explained(self.file.path):
             row = self.file.connection.execute(
                 "SELECT query, body FROM records WHERE seq = ?", (seq,)
@@ -578,18 +356,18 @@ class Ledger:
         return row[0], current(decode(row[1], self.file.path))
 
     def content(self, digest: bytes) -> bytes:
-        """Large contents by their digest, checked."""
+        """Return large contents by their digest, checked."""
         with explained(self.file.path):
             row = self.file.connection.execute(
                 "SELECT data FROM contents WHERE digest = ?", (digest,)
             ).fetchone()
-        data = None if row is None else _unpacked(row[0])
+        data = None if row is None else unpacked(row[0])
         if data is None or hashlib.sha256(data).digest() != digest:
             raise LedgerError(f"the store {self.file.path} was altered: a content does not fit")
         return data
 
     def state(self, use: int) -> StoredState | None:
-        """Where a session's mechanism stands, checked; None before it has started."""
+        """Return the state of a mechanism, checked; None before it has started."""
         seq = self.totals(use).state
         if seq is None:
             return None
@@ -600,9 +378,11 @@ class Ledger:
             ).fetchone()
         if row is not None and row[0] == seq:
             state = StoredState(row[2], row[3])
-            told, found = body.get("state"), _seal(row[1], state)
+            recorded, computed = body.get("state"), seal(row[1], state)
             # Without its secret a state is still good for `interrupted`.
-            if told == found or (state.secret is None and told and told[0] == found[0]):
+            if recorded == computed or (
+                state.secret is None and recorded and recorded[0] == computed[0]
+            ):
                 return state
         raise LedgerError(f"the store {self.file.path} was altered: a state does not fit")
 
@@ -624,7 +404,7 @@ class Ledger:
                 "SELECT seq, use, kind, query, body FROM records ORDER BY seq"
             )
             for row in rows:
-                chain = _extended(chain, row)
+                chain = extended_chain(chain, row)
             digests = [digest for (digest,) in connection.execute("SELECT digest FROM contents")]
         if chain.digest() != self.chain.digest():
             raise LedgerError(f"the store {path} was altered: its records do not fit together")
@@ -637,53 +417,6 @@ class Ledger:
     def close(self) -> None:
         """Give the store back."""
         self.file.close()
-
-
-def encode(value: bytes | dict[str, Any]) -> bytes:
-    """Plain values as bytes."""
-    return value if isinstance(value, bytes) else json.dumps(value, separators=(",", ":")).encode()
-
-
-def decode(text: bytes, path: Path) -> dict[str, Any]:
-    """Plain values from bytes."""
-    try:
-        value = json.loads(text)
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
-        raise LedgerError(f"the store {path} was altered: a record is damaged")
-    return value
-
-
-def _unpacked(kept: bytes) -> bytes | None:
-    if kept[:1] == _PLAIN:
-        return kept[1:]
-    try:
-        return zlib.decompress(kept[1:])
-    except zlib.error:
-        return None
-
-
-def _framed(seq: int, use: int, kind: int, query: bytes, body: bytes) -> bytes:
-    return _FRAME.pack(seq, use, kind, len(query), len(body)) + query + body
-
-
-def _extended(chain: Any, row: Row) -> Any:
-    """Return the running digest with one more record; `chain` is used up.
-
-    At a checkpoint it starts again from its value before, which the checkpoint holds. So whoever
-    begins there arrives at the same digests.
-
-    Raises:
-        LookupError, ValueError: the checkpoint names another value before it.
-    """
-    if row[2] == Kind.CHECKPOINT:
-        before = chain.digest()
-        if json.loads(row[4])["before"] != before.hex():
-            raise ValueError("a checkpoint that follows other records")
-        chain = hashlib.sha256(before)
-    chain.update(_framed(*row))
-    return chain
 
 
 @final
@@ -716,11 +449,3 @@ def _counted(use: dict[str, Any]) -> tuple[Coverage | None, Cost]:
     unit = from_plain(str, use["guarantee"].get("privacy_unit", PrivacyGuarantee.privacy_unit))
     coverage = Coverage.of(labels, from_plain(str, column), unit)
     return coverage, from_plain(Cost, use["cost"])
-
-
-def _seal(nonce: bytes, state: StoredState) -> list[str]:
-    """Digest of the public part, commitment to the secret part."""
-    return [
-        hashlib.sha256(state.public).hexdigest(),
-        hashlib.sha256(nonce + (state.secret or b"")).hexdigest(),
-    ]

@@ -18,9 +18,10 @@ from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import LedgerError
 from graphcuts_dp.files import flush_folder
 from graphcuts_dp.ledger.copies import copy_database
-from graphcuts_dp.ledger.ledger import Head, Ledger
+from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import FORMAT, Budget, check_format, ledger_budget
 from graphcuts_dp.ledger.plain_values import intact
+from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.ledger.uses import spent_together, uses_of
 from graphcuts_dp.privacy.composition import Cost
 
@@ -35,19 +36,19 @@ class Account:
 
     Attributes:
         uses: how many uses of the private data are recorded.
-        spent: what all of them cost together.
+        total: what all of them cost together.
         budget: the most that they may cost; None without a limit.
     """
 
     uses: int
-    spent: Cost
+    total: Cost
     budget: Budget | None
 
     def __str__(self) -> str:
         limit = "no limit" if self.budget is None else f"budget {self.budget}"
-        delta = f", delta = {self.spent.delta:g}" if self.spent.delta else ""
+        delta = f", delta = {self.total.delta:g}" if self.total.delta else ""
         uses = f"{self.uses:,} use{'s' * (self.uses != 1)}"
-        return f"{uses}, epsilon = {self.spent.epsilon:g}{delta} spent; {limit}"
+        return f"{uses}, epsilon = {self.total.epsilon:g}{delta} spent; {limit}"
 
 
 @final
@@ -128,8 +129,8 @@ def migrate_store(path: Path, *, dry_run: bool, timeout: float = 30.0) -> Migrat
 def account_of(ledger: Ledger) -> Account:
     """Return how much was spent, and of how much; the ledger is locked by the caller."""
     uses, budget = uses_of(ledger), ledger_budget(ledger)
-    spent = spent_together(uses, budget) if uses else Cost.of_pure(Fraction(0))
-    return Account(len(uses), spent, budget)
+    total = spent_together(uses, budget) if uses else Cost.of_pure(Fraction(0))
+    return Account(len(uses), total, budget)
 
 
 def _check_journal(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a ledger is about: which private data, within which budget; finding and making one."""
+"""Open and make ledgers: which private data one is about, and within which budget."""
 
 import contextlib
 import hashlib
@@ -34,7 +34,8 @@ from graphcuts_dp.ledger.identity import (
     identity_of_name,
     identity_of_rows,
 )
-from graphcuts_dp.ledger.ledger import Head, Kind, Ledger
+from graphcuts_dp.ledger.ledger import Ledger
+from graphcuts_dp.ledger.records import Head, Kind
 from graphcuts_dp.options import PRIVACY, option
 from graphcuts_dp.privacy.composition import Cost, as_stored
 from graphcuts_dp.privacy.filters import admits, least_epsilon
@@ -72,7 +73,7 @@ class Budget:
 
     @classmethod
     def of(cls, budget: "float | tuple[float, float] | Budget") -> "Budget":
-        """A budget from a number or a pair.
+        """Return a budget from a number or a pair.
 
         Raises:
             ParameterError: neither.
@@ -85,7 +86,7 @@ class Budget:
         return cls(*(as_stored(plain_number(number)) for number in numbers))
 
     def allows(self, costs: Sequence[Cost]) -> bool:
-        """Whether uses of these costs, each chosen after seeing the others' answers, fit in.
+        """Return whether uses of these costs, each chosen after seeing the others' answers, fit in.
 
         Args:
             costs: in the order in which the uses were begun.
@@ -201,7 +202,7 @@ class Store:
 
     @classmethod
     def of(cls, store: "PathLike | Store") -> "Store":
-        """A store from its path.
+        """Return a store from its path.
 
         Args:
             store: a path, or a `Store`.
@@ -210,7 +211,7 @@ class Store:
 
     @property
     def file(self) -> Path:
-        """The file itself: SQLite puts its journal beside that, not beside a link to it.
+        """Return the file itself: SQLite puts its journal beside that, not beside a link to it.
 
         Raises:
             LedgerError: no file can have this name.
@@ -227,12 +228,12 @@ class Store:
 
     @property
     def exists(self) -> bool:
-        """Whether something is there."""
+        """Return whether something is at the path."""
         return os.path.lexists(self.file)
 
     @property
     def cap(self) -> Budget | None:
-        """The budget that was asked for.
+        """Return the budget that was asked for, or None.
 
         Raises:
             ParameterError: it is none.
@@ -256,7 +257,7 @@ class Subject:
 
     @classmethod
     def of(cls, data: "PrivateData | Subject") -> "Subject":
-        """A graph, or rows, as the subject of a ledger."""
+        """Return a graph, or rows, as the subject of a ledger."""
         if isinstance(data, Subject):
             return data
         if isinstance(data, Rows):
@@ -268,7 +269,7 @@ class Subject:
 
     @classmethod
     def named(cls, schema: dict[str, Any], name: str | None) -> "Subject":
-        """Data that stay in an engine: they are known by the name that their user gives, if any.
+        """Return data that stay in an engine: they are known by the name of their user, if any.
 
         Args:
             schema: as the attribute.
@@ -291,24 +292,28 @@ def _nameless(_: bytes) -> Identity:
 
 
 def data_schema(data: PrivateData) -> dict[str, Any]:
-    """What is public of private data that a ledger is about. Reads no row."""
+    """Return what is public of private data that a ledger is about. Reads no row."""
     schema: dict[str, Any] = {
         "vertices": [labels_or_number(side) for side in sets_in(data.space)],
         "weighted": data.weighted,
         "directed": isinstance(data.space, Arcs),
     }
     if isinstance(data, Rows):
-        own: dict[str, Any] = {"kind": "rows", "counting": data.counting, "unit": data.weight_unit}
-        own["period"], own["user"] = data.period_column, data.user_column
-        own["endpoints"] = list(data.endpoint_columns)
-        return schema | own
+        return schema | {
+            "kind": "rows",
+            "counting": data.counting,
+            "unit": data.weight_unit,
+            "period": data.period_column,
+            "user": data.user_column,
+            "endpoints": list(data.endpoint_columns),
+        }
     cap = data.max_weight
     finite = None if cap is None or math.isinf(cap) else cap
     return schema | {"kind": "graph", "max_weight": finite}
 
 
 def size_of(data: PrivateData | Subject) -> tuple[int, str]:
-    """How many people, or vertices, there are in public, and which of both is counted."""
+    """Return how many people, or vertices, there are in public, and which of both is counted."""
     if not isinstance(data, Subject):
         return sum(map(len, sets_in(data.space))), "vertices"
     if "people" in data.schema:
@@ -318,7 +323,7 @@ def size_of(data: PrivateData | Subject) -> tuple[int, str]:
 
 
 def reading_of(data: PrivateData) -> dict[str, Any]:
-    """How data were read that may be read in several ways: a session goes on with the same."""
+    """Return how data were read that can be read in several ways: sessions go on with the same."""
     schema = data_schema(data)
     names = "counting", "unit", "weighted", "max_weight"
     return {name: schema[name] for name in names if name in schema}
@@ -358,14 +363,14 @@ def open_ledger(
         LedgerError: as `Ledger`; or the ledger is about other data, or these have changed.
         ParameterError: another budget than the one that was fixed, or no head.
     """
-    place = Store.of(store)
-    path, cap = place.file, place.cap
-    expected = None if place.expect_head is None else Head.parse(place.expect_head)
+    chosen_store = Store.of(store)
+    path, cap = chosen_store.file, chosen_store.cap
+    expected = None if chosen_store.expect_head is None else Head.parse(chosen_store.expect_head)
     ledger = Ledger(
-        path, timeout=place.timeout, expected=expected, whole=whole, read_only=read_only
+        path, timeout=chosen_store.timeout, expected=expected, whole=whole, read_only=read_only
     )
     try:
-        _check_header(ledger, data, same_people=place.same_people)
+        _check_header(ledger, data, same_people=chosen_store.same_people)
         if cap not in (None, ledger_budget(ledger)):
             raise ParameterError(
                 f"the budget of {path} was fixed when the store was made: "
@@ -398,20 +403,20 @@ def _check_header(ledger: Ledger, data: PrivateData | Subject | None, *, same_pe
     subject = None if data is None else Subject.of(data)
     try:
         schema, _ = dict(header["subject"]), ledger_budget(ledger)
-        given = None if subject is None else subject.identify(bytes.fromhex(header["salt"]))
-        joined = given is not None and (same_people or _was_joined(ledger, given))
-        known = given is None or joined or _in_common(header, given)
+        identity = None if subject is None else subject.identify(bytes.fromhex(header["salt"]))
+        joined = identity is not None and (same_people or _was_joined(ledger, identity))
+        known = identity is None or joined or _in_common(header, identity)
         other = ""
         if subject is not None:
             other = _read_otherwise(schema, subject.schema, other_vertices=joined)
-        if given is not None and subject is not None and not other:
-            unchanged = digests_agree(header["data"], schema, given, subject.schema)
+        if identity is not None and subject is not None and not other:
+            unchanged = digests_agree(header["data"], schema, identity, subject.schema)
             known = joined or (known and unchanged)
     except (LookupError, TypeError, ValueError, AttributeError):
         raise LedgerError(f"the store {path} was altered: its header is damaged") from None
-    if given is not None and not known:
+    if identity is not None and not known:
         raise LedgerError(
-            f"{path} {_not_known(header['data'], given)}; what is spent elsewhere on the same "
+            f"{path} {_not_known(header['data'], identity)}; what is spent elsewhere on the same "
             "people adds to what is spent here"
         )
     if other:
@@ -476,20 +481,20 @@ def create_ledger(store: Store, data: PrivateData | Subject, *, privacy_unit: st
     Ledger.create(store.file, header)
 
 
-def _in_common(header: dict[str, Any], given: Identity) -> bool:
-    return not set(given.values()).isdisjoint(header["data"].values())
+def _in_common(header: dict[str, Any], identity: Identity) -> bool:
+    return not set(identity.values()).isdisjoint(header["data"].values())
 
 
-def _not_known(kept: Identity, given: Identity) -> str:
-    """What a store says of data that are not its own, and what to do."""
-    if NAME in kept and NAME in given:
+def _not_known(stored: Identity, identity: Identity) -> str:
+    """Return what a store says of data that are not its own, and what to do."""
+    if NAME in stored and NAME in identity:
         return "is about data of another name: pass the name that it was made for, as data_name="
-    if NAME in kept:
+    if NAME in stored:
         return (
             "knows its data by a name, not by digests of rows: pass the name that it was made for, "
             "as data_name="
         )
-    if NAME in given:
+    if NAME in identity:
         return (
             "knows its data by digests of rows, not by a name: read the rows that it was made for "
             "into memory, without data_name="
@@ -502,30 +507,30 @@ def _not_known(kept: Identity, given: Identity) -> str:
 
 
 def digests_agree(
-    kept: Identity, before: dict[str, Any], given: Identity, schema: dict[str, Any]
+    digests: Identity, before: dict[str, Any], other: Identity, schema: dict[str, Any]
 ) -> bool:
     """Return whether all digests that follow from two readings of data are the same.
 
     Data may have a digest in common, such as that of their pairs, and yet be other data.
 
     Args:
-        kept: digests of one reading.
+        digests: of one reading.
         before: its schema; `READING` of it count.
-        given: digests of the other one.
+        other: digests of the other one.
         schema: its schema.
     """
     kinds = product(("rows", "weighed rows"), ("", WITHOUT_USERS))
     names = [f"{rows}{whose}" for rows, whose in kinds]
     if all(before.get(name) == schema.get(name) for name in READING):
         names.append(ENTRIES)
-    return all(kept[name] == given[name] for name in names if name in kept and name in given)
+    return all(digests[name] == other[name] for name in names if name in digests and name in other)
 
 
-def _was_joined(ledger: Ledger, given: Identity) -> bool:
-    """Whether data were charged before as data about the same people."""
+def _was_joined(ledger: Ledger, identity: Identity) -> bool:
+    """Return whether data were charged before as data about the same people."""
     with ledger.locked():
         joined = [ledger.record(record)[1]["data"] for record in ledger.joined]
-    return any(not set(given.values()).isdisjoint(data.values()) for data in joined)
+    return any(not set(identity.values()).isdisjoint(data.values()) for data in joined)
 
 
 def join_data(ledger: Ledger, data: PrivateData | Subject) -> None:
@@ -534,13 +539,13 @@ def join_data(ledger: Ledger, data: PrivateData | Subject) -> None:
     Privacy: each call adds a record, also for data that the store knows already. The head of a
     ledger is shown and holds the number of its records, which must not depend on private rows.
     """
-    given = Subject.of(data).identify(bytes.fromhex(ledger.header["salt"]))
+    identity = Subject.of(data).identify(bytes.fromhex(ledger.header["salt"]))
     with ledger.locked(), ledger.writing() as entries:
-        entries.add(Kind.JOINED, 0, {"data": given})
+        entries.add(Kind.JOINED, 0, {"data": identity})
 
 
 def _read_otherwise(before: dict[str, Any], schema: dict[str, Any], *, other_vertices: bool) -> str:
-    """How a store's data were read, where that changes what its record or its guarantees mean.
+    """Return how a store's data were read, where that changes what its record or guarantees mean.
 
     Recorded queries are about its vertex set. Whether a pair is one arc or two, and whether all of
     its weight is hidden or a change by one, makes different neighbours, whose costs do not add up.
@@ -557,10 +562,10 @@ def _read_otherwise(before: dict[str, Any], schema: dict[str, Any], *, other_ver
         return "on another vertex set"
     if before.get("directed") != schema.get("directed"):
         return "as directed edges" if before["directed"] else "as undirected edges"
-    for name, what in (("user", "users"), ("endpoints", "endpoints")):  # of rows with a name
+    for name, role in (("user", "users"), ("endpoints", "endpoints")):  # of rows with a name
         columns = before.get(name), schema.get(name)
         if all(columns) and columns[0] != columns[1]:
-            return f"with {what} from other columns"
+            return f"with {role} from other columns"
     if before["kind"] == schema["kind"] == "graph" and _by_one(before) != _by_one(schema):
         if _by_one(before):
             return "with max_weight_change=1"
@@ -574,7 +579,7 @@ def _by_one(schema: dict[str, Any]) -> bool:
 
 
 def ledger_budget(ledger: Ledger) -> Budget | None:
-    """The cap on the sum of all uses, or None."""
+    """Return the budget for all uses together, or None."""
     stored = ledger.header["budget"]
     return None if stored is None else Budget(**stored)
 
@@ -631,14 +636,14 @@ def check_vertices(ledger: Ledger, subject: Subject) -> None:
 
 
 def ledger_universe(ledger: Ledger) -> Universe:
-    """The public vertex pairs of the graph that a ledger is about."""
+    """Return the public vertex pairs of the graph that a ledger is about."""
     subject = ledger.header["subject"]
     left, *right = (VertexSet(labels) for labels in subject["vertices"])
     return Universe(left, *right, directed=subject.get("directed", False))
 
 
 def stores_beside(folders: Iterable[Path], data: PrivateData | Subject) -> Iterator[Path]:
-    """Stores among the files of some folders that are about these data.
+    """Find stores among the files of some folders that are about these data.
 
     Files that cannot be read are passed over: this is a reminder, not a lock. Data without digests
     and without a name have none.

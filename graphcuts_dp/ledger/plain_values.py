@@ -33,7 +33,7 @@ _hints = lru_cache(get_type_hints)
 @lru_cache
 def _members(kind: Any) -> tuple[tuple["Field[Any]", Any], ...]:
     """Return the fields of a dataclass, each with None, "secret" or "apart"."""
-    return tuple((each, each.metadata.get(_KEPT)) for each in fields(kind))
+    return tuple((member, member.metadata.get(_KEPT)) for member in fields(kind))
 
 
 def plain(value: Any, secrets: list[Any] | None = None) -> Any:
@@ -49,16 +49,16 @@ def plain(value: Any, secrets: list[Any] | None = None) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         if getattr(value, _AS_DICT, False):
             return {"class": type(value).__name__, **cast(Any, value).to_dict()}
-        found: dict[str, Any] = {"class": type(value).__name__}
-        for each, kept in _members(type(value)):
-            part = getattr(value, each.name)
-            if kept == "secret" and secrets is not None:
+        values: dict[str, Any] = {"class": type(value).__name__}
+        for member, storage in _members(type(value)):
+            part = getattr(value, member.name)
+            if storage == "secret" and secrets is not None:
                 secrets.append(plain(part))
-            elif kept is None and each.compare and part != each.default:
-                found[each.name] = plain(part, secrets)
-        return found
+            elif storage is None and member.compare and part != member.default:
+                values[member.name] = plain(part, secrets)
+        return values
     if isinstance(value, tuple):
-        return [plain(each, secrets) for each in value]
+        return [plain(part, secrets) for part in value]
     return str(value) if isinstance(value, Fraction) else value
 
 
@@ -99,7 +99,7 @@ def from_plain(hint: Any, value: Any, secrets: list[Any] | None = None) -> Any:
         if not isinstance(value, list | tuple):  # the letters of a text are none
             raise ValueError(hint)
         if inner[-1] is ...:
-            return tuple(from_plain(inner[0], each, secrets) for each in value)
+            return tuple(from_plain(inner[0], part, secrets) for part in value)
         return tuple(from_plain(*pair, secrets) for pair in zip(inner, value, strict=True))
     if is_dataclass(hint):
         return _dataclass_of(hint, dict(value), secrets)
@@ -117,15 +117,15 @@ def _dataclass_of(hint: Any, value: dict[str, Any], secrets: list[Any] | None) -
         return hint.from_dict(value)
     former = {name: value.pop(name) for name in getattr(hint, _FORMER, ()) if name in value}
     hints = _hints(hint)
-    found: dict[str, Any] = {}
-    for each, kept in _members(hint):
-        if kept == "apart":
-            found[each.name] = None
-        elif kept == "secret":
-            part = each.metadata.get("lost") if secrets is None else secrets.pop(0)
-            found[each.name] = None if part is None else from_plain(hints[each.name], part)
-        elif each.name in value or each.default is MISSING:
-            found[each.name] = from_plain(hints[each.name], value.pop(each.name), secrets)
+    values: dict[str, Any] = {}
+    for member, storage in _members(hint):
+        if storage == "apart":
+            values[member.name] = None
+        elif storage == "secret":
+            part = member.metadata.get("lost") if secrets is None else secrets.pop(0)
+            values[member.name] = None if part is None else from_plain(hints[member.name], part)
+        elif member.name in value or member.default is MISSING:
+            values[member.name] = from_plain(hints[member.name], value.pop(member.name), secrets)
     if value:
         raise ValueError(hint)
-    return hint(**found | hint.from_former(former)) if former else hint(**found)
+    return hint(**values | hint.from_former(former)) if former else hint(**values)

@@ -37,10 +37,11 @@ from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.rows import PrivateData
 from graphcuts_dp.ledger.charges import charge_of_use, open_to_charge
 from graphcuts_dp.ledger.file import LARGEST_CONTENT
-from graphcuts_dp.ledger.ledger import Kind, Ledger, StoredState, encode
+from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.observed import observe
 from graphcuts_dp.ledger.opening import Store, join_data, open_ledger, rows_read, size_of
 from graphcuts_dp.ledger.plain_values import intact
+from graphcuts_dp.ledger.records import Kind, StoredState, encode
 from graphcuts_dp.ledger.uses import Use, begin_use, time_now, uses_of
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, warn_of_delta

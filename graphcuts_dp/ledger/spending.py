@@ -26,11 +26,11 @@ class Coverage:
 
     Attributes:
         scheme: the column of the rows that tells periods, and the kind of their labels.
-        places: the periods, each after those that hold it.
+        paths: the periods, each after those that hold it.
     """
 
     scheme: tuple[str, str]
-    places: frozenset[PeriodPath]
+    paths: frozenset[PeriodPath]
 
     @classmethod
     def of(cls, periods: Sequence[str] | None, column: str, privacy_unit: str) -> "Coverage | None":
@@ -43,28 +43,28 @@ class Coverage:
             column: that tells the period of a row.
             privacy_unit: of the use, see `PrivacyGuarantee.privacy_unit`.
         """
-        within = time_within(privacy_unit)
-        if periods is None or within is None:
+        unit_of_time = time_within(privacy_unit)
+        if periods is None or unit_of_time is None:
             return None
         kinds, paths = set(map(kind_of, periods)), [around(label) for label in periods]
         dates = kinds <= set(DATES)
-        if within in DATES:
-            depth = DATES.index(within) + 1
+        if unit_of_time in DATES:
+            depth = DATES.index(unit_of_time) + 1
             if not dates or any(len(path) < depth for path in paths):
                 return None
-            return cls((column, within), frozenset(path[:depth] for path in paths))
-        if within == "period" and len(kinds) > 1:
+            return cls((column, unit_of_time), frozenset(path[:depth] for path in paths))
+        if unit_of_time == "period" and len(kinds) > 1:
             return None
-        kind = "date" if within == "row" else "-".join(kinds)
+        kind = "date" if unit_of_time == "row" else "-".join(kinds)
         return cls((column, kind if dates else "name"), frozenset(paths))
 
     def holds(self, period: PeriodPath) -> bool:
         """Return True if all of a period lies in one of these."""
-        return any(period[:depth] in self.places for depth in range(1, len(period) + 1))
+        return any(period[:depth] in self.paths for depth in range(1, len(period) + 1))
 
 
 def readers_by_period(
-    coverages: Sequence[Coverage | None], within: PeriodPath = _ANY_TIME
+    coverages: Sequence[Coverage | None], period: PeriodPath = _ANY_TIME
 ) -> dict[PeriodPath, tuple[int, ...]]:
     """Return the numbers of the coverages that hold each named period, and of those of any time.
 
@@ -74,7 +74,7 @@ def readers_by_period(
 
     Args:
         coverages: of uses, or of sums of uses with the same coverage.
-        within: a period; only it and those that it holds are returned.
+        period: only it and those that it holds are returned; `_ANY_TIME` for all.
     """
     scheme = next((coverage.scheme for coverage in coverages if coverage is not None), None)
     comparable = [
@@ -82,7 +82,7 @@ def readers_by_period(
         for coverage in coverages
     ]
     named = sorted(
-        {path for coverage in comparable if coverage is not None for path in coverage.places}
+        {path for coverage in comparable if coverage is not None for path in coverage.paths}
     )
     return {
         path: tuple(
@@ -90,7 +90,7 @@ def readers_by_period(
             for number, coverage in enumerate(comparable)
             if coverage is None or coverage.holds(path)
         )
-        for path in [*(path for path in named if path[: len(within)] == within), within]
+        for path in [*(path for path in named if path[: len(period)] == period), period]
     }
 
 
@@ -162,7 +162,7 @@ class SpendingTotals:
             "sums": [
                 {
                     "scheme": None if coverage is None else [*coverage.scheme],
-                    "periods": [] if coverage is None else sorted(map(list, coverage.places)),
+                    "periods": [] if coverage is None else sorted(map(list, coverage.paths)),
                     **cost_sum.to_dict(),
                 }
                 for coverage, cost_sum in self.sums.items()

@@ -46,13 +46,14 @@ from typing import Any, Protocol, final
 
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
-from graphcuts_dp.ledger.ledger import Kind, Ledger
+from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import (
     Budget,
     Store,
     ledger_budget,
 )
 from graphcuts_dp.ledger.plain_values import from_plain, intact, plain
+from graphcuts_dp.ledger.records import Kind
 from graphcuts_dp.ledger.spending import Coverage, PeriodPath, SpendingTotals, readers_by_period
 from graphcuts_dp.privacy.composition import Cost, rounded_up
 from graphcuts_dp.privacy.filters import CostSum, CostSums
@@ -133,22 +134,22 @@ class Use:
 
     @cached_property
     def coverage(self) -> Coverage | None:
-        """The periods that its cost counts for; None for all of them."""
+        """Return the periods that its cost counts for; None for all of them."""
         return Coverage.of(self.periods, self.column, self.guarantee.privacy_unit)
 
     @property
     def seed(self) -> int | None:
-        """Of the noise; a seed voids the guarantee."""
+        """Return the seed of the noise, or None; a seed voids the guarantee."""
         return self.guarantee.seed
 
 
 def uses_of(ledger: Ledger) -> list[Use]:
-    """All uses, in order; within `Ledger.locked`."""
+    """Return all uses, in order; within `Ledger.locked`."""
     return [use_of(ledger, number) for number in ledger.uses]
 
 
 def use_of(ledger: Ledger, number: int) -> Use:
-    """One use; within `Ledger.locked`."""
+    """Return one use; within `Ledger.locked`."""
     with intact(f"the store {ledger.file.path} was written by another version, or is damaged"):
         use: Use = from_plain(Use, ledger.record(ledger.uses[number].begin)[1])
         if use.number != number:
@@ -157,7 +158,7 @@ def use_of(ledger: Ledger, number: int) -> Use:
 
 
 def total_cost(costs: Sequence[Cost], budget: Budget | None = None) -> Cost:
-    """What at least one use cost together, as a valid odometer.
+    """Return what at least one use cost together, as a valid odometer.
 
     Whoever stops before it passes numbers fixed beforehand is within these, though each was
     chosen after seeing the others' answers. With a budget that has a delta: the least epsilon for
@@ -171,7 +172,7 @@ def total_cost(costs: Sequence[Cost], budget: Budget | None = None) -> Cost:
 
 
 def total_of(sums: CostSums, budget: Budget | None = None) -> Cost:
-    """What at least one use cost together, from sums of their costs; see `total_cost`."""
+    """Return what at least one use cost together, from sums of their costs; see `total_cost`."""
     plain = sums.at(None)
     if plain.single is not None:
         return plain.single
@@ -185,19 +186,19 @@ def total_of(sums: CostSums, budget: Budget | None = None) -> Cost:
 
 
 class CountedUse(Protocol):
-    """What a use spent: all that adding up reads of it."""
+    """Periods and cost of a use: all that adding up reads of it."""
 
     @property
     def coverage(self) -> Coverage | None:
-        """The periods that its cost counts for; None for all of them."""
+        """Return the periods that its cost counts for; None for all of them."""
 
     @property
     def cost(self) -> Cost:
-        """What all of it costs."""
+        """Return what all of it costs."""
 
 
 def spent_together(uses: Sequence[CountedUse], budget: Budget | None = None) -> Cost:
-    """What at least one use cost together: the most that is spent on one period; see `total_cost`.
+    """Return the most that at least one use spent together on one period; see `total_cost`.
 
     Whatever period neighbours differ in, what is spent on it is at most this.
     """
@@ -205,29 +206,29 @@ def spent_together(uses: Sequence[CountedUse], budget: Budget | None = None) -> 
 
 
 def spent_by_period(uses: Sequence[CountedUse], budget: Budget | None = None) -> dict[str, Cost]:
-    """What was spent on each period that a use names, in order; see `total_cost`.
+    """Return what was spent on each period that a use names, in order; see `total_cost`.
 
     Of a period that holds others, what was spent on the dearest of them.
     """
-    within: dict[PeriodPath, list[Cost]] = {}
+    costs_within: dict[PeriodPath, list[Cost]] = {}
     totals = _totals(uses, budget)
-    for place, total in totals.items():
-        for depth in range(1, len(place) + 1):
-            if place[:depth] in totals:
-                within.setdefault(place[:depth], []).append(total)
-    return {place[-1]: _largest(found) for place, found in sorted(within.items())}
+    for path, total in totals.items():
+        for depth in range(1, len(path) + 1):
+            if path[:depth] in totals:
+                costs_within.setdefault(path[:depth], []).append(total)
+    return {path[-1]: _largest(costs) for path, costs in sorted(costs_within.items())}
 
 
 def spent_on(uses: Sequence[Use], period: str, budget: Budget | None = None) -> Cost | None:
-    """What was spent on a period, or on the dearest part of it; None where nothing was.
+    """Return what was spent on a period, or on the dearest part of it; None if nothing was.
 
     Args:
         uses: in the order in which they were begun.
         period: a label such as "2026-03"; "2026" holds it.
         budget: as for `total_cost`.
     """
-    found = _totals(uses, budget, around(period))
-    return _largest(found.values()) if found else None
+    totals = _totals(uses, budget, around(period))
+    return _largest(totals.values()) if totals else None
 
 
 def _totals(
@@ -236,31 +237,31 @@ def _totals(
     """Return the cost of each set of `readers_by_period` that is not empty, by period."""
     readers = readers_by_period([use.coverage for use in uses], period)
     total = {
-        each: total_cost([uses[i].cost for i in each], budget)
-        for each in dict.fromkeys(readers.values())
-        if each
+        numbers: total_cost([uses[i].cost for i in numbers], budget)
+        for numbers in dict.fromkeys(readers.values())
+        if numbers
     }
-    return {place: total[each] for place, each in readers.items() if each}
+    return {path: total[numbers] for path, numbers in readers.items() if numbers}
 
 
 def in_all_periods(uses: Sequence[Use]) -> Cost | None:
-    """What was spent on somebody who differs in all periods: for each, what it costs to differ.
+    """Return what was spent on somebody who differs in all periods, once for each of them.
 
     None where a use may read any number of periods, and where neighbours differ in one row, which
     is in one period.
     """
-    known = [use.coverage for use in uses]
+    coverages = [use.coverage for use in uses]
     if not uses or any(use.guarantee.differs_within == "row" for use in uses):
         return None
-    counts = [len(each.places) for each in known if each is not None]
+    counts = [len(coverage.paths) for coverage in coverages if coverage is not None]
     if len(counts) < len(uses):
         return None
     return total_cost([use.cost.for_group(count) for use, count in zip(uses, counts, strict=True)])
 
 
-def _largest(found: Iterable[Cost]) -> Cost:
-    """A cost that covers each of these, of which neighbours have one."""
-    costs = list(dict.fromkeys(found))
+def _largest(alternatives: Iterable[Cost]) -> Cost:
+    """Return a cost that covers each of these, of which neighbours have one."""
+    costs = list(dict.fromkeys(alternatives))
     if len(costs) == 1:
         return costs[0]
     pure = [cost.pure for cost in costs if cost.pure is not None]
@@ -325,23 +326,23 @@ def _refusal(budget: Budget, before: Sequence[Use], cost: Cost, coverage: Covera
 
 
 def _too_much(budget: Budget, costs: Sequence[Cost], period: str = "") -> str:
-    """What to say of the last of some uses, which the budget does not allow."""
-    *spent, cost = costs
+    """Return what to say of the last of some uses, which the budget does not allow."""
+    *earlier_costs, cost = costs
     deltas = sum(other.delta for other in costs if other.pure is None)
     hint = (
         f". Uses that share a budget may state deltas of {budget.delta / 2:g} together, "
         "half of the budget's: choose a smaller delta"
-        if spent and deltas > budget.delta / 2
+        if earlier_costs and deltas > budget.delta / 2
         else ""
     )
     if cost.delta and not budget.delta:
         enlarged = budget.enlarged_for(costs)
         size = "" if enlarged is None else f": it would have to be {enlarged}"
         hint = f"; it has no delta, which this use needs{size}"
-    before = "another" if spent else "a"
+    before = "another" if earlier_costs else "a"
     where = f" that reads {period}" if period else ""
-    if period and spent:
-        total = total_cost(spent, budget)
+    if period and earlier_costs:
+        total = total_cost(earlier_costs, budget)
         delta = f", delta = {total.delta:g}" if total.delta else ""
         where += f", on which epsilon = {total.epsilon:.4g}{delta} was spent"
     return (
@@ -416,7 +417,7 @@ def begin_use(  # noqa: PLR0913  # the fields of a record
         ParameterError: periods that are none.
     """
     spending = ledger.spending
-    begun = Use(
+    use = Use(
         number=spending.uses + 1,
         kind=kind,
         name=name,
@@ -436,15 +437,15 @@ def begin_use(  # noqa: PLR0913  # the fields of a record
         **({} if store is None else _stated_by(store)),
     )
     check_privacy_unit(ledger, guarantee)
-    _check_scheme(spending, begun.coverage)
+    _check_scheme(spending, use.coverage)
     budget = ledger_budget(ledger)
     if budget is not None and not spending.allows(
-        cost, begun.coverage, epsilon=budget.epsilon, delta=budget.delta
+        cost, use.coverage, epsilon=budget.epsilon, delta=budget.delta
     ):
-        check_budget(budget, uses_of(ledger), cost, begun.coverage)  # it says why
+        check_budget(budget, uses_of(ledger), cost, use.coverage)  # it says why
     with ledger.writing() as entries:
-        entries.add(Kind.BEGIN, begun.number, plain(begun))
-    return begun
+        entries.add(Kind.BEGIN, use.number, plain(use))
+    return use
 
 
 def time_now() -> str:

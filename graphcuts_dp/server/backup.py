@@ -31,9 +31,10 @@ from typing import Any, final
 from graphcuts_dp.errors import LedgerError
 from graphcuts_dp.files import flush_folder, open_secret
 from graphcuts_dp.ledger.copies import copy_database, flush_file
-from graphcuts_dp.ledger.ledger import Head, Ledger
+from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.migration import Account, account_of
 from graphcuts_dp.ledger.opening import Store, peek_store_id, store_id
+from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.ledger.uses import MADE_BY, time_now
 from graphcuts_dp.server.book import Book, book_of, serving
 from graphcuts_dp.server.pairing import paired, recorded_access, revoke_all

@@ -37,7 +37,7 @@ from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.files import open_secret, others_may_read
 from graphcuts_dp.ledger.copies import copy_database
 from graphcuts_dp.ledger.file import explained
-from graphcuts_dp.ledger.ledger import Head
+from graphcuts_dp.ledger.records import Head
 
 APPLICATION = 0x67634253  # "gcBS"
 FOLDER = "graphs"  # with this name those of the files of a folder of stores begin

@@ -16,9 +16,10 @@ from typing import Any, final
 from graphcuts_dp.errors import LedgerError
 from graphcuts_dp.files import flush_folder
 from graphcuts_dp.ledger.copies import copy_database, flush_file
-from graphcuts_dp.ledger.ledger import Head, Ledger
+from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.migration import Account, account_of
 from graphcuts_dp.ledger.opening import Store, open_ledger, store_id
+from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.ledger.uses import MADE_BY, time_now
 from graphcuts_dp.server.backup import (
     MANIFEST_FILE,

@@ -25,8 +25,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from graphcuts_dp.errors import LedgerError
-from graphcuts_dp.ledger.ledger import Head, Kind, Ledger
+from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Store, open_ledger, store_id
+from graphcuts_dp.ledger.records import Head, Kind
 from graphcuts_dp.ledger.uses import time_now
 from graphcuts_dp.server.book import FOLDER, Book, book_of, graph_name
 from graphcuts_dp.server.people import People

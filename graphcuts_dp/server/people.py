@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any, final
 
 from graphcuts_dp.errors import LedgerError, ParameterError
-from graphcuts_dp.ledger.ledger import Head
 from graphcuts_dp.ledger.opening import Budget
+from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.options import check, privacy_option
 from graphcuts_dp.server.book import Book, Changes, LogLine, log_text, now
 

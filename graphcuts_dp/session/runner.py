@@ -19,8 +19,9 @@ from graphcuts_dp.errors import (
     GraphCutsError,
     LedgerError,
 )
-from graphcuts_dp.ledger.ledger import Entries, Kind, Ledger, StoredState, UseTotals, encode
+from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.plain_values import DAMAGED, from_plain, intact, plain
+from graphcuts_dp.ledger.records import Entries, Kind, StoredState, UseTotals, encode
 from graphcuts_dp.ledger.temporary import TemporaryStore
 from graphcuts_dp.ledger.uses import Use
 from graphcuts_dp.privacy.entropy import (

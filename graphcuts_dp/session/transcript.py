@@ -11,7 +11,7 @@ from graphcuts_dp._version import __version__
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.frames import made_frame
 from graphcuts_dp.ledger.charges import file_digests
-from graphcuts_dp.ledger.ledger import Ledger, UseTotals
+from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import (
     Store,
     ledger_budget,
@@ -19,6 +19,7 @@ from graphcuts_dp.ledger.opening import (
     open_ledger,
     store_id,
 )
+from graphcuts_dp.ledger.records import UseTotals
 from graphcuts_dp.ledger.series import FLOWS_OVER_TIME
 from graphcuts_dp.ledger.uses import (
     DISTANCE_SESSION,

@@ -15,9 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import graphcuts_dp as gc
-from graphcuts_dp.ledger.ledger import Kind
 from graphcuts_dp.ledger.opening import open_ledger
 from graphcuts_dp.ledger.plain_values import plain
+from graphcuts_dp.ledger.records import Kind
 from graphcuts_dp.ledger.uses import uses_of
 from scripts.bench.harness import Table, run
 

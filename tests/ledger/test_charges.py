@@ -16,10 +16,10 @@ from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.ledger import charges, uses
 from graphcuts_dp.ledger.charges import begin_charge
 from graphcuts_dp.ledger.file import StoreFile
-from graphcuts_dp.ledger.ledger import Kind
 from graphcuts_dp.ledger.observed import observed_charges
 from graphcuts_dp.ledger.opening import open_ledger
 from graphcuts_dp.ledger.public_inputs import public_digest
+from graphcuts_dp.ledger.records import Kind
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy, repeatable
 from graphcuts_dp.release import graph_jobs, graphs

@@ -14,7 +14,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, LedgerError
 from graphcuts_dp.ledger import ledger as ledger_module
 from graphcuts_dp.ledger.charges import begin_charge
-from graphcuts_dp.ledger.ledger import Kind, Ledger
+from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import (
     Budget,
     Store,
@@ -24,6 +24,7 @@ from graphcuts_dp.ledger.opening import (
     open_ledger,
 )
 from graphcuts_dp.ledger.plain_values import plain
+from graphcuts_dp.ledger.records import Kind
 from graphcuts_dp.ledger.spending import SpendingTotals
 from graphcuts_dp.ledger.uses import Use, begin_use, check_budget, uses_of
 from graphcuts_dp.privacy.composition import Cost

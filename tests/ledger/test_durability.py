@@ -8,7 +8,8 @@ import session_workers as workers
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import LedgerError, ParameterError
-from graphcuts_dp.ledger.ledger import Head, Ledger
+from graphcuts_dp.ledger.ledger import Ledger
+from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.session.session import session_of
 
 

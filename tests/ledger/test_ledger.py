@@ -11,7 +11,8 @@ import pytest
 import session_workers as workers
 
 from graphcuts_dp.errors import LedgerError
-from graphcuts_dp.ledger.ledger import Kind, Ledger, StoredState
+from graphcuts_dp.ledger.ledger import Ledger
+from graphcuts_dp.ledger.records import Kind, StoredState
 
 SECRET = b"the noise of a running test"
 

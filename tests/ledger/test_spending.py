@@ -14,9 +14,9 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
 from graphcuts_dp.ledger.charges import begin_charge
-from graphcuts_dp.ledger.ledger import Kind
 from graphcuts_dp.ledger.opening import Budget, Store, Subject, create_ledger, open_ledger
 from graphcuts_dp.ledger.plain_values import plain
+from graphcuts_dp.ledger.records import Kind
 from graphcuts_dp.ledger.spending import Coverage
 from graphcuts_dp.ledger.uses import (
     Use,
@@ -172,7 +172,7 @@ def test_neighbours_that_differ_in_one_month_pay_for_it_and_the_sum_is_told(stor
 )
 def test_a_cost_counts_for_whole_periods_of_the_neighbours(privacy_unit, read, counted):
     found = Coverage.of(read, "day", privacy_unit)
-    assert (None if found is None else sorted(place[-1] for place in found.places)) == counted
+    assert (None if found is None else sorted(place[-1] for place in found.paths)) == counted
 
 
 SCHEMES = {

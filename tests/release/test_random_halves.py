@@ -13,8 +13,8 @@ from helpers import random_graph
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, LedgerError
 from graphcuts_dp.ledger import charges
-from graphcuts_dp.ledger.ledger import Kind
 from graphcuts_dp.ledger.opening import open_ledger
+from graphcuts_dp.ledger.records import Kind
 from graphcuts_dp.privacy.entropy import SystemEntropy
 from graphcuts_dp.release import graph_jobs
 from graphcuts_dp.results import bundle

@@ -22,8 +22,8 @@ from graphcuts_dp.errors import (
 )
 from graphcuts_dp.ledger import ledger as ledger_module
 from graphcuts_dp.ledger import series as ledger_series
-from graphcuts_dp.ledger.ledger import Kind
 from graphcuts_dp.ledger.opening import open_ledger
+from graphcuts_dp.ledger.records import Kind
 from graphcuts_dp.measure.updates import UpdateState
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release import updates

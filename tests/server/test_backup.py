@@ -135,7 +135,7 @@ def test_records_are_lost_only_where_their_number_is_stated(served, place):
         assert unchanged()
     done = restore(backup, store, replace=True, lose_records=lost)
     assert (done.lost, done.revoked) == (lost, False)
-    assert (done.account.spent.epsilon, done.former.spent.epsilon) == (account, account + 0.75)
+    assert (done.account.total.epsilon, done.former.total.epsilon) == (account, account + 0.75)
     assert gc.store_status(store).epsilon == account
     assert gc.store_status(done.aside).epsilon == account + 0.75  # put aside, not removed
     with paired(Store(done.aside)) as (ledger, _):  # with its registry

@@ -14,7 +14,7 @@ import pytest
 import session_workers as workers
 
 from graphcuts_dp.errors import GraphCutsError, LedgerError
-from graphcuts_dp.ledger.ledger import Kind, StoredState, _framed, _seal, _unpacked, encode
+from graphcuts_dp.ledger.records import Kind, StoredState, encode, framed, seal, unpacked
 
 METHODS = ("gaussian", "binary", "groups", "median", workers.LEARNT, workers.DISTANCES)
 LEFT_OUT = object()
@@ -33,7 +33,7 @@ class Forger:
             (self.digest,) = connection.execute(latest).fetchone() or (b"",)
             kept = "SELECT data FROM contents WHERE digest = ?"
             (kept,) = connection.execute(kept, (self.digest,)).fetchone() or (b"\0",)
-            self.learnt = _unpacked(kept)
+            self.learnt = unpacked(kept)
 
     @contextmanager
     def altered(self):
@@ -47,14 +47,14 @@ class Forger:
                 connection.execute(f"DROP TRIGGER {name}")
             yield connection
             states = connection.execute("SELECT record, nonce, public, secret FROM states")
-            seals = {seq: _seal(nonce, StoredState(*state)) for seq, nonce, *state in states}
+            seals = {seq: seal(nonce, StoredState(*state)) for seq, nonce, *state in states}
             (header,) = connection.execute("SELECT header FROM ledger").fetchone()
             chain = hashlib.sha256(header)
             for *row, body in connection.execute("SELECT * FROM records ORDER BY seq").fetchall():
                 if row[0] in seals:
                     body = encode(json.loads(body) | {"state": seals[row[0]]})
                     connection.execute("UPDATE records SET body = ? WHERE seq = ?", (body, row[0]))
-                chain.update(_framed(*row, body))
+                chain.update(framed(*row, body))
             connection.execute("UPDATE head SET digest = ?", (chain.digest(),))
             for _, sql in triggers:
                 connection.execute(sql)

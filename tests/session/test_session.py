@@ -23,8 +23,8 @@ from graphcuts_dp.errors import (
     QueryError,
 )
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.ledger.ledger import Kind
 from graphcuts_dp.ledger.opening import Budget
+from graphcuts_dp.ledger.records import Kind
 from graphcuts_dp.ledger.uses import total_cost
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.queries.universe import Universe

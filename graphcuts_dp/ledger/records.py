@@ -1,0 +1,304 @@
+"""Records of a ledger: their kinds, how they are written, and what those of one use add up to.
+
+`Entries` writes records within a transaction of the store. Each record extends a running SHA-256
+(`extended_chain`), which whoever reads the records computes again. `UseTotals` follows the records
+of one use of the data. `ledger` has the order in which records are written, and the reasons.
+"""
+
+import hashlib
+import json
+import secrets
+import sqlite3
+import struct
+import zlib
+from array import array
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import partial
+from pathlib import Path
+from typing import Any, Self, cast, final
+
+from graphcuts_dp.errors import LedgerError, ParameterError
+
+DIGEST_SIZE = hashlib.sha256().digest_size
+Row = tuple[int, int, int, bytes, bytes]  # number, use, kind, query, body
+_FRAME = struct.Struct(">QqBQQ")  # what the digest of a record starts with
+_PLAIN, _COMPRESSED = b"\0", b"\1"  # what a stored content starts with
+
+
+class Kind(IntEnum):
+    """Kinds of records. The numbers are part of the file format."""
+
+    BEGIN = 1  # a use of the data was begun: its whole cost is spent
+    STARTED = 2  # its mechanism has its first state
+    RESERVE = 3  # steps are about to be made
+    ANSWER = 4  # the answer of a step
+    CORRECTION = 5  # the answer of a step that corrected the hypothesis
+    RELEASE = 6  # reserved steps that were not made: the mechanism had stopped before them
+    INTERRUPTED = 7  # reserved steps that were lost count as spent
+    UNGUARANTEED = 8  # an answer after the mechanism had stopped; it cost nothing
+    SNAPSHOT = 9  # the hypothesis after all corrections so far
+    FINISHED = 10  # what a use that is no session has measured; only then may it leave the process
+    RESUMED = 11  # a use that was interrupted before it was finished is measured again
+    SAVED = 12  # the files that hold the result of a use
+    JOINED = 13  # other data about the same people share the budget; it belongs to no use
+    CHECKPOINT = 14  # what all uses so far add up to; it belongs to no use
+    REGISTRY = 15  # who may use a server has changed, see `server.pairing`; it belongs to no use
+    MEASURED = 16  # first measurement of a use that has two
+    PERIOD = 17  # what a series has published with one period, see `series`
+    ENDED = 18  # a series publishes no more: its secret state was erased
+
+
+@final
+@dataclass(frozen=True)
+class Head:
+    """Position of a ledger: whoever keeps it can tell a later copy from an older one.
+
+    It may be shown: the digest starts with a header that holds 32 random bytes, known to the store
+    alone, and so tells nothing of the private data or of the records.
+
+    Attributes:
+        records: how many there were.
+        digest: SHA-256 of the header and all of them.
+    """
+
+    records: int
+    digest: bytes
+
+    def __str__(self) -> str:
+        return f"{self.records}:{self.digest.hex()}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read what `str` wrote.
+
+        Raises:
+            ParameterError: it is something else.
+        """
+        number, _, digest = text.strip().partition(":")
+        try:
+            head = cls(int(number), bytes.fromhex(digest))
+        except ValueError:
+            head = cls(-1, b"")
+        if head.records < 0 or len(head.digest) != DIGEST_SIZE or str(head) != text.strip():
+            raise ParameterError(
+                "a head is what `session status` prints, a number and 64 digits: 12:3fa9..."
+            )
+        return head
+
+
+@final
+@dataclass(slots=True)
+class UseTotals:
+    """Totals of the records of one use of the data; most of them are about sessions.
+
+    It is small, since a server keeps that of each session for as long as it runs.
+
+    Attributes:
+        number: of the use, from 1.
+        begin: number of its BEGIN record.
+        started: whether a session's mechanism has a state, or another use has its result.
+        reserved: steps that are reserved and not yet answered.
+        corrected: answers that corrected the hypothesis.
+        interruptions: times that reserved steps were lost.
+        lost: records of interruptions since the latest answer.
+        answers: record of the latest answer, by digest of the query; None until somebody asks for
+            it, see `Ledger.answers`.
+        shown: records of all answers, in order.
+        snapshot: record of the latest hypothesis, or None.
+        corrections: records of corrections since that snapshot.
+        state: record that the stored state belongs to, or None.
+        measured: record of the first measurement of a use that has two, or None.
+        finished: record of what a use that is no session has measured, or None.
+        saved: records of the files that were written of that, in order.
+        published: records of the periods of a series, in order.
+        ended: record of the early end of a series, or None.
+    """
+
+    number: int
+    begin: int
+    started: bool = False
+    reserved: int = 0
+    corrected: int = 0
+    interruptions: int = 0
+    lost: tuple[int, ...] = ()
+    answers: dict[bytes, int] | None = None
+    shown: "array[int]" = field(default_factory=partial(array, "q"))
+    snapshot: int | None = None
+    corrections: tuple[int, ...] = ()
+    state: int | None = None
+    measured: int | None = None
+    finished: int | None = None
+    saved: tuple[int, ...] = ()
+    published: tuple[int, ...] = ()
+    ended: int | None = None
+
+    def follow(self, seq: int, kind: int, query: bytes, body: bytes) -> None:
+        """Take one more record into account."""
+        if kind in (Kind.ANSWER, Kind.CORRECTION):
+            self._show(query, seq)
+            self.lost = ()
+            self.reserved -= 1
+            self.state = seq
+            if kind == Kind.CORRECTION:
+                self.corrections += (seq,)
+                self.corrected += 1
+        elif kind == Kind.RESERVE:
+            self.reserved += len(body) // DIGEST_SIZE
+        elif kind in (Kind.RELEASE, Kind.INTERRUPTED):
+            self.reserved = 0
+            if kind == Kind.INTERRUPTED:
+                self.interruptions += 1
+                self.lost += (seq,)
+                self.state = seq
+        elif kind == Kind.UNGUARANTEED:
+            self._show(query, seq)
+        elif kind == Kind.SNAPSHOT:
+            self.snapshot = seq
+            self.corrections = ()
+        elif kind == Kind.STARTED:
+            self.started = True
+            self.state = seq
+        elif kind == Kind.MEASURED:
+            self.measured = seq
+        elif kind == Kind.FINISHED:
+            self.started = True
+            self.finished = seq
+        elif kind == Kind.SAVED:
+            self.saved += (seq,)
+        elif kind == Kind.PERIOD:
+            self.started = True
+            self.state = seq
+            self.published += (seq,)
+        elif kind == Kind.ENDED:
+            self.state = self.ended = seq
+
+    def _show(self, query: bytes, seq: int) -> None:
+        self.shown.append(seq)
+        if self.answers is not None:
+            self.answers[query] = seq
+
+
+@final
+@dataclass(frozen=True)
+class StoredState:
+    """State that a mechanism goes on from. Secret: no repr, no export.
+
+    Attributes:
+        public: `State.public`.
+        secret: `State.secret`, or None if it was lost.
+    """
+
+    public: bytes = field(repr=False)
+    secret: bytes | None = field(repr=False)
+
+
+@final
+class Entries:
+    """Records that are being written in one transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, records: int, chain: Any) -> None:
+        self._connection = connection
+        self.records: int = records
+        self.chain: Any = chain
+        self.rows: list[Row] = []
+
+    def add(
+        self,
+        kind: Kind,
+        use: int,
+        body: bytes | dict[str, Any],
+        *,
+        query: bytes = b"",
+        state: StoredState | None = None,
+    ) -> None:
+        """Append a record; one with a state replaces that of its use."""
+        nonce = secrets.token_bytes(32)
+        if state is not None:
+            body = {**cast(dict[str, Any], body), "state": seal(nonce, state)}
+        self.records += 1
+        row = (self.records, use, int(kind), query, encode(body))
+        self._connection.execute("INSERT INTO records VALUES (?, ?, ?, ?, ?)", row)
+        self.chain = extended_chain(self.chain, row)
+        self.rows.append(row)
+        if state is not None:
+            self._connection.execute(
+                "INSERT INTO states VALUES (?, ?, ?, ?, ?) ON CONFLICT (use) DO UPDATE SET "
+                "record = excluded.record, nonce = excluded.nonce, public = excluded.public, "
+                "secret = excluded.secret",
+                (use, self.records, nonce, state.public, state.secret),
+            )
+
+    def content(self, data: bytes, *, packed: bool = False) -> bytes:
+        """Keep large contents once; returns the digest that names them.
+
+        Args:
+            data: the contents.
+            packed: whether they are compressed already; if not, they are compressed here.
+        """
+        digest = hashlib.sha256(data).digest()
+        smaller = data if packed else zlib.compress(data)
+        stored = _COMPRESSED + smaller if len(smaller) < len(data) else _PLAIN + data
+        self._connection.execute(
+            "INSERT INTO contents (digest, data) SELECT :digest, :data "
+            "WHERE NOT EXISTS (SELECT 1 FROM contents WHERE digest = :digest)",
+            {"digest": digest, "data": stored},
+        )
+        return digest
+
+
+def encode(value: bytes | dict[str, Any]) -> bytes:
+    """Write plain values as bytes."""
+    return value if isinstance(value, bytes) else json.dumps(value, separators=(",", ":")).encode()
+
+
+def decode(text: bytes, path: Path) -> dict[str, Any]:
+    """Read plain values from bytes; `path` is of the store, for errors."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise LedgerError(f"the store {path} was altered: a record is damaged")
+    return value
+
+
+def framed(seq: int, use: int, kind: int, query: bytes, body: bytes) -> bytes:
+    """Return a record as the running digest reads it: no two records are written alike."""
+    return _FRAME.pack(seq, use, kind, len(query), len(body)) + query + body
+
+
+def extended_chain(chain: Any, row: Row) -> Any:
+    """Return the running digest with one more record; `chain` is used up.
+
+    At a checkpoint it starts again from its value before, which the checkpoint holds. So whoever
+    begins there arrives at the same digests.
+
+    Raises:
+        LookupError, ValueError: the checkpoint names another value before it.
+    """
+    if row[2] == Kind.CHECKPOINT:
+        before = chain.digest()
+        if json.loads(row[4])["before"] != before.hex():
+            raise ValueError("a checkpoint that follows other records")
+        chain = hashlib.sha256(before)
+    chain.update(framed(*row))
+    return chain
+
+
+def unpacked(stored: bytes) -> bytes | None:
+    """Return a content as it was before it was stored; None if it is damaged."""
+    if stored[:1] == _PLAIN:
+        return stored[1:]
+    try:
+        return zlib.decompress(stored[1:])
+    except zlib.error:
+        return None
+
+
+def seal(nonce: bytes, state: StoredState) -> list[str]:
+    """Return a digest of the public part of a state, and a commitment to its secret part."""
+    return [
+        hashlib.sha256(state.public).hexdigest(),
+        hashlib.sha256(nonce + (state.secret or b"")).hexdigest(),
+    ]
