@@ -115,6 +115,14 @@ def _typical(cells: Row, part: str) -> Sequence[str] | None:
     return summary and summary.groups()
 
 
+def _side_by_side(rows: list[Sequence[str]]) -> list[Sequence[str]]:
+    """Return a row for each measure, with its values in all runs."""
+    values: dict[str, list[str]] = defaultdict(list)
+    for measure, value in rows:
+        values[measure].append(value)
+    return [(measure, *runs) for measure, runs in values.items()]
+
+
 def _oracles(cells: Row, part: str) -> Sequence[str] | None:
     del part
     if len(cells) != 10 or cells[0] == "n":
@@ -352,10 +360,12 @@ CUTS = {
     ),
     "server": Cut(
         "Twenty analysts who ask without a pause, beside a FastAPI application that only echoes, "
-        "in one run, with the store in memory. The complete output also has a run on a disk that "
-        "others used, where the ratio at 99 % is 24.7.",
-        ("measure", "value"),
-        lambda cells, part: cells if len(cells) == 2 and " 15 s," in part else None,
+        "in one run of a minute: with the store in memory, and on a disk. The machine had other "
+        "work, and so had the disk. The complete output has a run of 15 seconds on the disk, too, "
+        "where the ratio at 99 % is 10.1.",
+        ("measure", "in memory", "on a disk"),
+        lambda cells, part: cells if len(cells) == 2 and " 60 s," in part else None,
+        _side_by_side,
     ),
     "many_sessions": Cut(
         "A server with many sessions that nobody closes: processor milliseconds to open a session "

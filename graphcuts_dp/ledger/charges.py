@@ -107,7 +107,7 @@ class Charge:
 
     @property
     def keeps(self) -> bool:
-        """True if `keep` stores what was measured."""
+        """Return whether `keep` stores what was measured."""
         return self.store is not None and self.store.keep
 
     def keep(self, content: bytes, completion: Mapping[str, Any], *, last: bool = True) -> "Charge":
@@ -185,7 +185,7 @@ class Charge:
             entries.add(Kind.SAVED, self.use.number, {"time": time_now(), "files": {**digests}})
 
     def advice(self, *, force: bool = False) -> str:
-        """See `BegunCharge.advice`; empty without a store."""
+        """Return what `BegunCharge.advice` does; empty without a store."""
         if self.store is None or self.use is None:
             return ""
         cost = self.use.cost

@@ -408,7 +408,10 @@ def _flush(path: Path) -> None:
 
 
 def _diagnosis(problem: sqlite3.Error) -> str:
+    """Return what is wrong with a store, and what to do, by the error of SQLite."""
     code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_CANTOPEN and _no_handle_left():
+        return "cannot be opened: too many files are open; raise the limit (ulimit -n)"
     return {
         sqlite3.SQLITE_FULL: "cannot grow: the disk is full; free some space and try again",
         sqlite3.SQLITE_BUSY: "is busy: another process works on it; try again",
@@ -420,6 +423,15 @@ def _diagnosis(problem: sqlite3.Error) -> str:
         sqlite3.SQLITE_NOTADB: "is not a store of this program, or its start was altered",
         sqlite3.SQLITE_CONSTRAINT: "was altered: a change does not fit its records",
     }.get(code, "is damaged or was altered")
+
+
+def _no_handle_left() -> bool:
+    """Return whether this process, or the system, can open no further file."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as problem:
+        return problem.errno in (errno.EMFILE, errno.ENFILE)
+    return False
 
 
 def _reason(problem: Exception) -> str:

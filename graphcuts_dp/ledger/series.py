@@ -103,7 +103,7 @@ class PeriodCharge:
     use: Use
 
     def advice(self, *, force: bool = False) -> str:
-        """See `BegunCharge.advice`."""
+        """Return what `BegunCharge.advice` does."""
         del force  # the command that goes on never replaces files
         return (
             f"the series {self.use.name!r} was begun (use {self.use.number} of "

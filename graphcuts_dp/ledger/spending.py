@@ -151,7 +151,7 @@ class SpendingTotals:
 
     @property
     def scheme(self) -> tuple[str, str] | None:
-        """The scheme of the first use that reads some periods; None if all read everything."""
+        """Return the scheme of the first use that reads some periods; None if all read all."""
         return next((coverage.scheme for coverage in self.sums if coverage is not None), None)
 
     def to_dict(self) -> dict[str, Any]:

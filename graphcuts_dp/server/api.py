@@ -1,4 +1,4 @@
-"""API v1: routes for everybody with a token, then those of curators, and what they reply.
+"""Routes of API v1: for everybody with a token, then those of curators, and what they reply.
 
 A handler that touches the store or the book is a plain function, run on the thread of the store
 (`Service.stored`); one that is `async` touches public numbers alone.
@@ -20,10 +20,10 @@ from graphcuts_dp.queries.query_lines import query_title, query_to_dict
 from graphcuts_dp.server import models
 from graphcuts_dp.server.book import line_of
 from graphcuts_dp.server.desk import LISTED_AT_ONCE, Desk
-from graphcuts_dp.server.desk import Request as Asked
 from graphcuts_dp.server.models import RefusedError
 from graphcuts_dp.server.people import Person
 from graphcuts_dp.server.queues import Steps
+from graphcuts_dp.server.requests import SessionRequest
 from graphcuts_dp.server.service import (
     Analyst,
     At,
@@ -58,20 +58,20 @@ curating: APIRouter = APIRouter(prefix="/v1", responses=PROBLEMS, dependencies=[
 
 @router.get("/me")
 async def me(who: Who) -> models.MeOut:
-    """Who asks."""
+    """Return who asks."""
     return models.MeOut(name=who.person.name, role=who.person.role, csrf=who.csrf)
 
 
 @router.get("/graphs", dependencies=[for_readers])
 async def graphs(who: Who, service: At) -> models.GraphsOut:
-    """Graphs that you may ask; routes of one begin with /v1/graphs/NAME in place of /v1."""
+    """List the graphs that you may ask; routes of one begin with /v1/graphs/NAME, not /v1."""
     names = [name for name, desk in service.desks.items() if who.person.may_ask(desk.store)]
     return models.GraphsOut(graphs=names)
 
 
 @router.get("/graph", dependencies=[for_readers])
 async def graph(service: At) -> models.GraphOut:
-    """What is public about the graph: sizes, kind, groups."""
+    """Return what is public about the graph: sizes, kind, groups."""
     desk = service.desk
     universe, names = desk.universe, desk.names
     groups = [] if names is None else [names.left, names.right][: 1 + universe.bipartite]
@@ -86,12 +86,12 @@ async def graph(service: At) -> models.GraphOut:
             [
                 models.GroupsOut(
                     level=level,
-                    names=[str(label) for label in each.labels(level)],
-                    sizes=each.sizes(level).tolist(),
+                    names=[str(label) for label in side.labels(level)],
+                    sizes=side.sizes(level).tolist(),
                 )
-                for level in each.levels
+                for level in side.levels
             ]
-            for each in groups
+            for side in groups
         ],
         tick=service.ticks.period,
         batch=service.limits.batch,
@@ -106,36 +106,36 @@ async def vertices(
     first: After = 0,
     limit: Annotated[int, Query(ge=1, le=100_000)] = 10_000,
 ) -> models.VerticesOut:
-    """Labels of the public vertices, some at a time."""
+    """Return labels of the public vertices, some at a time."""
     chosen = sides_of(service.desk.universe.space)[side]
     labels = list(chosen.labels[first : first + limit])
     return models.VerticesOut(side=side, first=first, total=len(chosen), labels=labels)
 
 
 @router.post("/plan", dependencies=[for_readers])
-async def plan(service: At, asked: models.PlanIn) -> dict[str, Any]:
-    """What every mechanism would guarantee. Free: it reads public numbers alone."""
-    return await service.aside(service.desk.plan, asked)
+async def plan(service: At, body: models.PlanIn) -> dict[str, Any]:
+    """Show what every mechanism would guarantee. Free: it reads public numbers alone."""
+    return await service.aside(service.desk.plan, body)
 
 
 @router.post("/dummy", dependencies=[for_analysts])
-async def dummy(service: At, request: Request, asked: models.DummyIn) -> models.AnswersOut:
-    """Queries to a simulated graph on the same vertices, under given terms. Free, of no use."""
-    _check_batch(service, request, asked)
+async def dummy(service: At, request: Request, body: models.DummyIn) -> models.AnswersOut:
+    """Ask a simulated graph on the same vertices, under given terms. Free, of no use."""
+    _check_batch(service, request, body)
     if sum(service.desk.universe.shape) > 2 * service.limits.dummy:
         raise RefusedError(422, "there is no simulated graph of this size", kind="value")
-    answers = await service.steps_aside(service.desk.dummy(asked))
+    answers = await service.steps_aside(service.desk.dummy(body))
     return models.AnswersOut(session="dummy", answers=answers, new=len(answers))
 
 
 @router.get("/budget")
 @stored
 def budget(who: Reader, service: At) -> models.BudgetOut:
-    """What all uses of the graph have spent together, and your sessions."""
+    """Show what all uses of the graph have spent together, and your sessions."""
     desk, person = service.desk, who.person
-    spent, claims = desk.spent, desk.all_claims(person.name)
+    total, claims = desk.spent, desk.all_claims(person.name)
     return models.BudgetOut(
-        all=_spent(spent, desk.budget),
+        all=_spent(total, desk.budget),
         yours=_spent(claims.total(person.cap), person.cap),
         queries=claims.queries,
         cap_queries=person.queries,
@@ -143,10 +143,10 @@ def budget(who: Reader, service: At) -> models.BudgetOut:
     )
 
 
-def _spent(spent: Cost | None, cap: Budget | None) -> models.Spent:
+def _spent(total: Cost | None, cap: Budget | None) -> models.Spent:
     return models.Spent(
-        epsilon=spent.epsilon if spent else 0.0,
-        delta=spent.delta if spent else 0.0,
+        epsilon=total.epsilon if total else 0.0,
+        delta=total.delta if total else 0.0,
         cap_epsilon=cap.epsilon if cap else None,
         cap_delta=cap.delta if cap else None,
     )
@@ -154,28 +154,28 @@ def _spent(spent: Cost | None, cap: Budget | None) -> models.Spent:
 
 @router.get("/sessions", response_model=models.SessionsOut)
 async def sessions(who: Reader, service: At) -> Response:
-    """Sessions that you may see."""
+    """List the sessions that you may see."""
     text = await service.steps_at_store(_sessions_text(service.desk, who.person))
     return Response(text, media_type="application/json")
 
 
 @router.post("/forecast", dependencies=[for_readers])
-async def forecast_session(service: At, asked: models.SessionIn) -> dict[str, Any]:
-    """What a session of these terms would cost and guarantee. Nothing is asked for. Free."""
-    return await service.aside(_forecast, service.desk, asked)
+async def forecast_session(service: At, body: models.SessionIn) -> dict[str, Any]:
+    """Show what a session of these terms would cost and guarantee. Nothing is asked for. Free."""
+    return await service.aside(_forecast, service.desk, body)
 
 
 @router.post("/sessions", status_code=201)
 @stored
 def open_session(
-    who: Analyst, service: At, request: Request, asked: models.SessionIn
+    who: Analyst, service: At, request: Request, body: models.SessionIn
 ) -> models.SessionOut:
     """Ask for a session; it begins at once if the curator has said so. The same again is free.
 
     When it begins, its whole cost is charged to the graph's budget. One that was approved and
     could not begin begins when it is asked for again.
     """
-    opened = service.desk.request(who.person, asked)
+    opened = service.desk.request(who.person, body)
     request.state.figures = service.figures()  # for the metrics, once the reply leaves
     return _session(service.desk, *opened)
 
@@ -183,32 +183,32 @@ def open_session(
 @router.get("/sessions/{name}")
 @stored
 def session(who: Who, service: At, name: SessionId) -> models.SessionOut:
-    """Where a session stands."""
-    return _session(service.desk, service.desk.readable(who.person, name))
+    """Show where a session stands."""
+    return _session(service.desk, service.desk.requests.readable(who.person, name))
 
 
 @router.post("/sessions/{name}/cost")
 async def cost(
-    who: Who, service: At, request: Request, name: SessionId, asked: models.Queries
+    who: Who, service: At, request: Request, name: SessionId, body: models.Queries
 ) -> models.PreviewOut:
     """Return what queries would use, and a bound on the error. Nothing is asked. Free."""
-    _check_batch(service, request, asked)
-    found, error = await service.at_store(service.desk.cost, who.person, name, asked.queries)
-    return models.PreviewOut(**vars(found), allowed=found.allowed, error_bound=error)
+    _check_batch(service, request, body)
+    preview, error = await service.at_store(service.desk.cost, who.person, name, body.queries)
+    return models.PreviewOut(**vars(preview), allowed=preview.allowed, error_bound=error)
 
 
 @router.post("/sessions/{name}/answers")
 async def ask(
-    who: Analyst, service: At, request: Request, name: SessionId, asked: models.Ask, key: Key = None
+    who: Analyst, service: At, request: Request, name: SessionId, body: models.Ask, key: Key = None
 ) -> models.AnswersOut:
     """Answer queries. What is on the record is free.
 
     With an `Idempotency-Key`, send the same request again after a lost connection: it has the
     same answers and costs nothing.
     """
-    _check_batch(service, request, asked)
+    _check_batch(service, request, body)
     answers, new = await service.steps_at_store(
-        service.desk.ask_in_steps(who.person, name, asked, key)
+        service.desk.ask_in_steps(who.person, name, body, key)
     )
     request.state.asked = service.desk.name, len(answers)  # for the metrics, once the reply leaves
     return models.AnswersOut(session=name, answers=answers, new=new)
@@ -224,11 +224,11 @@ def history(
     limit: Annotated[int, Query(ge=1, le=200)] = 100,
     labels: bool = False,
 ) -> models.HistoryOut:
-    """Answers on the record, oldest first. `labels`: also all labels of large sets."""
-    total, found = service.desk.history(who.person, name, after, limit)
+    """List answers on the record, oldest first. `labels`: also all labels of large sets."""
+    total, entries = service.desk.history(who.person, name, after, limit)
     most = None if labels else _SHOWN
     items, numbers = list[models.HistoryItem](), 0
-    for record, query, answer in found:
+    for record, query, answer in entries:
         items.append(_item(service.desk, record, query, answer, most))
         numbers += _length(query)
         if numbers > _PAGE:
@@ -238,7 +238,7 @@ def history(
 
 @router.get("/sessions/{name}/export", response_class=StreamingResponse)
 async def export(who: Who, service: At, name: SessionId) -> StreamingResponse:
-    """The transcript, as JSON lines: first what was guaranteed, then an answer on each line."""
+    """Return the transcript as JSON lines: first what was guaranteed, then an answer on each."""
     parts = service.desk.export(who.person, name)
 
     def some_lines() -> str:
@@ -259,35 +259,35 @@ async def export(who: Who, service: At, name: SessionId) -> StreamingResponse:
 @curating.get("/people")
 @stored
 def everybody(service: At) -> models.PeopleOut:
-    """Everybody with a token."""
+    """List everybody with a token."""
     people = service.desk.people
     return models.PeopleOut(
         people=[
             models.PersonOut(
-                **{**vars(each), "graphs": service.names_of(each)},
-                reads=sorted(people.analysts_read_by(each.name)),
+                **{**vars(person), "graphs": service.names_of(person)},
+                reads=sorted(people.analysts_read_by(person.name)),
             )
-            for each in people.all()
+            for person in people.all()
         ]
     )
 
 
 @curating.post("/people", status_code=201)
 @stored
-def add(who: Curator, service: At, asked: models.PersonIn) -> models.TokenOut:
+def add(who: Curator, service: At, body: models.PersonIn) -> models.TokenOut:
     """Make a person; the token is shown this once."""
-    graphs = service.ids_of(asked.graphs or [])
-    person = Person(**{**asked.model_dump(), "graphs": ",".join(graphs)})
+    graphs = service.ids_of(body.graphs or [])
+    person = Person(**{**body.model_dump(), "graphs": ",".join(graphs)})
     token = service.desk.people.add(person, by=who.person.name)
-    return models.TokenOut(name=asked.name, token=token)
+    return models.TokenOut(name=body.name, token=token)
 
 
 @curating.put("/people/{name}", status_code=204)
 @stored
-def change(who: Curator, service: At, name: models.PersonName, asked: models.CapsIn) -> None:
+def change(who: Curator, service: At, name: models.PersonName, body: models.CapsIn) -> None:
     """Change the limits of an analyst, and whether their sessions need approval."""
-    limits = asked.model_dump(exclude={"graphs"})
-    stores = None if asked.graphs is None else service.ids_of(asked.graphs)
+    limits = body.model_dump(exclude={"graphs"})
+    stores = None if body.graphs is None else service.ids_of(body.graphs)
     service.desk.people.change(Person(name=name, **limits), by=who.person.name)
     if stores is not None:
         service.desk.people.restrict(name, stores, by=who.person.name)
@@ -310,23 +310,23 @@ def revoke(who: Curator, service: At, name: models.PersonName) -> None:
 
 @curating.put("/grants", status_code=204)
 @stored
-def grant(who: Curator, service: At, asked: models.GrantIn) -> None:
+def grant(who: Curator, service: At, body: models.GrantIn) -> None:
     """Let one analyst read the answers of another, or no longer."""
-    service.desk.people.grant(**asked.model_dump(), by=who.person.name)
+    service.desk.people.grant(**body.model_dump(), by=who.person.name)
 
 
 @curating.post("/sessions/{name}/decision")
 @stored
 def decide(
-    who: Curator, service: At, request: Request, name: SessionId, asked: models.DecisionIn
+    who: Curator, service: At, request: Request, name: SessionId, body: models.DecisionIn
 ) -> models.SessionOut:
     """Approve a session that waits, which begins it and spends its cost; or refuse it.
 
     One that was approved and has not begun can be approved again, or refused after all.
     """
-    found = service.desk.decide(who.person, name, approve=asked.approve, note=asked.note)
+    decided = service.desk.decide(who.person, name, approve=body.approve, note=body.note)
     request.state.figures = service.figures()
-    return _session(service.desk, found)
+    return _session(service.desk, decided)
 
 
 @curating.get("/audit")
@@ -334,16 +334,16 @@ def decide(
 def audit(
     service: At, after: After = 0, limit: Annotated[int, Query(ge=1, le=1000)] = 200
 ) -> models.LogOut:
-    """Lines of the audit log, and its head: keep that to verify the log later."""
+    """List lines of the audit log, and its head: keep that to verify the log later."""
     people = service.desk.people
-    lines = [models.LineOut(**line_of(*each)) for each in people.log_lines(after, limit)]
+    lines = [models.LineOut(**line_of(*line)) for line in people.log_lines(after, limit)]
     return models.LogOut(head=str(people.log_head), lines=lines)
 
 
 @curating.get("/audit/export", response_class=PlainTextResponse)
 @stored
 def export_log(service: At) -> PlainTextResponse:
-    """The whole audit log, as `graphcuts-dp serve access verify --file` reads it."""
+    """Return the whole audit log, as `graphcuts-dp serve access verify --file` reads it."""
     people = service.desk.people
     header = {"Content-Disposition": 'attachment; filename="audit.jsonl"'}
     return PlainTextResponse(people.log_text(), headers=header)
@@ -351,7 +351,7 @@ def export_log(service: At) -> PlainTextResponse:
 
 @curating.get("/spending")
 async def spending(service: At) -> models.SpendingOut:
-    """Every use of the graph, in order, and what they have spent."""
+    """List every use of the graph, in order, and what they have spent."""
     desk = service.desk
     uses, head = await service.steps_at_store(desk.spending())
     return models.SpendingOut(
@@ -373,12 +373,12 @@ async def spending(service: At) -> models.SpendingOut:
     )
 
 
-def _check_batch(service: Service, request: Request, asked: models.Queries) -> None:
+def _check_batch(service: Service, request: Request, body: models.Queries) -> None:
     """Refuse more than fits, and say for how much work the reply is to be allotted time."""
-    count, limits = len(asked.queries), service.limits
+    count, limits = len(body.queries), service.limits
     if count > limits.batch:
         raise RefusedError(413, f"a request asks at most {limits.batch:,} queries")
-    numbers = sum(query.numbers(service.desk.universe) for query in asked.queries)
+    numbers = sum(query.numbers(service.desk.universe) for query in body.queries)
     if numbers > limits.numbers:
         raise RefusedError(
             413,
@@ -389,54 +389,54 @@ def _check_batch(service: Service, request: Request, asked: models.Queries) -> N
     request.scope.setdefault("state", {})["queries"] = count + numbers // _NUMBERS
 
 
-def _forecast(desk: Desk, asked: models.SessionIn) -> dict[str, Any]:
-    """What a session would cost and guarantee."""
-    found = desk.forecast(desk.terms_of(asked))
+def _forecast(desk: Desk, body: models.SessionIn) -> dict[str, Any]:
+    """Return what a session would cost and guarantee."""
+    forecast = desk.forecast(desk.terms_of(body))
     return {
-        "epsilon": found.cost.epsilon,
-        "delta": found.cost.delta,
-        "guarantee": found.guarantee,
-        "error": models.finite(found.error),
-        "warning": found.warning,
+        "epsilon": forecast.cost.epsilon,
+        "delta": forecast.cost.delta,
+        "guarantee": forecast.guarantee,
+        "error": models.finite(forecast.error),
+        "warning": forecast.warning,
     }
 
 
 def _sessions_text(desk: Desk, person: Person) -> Steps[str]:
     """Return the JSON of `SessionsOut`; written here, as the event loop serves everybody."""
     texts: list[str] = []
-    for request in desk.visible(person):
+    for request in desk.requests.visible(person):
         if texts and len(texts) % LISTED_AT_ONCE == 0:
-            yield
+            yield None
         texts.append(_session(desk, request).model_dump_json())
     return f'{{"sessions":[{",".join(texts)}]}}'
 
 
-def _session(desk: Desk, request: Asked, warning: str | None = None) -> models.SessionOut:
-    """Where a session stands."""
+def _session(desk: Desk, request: SessionRequest, warning: str | None = None) -> models.SessionOut:
+    """Return where a session stands."""
     status = desk.on_store(request)
-    told = desk.forecast(request.terms)
+    forecast = desk.forecast(request.terms)
     known = dict(vars(request))
     if status is not None:
         known.update(state=status.state, terms=status.terms.parameters)
     return models.SessionOut(
         **known,
         name=request.name,
-        guarantee=told.guarantee if status is None else str(status.terms.guarantee),
-        forecast=told.error,
+        guarantee=forecast.guarantee if status is None else str(status.terms.guarantee),
+        forecast=forecast.error,
         error_bound=desk.error_bound(status),
         answers=status.answers if status else 0,
         corrections=status.corrections if status else 0,
         interruptions=status.interruptions if status else 0,
         queries_left=status.remaining.queries if status else request.terms["queries"],
         updates_left=status.remaining.updates if status else None,
-        warning=warning or told.warning,
+        warning=warning or forecast.warning,
     )
 
 
 def _length(query: Question) -> int:
-    """How many numbers a query is given by; 0 of a cut."""
+    """Return how many numbers a query is written by; 0 for a cut."""
     if isinstance(query, RankOneQuery):
-        return sum(int(np.count_nonzero(each)) for each in (query.u, query.v))
+        return sum(int(np.count_nonzero(weights)) for weights in (query.u, query.v))
     return int(np.count_nonzero(query.C)) if isinstance(query, MatrixQuery) else 0
 
 
@@ -449,10 +449,10 @@ def _item(
         plain = query_to_dict(query, desk.universe) if shown else None
         return item.model_copy(update={"title": query_title(query, desk.universe), "query": plain})
     sets = {}
-    given = {"S": True, "T": query.T is not None}
+    shown_sides = {"S": True, "T": query.T is not None}
     masks = query.masks(desk.universe.space)
-    for side, (name, mask) in enumerate(zip(given, masks, strict=True)):
-        if given[name]:
+    for side, (name, mask) in enumerate(zip(shown_sides, masks, strict=True)):
+        if shown_sides[name]:
             labels = sides_of(desk.universe.space)[side].labels
             sets[name] = models.SetOut(
                 labels=[labels[int(row)] for row in mask.nonzero()[0][:most]],

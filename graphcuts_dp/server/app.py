@@ -1,4 +1,4 @@
-"""The application: routes behind the guard, errors as problem+json, and what runs it.
+"""Application of a server: routes behind the guard, errors as problem+json, and what runs it.
 
 Before and after every handler: limits of requests, headers of replies, and the tick.
 """
@@ -53,7 +53,7 @@ from graphcuts_dp.server.settings import Binding
 
 FOLDER = Path(__file__).resolve().parent / "page"
 _LOGIN_PAGE = "login.html"
-_PLACES = {"/": _LOGIN_PAGE, "/analyst": "analyst.html", "/curator": "curator.html"}
+_PAGES = {"/": _LOGIN_PAGE, "/analyst": "analyst.html", "/curator": "curator.html"}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -74,6 +74,10 @@ _SECURE = {"strict-transport-security": "max-age=31536000"}
 _ON_TICKS = ("/v1/", "/metrics", "/readyz")
 _FOR_ALL = ("/healthz", "/readyz")  # read no token, and tell nothing of graphs and people
 _HEADER_BYTES = 16 << 10
+_MOST_ERRORS = 10  # of one request that a refusal names
+_CONNECTIONS = 500  # at once
+_FINISH_SECONDS = 30  # that requests have to end when the server stops
+_HEADER_SECONDS = 15.0  # in which the head of a request has to arrive
 _GRAPH_ROUTE = re.compile(r"/v1/graphs/([^/]+)/(.+)")  # a graph, and its route without it
 
 
@@ -100,7 +104,7 @@ class Guard:
             self._app = cast(ASGIApp, ProxyHeadersMiddleware(cast(Any, app), trusted))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request, as ASGI has it."""
+        """Handle one request, as ASGI has it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -173,7 +177,7 @@ class Guard:
         return False
 
     async def _body(self, receive: Receive) -> bytes:
-        """The body, whole.
+        """Return the body, whole.
 
         One that is too large is read to its end, as far as `Limits.unread` goes, and forgotten: a
         connection that is closed while its client still sends loses the refusal.
@@ -227,9 +231,9 @@ class _Reply:
             self._count(message["status"])
             headers = {**HEADERS, **(_SECURE if self._service.secure else {})}
             headers[REQUEST_ID_HEADER] = self._id
-            given = [(key, value) for key, value in message["headers"] if key != b"server"]
-            given += [(key.encode(), value.encode()) for key, value in headers.items()]
-            message = {**message, "headers": given}
+            raw = [(key, value) for key, value in message["headers"] if key != b"server"]
+            raw += [(key.encode(), value.encode()) for key, value in headers.items()]
+            message = {**message, "headers": raw}
         await self._send(message)
 
     async def refuse(self, problem: RefusedError) -> None:
@@ -271,12 +275,12 @@ class _Reply:
 
 
 def _address(name: str) -> IPv4Address | IPv6Address | None:
-    """An address of a peer; one of IPv4 that is written as one of IPv6 is that of IPv4."""
+    """Return the address of a peer: of IPv4 also where it is written as IPv6; None for a name."""
     try:
-        found = ip_address(name)
+        address = ip_address(name)
     except ValueError:
         return None
-    return (found.ipv4_mapped or found) if isinstance(found, IPv6Address) else found
+    return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
 
 
 def _nothing() -> None:
@@ -309,23 +313,23 @@ def _once(body: bytes, receive: Receive) -> Receive:
 
 
 def log_failure(problem: Exception) -> None:
-    """Where it failed, without the message, which may hold values."""
+    """Log where a request failed, without the message of the exception, which may hold values."""
     frames: Any = traceback.extract_tb(problem.__traceback__)
-    places = " < ".join(f"{frame.name}:{frame.lineno}" for frame in reversed(frames[-6:]))
-    log.error("failure: %s at %s", type(problem).__name__, places)
+    lines = " < ".join(f"{frame.name}:{frame.lineno}" for frame in reversed(frames[-6:]))
+    log.error("failure: %s at %s", type(problem).__name__, lines)
 
 
 pages: APIRouter = APIRouter()
 
 
 @pages.post("/v1/login")
-async def login(service: At, request: Request, response: Response, asked: LoginIn) -> MeOut:
+async def login(service: At, request: Request, response: Response, body: LoginIn) -> MeOut:
     """Begin a login of the page with a token: the reply sets a cookie."""
-    found = service.desk.people.of_token(asked.token)
-    if found is None:
-        raise note_failure(service, request, asked.token)
-    admit(service, request, found)
-    secret, csrf = await service.at_store(service.desk.people.log_in, found)
+    by_token = service.desk.people.of_token(body.token)
+    if by_token is None:
+        raise note_failure(service, request, body.token)
+    admit(service, request, by_token)
+    secret, csrf = await service.at_store(service.desk.people.log_in, by_token)
     response.set_cookie(
         COOKIE,
         secret,
@@ -334,7 +338,7 @@ async def login(service: At, request: Request, response: Response, asked: LoginI
         samesite="strict",
         secure=service.secure,
     )
-    return MeOut(name=found.person.name, role=found.person.role, csrf=csrf)
+    return MeOut(name=by_token.person.name, role=by_token.person.role, csrf=csrf)
 
 
 @pages.post("/v1/logout")
@@ -347,13 +351,13 @@ async def logout(who: Who, service: At, request: Request, response: Response) ->
 
 @pages.get("/healthz", response_class=PlainTextResponse)
 async def healthz() -> str:
-    """Whether the server runs. Tells nothing else."""
+    """Reply that the server runs, and nothing else."""
     return "ok\n"
 
 
 @pages.get("/readyz", response_class=PlainTextResponse)
 async def readyz(service: At) -> str:
-    """Whether the server can take changes: stores are writable, the registry belongs to them."""
+    """Reply whether the server can take changes: stores are writable, the registry is theirs."""
     problem = await service.not_ready()
     if problem is not None:
         raise RefusedError(503, f"not ready: the {problem}", kind="not-ready")
@@ -362,7 +366,7 @@ async def readyz(service: At) -> str:
 
 @pages.get("/metrics", response_class=PlainTextResponse, dependencies=[for_monitors])
 async def metrics(service: At, request: Request) -> str:
-    """Counters for Prometheus, to monitors and curators."""
+    """Return counters for Prometheus, to monitors and curators."""
     text = service.metrics.text(overruns=service.overruns)
     if service.metrics.waiting == 1:  # this one: no other tells by these when its work was done
         request.state.figures = await service.at_store(service.figures)
@@ -379,11 +383,8 @@ def _page(name: str) -> Callable[[Request], Awaitable[Response]]:
     return give
 
 
-_MOST_ERRORS = 10
-
-
 def make_app(service: Service) -> FastAPI:
-    """The application of a service; the service is closed when the application ends.
+    """Return the application of a service; the service is closed when the application ends.
 
     Args:
         service: running.
@@ -408,8 +409,8 @@ def make_app(service: Service) -> FastAPI:
     app.state.service = service
     for routes in (router, curating, pages):
         app.include_router(routes)
-    for place, name in _PLACES.items():
-        app.add_api_route(place, _page(name), include_in_schema=False)
+    for path, name in _PAGES.items():
+        app.add_api_route(path, _page(name), include_in_schema=False)
     app.mount("/page", StaticFiles(directory=FOLDER))
     for kind in (GraphCutsError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, _refused)
@@ -419,25 +420,25 @@ def make_app(service: Service) -> FastAPI:
 
 async def _refused(request: Request, problem: Exception) -> Response:
     if isinstance(problem, RequestValidationError):
-        found = _not_valid(problem)
+        refusal = _not_valid(problem)
     elif isinstance(problem, HTTPException):
-        found = RefusedError(problem.status_code, headers=dict(problem.headers or {}))
+        refusal = RefusedError(problem.status_code, headers=dict(problem.headers or {}))
     else:
-        found = refusal_of(cast(GraphCutsError, problem))
-    request.state.refusal = found.kind
-    return Response(found.body, found.status, found.headers, _PROBLEM)
+        refusal = refusal_of(cast(GraphCutsError, problem))
+    request.state.refusal = refusal.kind
+    return Response(refusal.body, refusal.status, refusal.headers, _PROBLEM)
 
 
 def _not_valid(problem: RequestValidationError) -> RefusedError:
-    """Where the request is wrong, and how; what was sent is not repeated."""
-    found: list[dict[str, Any]] = [
-        {"field": [str(part)[:60] for part in each["loc"]], "problem": _problem_of(each)}
-        for each in problem.errors()[:_MOST_ERRORS]
+    """Return where a request is wrong, and how; what was sent is not repeated."""
+    errors: list[dict[str, Any]] = [
+        {"field": [str(part)[:60] for part in error["loc"]], "problem": _problem_of(error)}
+        for error in problem.errors()[:_MOST_ERRORS]
     ]
-    found.sort(key=lambda each: not each["problem"].startswith(_RENAMED))
-    first = found[0] if found else {"field": [], "problem": "not valid"}
+    errors.sort(key=lambda error: not error["problem"].startswith(_RENAMED))
+    first = errors[0] if errors else {"field": [], "problem": "not valid"}
     detail = f"{'.'.join(first['field'])}: {first['problem']}"
-    return RefusedError(422, detail, kind="value", errors=found)
+    return RefusedError(422, detail, kind="value", errors=errors)
 
 
 def _problem_of(error: Any) -> str:
@@ -446,11 +447,6 @@ def _problem_of(error: Any) -> str:
     if error["type"] == "extra_forbidden" and now is not None:
         return f"{_RENAMED} {now}"
     return str(error["msg"])[:200]
-
-
-_CONNECTIONS = 500
-_FINISH_SECONDS = 30
-_HEADER_SECONDS = 15.0
 
 
 @final
@@ -488,21 +484,21 @@ class _Patient(H11Protocol):
             self.transport.close()
 
 
-def serve(service: Service, binding: Binding, told: Callable[[str], None]) -> None:
+def serve(service: Service, binding: Binding, announce: Callable[[str], None]) -> None:
     """Serve until SIGTERM or Ctrl-C: no new request is taken then, those at work are finished.
 
     Args:
         service: running; it is closed at the end.
         binding: where to listen.
-        told: is called with the address once requests are taken.
+        announce: called with the address once requests are taken.
 
     Raises:
         ServerError: the address is taken.
     """
     listening = listening_at(binding)
-    own = f"[{binding.host}]" if ":" in binding.host else binding.host
+    address = f"[{binding.host}]" if ":" in binding.host else binding.host
     kind = "http" if binding.certificate is None else "https"
-    told(f"{kind}://{own}:{listening.getsockname()[1]}/")
+    announce(f"{kind}://{address}:{listening.getsockname()[1]}/")
     set_up_logging(as_json=binding.log_json)
     config = uvicorn.Config(
         make_app(service),
@@ -528,7 +524,7 @@ def serve(service: Service, binding: Binding, told: Callable[[str], None]) -> No
 
 
 def listening_at(binding: Binding) -> socket.socket:
-    """A socket on which requests may come.
+    """Return a socket on which requests may come.
 
     Raises:
         ServerError: the address is taken.

@@ -216,7 +216,7 @@ def restore(
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read what a backup holds.
+    """Read the manifest of a backup.
 
     Raises:
         LedgerError: the folder is no backup of this version.
@@ -226,7 +226,7 @@ def read_manifest(folder: Path) -> Manifest:
         with (folder / MANIFEST_FILE).open("rb") as file:
             text = file.read(_LARGEST_MANIFEST + 1)
         values: Any = json.loads(text) if len(text) <= _LARGEST_MANIFEST else None
-        kinds = {each.name: each.type for each in fields(Manifest)}
+        kinds = {member.name: member.type for member in fields(Manifest)}
         if not isinstance(values, dict) or set(values) != set(kinds):
             raise problem
         if any(type(values[name]) is not kind for name, kind in kinds.items()):
@@ -240,7 +240,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 @contextmanager
 def hidden_folder(target: Path, shown: Path) -> Iterator[Path]:
-    """A new folder beside a target, of this account alone, which is removed in the end.
+    """Make a new folder beside a target, of this account alone, which is removed in the end.
 
     Raises:
         LedgerError: it cannot be made; or the body raised an OSError.
@@ -260,19 +260,26 @@ def hidden_folder(target: Path, shown: Path) -> Iterator[Path]:
 
 
 def digest_of_file(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_manifest(path: Path, manifest: dict[str, Any]) -> None:
-    """Write a manifest, which this account alone can read, and flush it."""
+    """Write a manifest, see `write_flushed`."""
+    write_flushed(path, (json.dumps(manifest, indent=1) + "\n").encode())
+
+
+def write_flushed(path: Path, text: bytes) -> None:
+    """Write a new file, which this account alone can read, and flush it."""
     with os.fdopen(open_secret(path, new=True), "wb") as file:
-        file.write((json.dumps(manifest, indent=1) + "\n").encode())
+        file.write(text)
         file.flush()
         os.fsync(file.fileno())
 
 
 def altered(folder: Path) -> LedgerError:
+    """Return the error for a backup whose files are not those of its manifest."""
     return LedgerError(f"the backup {folder} was altered, or is damaged: use another one")
 
 
@@ -326,7 +333,7 @@ def lacks(registry: Path, access: Head | None) -> bool:
 
 
 def _common_records(one: sqlite3.Connection, other: sqlite3.Connection) -> int:
-    """With how many equal records two stores begin."""
+    """Return with how many equal records two stores begin."""
     statement = "SELECT seq, use, kind, query, body FROM records ORDER BY seq"
     common = 0
     for row, other_row in zip(one.execute(statement), other.execute(statement), strict=False):
@@ -338,10 +345,10 @@ def _common_records(one: sqlite3.Connection, other: sqlite3.Connection) -> int:
 
 @contextmanager
 def present_at(target: Path, registry: Path, identifier: str) -> Iterator[Present | None]:
-    """Open and lock what is at a place.
+    """Open and lock the store that a restore would replace, if there is one.
 
     Args:
-        target: of a store.
+        target: path of a store.
         registry: that it belongs to.
         identifier: of the store that will be brought back there.
 
@@ -388,6 +395,7 @@ def _readable(path: Path) -> Iterator[None]:
 def would_lose(
     target: Path, lost: int, stated: int | None, account: Account, former: Account | None
 ) -> str:
+    """Return the refusal of a restore that would lose another number of records than stated."""
     if stated:
         return f"restoring {target} would lose {records(lost)}, not {stated:,}: nothing was changed"
     before = "" if former is None else f" (now {former}; then {account})"
@@ -452,7 +460,7 @@ def exchange(files: Sequence[tuple[Path, Path, Path]]) -> None:
                 journal.unlink()
 
 
-def _put_back(former: Path, place: Path) -> None:
+def _put_back(former: Path, target: Path) -> None:
     """Give a file its first name back; where it still has both, the second one goes."""
-    former.replace(place)  # does nothing to two names of one file
+    former.replace(target)  # does nothing to two names of one file
     former.unlink(missing_ok=True)

@@ -25,7 +25,7 @@ import re
 import secrets
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -67,6 +67,12 @@ _TABLES = {
     "audit": "(seq INTEGER PRIMARY KEY, time TEXT NOT NULL, who TEXT NOT NULL, "
     "what TEXT NOT NULL, body TEXT NOT NULL, digest BLOB NOT NULL)",
 }
+# No request reads all requests of a store. The first one is of an earlier version.
+_INDICES = (
+    "DROP INDEX IF EXISTS requests_by_analyst",
+    "CREATE INDEX IF NOT EXISTS requests_of_analyst ON requests (store, owner)",
+    "CREATE INDEX IF NOT EXISTS requests_in_state ON requests (store, state)",
+)
 # Lines may go that were rotated out of the book, and no others.
 _TRIGGERS = {
     f"audit_no_{event.lower()}": f"CREATE TRIGGER audit_no_{event.lower()} BEFORE {event} ON audit "
@@ -103,7 +109,7 @@ _UPGRADES = {
 
 
 def book_of(store: Path) -> Path:
-    """Where the book of a store is.
+    """Return the path of the book of a store.
 
     Raises:
         LedgerError: no file can have the name of this store.
@@ -120,10 +126,10 @@ def graph_name(store: Path) -> str:
     return name if GRAPH_NAME.fullmatch(name) else "graph"
 
 
-def _beside(store: Path, what: str) -> Path:
+def _beside(store: Path, role: str) -> Path:
     if not store.name:
         raise LedgerError(f"{store} is no name of a store")
-    return store.with_name(f"{store.name}-{what}")
+    return store.with_name(f"{store.name}-{role}")
 
 
 def _opened(path: Path, trouble: str) -> int:
@@ -135,13 +141,13 @@ def _opened(path: Path, trouble: str) -> int:
 
 
 def now() -> str:
-    """The time in UTC, as ISO 8601 writes it."""
+    """Return the time in UTC, as ISO 8601 writes it, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 @final
 class Changes:
-    """What one transaction writes."""
+    """Changes that one transaction makes."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -150,12 +156,12 @@ class Changes:
         """Run one statement."""
         return self._connection.execute(statement, values)
 
-    def log(self, who: str, what: str, body: dict[str, Any], *, access: bool = False) -> None:
+    def log(self, who: str, event: str, body: dict[str, Any], *, access: bool = False) -> None:
         """Append a line to the audit log.
 
         Args:
             who: whose request it was.
-            what: kind of event.
+            event: its kind.
             body: plain values.
             access: whether the event changes who may do what; the store has to know the line then.
         """
@@ -163,8 +169,8 @@ class Changes:
         if row is None:
             row = self.execute("SELECT seq, digest FROM about").fetchone()
         text = json.dumps(body, sort_keys=True, separators=(",", ":"))
-        entry = LogLine(row[0] + 1, now(), who, what, text)
-        values = (entry.seq, entry.time, who, what, text, digest_of_entry(row[1], entry))
+        entry = LogLine(row[0] + 1, now(), who, event, text)
+        values = (entry.seq, entry.time, who, event, text, digest_of_entry(row[1], entry))
         self.execute("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?)", values)
         if access:
             head = Head(entry.seq, values[-1])
@@ -178,8 +184,10 @@ class Changes:
             head: number of its records and digest.
             name: of its graph; None for the one that is noted.
         """
-        for table in ("requests", "keys"):
-            self.execute(f"UPDATE {table} SET store = ? WHERE store = ''", (store,))  # noqa: S608
+        if self.execute("SELECT 1 FROM stores LIMIT 1").fetchone() is None:
+            for table in ("requests", "keys"):
+                statement = f"UPDATE {table} SET store = ? WHERE store = ''"  # noqa: S608
+                self.execute(statement, (store,))
         self.execute(
             "INSERT INTO stores VALUES (?1, COALESCE(?2, ''), ?3) ON CONFLICT (id) DO UPDATE SET "
             "name = COALESCE(?2, name), head = ?3",
@@ -236,30 +244,31 @@ class Book:
                     changes.execute(f"PRAGMA user_version = {VERSION}")
             else:
                 raise LedgerError(f"{self.path} is no book of this version of the program")
-            changes.execute("CREATE INDEX IF NOT EXISTS requests_by_analyst ON requests (owner)")
+            for statement in _INDICES:
+                changes.execute(statement)
 
     def _connection(self) -> sqlite3.Connection:
-        found: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if found is None:
-            found = sqlite3.connect(
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = sqlite3.connect(
                 self.path, timeout=30.0, isolation_level=None, check_same_thread=False
             )
             with self._turn:  # first: `close` must know it if the next statements fail
-                self._all.append(found)
-            found.execute("PRAGMA synchronous = FULL")
-            found.execute("PRAGMA foreign_keys = ON")
-            found.execute("PRAGMA trusted_schema = OFF")
-            self._local.connection = found
-        return found
+                self._all.append(connection)
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA trusted_schema = OFF")
+            self._local.connection = connection
+        return connection
 
     def rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-        """What a question gives."""
+        """Return the rows that a statement of SQL gives."""
         with explained(self.path):
             return self._connection().execute(statement, values).fetchall()
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Changes]:
-        """One change: on the disk once the body has ended without an exception, or undone."""
+        """Make one change: on the disk once the body has ended without an exception, or undone."""
         with explained(self.path):
             connection = self._connection()
             connection.execute("BEGIN IMMEDIATE")
@@ -278,18 +287,18 @@ class Book:
 
     @property
     def salt(self) -> bytes:
-        """What the chain of the audit log starts with."""
+        """Return the bytes that the chain of the audit log starts with."""
         ((salt,),) = self.rows("SELECT salt FROM about")
         return bytes(salt)
 
     @property
     def log_start(self) -> Head:
-        """The last line of the audit log that was rotated out; line 0 before the first time."""
+        """Return the last line that was rotated out of the audit log; line 0 if none was."""
         return Head(*self.rows("SELECT seq, digest FROM about")[0])
 
     @property
     def access(self) -> Head | None:
-        """Line of the audit log that tells the latest change of who may do what, or None."""
+        """Return the line of the audit log of the latest change of who may do what, or None."""
         ((text,),) = self.rows("SELECT access FROM about")
         return Head.parse(text) if text else None
 
@@ -306,7 +315,7 @@ class Book:
 
     @property
     def log_head(self) -> Head:
-        """The latest line of the audit log and its digest."""
+        """Return the latest line of the audit log and its digest."""
         rows = self.rows("SELECT seq, digest FROM audit ORDER BY seq DESC LIMIT 1")
         return Head(*rows[0]) if rows else self.log_start
 
@@ -334,15 +343,15 @@ class Book:
         """
         with self.writing() as changes:
             values = (head.records, head.digest)
-            found = changes.execute("SELECT 1 FROM audit WHERE seq = ? AND digest = ?", values)
-            if found.fetchone() is None:
+            line = changes.execute("SELECT 1 FROM audit WHERE seq = ? AND digest = ?", values)
+            if line.fetchone() is None:
                 raise LedgerError("the audit log has no such line; it was rotated meanwhile")
             changes.execute("UPDATE about SET seq = ?, digest = ?", values)
             changes.execute("DELETE FROM audit WHERE seq <= ?", values[:1])
-            gone = changes.execute(
+            removed = changes.execute(
                 "DELETE FROM keys WHERE made < ? AND response IS NOT NULL", (keys_before,)
             )
-            changes.log(by, "rotated", {"head": str(head), "keys": gone.rowcount})
+            changes.log(by, "rotated", {"head": str(head), "keys": removed.rowcount})
 
     def close(self) -> None:
         """Give it back."""
@@ -351,6 +360,38 @@ class Book:
                 connection.close()
             self._all.clear()
         self._local = threading.local()
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class BookChange:
+    """A change of the registry that shares its transaction with those of other requests.
+
+    It is a `queues.JointPart`.
+
+    Attributes:
+        book: the registry.
+        make: writes the change.
+    """
+
+    book: Book
+    make: Callable[[Changes], object]
+
+    def chosen_from(self, parts: Sequence[Any]) -> "list[BookChange]":
+        """Return this change, and all others of the same registry."""
+        return [self, *(p for p in parts if isinstance(p, BookChange) and p.book is self.book)]
+
+    @staticmethod
+    def do_together(parts: "Sequence[BookChange]") -> list[None]:
+        """Make the changes in one transaction, in their order.
+
+        Raises:
+            LedgerError: the registry cannot be written; then none is made.
+        """
+        with parts[0].book.writing() as changes:
+            for part in parts:
+                part.make(changes)
+        return [None] * len(parts)
 
 
 @contextlib.contextmanager
@@ -390,12 +431,12 @@ class LogLine:
 
 
 def first_digest(salt: bytes) -> bytes:
-    """What the chain starts with."""
+    """Return the digest that the chain of an audit log starts with."""
     return hashlib.sha256(b"audit log of graphcuts_dp\0" + salt).digest()
 
 
 def digest_of_entry(before: bytes, entry: LogLine) -> bytes:
-    """Digest of a line and of all before it."""
+    """Return the digest of a line and of all before it."""
     line = [entry.seq, entry.time, entry.who, entry.what, entry.body]
     return hashlib.sha256(before + json.dumps(line).encode()).digest()
 
@@ -426,9 +467,9 @@ def verify(
     if expected is not None and expected.records == number and expected != start:
         raise LedgerError(f"line {number} of the audit log is not that of the kept head")
     met = expected is None or expected == start
-    for entry, kept in lines:
+    for entry, stored_digest in lines:
         digest = digest_of_entry(digest, entry)
-        if entry.seq != number + 1 or kept != digest:
+        if entry.seq != number + 1 or stored_digest != digest:
             raise LedgerError(f"the audit log was altered at line {number + 1}")
         number = entry.seq
         if expected is not None and expected.records == number:
@@ -441,7 +482,7 @@ def verify(
 
 
 def read_export(text: str) -> tuple[Head, list[tuple[LogLine, bytes]]]:
-    """An exported log: JSON lines, the first of which tells after which line it begins.
+    """Read an exported log: JSON lines, the first of which tells after which line it begins.
 
     Raises:
         ParameterError: something else.
@@ -462,13 +503,13 @@ def _line(values: dict[str, Any]) -> tuple[LogLine, bytes]:
 
 
 def log_text(salt: bytes, start: Head, lines: Iterable[tuple[LogLine, bytes]]) -> str:
-    """A log as JSON lines: first what its chain starts with, then each line after `start`."""
+    """Write a log as JSON lines: first what its chain starts with, then each line after `start`."""
     header = {"log": "graphcuts_dp server", "salt": salt.hex(), "after": str(start)}
     return "".join(
-        json.dumps(each) + "\n" for each in [header, *(line_of(*each) for each in lines)]
+        json.dumps(values) + "\n" for values in [header, *(line_of(*line) for line in lines)]
     )
 
 
 def line_of(entry: LogLine, digest: bytes) -> dict[str, Any]:
-    """A line of an exported log as plain values."""
+    """Return a line of an exported log as plain values."""
     return {**vars(entry), "digest": digest.hex()}

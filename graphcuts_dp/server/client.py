@@ -1,9 +1,8 @@
-"""Sessions over HTTP, with the interface of sessions at home: `connect`.
+"""Connect to sessions over HTTP, with the interface of sessions at home: `connect`.
 
 Only the standard library is needed. A request that was lost on the way is sent again with the same
-idempotency key, so that it costs once and has one answer.
-
-One connection of a client to a server: requests that are sent again, refusals as exceptions.
+idempotency key, so that it costs once and has one answer. Refusals of the server are raised as the
+exceptions of sessions at home.
 """
 
 import base64
@@ -39,6 +38,10 @@ from graphcuts_dp.session.methods import Method
 from graphcuts_dp.session.session import Preview, named_terms
 from graphcuts_dp.session.store_sessions import Remaining
 
+_CHUNK = 64  # queries of a request
+_TEXT = 4 << 20  # characters of a request of several queries
+_PAGE = 10_000  # labels that are asked for at once
+_NAMED = 16  # numbers that the server makes of a named coefficient, as `server.models` counts
 _PAUSES = (0.1, 0.2, 0.5, 1.0, *[2.0] * 20)  # seconds before a request is sent again
 _WHOLE_SERVER = ("/v1/me", "/v1/graphs")  # all other requests are about one graph
 _AGAIN = (429, 502, 503, 504)  # 502 and 504: a proxy does not reach the server
@@ -76,7 +79,7 @@ class Connection:
         return f"{self._host}:{self._port}"
 
     def send(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> bytes:
-        """One request and its reply; sent again while the server cannot be reached.
+        """Send a request and return its reply; it is sent again while the server cannot be reached.
 
         Raises:
             ServerError: it cannot be reached, or failed.
@@ -113,7 +116,11 @@ class Connection:
         return f"/v1/graphs/{quote(self.graph, safe='')}{path.removeprefix('/v1')}"
 
     def ask(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> Any:
-        """Likewise, with the reply read as JSON."""
+        """Send a request as `send` does, and return its reply, read as JSON.
+
+        Raises:
+            ServerError: as there, or the reply is no JSON.
+        """
         content = self.send(method, path, body, key=key)
         try:
             return json.loads(content)
@@ -142,12 +149,6 @@ def _error_of(status: int, content: bytes) -> Exception:
         detail, kind = f"status {status}", ""
     errors = {"exhausted": ExhaustedError, "budget": BudgetError, "value": QueryError}
     return errors[kind](detail) if kind in errors else ServerError(f"the server refuses: {detail}")
-
-
-_CHUNK = 64  # queries of a request
-_TEXT = 4 << 20  # characters of them, of several queries
-_PAGE = 10_000
-_NAMED = 16  # as `server.models` counts them
 
 
 @final
@@ -179,17 +180,17 @@ class RemoteSession:
 
     @property
     def id(self) -> str:
-        """Of the session on the server: "analyst.name"."""
+        """Return the name of the session on the server: "analyst.name"."""
         return str(self._status["id"])
 
     @property
     def name(self) -> str:
-        """Of the session among those of its analyst."""
+        """Return the name of the session among those of its analyst."""
         return str(self._status["name"])
 
     @property
     def state(self) -> str:
-        """One of "waiting", "refused", "approved", "open", "stopped", "failed"; asked anew.
+        """Return "waiting", "refused", "approved", "open", "stopped" or "failed"; asked anew.
 
         "waiting" is for the curator; "approved" has not begun, since the store could not take it:
         `connect` again with the same terms begins it.
@@ -198,40 +199,40 @@ class RemoteSession:
 
     @property
     def guarantee(self) -> str:
-        """What is guaranteed for all answers of this session together, as text."""
+        """Return what is guaranteed for all answers of this session together, as text."""
         return str(self._status["guarantee"])
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Of the mechanism."""
+        """Return the parameters of the mechanism."""
         return dict(self._status["terms"])
 
     @property
     def error_bound(self) -> float | None:
-        """The largest half width of an interval, in weight; None before it has begun."""
-        found = self._now()["error_bound"]
-        return None if found is None else float(found)
+        """Return the largest half width of an interval, in weight; None before it has begun."""
+        bound = self._now()["error_bound"]
+        return None if bound is None else float(bound)
 
     @property
     def remaining(self) -> Remaining:
-        """What is left, as of the latest answer."""
-        found = self._now()
-        return Remaining(found["queries_left"], found["updates_left"])
+        """Return what is left, as of the latest answer."""
+        status = self._now()
+        return Remaining(status["queries_left"], status["updates_left"])
 
     @cached_property
     def vertices(self) -> tuple[VertexSet, VertexSet]:
-        """The public vertex sets of S and of T; the same one unless the graph is bipartite."""
+        """Return the public vertex sets of S and of T; one unless the graph is bipartite."""
         left = self._labels(0)
         return left, self._labels(1) if self.graph["bipartite"] else left
 
     @cached_property
     def graph(self) -> dict[str, Any]:
-        """What is public about the graph: sizes, kind, groups."""
+        """Return what is public about the graph: sizes, kind, groups."""
         return dict(self._line.ask("GET", "/v1/graph"))
 
     @cached_property
     def universe(self) -> Universe:
-        """All public vertex pairs; the labels are asked for once."""
+        """Return all public vertex pairs; the labels are asked for once."""
         left, right = self.vertices
         directed = bool(self.graph["directed"])
         return Universe(left, None if right is left else right, directed=directed)
@@ -243,7 +244,7 @@ class RemoteSession:
         *,
         unguaranteed: bool = False,
     ) -> Answer:
-        """The weight of the edges between S and T, or any other linear query; see `Session.ask`.
+        """Ask for the weight of the edges between S and T, or any other query; see `Session.ask`.
 
         Raises:
             QueryError: unknown vertices, or a query that the method does not take.
@@ -255,8 +256,8 @@ class RemoteSession:
                 raise QueryError("give either a whole query or two sets, not both")
             return self.ask_all([S], unguaranteed=unguaranteed)[0]
         sets = cast(Subset | str, S), T
-        asked = {"S": self._set(sets[0], 0), "T": None if T is None else self._set(T, 1)}
-        return self._answers([asked], unguaranteed)[0]
+        query = {"S": self._set(sets[0], 0), "T": None if T is None else self._set(T, 1)}
+        return self._answers([query], unguaranteed)[0]
 
     def ask_all(
         self,
@@ -279,7 +280,7 @@ class RemoteSession:
         return answers
 
     def cost(self, queries: Iterable[LinearQuery]) -> Preview:
-        """What `ask_all` would use; in one request, so not of too many. Nothing is asked.
+        """Return what `ask_all` would use; in one request, so not of too many. Nothing is asked.
 
         Args:
             queries: what would be asked.
@@ -288,26 +289,26 @@ class RemoteSession:
             QueryError, ServerError: as `ask`.
         """
         body = {"queries": [self._plain(query)[0] for query in queries]}
-        found = self._line.ask("POST", self._path("/cost"), body)
-        return Preview(found["queries"], found["free"], found["new"], found["left"])
+        cost = self._line.ask("POST", self._path("/cost"), body)
+        return Preview(cost["queries"], cost["free"], cost["new"], cost["left"])
 
     @property
     def history(self) -> list[tuple[Question, Answer]]:
-        """All answers so far, oldest first, each with its query.
+        """Return all answers so far, oldest first, each with its query.
 
         Raises:
             QueryError: a query that is too long to be told; `export` has it.
         """
-        found: list[tuple[Question, Answer]] = []
+        entries: list[tuple[Question, Answer]] = []
         while True:
-            place = {"after": len(found), "limit": 200, "labels": "true"}
-            page = self._line.ask("GET", self._path(f"/answers?{urlencode(place)}"))
-            found += [(self._asked(item), answer_of(item["answer"])) for item in page["items"]]
-            if not page["items"] or len(found) >= page["total"]:
-                return found
+            position = {"after": len(entries), "limit": 200, "labels": "true"}
+            page = self._line.ask("GET", self._path(f"/answers?{urlencode(position)}"))
+            entries += [(self._query_of(item), answer_of(item["answer"])) for item in page["items"]]
+            if not page["items"] or len(entries) >= page["total"]:
+                return entries
 
     def export(self) -> dict[str, Any]:
-        """The transcript and what is guaranteed for it, as plain values. Nothing secret."""
+        """Return the transcript and what is guaranteed for it, as plain values. Nothing secret."""
         lines = self._line.send("GET", self._path("/export")).splitlines()
         header, *answers = map(json.loads, lines)
         return {**header, "answers": answers}
@@ -322,30 +323,30 @@ class RemoteSession:
     def _answers(self, queries: list[dict[str, Any]], unguaranteed: bool) -> list[Answer]:
         body = {"queries": queries, "unguaranteed": unguaranteed}
         key = secrets.token_hex(16)
-        found = self._line.ask("POST", self._path("/answers"), body, key=key)
-        return [answer_of(each) for each in found["answers"]]
+        reply = self._line.ask("POST", self._path("/answers"), body, key=key)
+        return [answer_of(answer) for answer in reply["answers"]]
 
     def _chunks(self, queries: Iterable[LinearQuery]) -> Iterator[list[dict[str, Any]]]:
-        """As many queries at a time as one request may hold."""
+        """Yield as many queries at a time as one request may hold."""
         chunk: list[dict[str, Any]] = []
         text = numbers = 0
         for query in queries:
-            plain, made = self._plain(query)
-            length = len(json.dumps(plain)) if made else 0
+            plain, count = self._plain(query)
+            length = len(json.dumps(plain)) if count else 0
             if chunk and (
                 len(chunk) == _CHUNK
                 or text + length > _TEXT
-                or numbers + made > self.graph["numbers"]
+                or numbers + count > self.graph["numbers"]
             ):
                 yield chunk
                 chunk, text, numbers = [], 0, 0
             chunk.append(plain)
-            text, numbers = text + length, numbers + made
+            text, numbers = text + length, numbers + count
         if chunk:
             yield chunk
 
     def _plain(self, query: Any) -> tuple[dict[str, Any], int]:
-        """A query as it is sent, and how many numbers the server makes it into."""
+        """Return a query as it is sent, and how many numbers the server makes it into."""
         if isinstance(query, CutQuery):
             T = None if query.T is None else self._set(query.T, 1)
             return {"S": self._set(query.S, 0), "T": T}, 0
@@ -357,41 +358,42 @@ class RemoteSession:
             return plain, rows + columns
         return plain, rows * columns + _NAMED * len(plain["entries"])
 
-    def _asked(self, item: dict[str, Any]) -> Question:
-        """The query of an answer on the record."""
+    def _query_of(self, item: dict[str, Any]) -> Question:
+        """Return the query of an answer on the record."""
         if item["S"]:  # no other query has sets, and a cut without pairs is on no record
             return CutQuery(item["S"]["labels"], item["T"] and item["T"]["labels"])
         plain = item.get("query")
-        found = None if plain is None else query_from_dict(plain, self.universe.space)
-        if found is None:
+        query = None if plain is None else query_from_dict(plain, self.universe.space)
+        if query is None:
             raise QueryError("a query on the record is too long to be shown here; export() has it")
-        return found
+        return query
 
-    def _set(self, given: Subset | str, side: int) -> Any:
-        if isinstance(given, str):
-            return given
-        if isinstance(given, np.ndarray) and given.dtype == np.bool_:
+    def _set(self, subset: Subset | str, side: int) -> Any:
+        """Return a set as it is sent: the name of a group, labels, or bits."""
+        if isinstance(subset, str):
+            return subset
+        if isinstance(subset, np.ndarray) and subset.dtype == np.bool_:
             sizes = self.graph["vertices"]
-            if given.shape != (sizes[min(side, len(sizes) - 1)],):
+            if subset.shape != (sizes[min(side, len(sizes) - 1)],):
                 raise QueryError("a truth vector has an entry for each vertex")
-            return {"bits": base64.b64encode(np.packbits(given).tobytes()).decode()}
-        return [int(each) if isinstance(each, np.integer) else each for each in given]
+            return {"bits": base64.b64encode(np.packbits(subset).tobytes()).decode()}
+        return [int(label) if isinstance(label, np.integer) else label for label in subset]
 
     def _labels(self, side: int) -> VertexSet:
         labels: list[int | str] = []
         while True:
-            place = urlencode({"side": side, "first": len(labels), "limit": _PAGE})
-            page = self._line.ask("GET", f"/v1/vertices?{place}")
+            position = urlencode({"side": side, "first": len(labels), "limit": _PAGE})
+            page = self._line.ask("GET", f"/v1/vertices?{position}")
             labels += page["labels"]
             if not page["labels"] or len(labels) >= page["total"]:
                 return VertexSet(labels)
 
 
 def answer_of(plain: dict[str, Any]) -> Answer:
-    """The answer that a server told."""
+    """Return an answer as a server has sent it."""
     low, high = plain["interval"]
     interval = (-math.inf if low is None else low, math.inf if high is None else high)
-    updates = tuple(Update(**each) for each in plain["updates"])
+    updates = tuple(Update(**update) for update in plain["updates"])
     return Answer(**{**plain, "interval": interval, "updates": updates})
 
 
@@ -439,23 +441,23 @@ def connect(
     """
     line = Connection(url, token, timeout=timeout, certificate=certificate, graph=graph)
     try:
-        found = line.ask("GET", "/v1/me")
+        account = line.ask("GET", "/v1/me")
         if graph is None:
             line.graph = _only_graph(line.ask("GET", "/v1/graphs")["graphs"])
-        id_ = name if "." in name else f"{found['name']}.{name}"
+        id_ = name if "." in name else f"{account['name']}.{name}"
         status = next(
-            (each for each in line.ask("GET", "/v1/sessions")["sessions"] if each["id"] == id_),
+            (known for known in line.ask("GET", "/v1/sessions")["sessions"] if known["id"] == id_),
             None,
         )
         new = epsilon is not None and queries is not None
         if status is None and not new:
             raise ParameterError(f"no session {name!r}; a new one needs epsilon= and queries=")
         not_begun = status is not None and status["state"] == "approved"
-        if status is None or (new and not_begun and status["analyst"] == found["name"]):
+        if status is None or (new and not_begun and status["analyst"] == account["name"]):
             terms = named_terms(epsilon, delta, queries, method)
             if "rule" in terms:
                 raise ParameterError("over HTTP a session learns by a method of the server's own")
-            terms = {each: value for each, value in terms.items() if value is not None}
+            terms = {key: value for key, value in terms.items() if value is not None}
             terms["name"] = name if status is None else status["name"]
             status = line.ask("POST", "/v1/sessions", terms)
     except BaseException:

@@ -83,7 +83,7 @@ class ServerFiles:
 
     @property
     def existing(self) -> list[Store]:
-        """Stores that are there: the first start makes the others."""
+        """Return the stores that are there: the first start makes the others."""
         return [store for store in self.stores.values() if store.exists]
 
     def identifiers(self) -> dict[str, str]:
@@ -202,17 +202,17 @@ def check_none_missing(files: ServerFiles, book: Book) -> None:
     """
     if files.folder is None:
         return
-    there = {identifier: name for name, identifier in files.identifiers().items()}
+    present = {identifier: name for name, identifier in files.identifiers().items()}
     for identifier, name in book.rows("SELECT id, name FROM stores"):
-        if there.get(identifier) is None:
+        if present.get(identifier) is None:
             raise LedgerError(
                 f"the store {name}{STORE_ENDING} of {files.folder} is missing, or another one has "
                 "its name: bring it back, since what was spent on it counts against limits, and a "
                 "new one would forget it"
             )
-        if name and there[identifier] != name:
+        if name and present[identifier] != name:
             raise LedgerError(
-                f"the store {there[identifier]}{STORE_ENDING} of {files.folder} was called "
+                f"the store {present[identifier]}{STORE_ENDING} of {files.folder} was called "
                 f"{name}{STORE_ENDING}: give it this name back"
             )
 

@@ -33,6 +33,7 @@ from graphcuts_dp.server.backup import (
     lacks,
     present_at,
     would_lose,
+    write_flushed,
     write_manifest,
 )
 from graphcuts_dp.server.book import FOLDER, GRAPH_NAME, Book, book_of
@@ -145,7 +146,7 @@ def back_up_folder(files: ServerFiles, folder: Path) -> FolderManifest:
                 if str(ledger.head) != copy.head:
                     raise LedgerError(f"{folder} is not a true copy: the disk fails")
             options = stores[name].file.with_suffix(OPTIONS_ENDING)
-            (part / options.name).write_bytes(options.read_bytes())
+            write_flushed(part / options.name, options.read_bytes())
         manifest = FolderManifest(
             backup=_FORMAT,
             time=time_now(),
@@ -168,7 +169,7 @@ def is_folder_backup(folder: Path) -> bool:
 
 
 def read_folder_manifest(folder: Path) -> FolderManifest:
-    """Read what a backup holds.
+    """Read the manifest of a backup of a folder.
 
     Raises:
         LedgerError: the folder is no backup of a folder by this version.
@@ -201,7 +202,7 @@ def restore_folder(
        are counted, of all stores together.
     3. The present files are put aside, and the copies take their names.
     Where tokens or limits were changed after the backup, all tokens of the copy are withdrawn.
-    Files of options that are there stay as they are.
+    Files of options that are there stay as they are; others appear whole, after the stores.
 
     Args:
         backup: as `back_up_folder` made it.
@@ -249,16 +250,19 @@ def restore_folder(
         for name in names:
             flush_file(copied.stores[name].file)
         flush_file(book_of(copied.base))
-        for name in names:
-            options = targets[name].with_suffix(OPTIONS_ENDING)
-            if not options.exists():
-                options.write_bytes((part / options.name).read_bytes())
         aside = aside_of(base)
         stores = [(copied.stores[name].file, targets[name]) for name in names]
+        options = [target.with_suffix(OPTIONS_ENDING) for target in targets.values()]
         exchange(
             [
                 (book_of(copied.base), book_of(base), book_of(aside)),
                 *((copy, target, aside_of(target)) for copy, target in stores),
+                # Last: with them a server would make stores that are not there, with all budget.
+                *(
+                    (part / file.name, file, aside_of(file))
+                    for file in options
+                    if not os.path.lexists(file)
+                ),
             ]
         )
     return FolderRestored(
@@ -293,9 +297,10 @@ def _copies(backup: Path, part: Path, manifest: FolderManifest) -> ServerFiles:
         bring(backup / path.name, path, copy.sha256, backup)
         options = path.with_suffix(OPTIONS_ENDING)
         try:
-            options.write_bytes((backup / options.name).read_bytes())
+            text = (backup / options.name).read_bytes()
         except OSError:
             raise altered(backup) from None
+        write_flushed(options, text)
         stores[name] = Store(path)
     return ServerFiles(part / FOLDER, stores, part)
 

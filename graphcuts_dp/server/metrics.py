@@ -129,17 +129,19 @@ def budgets_text(graphs: Mapping[str, GraphFigures]) -> str:
     """
     families = []
     for part in ("epsilon", "delta"):
-        spent, left = [], []
+        spent_samples, left_samples = [], []
         for name, graph in graphs.items():
             labels = {"graph": name}
-            used: float = getattr(graph, part)
+            spent_part: float = getattr(graph, part)
             budget: float | None = getattr(graph, f"budget_{part}")
-            spent.append((labels, used))
+            spent_samples.append((labels, spent_part))
             if budget is not None:
-                left.append((labels, max(0.0, budget - used)))
-        families.append(_family(f"spent_{part}", "gauge", f"Spent {part}, by graph.", spent))
+                left_samples.append((labels, max(0.0, budget - spent_part)))
+        families.append(
+            _family(f"spent_{part}", "gauge", f"Spent {part}, by graph.", spent_samples)
+        )
         help_text = f"What is left of the budget's {part}, by graph."
-        families.append(_family(f"budget_left_{part}", "gauge", help_text, left))
+        families.append(_family(f"budget_left_{part}", "gauge", help_text, left_samples))
     sessions = [
         ({"graph": name, "state": state}, count)
         for name, graph in graphs.items()

@@ -1,4 +1,4 @@
-"""What requests and replies of API v1 hold. Unknown names are refused."""
+"""Requests and replies of API v1, as models of pydantic. Unknown names are refused."""
 
 import base64
 import binascii
@@ -47,20 +47,24 @@ from graphcuts_dp.session.session import Preview
 
 _BIGGEST = 2**63 - 1  # of an integer label
 _NAMED = 16  # as many numbers as are made while one coefficient is read
+_MOST: dict[type | None, float] = {int: MOST_QUERIES, float: 1e18}  # if an option states no most
+_KINDS = {bool: StrictBool, int: StrictInt, float: FiniteFloat, str: StrictStr}
+_BUSY = "the store cannot be used now; tell the curator, whose log says why"
+M = TypeVar("M", bound="Strict")
 
 
-def _text(given: str) -> str:
+def _text(value: str) -> str:
     try:
-        given.encode()
+        value.encode()
     except UnicodeEncodeError:
         raise ValueError("not valid text") from None
-    return given
+    return value
 
 
-def _finite(given: float) -> float:
-    if not abs(given) < 1e300:
+def _finite(value: float) -> float:
+    if not abs(value) < 1e300:
         raise ValueError("not a number of usual size")
-    return float(given)
+    return float(value)
 
 
 Text = Annotated[StrictStr, Field(max_length=1000), AfterValidator(_text)]
@@ -88,18 +92,16 @@ class Strict(BaseModel):
     )
 
 
-M = TypeVar("M", bound=Strict)
-_MOST: dict[type | None, float] = {int: MOST_QUERIES, float: 1e18}  # where no end is said
-_KINDS = {bool: StrictBool, int: StrictInt, float: FiniteFloat, str: StrictStr}
-
-
 def described_by(options: type) -> Callable[[type[M]], type[M]]:
-    """A model that also has the fields of an object of options, with their ranges and help."""
+    """Add the fields of an object of options to a model, with their ranges and help."""
 
     def extended(model: type[M]) -> type[M]:
         more = {
-            each.name: (_annotation(each), ... if each.default is MISSING else each.default)
-            for each in described(options)
+            option.name: (
+                _annotation(option),
+                ... if option.default is MISSING else option.default,
+            )
+            for option in described(options)
         }
         return _extended(model, more)
 
@@ -107,19 +109,23 @@ def described_by(options: type) -> Callable[[type[M]], type[M]]:
 
 
 def told_by(kind: type) -> Callable[[type[M]], type[M]]:
-    """A model that also has the fields of a dataclass, but for those that it writes its own way."""
+    """Add the fields of a dataclass to a model, but for those that it writes its own way."""
 
     def extended(model: type[M]) -> type[M]:
-        own, hints = model.model_fields, get_type_hints(kind)
-        told = {each.name: (hints[each.name], ...) for each in fields(kind) if each.name not in own}
-        return _extended(model, told)
+        hints = get_type_hints(kind)
+        more = {
+            member.name: (hints[member.name], ...)
+            for member in fields(kind)
+            if member.name not in model.model_fields
+        }
+        return _extended(model, more)
 
     return extended
 
 
 def _extended(model: type[M], more: dict[str, Any]) -> type[M]:
-    made: type[M] = create_model(model.__name__, __base__=model, __doc__=model.__doc__, **more)
-    return made
+    extended: type[M] = create_model(model.__name__, __base__=model, __doc__=model.__doc__, **more)
+    return extended
 
 
 def _annotation(about: Option) -> Any:
@@ -141,7 +147,7 @@ class Bits(Strict):
     bits: Annotated[StrictStr, Field(max_length=1 << 23)]
 
     def vector(self, n: int) -> Any:
-        """The truth vector over n vertices.
+        """Return the truth vector over n vertices.
 
         Raises:
             QueryError: another number of bits, or no base64.
@@ -165,11 +171,11 @@ class CutIn(Strict):
     T: VertexSubset | None = None
 
     def numbers(self, universe: Universe) -> int:  # noqa: ARG002
-        """How many numbers it is made into: none, but truth values."""
+        """Return how many numbers it is made into: none, but truth values."""
         return 0
 
     def query(self, universe: Universe) -> LinearQuery:
-        """The same for a session.
+        """Return the query for a session.
 
         Raises:
             QueryError: a set that is written in no such way, or larger than all vertices.
@@ -179,33 +185,33 @@ class CutIn(Strict):
         return CutQuery(_subset(self.S, left), T)
 
 
-def _subset(given: VertexSubset, n: int) -> Any:
-    if isinstance(given, Bits):
-        return given.vector(n)
-    if isinstance(given, str):
-        if not given.startswith("@"):
+def _subset(subset: VertexSubset, n: int) -> Any:
+    if isinstance(subset, Bits):
+        return subset.vector(n)
+    if isinstance(subset, str):
+        if not subset.startswith("@"):
             raise QueryError(
-                f"a set is a list of labels, or the name of a group, such as '@{given:.60}'"
+                f"a set is a list of labels, or the name of a group, such as '@{subset:.60}'"
             )
-        return [given]
-    if len(given) > n + 1000:  # labels, and names of groups
+        return [subset]
+    if len(subset) > n + 1000:  # labels, and names of groups
         raise QueryError(f"a set names more vertices than there are: {n}")
-    return given
+    return subset
 
 
 class _Plain(Strict):
     """A query that `session run` reads, too: by the same code."""
 
     def query(self, universe: Universe) -> LinearQuery:
-        """The same for a session.
+        """Return the query for a session.
 
         Raises:
             QueryError: unknown vertices, or another number of weights.
         """
-        found = query_from_dict(self.model_dump(exclude_none=True), universe.space)
-        if found is None or isinstance(found, GraphQuery):  # never: the models allow neither
+        query = query_from_dict(self.model_dump(exclude_none=True), universe.space)
+        if query is None or isinstance(query, GraphQuery):  # never: the models allow neither
             raise QueryError("this is no linear query")
-        return found
+        return query
 
 
 class RankOneIn(_Plain):
@@ -218,7 +224,7 @@ class RankOneIn(_Plain):
     right: Weights | None = None
 
     def numbers(self, universe: Universe) -> int:
-        """How many numbers it is made into."""
+        """Return how many numbers it is made into."""
         return sum(universe.shape)
 
 
@@ -228,14 +234,14 @@ class EntriesIn(_Plain):
     entries: list[tuple[Number | Text, Number | Text, Coefficient]]
 
     def numbers(self, universe: Universe) -> int:
-        """How many numbers it is made into: all coefficients. One that is named counts 16 times."""
+        """Return how many numbers it is made into: all coefficients, named ones 16 times more."""
         rows, columns = universe.shape
         return rows * columns + _NAMED * len(self.entries)
 
 
-def _kind(given: Any) -> str:
-    """Which model a query is for: what is none of them is told as a cut that is wrong."""
-    names = given if isinstance(given, dict) else getattr(type(given), "model_fields", ())
+def _kind(query: Any) -> str:
+    """Return which model a query is for: what fits none is refused as a cut that is wrong."""
+    names = query if isinstance(query, dict) else getattr(type(query), "model_fields", ())
     return "weights" if "left" in names else "entries" if "entries" in names else "cut"
 
 
@@ -263,16 +269,16 @@ class Ask(Queries):
 @described_by(MirrorDescent)
 @described_by(SessionWorkload)
 class Terms(Strict):
-    """What a session is agreed on; see `open_session`."""
+    """Terms of a session; see `open_session`."""
 
     epsilon: Epsilon
     delta: Delta = 0.0
     method: Annotated[StrictStr, Field(max_length=60)] = "auto"
 
     def keywords(self) -> dict[str, Any]:
-        """As `session_of` takes them, without what has its default."""
-        given = self.model_dump(exclude={"name"}, exclude_defaults=True)
-        return {"delta": self.delta, "method": self.method, **given}
+        """Return the terms as `session_of` takes them, without what has its default."""
+        stated = self.model_dump(exclude={"name"}, exclude_defaults=True)
+        return {"delta": self.delta, "method": self.method, **stated}
 
 
 class SessionIn(Terms):
@@ -282,13 +288,13 @@ class SessionIn(Terms):
 
 
 class DummyIn(Queries):
-    """Queries to a made graph of as many vertices, under the terms of a session."""
+    """Queries to a simulated graph on the same vertices, under the terms of a session."""
 
     terms: Terms
 
 
 class PlanIn(Strict):
-    """What a plan is made from; see `plan`."""
+    """Public numbers that a plan is made from; see `plan`."""
 
     epsilon: Epsilon
     delta: Delta = 0.0
@@ -314,14 +320,14 @@ class CapsIn(Strict):
 
 
 class DecisionIn(Strict):
-    """Whether a session that waits may begin."""
+    """Decision of a curator on whether a session that waits may begin."""
 
     approve: StrictBool
     note: Text | None = None
 
 
 class GrantIn(Strict):
-    """Whether one analyst may read the answers of another."""
+    """Grant that lets one analyst read the answers of another, or its withdrawal."""
 
     reader: PersonName
     analyst: PersonName
@@ -338,7 +344,7 @@ class LoginIn(Strict):
 
 
 def finite(number: float | None) -> float | None:
-    """The same, but None where it is infinite, which JSON cannot tell."""
+    """Return a number, or None where it is infinite, which JSON cannot write."""
     return None if number is None or math.isinf(number) else number
 
 
@@ -362,7 +368,7 @@ class AnswersOut(Strict):
 
 @told_by(Preview)
 class PreviewOut(Strict):
-    """What queries would use; see `Preview`. `error_bound`: of any answer, in weight."""
+    """Preview of what queries would use; see `Preview`. `error_bound`: of any answer, in weight."""
 
     allowed: bool
     error_bound: Bound
@@ -383,7 +389,7 @@ class GraphsOut(Strict):
 
 
 class GraphOut(Strict):
-    """What is public about the graph."""
+    """Public facts about the graph."""
 
     vertices: list[int]
     bipartite: bool
@@ -406,7 +412,7 @@ class VerticesOut(Strict):
 
 
 class SessionOut(Strict):
-    """Where a session stands: waiting, refused, approved, open, stopped or failed.
+    """Status of a session: waiting, refused, approved, open, stopped or failed.
 
     "approved" is one that has not begun, since the store could not take it then: ask for it again.
     """
@@ -424,7 +430,7 @@ class SessionOut(Strict):
     interruptions: int
     queries_left: int | None
     updates_left: int | None
-    asked: str
+    time: str
     note: str | None
     warning: str | None = None
 
@@ -479,7 +485,7 @@ class Spent(Strict):
 
 
 class BudgetOut(Strict):
-    """What all uses of the graph have spent, and what counts against the limits of whoever asks.
+    """Spending of all uses of the graph, and what counts against the limits of whoever asks.
 
     `yours` and `queries` count sessions from their approval on, whether or not they have begun.
     """
@@ -555,7 +561,7 @@ class MeOut(Strict):
 
 
 class Problem(BaseModel):
-    """What went wrong: application/problem+json."""
+    """Problem of a request that failed: application/problem+json."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow")
 
@@ -563,9 +569,6 @@ class Problem(BaseModel):
     title: str
     status: int
     detail: str
-
-
-_BUSY = "the store cannot be used now; tell the curator, whose log says why"
 
 
 @final
@@ -596,7 +599,7 @@ class RefusedError(GraphCutsError):
 
     @property
     def body(self) -> str:
-        """The problem as JSON."""
+        """Return the problem as JSON."""
         title = HTTPStatus(self.status).phrase
         return json.dumps(
             {
@@ -610,7 +613,7 @@ class RefusedError(GraphCutsError):
 
 
 def refusal_of(problem: GraphCutsError) -> RefusedError:
-    """How an error of the package is told over HTTP."""
+    """Return an error of the package as a refusal over HTTP."""
     if isinstance(problem, RefusedError):
         return problem
     if isinstance(problem, ExhaustedError):

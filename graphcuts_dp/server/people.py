@@ -1,4 +1,4 @@
-"""Who may ask: curators, analysts and monitors, their tokens, limits and logins."""
+"""Accounts of curators, analysts and monitors: their tokens, limits and logins."""
 
 import hashlib
 import hmac
@@ -27,7 +27,7 @@ _NOBODY = hashlib.sha256(b"nobody").digest()
 
 @dataclass(frozen=True, kw_only=True)
 class Caps:
-    """What one person may use, and whether the curator is asked each time.
+    """Limits of what one person may use, and whether the curator is asked each time.
 
     Raises:
         ParameterError: a limit out of range.
@@ -51,7 +51,7 @@ class Caps:
 
     @property
     def cap(self) -> Budget | None:
-        """The limit of what the sessions of the person cost together."""
+        """Return the limit of what all sessions of the person cost; None if there is none."""
         return None if self.epsilon is None else Budget(self.epsilon, self.delta)
 
 
@@ -90,7 +90,7 @@ class Person(Caps):
 
 
 def _new_token() -> tuple[str, str]:
-    """The public id of a token and its text: a random text that is shown once, kept as a digest.
+    """Make a token: its public id, and its text, which is shown once and kept as a digest.
 
     It is 32 random bytes, so that one fast digest keeps it: nobody can try them all. Its first part
     names the row to compare with; that comparison takes the same time wherever the texts differ.
@@ -100,7 +100,7 @@ def _new_token() -> tuple[str, str]:
 
 
 def digest_of(text: str) -> bytes:
-    """What is kept of a token, or of another random text."""
+    """Return what is kept of a token, or of another random text."""
     return hashlib.sha256(text.encode()).digest()
 
 
@@ -152,11 +152,11 @@ class People:
             ) from None
 
     def all(self) -> list[Person]:
-        """Everybody, by name."""
+        """Return everybody, by name."""
         return [_person(row) for row in self.book.rows("SELECT * FROM people ORDER BY name")]
 
     def find(self, name: str) -> Person:
-        """One person.
+        """Return one person.
 
         Raises:
             ParameterError: nobody of this name.
@@ -176,8 +176,8 @@ class People:
         """
         token, text = _new_token()
         with self.book.writing() as changes:
-            taken = changes.execute("SELECT 1 FROM people WHERE name = ?", (person.name,))
-            if taken.fetchone():
+            namesake = changes.execute("SELECT 1 FROM people WHERE name = ?", (person.name,))
+            if namesake.fetchone():
                 raise ParameterError(f"there is somebody named {person.name!r} already")
             row = tuple(getattr(person, column) for column in _COLUMNS)
             changes.execute("INSERT INTO people VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
@@ -193,8 +193,8 @@ class People:
         Raises:
             ParameterError: nobody of this name.
         """
-        found = self.find(person.name)
-        new = replace(person, role=found.role, active=found.active, graphs=found.graphs)
+        former = self.find(person.name)
+        new = replace(person, role=former.role, active=former.active, graphs=former.graphs)
         with self.book.writing() as changes:
             changes.execute(
                 "UPDATE people SET preapproved = ?, epsilon = ?, delta = ?, queries = ? "
@@ -270,15 +270,15 @@ class People:
         return int(active)
 
     def of_token(self, text: str) -> Login | None:
-        """Whose token a text is; None for none that counts."""
+        """Return the login by a token; None if it is not valid."""
         form = _FORM.fullmatch(text)
         name = form[1] if form else ""
         rows = self.book.rows(
             "SELECT digest, person FROM tokens WHERE id = ? AND active = 1", (name,)
         )
-        kept, holder = rows[0] if rows else (_NOBODY, "")
+        digest, holder = rows[0] if rows else (_NOBODY, "")
         # as slow when there is none to compare with
-        if not hmac.compare_digest(digest_of(text), kept) or not rows:
+        if not hmac.compare_digest(digest_of(text), digest) or not rows:
             return None
         return self._login(holder, name)
 
@@ -307,7 +307,7 @@ class People:
         return secret, csrf
 
     def of_login(self, secret: str | None) -> Login | None:
-        """Whose login a cookie is; None for none that counts."""
+        """Return the login by the secret of a cookie; None if it is not valid."""
         rows = self.book.rows(
             "SELECT tokens.person, tokens.id, logins.csrf FROM logins JOIN tokens "
             "ON tokens.id = logins.token WHERE logins.digest = ? AND tokens.active = 1 "
@@ -342,12 +342,12 @@ class People:
         self.record_change()
 
     def analysts_read_by(self, reader: str) -> set[str]:
-        """Whose answers somebody may read, but for their own."""
+        """Return the analysts whose answers somebody was granted to read."""
         rows = self.book.rows("SELECT owner FROM grants WHERE reader = ?", (reader,))
         return {analyst for (analyst,) in rows}
 
     def log_lines(self, after: int = 0, limit: int = -1) -> Iterator[tuple[LogLine, bytes]]:
-        """Lines of the audit log, with their digests."""
+        """Yield lines of the audit log, with their digests."""
         rows = self.book.rows(
             "SELECT seq, time, who, what, body, digest FROM audit WHERE seq > ? "
             "ORDER BY seq LIMIT ?",
@@ -357,19 +357,19 @@ class People:
             yield LogLine(*row[:5]), row[5]
 
     def log_text(self) -> str:
-        """The audit log as JSON lines, see `book.log_text`."""
+        """Return the audit log as JSON lines, see `book.log_text`."""
         return log_text(self.book.salt, self.book.log_start, self.log_lines())
 
     @property
     def log_head(self) -> Head:
-        """The latest line of the audit log and its digest."""
+        """Return the latest line of the audit log and its digest."""
         return self.book.log_head
 
 
 def _person(row: tuple[Any, ...]) -> Person:
-    found = dict(zip(_COLUMNS, row, strict=True))
-    flags = {name: bool(found[name]) for name in ("preapproved", "active")}
-    return Person(**{**found, **flags})
+    fields = dict(zip(_COLUMNS, row, strict=True))
+    flags = {name: bool(fields[name]) for name in ("preapproved", "active")}
+    return Person(**{**fields, **flags})
 
 
 def _facts(person: Person) -> dict[str, Any]:

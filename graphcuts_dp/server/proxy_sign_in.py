@@ -25,7 +25,7 @@ SECRET_HEADER: Final = "x-proxy-secret"  # noqa: S105  # a name, no secret
 @final
 @dataclass(frozen=True)
 class ProxySignIn:
-    """How a proxy states whom it has signed in.
+    """Header and secret by which a proxy states whom it has signed in.
 
     Attributes:
         header: name of the header with the person's name, in small letters.

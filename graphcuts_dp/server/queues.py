@@ -1,8 +1,12 @@
 """Serve the requests of persons in rotation, and bound how many one person has under way.
 
-`Turns` has a queue for each person and serves the persons in rotation. Work of many steps is given
-as a generator: each of its steps is one turn, so that a batch of a thousand queries delays another
-person by one step and not by the whole batch.
+`Turns` has a queue for each person and serves the persons in rounds: in a round each person who
+waits has one turn. Work of many steps is written as a generator, and each of its steps is one turn,
+so that a batch of a thousand queries delays another person by one step and not by the whole batch.
+
+Within its turn, work may hand over a part that can be done together with like parts of others in
+the same round, such as a transaction (`JointPart`). So the files of a server are flushed to the
+disk once for all who ask at the same time, and not once for each of them.
 
 `UnderWay` bounds how many requests of one person, and of these in one session, are under way. A
 request counts from its arrival until its reply has left, which is at a tick: so whether one more is
@@ -14,26 +18,57 @@ ticks.
 import asyncio
 import contextlib
 from collections import Counter, deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar, cast, final
+from typing import Any, Protocol, TypeVar, cast, final
 
 from graphcuts_dp.server.models import RefusedError
 
 Result = TypeVar("Result")
-Steps = Generator[None, None, Result]  # work that lets others go first at each `yield`
 _RETRY_SECONDS = "1"
 
 
+class JointPart(Protocol):
+    """A part of the work on a request that is done together with parts of other requests.
+
+    Work yields it, and is sent the result, or the exception is raised there.
+    """
+
+    def chosen_from(self, parts: "Sequence[JointPart]") -> "Sequence[JointPart]":
+        """Return this part, and those of others that are done together with it.
+
+        Args:
+            parts: the others that wait in this round.
+        """
+
+    def do_together(self, parts: Sequence[Any], /) -> Sequence[Any]:
+        """Do parts that were chosen.
+
+        Returns:
+            The result of each, or the exception that it raised.
+        """
+
+
+# Work of a request: at `yield None` its turn ends.
+Steps = Generator[JointPart | None, Any, Result]
+
+
 def finished(steps: "Steps[Result]") -> Result:
-    """Do all steps and return their result."""
+    """Do all steps and return their result; parts are done by themselves."""
+    reply: Any = None
     while True:
         try:
-            next(steps)
+            part = _go_on(steps, reply)
         except StopIteration as stop:
             return cast(Result, stop.value)
+        reply = None if part is None else part.do_together([part])[0]
+
+
+def _go_on(steps: "Steps[Any]", reply: Any) -> JointPart | None:
+    """Go on with work, with the reply to the part that it has handed over, perhaps an error."""
+    return steps.throw(reply) if isinstance(reply, Exception) else steps.send(reply)
 
 
 def one_step(work: Callable[[], Result]) -> "Steps[Result]":
@@ -45,22 +80,72 @@ def one_step(work: Callable[[], Result]) -> "Steps[Result]":
 @final
 @dataclass(eq=False)
 class _Job:
-    """Work of one request, whether it has begun, and where its result is awaited."""
+    """Work of one request, and where its result is awaited.
+
+    Attributes:
+        future: of the result.
+        steps: the work.
+        started: whether any of it was done.
+        part: that the work waits for; None if there is none.
+        done: whether the work has ended.
+        result: of work that has ended; an exception where it failed.
+    """
 
     future: "asyncio.Future[Any]"
     steps: "Steps[Any]"
-    begun: bool = False
+    started: bool = False
+    part: JointPart | None = None
+    done: bool = False
     result: Any = None
 
-    def step(self) -> bool:
-        """Do one step; return True if it was the last one, which gives the result."""
-        self.begun = True
+    def go_on(self, reply: Any = None) -> None:
+        """Work until the turn ends, the work ends, or a part is handed over.
+
+        Args:
+            reply: result or exception of the part that was handed over before.
+        """
+        self.part = None
         try:
-            next(self.steps)
+            self.part = _go_on(self.steps, reply)
         except StopIteration as stop:
-            self.result = stop.value
-            return True
-        return False
+            self.done, self.result = True, stop.value
+        except BaseException as problem:  # its request is told
+            self.done, self.result = True, problem
+
+    def deliver(self) -> None:
+        """Hand the result to whoever awaits it; on the event loop."""
+        if self.future.done():  # nobody waits any more
+            return
+        if isinstance(self.result, BaseException):
+            self.future.set_exception(self.result)
+        else:
+            self.future.set_result(self.result)
+
+
+def _work_round(jobs: Sequence[_Job], ended: Callable[[_Job], None]) -> None:
+    """Give each job one turn; parts that can be done together are.
+
+    Args:
+        jobs: of different persons.
+        ended: called with each job whose work has ended.
+    """
+
+    def go_on(job: _Job, reply: Any = None) -> None:
+        job.go_on(reply)
+        if job.done:
+            ended(job)
+
+    for job in jobs:
+        go_on(job)
+    while waiting := {id(job.part): job for job in jobs if job.part is not None}:
+        first, *further = (cast(JointPart, job.part) for job in waiting.values())
+        parts = first.chosen_from(further)
+        try:
+            replies = first.do_together(parts)
+        except Exception as problem:
+            replies = [problem] * len(parts)
+        for part, reply in zip(parts, replies, strict=True):
+            go_on(waiting[id(part)], reply)
 
 
 @final
@@ -93,52 +178,52 @@ class Turns:
         job = _Job(loop.create_future(), steps)
         self._queues.setdefault(person, deque()).append(job)
         if not self._working:
-            self._next(loop)
+            self._next_round(loop)
         return cast(Result, await job.future)
 
-    def _next(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Have the thread do one step of whoever is next."""
-        while self._queues:
-            person, jobs = next(iter(self._queues.items()))
-            job = jobs[0]
-            if job.future.cancelled() and not job.begun:  # nobody waits, and nothing was done
-                self._rotate(person, done=True)
+    def _next_round(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Have the thread give each person who waits one turn."""
+        jobs: dict[str, _Job] = {}
+        for person, queue in list(self._queues.items()):
+            while queue and queue[0].future.cancelled() and not queue[0].started:
+                queue.popleft()  # nobody waits, and nothing was done
+            if not queue:
+                del self._queues[person]
                 continue
-            self._working = True
-            step = self._pool.submit(job.step)
-            step.add_done_callback(partial(_on_loop, loop, self._after, loop, person))
-            return
-        self._working = False
-
-    def _after(self, loop: asyncio.AbstractEventLoop, person: str, step: "Future[bool]") -> None:
-        """Hand a result on once it is there, and go on with the next person."""
-        job, problem = self._queues[person][0], step.exception()
-        done = problem is not None or step.result()
-        if done and not job.future.done():
-            if problem is None:
-                job.future.set_result(job.result)
-            else:
-                job.future.set_exception(problem)
-        self._rotate(person, done=done)
-        self._next(loop)
-
-    def _rotate(self, person: str, *, done: bool) -> None:
-        """Move a person behind all others, without the first of their jobs if that is done."""
-        jobs = self._queues.pop(person)
-        if done:
-            jobs.popleft()
+            jobs[person] = queue[0]
+            queue[0].started = True
+        self._working = bool(jobs)
         if jobs:
-            self._queues[person] = jobs
+            turns = self._pool.submit(
+                _work_round, list(jobs.values()), partial(_on_loop, loop, _Job.deliver)
+            )
+            turns.add_done_callback(partial(_on_loop, loop, self._after_round, loop, jobs))
+
+    def _after_round(
+        self, loop: asyncio.AbstractEventLoop, jobs: dict[str, _Job], turns: "Future[None]"
+    ) -> None:
+        """Move the persons of a round behind all others, and go on with the next round."""
+        problem = turns.exception()
+        for person, job in jobs.items():
+            if problem is not None and not job.done:
+                job.done, job.result = True, problem
+                job.deliver()
+            queue = self._queues.pop(person, deque())  # empty once this is closed
+            if queue and job.done:
+                queue.popleft()
+            if queue:
+                self._queues[person] = queue
+        self._next_round(loop)
 
     def close(self) -> None:
-        """Finish the step that is at work; what waits is not begun."""
+        """Finish the round that is at work; what waits is not begun."""
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._queues.clear()
 
 
-def _on_loop(loop: asyncio.AbstractEventLoop, action: Callable[..., None], *given: Any) -> None:
+def _on_loop(loop: asyncio.AbstractEventLoop, action: Callable[..., None], *values: Any) -> None:
     with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits any more
-        loop.call_soon_threadsafe(action, *given)
+        loop.call_soon_threadsafe(action, *values)
 
 
 @final

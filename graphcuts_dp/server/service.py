@@ -1,4 +1,4 @@
-"""What the handlers share: the desk with its one thread, the clock, rates, counters; and who asks.
+"""Parts that all handlers share: the desk with its one thread, the clock, rates, and who asks.
 
 Who sends a request is told by a token in its header, or the cookie of a login with a CSRF token.
 """
@@ -32,8 +32,10 @@ from graphcuts_dp.server.settings import Binding, Limits, Rates, Ticks
 
 log: logging.Logger = logging.getLogger("graphcuts_dp.server")
 Result = TypeVar("Result")
-Given = ParamSpec("Given")
+Parameters = ParamSpec("Parameters")
 COOKIE: Final = "gcdp_login"
+# Routes of the whole server; all others under /v1 are of one graph.
+WHOLE_SERVER: Final = re.compile(r"/v1/(me|login|logout|graphs|people|grants|audit)(/|$)|/(?!v1/)")
 # Whose request the present task works on: it waits in the queue of this person.
 _asking: ContextVar[str] = ContextVar("_asking", default="")
 _WHO = {"WWW-Authenticate": 'Bearer realm="graphcuts-dp"'}
@@ -97,24 +99,24 @@ class Service:
     def _failures(self) -> Rates:
         return Rates(self.limits.failures / 60, self.limits.failures)
 
-    async def at_store(self, work: Callable[..., Result], *given: object) -> Result:
+    async def at_store(self, work: Callable[..., Result], *values: object) -> Result:
         """Do something on the thread of the store, when the turn of the person who asks comes.
 
         Raises:
             RefusedError: what the work raised, as it is told over HTTP.
         """
-        return await self._on(self._store, one_step(functools.partial(work, *given)))
+        return await self._on(self._store, one_step(functools.partial(work, *values)))
 
     async def steps_at_store(self, steps: Steps[Result]) -> Result:
-        """Likewise, in steps between which others take their turns."""
+        """Do something on the thread of the store, in steps between which others take turns."""
         return await self._on(self._store, steps)
 
-    async def aside(self, work: Callable[..., Result], *given: object) -> Result:
-        """Do something that reads public numbers alone, on another thread; likewise."""
-        return await self._on(self._public, one_step(functools.partial(work, *given)))
+    async def aside(self, work: Callable[..., Result], *values: object) -> Result:
+        """Do something that reads public numbers alone, on another thread, as `at_store`."""
+        return await self._on(self._public, one_step(functools.partial(work, *values)))
 
     async def steps_aside(self, steps: Steps[Result]) -> Result:
-        """Likewise, in steps."""
+        """Do something that reads public numbers alone, in steps, as `steps_at_store`."""
         return await self._on(self._public, steps)
 
     async def _on(self, turns: Turns, steps: Steps[Result]) -> Result:
@@ -197,13 +199,15 @@ def _no_graph() -> RefusedError:
     return RefusedError(404, "there is no such graph, or you may not ask it", kind="graph")
 
 
-def stored(handler: Callable[Given, Result]) -> Callable[Given, Coroutine[Any, Any, Result]]:
-    """A handler that is run by `at_store` of its `service`; FastAPI still reads its parameters."""
+def stored(
+    handler: Callable[Parameters, Result],
+) -> Callable[Parameters, Coroutine[Any, Any, Result]]:
+    """Have a handler run by `at_store` of its `service`; FastAPI still reads its parameters."""
 
     @functools.wraps(handler)
-    async def at_store(*given: Given.args, **named: Given.kwargs) -> Result:
-        service = cast(Service, named["service"])
-        return await service.at_store(functools.partial(handler, *given, **named))
+    async def at_store(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        service = cast(Service, kwargs["service"])
+        return await service.at_store(functools.partial(handler, *args, **kwargs))
 
     return at_store
 
@@ -216,12 +220,8 @@ def _yielding() -> None:
         return
 
 
-# Routes of the whole server; all others under /v1 are of one graph.
-WHOLE_SERVER: Final = re.compile(r"/v1/(me|login|logout|graphs|people|grants|audit)(/|$)|/(?!v1/)")
-
-
 async def service_of(request: Request) -> Service:
-    """The service that an application runs, at the graph that the request is about."""
+    """Return the service that an application runs, at the graph that the request is about."""
     service: Service = request.app.state.service
     graph: str | None = getattr(request.state, "graph", None)
     if WHOLE_SERVER.match(request.url.path):
@@ -239,7 +239,7 @@ At = Annotated[Service, Depends(service_of)]
 
 
 def address_of(request: Request) -> str:
-    """Where a request comes from, as far as the server knows."""
+    """Return the address that a request comes from, as far as the server knows."""
     return request.client.host if request.client else "unknown"
 
 
@@ -280,7 +280,7 @@ def admit(service: Service, request: Request, login: Login) -> None:
 
 
 async def anybody(request: Request, service: At) -> Login:
-    """Whoever has a token.
+    """Return the login of whoever sends a request.
 
     Raises:
         RefusedError: no valid token or login, no CSRF token, or too many requests.
@@ -303,8 +303,8 @@ async def anybody(request: Request, service: At) -> Login:
     if login is None:
         raise note_failure(service, request, credential)
     if login.csrf is not None and request.method not in READING:
-        given = request.headers.get("x-csrf-token", "")
-        if not hmac.compare_digest(given.encode(), login.csrf.encode()):
+        csrf = request.headers.get("x-csrf-token", "")
+        if not hmac.compare_digest(csrf.encode(), login.csrf.encode()):
             raise RefusedError(403, "the page must send its CSRF token", kind="csrf")
     admit(service, request, login)
     graph_problem: RefusedError | None = getattr(request.state, "graph_problem", None)

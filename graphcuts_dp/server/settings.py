@@ -1,4 +1,4 @@
-"""The options of a server: where it listens, what a request may weigh, when a reply leaves."""
+"""Options of a server: where it listens, what a request may weigh, when a reply leaves."""
 
 import math
 import os
@@ -25,7 +25,7 @@ _STEPS = 1 << 20  # of a tick: times are compared in whole steps, not in floats 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Binding:
-    """Where a server listens, and how fast it answers.
+    """Options of where a server listens, and how fast it answers.
 
     An address of one proxy, or a network of them, is enough: plain HTTP is taken from these alone,
     and their word about the client.
@@ -127,7 +127,7 @@ class Binding:
 
     @property
     def proxies(self) -> tuple[IPv4Network | IPv6Network, ...]:
-        """Where proxies are; an IPv4 address that is written as an IPv6 one is the IPv4 address.
+        """Return the addresses of proxies; of IPv4 also those that are written as IPv6.
 
         Raises:
             ParameterError: a name, or a network of all addresses.
@@ -137,29 +137,29 @@ class Binding:
 
     @property
     def secure(self) -> bool:
-        """Whether browsers come by HTTPS."""
+        """Return whether browsers come by HTTPS."""
         return self.certificate is not None or bool(self.behind_proxy)
 
     @property
     def hosts(self) -> frozenset[str]:
-        """Names under which the server may be addressed."""
-        own = f"[{self.host}]" if ":" in self.host else self.host
-        return frozenset({own, "localhost", *filter(None, self.server_name.lower().split(","))})
+        """Return the names under which the server may be addressed."""
+        address = f"[{self.host}]" if ":" in self.host else self.host
+        return frozenset({address, "localhost", *filter(None, self.server_name.lower().split(","))})
 
 
 def _network(text: str) -> IPv4Network | IPv6Network:
     try:
-        found = ip_network(text)
+        network = ip_network(text)
     except ValueError:
-        found = None
-    if found is None or not found.prefixlen:
+        network = None
+    if network is None or not network.prefixlen:
         raise ParameterError(
             f"{text!r:.60} is no address of a proxy; give it as 10.0.0.7 or 10.0.0.0/29"
         )
-    mapped = found.network_address.ipv4_mapped if isinstance(found, IPv6Network) else None
-    if mapped is None or found.prefixlen <= 96:
-        return found
-    return IPv4Network((mapped, found.prefixlen - 96))
+    mapped = network.network_address.ipv4_mapped if isinstance(network, IPv6Network) else None
+    if mapped is None or network.prefixlen <= 96:
+        return network
+    return IPv4Network((mapped, network.prefixlen - 96))
 
 
 @final
@@ -182,7 +182,7 @@ class Limits:
             sees the refusal.
         waiting: requests of one person that are under way; more are refused.
         session_waiting: requests of one person in one session that are under way; likewise.
-        dummy: largest number of vertices for which a made graph is made.
+        dummy: largest number of vertices for which a graph is simulated.
     """
 
     body: int = 8 << 20
@@ -236,7 +236,7 @@ class Rates:
 @final
 @dataclass(frozen=True)
 class Ticks:
-    """When replies leave: at ticks that do not tell how long the work took.
+    """Times at which replies leave: ticks that do not tell how long the work took.
 
     How long an answer takes depends on what a sparse vector test found, and on how many edges were
     counted. So a reply leaves at a time that is a function of when its request came and of public
@@ -254,11 +254,11 @@ class Ticks:
     queries: int = 16
 
     def allotted(self, queries: int = 1) -> int:
-        """Whole periods that a request of so many queries is given; a public number."""
+        """Return the whole periods that are allotted to so many queries; a public number."""
         return max(1, math.ceil(queries / self.queries))
 
     def departure(self, came: float, done: float, queries: int = 1) -> tuple[float, bool]:
-        """When a reply leaves.
+        """Return when a reply leaves.
 
         Args:
             came: when the request had come, in seconds from some start.
@@ -280,5 +280,5 @@ class Ticks:
 
 
 def _whole(ticks: float) -> int:
-    """The first tick that is not before this time."""
+    """Return the first tick that is not before this time."""
     return -((-round(ticks * _STEPS)) // _STEPS)

@@ -7,9 +7,9 @@ alone.
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Generic, TypeVar, cast, final
 
 from graphcuts_dp.errors import (
@@ -38,6 +38,9 @@ from graphcuts_dp.session.base import (
 from graphcuts_dp.session.queries import EncodedQuery
 
 M = TypeVar("M", bound=SessionMechanism[Any, Any])
+Change = Callable[[Entries], None]  # writes records within a transaction
+# Work of a session that goes on once what it yields is on the disk.
+Phases = Generator[Change, None, list[Answer]]
 
 RUN_OUT = (
     "the session has run out: no further answer is guaranteed; answers on the record stay free"
@@ -132,26 +135,34 @@ class Runner(Generic[M]):
             BudgetError: the session was interrupted while it started.
             LedgerError: the store cannot be used.
         """
-        with self.ledger.locked():
-            records = self.ledger.answers(self._number)
-            new = {
-                query.digest: query
-                for query in queries
-                if query.pairs and query.digest not in records
-            }
-            if new:
-                self._answer_new(list(new.values()), unguaranteed=unguaranteed)
-            return [
-                self.recorded(records[query.digest]) if query.pairs else zero_answer()
-                for query in queries
-            ]
+        (reply,) = answer_together(self.ledger, [self.phases(queries, unguaranteed=unguaranteed)])
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    def phases(self, queries: Sequence[EncodedQuery], *, unguaranteed: bool) -> Phases:
+        """Answer queries as `answers` does, in phases for `answer_together`."""
+        records = self.ledger.answers(self._number)
+        new = {
+            query.digest: query for query in queries if query.pairs and query.digest not in records
+        }
+        if new:
+            yield from self._answer_new(list(new.values()), unguaranteed=unguaranteed)
+        return [
+            self.recorded(records[query.digest]) if query.pairs else zero_answer()
+            for query in queries
+        ]
 
     def recorded(self, seq: int) -> Answer:
         """Return the answer of a record; within `Ledger.locked`."""
         return recorded_answer(self.ledger.record(seq)[1])
 
-    def _answer_new(self, queries: Sequence[EncodedQuery], *, unguaranteed: bool) -> None:
-        """Answer queries that are not on the record, and record the answers.
+    def _answer_new(
+        self, queries: Sequence[EncodedQuery], *, unguaranteed: bool
+    ) -> Generator[Change, None, None]:
+        """Answer queries that are not on the record, and record the answers, in phases.
+
+        What is yielded first is on the disk before any noise is drawn.
 
         1. Reserve the queries: a crash from here on counts all of them as lost.
         2. Step.
@@ -162,16 +173,10 @@ class Runner(Generic[M]):
         refusal: GraphCutsError = ExhaustedError(RUN_OUT)
         if not state.stopped:
             truths = self._count_truths([query.query for query in queries])
-            with self.ledger.writing() as entries:  # 1.
-                for query in queries:
-                    _add_query(entries, query)
-                self._add(entries, Kind.RESERVE, b"".join(query.digest for query in queries))
+            yield partial(self._reserve, queries)  # 1.
             self._state = None  # never step twice from one state
             answers, state, problem = self._steps(queries, truths, state)  # 2.
-            with self.ledger.writing() as entries:  # 3.
-                self._add_answers(entries, queries, answers, state)
-                if len(answers) < len(queries):
-                    self._add(entries, Kind.RELEASE, {})
+            yield partial(self._add_answers, queries, answers, state)  # 3.
             self._set_state(state)
             answered, refusal = len(answers), problem or refusal
         if answered < len(queries):
@@ -219,12 +224,18 @@ class Runner(Generic[M]):
             answers.append(self.mechanism.recorded(query, answer))
         return answers, state, None
 
+    def _reserve(self, queries: Sequence[EncodedQuery], entries: Entries) -> None:
+        """Record that steps are about to be made: they count as spent from then on."""
+        for query in queries:
+            _add_query(entries, query)
+        self._add(entries, Kind.RESERVE, b"".join(query.digest for query in queries))
+
     def _add_answers(
         self,
-        entries: Entries,
         queries: Sequence[EncodedQuery],
         answers: Sequence[Answer],
         state: Any,
+        entries: Entries,
     ) -> None:
         """Record answers to the first of the queries; the state belongs to the last of them."""
         for index, (query, answer) in enumerate(zip(queries, answers, strict=False)):
@@ -234,6 +245,8 @@ class Runner(Generic[M]):
         corrections = len(self.totals.corrections) + sum(answer.updated for answer in answers)
         if corrections >= _MOST_REPEATED:
             self._add_snapshot(entries, state)
+        if len(answers) < len(queries):
+            self._add(entries, Kind.RELEASE, {})
 
     def _answer_unguaranteed(self, queries: Sequence[EncodedQuery], state: Any) -> None:
         """Record answers without guarantee, which depend on the hypothesis alone."""
@@ -305,6 +318,64 @@ class Runner(Generic[M]):
         """Add a record of the session, and the state after it if there is one."""
         stored = None if state is None else stored_state(self.mechanism, state)
         entries.add(kind, self._number, body, query=query, state=stored)
+
+
+def answer_together(ledger: Ledger, sessions: Sequence[Phases]) -> list[list[Answer] | Exception]:
+    """Answer queries of several sessions of one store; their steps share two transactions.
+
+    1. All reservations are committed: from then on all steps count as spent.
+    2. Each session draws its noise and makes its steps, see `Runner`.
+    3. All answers and next states are committed.
+    The store is locked for all of it. Where a shared transaction fails, each session has one of its
+    own: so the failure of one is not that of another.
+
+    Privacy: each session does what it does by itself, in the same order, with noise of its own.
+    What one writes beside another is no input of either.
+
+    Args:
+        ledger: open, of all sessions.
+        sessions: see `Runner.phases`; of different sessions.
+
+    Returns:
+        The answers of each session, or the exception that it raised.
+    """
+    replies: dict[int, list[Answer] | Exception] = {}
+    with ledger.locked():
+        problems: dict[int, Exception] = {}
+        while len(replies) < len(sessions):
+            changes: dict[int, Change] = {}
+            for number, phases in enumerate(sessions):
+                if number in replies:
+                    continue
+                try:
+                    if number in problems:
+                        changes[number] = phases.throw(problems[number])
+                    else:
+                        changes[number] = next(phases)
+                except StopIteration as stop:
+                    replies[number] = stop.value
+                except Exception as problem:
+                    replies[number] = problem
+            problems = _committed(ledger, changes)
+    return [replies[number] for number in range(len(sessions))]
+
+
+def _committed(ledger: Ledger, changes: dict[int, Change]) -> dict[int, Exception]:
+    """Commit changes, together if possible; return what each of the others raised."""
+    problems: dict[int, Exception] = {}
+    groups = [list(changes)] if changes else []
+    while groups:
+        numbers = groups.pop()
+        try:
+            with ledger.writing() as entries:
+                for number in numbers:
+                    changes[number](entries)
+        except Exception as problem:
+            if len(numbers) == 1:
+                problems[numbers[0]] = problem
+            else:
+                groups += [[number] for number in reversed(numbers)]
+    return problems
 
 
 def stored_state(mechanism: SessionMechanism[Any, Any], state: Any) -> StoredState:

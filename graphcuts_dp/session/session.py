@@ -43,7 +43,7 @@ from graphcuts_dp.session.base import Answer, CutMechanism
 from graphcuts_dp.session.methods import Auto, ByRule, Method
 from graphcuts_dp.session.online import OnlineMechanism, OnlineState
 from graphcuts_dp.session.queries import EncodedQuery, encode_query
-from graphcuts_dp.session.runner import Runner
+from graphcuts_dp.session.runner import Phases, Runner, answer_together
 from graphcuts_dp.session.store_sessions import (
     Beginning,
     OpenStore,
@@ -301,6 +301,11 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
             report(len(answers) / total if total else 0.0, f"{len(answers):,} answers")
         return answers
 
+    def _phases(self, queries: Iterable[Question], *, unguaranteed: bool) -> Phases:
+        """Answer queries in phases, see `Runner.phases`."""
+        encoded = list(self._encoded(queries))
+        return (yield from self._runner.phases(encoded, unguaranteed=unguaranteed))
+
     def _encoded(self, queries: Iterable[Question]) -> Iterator[EncodedQuery]:
         """Yield queries in the form of the ledger, with the names of groups replaced."""
         for query in queries:
@@ -366,6 +371,28 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
         """Return the transcript and its guarantee, as plain values. Nothing in it is secret."""
         header, *answers = export_ledger(self._ledger, self.name)
         return {**header, "answers": answers}
+
+
+def ask_together(
+    requests: Sequence[tuple[Session, Sequence[Question], bool]],
+) -> list[list[Answer] | Exception]:
+    """Answer queries of several sessions that share an open ledger, see `answer_together`.
+
+    Args:
+        requests: of each session, which are different: the session, at most `Session.chunk`
+            queries, and whether to answer without guarantee once it has run out, as for `ask`.
+
+    Returns:
+        The answers of each session, or the exception that `ask_all` would raise.
+    """
+    ledger = requests[0][0]._ledger
+    return answer_together(
+        ledger,
+        [
+            session._phases(queries, unguaranteed=unguaranteed)
+            for session, queries, unguaranteed in requests
+        ],
+    )
 
 
 @refuses_former_options()

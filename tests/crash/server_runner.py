@@ -51,7 +51,7 @@ def look(folder: Path) -> str:
     """The state that is left: reading begins nothing, the cap holds, and asking again begins it."""
     desk = desk_of(folder)
     before = desk.status.head
-    found = list(desk.visible(ANN))
+    found = list(desk.requests.visible(ANN))
     state = found[0].state if found else "none"
     for request in found:
         desk.error_bound(desk.on_store(request))

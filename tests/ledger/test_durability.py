@@ -1,6 +1,10 @@
 """Older copies of a store, what a killed process leaves of a new one, and how it grows."""
 
+import contextlib
+import os
 import shutil
+import sqlite3
+import sys
 
 import numpy as np
 import pytest
@@ -8,6 +12,7 @@ import session_workers as workers
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import LedgerError, ParameterError
+from graphcuts_dp.ledger.file import explained
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.session.session import session_of
@@ -91,3 +96,34 @@ def test_long_sets_are_kept_once_each_and_compressed(tmp_path):
     assert grown_by(tmp_path / "named.db", pairs, n) < 2500
     ranges = [gc.CutQuery(np.arange(n) < 10_000 + 5 * k) for k in range(40)]
     assert grown_by(tmp_path / "compressed.db", ranges, n) < 900
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the system has no such limit")
+def test_a_process_with_too_many_files_is_told_so(tmp_path):
+    """Once the message blamed the permissions of the store."""
+    import resource
+
+    path = tmp_path / "a.db"
+    Ledger.create(path, {"format": 1})
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    handles = [os.open(path, os.O_RDONLY)]
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (handles[0] + 1, hard))
+        with contextlib.suppress(OSError):
+            while True:
+                handles.append(os.open(path, os.O_RDONLY))
+        with pytest.raises(LedgerError, match="too many files are open"), explained(path):
+            sqlite3.connect(path).execute("SELECT 1 FROM records")
+    finally:
+        for handle in handles:
+            os.close(handle)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    with pytest.raises(LedgerError, match="check the permissions"), explained(path):
+        raise cannot_open()
+
+
+def cannot_open():
+    """The error of SQLite for a file that it cannot open."""
+    with pytest.raises(sqlite3.OperationalError) as caught:
+        sqlite3.connect("file:/no/such/folder/a.db?mode=ro", uri=True).execute("SELECT 1")
+    return caught.value

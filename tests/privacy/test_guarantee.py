@@ -21,7 +21,7 @@ from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.explanation import posterior
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, delta_warning, exact_epsilon
 from graphcuts_dp.queries.universe import Universe
-from graphcuts_dp.server.desk import forecast
+from graphcuts_dp.server.limits import forecast
 from graphcuts_dp.session.session import session_of
 
 learn = gc.release_iteratively

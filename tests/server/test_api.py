@@ -156,7 +156,7 @@ def test_options_of_methods_reach_the_session_and_come_back(tmp_path, name):
             assert office.open("ann", "b", **terms | each).status_code == 422
         told(office.open("ann", "c"), 201)
         # Sessions that were asked for before there were such options go on with the same terms.
-        assert set(office.desk.requests()[-1].terms) == set(TERMS)
+        assert set(list(office.desk.requests)[-1].terms) == set(TERMS)
 
 
 def test_a_server_without_groups_has_none_to_start_from(tmp_path):

@@ -93,6 +93,20 @@ def test_copies_by_cp_of_a_running_server_bring_tokens_back_and_are_refused(plac
             of_token(copied, office.tokens["bob"])
 
 
+def test_copies_by_cp_that_lack_all_people_are_refused(place, tmp_path):
+    """All that a registry was told since its server started is in its write-ahead log."""
+    with Office(place) as office:
+        office.add("ann")
+        for name in ("mail.db", "mail.db-server"):
+            shutil.copy(place / name, tmp_path / name)
+        with closing(sqlite3.connect(tmp_path / "mail.db-server")) as connection:
+            people = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'people'")
+            known = people.fetchall() and connection.execute("SELECT 1 FROM people").fetchall()
+        assert not known
+        with pytest.raises(LedgerError, match="older than the store"):
+            of_token(Store(tmp_path / "mail.db"), office.tokens["ann"])
+
+
 @pytest.fixture
 def served(place, tmp_path):
     """A store that was served, its backup, and tokens by name."""

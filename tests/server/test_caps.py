@@ -13,7 +13,8 @@ from server_cases import TERMS, Office, Wires, problem, told
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import LedgerError
-from graphcuts_dp.server import desk
+from graphcuts_dp.server import open_sessions
+from graphcuts_dp.server.models import RefusedError, SessionIn
 from graphcuts_dp.server.people import Person
 
 WHOLE = {"epsilon": 1.0}
@@ -30,9 +31,8 @@ with session, session._ledger.locked():
 KILLED = """
 import json, os, signal, sys
 from server_cases import Office
-from graphcuts_dp.server import desk
-from graphcuts_dp.server.people import Person
-desk.session_of = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+from graphcuts_dp.server import open_sessions
+open_sessions.session_of = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
 office = Office(sys.argv[1])
 office.tokens = json.loads(sys.argv[2])
 office.open("ann", "a", epsilon=1.0)
@@ -49,13 +49,13 @@ def office(tmp_path):
 @pytest.fixture
 def full(monkeypatch):
     """The disk is full for sessions, and is not when what this gives is called."""
-    opened = desk.session_of
+    opened = open_sessions.session_of
 
     def fails(*_, **__):
         raise LedgerError("the disk is full")
 
-    monkeypatch.setattr(desk, "session_of", fails)
-    return lambda: monkeypatch.setattr(desk, "session_of", opened)
+    monkeypatch.setattr(open_sessions, "session_of", fails)
+    return lambda: monkeypatch.setattr(open_sessions, "session_of", opened)
 
 
 def spent(office):
@@ -150,7 +150,7 @@ def test_caps_are_checked_again_when_a_session_begins_later(office, full):
 def test_what_the_graph_s_budget_refuses_holds_no_cap(office):
     office.add("ann", preapproved=True, epsilon=12.0)
     assert office.open("ann", "a", epsilon=11.0).status_code == 409
-    assert office.desk.requests() == []
+    assert list(office.desk.requests) == []
     assert office.open("ann", "b", epsilon=10.0).status_code == 201
 
 
@@ -164,10 +164,10 @@ def test_nothing_begins_for_people_whose_tokens_were_withdrawn(office, full):
     for name in ("ann", "bob"):
         office.people.revoke(name, by="console")
     problem(office.decide("bob.a", approve=True), "revoked")
-    with pytest.raises(desk.RefusedError, match="withdrawn"):  # a request that was on its way
-        office.desk.request(ann, desk.SessionIn(name="a", **TERMS))
+    with pytest.raises(RefusedError, match="withdrawn"):  # a request that was on its way
+        office.desk.request(ann, SessionIn(name="a", **TERMS))
     assert office.decide("bob.a", approve=False).json()["state"] == "refused"
-    assert [each.state for each in office.desk.requests()] == ["refused"]
+    assert [request.state for request in office.desk.requests] == ["refused"]
     assert spent(office) == 0
 
 
@@ -189,7 +189,7 @@ def test_a_store_that_is_busy_approves_nothing(office):
         assert holder.stdout.readline() == b"held\n"
         reply = office.open("ann", "a", **WHOLE)
     assert reply.status_code == 503
-    assert office.desk.requests() == []
+    assert list(office.desk.requests) == []
     assert office.open("ann", "a", **WHOLE).status_code == 201
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import http.client
+import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,7 +11,8 @@ from processes import Process
 from server_cases import TERMS, Office, TestClient, made_graph, problem, told
 
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.server import app, desk
+from graphcuts_dp.server import app, open_sessions
+from graphcuts_dp.server.book import verify
 from graphcuts_dp.server.models import RefusedError
 from graphcuts_dp.server.queues import Turns, UnderWay, one_step
 from graphcuts_dp.server.settings import Limits
@@ -58,9 +60,11 @@ def arrivals(office, monkeypatch, work):
 
 def test_requests_to_simulated_graphs_starve_nobody(office, threads, monkeypatch):
     """Once one counter was shared by all: the requests of one analyst had others sent away."""
-    released, made_like = threading.Event(), desk.made_like
+    released, simulated_like = threading.Event(), open_sessions.simulated_like
     monkeypatch.setattr(
-        desk, "made_like", lambda graph: released.wait(SECONDS) and made_like(graph)
+        open_sessions,
+        "simulated_like",
+        lambda graph: released.wait(SECONDS) and simulated_like(graph),
     )
     arrived = arrivals(office, monkeypatch, "dummy")
     sent = [threads.submit(office.send, "eve", "POST", "/v1/dummy", DUMMY) for _ in range(4)]
@@ -80,18 +84,20 @@ def test_requests_to_simulated_graphs_starve_nobody(office, threads, monkeypatch
 def test_a_large_batch_lets_others_go_first(office, threads, monkeypatch):
     """An analyst asks while the first chunk of 1,000 queries of another is at work."""
     arrived = arrivals(office, monkeypatch, "ask_in_steps")
-    ask_all, begun, finished = Session.ask_all, threading.Event(), []
+    ask_together, begun, finished = open_sessions.ask_together, threading.Event(), []
 
-    def followed(session, queries, **options):
-        if session.name == "eve.default" and not begun.is_set():
+    def followed(requests):
+        names = [session.name for session, *_ in requests]
+        if names == ["eve.default"] and not begun.is_set():
             begun.set()
             assert arrived.acquire(timeout=SECONDS)  # of eve
             assert arrived.acquire(timeout=SECONDS)  # of ann
-        answers = ask_all(session, queries, **options)
-        finished.extend([session.name] * len(answers))
-        return answers
+        replies = ask_together(requests)
+        for name, answers in zip(names, replies, strict=True):
+            finished.extend([name] * len(answers))
+        return replies
 
-    monkeypatch.setattr(Session, "ask_all", followed)
+    monkeypatch.setattr(open_sessions, "ask_together", followed)
     cuts = [([f"v{i}" for i in range(24) if number >> i & 1], None) for number in range(1, 1001)]
     batch = threads.submit(office.ask, "eve", cuts)
     assert begun.wait(SECONDS)
@@ -101,6 +107,72 @@ def test_a_large_batch_lets_others_go_first(office, threads, monkeypatch):
     assert finished.index("ann.default") == Session.chunk
     lines = [(line.who, line.what) for line, _ in office.people.log_lines()][-4:]
     assert lines == [("eve", "ask"), ("ann", "ask"), ("ann", "answered"), ("eve", "answered")]
+
+
+def test_analysts_who_ask_at_once_share_the_flushes_of_the_files(tmp_path, threads, monkeypatch):
+    """Once each answer took four transactions of its own, which wait for the disk."""
+    statements, connect = [], sqlite3.connect
+
+    def traced(*given, **named):
+        connection = connect(*given, **named)
+        connection.set_trace_callback(statements.append)
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", traced)
+    names = ("ann", "bob", "cem", "dan", "fay")
+    with Office(tmp_path, budget=(8.0, 0.0)) as office:
+        for name in (*names, "eve"):
+            office.add(name, preapproved=True)
+            office.open(name)
+        arrived, released = arrivals(office, monkeypatch, "ask_in_steps"), threading.Event()
+        at_work = threading.Event()
+        monkeypatch.setattr(
+            office.desk, "not_ready", lambda: at_work.set() or (released.wait(SECONDS) and None)
+        )
+        held = threads.submit(office.send, None, "GET", "/readyz")
+        assert at_work.wait(SECONDS)
+        sent = [threads.submit(office.ask, name, [(["v1"], None)], key="k") for name in names]
+        assert all(arrived.acquire(timeout=SECONDS) for _ in sent)
+        statements.clear()
+        released.set()
+        replies = [told(reply.result()) for reply in sent]
+        held.result()
+        assert statements.count("COMMIT") == 4
+        assert [reply["new"] for reply in replies] == [1] * len(names)
+        again = [told(office.ask(name, [(["v1"], None)], key="k")) for name in names]
+        assert [reply["answers"] for reply in again] == [reply["answers"] for reply in replies]
+        verify(office.desk.book.log_start, office.people.log_lines())
+        lines = [(line.who, line.what) for line, _ in office.people.log_lines()][-10:]
+        assert sorted(lines[:5]) == [(name, "ask") for name in names]
+        assert sorted(lines[5:]) == [(name, "answered") for name in names]
+
+
+def test_a_part_that_cannot_be_done_fails_those_who_wait_for_it_and_nobody_else():
+    class Part:
+        def chosen_from(self, parts):
+            return [self, *parts]
+
+        def do_together(self, parts):
+            raise QueryError(f"{len(parts)} parts")
+
+    def work(name):
+        yield None
+        try:
+            yield Part()
+        except QueryError as problem:
+            return f"{name}: {problem}"
+
+    async def served():
+        turns = Turns("test")
+        async with asyncio.timeout(SECONDS), asyncio.TaskGroup() as group:
+            tasks = [group.create_task(turns.run(name, work(name))) for name in ("ann", "bob")]
+            other = group.create_task(turns.run("eve", one_step(lambda: 7)))
+        turns.close()
+        return [task.result() for task in (*tasks, other)]
+
+    *told_to, seven = asyncio.run(served())
+    assert sorted(told_to) in (["ann: 1 parts", "bob: 1 parts"], ["ann: 2 parts", "bob: 2 parts"])
+    assert seven == 7
 
 
 def test_a_batch_is_refused_whole_and_answered_whole(office):

@@ -136,6 +136,36 @@ def test_requests_that_are_none_are_refused(process):
     assert not [line for line in told.splitlines() if "passwd" in line and " 404 " not in line]
 
 
+def test_requests_with_another_one_inside_are_refused_or_answered_once(process):
+    """What a proxy may read as one request and the server as two."""
+    head = f"Host: localhost\r\nAuthorization: Bearer {process.tokens['curator']}\r\n"
+    inside = f"GET /v1/audit HTTP/1.1\r\n{head}\r\n"
+    cases = {
+        f"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n{inside}": 422,
+        "Content-Length: 4\r\nContent-Length: 10\r\n\r\n0123456789": 400,
+        "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n": 400,
+        "Host: evil\r\nContent-Length: 0\r\n\r\n": 400,
+        **{
+            f"Content-Length: {length}\r\n\r\n01234": 400
+            for length in ("+5", "-1", "99999999999999999999999")
+        },
+    }
+    for rest, status in cases.items():
+        reply = sent(process, f"POST /v1/plan HTTP/1.1\r\n{head}{rest}".encode())
+        assert int(reply.split(b" ")[1]) == status, rest[:60]
+        assert reply.count(b"HTTP/1.1 ") == 1
+    for start, status in (
+        ("GET http://evil/v1/me", 404),
+        ("CONNECT evil:443", 404),
+        ("TRACE /v1/me", 405),
+        ("GET /v1/me%0d%0aINJECTED%1b[31m", 404),
+    ):
+        reply = sent(process, f"{start} HTTP/1.1\r\n{head}Connection: close\r\n\r\n".encode())
+        assert int(reply.split(b" ")[1]) == status, start
+    lines = (process.folder / "errors.txt").read_text().splitlines()
+    assert not [line for line in lines if line.startswith("INJECTED") or "\x1b" in line]
+
+
 def test_the_command_refuses_a_second_server(process):
     status, told = process.again()
     assert (status, "another server" in told) == (2, True), told

@@ -3,7 +3,10 @@
 Tests count before and after 70 sessions more: a checkpoint of the ledger lies between.
 """
 
+import re
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
@@ -15,14 +18,17 @@ import graphcuts_dp as gc
 from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.ledger.uses import spent_together, total_cost, uses_of
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.server import desk
+from graphcuts_dp.server import desk, open_sessions
+from graphcuts_dp.server.book import book_of
 from graphcuts_dp.server.people import Person
 from graphcuts_dp.server.use_index import UseIndex
 from graphcuts_dp.session.terms import METHODS
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+ROOT = Path(__file__).parents[2]
 DESCRIPTORS = Path("/dev/fd")
 MORE = 70
+WHOLE_TABLE = re.compile(r"SCAN (requests|keys|audit|records|contents|states|tokens|logins|people)")
 SMALL = {"epsilon": 0.01, "queries": 20}
 
 
@@ -95,6 +101,49 @@ def test_no_request_reads_the_sessions_of_others_or_all_uses(office):
     assert growth["sessions"] == growth["one session"] == growth["budget"] == 0
 
 
+def test_no_statement_reads_a_table_that_grows_with_use(office):
+    """Once each answer looked through the keys of all answers before it.
+
+    Plans of SQLite name what is searched by an index, and what is read whole.
+    """
+    for stage, request in enumerate(REQUESTS):
+        office.statements.clear()
+        assert REQUESTS[request](office, 20, stage).status_code < 300
+        for statement in set(office.statements):
+            for plan in plans_of(office, statement):
+                # The latest line of the log is found at the end of its table.
+                assert not WHOLE_TABLE.match(plan) or statement.endswith("DESC LIMIT 1"), statement
+                # Of all requests of a store only the states are counted, in an index.
+                assert "requests" not in plan or "(store=? AND" in plan or "COUNT(*)" in statement
+
+
+def plans_of(office, statement):
+    """How SQLite runs a statement on the store or on the registry; nothing if it has no plan."""
+    for path in (office.path, book_of(office.path)):
+        with closing(sqlite3.connect(path)) as connection:
+            try:
+                rows = connection.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
+            except sqlite3.OperationalError:  # its tables are in the other file
+                continue
+        return [detail for *_, detail in rows]
+    return []
+
+
+def test_a_list_of_sessions_takes_as_much_for_each_however_many_there_are(office):
+    """Once each session of the list read all sessions: 460 of them took 37 seconds."""
+
+    def statements():
+        office.statements.clear()
+        listed = office.get("eve", "sessions")["sessions"]
+        return len(listed), len(office.statements)
+
+    open_many(office, 0)
+    (first_length, first), _ = statements(), open_many(office, 1)
+    length, count = statements()
+    assert length == first_length + MORE
+    assert (count - first) * first_length <= first * MORE
+
+
 def test_a_refusal_by_the_budget_reads_no_uses(office):
     def refused(repeat):
         return office.open("bob", f"large-{repeat}", epsilon=49.9)
@@ -120,16 +169,16 @@ def test_sessions_hold_no_files_and_idle_ones_are_put_away(office):
     for number in range(MORE):
         told(office.ask("eve", [([f"v{number % 24}"], None)], f"0-{number}"))
     assert len(list(DESCRIPTORS.iterdir())) <= open_files
-    assert len(office.desk._sessions) == desk.OPEN_SESSIONS < MORE
+    assert len(office.desk._sessions) == open_sessions.OPEN_SESSIONS < MORE
     ledger = office.desk._ledger
     loaded = [number for number, totals in ledger.uses.items() if totals.answers is not None]
-    assert len(loaded) <= desk.OPEN_SESSIONS
+    assert len(loaded) <= open_sessions.OPEN_SESSIONS
 
 
 @pytest.mark.parametrize("method", sorted(set(METHODS) - {"median"}))
 def test_a_session_that_was_put_away_goes_on(tmp_path, monkeypatch, method):
     """Two sessions of which one is open at a time: nothing is interrupted or asked anew."""
-    monkeypatch.setattr(desk, "OPEN_SESSIONS", 1)
+    monkeypatch.setattr(open_sessions, "OPEN_SESSIONS", 1)
     terms = {"epsilon": 1.0, "delta": 1e-6, "queries": 40, "method": method}
     cuts = [([f"v{i}", f"v{i + 1}"], None) for i in range(5)]
     with Office(tmp_path, budget=(8.0, 1e-4)) as office:
@@ -238,3 +287,29 @@ def test_sessions_by_other_programs_are_found(office):
         assert len(session.history) == 2
         session.ask(["v3"])
     assert told(office.ask("bob", [(["v3"], None)], "own"))["new"] == 0
+
+
+def check_flat(printed):
+    """What one more session or answer costs is the same after 100 and after all sessions.
+
+    Processor time is printed, too, and not compared: other work changes it.
+    """
+    rows = [line.replace(",", "").split() for line in printed.splitlines()]
+    rows = [row for row in rows if len(row) == 10 and row[0].isdigit()]
+    assert [int(row[1]) for row in rows] == [10 * int(row[0]) for row in rows]
+    assert len({tuple(row[6:]) for row in rows}) == 1  # open files, and statements
+    kilobytes = 1000 * (float(rows[-1][5]) - float(rows[0][5]))
+    assert kilobytes / (int(rows[-1][0]) - int(rows[0][0])) < 4  # for a session with ten answers
+    return int(rows[-1][0])
+
+
+def test_what_is_recorded_of_many_sessions_does_not_grow():
+    check_flat((ROOT / "docs" / "measured" / "many_sessions.txt").read_text())
+
+
+@pytest.mark.slow
+def test_ten_thousand_sessions_and_a_hundred_thousand_answers(tmp_path):
+    line = [sys.executable, "-m", "scripts.bench.bench_many_sessions", "--folder", str(tmp_path)]
+    ended = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert check_flat(ended.stdout) == 10_000

@@ -182,7 +182,7 @@ def test_what_was_approved_on_one_graph_and_has_not_begun_counts_on_the_other(ca
         raise LedgerError("the disk is full")
 
     with monkeypatch.context() as full:
-        full.setattr("graphcuts_dp.server.desk.session_of", fails)
+        full.setattr("graphcuts_dp.server.open_sessions.session_of", fails)
         assert campus.open_at("mail", "ann", epsilon=0.75).status_code == 503
     detail = problem(campus.open_at("phone", "ann", epsilon=0.5), "budget")["detail"]
     assert "1 of them approved and not begun" in detail
@@ -231,7 +231,7 @@ def test_the_client_names_the_graph(campus, monkeypatch):
         assert len(session.history) == 1
     with connected("bob", **TERMS) as session:  # who may ask one alone
         assert session.state == "open"
-    assert [len(desk.requests()) for desk in campus.desks.values()] == [1, 1]
+    assert [len(list(desk.requests)) for desk in campus.desks.values()] == [1, 1]
 
 
 def test_a_token_and_a_change_hold_for_all_graphs_and_a_restart_keeps_them(tmp_path):

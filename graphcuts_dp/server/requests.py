@@ -1,0 +1,161 @@
+"""Sessions that analysts have asked a server for, as its registry has them, and who may see them.
+
+A request is in the registry from when it is sent. Whether its session has begun is on the store
+alone, see `desk`.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from graphcuts_dp.server.book import Book, Changes, now
+from graphcuts_dp.server.models import RefusedError
+from graphcuts_dp.server.people import CURATOR, People, Person
+
+WAITING, APPROVED, REFUSED = "waiting", "approved", "refused"
+NO_SESSION: Final = "there is no such session, or it is not yours"
+NOT_BEGUN: Final = {
+    WAITING: "the session waits for the curator",
+    REFUSED: "the curator refused this session",
+    APPROVED: "the session was approved but could not begin, and nothing was spent; ask for it "
+    "again with the same name and terms",
+}
+_COLUMNS = "id, owner, terms, state, asked, note"
+
+
+@final
+@dataclass(frozen=True)
+class SessionRequest:
+    """A session that an analyst asked for.
+
+    Attributes:
+        id: "analyst.name", its name on the store, too.
+        analyst: who asked for it.
+        terms: keywords of `open_session`.
+        state: "waiting", "approved" or "refused".
+        time: when it was asked for, in UTC, as ISO 8601 writes it.
+        note: of the curator; None if there is none.
+    """
+
+    id: str
+    analyst: str
+    terms: dict[str, Any]
+    state: str
+    time: str
+    note: str | None
+
+    @property
+    def name(self) -> str:
+        """Return the name without the analyst."""
+        return self.id.partition(".")[2]
+
+
+def id_of_session(analyst: str, name: str) -> str:
+    """Return the name of a session over HTTP and on the store; neither part has a dot."""
+    return f"{analyst}.{name}"
+
+
+@final
+class SessionRequests:
+    """The requests for sessions on one graph.
+
+    Args:
+        book: the registry.
+        store: identifier of the store of the graph.
+        people: the accounts of the registry.
+    """
+
+    def __init__(self, book: Book, store: str, people: People) -> None:
+        self._book = book
+        self._store = store
+        self._people = people
+
+    def __iter__(self) -> Iterator[SessionRequest]:
+        """Yield all requests, in the order in which they came."""
+        return self._where("1")
+
+    def in_state(self, state: str) -> Iterator[SessionRequest]:
+        """Yield the requests in a state."""
+        return self._where("state = ?", state)
+
+    def find(self, session: str) -> SessionRequest | None:
+        """Return the request for a session, by "analyst.name"; None if there is none."""
+        return next(self._where("id = ?", session), None)
+
+    def get(self, session: str) -> SessionRequest:
+        """Return the request for a session, by "analyst.name".
+
+        Raises:
+            RefusedError: there is none.
+        """
+        request = self.find(session)
+        if request is None:
+            raise RefusedError(404, NO_SESSION)
+        return request
+
+    def visible(self, person: Person) -> Iterator[SessionRequest]:
+        """Yield what somebody may see: their own, those granted to them; a curator sees all."""
+        condition, analysts = self._seen_by(person)
+        return self._where(condition, *analysts)
+
+    def readable(self, person: Person, session: str) -> SessionRequest:
+        """Return the request for a session that somebody may see.
+
+        Raises:
+            RefusedError: there is none of this name, or it is not theirs: the same for both, and
+                the same is read to find out.
+        """
+        condition, analysts = self._seen_by(person)
+        request = next(self._where(f"id = ? AND {condition}", session, *analysts), None)
+        if request is None:
+            raise RefusedError(404, NO_SESSION)
+        return request
+
+    def add(self, changes: Changes, request: SessionRequest) -> None:
+        """Add a request, in a transaction of the registry."""
+        changes.execute(
+            "INSERT INTO requests VALUES (?, ?, ?, ?, ?, NULL, NULL, ?)",
+            (
+                request.id,
+                request.analyst,
+                json.dumps(request.terms, sort_keys=True),
+                request.state,
+                request.time,
+                self._store,
+            ),
+        )
+
+    def decide(
+        self, changes: Changes, request: SessionRequest, state: str, note: str | None
+    ) -> None:
+        """Change the state of a request; a note of the curator that is None stays as it is."""
+        changes.execute(
+            "UPDATE requests SET state = ?, decided = ?, note = ? WHERE store = ? AND id = ?",
+            (state, now(), note or request.note, self._store, request.id),
+        )
+
+    def counts(self) -> dict[str, int]:
+        """Return how many there are in each state."""
+        rows = self._book.rows(
+            "SELECT state, COUNT(*) FROM requests WHERE store = ? GROUP BY state", (self._store,)
+        )
+        return dict(rows)
+
+    def _seen_by(self, person: Person) -> tuple[str, tuple[str, ...]]:
+        """Return the condition of SQL on requests that a person may see, and its values."""
+        if person.role == CURATOR:
+            return "1", ()
+        analysts = (person.name, *self._people.analysts_read_by(person.name))
+        return f"({' OR '.join(['owner = ?'] * len(analysts))})", analysts
+
+    def _where(self, condition: str, *values: object) -> Iterator[SessionRequest]:
+        """Yield the requests for which a condition of SQL holds; terms are read one at a time."""
+        statement = (
+            f"SELECT {_COLUMNS} FROM requests WHERE store = ? AND {condition} "  # noqa: S608
+            "ORDER BY rowid"
+        )
+        for session, analyst, terms, state, time, note in self._book.rows(
+            statement, (self._store, *values)
+        ):
+            yield SessionRequest(session, analyst, json.loads(terms), state, time, note)
