@@ -100,8 +100,8 @@ def test_small_vertex_sets_have_the_questions_that_they_can(graph, count):
     assert len(usefulness_of(released(graph, epsilon=20.0, fit="none")).questions) == count
 
 
-def question(what, error):
-    return Question(what=what, size=100.0, error=error, basis="proven")
+def question(text, error):
+    return Question(text=text, size=100.0, error=error, basis="proven")
 
 
 def test_verdicts_compare_error_and_size():
