@@ -114,12 +114,15 @@ def missing(names: Mapping[str, Any], api: str) -> list[str]:
 def _lacking(name: str, value: Any, *, shown: bool) -> Iterator[str]:
     if not _begins_with_a_sentence(value):
         yield f"{name}: does not begin with a sentence"
-    if not shown and not has_example(name, value):
+    is_error = inspect.isclass(value) and issubclass(value, BaseException)
+    if not shown and not is_error and not has_example(name, value):
         yield f"{name}: has no example"
     if not inspect.isclass(value):
         yield from (f"{name}: {parameter} is not described" for parameter in undescribed(value))
         return
-    is_not_called = issubclass(value, enum.Enum) or getattr(value, "_is_protocol", False)
+    is_not_called = (
+        is_error or issubclass(value, enum.Enum) or getattr(value, "_is_protocol", False)
+    )
     if not is_not_called and "made by `" not in (value.__doc__ or ""):  # nobody calls it
         yield from (f"{name}: {parameter} is not described" for parameter in _of_class(value))
     for member, definition in members_of(value):

@@ -90,7 +90,7 @@ class SeededEntropy:
         return words.astype("<u8", copy=False).view(np.uint8)[:count]
 
     def split(self, count: int) -> list[EntropySource]:
-        """Return new streams, keyed by the seed, the number of the split and their index."""
+        """Return `count` new streams, keyed by the seed, the number of the split and an index."""
         self._splits += 1
         return [self._stream(index) for index in range(count)]
 
