@@ -108,8 +108,15 @@ def test_saturated_pairs_are_all_there_are(kind, limit):
     assert set(zip(*saturated_pairs(model, limit), strict=True)) == wanted
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("cap", "weighted"), [(None, True), (1.0, True), (1.0, False)])
+# Each kind of graph is quick with one kind of weights, and each of these with one kind of graph.
+WEIGHTS = [
+    pytest.param(kind, *weights, marks=pytest.mark.slow if (number - index) % 3 else ())
+    for number, kind in enumerate(KINDS)
+    for index, weights in enumerate([(None, True), (1.0, True), (1.0, False)])
+]
+
+
+@pytest.mark.parametrize(("kind", "cap", "weighted"), WEIGHTS)
 def test_the_mean_of_many_graphs_is_the_model(kind, cap, weighted):
     """Each pair's mean over the runs, within 6 deviations: 2e-9 for each of 1000 pairs. Without
     weights there are edges as often as they weigh."""

@@ -52,10 +52,11 @@ def test_edges_and_classes_are_those_that_were_counted():
     assert np.abs(classes - [72, 72, 48, 24, 24]).max() <= 20  # means come first
 
 
+@pytest.mark.parametrize("runs", [300, pytest.param(1500, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("symmetric", [True, False])
 @pytest.mark.parametrize("integral", [True, False])
-def test_expected_weights_are_kept(symmetric, integral, monkeypatch):
-    matrix, runs = fit(12, total=60.0), 1500
+def test_expected_weights_are_kept(symmetric, integral, runs, monkeypatch):
+    matrix = fit(12, total=60.0)
     with_one_law(monkeypatch)
     seeds = range(runs)
     drawn = np.array(
