@@ -47,6 +47,7 @@ RULES: tuple[Rule, ...] = ("tight", "as printed")
 ANALYSTS = ("adversarial", "random")
 _MEDIAN = "median"
 _RANDOM_QUERIES = 300
+_QUICK_RANDOM_QUERIES = 60
 _DUE = 1 + 1e-9  # an update is due above alpha by more than rounding
 _SIZES = {"imbalanced": 40, "random": 40, "planted": 48}  # vertices, of each side if bipartite
 _SHARES = (0.2, 0.1, 0.07)  # alpha / |E|
@@ -98,7 +99,8 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
 
     Tests: GRU12 Theorems 5.1, A.2 and A.4, JT12 Algorithm 2.
     """
-    sizes = {"imbalanced": 16, "random": 16, "planted": 20} if quick else _SIZES
+    sizes = {"imbalanced": 12, "random": 12, "planted": 12} if quick else _SIZES
+    random_queries = _QUICK_RANDOM_QUERIES if quick else _RANDOM_QUERIES
     tasks = list(_tasks(_graphs(sizes, seed), quick))
     rows: list[Row] = []
     for number, (name, rule, case) in enumerate(tasks):
@@ -106,14 +108,20 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
         construction = _BUILDS[name](case, rule)
         bound = float(construction.update_bound(case.alpha))
         for analyst in ANALYSTS:
-            used = updates_used(construction, case, analyst, np.random.default_rng([seed, number]))
+            rng = np.random.default_rng([seed, number])
+            used = updates_used(construction, case, analyst, rng, random_queries=random_queries)
             rows.append((name, rule, analyst, case.graph, case.share, case.alpha, used, bound))
-    parameters = {"vertices": sizes, "queries of the random analyst": _RANDOM_QUERIES}
+    parameters = {"vertices": sizes, "queries of the random analyst": random_queries}
     return Table(columns=COLUMNS, rows=rows, parameters=parameters, findings=findings(rows))
 
 
 def updates_used(
-    construction: Construction[Any], case: Case, analyst: str, rng: np.random.Generator
+    construction: Construction[Any],
+    case: Case,
+    analyst: str,
+    rng: np.random.Generator,
+    *,
+    random_queries: int = _RANDOM_QUERIES,
 ) -> int:
     """Count the updates that an analyst brings about; `UpdateSequence` refuses one more than B.
 
@@ -122,10 +130,11 @@ def updates_used(
         case: the truth.
         analyst: one of `ANALYSTS`.
         rng: of the random cuts, and of the oracle's starts.
+        random_queries: how many cuts the random analyst asks.
     """
     sequence = UpdateSequence(construction, case.truth)
     if analyst == "random":
-        for _ in range(_RANDOM_QUERIES):
+        for _ in range(random_queries):
             left, right = case.universe.shape
             _ask(sequence, CutQuery(rng.random(left) < 0.5, rng.random(right) < 0.5))
     else:

@@ -24,7 +24,8 @@ def test_system_calls_of_a_month_fail_or_kill_it(strike, tmp_path, stride, least
     }
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(25, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [25])
 def test_months_that_are_killed_at_any_time_go_on(tmp_path, kills):
     files, drawn = inputs(tmp_path / "inputs"), random.Random(5)
     cases.prepare(tmp_path / "whole", files)

@@ -88,7 +88,7 @@ def test_a_pipe_that_closes_is_no_error_and_costs_no_file(tmp_path, line):
         assert (tmp_path / "e.png").exists()
 
 
-@pytest.mark.parametrize("closed", [(1,), (0, 1, 2)])
+@pytest.mark.parametrize("closed", [(0, 1, 2), pytest.param((1,), marks=pytest.mark.slow)])
 def test_closed_streams_leave_results_and_stores_as_they_are(tmp_path, closed):
     gc.Graph([0, 1, 2], [1, 2, 3], vertices=4).write(tmp_path / "in.csv")
     line = "release in.csv out.csv --epsilon 4 --allow-useless --store s.db --budget 4"

@@ -67,7 +67,7 @@ def test_density(drawn):
     assert {"zero", "binary, raw", "binary, clipped", "Lemma 6.1"} <= set(lines)
     (errors,) = table.line("upper", part="density", method="online weights")
     assert list(lines["online, cuts given"].get_ydata()) == errors
-    assert [tick.get_text() for tick in sizes.get_xticklabels()] == ["30", "60", "120"]
+    assert [tick.get_text() for tick in sizes.get_xticklabels()] == ["25", "50", "100"]
     assert between.get_title(loc="left").startswith("Cuts between")
     (bounds,) = table.line("upper", part="bound", method="Theorem 4.9, weights")
     drawn_bounds = lines["Thm 4.9, weights"].get_ydata()

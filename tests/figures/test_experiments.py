@@ -29,14 +29,14 @@ FIGURES = Path(__file__).parents[2] / "figures"
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 # What is left out of a second run, since it comes last and takes long.
 SMALLER = {
-    "density": (density, "_QUICK_SIZES", (30, 60)),
+    "density": (density, "_QUICK_SIZES", (25, 50)),
     "imbalanced": (bipartite_cuts, "_QUICK_SIDES", (40, 64)),
     "power-law": (bipartite_cuts, "_QUICK_SIDES", (40, 64)),
     "updates": (updates, "CONSTRUCTIONS", ("Frieze-Kannan",)),
     "distances": (distances, "_QUICK_REPETITIONS", 1),
     "low-rank": (low_rank, "_QUICK", low_rank._Sizes((6, 8), (4, 6), 12, 6, (1, 2), 1)),
 }
-SLOW = ("distances", "power-law", "queries", "real-graphs")
+SLOW = ("density", "distances", "power-law", "queries", "real-graphs")
 
 
 @pytest.fixture
@@ -145,9 +145,9 @@ def test_every_method_is_measured(table):
         rows = table("density").where(part="density", density=p)
         assert [row["method"] for row in rows] == list(density.METHODS)
         assert all(row["n"] == 60 for row in rows)
-    for n in (30, 60, 120):
+    for n in (25, 50, 100):
         methods = [row["method"] for row in table("density").where(part="size", n=n)]
-        assert methods == [*density.GROWING, *(density.CUTTING_PLANES if n == 30 else ())]
+        assert methods == [*density.GROWING, *(density.CUTTING_PLANES if n == 25 else ())]
 
 
 def test_rows_of_densities_fit_together(table):

@@ -25,6 +25,7 @@ from scripts.figures.registry import (
     make_figure,
     write_index,
 )
+from scripts.figures.style import save_figure
 
 FOLDER = Path(__file__).resolve().parents[2] / "figures"
 README = "Before\n<!-- figures: begin -->\nold\n<!-- figures: end -->\nafter\n"
@@ -81,15 +82,36 @@ def measured_before(quick_table, drawn, monkeypatch):
     return prepare
 
 
-@pytest.mark.parametrize("name", figure_names())
-def test_each_figure_is_measured_drawn_and_saved(name, tmp_path, measured_before):
+ENDINGS = (".png", ".pdf", ".csv", ".json")
+SAVED = "nikiforov"  # the picture that is saved in the quick tests; the others are only laid out
+
+
+def write_without_picture(_, base, *, columns, rows, parameters):
+    """Take the place of `save_figure`; test_drawn_figures.py lays out each picture."""
+    save_figure(Figure(figsize=(1, 1)), base, columns=columns, rows=rows, parameters=parameters)
+
+
+@pytest.mark.parametrize(
+    ("name", "painted"),
+    [
+        *((name, name == SAVED) for name in figure_names()),
+        *(
+            pytest.param(name, True, marks=pytest.mark.slow)
+            for name in figure_names()
+            if name != SAVED
+        ),
+    ],
+)
+def test_each_figure_is_measured_drawn_and_saved(
+    name, painted, tmp_path, measured_before, monkeypatch
+):
     measured = measured_before(name)
+    if not painted:
+        monkeypatch.setattr(figures, "save_figure", write_without_picture)
     said = []
     table = make_figure(name, tmp_path, quick=True, progress=lambda done, _: said.append(done))
     stem = name.replace("-", "_")
-    assert {path.name for path in tmp_path.iterdir()} == {
-        stem + ending for ending in (".png", ".pdf", ".csv", ".json")
-    }
+    assert {path.name for path in tmp_path.iterdir()} == {stem + ending for ending in ENDINGS}
     assert (tmp_path / f"{stem}.png").read_bytes().startswith(b"\x89PNG")
     with (tmp_path / f"{stem}.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.reader(file))
