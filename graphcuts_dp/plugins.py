@@ -17,7 +17,35 @@ and the groups follow semantic versioning, as docs/deprecation.md says.
 Privacy: plug-ins are trusted code; what each must guarantee stands in its docstring.
 """
 
+from typing import TYPE_CHECKING
+
 from graphcuts_dp._lazy import FindName, ListNames, exports
+
+if TYPE_CHECKING:
+    from graphcuts_dp.io.file_format import FileFormat as FileFormat
+    from graphcuts_dp.io.raw_edges import Options as Options
+    from graphcuts_dp.io.raw_edges import RawEdges as RawEdges
+    from graphcuts_dp.iterative.distinguisher import Distinguisher as Distinguisher
+    from graphcuts_dp.iterative.distinguisher import ProposedQuery as ProposedQuery
+    from graphcuts_dp.iterative.task import Task as Task
+    from graphcuts_dp.learn.base import Construction as Construction
+    from graphcuts_dp.learn.cut_sum import CutSum as CutSum
+    from graphcuts_dp.learn.learners import Learner as Learner
+    from graphcuts_dp.learn.rules import FriezeKannanRule as FriezeKannanRule
+    from graphcuts_dp.privacy.composition import Cost as Cost
+    from graphcuts_dp.privacy.count_distribution import IntegerNoise as IntegerNoise
+    from graphcuts_dp.privacy.count_noise import ValueNoise as ValueNoise
+    from graphcuts_dp.privacy.distributions import GridNoise as GridNoise
+    from graphcuts_dp.privacy.distributions import NoiseDistribution as NoiseDistribution
+    from graphcuts_dp.privacy.entropy import EntropySource as EntropySource
+    from graphcuts_dp.privacy.entropy import SeededEntropy as SeededEntropy
+    from graphcuts_dp.queries.universe import Universe as Universe
+    from graphcuts_dp.session.base import CutMechanism as CutMechanism
+    from graphcuts_dp.session.methods import Method as Method
+    from graphcuts_dp.synth.base import Fit as Fit
+    from graphcuts_dp.synth.base import FitMethod as FitMethod
+    from graphcuts_dp.synth.base import FitProblem as FitProblem
+
 
 __getattr__: FindName
 __dir__: ListNames
@@ -33,7 +61,8 @@ __getattr__, __dir__, __all__ = exports(
         "learn.learners": ("Learner",),
         "learn.rules": ("FriezeKannanRule",),
         "privacy.composition": ("Cost",),
-        "privacy.count_noise": ("IntegerNoise", "ValueNoise"),
+        "privacy.count_distribution": ("IntegerNoise",),
+        "privacy.count_noise": ("ValueNoise",),
         "privacy.distributions": ("GridNoise", "NoiseDistribution"),
         "privacy.entropy": ("EntropySource", "SeededEntropy"),
         "queries.universe": ("Universe",),

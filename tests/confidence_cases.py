@@ -20,9 +20,9 @@ import numpy as np
 from period_cases import cells_of, flows_of
 
 import graphcuts_dp as gc
+from graphcuts_dp import Contributions, VertexSet, cut_job, flows_job, graph_job
 from graphcuts_dp.cli import main
 from graphcuts_dp.cli.proposals import _FORECAST_VERTICES, _QUERIES, WHO, proposal_of
-from graphcuts_dp.cuts.least import cut_job
 from graphcuts_dp.cuts.weights import lightest
 from graphcuts_dp.distances import (
     Locations,
@@ -31,17 +31,13 @@ from graphcuts_dp.distances import (
     open_distance_session,
     plan_distances,
 )
-from graphcuts_dp.estimate.noisy_contributions import Contributions
 from graphcuts_dp.learn.least_cut_error import CutErrors, CutRates
 from graphcuts_dp.learn.sizes import usual_edges
 from graphcuts_dp.planning import plan_contribution_bounds, plan_degree_bounds
+from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.privacy.count_noise import discrete_laplace_radius
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.release.flow_tables import flows_job
-from graphcuts_dp.release.graphs import graph_job
 from graphcuts_dp.release.usefulness import made_up_graph, usefulness_of
 from graphcuts_dp.results.flow_table import CellSum
-from graphcuts_dp.schema.vertices import VertexSet
 
 CONFIDENCE, FAILURE = 0.9, 0.1  # that are given
 CLUB = gc.datasets.load("karate")

@@ -31,7 +31,7 @@ import numpy as np
 from command_runs import run_line
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp import FileFormatError
 from graphcuts_dp.results import bundle
 from graphcuts_dp.results.bundle import KINDS, receipt_path
 

@@ -2,9 +2,8 @@
 
 import numpy as np
 
+from graphcuts_dp import Groups, VertexSet
 from graphcuts_dp.schema.cells import CellTree
-from graphcuts_dp.schema.groups import Groups
-from graphcuts_dp.schema.vertices import VertexSet
 
 
 def random_groups(rng, n=30, fine=9, middle=4, coarse=2):

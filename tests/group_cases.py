@@ -6,10 +6,9 @@ import numpy as np
 from release_cases import measured
 
 import graphcuts_dp as gc
+from graphcuts_dp import Groups, Release
 from graphcuts_dp.estimate.usable_sums import UsableMeasurements
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.results.release import Release
-from graphcuts_dp.schema.groups import Groups
+from graphcuts_dp.plugins import SeededEntropy
 
 
 def cliques(sizes=(4, 3, 5), cap=None):

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph, kind_of_graph
+from graphcuts_dp import BipartiteGraph, DirectedGraph, Graph
+from graphcuts_dp.graph.adjacency import kind_of_graph
 from graphcuts_dp.learn.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
-from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.plugins import Universe
 
 # Of tests whose graphs are so small, or whose numbers so coarse, that they take a large delta.
 LARGE_DELTA = pytest.mark.filterwarnings("ignore:delta = :graphcuts_dp.errors.PrivacyWarning")

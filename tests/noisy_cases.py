@@ -4,12 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from graphcuts_dp import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.estimate.blocks import Blocks
-from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.measure.statistics import measure_degrees
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.synth.base import FitProblem
+from graphcuts_dp.plugins import FitProblem, SeededEntropy
 from graphcuts_dp.synth.spectrum import find_spectrum, structure_along
 
 

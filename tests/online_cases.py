@@ -8,16 +8,12 @@ from typing import Any
 import numpy as np
 from helpers import random_graph
 
-from graphcuts_dp import Groups, Query
-from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp import CutQuery, Graph, Groups, Query
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.calibration_base import Tuning
-from graphcuts_dp.learn.rules import FriezeKannanRule
-from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.plugins import Cost, FriezeKannanRule, Universe
 from graphcuts_dp.privacy.sparse_vector import OneSidedPair
-from graphcuts_dp.queries.linear import CutQuery
-from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.runner import read_state, stored_state
 from graphcuts_dp.session.terms import METHODS as EVERY_METHOD

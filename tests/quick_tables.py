@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from graphcuts_dp.errors import AccuracyWarning
+from graphcuts_dp import AccuracyWarning
 from graphcuts_dp.resources import one_blas_thread
 from scripts.figures.base import Table
 from scripts.figures.registry import find_figure

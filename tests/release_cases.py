@@ -4,11 +4,11 @@ from dataclasses import replace
 from fractions import Fraction
 
 import graphcuts_dp as gc
+from graphcuts_dp import graph_job
 from graphcuts_dp.estimate.measurement import Measurements
 from graphcuts_dp.graph.rows import PrivateData
-from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
+from graphcuts_dp.plugins import EntropySource, SeededEntropy
 from graphcuts_dp.release.graph_jobs import MatrixJob, SparseJob
-from graphcuts_dp.release.graphs import graph_job
 from graphcuts_dp.synth.budget_plans import matrix_plan
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import AccuracyWarning, BudgetError, PrivacyWarning
+from graphcuts_dp import AccuracyWarning, BudgetError, PrivacyWarning
 from graphcuts_dp.ledger import file as store_module
 from graphcuts_dp.ledger.records import Kind
 from graphcuts_dp.session.session import session_of

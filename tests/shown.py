@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import AccuracyWarning
+from graphcuts_dp import AccuracyWarning
 
 learn = gc.release_iteratively
 

@@ -6,10 +6,7 @@ import networkx as nx
 import numpy as np
 from flow_cases import fast_noise
 
-from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.release.flow_tables import release_flows
-from graphcuts_dp.results.flows import Flows
-from graphcuts_dp.schema.groups import Groups
+from graphcuts_dp import Flows, Graph, Groups, release_flows
 
 EXACT = 50.0  # epsilon at which a cell of one level has noise with a chance of 2 e^-50
 

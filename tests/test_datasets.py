@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp import datasets
+from graphcuts_dp import BipartiteGraph, FileFormatError, ParameterError, datasets
 from graphcuts_dp.datasets import list_datasets, load
-from graphcuts_dp.errors import FileFormatError, ParameterError
-from graphcuts_dp.graph.adjacency import BipartiteGraph
 
 FOLDER = Path(__file__).resolve().parents[1] / "datasets"
 SIZES = {

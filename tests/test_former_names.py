@@ -7,7 +7,7 @@ import pytest
 from command_runs import run_line
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError
 from graphcuts_dp.former_names import KEYS, OPTIONS, PUBLIC_NAMES, STORED_KEYS, VALUES, current
 from graphcuts_dp.synth.mechanisms import MECHANISM_OPTIONS
 from tests.audits.public_names import public_names

@@ -6,8 +6,7 @@ import pyarrow as pa
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp import frames
-from graphcuts_dp.errors import GraphError, ParameterError
+from graphcuts_dp import GraphError, ParameterError, frames
 from tests.audits.rows_in_memory import bounded
 
 KINDS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}

@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp import ParameterError
 from graphcuts_dp.cli import options as typed
-from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.options import (
     INPUT,
     METHOD,

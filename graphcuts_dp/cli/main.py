@@ -267,8 +267,13 @@ def _misused(problem: Any) -> int:
         if metavar is not None:
             arguments = " ".join(_arguments(command))
             return _failed(f"{metavar} is typed without {flag}: {path} {arguments} ...")
+    if "does not take a value" in text:
+        return _failed(f"{flag} takes no value: type {flag} alone (see {path} --help)")
+    if "requires" in text and flag is not None:
+        return _failed(f"{flag} needs a value after it (see {path} --help)")
     if flag is not None:
-        text = f"No such option: {flag}{_similar(flag, problem.possibilities or ())}"
+        possibilities = getattr(problem, "possibilities", None) or ()
+        text = f"No such option: {flag}{_similar(flag, possibilities)}"
     return _failed(f"{' '.join(text.split())} (see {path} --help)")
 
 

@@ -14,7 +14,7 @@ from package_copies import ROOT, copied_package, printed_by
 from test_confidence import with_confidence
 from test_extensions import example_of
 
-from graphcuts_dp.synth.base import FitMethod
+from graphcuts_dp.plugins import FitMethod
 
 GUIDE = (ROOT / "docs" / "extending.md").read_text()
 

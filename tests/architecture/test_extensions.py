@@ -9,16 +9,20 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError
 from graphcuts_dp.estimate.worst_cut_errors import noise_cut_bound
-from graphcuts_dp.iterative.distinguisher import Distinguisher, ProposedQuery
 from graphcuts_dp.learn.base import DenseHypothesis
-from graphcuts_dp.learn.cut_sum import CutSum
-from graphcuts_dp.learn.learners import Learner
-from graphcuts_dp.learn.rules import FriezeKannanRule
-from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.plugins import (
+    CutSum,
+    Distinguisher,
+    Fit,
+    FitMethod,
+    FriezeKannanRule,
+    Learner,
+    ProposedQuery,
+    Universe,
+)
 from graphcuts_dp.resources import silent
-from graphcuts_dp.synth.base import Fit, FitMethod
 
 CUTS = [gc.CutQuery(["a", "b"]), gc.CutQuery(["a"], ["c", "d"]), gc.CutQuery(["e"], ["a"])]
 

@@ -19,8 +19,8 @@ import matplotlib.pyplot as plt
 import page_files as world
 import pytest
 
+from graphcuts_dp import AccuracyWarning, ConversionWarning
 from graphcuts_dp.cli import main
-from graphcuts_dp.errors import AccuracyWarning, ConversionWarning
 
 pytest.importorskip("pyarrow", reason="one example reads Parquet, with the extra of that name")
 

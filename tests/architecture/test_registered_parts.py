@@ -20,14 +20,14 @@ import pytest
 from command_runs import run_line
 
 import graphcuts_dp as gc
+from graphcuts_dp import GraphCutsError
 from graphcuts_dp.cli.main import COMMANDS
-from graphcuts_dp.errors import GraphCutsError
 from graphcuts_dp.estimate.noises import NOISES
 from graphcuts_dp.io.files import FORMATS
-from graphcuts_dp.iterative.methods import DISTINGUISHERS
+from graphcuts_dp.iterative.learning import DISTINGUISHERS
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
 from graphcuts_dp.privacy.privacy_unit import PRIVACY_UNITS
-from graphcuts_dp.release.measuring import STATISTICS
+from graphcuts_dp.release.measuring import statistics
 from graphcuts_dp.session.terms import METHODS
 from graphcuts_dp.synth.methods import FITS
 from tests.audits.registry import ENTRIES
@@ -99,7 +99,7 @@ PARTS: dict[str, tuple[Iterable[str], dict[str, Evidence]]] = {
         },
     ),
     "statistic": (
-        STATISTICS,
+        statistics(),
         {
             "brute force": ByName(
                 {

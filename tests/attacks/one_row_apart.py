@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphcuts_dp.errors import GraphCutsError, ParameterError
+from graphcuts_dp import GraphCutsError, ParameterError, Rows
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.rows import Rows
 from tests.audits.rows_in_memory import bounded
 
 JOIN = {"max": max, "min": min, "sum": lambda a, b: a + b}

@@ -13,7 +13,8 @@ import pytest
 from p_values import dependence
 
 import graphcuts_dp as gc
-from graphcuts_dp.privacy.composition import Cost, compose, zcdp_epsilon
+from graphcuts_dp.plugins import Cost
+from graphcuts_dp.privacy.composition import compose, zcdp_epsilon
 from graphcuts_dp.privacy.entropy import SystemEntropy
 from graphcuts_dp.privacy.noise import (
     sample_discrete_gaussian,

@@ -21,20 +21,19 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp import CutQuery, ParameterError
 from graphcuts_dp.distances.answers import plan_distances
 from graphcuts_dp.distances.embeddings import exact_embedding
 from graphcuts_dp.distances.learner import L1Learner
 from graphcuts_dp.distances.session import InteractiveDistances
-from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noises import NOISES, noise_distribution
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative.answer_grid import AnswerGrid
 from graphcuts_dp.iterative.rank_one import ResponseRankOne
 from graphcuts_dp.learn.calibrations import CALIBRATIONS
 from graphcuts_dp.measure.statistics import measure_total
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.queries.linear import CutQuery, MatrixQuery
-from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.plugins import SeededEntropy, Universe
+from graphcuts_dp.queries.linear import MatrixQuery
 from graphcuts_dp.results.bundle import KINDS, receipt_path
 from graphcuts_dp.session.terms import SessionTerms
 

@@ -27,9 +27,9 @@ from helpers import make_flat, owned_flat, read_flat, read_owned_flat
 from pyarrow import feather, parquet
 
 import graphcuts_dp as gc
+from graphcuts_dp import GraphCutsError
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
-from graphcuts_dp.errors import GraphCutsError
 from graphcuts_dp.io.files import read_vertices
 
 WORD = "Canary"

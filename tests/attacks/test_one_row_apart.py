@@ -10,9 +10,9 @@ from helpers import read_flat, read_owned_flat
 from one_row_apart import Case, check_row, check_user, in_many_cases
 
 import graphcuts_dp as gc
+from graphcuts_dp import GraphCutsError
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
-from graphcuts_dp.errors import GraphCutsError
 
 NAMES = ["ann", "bob", "from", "to", "source", "target", "weight", "count", "x", "time", "NA"]
 NUMBERS = [str(number) for number in range(9)]

@@ -15,8 +15,7 @@ import pytest
 from command_runs import no_hang
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import GraphCutsError
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph, read_graph
+from graphcuts_dp import BipartiteGraph, Graph, GraphCutsError, read_graph
 from graphcuts_dp.io.files import FORMATS
 
 TEXTS = [ending for ending in FORMATS if ending not in (".npz", ".konect")]

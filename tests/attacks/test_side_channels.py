@@ -32,6 +32,7 @@ from helpers import StandingClock
 from matplotlib.figure import Figure
 
 import graphcuts_dp as gc
+from graphcuts_dp import CutList, graph_job
 from graphcuts_dp.cli import main
 from graphcuts_dp.cuts import least
 from graphcuts_dp.cuts import weights as cut_weights
@@ -40,7 +41,7 @@ from graphcuts_dp.distances import locations as distance_locations
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative import answer_grid, distinguisher, net, power_method
-from graphcuts_dp.iterative.query_lists import CutList, QuestionList
+from graphcuts_dp.iterative.query_lists import QuestionList
 from graphcuts_dp.ledger import opening, uses
 from graphcuts_dp.measure import (
     cells,
@@ -51,11 +52,10 @@ from graphcuts_dp.measure import (
     structure_test,
 )
 from graphcuts_dp.measure import updates as updates_measure
+from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetStep
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
-from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release import updates
-from graphcuts_dp.release.graphs import graph_job
 from graphcuts_dp.session.counts import EdgeCounter
 from graphcuts_dp.session.session import session_of
 from graphcuts_dp.synth.budget_plans import COUNTS_SHARE, DEGREES, KEPT_EDGES, WEIGHTS

@@ -27,8 +27,8 @@ from graphcuts_dp.evaluation.audit import (
     audit_worst,
     one_by_one,
 )
+from graphcuts_dp.plugins import EntropySource
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.entropy import EntropySource
 from tests.audits.losses import (
     DistributionPair,
     loss_by_ratio,

@@ -20,12 +20,9 @@ from graphcuts_dp.learn.bounds import UpdateBound
 from graphcuts_dp.learn.calibration_base import Calibration, Tuning
 from graphcuts_dp.learn.learners import FriezeKannanLearner, MedianLearner, MirrorDescentLearner
 from graphcuts_dp.measure.private_norms import ROOT_STEPS, root_degrees
-from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.count_noise import ValueNoise
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.plugins import Cost, EntropySource, Universe, ValueNoise
 from graphcuts_dp.privacy.sparse_vector import OneSidedPair
 from graphcuts_dp.queries.graph_queries import GraphQuery
-from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.counts import linear_count
 from graphcuts_dp.session.online import OnlineMechanism, OnlineState
 from graphcuts_dp.session.starts import GROUPS

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import graphcuts_dp as gc
+from graphcuts_dp import BudgetPlan
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement, Degrees, Measurements
 from graphcuts_dp.estimate.noises import NOISES
@@ -22,8 +23,8 @@ from graphcuts_dp.evaluation.audit import Neighbours
 from graphcuts_dp.measure.cells import refinable_groups
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.measure.statistics import measure_degrees, measure_total, refinable_degrees
-from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetPlan, BudgetStep, Condition
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.plugins import EntropySource
+from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetStep, Condition
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from graphcuts_dp.release.graph_jobs import MatrixJob, SparseJob
 from graphcuts_dp.release.measuring import measure

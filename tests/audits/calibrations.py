@@ -22,19 +22,17 @@ import numpy.typing as npt
 import scipy
 
 import graphcuts_dp as gc
+from graphcuts_dp import ParameterError
 from graphcuts_dp.arrays import FloatVector
-from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.evaluation.audit import Claim
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.calibration_base import Tuning
 from graphcuts_dp.learn.calibrations import CALIBRATIONS
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
-from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.plugins import Cost, SeededEntropy, Universe
 from graphcuts_dp.privacy.default_unit import EDGE
-from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
-from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.counts import CountUnits
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.plain import PerQueryNoise

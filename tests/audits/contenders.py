@@ -19,10 +19,10 @@ from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.evaluation.audit import Claim
 from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.plugins import EntropySource, Universe
 from graphcuts_dp.privacy.distributions import LaplaceNoise
-from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
+from graphcuts_dp.privacy.entropy import entropy_source
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
-from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.schema.layout import Layout
 from scripts.benchmark.baselines import noisy_degrees
 from scripts.benchmark.contenders import (

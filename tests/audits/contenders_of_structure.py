@@ -18,7 +18,8 @@ import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntMatrix, IntVector
 from graphcuts_dp.evaluation.audit import Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
+from graphcuts_dp.plugins import EntropySource
+from graphcuts_dp.privacy.entropy import entropy_source
 from scripts.benchmark.contenders import der, hrg, privgraph, super_graph
 from scripts.benchmark.contenders.dendrogram import Dendrogram
 from scripts.benchmark.contenders.der import pairs_of, reconstructed

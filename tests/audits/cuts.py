@@ -21,7 +21,7 @@ from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.cuts import least
 from graphcuts_dp.evaluation.audit import Claim, Draw, Neighbours
 from graphcuts_dp.learn.least_cut_error import CutRates
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.plugins import EntropySource
 from tests.audits.base import Sampled, audited, audited_laws
 from tests.audits.graphs import one_more
 from tests.audits.losses import DistributionPair

@@ -30,9 +30,8 @@ from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.session import InteractiveDistances
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
-from graphcuts_dp.privacy.composition import Cost, zcdp_rho
-from graphcuts_dp.privacy.count_noise import ValueNoise
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.plugins import Cost, EntropySource, ValueNoise
+from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.session.runner import read_state, stored_state
 from tests.audits.base import Audit, Enumerated, Sampled, audited

@@ -9,7 +9,7 @@ from graphcuts_dp.estimate.measurement import EdgeCounts
 from graphcuts_dp.evaluation.audit import Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.edge_counts import count_edges, measure_edge_counts
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.plugins import EntropySource
 from tests.audits.base import audited_runs
 from tests.audits.graphs import Side, one_more, sides
 from tests.audits.losses import laplace_gain

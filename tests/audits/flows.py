@@ -30,8 +30,8 @@ from graphcuts_dp.measure.cells import (
     measure_cells,
     sums_of_cells,
 )
+from graphcuts_dp.plugins import EntropySource
 from graphcuts_dp.privacy.default_unit import EDGE
-from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.schema.cells import CellTree
 from graphcuts_dp.schema.groups import Sides

@@ -9,13 +9,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 import graphcuts_dp as gc
+from graphcuts_dp import AccuracyWarning, PrivacyWarning, graph_job
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
-from graphcuts_dp.errors import AccuracyWarning, PrivacyWarning
 from graphcuts_dp.evaluation.audit import Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.plugins import EntropySource
 from graphcuts_dp.release.graph_jobs import MatrixJob, SparseJob
-from graphcuts_dp.release.graphs import graph_job
 
 T = TypeVar("T")
 EMPTY = gc.Graph([], [], vertices=4)

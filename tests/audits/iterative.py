@@ -21,12 +21,11 @@ from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative.answers import Answers
 from graphcuts_dp.iterative.construction import IterativeConstruction
-from graphcuts_dp.iterative.distinguisher import Distinguisher, Exponential
+from graphcuts_dp.iterative.distinguisher import Exponential
 from graphcuts_dp.iterative.game import PLAYERS, GameTuning, PlayerGame
 from graphcuts_dp.iterative.learning import CALIBRATIONS
 from graphcuts_dp.iterative.query_lists import QuestionList
 from graphcuts_dp.iterative.rank_one import Released, ResponseRankOne
-from graphcuts_dp.iterative.task import Task
 from graphcuts_dp.iterative.tuning import (
     IterativeCalibration,
     IterativeParameters,
@@ -38,16 +37,20 @@ from graphcuts_dp.learn.bounds import UpdateBound
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
 from graphcuts_dp.learn.learners import (
     FriezeKannanLearner,
-    Learner,
     MirrorDescentLearner,
     MultiplicativeWeightsLearner,
 )
-from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.count_noise import ValueNoise
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.plugins import (
+    Cost,
+    Distinguisher,
+    EntropySource,
+    Learner,
+    Task,
+    Universe,
+    ValueNoise,
+)
 from graphcuts_dp.privacy.k_norm import NORMS, KNormNoise
 from graphcuts_dp.queries.graph_queries import GraphQuery, Question
-from graphcuts_dp.queries.universe import Universe
 from tests.audits.base import Twins, audited_laws, audited_runs
 from tests.audits.bought import ALL_EDGES
 from tests.audits.graphs import EMPTY, FIRST_PAIR, one_more

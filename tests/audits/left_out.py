@@ -14,7 +14,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.evaluation.audit import Neighbours
 from graphcuts_dp.graph.rows import PairCounts, counted_rows
 from graphcuts_dp.measure.left_out import measure_left_out
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.plugins import EntropySource
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from graphcuts_dp.schema.counting import STEPS

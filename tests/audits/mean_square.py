@@ -8,7 +8,7 @@ import numpy as np
 from graphcuts_dp.estimate.mean_square import GRID_STEPS, FittedWeights
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.mean_square import measure_squared_distance, squared_distance
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.plugins import EntropySource
 from graphcuts_dp.schema.layout import Layout
 from tests.audits.base import audited_runs
 from tests.audits.graphs import BIPARTITE, DIRECTED, HUB, LAST_PAIR, Side, capped, sides

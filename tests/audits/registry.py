@@ -9,8 +9,8 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
+from graphcuts_dp import ParameterError
 from graphcuts_dp.distances import answers as distance_answers
-from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noises import NOISES
 from graphcuts_dp.estimate.time_strategy import TIME_STRATEGIES
 from graphcuts_dp.evaluation.audit import ALPHA
@@ -19,7 +19,8 @@ from graphcuts_dp.iterative.learning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.iterative.learning import DISTINGUISHERS, MEDIAN
 from graphcuts_dp.learn.calibrations import CALIBRATIONS
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
-from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
+from graphcuts_dp.plugins import EntropySource
+from graphcuts_dp.privacy.entropy import entropy_source
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.k_norm import NORMS
 from graphcuts_dp.resources import Progress, silent

@@ -18,8 +18,7 @@ from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
-from graphcuts_dp.privacy.distributions import NoiseDistribution
-from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
+from graphcuts_dp.plugins import EntropySource, NoiseDistribution, SeededEntropy
 from graphcuts_dp.privacy.staircase import Staircase, StaircaseNoise, best_inner
 from graphcuts_dp.synth.methods import FIT_NAMES
 from scripts.benchmark.baselines import BASELINES, chung_lu, noisy_degrees

@@ -12,15 +12,14 @@ from functools import cache, partial
 import numpy as np
 
 import graphcuts_dp as gc
+from graphcuts_dp import Job, flows_job
 from graphcuts_dp.arrays import FloatArray, IntVector
 from graphcuts_dp.evaluation.audit import Neighbours
 from graphcuts_dp.graph.row_sources import RowArrays
 from graphcuts_dp.graph.rows import PairCounts, counted_rows
 from graphcuts_dp.measure.cells import cell_tree, grid_of_rows, sums_of_cells
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.plugins import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
-from graphcuts_dp.release.flow_tables import flows_job
-from graphcuts_dp.release.job import Job
 from graphcuts_dp.resources import silent
 from graphcuts_dp.schema.counting import STEPS, Counting
 from tests.audits.base import audited_runs

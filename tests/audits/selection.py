@@ -25,11 +25,10 @@ from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential
 from graphcuts_dp.iterative.power_method import PowerRankOne
 from graphcuts_dp.iterative.rank_one import ResponseRankOne
 from graphcuts_dp.learn.base import DenseHypothesis
-from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
+from graphcuts_dp.plugins import EntropySource, SeededEntropy, Universe
 from graphcuts_dp.privacy.noise import sample_geometric
 from graphcuts_dp.queries.linear import LinearQuery
 from graphcuts_dp.queries.plain import plain_query
-from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.schema.vertices import Space
 from scripts.figures.gaussian_rank_one import GaussianRankOne
 from tests.audits.base import (

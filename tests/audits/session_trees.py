@@ -17,10 +17,11 @@ from typing import final
 import numpy as np
 import scipy
 
+from graphcuts_dp import ParameterError
 from graphcuts_dp.arrays import FloatVector
-from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.evaluation.audit import Claim
-from graphcuts_dp.privacy.composition import Cost, compose, rounded_up, zcdp_epsilon, zcdp_rho
+from graphcuts_dp.plugins import Cost
+from graphcuts_dp.privacy.composition import compose, rounded_up, zcdp_epsilon, zcdp_rho
 from graphcuts_dp.privacy.filters import admits
 from tests.audits.base import Enumerated, audited
 from tests.audits.losses import DistributionPair

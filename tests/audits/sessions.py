@@ -24,13 +24,18 @@ from graphcuts_dp.learn.bounds import UpdateBound
 from graphcuts_dp.learn.calibration_base import Calibration, Tuning
 from graphcuts_dp.learn.learners import (
     FriezeKannanLearner,
-    Learner,
     MirrorDescentLearner,
     MultiplicativeWeightsLearner,
 )
-from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.count_noise import ValueNoise
-from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
+from graphcuts_dp.plugins import (
+    Cost,
+    CutMechanism,
+    EntropySource,
+    Learner,
+    SeededEntropy,
+    Universe,
+    ValueNoise,
+)
 from graphcuts_dp.privacy.sparse_vector import (
     GapTest,
     NoisyComparison,
@@ -38,8 +43,6 @@ from graphcuts_dp.privacy.sparse_vector import (
     Secret,
     SharedThreshold,
 )
-from graphcuts_dp.queries.universe import Universe
-from graphcuts_dp.session.base import CutMechanism
 from graphcuts_dp.session.counts import linear_count
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise

@@ -20,8 +20,8 @@ from graphcuts_dp.evaluation.audit import Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.entries import measure_kept_edges
 from graphcuts_dp.measure.statistics import measure_weight_counts
+from graphcuts_dp.plugins import EntropySource
 from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetStep
-from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.release.measuring import sparse_distribution
 from graphcuts_dp.synth.budget_plans import (
     COUNTS_SHARE,

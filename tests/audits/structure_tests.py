@@ -22,7 +22,7 @@ from graphcuts_dp.measure.structure_test import (
     structure_count,
     unevenness,
 )
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.plugins import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from graphcuts_dp.schema.layout import Layout
 from graphcuts_dp.synth.detected_structure import StructureSetting

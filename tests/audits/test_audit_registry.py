@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError, graph_job
 from graphcuts_dp.estimate.measurement import Classes, Degrees
 from graphcuts_dp.estimate.noises import NOISES, noise_distribution
 from graphcuts_dp.evaluation.audit import Claim, Neighbours, audit
-from graphcuts_dp.privacy.entropy import SeededEntropy, entropy_source
-from graphcuts_dp.release.graphs import graph_job
+from graphcuts_dp.plugins import SeededEntropy
+from graphcuts_dp.privacy.entropy import entropy_source
 from tests.audits import registry, releases, together
 from tests.audits.base import HALF, Entry, Enumerated, Sampled
 from tests.audits.graphs import LAST_PAIR, quietly

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.privacy.choices import exponential_choice, noisy_maximum, shortfall
-from graphcuts_dp.privacy.entropy import SeededEntropy
 from tests.audits.selection import choice_probabilities
 
 SCORES = np.array([0, -2, 0, 1, -5])

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.plugins import Cost
 from tests.audits.session_trees import (
     BUDGETS,
     any_bound,

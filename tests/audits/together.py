@@ -20,6 +20,7 @@ from unittest import mock
 import numpy as np
 
 import graphcuts_dp as gc
+from graphcuts_dp import Job, graph_job
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.distances.answers import answer_distances
 from graphcuts_dp.distances.locations import Locations
@@ -29,10 +30,9 @@ from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.rows import PrivateData
 from graphcuts_dp.learn.learners import MirrorDescentLearner
+from graphcuts_dp.plugins import EntropySource
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
-from graphcuts_dp.release.graphs import graph_job
-from graphcuts_dp.release.job import Job
+from graphcuts_dp.privacy.entropy import entropy_source
 from graphcuts_dp.schema.vertices import Space
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.terms import SessionTerms

@@ -14,6 +14,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 import graphcuts_dp as gc
+from graphcuts_dp import UpdatePlan, update_plan
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.estimate.time_strategy import (
     CALENDAR_YEARS,
@@ -25,9 +26,8 @@ from graphcuts_dp.estimate.time_strategy import (
 from graphcuts_dp.evaluation.audit import Neighbours
 from graphcuts_dp.graph.lifelong import UsedContributions
 from graphcuts_dp.measure.updates import UpdateState, measure_period, true_sums
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.plugins import EntropySource
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.release.updates import UpdatePlan, update_plan
 from tests.audits.base import audited_laws, audited_runs, claimed_for
 from tests.audits.losses import DistributionPair, laplace_gain, normal_pair, side_by_side
 from tests.audits.rows import Row, rows_of

@@ -29,7 +29,7 @@ from graphcuts_dp.measure.statistics import (
     share_scores,
     share_sensitivity,
 )
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.plugins import EntropySource
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from graphcuts_dp.schema.cells import CellTree

@@ -20,9 +20,8 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.learners import FriezeKannanLearner
 from graphcuts_dp.measure.cells import changes_on
 from graphcuts_dp.measure.statistics import bound_candidates, bound_scores, normalised
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.plugins import EntropySource, Universe
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.plain import PerQueryNoise
 from tests.audits.base import Audit, Sampled, audited, audited_laws, audited_runs, claimed_for

@@ -7,10 +7,8 @@ import pytest
 from helpers import random_graph
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.graph.adjacency import DirectedGraph, Graph
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp import DirectedGraph, Graph, GraphError, ParameterError
+from graphcuts_dp.plugins import SeededEntropy, Universe
 from scripts.benchmark.baselines import (
     BASELINES,
     density_only,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError
 from scripts.benchmark import made_graphs
 from scripts.benchmark.graphs import CASES, DATA_VARIABLE, MADE, cases_of, find_cases
 

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import MatrixError
+from graphcuts_dp import MatrixError
 from graphcuts_dp.evaluation.modularity import best_parts, modularity
 from graphcuts_dp.evaluation.worst_cut import worst_cut
 from scripts.benchmark.base import Clustering

@@ -12,7 +12,7 @@ import pytest
 from contender_runs import run_of
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import FileFormatError, ParameterError
+from graphcuts_dp import FileFormatError, ParameterError
 from scripts.benchmark import worker
 from scripts.benchmark.base import Contender, Submission
 from scripts.benchmark.contenders.table import CONTENDERS

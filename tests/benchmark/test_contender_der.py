@@ -8,8 +8,8 @@ import pytest
 from contender_runs import run
 from helpers import random_graph
 
-from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp import Graph
+from graphcuts_dp.plugins import SeededEntropy
 from scripts.benchmark.contenders import quadtree
 from scripts.benchmark.contenders.der import DER, pairs_of
 from scripts.benchmark.contenders.quadtree import (

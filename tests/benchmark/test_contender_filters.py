@@ -10,9 +10,9 @@ import pytest
 from contender_runs import edges_of, follows, run
 from helpers import random_graph
 
+from graphcuts_dp import Graph
 from graphcuts_dp.estimate.noises import noise_distribution
-from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.plugins import SeededEntropy
 from scripts.benchmark.contenders import high_pass_filter as filters
 from scripts.benchmark.contenders import louvain_dp
 from scripts.benchmark.contenders import topology_sampler as sampler

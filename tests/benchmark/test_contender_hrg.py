@@ -9,8 +9,8 @@ import pytest
 from contender_runs import run, wrong_by_luck
 from helpers import random_graph
 
-from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp import Graph
+from graphcuts_dp.plugins import SeededEntropy
 from scripts.benchmark.contenders import hrg
 from scripts.benchmark.contenders.dendrogram import Dendrogram, likelihood
 from scripts.benchmark.contenders.hrg import HRG, noisy_chances, sensitivity

@@ -8,8 +8,8 @@ import pytest
 from contender_runs import edges_of, follows
 from helpers import random_graph
 
-from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp import Graph
+from graphcuts_dp.plugins import SeededEntropy
 from scripts.benchmark.contenders import block_draws, privgraph, super_graph
 from scripts.benchmark.contenders.privgraph import PrivGraphDraws, PrivGraphRates
 

@@ -10,9 +10,8 @@ import scipy
 from contender_runs import run
 from helpers import random_graph
 
-from graphcuts_dp.errors import BudgetError, ParameterError
-from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp import BudgetError, Graph, ParameterError
+from graphcuts_dp.plugins import SeededEntropy
 from scripts.benchmark.contenders import johnson_lindenstrauss as transform
 from scripts.benchmark.contenders.johnson_lindenstrauss import (
     EDGE_VARIANCE,

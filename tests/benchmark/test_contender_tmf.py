@@ -9,8 +9,8 @@ import pytest
 from contender_runs import wrong_by_luck
 from helpers import random_graph
 
-from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp import Graph
+from graphcuts_dp.plugins import SeededEntropy
 from scripts.benchmark.contenders import tmf
 from scripts.benchmark.contenders.tmf import filtered
 from scripts.benchmark.subsets import uniform_subset

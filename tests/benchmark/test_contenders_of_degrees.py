@@ -7,7 +7,7 @@ import pytest
 from contender_runs import degrees_of, run
 from helpers import random_graph
 
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.plugins import SeededEntropy
 from scripts.benchmark.contenders import dp_1k, isotonic_degrees, realised
 from scripts.benchmark.contenders.dp_1k import DP_1K, NoisyHistogram
 from scripts.benchmark.contenders.isotonic_degrees import ISOTONIC_DEGREES

@@ -13,10 +13,9 @@ from contender_runs import run
 from helpers import random_graph
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp import Graph, GraphError, ParameterError
+from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.privacy import count_noise
-from graphcuts_dp.privacy.entropy import SeededEntropy
 from scripts.benchmark.base import Clustering
 from scripts.benchmark.contenders import (
     der,

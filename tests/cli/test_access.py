@@ -3,7 +3,8 @@
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.ledger.opening import Store, create_ledger
+from graphcuts_dp import Store
+from graphcuts_dp.ledger.opening import create_ledger
 
 
 @pytest.fixture

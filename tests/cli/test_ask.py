@@ -10,12 +10,11 @@ import shlex
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp import VertexSet, graph_job
 from graphcuts_dp.cli import dialogue, proposals
 from graphcuts_dp.learn.sizes import usual_edges
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.release.graphs import graph_job
+from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.release.usefulness import made_up_graph, usefulness_of
-from graphcuts_dp.schema.vertices import VertexSet
 from graphcuts_dp.server import app
 
 N = 40

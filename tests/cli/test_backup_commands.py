@@ -5,7 +5,8 @@ import json
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.ledger.opening import Store, create_ledger
+from graphcuts_dp import Store
+from graphcuts_dp.ledger.opening import create_ledger
 from graphcuts_dp.server.book import Book
 
 KARATE = gc.datasets.load("karate")

@@ -7,8 +7,8 @@ import pytest
 from helpers import random_graph
 
 import graphcuts_dp as gc
+from graphcuts_dp import FileFormatError, QueryError
 from graphcuts_dp.cli.queries import read_set
-from graphcuts_dp.errors import FileFormatError, QueryError
 
 UNITS = {"ann": "Sales", "bob": "Sales", "eve": "IT", "kim": "Board", "lee": "Board"}
 EDGES = [("ann", "eve"), ("bob", "eve"), ("ann", "kim"), ("kim", "lee")]

@@ -5,10 +5,10 @@ from fractions import Fraction
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp import PrivacyGuarantee
 from graphcuts_dp.cli.inspect import guarantee_in_words
 from graphcuts_dp.confidence import DEFAULT_PERCENT
-from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.plugins import Cost
 from graphcuts_dp.results.bundle import FORMAT, read_receipt, write_receipt
 
 EDGES = "".join(f"{i} {(i + step) % 12}\n" for i in range(12) for step in (1, 3))

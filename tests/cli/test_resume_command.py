@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp import FileFormatError
 from graphcuts_dp.cli import report
-from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.ledger.charges import begin_charge
-from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.plugins import Cost
 
 CLUB = gc.datasets.load("karate")
 LINE = ("--epsilon", "1", "--vertices", "34", "--fit", "none", "--store", "club.db")

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp import open_session
 from graphcuts_dp.cli import session as session_cli
 from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.ledger.charges import begin_charge
 from graphcuts_dp.ledger.opening import Subject
-from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.session.session import open_session
+from graphcuts_dp.plugins import Cost
 
 NAMES = ["ann", "bob", "eve", "kim", "lee", *(f"p{i}" for i in range(15))]
 TERMS = ("--epsilon", "40", "--delta", "0.001", "--queries", "500", "--method", "gaussian")

@@ -100,9 +100,11 @@ def test_the_version_is_told_and_what_is_unknown_in_a_line(done, refused):
         (("flows", "--epsilom", "1"), "No such option: --epsilom; did you mean --epsilon?"),
         (("session", "start", "--verticse", "1"), "did you mean --vertices?"),
         (("flows", "--unlike"), "No such option: --unlike (see graphcuts-dp flows --help)"),
+        (("plan", "--ask=trips.csv"), "--ask takes no value: type --ask alone"),
+        (("flows", "a", "b", "c", "--epsilon"), "--epsilon needs a value after it"),
     ],
 )
-def test_an_option_is_suggested_only_if_it_is_spelled_nearly_the_same(words, message, refused):
+def test_an_option_that_cannot_be_read_is_refused_in_a_line_that_says_how_it_is_typed(words, message, refused):
     assert message in refused(*words)
 
 

@@ -3,11 +3,10 @@
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp import FileFormatError, QueryError, VertexSet
 from graphcuts_dp.cli.queries import read_query_file, read_set
-from graphcuts_dp.errors import FileFormatError, QueryError
 from graphcuts_dp.queries.group_names import GroupNames
 from graphcuts_dp.queries.query_lines import read_cut, read_lines
-from graphcuts_dp.schema.vertices import VertexSet
 
 
 @pytest.mark.parametrize("word", ["1_0", "+1", "01", "\u0661", "1.0", "1e1", "-0", "9" * 5000])

@@ -20,10 +20,10 @@ import pyarrow as pa
 from pyarrow import parquet
 
 import graphcuts_dp as gc
+from graphcuts_dp import graph_job
 from graphcuts_dp.graph import engine
 from graphcuts_dp.graph.adjacency import kind_of_graph
 from graphcuts_dp.graph.private_data import private_data, private_graph, private_rows
-from graphcuts_dp.release.graphs import graph_job
 from graphcuts_dp.schema.counting import STEPS
 from graphcuts_dp.schema.vertices import vertex_sets
 

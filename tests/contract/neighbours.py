@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from graphcuts_dp.errors import GraphCutsError
+from graphcuts_dp import GraphCutsError
 from tests.contract.sources import Source
 from tests.contract.table import Column, Table, loose, reads, text_of
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from graphcuts_dp.errors import GraphCutsError
+from graphcuts_dp import GraphCutsError
 from tests.contract.advice import ADVICE, Advice, edges
 
 PACKAGE = Path(__file__).resolve().parents[2] / "graphcuts_dp"

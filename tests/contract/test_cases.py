@@ -18,7 +18,7 @@ from command_runs import run_line
 from pyarrow import compute, parquet
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import BudgetError, GraphCutsError, GraphError, LedgerError
+from graphcuts_dp import BudgetError, GraphCutsError, GraphError, LedgerError
 from graphcuts_dp.schema.counting import STEPS
 
 _connect = duckdb.connect

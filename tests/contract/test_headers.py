@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import GraphCutsError
+from graphcuts_dp import GraphCutsError
 
 pytestmark = pytest.mark.usefixtures("one_database")
 BOUND = gc.PrivacyUnit.user(max_contributions=1)

@@ -27,7 +27,7 @@ from saving_cases import (
 )
 
 import graphcuts_dp as gc
-from graphcuts_dp.release.job import Job
+from graphcuts_dp import Job
 from graphcuts_dp.session.session import session_of
 from scripts.figures import command, registry
 from scripts.figures.base import Finding, Table

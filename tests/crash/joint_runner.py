@@ -15,8 +15,8 @@ from pathlib import Path
 from server_runner import GRAPH, TERMS, desk_of
 from store_runner import TROUBLES, strikes, struck
 
-from graphcuts_dp.errors import GraphCutsError
-from graphcuts_dp.ledger.opening import Store, create_ledger
+from graphcuts_dp import GraphCutsError, Store
+from graphcuts_dp.ledger.opening import create_ledger
 from graphcuts_dp.server.book import verify
 from graphcuts_dp.server.desk import Desk
 from graphcuts_dp.server.models import Ask, SessionIn

@@ -14,8 +14,8 @@ from pathlib import Path
 from store_runner import TROUBLES, strikes, struck
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import BudgetError, GraphCutsError
-from graphcuts_dp.ledger.opening import Store, create_ledger
+from graphcuts_dp import BudgetError, GraphCutsError, Store
+from graphcuts_dp.ledger.opening import create_ledger
 from graphcuts_dp.server.book import Book, book_of
 from graphcuts_dp.server.desk import Desk
 from graphcuts_dp.server.models import SessionIn

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import session_workers as workers
 
-from graphcuts_dp.errors import GraphCutsError, LedgerError
+from graphcuts_dp import GraphCutsError, LedgerError
 
 TROUBLES = {
     "killed before a system call": (1, 0),

@@ -6,9 +6,9 @@ import pytest
 from faults import DEATHS, ERRORS, INTERRUPTIONS, one_of, sweep
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import LedgerError
+from graphcuts_dp import LedgerError, Store
 from graphcuts_dp.ledger import copies
-from graphcuts_dp.ledger.opening import Store, create_ledger
+from graphcuts_dp.ledger.opening import create_ledger
 from graphcuts_dp.server.backup import back_up, read_manifest, restore
 from graphcuts_dp.server.pairing import paired, people_of
 from graphcuts_dp.server.people import Person

@@ -15,9 +15,9 @@ import pytest
 from faults import DEATHS, ERRORS, INTERRUPTIONS, one_of, sweep
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import GraphCutsError, LedgerError
+from graphcuts_dp import GraphCutsError, LedgerError, Store
 from graphcuts_dp.ledger.ledger import Ledger
-from graphcuts_dp.ledger.opening import Store, create_ledger
+from graphcuts_dp.ledger.opening import create_ledger
 from graphcuts_dp.server.folder import ServerFiles
 from graphcuts_dp.server.folder_backup import back_up_folder, restore_folder
 from graphcuts_dp.server.pairing import people_of

@@ -6,8 +6,7 @@ import faults
 import pytest
 from saving_cases import CASES, NEWER, OLDER
 
-from graphcuts_dp import files
-from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp import FileFormatError, files
 
 ALL = (*faults.ERRORS, faults.READ_ONLY, *faults.INTERRUPTIONS, *faults.DEATHS)
 

@@ -12,7 +12,7 @@ import pytest
 from saving_cases import NEWER, OLDER, released
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp import FileFormatError
 
 COMMAND = (sys.executable, "-m", "graphcuts_dp")
 SLOW_SIGNALS = (signal.SIGINT, signal.SIGTERM)

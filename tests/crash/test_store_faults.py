@@ -11,7 +11,7 @@ import pytest
 import session_workers as workers
 from command_cases import call
 
-from graphcuts_dp.errors import LedgerError
+from graphcuts_dp import LedgerError
 
 NOBODY = 65534
 

@@ -15,7 +15,7 @@ from format_facts import FOLDER, recorded, stored
 from test_store_faults import NOBODY, as_nobody
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import LedgerError
+from graphcuts_dp import LedgerError
 from graphcuts_dp.ledger import copies, migration
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.migration import migrate_store

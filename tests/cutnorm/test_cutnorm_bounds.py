@@ -16,15 +16,10 @@ import scipy.sparse as sp
 from cutnorm_matrices import small_matrices
 from scipy.sparse.linalg import ArpackError, aslinearoperator
 
+from graphcuts_dp import CutNormCertificate, KindError, MatrixError, cut_norm
 from graphcuts_dp.cutnorm import operand as operand_module
 from graphcuts_dp.cutnorm import singular_values
-from graphcuts_dp.cutnorm.certificate import (
-    CutNormCertificate,
-    UpperBound,
-    scaling_bound,
-    smallest_bound,
-)
-from graphcuts_dp.cutnorm.cut_norm import cut_norm
+from graphcuts_dp.cutnorm.certificate import UpperBound, scaling_bound, smallest_bound
 from graphcuts_dp.cutnorm.exact import enumerate_cuts, solve_program
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.cutnorm.operand import Operand
@@ -33,7 +28,6 @@ from graphcuts_dp.cutnorm.singular_values import (
     chebyshev_norm_bound,
     cholesky_norm_bound,
 )
-from graphcuts_dp.errors import KindError, MatrixError
 from scripts.figures.nikiforov import harmonic_factor
 
 ROUNDING = 1e-12

@@ -11,11 +11,10 @@ import scipy.sparse as sp
 from cutnorm_matrices import small_matrices
 
 import graphcuts_dp as gc
-from graphcuts_dp.cutnorm.cut_norm import cut_norm
+from graphcuts_dp import GraphError, MatrixError, ParameterError, cut_norm
 from graphcuts_dp.cutnorm.exact import MAX_ENTRIES
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.cutnorm.spectral import prefix_cuts
-from graphcuts_dp.errors import GraphError, MatrixError, ParameterError
 
 infinity_to_one_norm = partial(cut_norm, norm="infinity-to-one")
 normalised_cut_norm = partial(cut_norm, norm="normalised")

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp import BudgetError, GraphError, ParameterError, QueryError, cut_job, least_cut
 from graphcuts_dp.cuts import least
-from graphcuts_dp.cuts.least import cut_job, grid_of_cuts, least_cut
+from graphcuts_dp.cuts.least import grid_of_cuts
 from graphcuts_dp.cuts.network import MOST_TOTAL
 from graphcuts_dp.display import up_to_digits
-from graphcuts_dp.errors import BudgetError, GraphError, ParameterError, QueryError
 from graphcuts_dp.learn.least_cut_error import WEIGHT_SHARE, CutRates, least_cut_excess
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.plugins import SeededEntropy
 from tests.audits.cuts import FREE, cut_law, pairs_of_four, several_law
 from tests.audits.rows_in_memory import rows_in_memory
 

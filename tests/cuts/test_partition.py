@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp import FileFormatError, GraphError, QueryError
 from graphcuts_dp.cuts import least
 from graphcuts_dp.cuts.weights import MeasuredCut
-from graphcuts_dp.errors import FileFormatError, GraphError, QueryError
 from tests.audits.cuts import pairs_of_four
 
 NAMES = ["ann", "bob", "eve, or so", "kim", "42"]

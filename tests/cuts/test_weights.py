@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp import cut_job
 from graphcuts_dp.cuts import weights as cut_weights
-from graphcuts_dp.cuts.least import cut_job, rows_of_terminals
+from graphcuts_dp.cuts.least import rows_of_terminals
 from graphcuts_dp.cuts.weights import MeasuredCut, lightest, measure_weights
 from graphcuts_dp.learn.least_cut_error import CutErrors, CutRates
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.plugins import SeededEntropy
 
 ERRORS = CutErrors(noisy=5.0, across=3.0, terminal=1.0, trivial=1.0, between=0.5)
 UNIT_RATES = CutRates(**dict.fromkeys((field.name for field in fields(CutRates)), Fraction(1)))

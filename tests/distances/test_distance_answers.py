@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from graphcuts_dp import AccuracyWarning, FileFormatError, ParameterError, QueryError
 from graphcuts_dp.distances import Locations, Metric, answer_distances, plan_distances
 from graphcuts_dp.distances import answers as answers_module
 from graphcuts_dp.distances import counts as counts_module
@@ -16,7 +17,6 @@ from graphcuts_dp.distances import metric as metric_module
 from graphcuts_dp.distances.embeddings import embeddings_of, learnt_cheaply
 from graphcuts_dp.distances.learner import best_learner
 from graphcuts_dp.distances.locations import all_distances
-from graphcuts_dp.errors import AccuracyWarning, FileFormatError, ParameterError, QueryError
 
 PATH = Metric.path(40)
 PEOPLE = Locations(PATH, [100 if 10 <= v < 20 else 3 for v in range(40)])

@@ -6,6 +6,15 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp import (
+    AccuracyWarning,
+    BudgetError,
+    ExhaustedError,
+    FileFormatError,
+    LedgerError,
+    ParameterError,
+    QueryError,
+)
 from graphcuts_dp.distances import (
     Locations,
     Metric,
@@ -15,15 +24,6 @@ from graphcuts_dp.distances import (
 )
 from graphcuts_dp.distances.locations import all_distances
 from graphcuts_dp.distances.session import InteractiveDistances
-from graphcuts_dp.errors import (
-    AccuracyWarning,
-    BudgetError,
-    ExhaustedError,
-    FileFormatError,
-    LedgerError,
-    ParameterError,
-    QueryError,
-)
 from graphcuts_dp.privacy.entropy import SystemEntropy
 from graphcuts_dp.session.runner import read_state, stored_state
 

@@ -6,6 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from graphcuts_dp import ParameterError
 from graphcuts_dp.distances.embeddings import (
     STEPS,
     bourgain_embedding,
@@ -18,7 +19,6 @@ from graphcuts_dp.distances.embeddings import (
 )
 from graphcuts_dp.distances.learner import best_learner
 from graphcuts_dp.distances.metric import Metric
-from graphcuts_dp.errors import ParameterError
 
 
 def random_tree(size, seed, *, whole=True):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphcuts_dp import QueryError
 from graphcuts_dp.distances.coordinate import (
     AboveThreshold,
     CoordinateTask,
@@ -24,8 +25,7 @@ from graphcuts_dp.distances.learner import L1Learner, coordinate_bounds, guarant
 from graphcuts_dp.distances.locations import Locations, all_distances
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.session import InteractiveDistances
-from graphcuts_dp.errors import QueryError
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.plugins import SeededEntropy
 
 GRID = Metric.grid(5, 6)
 

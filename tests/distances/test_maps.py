@@ -13,12 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import graphcuts_dp as gc
+from graphcuts_dp import (
+    BipartiteGraph,
+    DirectedGraph,
+    FileFormatError,
+    GraphError,
+    ParameterError,
+    QueryError,
+)
 from graphcuts_dp.distances import Locations, Metric, answer_distances, plan_distances
 from graphcuts_dp.distances.coordinate import CoordinateTask, tune_coordinate
 from graphcuts_dp.distances.embeddings import bourgain_embedding, projection_embedding
 from graphcuts_dp.distances.locations import DistanceQuery, all_distances
-from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError, QueryError
-from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph
 
 TREE = Metric([0, 1, 1], [1, 2, 3], [1.0, 2.0, 0.5], vertices=["a", "b", "c", "d"])
 

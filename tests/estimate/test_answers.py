@@ -12,17 +12,14 @@ from group_cases import cliques, coefficients, directed, drawn, observations, tw
 from helpers import random_graph
 
 import graphcuts_dp as gc
+from graphcuts_dp import CutQuery, GraphError, Groups, QueryError, release_graph
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, DEFAULT_PERCENT
-from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.estimate import pair_types
 from graphcuts_dp.estimate.estimator import Sizes, log_cuts
 from graphcuts_dp.estimate.measurement import CellSums
 from graphcuts_dp.estimate.pair_types import best_combination
+from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.queries.linear import CutQuery
-from graphcuts_dp.release.graphs import release_graph
-from graphcuts_dp.schema.groups import Groups
 from graphcuts_dp.schema.layout import Layout
 
 MECHANISMS = ["randomized-response", "degrees+randomized-response", "auto"]

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 from helpers import random_graph
 
-from graphcuts_dp import resources
+from graphcuts_dp import Graph, resources
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
-from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.schema import layout as layout_module
 from graphcuts_dp.schema.layout import Layout
 

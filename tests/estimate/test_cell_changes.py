@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError
 from graphcuts_dp.estimate.cell_changes import cell_changes
 from graphcuts_dp.schema.cells import CellTree
 from graphcuts_dp.schema.counting import Reach

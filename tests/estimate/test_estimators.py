@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import QueryError
+from graphcuts_dp import Groups, QueryError
 from graphcuts_dp.estimate.estimator import AnswerOptions
 from graphcuts_dp.iterative.accuracy import CountNoise
 from graphcuts_dp.iterative.methods import CONSTRUCTION
 from graphcuts_dp.results.flow_table import CellSum
-from graphcuts_dp.schema.groups import Groups
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 

@@ -5,8 +5,7 @@ import pytest
 from helpers import random_graph
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import AccuracyWarning, ParameterError
-from graphcuts_dp.estimate.strategy import FlowWorkload
+from graphcuts_dp import AccuracyWarning, FlowWorkload, ParameterError
 
 GRAPH = random_graph(60, 1)
 TENS, HALVES = np.arange(60) // 6, np.arange(60) // 30

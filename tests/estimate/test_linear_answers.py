@@ -9,15 +9,14 @@ import scipy.stats
 from group_cases import drawn
 from helpers import random_graph
 
+from graphcuts_dp import CutQuery, QueryError, release_graph
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
-from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.least_squares import MatrixEstimator, weighted_radius
 from graphcuts_dp.estimate.measurement import Degrees
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.privacy.laws import FlippedBit, TwoSidedGeometric
 from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm
-from graphcuts_dp.queries.linear import CutQuery, MatrixQuery, RankOneQuery
-from graphcuts_dp.release.graphs import release_graph
+from graphcuts_dp.queries.linear import MatrixQuery, RankOneQuery
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 SHAPES = {"plain": 14, "bipartite": (8, 12), "directed": 13}

@@ -11,14 +11,13 @@ from test_cell_changes import CASES, GROUPS, occurrences, places_of, tree_of
 from test_coverage import CONFIDENCE, RUNS, allowed
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError, flows_job
 from graphcuts_dp.estimate import margin_fit
 from graphcuts_dp.estimate.cell_changes import cell_changes, margin_change
 from graphcuts_dp.estimate.margin_fit import MarginFit
 from graphcuts_dp.estimate.strategy import MARGIN_SHARE, MARGINS, choose_strategy
 from graphcuts_dp.estimate.tails import error_radii
 from graphcuts_dp.measure.cells import margin_digits
-from graphcuts_dp.release.flow_tables import flows_job
 from graphcuts_dp.schema.cells import CellTree
 from graphcuts_dp.schema.counting import Reach
 

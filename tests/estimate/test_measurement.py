@@ -15,7 +15,7 @@ from graphcuts_dp.estimate.measurement import (
     Total,
 )
 from graphcuts_dp.measure.statistics import draw
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.privacy.level_noise import LevelNoise
 
 COUNTS = NonlinearCounts("vertices that have an edge", "a pair has two endpoints")

@@ -6,11 +6,9 @@ from group_cases import cliques, directed, drawn, two_sided
 from helpers import random_graph
 
 import graphcuts_dp as gc
+from graphcuts_dp import CutQuery, VertexSet, release_graph
 from graphcuts_dp.estimate.misfit import MisfitVariances
 from graphcuts_dp.estimate.shrinkage import Synthetic, shrunk_list, shrunk_towards
-from graphcuts_dp.queries.linear import CutQuery
-from graphcuts_dp.release.graphs import release_graph
-from graphcuts_dp.schema.vertices import VertexSet
 
 GRAPHS = {
     "plain": lambda: (random_graph(12, 0, density=0.4), None),

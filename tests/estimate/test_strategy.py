@@ -10,7 +10,7 @@ import pytest
 from flow_cases import random_cells
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
+from graphcuts_dp import AccuracyWarning, GraphError, GroupTree, ParameterError
 from graphcuts_dp.estimate.consistency import LeastSquares
 from graphcuts_dp.estimate.flow_errors import guaranteed_flows, level_errors
 from graphcuts_dp.estimate.measurement import place_variances
@@ -20,7 +20,6 @@ from graphcuts_dp.estimate.strategy import (
     equal_groups,
 )
 from graphcuts_dp.schema.cells import CellTree
-from graphcuts_dp.schema.group_tree import GroupTree
 
 
 def regular(*arities, size=5):

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError, Periods
 from graphcuts_dp.estimate.time_estimator import TimeEstimator
 from graphcuts_dp.estimate.time_strategy import (
     CALENDAR_YEARS,
@@ -15,8 +15,7 @@ from graphcuts_dp.estimate.time_strategy import (
     TIME_STRATEGIES,
     TimeStrategy,
 )
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.schema.periods import Periods
+from graphcuts_dp.plugins import SeededEntropy
 from scripts import updates
 
 MONTHS = Periods.of("2026-11..2027-03").labels

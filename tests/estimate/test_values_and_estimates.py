@@ -9,9 +9,8 @@ from period_cases import MONTHS, cells_of, flows_of
 from statistic_cases import planted
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate.answers import CutAnswer
+from graphcuts_dp import CutAnswer, FlowAnswer
 from graphcuts_dp.iterative.methods import CONSTRUCTION
-from graphcuts_dp.results.flows import FlowAnswer
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 

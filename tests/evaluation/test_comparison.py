@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
+from graphcuts_dp import FileFormatError, GraphError, ParameterError
 from graphcuts_dp.evaluation.comparison_tables import BASELINES, CHUNG_LU, EMPTY
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE, READS_TRUTH
 from graphcuts_dp.plotting.style import COLUMN

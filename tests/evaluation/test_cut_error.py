@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import GraphCutsError, QueryError
+from graphcuts_dp import GraphCutsError, QueryError
 from graphcuts_dp.evaluation.cut_error import (
     DEGREES,
     EMPTY,

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError
 from graphcuts_dp.learn.bounds import (
     dr14_online,
     frieze_kannan_updates,

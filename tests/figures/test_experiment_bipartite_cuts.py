@@ -8,7 +8,7 @@ import pytest
 from graphcuts_dp.learn.bounds import tight_online
 from graphcuts_dp.learn.potentials import Entropy, GroupNorm, LpNorm, bregman, near_one
 from graphcuts_dp.learn.rules import MirrorDescentRule, minimal_start
-from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.plugins import Universe
 from graphcuts_dp.resources import silent
 from scripts.figures import bipartite_cuts
 from scripts.figures.bipartite_cuts import METHODS, update_bounds

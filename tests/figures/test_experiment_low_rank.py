@@ -5,8 +5,8 @@ import pytest
 
 from graphcuts_dp.learn.potentials import LpNorm, SchattenNorm
 from graphcuts_dp.learn.rules import MirrorDescentRule, minimal_start
+from graphcuts_dp.plugins import Universe
 from graphcuts_dp.queries.linear import MatrixQuery
-from graphcuts_dp.queries.universe import Universe
 from scripts.figures.low_rank import (
     BEST,
     FROBENIUS,

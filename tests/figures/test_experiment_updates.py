@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from helpers import frieze_kannan
 
-from graphcuts_dp.cutnorm.cut_norm import cut_norm
-from graphcuts_dp.errors import HypothesisError
-from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp import HypothesisError, cut_norm
+from graphcuts_dp.plugins import Universe
 from scripts.figures.analysts import worst_cut
 from scripts.figures.updates import (
     ANALYSTS,

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from graphcuts_dp import plan
 from graphcuts_dp.cutnorm.operand import Operand
 from graphcuts_dp.cutnorm.spectral import exact_normalised
-from graphcuts_dp.planning.planner import plan
 from graphcuts_dp.resources import silent
 from scripts.figures import (
     bipartite_cuts,

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from graphcuts_dp.errors import AccuracyWarning, FileFormatError, ParameterError
+from graphcuts_dp import AccuracyWarning, FileFormatError, ParameterError
 from scripts.figures import cut_norm_certificates, demos, guides
 from scripts.figures import registry as figures
 from scripts.figures.base import Finding, Table, exponent, fitted_exponent

@@ -11,10 +11,9 @@ import scipy.stats
 
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.iterative.rank_one import ResponseRankOne, top_pair
+from graphcuts_dp.plugins import SeededEntropy, Universe
 from graphcuts_dp.privacy.distributions import BinaryResponse
-from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.noise import sample_discrete_gaussian
-from graphcuts_dp.queries.universe import Universe
 from scripts.figures.noise_norms import _beta_divergence, response_norm, subgaussian_norm
 from scripts.figures.random_graphs import planted_partition
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from graphcuts_dp.graph.adjacency import DirectedGraph
+from graphcuts_dp import DirectedGraph
 from scripts.figures.random_graphs import (
     directed_blocks,
     imbalanced_bipartite,

@@ -11,7 +11,7 @@ from contextlib import suppress
 import numpy as np
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import QueryError
+from graphcuts_dp import QueryError
 from graphcuts_dp.synth.budget_plans import SQUARED_DISTANCE
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import scipy
 
+from graphcuts_dp import BipartiteGraph, CutQuery, DirectedGraph, Graph
 from graphcuts_dp.graph import grid as bounded_sums
-from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import (
     BoundedEdges,
     bounded_cut,
@@ -15,7 +16,6 @@ from graphcuts_dp.graph.grid import (
     doubled_sums,
     vertices_of,
 )
-from graphcuts_dp.queries.linear import CutQuery
 from scripts.figures.random_graphs import planted_partition
 
 KINDS = ("plain", "directed", "bipartite")

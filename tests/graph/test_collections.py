@@ -9,7 +9,7 @@ import pytest
 from joblib import Parallel, delayed
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import GraphCutsError
+from graphcuts_dp import GraphCutsError
 
 
 def pickled(value):

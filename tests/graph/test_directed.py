@@ -11,18 +11,20 @@ import scipy.sparse as sp
 from helpers import random_graph
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
-from graphcuts_dp.graph.adjacency import (
+from graphcuts_dp import (
     BipartiteGraph,
     DirectedGraph,
+    FileFormatError,
     Graph,
-    from_rows_on,
-    kind_of_graph,
+    GraphError,
+    ParameterError,
+    VertexSet,
     read_graph,
 )
+from graphcuts_dp.graph.adjacency import from_rows_on, kind_of_graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.queries.universe import Universe
-from graphcuts_dp.schema.vertices import Arcs, VertexSet
+from graphcuts_dp.plugins import Universe
+from graphcuts_dp.schema.vertices import Arcs
 
 MIXED = """<graphml><graph edgedefault="directed"><node id="a"/><node id="b"/>
 <edge source="a" target="b" directed="false"/></graph></graphml>"""

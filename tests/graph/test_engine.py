@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
+from graphcuts_dp import FileFormatError, GraphError, ParameterError
 from graphcuts_dp.graph import engine as under_test
 from graphcuts_dp.graph.engine import (
     Cells,

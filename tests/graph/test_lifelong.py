@@ -7,7 +7,7 @@ import pandas
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError
 from graphcuts_dp.graph.lifelong import UsedContributions, bounded_steps, lifelong_cells
 from graphcuts_dp.schema.counting import STEPS
 

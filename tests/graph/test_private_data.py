@@ -17,13 +17,7 @@ import pytest
 import scipy.sparse as sp
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import (
-    ConversionWarning,
-    GraphError,
-    KindError,
-    ParameterError,
-    PrivacyWarning,
-)
+from graphcuts_dp import ConversionWarning, GraphError, KindError, ParameterError, PrivacyWarning
 from graphcuts_dp.graph import private_data as conversion
 from graphcuts_dp.graph.private_data import private_data
 from graphcuts_dp.io import libraries

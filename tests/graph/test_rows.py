@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError, VertexSet
 from graphcuts_dp.graph.engine import MOST
 from graphcuts_dp.schema.counting import COUNTINGS
-from graphcuts_dp.schema.vertices import Arcs, VertexSet
+from graphcuts_dp.schema.vertices import Arcs
 from tests.audits.rows_in_memory import bounded, rows_in_memory
 
 pytestmark = pytest.mark.usefixtures("one_database")  # of many small tables

@@ -11,11 +11,11 @@ from helpers import owned_flat, read_owned_flat
 from pyarrow import parquet
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
+from graphcuts_dp import FileFormatError, GraphError, ParameterError
 from graphcuts_dp.io.files import read_raw
 from graphcuts_dp.io.numbering import codes_and_names
-from graphcuts_dp.io.raw_edges import Options
 from graphcuts_dp.io.tables import edges_of_table, open_table
+from graphcuts_dp.plugins import Options
 from graphcuts_dp.schema.counting import COUNTINGS
 from tests.audits.rows_in_memory import bounded
 

@@ -9,10 +9,10 @@ import pytest
 from helpers import make_flat, read_flat
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import FileFormatError, GraphCutsError
+from graphcuts_dp import FileFormatError, GraphCutsError
 from graphcuts_dp.io.files import FORMATS
-from graphcuts_dp.io.raw_edges import Options
 from graphcuts_dp.io.tables import edges_of_table, open_table
+from graphcuts_dp.plugins import Options
 from graphcuts_dp.schema.unpacking import most_unpacked
 
 pa = pytest.importorskip("pyarrow")

@@ -9,8 +9,8 @@ import threading
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp import FileFormatError
 from graphcuts_dp import files as atomic
-from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.files import (
     atomic_set,
     atomic_write,

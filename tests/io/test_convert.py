@@ -14,9 +14,7 @@ import scipy.sparse as sp
 from helpers import make_flat
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.schema.vertices import VertexSet
+from graphcuts_dp import BipartiteGraph, Graph, GraphError, ParameterError, VertexSet
 
 
 def test_from_edges():

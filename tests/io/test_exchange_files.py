@@ -4,8 +4,7 @@ import networkx as nx
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.graph.adjacency import Graph, read_graph
+from graphcuts_dp import FileFormatError, Graph, read_graph
 
 NODES = "node [ id 1 ]\nnode [ id 2 ]\nnode [ id 3 ]\n"
 LABELLED = 'node [ id 1 label "1" ]\nnode [ id 2 label "2" ]\nnode [ id 3 label "3" ]\n'

@@ -9,8 +9,14 @@ import scipy.sparse as sp
 from helpers import read_flat
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph, read_graph
+from graphcuts_dp import (
+    BipartiteGraph,
+    FileFormatError,
+    Graph,
+    GraphError,
+    ParameterError,
+    read_graph,
+)
 from graphcuts_dp.io.files import check_writable_graph, describe_reading, read_vertices
 
 SECRET = "XsecretX"  # noqa: S105

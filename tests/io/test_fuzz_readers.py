@@ -9,8 +9,8 @@ from helpers import read_flat
 from hypothesis import HealthCheck, given, settings
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import GraphCutsError
-from graphcuts_dp.graph.adjacency import AnyGraph, read_graph
+from graphcuts_dp import GraphCutsError, read_graph
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.io.files import FORMATS, read_vertices
 
 SAME = (".konect", ".edgelist", ".txt", ".tsv", ".feather")  # as others, but for the name

@@ -10,8 +10,7 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
-from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.graph.adjacency import read_graph
+from graphcuts_dp import FileFormatError, read_graph
 
 BANNER = "%%MatrixMarket matrix "
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field, fields
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp import FileFormatError, read_graph
 from graphcuts_dp.cli.reading import Reading
-from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.graph.adjacency import read_graph
 from graphcuts_dp.options import read_options
 
 PLAIN = {("a", "b"): 1.0, ("b", "c"): 1.0}

@@ -7,7 +7,7 @@ import pytest
 from helpers import read_flat
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
+from graphcuts_dp import FileFormatError, GraphError, ParameterError
 from graphcuts_dp.session.session import session_of
 
 TIMES = "Patient ID,Contacted Person,Time Stamp\n1,2,1597427261\n2,3,1597427999\n"

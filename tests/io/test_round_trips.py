@@ -13,8 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import FileFormatError, GraphError
-from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph, read_graph
+from graphcuts_dp import (
+    BipartiteGraph,
+    DirectedGraph,
+    FileFormatError,
+    Graph,
+    GraphError,
+    read_graph,
+)
 from graphcuts_dp.io.files import FORMATS
 
 WRITTEN = [ending for ending in FORMATS if ending != ".konect"]

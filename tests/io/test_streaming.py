@@ -14,16 +14,15 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 
-from graphcuts_dp.errors import FileFormatError, GraphCutsError
-from graphcuts_dp.graph.adjacency import Graph, read_graph
+from graphcuts_dp import Columns, FileFormatError, Graph, GraphCutsError, read_graph
 from graphcuts_dp.io import codes
 from graphcuts_dp.io import text as edge_lists
 from graphcuts_dp.io.codes import CodedText, Growing, IdentifierColumns, integers_of
 from graphcuts_dp.io.edge_store import sorted_merged
-from graphcuts_dp.io.raw_edges import Options
 from graphcuts_dp.io.text import numbers_of, text_batches
+from graphcuts_dp.plugins import Options
 from graphcuts_dp.schema.bad_rows import BadRows
-from graphcuts_dp.schema.columns import Columns, parse_number
+from graphcuts_dp.schema.columns import parse_number
 from graphcuts_dp.schema.text_format import TextFormat
 
 HEAD = "source,target,weight\n"

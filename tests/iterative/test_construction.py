@@ -13,7 +13,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative.construction import IterativeConstruction
-from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential, ProposedQuery
+from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential
 from graphcuts_dp.iterative.paper_tuning import PaperIterative
 from graphcuts_dp.iterative.rank_one import ResponseRankOne
 from graphcuts_dp.iterative.tuning import (
@@ -31,9 +31,8 @@ from graphcuts_dp.learn.learners import (
 from graphcuts_dp.learn.median import Median, all_graphs
 from graphcuts_dp.learn.potentials import SchattenNorm
 from graphcuts_dp.learn.rules import MirrorDescentRule, minimal_start
-from graphcuts_dp.privacy.composition import Cost, compose, zcdp_rho
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.plugins import Cost, ProposedQuery, SeededEntropy, Universe
+from graphcuts_dp.privacy.composition import compose, zcdp_rho
 
 N = 40
 UNIVERSE = Universe(N)

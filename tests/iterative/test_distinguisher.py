@@ -25,10 +25,9 @@ from graphcuts_dp.iterative.query_lists import QuestionList, Scoring
 from graphcuts_dp.iterative.rank_one import Released, ResponseRankOne
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.median import all_graphs as all_databases
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.plugins import SeededEntropy, Universe
 from graphcuts_dp.queries.coefficients import exact_sums
 from graphcuts_dp.queries.graph_queries import GraphQuery
-from graphcuts_dp.queries.universe import Universe
 
 FALSE_ALARM = 1e-7  # of each chi-square test, if its seed were drawn at random
 UNIVERSE = Universe(12)

@@ -8,10 +8,10 @@ import pytest
 from parameter_cases import NUMBERS, ROUNDS, STEPS
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import AccuracyWarning, ParameterError
+from graphcuts_dp import AccuracyWarning, ParameterError
 from graphcuts_dp.iterative.methods import CONSTRUCTION, construction_of
-from graphcuts_dp.iterative.task import Task
 from graphcuts_dp.options import chosen
+from graphcuts_dp.plugins import Task
 from graphcuts_dp.privacy.composition import compose, zcdp_rho
 from graphcuts_dp.privacy.count_noise import discrete_gaussian_radius, discrete_laplace_radius
 

@@ -8,8 +8,8 @@ import scipy.stats
 from helpers import cuts_of_halves, two_cliques
 
 import graphcuts_dp as gc
+from graphcuts_dp import AccuracyWarning, ParameterError, QueryError
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
-from graphcuts_dp.errors import AccuracyWarning, ParameterError, QueryError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative.construction import IterativeConstruction
 from graphcuts_dp.iterative.distinguisher import Exponential
@@ -19,9 +19,8 @@ from graphcuts_dp.iterative.query_lists import QuestionList
 from graphcuts_dp.iterative.rounds import nearest_graph
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
 from graphcuts_dp.learn.learners import MedianLearner
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.plugins import SeededEntropy, Universe
 from graphcuts_dp.queries.graph_queries import STATISTICS
-from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.results.bundle import KINDS
 from scripts.figures.bounds import dr14_offline
 from scripts.figures.random_graphs import imbalanced_bipartite

@@ -9,17 +9,15 @@ import pytest
 from scipy.stats import binom
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import AccuracyWarning, GraphError, QueryError
+from graphcuts_dp import AccuracyWarning, GraphError, QueryError
 from graphcuts_dp.iterative.answer_grid import AnswerGrid, QueryBlocks
 from graphcuts_dp.iterative.answers import Answers, pair_columns
 from graphcuts_dp.iterative.sensing import SensingPlan
-from graphcuts_dp.iterative.task import Task
 from graphcuts_dp.learn.median import all_graphs
 from graphcuts_dp.learn.potentials import LpNorm, SchattenNorm
 from graphcuts_dp.learn.rules import MirrorDescentRule, minimal_start
+from graphcuts_dp.plugins import SeededEntropy, Task, Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.queries.universe import Universe
 from scripts.figures.small_databases import small_databases
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")

@@ -11,16 +11,15 @@ from helpers import random_graph
 from scipy.sparse.linalg import ArpackNoConvergence
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative import power_method, rank_one
 from graphcuts_dp.iterative.power_method import PowerRankOne, PowerSearch
 from graphcuts_dp.iterative.rank_one import ResponseRankOne
 from graphcuts_dp.learn.base import DenseHypothesis
+from graphcuts_dp.plugins import SeededEntropy, Universe
 from graphcuts_dp.privacy import count_noise as value_noise
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.queries.universe import Universe
 from scripts.figures.random_graphs import planted_partition
 
 

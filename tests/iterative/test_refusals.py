@@ -9,11 +9,11 @@ import pytest
 from helpers import random_graph
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import GraphCutsError, HypothesisError, ParameterError
+from graphcuts_dp import GraphCutsError, HypothesisError, ParameterError
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative.construction import IterativeConstruction
-from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential, ProposedQuery
+from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential
 from graphcuts_dp.iterative.power_method import PowerRankOne
 from graphcuts_dp.iterative.query_lists import QuestionList
 from graphcuts_dp.iterative.rank_one import Released, ResponseRankOne
@@ -26,8 +26,7 @@ from graphcuts_dp.iterative.tuning import (
 from graphcuts_dp.learn.learners import MultiplicativeWeightsLearner
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
 from graphcuts_dp.options import described
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.plugins import ProposedQuery, SeededEntropy, Universe
 
 GRAPH = gc.Graph([0, 1, 2, 0], [1, 2, 3, 4], vertices=8)
 SIDES = gc.BipartiteGraph([0, 2], [1, 3], [1.0, 4.5], left=6, right=4, max_weight=5.0)

@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp import CutQuery, VertexSet
 from graphcuts_dp.learn.group_start import CORRECTION_UNITS, start_from_sums
 from graphcuts_dp.learn.learners import (
     FriezeKannanLearner,
     MirrorDescentLearner,
     MultiplicativeWeightsLearner,
 )
-from graphcuts_dp.queries.linear import CutQuery
-from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.plugins import Universe
 from graphcuts_dp.schema.cells import CellTree
-from graphcuts_dp.schema.vertices import VertexSet
 from scripts.figures.update_sequence import UpdateSequence, potential
 
 LEARNERS = {

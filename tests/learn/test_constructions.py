@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from helpers import frieze_kannan, multiplicative_weights
 
-from graphcuts_dp.errors import HypothesisError, MatrixError
+from graphcuts_dp import CutQuery, HypothesisError, MatrixError
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS, bound_of
 from graphcuts_dp.learn.rules import MultiplicativeWeightsRule
 from graphcuts_dp.learn.sizes import largest_disjoint_cut, pairs_of, size_of
-from graphcuts_dp.queries.linear import CutQuery, MatrixQuery, RankOneQuery
-from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.plugins import Universe
+from graphcuts_dp.queries.linear import MatrixQuery, RankOneQuery
 from scripts.figures.update_sequence import UpdateSequence, checked
 
 SIX = Universe(6)

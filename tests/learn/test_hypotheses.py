@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp import CutQuery, FileFormatError
 from graphcuts_dp.learn import cut_sum
 from graphcuts_dp.learn.base import DenseHypothesis, pack
 from graphcuts_dp.learn.blocks import BlockHypothesis
-from graphcuts_dp.learn.cut_sum import BitSets, CutSum, pack_bits
+from graphcuts_dp.learn.cut_sum import BitSets, pack_bits
 from graphcuts_dp.learn.median import DatabaseFamily
-from graphcuts_dp.queries.linear import CutQuery, MatrixQuery, RankOneQuery
-from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.plugins import CutSum, Universe
+from graphcuts_dp.queries.linear import MatrixQuery, RankOneQuery
 
 UNIVERSES = [
     *(Universe(n) for n in (2, 3, 9, 64, 70)),

@@ -8,10 +8,9 @@ import pytest
 from helpers import frieze_kannan, multiplicative_weights
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
+from graphcuts_dp import CutQuery, HypothesisError, ParameterError, QueryError, VertexSet
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.blocks import BlockHypothesis
-from graphcuts_dp.learn.cut_sum import CutSum
 from graphcuts_dp.learn.group_start import MOST_GROUPS, start_from_sums
 from graphcuts_dp.learn.learners import FriezeKannanLearner, MirrorDescentLearner
 from graphcuts_dp.learn.median import DatabaseFamily, Median, all_graphs, alpha_net
@@ -22,16 +21,10 @@ from graphcuts_dp.learn.potentials import (
     LpNorm,
     SchattenNorm,
 )
-from graphcuts_dp.learn.rules import (
-    FriezeKannanRule,
-    MirrorDescentRule,
-    MultiplicativeWeightsRule,
-    minimal_start,
-)
-from graphcuts_dp.queries.linear import CutQuery, MatrixQuery, RankOneQuery
-from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.learn.rules import MirrorDescentRule, MultiplicativeWeightsRule, minimal_start
+from graphcuts_dp.plugins import CutSum, FriezeKannanRule, Universe
+from graphcuts_dp.queries.linear import MatrixQuery, RankOneQuery
 from graphcuts_dp.schema.cells import CellTree
-from graphcuts_dp.schema.vertices import VertexSet
 from scripts.figures.small_databases import small_databases
 
 SIX, FOUR, PLAIN, BOTH = Universe(6), Universe(4), Universe(3), Universe(3, 2)

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from graphcuts_dp.errors import HypothesisError
+from graphcuts_dp import CutQuery, HypothesisError
 from graphcuts_dp.learn.median import DatabaseFamily, Median, all_graphs, alpha_net
-from graphcuts_dp.queries.linear import CutQuery, RankOneQuery
-from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.plugins import Universe
+from graphcuts_dp.queries.linear import RankOneQuery
 from scripts.figures.small_databases import small_database_size, small_databases
 from scripts.figures.update_sequence import UpdateSequence
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from graphcuts_dp.errors import QueryError
+from graphcuts_dp import CutQuery, QueryError
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.potentials import (
     Box,
@@ -15,14 +15,9 @@ from graphcuts_dp.learn.potentials import (
     SchattenNorm,
     near_one,
 )
-from graphcuts_dp.learn.rules import (
-    FriezeKannanRule,
-    MirrorDescentRule,
-    MultiplicativeWeightsRule,
-    minimal_start,
-)
-from graphcuts_dp.queries.linear import CutQuery, MatrixQuery, RankOneQuery
-from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.learn.rules import MirrorDescentRule, MultiplicativeWeightsRule, minimal_start
+from graphcuts_dp.plugins import FriezeKannanRule, Universe
+from graphcuts_dp.queries.linear import MatrixQuery, RankOneQuery
 from scripts.figures.update_sequence import potential
 
 UNIVERSES = {

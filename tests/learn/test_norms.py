@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from graphcuts_dp.errors import QueryError
+from graphcuts_dp import CutQuery, QueryError
 from graphcuts_dp.learn.learners import MirrorDescentLearner, potential_of
 from graphcuts_dp.learn.norms import (
     NORMS,
@@ -20,8 +20,8 @@ from graphcuts_dp.learn.norms import (
 )
 from graphcuts_dp.learn.potentials import GroupNorm, LpNorm, SchattenNorm, bregman, near_one
 from graphcuts_dp.learn.sizes import ArcsOn, CutSizes
-from graphcuts_dp.queries.linear import CutQuery, MatrixQuery
-from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.plugins import Universe
+from graphcuts_dp.queries.linear import MatrixQuery
 from scripts.figures.update_sequence import UpdateSequence
 
 SIZES = (14, 10)

@@ -12,7 +12,7 @@ import session_workers as workers
 from products import PRODUCTS, SESSIONS, kind_of, make
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import LedgerError, ParameterError
+from graphcuts_dp import LedgerError, ParameterError, graph_job
 from graphcuts_dp.ledger import charges, uses
 from graphcuts_dp.ledger.charges import begin_charge
 from graphcuts_dp.ledger.file import StoreFile
@@ -20,10 +20,9 @@ from graphcuts_dp.ledger.observed import observed_charges
 from graphcuts_dp.ledger.opening import open_ledger
 from graphcuts_dp.ledger.public_inputs import public_digest
 from graphcuts_dp.ledger.records import Kind
-from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy, repeatable
+from graphcuts_dp.plugins import Cost, SeededEntropy
+from graphcuts_dp.privacy.entropy import SystemEntropy, repeatable
 from graphcuts_dp.release import graph_jobs, graphs
-from graphcuts_dp.release.graphs import graph_job
 from graphcuts_dp.release.receipt_check import check_receipt
 from graphcuts_dp.results import packing
 

@@ -11,23 +11,16 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import BudgetError, LedgerError
+from graphcuts_dp import BudgetError, LedgerError, Store
 from graphcuts_dp.ledger import ledger as ledger_module
 from graphcuts_dp.ledger.charges import begin_charge
 from graphcuts_dp.ledger.ledger import Ledger
-from graphcuts_dp.ledger.opening import (
-    Budget,
-    Store,
-    Subject,
-    create_ledger,
-    ledger_budget,
-    open_ledger,
-)
+from graphcuts_dp.ledger.opening import Budget, Subject, create_ledger, ledger_budget, open_ledger
 from graphcuts_dp.ledger.plain_values import plain
 from graphcuts_dp.ledger.records import Kind
 from graphcuts_dp.ledger.spending import SpendingTotals
 from graphcuts_dp.ledger.uses import Use, begin_use, check_budget, uses_of
-from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.plugins import Cost
 from graphcuts_dp.privacy.filters import CostSum, admits, renyi_order
 
 SMALL = Cost.of_pure(Fraction(1, 1000))

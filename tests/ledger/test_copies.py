@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from graphcuts_dp.errors import LedgerError
+from graphcuts_dp import LedgerError
 from graphcuts_dp.ledger.copies import copy_database
 
 

@@ -11,7 +11,7 @@ import pytest
 import session_workers as workers
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import LedgerError, ParameterError
+from graphcuts_dp import LedgerError, ParameterError
 from graphcuts_dp.ledger.file import explained
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.records import Head

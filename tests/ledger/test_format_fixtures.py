@@ -18,7 +18,7 @@ from format_facts import (
 )
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import BudgetError, ExhaustedError
+from graphcuts_dp import BudgetError, ExhaustedError
 from graphcuts_dp.queries.query_lines import query_to_dict
 from graphcuts_dp.server.book import first_digest, read_export, verify
 

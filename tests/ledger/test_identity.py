@@ -13,21 +13,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
+from graphcuts_dp import BudgetError, LedgerError, ParameterError, Store, VertexSet
 from graphcuts_dp.graph.row_sources import RowArrays
 from graphcuts_dp.ledger import identity, opening
 from graphcuts_dp.ledger.charges import begin_charge
 from graphcuts_dp.ledger.identity import identity_of_edges, identity_of_rows
 from graphcuts_dp.ledger.opening import (
-    Store,
     Subject,
     create_ledger,
     data_schema,
     open_ledger,
     stores_beside,
 )
-from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.schema.vertices import Arcs, VertexSet
+from graphcuts_dp.plugins import Cost
+from graphcuts_dp.schema.vertices import Arcs
 from graphcuts_dp.session.session import session_of
 from tests.audits.rows_in_memory import rows_in_memory
 

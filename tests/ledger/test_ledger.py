@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 import session_workers as workers
 
-from graphcuts_dp.errors import LedgerError
+from graphcuts_dp import LedgerError
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.records import Kind, StoredState
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
+from graphcuts_dp import BudgetError, LedgerError, ParameterError, Store
 from graphcuts_dp.ledger.charges import begin_charge
-from graphcuts_dp.ledger.opening import Budget, Store, Subject, create_ledger, open_ledger
+from graphcuts_dp.ledger.opening import Budget, Subject, create_ledger, open_ledger
 from graphcuts_dp.ledger.plain_values import plain
 from graphcuts_dp.ledger.records import Kind
 from graphcuts_dp.ledger.spending import Coverage
@@ -28,7 +28,7 @@ from graphcuts_dp.ledger.uses import (
     total_cost,
     uses_of,
 )
-from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.plugins import Cost
 
 MONTHS = [f"2026-{month:02}" for month in range(1, 13)]
 IN_A_MONTH = "1 user in one month"

@@ -9,11 +9,11 @@ import session_workers as workers
 from products import GRAPH, MAP, PRODUCTS, SESSIONS, kind_of, make
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
+from graphcuts_dp import BudgetError, LedgerError, ParameterError
 from graphcuts_dp.ledger.charges import begin_charge
 from graphcuts_dp.ledger.opening import stores_beside
+from graphcuts_dp.plugins import Cost
 from graphcuts_dp.privacy import entropy
-from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.release import graph_jobs
 
 pytestmark = [

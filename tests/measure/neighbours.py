@@ -4,9 +4,8 @@ from itertools import combinations, permutations, product
 
 import numpy as np
 
-from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
+from graphcuts_dp import BipartiteGraph, DirectedGraph, Graph, Groups
 from graphcuts_dp.measure.cells import cell_tree, sides_of_groups
-from graphcuts_dp.schema.groups import Groups
 
 
 def pairs_of(kind, n):

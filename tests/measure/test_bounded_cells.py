@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 from neighbours import all_graphs, at_a_vertex, changes_found, tables_of
 
-from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp import Graph, ParameterError, PrivacyUnit
 from graphcuts_dp.graph.grid import Grid, bounded_cut
 from graphcuts_dp.measure.cells import bounded_cells, changes_on, grid_of_cells, sums_of_cells
 from graphcuts_dp.privacy.default_unit import EDGE
-from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from scripts.figures.random_graphs import planted_partition
 
 CASES = {

@@ -17,7 +17,7 @@ from graphcuts_dp.measure.cells import (
     sides_of_groups,
     sums_of_cells,
 )
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.schema.cells import CellTree
 

@@ -7,8 +7,7 @@ import pytest
 from neighbours import all_graphs, at_a_vertex, differences
 from p_values import chi_square
 
-from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp import BipartiteGraph, Graph, ParameterError
 from graphcuts_dp.measure.statistics import (
     bound_candidates,
     bound_scores,
@@ -17,7 +16,7 @@ from graphcuts_dp.measure.statistics import (
     pick_bound,
     score_rate,
 )
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.plugins import SeededEntropy
 from scripts.figures.random_graphs import planted_partition
 
 N = 5

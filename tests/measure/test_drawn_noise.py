@@ -23,8 +23,7 @@ from graphcuts_dp.measure.cells import (
     weighted_sensitivity,
 )
 from graphcuts_dp.measure.entries import distribution_for
-from graphcuts_dp.privacy.count_noise import ValueNoise
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.plugins import SeededEntropy, ValueNoise
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import sample_discrete_laplace, sample_geometric
 from graphcuts_dp.release.measuring import sparse_distribution

@@ -8,7 +8,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.measure.edge_counts import count_edges, measure_edge_counts
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.plugins import SeededEntropy
 
 PAIRS = [(0, 1), (0, 2), (1, 2)]
 WEIGHTS = (0.0, 0.5, 1.0, 1.5, 2.0)

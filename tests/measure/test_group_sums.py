@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.measure.cells import (
     buy_group_sums,
@@ -14,8 +14,7 @@ from graphcuts_dp.measure.cells import (
     cell_tree,
     weighted_sensitivity,
 )
-from graphcuts_dp.privacy.count_noise import ValueNoise
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.plugins import SeededEntropy, ValueNoise
 
 SILENT = ValueNoise("laplace", Fraction(60))  # 0 but for a chance of e^-60
 COEFFICIENTS = np.array([700, -2048, 3])

@@ -16,12 +16,12 @@ import pytest
 from p_values import chi_square
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError
 from graphcuts_dp.estimate.kept_edges import FALSE_SHARE, KeptEdges, threshold_for
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.measure.entries import measure_kept_edges, row_parts
+from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.privacy.distributions import LaplaceNoise
-from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.schema.layout import Layout
 
 LEVEL = 1e-9

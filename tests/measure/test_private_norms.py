@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.measure import private_norms as measured
 from graphcuts_dp.measure.private_norms import (
@@ -23,8 +23,7 @@ from graphcuts_dp.measure.private_norms import (
     nuclear_norm,
     root_degrees,
 )
-from graphcuts_dp.privacy.count_noise import ValueNoise
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.plugins import SeededEntropy, ValueNoise
 
 BOTH = pytest.mark.parametrize("norm", [root_degrees, nuclear_norm])
 CHARGED = {root_degrees: ROOT_STEPS, nuclear_norm: NUCLEAR_STEPS}

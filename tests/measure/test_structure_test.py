@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.linalg import solve_triangular
 
-from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
+from graphcuts_dp import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.measure import structure_test
 from graphcuts_dp.measure.structure_test import (
     STRUCTURE_CHANGE,
@@ -23,7 +23,7 @@ from graphcuts_dp.measure.structure_test import (
     structure_count,
     unevenness,
 )
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.schema.layout import Layout
 from graphcuts_dp.synth.detected_structure import MOST_TESTED, StructureSetting
 

@@ -6,16 +6,15 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
+from graphcuts_dp import Groups, PrivacyUnit, VertexSet
 from graphcuts_dp.estimate.cell_changes import cell_changes
 from graphcuts_dp.graph.adjacency import on_space
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.rows import reach_of
 from graphcuts_dp.measure.cells import cell_tree, sides_of_groups, sums_of_cells
-from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.schema.cells import CellTree
 from graphcuts_dp.schema.counting import Reach
-from graphcuts_dp.schema.groups import Groups
-from graphcuts_dp.schema.vertices import Arcs, VertexSet, vertex_sets
+from graphcuts_dp.schema.vertices import Arcs, vertex_sets
 from tests.audits.rows_in_memory import bounded, rows_in_memory
 
 pytestmark = pytest.mark.usefixtures("one_database")  # of many small tables

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from page_cases import MAIL, TRIPS, placed, write_mail, write_trips
 
+from graphcuts_dp import FileFormatError, ParameterError
 from graphcuts_dp import page as room
 from graphcuts_dp.cli import main
-from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.page.products import PRODUCTS
 from graphcuts_dp.page.steps import STEPS
 from graphcuts_dp.page.understood import head_of

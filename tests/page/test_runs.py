@@ -18,7 +18,7 @@ from page_cases import MAIL, TRIPS, PageProcess, placed
 import graphcuts_dp as gc
 from graphcuts_dp.ledger.charges import begin_charge
 from graphcuts_dp.page.runs import DONE, LOST, REFUSED, RUNNING, STOPPED, Runs
-from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.plugins import Cost
 from graphcuts_dp.results.bundle import receipt_path
 
 KILLS = 20

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError, PrivacyUnit
 from graphcuts_dp.graph.grid import Grid, bounded_total
 from graphcuts_dp.planning.bounds import plan_degree_bounds
-from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
-from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.plugins import Universe
 from graphcuts_dp.session.terms import SessionTerms
 from scripts.figures.random_graphs import planted_partition
 

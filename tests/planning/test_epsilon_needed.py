@@ -9,23 +9,25 @@ from fractions import Fraction
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp import (
+    ParameterError,
+    PrivacyUnit,
+    SessionWorkload,
+    VertexSet,
+    cut_job,
+    flows_job,
+    graph_job,
+)
 from graphcuts_dp.cli.proposals import ANALYSTS, EVERYBODY, proposal_of
-from graphcuts_dp.cuts.least import cut_job
-from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.strategy import equal_groups
 from graphcuts_dp.estimate.worst_cut_errors import noise_cut_bound
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.sizes import usual_edges
-from graphcuts_dp.learn.workload import SessionWorkload, Setting
+from graphcuts_dp.learn.workload import Setting
 from graphcuts_dp.planning.planner import plan_of
-from graphcuts_dp.privacy.composition import Cost, zcdp_rho
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
-from graphcuts_dp.queries.universe import Universe
-from graphcuts_dp.release.flow_tables import flows_job
-from graphcuts_dp.release.graphs import graph_job
+from graphcuts_dp.plugins import Cost, SeededEntropy, Universe
+from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.release.usefulness import made_up_graph, usefulness_of
-from graphcuts_dp.schema.vertices import VertexSet
 from graphcuts_dp.session.terms import SessionTerms
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")

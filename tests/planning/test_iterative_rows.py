@@ -11,24 +11,22 @@ import pytest
 from helpers import random_graph
 
 import graphcuts_dp as gc
+from graphcuts_dp import AccuracyWarning, CutList
 from graphcuts_dp.confidence import DEFAULT_FAILURE
-from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative.construction import IterativeConstruction
 from graphcuts_dp.iterative.distinguisher import Exponential
 from graphcuts_dp.iterative.game import PlayerGame
-from graphcuts_dp.iterative.query_lists import CutList, QuestionList
+from graphcuts_dp.iterative.query_lists import QuestionList
 from graphcuts_dp.iterative.rank_one import Released
 from graphcuts_dp.iterative.rounds import release_of_outcome
-from graphcuts_dp.iterative.task import Task
 from graphcuts_dp.iterative.tuning import PracticalIterative, TightIterative
 from graphcuts_dp.learn.constructions import learner_of
 from graphcuts_dp.learn.learners import MedianLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.planning.planner import plan_of
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.plugins import SeededEntropy, Task, Universe
 from graphcuts_dp.privacy.k_norm import KNormNoise
-from graphcuts_dp.queries.universe import Universe
 
 learn = gc.release_iteratively
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError, VertexSet, plan
 from graphcuts_dp.estimate.flow_errors import guaranteed_flows
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.estimate.strategy import (
@@ -33,10 +33,9 @@ from graphcuts_dp.learn.median import all_graphs
 from graphcuts_dp.learn.sizes import pairs_of
 from graphcuts_dp.learn.workload import Setting
 from graphcuts_dp.planning.mechanisms import mechanisms_for
-from graphcuts_dp.planning.planner import VACUOUS, plan, plan_of
-from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.planning.planner import VACUOUS, plan_of
+from graphcuts_dp.plugins import Universe
 from graphcuts_dp.schema.cells import CellTree
-from graphcuts_dp.schema.vertices import VertexSet
 from graphcuts_dp.session.terms import SessionTerms
 
 pytestmark = pytest.mark.usefixtures("one_database")  # of many small tables

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.cuts.least import cut_job
+from graphcuts_dp import cut_job
 from graphcuts_dp.estimate.kept_edges import threshold_for
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.estimate.worst_cut_errors import expected_worst_cut

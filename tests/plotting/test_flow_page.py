@@ -12,7 +12,7 @@ from flow_page_cases import HOSTILE, MONTHS, locations, table
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcuts_dp.errors import FileFormatError, QueryError
+from graphcuts_dp import FileFormatError, QueryError
 from graphcuts_dp.plotting.flow_page import json_in_html, page_of
 from graphcuts_dp.results.flow_pictures import MOST_FLOWS, MOST_SHOWN, period_words
 

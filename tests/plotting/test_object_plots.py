@@ -10,11 +10,10 @@ import shown
 from statistic_cases import planted
 
 import graphcuts_dp as gc
+from graphcuts_dp import QueryError, release_flows
 from graphcuts_dp.confidence import DEFAULT_PERCENT
-from graphcuts_dp.errors import QueryError
 from graphcuts_dp.plotting.answer_lists import session_answers_figure
 from graphcuts_dp.plotting.flow_tables import FlowPicture, heat_map_figure
-from graphcuts_dp.release.flow_tables import release_flows
 
 PICTURE = FlowPicture(
     values=np.array([[9.0, 0.0, 4.0], [0.0, 0.0, 1.0], [4.0, 1.0, 1234.0]]),

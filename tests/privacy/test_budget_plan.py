@@ -10,20 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import BudgetError
+from graphcuts_dp import BudgetError, BudgetPlan, flows_job, graph_job
 from graphcuts_dp.learn import calibration_base
-from graphcuts_dp.privacy.budget_plan import (
-    ALL_LEFT,
-    BudgetPlan,
-    BudgetStep,
-    Condition,
-    PlanExecution,
-    StepRun,
-)
-from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.release.flow_tables import flows_job
-from graphcuts_dp.release.graphs import graph_job
+from graphcuts_dp.plugins import Cost, SeededEntropy
+from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetStep, Condition, PlanExecution, StepRun
 from graphcuts_dp.synth import budget_plans
 
 CLUB = gc.datasets.load("karate")

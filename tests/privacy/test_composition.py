@@ -11,10 +11,11 @@ import scipy.stats
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError
 from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.ledger.uses import total_cost
-from graphcuts_dp.privacy.composition import Cost, compose, zcdp_delta, zcdp_epsilon, zcdp_rho
+from graphcuts_dp.plugins import Cost
+from graphcuts_dp.privacy.composition import compose, zcdp_delta, zcdp_epsilon, zcdp_rho
 from graphcuts_dp.privacy.filters import (
     CostSum,
     CostSums,

@@ -6,14 +6,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError
 from graphcuts_dp.estimate.consistency import ErrorSpread
 from graphcuts_dp.estimate.measurement import CountMeasurement, Degrees, place_variances
 from graphcuts_dp.estimate.tails import Side, error_radii, ratio_bounds
-from graphcuts_dp.privacy.composition import Cost, zcdp_rho
-from graphcuts_dp.privacy.count_distribution import CountDistribution, IntegerNoise
-from graphcuts_dp.privacy.count_noise import COUNT_NOISES, ValueNoise, count_noise
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.plugins import Cost, IntegerNoise, SeededEntropy, ValueNoise
+from graphcuts_dp.privacy.composition import zcdp_rho
+from graphcuts_dp.privacy.count_distribution import CountDistribution
+from graphcuts_dp.privacy.count_noise import COUNT_NOISES, count_noise
 from graphcuts_dp.privacy.laws import BoundedLaw
 from graphcuts_dp.privacy.level_noise import LevelNoise, Spread, split_budget
 from graphcuts_dp.privacy.noise import sample_discrete_laplace

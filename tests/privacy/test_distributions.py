@@ -15,11 +15,11 @@ from exact_reference import exp_between
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError
 from graphcuts_dp.estimate.noises import NOISES, noise_distribution
+from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.privacy import noise
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
-from graphcuts_dp.privacy.entropy import SeededEntropy
 
 EPSILONS = [0.01, 0.1, 0.5, 1.0, 3.0, 20.0]
 CAPS = [None, 0.3, 1.0, 2.0, 7.3, 1000.0, 1e-3]

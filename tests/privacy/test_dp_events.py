@@ -15,12 +15,11 @@ from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.privacy.budget_plan import BudgetPlan, BudgetStep, Condition
-from graphcuts_dp.privacy.composition import Cost, compose, zcdp_epsilon
+from graphcuts_dp import BudgetPlan, ParameterError, PrivacyGuarantee, PrivacyUnit
+from graphcuts_dp.plugins import Cost
+from graphcuts_dp.privacy.budget_plan import BudgetStep, Condition
+from graphcuts_dp.privacy.composition import compose, zcdp_epsilon
 from graphcuts_dp.privacy.dp_events import built_event, pure_event, response_event, zcdp_event
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 
 ADD, REPLACE, SPECIAL = NeighboringRelation
 CLUB = gc.datasets.load("karate")

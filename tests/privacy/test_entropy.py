@@ -16,9 +16,10 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError
+from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.privacy import noise
-from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy, entropy_source
+from graphcuts_dp.privacy.entropy import SystemEntropy, entropy_source
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 

@@ -11,24 +11,20 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import GraphCutsError, GraphError, ParameterError
+from graphcuts_dp import GraphCutsError, GraphError, ParameterError, PrivacyUnit
 from graphcuts_dp.estimate.strategy import FlowStrategy
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative.methods import construction_of
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.calibrations import CALIBRATIONS
-from graphcuts_dp.learn.cut_sum import CutSum
 from graphcuts_dp.learn.learners import MirrorDescentLearner
 from graphcuts_dp.learn.own_learner import OwnLearner
-from graphcuts_dp.learn.rules import FriezeKannanRule
+from graphcuts_dp.plugins import CutSum, Fit, FitMethod, FriezeKannanRule, SeededEntropy, Universe
 from graphcuts_dp.privacy.composition import check_spent, compose
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.privacy_unit import PrivacyUnit, UnitKind
-from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.privacy.privacy_unit import UnitKind
 from graphcuts_dp.schema.vertices import Arcs
 from graphcuts_dp.session.counts import EdgeCounter
 from graphcuts_dp.session.online import OnlineMechanism
-from graphcuts_dp.synth.base import Fit, FitMethod
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 

@@ -13,14 +13,13 @@ import pytest
 from products import GRAPH, WITH_DELTA, make
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import ParameterError, PrivacyWarning
+from graphcuts_dp import BudgetPlan, ParameterError, PrivacyGuarantee, PrivacyWarning, Store
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.ledger.opening import Store, create_ledger
-from graphcuts_dp.privacy.budget_plan import BudgetPlan
+from graphcuts_dp.ledger.opening import create_ledger
+from graphcuts_dp.plugins import Universe
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.explanation import posterior
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, delta_warning, exact_epsilon
-from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.privacy.guarantee import delta_warning, exact_epsilon
 from graphcuts_dp.server.limits import forecast
 from graphcuts_dp.session.session import session_of
 

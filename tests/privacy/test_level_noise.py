@@ -11,10 +11,10 @@ import scipy.optimize
 import scipy.stats
 from p_values import chi_square
 
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError
+from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.count_noise import discrete_laplace_radius
-from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.k_norm import NORMS, KNormNoise, k_norm_radius
 from graphcuts_dp.privacy.level_noise import LevelNoise, Spread, split_budget
 

@@ -26,12 +26,11 @@ from exact_reference import (
 )
 from p_values import chi_square
 
-from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp import CutQuery, Graph, ParameterError
 from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.plugins import SeededEntropy, Universe
 from graphcuts_dp.privacy import exceeding, inversion, noise
 from graphcuts_dp.privacy.choices import Choice, uniform_below
-from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.exceeding import sample_exceeding, tail_chance
 from graphcuts_dp.privacy.inversion import happens, wide_context
 from graphcuts_dp.privacy.noise import (
@@ -40,8 +39,6 @@ from graphcuts_dp.privacy.noise import (
     sample_flips,
     sample_geometric,
 )
-from graphcuts_dp.queries.linear import CutQuery
-from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.plain import PerQueryNoise
 
 SIGNIFICANT = 1e-8

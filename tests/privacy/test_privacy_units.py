@@ -11,15 +11,20 @@ import pytest
 from products import GRAPH, RELEASES, make
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import AccuracyWarning, BudgetError, ParameterError
+from graphcuts_dp import (
+    AccuracyWarning,
+    BudgetError,
+    BudgetPlan,
+    GroupTree,
+    ParameterError,
+    PrivacyGuarantee,
+    PrivacyUnit,
+)
 from graphcuts_dp.estimate.cell_changes import cell_changes, largest_squares
-from graphcuts_dp.privacy.budget_plan import BudgetPlan
-from graphcuts_dp.privacy.composition import Cost, zcdp_delta, zcdp_rho
+from graphcuts_dp.plugins import Cost
+from graphcuts_dp.privacy.composition import zcdp_delta, zcdp_rho
 from graphcuts_dp.privacy.default_unit import EDGE
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.schema.cells import CellTree
-from graphcuts_dp.schema.group_tree import GroupTree
 from graphcuts_dp.session.session import session_of
 
 pytestmark = [

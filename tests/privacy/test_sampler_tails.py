@@ -17,13 +17,12 @@ import pytest
 import scipy.stats
 from p_values import chi_square, dependence
 
+from graphcuts_dp import Graph
 from graphcuts_dp.estimate.noises import noise_distribution
-from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measure.entries import randomized_response
+from graphcuts_dp.plugins import SeededEntropy, ValueNoise
 from graphcuts_dp.privacy import noise
 from graphcuts_dp.privacy.choices import Choice, exponential_choice, noisy_maximum
-from graphcuts_dp.privacy.count_noise import ValueNoise
-from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.inversion import happens
 from graphcuts_dp.schema.layout import Layout
 

@@ -18,7 +18,8 @@ import pytest
 import scipy.stats
 from p_values import chi_square, dependence
 
-from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
+from graphcuts_dp.plugins import SeededEntropy
+from graphcuts_dp.privacy.entropy import SystemEntropy
 from graphcuts_dp.privacy.noise import (
     _BLOCK,
     RefinableLaplace,

@@ -15,12 +15,12 @@ from p_values import chi_square
 from test_distributions import BITS, ERROR, geometric_pmf, limits
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError
 from graphcuts_dp.estimate.noises import best_capped_noise, noise_distribution
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.measure.entries import randomized_response
+from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.privacy import noise
-from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.noise import sample_staircase, sample_uniform
 from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm
 from graphcuts_dp.privacy.staircase import Staircase, StaircaseNoise, best_inner

@@ -18,16 +18,15 @@ import pytest
 from products import GRAPH, make
 
 import graphcuts_dp as gc
+from graphcuts_dp import BudgetError, CutList, CutQuery, ParameterError, PrivacyUnit
 from graphcuts_dp.cuts import least
 from graphcuts_dp.distances import counts, learner
-from graphcuts_dp.errors import BudgetError, ParameterError
 from graphcuts_dp.estimate.time_strategy import TimeStrategy
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative import answer_grid, game, tuning
-from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential, ProposedQuery
+from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential
 from graphcuts_dp.iterative.paper_tuning import PaperIterative
 from graphcuts_dp.iterative.power_method import PowerRankOne
-from graphcuts_dp.iterative.query_lists import CutList
 from graphcuts_dp.iterative.tuning import PracticalIterative, PureIterative, TightIterative
 from graphcuts_dp.learn import calibration_base, calibrations, forecasts
 from graphcuts_dp.learn.calibration_base import START_SHARE
@@ -36,21 +35,11 @@ from graphcuts_dp.learn.constructions import CONSTRUCTIONS
 from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.measure.private_norms import ROOT_STEPS, measure_root_degrees
 from graphcuts_dp.measure.statistics import PRIVATE_NORMS
-from graphcuts_dp.privacy.composition import (
-    Cost,
-    check_spent,
-    stated_cost,
-    zcdp_delta,
-    zcdp_rho,
-)
-from graphcuts_dp.privacy.count_noise import ValueNoise
+from graphcuts_dp.plugins import Cost, ProposedQuery, SeededEntropy, Universe, ValueNoise
+from graphcuts_dp.privacy.composition import check_spent, stated_cost, zcdp_delta, zcdp_rho
 from graphcuts_dp.privacy.default_unit import EDGE
-from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.k_norm import NORMS
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
-from graphcuts_dp.queries.linear import CutQuery
-from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.release import contributions, flow_tables, measuring
 from graphcuts_dp.release import structure as structure_release
 from graphcuts_dp.session import plain
@@ -194,7 +183,9 @@ def first_period(delta):
 TESTS = of_result(calibrations, "_test_rates", lambda found: (found[0] * 2, found[1] * 2))
 TOTAL = of_noise(calibration_base, 50)
 COORDINATES = of_result(
-    learner, "tune_coordinate", lambda tuned: replace(tuned, spent=tuned.spent * HUNDREDTH)
+    learner,
+    "tune_coordinate",
+    lambda tuned: replace(tuned, total_cost=tuned.total_cost * HUNDREDTH),
 )
 LEVELS = of_result(counts, "split_budget", dearer_levels)
 TABLES = of_result(

@@ -5,9 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from graphcuts_dp import VertexSet
 from graphcuts_dp.queries.coefficients import CoefficientGrid, Extent
 from graphcuts_dp.queries.linear import RankOneQuery
-from graphcuts_dp.schema.vertices import VertexSet
 
 
 def largest_shift(grid, coefficients, exact):

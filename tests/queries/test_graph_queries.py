@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import QueryError
+from graphcuts_dp import QueryError
 from graphcuts_dp.learn.median import all_graphs
+from graphcuts_dp.plugins import Universe
 from graphcuts_dp.queries.graph_queries import STATISTICS, GraphQuery
-from graphcuts_dp.queries.universe import Universe
 
 
 def graph_of(row, n):

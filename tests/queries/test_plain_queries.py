@@ -8,16 +8,14 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import QueryError
+from graphcuts_dp import QueryError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative.answer_grid import AnswerGrid
 from graphcuts_dp.iterative.query_lists import QuestionList, Scoring, as_list
-from graphcuts_dp.iterative.task import Task
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.plugins import SeededEntropy, Task, Universe
 from graphcuts_dp.queries.graph_queries import GraphQuery
 from graphcuts_dp.queries.mixed_cuts import MixedCut
 from graphcuts_dp.queries.plain import plain_query, plain_question
-from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.counts import EdgeCounter, linear_count
 from graphcuts_dp.session.queries import encode_query
 

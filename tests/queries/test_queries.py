@@ -9,18 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import QueryError
-from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
-from graphcuts_dp.queries import linear as queries_module
-from graphcuts_dp.queries.linear import (
+from graphcuts_dp import (
+    BipartiteGraph,
     CutQuery,
-    MatrixQuery,
-    RankOneQuery,
+    DirectedGraph,
+    Graph,
+    QueryError,
+    VertexSet,
     answer_all,
-    pairs_of_cut,
 )
-from graphcuts_dp.queries.universe import Universe
-from graphcuts_dp.schema.vertices import VertexSet
+from graphcuts_dp.plugins import Universe
+from graphcuts_dp.queries import linear as queries_module
+from graphcuts_dp.queries.linear import MatrixQuery, RankOneQuery, pairs_of_cut
 
 # A shape, and whether edges have a direction.
 PLAIN = [(n, False) for n in (1, 2, 3, 7)]

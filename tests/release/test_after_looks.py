@@ -11,11 +11,11 @@ from group_cases import cliques, drawn
 from release_cases import job_of
 
 import graphcuts_dp as gc
+from graphcuts_dp import Release
 from graphcuts_dp.estimate.estimator import AnswerOptions
 from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement, Degrees, Total
 from graphcuts_dp.estimate.usable_sums import UsableMeasurements
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.results.release import Release
+from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.synth.budget_plans import (
     EARLY_SHARE,
     SECOND_GROUPS,

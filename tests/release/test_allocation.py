@@ -13,17 +13,14 @@ from hypothesis import strategies as st
 from noisy_numbers import degrees_of, total_of
 from release_cases import job_of, measured
 
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import BipartiteGraph, Graph, Mechanism, ParameterError, Release, release_graph
 from graphcuts_dp.estimate.measurement import Degrees, Measurements
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.measure.statistics import Refinable, measure_degrees, measure_total
+from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.privacy import count_noise
-from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON
 from graphcuts_dp.release import measuring as mechanism
-from graphcuts_dp.release.graphs import release_graph
-from graphcuts_dp.results.release import Release
 from graphcuts_dp.synth.budget_plans import (
     EARLY_SHARE,
     SECOND_LOOK_SHARE,
@@ -35,7 +32,6 @@ from graphcuts_dp.synth.budget_plans import (
     matrix_plan,
 )
 from graphcuts_dp.synth.decisions import DegreeChoice, MatrixDecisions, spread
-from graphcuts_dp.synth.mechanisms import Mechanism
 
 UNDECIDED, NOTHING = DegreeChoice.UNDECIDED, DegreeChoice.ENTRIES_SHOW_NOTHING
 BESIDE = DegreeChoice.BESIDE_ENTRIES

@@ -4,9 +4,10 @@ from fractions import Fraction
 
 import pytest
 
-from graphcuts_dp.errors import BudgetError
-from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetPlan, BudgetStep
-from graphcuts_dp.privacy.composition import Cost, zcdp_rho
+from graphcuts_dp import BudgetError, BudgetPlan
+from graphcuts_dp.plugins import Cost
+from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetStep
+from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.release.measuring import check_amounts
 
 HALF = Fraction(1, 2)

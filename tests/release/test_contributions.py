@@ -9,12 +9,17 @@ import pandas as pd
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp import (
+    BudgetError,
+    Contributions,
+    KindError,
+    ParameterError,
+    choose_contribution_bound,
+    release_contributions,
+)
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
-from graphcuts_dp.errors import BudgetError, KindError, ParameterError
-from graphcuts_dp.estimate.noisy_contributions import Contributions
 from graphcuts_dp.measure.statistics import class_counts, share_scores, share_sensitivity
 from graphcuts_dp.planning import plan_contribution_bounds
-from graphcuts_dp.release.contributions import choose_contribution_bound, release_contributions
 from graphcuts_dp.schema.counting import COUNTINGS
 from tests.audits.rows_in_memory import bounded, rows_in_memory
 

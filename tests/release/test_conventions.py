@@ -14,8 +14,7 @@ import private_functions as functions
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp import errors
-from graphcuts_dp.errors import ParameterError, PrivacyWarning
+from graphcuts_dp import ParameterError, PrivacyWarning, errors
 from graphcuts_dp.ledger import charges
 from graphcuts_dp.privacy.entropy import as_seed, entropy_source
 from graphcuts_dp.resources import progress_function, silent

@@ -3,7 +3,7 @@
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import BudgetError, ParameterError
+from graphcuts_dp import BudgetError, ParameterError
 from scripts.figures.random_graphs import planted_partition
 
 GRAPH = planted_partition(200, 1, 0.1, 0.1, seed=1)  # degrees about 20

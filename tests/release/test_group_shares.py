@@ -8,12 +8,11 @@ from group_cases import cliques, drawn, two_sided
 from release_cases import job_of, measured
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import BudgetError, GraphError, ParameterError
+from graphcuts_dp import BudgetError, GraphError, Groups, ParameterError
 from graphcuts_dp.estimate.measurement import CellSums
 from graphcuts_dp.measure.cells import refinable_groups, sides_of_groups
 from graphcuts_dp.measure.statistics import Refinable
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.schema.groups import Groups
+from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.synth import budget_plans
 from graphcuts_dp.synth.budget_plans import (
     MeasuredGroups,

@@ -9,7 +9,7 @@ import pytest
 import scipy
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import GraphError, ParameterError
+from graphcuts_dp import GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import CountMeasurement
 from graphcuts_dp.graph.grid import Grid, joined_digits
 from graphcuts_dp.io.edge_store import LARGEST_OPEN

@@ -9,10 +9,7 @@ import scipy
 from flow_cases import fast_noise
 from statistic_cases import exact_flows, planted
 
-from graphcuts_dp.errors import QueryError
-from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.release.flow_tables import release_flows
-from graphcuts_dp.schema.groups import Groups
+from graphcuts_dp import Graph, Groups, QueryError, release_flows
 
 TABLES, LEVEL = 2000, 0.1
 

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
+from graphcuts_dp import AccuracyWarning, GraphError, ParameterError, flows_job, graph_job
+from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.privacy import entropy
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.release.flow_tables import FlowsJob, flows_job
-from graphcuts_dp.release.graphs import graph_job
+from graphcuts_dp.release.flow_tables import FlowsJob
 from graphcuts_dp.release.job import execute
 from tests.audits.rows_in_memory import rows_in_memory
 

@@ -15,10 +15,9 @@ import pandas as pd
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import BudgetError, ParameterError
+from graphcuts_dp import BudgetError, ParameterError, flows_job
 from graphcuts_dp.estimate.counted_rows import SHARE, CountedRows
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.release.flow_tables import flows_job
+from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.schema.counting import STEPS
 
 pytestmark = pytest.mark.usefixtures("one_database")  # of many small tables

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
+from graphcuts_dp import BudgetError, LedgerError, ParameterError
 from graphcuts_dp.schema.counting import COUNTINGS
 from graphcuts_dp.session.session import session_of
 from tests.audits.rows_in_memory import bounded, rows_in_memory

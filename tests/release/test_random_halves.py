@@ -11,7 +11,7 @@ import pytest
 from helpers import random_graph
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import FileFormatError, LedgerError
+from graphcuts_dp import FileFormatError, LedgerError
 from graphcuts_dp.ledger import charges
 from graphcuts_dp.ledger.opening import open_ledger
 from graphcuts_dp.ledger.records import Kind

@@ -9,21 +9,27 @@ import pytest
 from group_cases import drawn
 from helpers import covering, random_graph
 
-from graphcuts_dp.cutnorm.cut_norm import cut_norm
-from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
+from graphcuts_dp import (
+    AccuracyWarning,
+    BipartiteGraph,
+    DirectedGraph,
+    FitOptions,
+    Graph,
+    GraphError,
+    Mechanism,
+    ParameterError,
+    Release,
+    Store,
+    VertexSet,
+    cut_norm,
+    release_graph,
+)
 from graphcuts_dp.estimate.noises import NOISES, noise_distribution
-from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
-from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.measure.entries import randomized_response
-from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
+from graphcuts_dp.plugins import Fit, FitMethod, SeededEntropy
+from graphcuts_dp.privacy.entropy import SystemEntropy
 from graphcuts_dp.release import graph_jobs
 from graphcuts_dp.release import measuring as mechanism
-from graphcuts_dp.release.graphs import release_graph
-from graphcuts_dp.results.release import Release
-from graphcuts_dp.schema.vertices import VertexSet
-from graphcuts_dp.synth.base import Fit, FitMethod
-from graphcuts_dp.synth.mechanisms import Mechanism
-from graphcuts_dp.synth.methods import FitOptions
 from graphcuts_dp.synth.query_game import QueryGame
 
 NORM_FITS = ["cutting-plane", "first-order", "spectral", "game"]  # they minimise a norm, to a gap

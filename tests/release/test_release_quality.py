@@ -13,11 +13,8 @@ import pytest
 from noisy_cases import indicators, planted
 
 import graphcuts_dp as gc
-from graphcuts_dp.cutnorm.cut_norm import cut_norm
-from graphcuts_dp.errors import AccuracyWarning
+from graphcuts_dp import AccuracyWarning, Release, cut_norm, release_graph
 from graphcuts_dp.estimate.noises import noise_distribution
-from graphcuts_dp.release.graphs import release_graph
-from graphcuts_dp.results.release import Release
 
 SIZES = (100, 100, 100, 100)
 GROUPS = indicators(SIZES)

@@ -11,8 +11,7 @@ import polars as pl
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import BudgetError, GraphError, LedgerError, ParameterError
-from graphcuts_dp.release.flow_tables import flows_job
+from graphcuts_dp import BudgetError, GraphError, LedgerError, ParameterError, flows_job
 
 pytestmark = pytest.mark.usefixtures("one_database")  # of many small tables
 

@@ -6,11 +6,10 @@ import sys
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp import GraphError, release_graph
 from graphcuts_dp.cli import main
-from graphcuts_dp.errors import GraphError
 from graphcuts_dp.privacy.entropy import SystemEntropy
 from graphcuts_dp.release import graphs, sizes
-from graphcuts_dp.release.graphs import release_graph
 from graphcuts_dp.release.sizes import check_size, needed_memory, size_note
 from graphcuts_dp.resources import memory_limit
 

@@ -7,8 +7,8 @@ import networkx as nx
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp import graph_job
 from graphcuts_dp.files import check_space
-from graphcuts_dp.release.graphs import graph_job
 
 Usage = namedtuple("Usage", "total used free")
 

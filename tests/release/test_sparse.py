@@ -12,12 +12,12 @@ import polars as pl
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import GraphError, ParameterError, QueryError
+from graphcuts_dp import GraphError, ParameterError, QueryError
 from graphcuts_dp.estimate.kept_edges import KeptEdges
 from graphcuts_dp.estimate.measurement import CellSums, Degrees, weight_classes
 from graphcuts_dp.measure.statistics import measure_weight_counts
+from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.privacy.distributions import LaplaceNoise
-from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release import graphs
 from graphcuts_dp.release.graphs import takes_sparse
 from graphcuts_dp.synth.budget_plans import COUNTS_SHARE

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import BudgetError, GraphError, ParameterError
+from graphcuts_dp import BudgetError, GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import Degrees
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.schema.layout import Layout
 from graphcuts_dp.synth.budget_plans import DEGREES, STRUCTURE, UNEVENNESS, MatrixShares
 from graphcuts_dp.synth.detected_structure import (

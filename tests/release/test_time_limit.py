@@ -10,9 +10,9 @@ import time
 import pytest
 from noisy_cases import planted, problem, spectral_structure
 
+from graphcuts_dp import FitOptions, release_graph
 from graphcuts_dp.cutnorm import low_rank
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
-from graphcuts_dp.release.graphs import release_graph
 from graphcuts_dp.resources import Deadline
 from graphcuts_dp.results.bundle import receipt_path
 from graphcuts_dp.synth import (
@@ -24,7 +24,6 @@ from graphcuts_dp.synth import (
     mixture,
 )
 from graphcuts_dp.synth.message_passing import sharpened_structure
-from graphcuts_dp.synth.methods import FitOptions
 from graphcuts_dp.synth.structure import View
 
 GRAPH = planted((20, 20), 0.9, 0.05)[0]

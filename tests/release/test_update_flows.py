@@ -11,8 +11,7 @@ import pandas
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.array_archive import ArrayForm
-from graphcuts_dp.errors import (
+from graphcuts_dp import (
     BudgetError,
     GraphCutsError,
     KindError,
@@ -20,12 +19,13 @@ from graphcuts_dp.errors import (
     ParameterError,
     QueryError,
 )
+from graphcuts_dp.array_archive import ArrayForm
 from graphcuts_dp.ledger import ledger as ledger_module
 from graphcuts_dp.ledger import series as ledger_series
 from graphcuts_dp.ledger.opening import open_ledger
 from graphcuts_dp.ledger.records import Kind
 from graphcuts_dp.measure.updates import UpdateState
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.release import updates
 from graphcuts_dp.results.array_forms import check_forms
 

@@ -7,7 +7,7 @@ import pytest
 from helpers import random_graph
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import BudgetError, ParameterError
+from graphcuts_dp import BudgetError, ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.measure.cells import cell_tree, sides_of_groups, sums_of_cells
 from scripts.figures.random_graphs import planted_partition

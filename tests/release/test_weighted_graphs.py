@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp import graph_job
 from graphcuts_dp.estimate.measurement import Classes, EdgeCounts
-from graphcuts_dp.release.graphs import graph_job
 from graphcuts_dp.synth.budget_plans import EDGES, EDGES_SHARE
 
 KINDS = {

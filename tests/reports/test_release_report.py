@@ -9,7 +9,7 @@ from browser import BROWSER, DRIVER, Visit, chromium
 from products import PRODUCTS, kind_of, make
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import FileFormatError, LedgerError, ParameterError
+from graphcuts_dp import FileFormatError, LedgerError, ParameterError
 from graphcuts_dp.privacy.explanation import posterior
 from graphcuts_dp.reports import words
 from graphcuts_dp.reports.hazards import (

@@ -13,12 +13,12 @@ from group_cases import cliques
 from helpers import random_graph
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp import FileFormatError, VertexSet
 from graphcuts_dp.files import atomic_write
 from graphcuts_dp.io import files
 from graphcuts_dp.results import bundle
 from graphcuts_dp.results.bundle import KINDS, space_fields, space_from
-from graphcuts_dp.schema.vertices import Arcs, VertexSet
+from graphcuts_dp.schema.vertices import Arcs
 
 GRAPH = gc.Graph([0, 1, 2, 0], [1, 2, 3, 5], vertices=6)
 TINY = gc.Graph([0], [1], vertices=4)

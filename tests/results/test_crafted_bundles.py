@@ -17,9 +17,8 @@ import pytest
 from crafted_bundles import npy, npy_header, npz, receipt_bytes, sources, zeros
 
 import graphcuts_dp as gc
+from graphcuts_dp import BudgetPlan, FileFormatError
 from graphcuts_dp.array_archive import MOST_RATIO, most_unpacked, read_arrays, write_arrays
-from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.results import bundle
 from graphcuts_dp.results.bundle import KINDS, receipt_path
 from graphcuts_dp.results.receipts import RECEIPTS, check_fields

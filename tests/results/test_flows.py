@@ -10,8 +10,8 @@ from flow_cases import random_groups
 from helpers import random_graph
 
 import graphcuts_dp as gc
+from graphcuts_dp import FileFormatError, GraphError, ParameterError, QueryError
 from graphcuts_dp.confidence import DEFAULT_PERCENT
-from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError, QueryError
 from graphcuts_dp.estimate.consistency import _with_remainders_rounded_up
 
 COLUMNS = ["level", "from", "to", "count", "estimate", "low", "high", "outside"]

@@ -9,8 +9,8 @@ import pytest
 from period_cases import EXACT, MONTHS, SHOPS, ZONES, cells_of, flows_of, sums_at
 
 import graphcuts_dp as gc
+from graphcuts_dp import GraphError, QueryError
 from graphcuts_dp.confidence import DEFAULT_PERCENT
-from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.estimate.flow_errors import guaranteed_flows, level_errors
 from graphcuts_dp.estimate.measurement import CountMeasurement
 from graphcuts_dp.estimate.strategy import choose_strategy

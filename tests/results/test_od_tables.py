@@ -13,8 +13,8 @@ from period_cases import EXACT, MONTHS, cells_of, flows_of
 from pyarrow import parquet
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
-from graphcuts_dp.results.od_tables import GroupLocations, _geometry, on_a_plane
+from graphcuts_dp import FileFormatError, GroupLocations, ParameterError, QueryError
+from graphcuts_dp.results.od_tables import _geometry, on_a_plane
 
 PLACES = {  # label: name, latitude, longitude
     "a": ("Anchorage", 61.2, -149.9),

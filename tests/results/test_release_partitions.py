@@ -9,8 +9,7 @@ import pytest
 from helpers import random_graph
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
-from graphcuts_dp.results.partition import Partition
+from graphcuts_dp import FileFormatError, GraphError, ParameterError, Partition
 from graphcuts_dp.synth import partitions
 from graphcuts_dp.synth.partitions import KINDS
 

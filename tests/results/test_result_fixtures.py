@@ -12,7 +12,7 @@ from command_runs import run_line
 from format_facts import FOLDER, differences, of_result, recorded
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp import FileFormatError
 from graphcuts_dp.results.bundle import KINDS, kind_at
 
 KNOWN = recorded()["results"]

@@ -8,8 +8,8 @@ import pytest
 from period_cases import cells_of, flows_of, sums_at
 
 import graphcuts_dp as gc
+from graphcuts_dp import FileFormatError
 from graphcuts_dp.confidence import SIMULTANEOUS_COLUMNS
-from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.page.result import _rows
 
 MANY = [40, pytest.param(400, marks=pytest.mark.slow)]  # releases

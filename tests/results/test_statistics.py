@@ -10,11 +10,8 @@ import scipy
 from helpers import random_graph
 from statistic_cases import exact_flows, many_flows, planted
 
-from graphcuts_dp.errors import QueryError
-from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.release.flow_tables import release_flows
+from graphcuts_dp import Graph, Groups, QueryError, release_flows
 from graphcuts_dp.schema.cells import CellTree
-from graphcuts_dp.schema.groups import Groups
 
 RELEASES, FEW = 2000, 300
 

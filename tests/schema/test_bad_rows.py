@@ -16,14 +16,14 @@ from hypothesis import HealthCheck, given, settings
 from pyarrow import parquet
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError, ParameterError
+from graphcuts_dp import FileFormatError, GraphCutsError, GraphError, ParameterError
 from graphcuts_dp.io import text as edge_lists
 from graphcuts_dp.io.assemble import assemble
 from graphcuts_dp.io.files import read_raw
 from graphcuts_dp.io.numbering import codes_and_names
-from graphcuts_dp.io.raw_edges import Options
 from graphcuts_dp.io.sources import edges_of
 from graphcuts_dp.io.tables import edges_of_table, open_table
+from graphcuts_dp.plugins import Options
 
 ZONES = ["North", "South", "7"]
 COLUMNS = {"source": "from", "target": "to", "user": "who", "period": "month", "weight": "paid"}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import GraphError, QueryError
+from graphcuts_dp import GraphError, QueryError
 from graphcuts_dp.schema.cells import CellTree
 
 LEFT = {"county": [0, 0, 0, 1, 1], "zone": [0, 1, 1, 2, 3]}

@@ -2,9 +2,9 @@
 
 import pytest
 
+from graphcuts_dp import Columns
 from graphcuts_dp.schema.column_names import names_dates, names_people, normalised_names
 from graphcuts_dp.schema.column_search import find_columns
-from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.table_headers import names_in_header, suggested_columns
 
 PEOPLE = [

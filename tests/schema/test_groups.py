@@ -14,10 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError, QueryError
+from graphcuts_dp import CutQuery, FileFormatError, GraphCutsError, GraphError, QueryError
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.queries.group_names import GroupNames
-from graphcuts_dp.queries.linear import CutQuery
 
 NAMES = ["ann", "bob", "cid", "dot", "eve"]
 GRAPH = gc.Graph([0, 1], [1, 2], vertices=NAMES)

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp import FileFormatError, GraphError
 from graphcuts_dp.cli.reading import Reading
-from graphcuts_dp.errors import FileFormatError, GraphError
 from graphcuts_dp.options import read_options
 from graphcuts_dp.schema.column_search import find_columns
 from graphcuts_dp.schema.header_words import (

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError
 from graphcuts_dp.schema.periods import around, kind_of
 
 YEARS = gc.Periods.of("2023..2025")

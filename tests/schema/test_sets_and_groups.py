@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import GraphError, KindError, QueryError, UnknownVertexError
+from graphcuts_dp import GraphError, KindError, QueryError, UnknownVertexError
 
 PEOPLE = gc.VertexSet(["eve", "ann", "bob", "kim"])
 WANTED = [False, True, True, False]  # ann and bob

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import numpy as np
 import pytest
 
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError
 from graphcuts_dp.schema.time_zones import local_days, zone_of
 
 # Clocks changed at midnight, also within a quarter of an hour of UTC, and by less than one.

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError
 from graphcuts_dp.schema.typed_names import join_names, split_lists, split_names
 
 NAMES = st.text(st.sampled_from('ab ,"/\n\u00fc@'), max_size=6)

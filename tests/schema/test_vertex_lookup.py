@@ -6,8 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from graphcuts_dp.errors import GraphError, QueryError
-from graphcuts_dp.schema.vertices import VertexSet
+from graphcuts_dp import GraphError, QueryError, VertexSet
 
 SETS = {
     "0..n-1": VertexSet(60),

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import QueryError
-from graphcuts_dp.ledger.opening import Store, create_ledger
+from graphcuts_dp import QueryError, Store
+from graphcuts_dp.ledger.opening import create_ledger
 from graphcuts_dp.privacy.default_unit import EDGE
 from graphcuts_dp.server.app import make_app
 from graphcuts_dp.server.book import Book, book_of

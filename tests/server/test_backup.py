@@ -11,9 +11,8 @@ from processes import Process
 from server_cases import Office, made_graph
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import LedgerError
+from graphcuts_dp import LedgerError, Store
 from graphcuts_dp.ledger.ledger import Ledger
-from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.server.backup import back_up, read_manifest, restore
 from graphcuts_dp.server.book import Book, book_of, serving, verify
 from graphcuts_dp.server.desk import Desk

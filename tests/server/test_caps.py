@@ -12,7 +12,7 @@ import pytest
 from server_cases import TERMS, Office, Wires, problem, told
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import LedgerError
+from graphcuts_dp import LedgerError
 from graphcuts_dp.server import open_sessions
 from graphcuts_dp.server.models import RefusedError, SessionIn
 from graphcuts_dp.server.people import Person

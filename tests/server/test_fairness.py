@@ -10,13 +10,12 @@ import pytest
 from processes import Process
 from server_cases import TERMS, Office, TestClient, made_graph, problem, told
 
-from graphcuts_dp.errors import QueryError
+from graphcuts_dp import QueryError, Session
 from graphcuts_dp.server import app, open_sessions
 from graphcuts_dp.server.book import verify
 from graphcuts_dp.server.models import RefusedError
 from graphcuts_dp.server.queues import Turns, UnderWay, one_step
 from graphcuts_dp.server.settings import Limits
-from graphcuts_dp.session.session import Session
 
 FEW = Limits(rate=1e6, burst=10**6, failures=3, waiting=4)
 SECONDS = 60  # after which a test that hangs fails

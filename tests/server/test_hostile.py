@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from server_cases import QUICK, TERMS, Office
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError
 from graphcuts_dp.ledger import uses
+from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.privacy.distributions import BinaryResponse
-from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.server.app import POLICY
 from graphcuts_dp.server.logs import JsonLines, requests
 from graphcuts_dp.server.settings import Binding, Limits

@@ -7,10 +7,9 @@ import pytest
 from server_cases import Office, Wires
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import QueryError
+from graphcuts_dp import QueryError, RemoteSession
 from graphcuts_dp.queries.query_lines import query_to_dict, read_question
 from graphcuts_dp.server import api
-from graphcuts_dp.server.client import RemoteSession
 from graphcuts_dp.server.settings import Limits, Ticks
 
 FORMS = [

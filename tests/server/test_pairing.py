@@ -10,10 +10,10 @@ from format_facts import stored
 from server_cases import Office, made_graph
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import LedgerError
+from graphcuts_dp import LedgerError, Store
 from graphcuts_dp.ledger.file import StoreFile
 from graphcuts_dp.ledger.ledger import Ledger
-from graphcuts_dp.ledger.opening import Store, create_ledger, open_ledger
+from graphcuts_dp.ledger.opening import create_ledger, open_ledger
 from graphcuts_dp.server.book import Book, book_of
 from graphcuts_dp.server.desk import Desk
 from graphcuts_dp.server.pairing import (

@@ -7,7 +7,7 @@ import sqlite3
 
 import pytest
 
-from graphcuts_dp.errors import LedgerError, ParameterError
+from graphcuts_dp import LedgerError, ParameterError
 from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.server.book import Book, read_export, serving, verify
 from graphcuts_dp.server.people import People, Person

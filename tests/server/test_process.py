@@ -14,16 +14,16 @@ from processes import Process
 from server_cases import made_graph
 
 import graphcuts_dp as gc
-from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
-from graphcuts_dp.errors import (
+from graphcuts_dp import (
     BudgetError,
     ExhaustedError,
     GraphCutsError,
     ParameterError,
     QueryError,
     ServerError,
+    Store,
 )
-from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.server.backup import back_up, restore
 from graphcuts_dp.server.book import Book, book_of, verify
 from graphcuts_dp.server.pairing import paired, people_of

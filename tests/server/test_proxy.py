@@ -5,7 +5,7 @@ import warnings
 import pytest
 from server_cases import QUICK, Office
 
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError
 from graphcuts_dp.server import service
 from graphcuts_dp.server.app import make_app
 from graphcuts_dp.server.people import People

@@ -5,7 +5,7 @@ import warnings
 import pytest
 from server_cases import QUICK, Office, problem, told
 
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError
 from graphcuts_dp.server.app import make_app
 from graphcuts_dp.server.proxy_sign_in import ProxySignIn
 from graphcuts_dp.server.service import Service

@@ -17,7 +17,7 @@ from server_cases import TERMS, Office, told
 import graphcuts_dp as gc
 from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.ledger.uses import spent_together, total_cost, uses_of
-from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.plugins import Cost
 from graphcuts_dp.server import desk, open_sessions
 from graphcuts_dp.server.book import book_of
 from graphcuts_dp.server.people import Person

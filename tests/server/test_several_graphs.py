@@ -13,8 +13,8 @@ from command_runs import run_line
 from server_cases import QUICK, TERMS, Office, made_graph, problem, told
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import LedgerError, ParameterError
-from graphcuts_dp.ledger.opening import Store, create_ledger
+from graphcuts_dp import LedgerError, ParameterError, Store
+from graphcuts_dp.ledger.opening import create_ledger
 from graphcuts_dp.server import client
 from graphcuts_dp.server.app import make_app
 from graphcuts_dp.server.book import VERSION, Book, book_of

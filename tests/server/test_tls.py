@@ -12,7 +12,7 @@ from processes import Process, free_port
 from server_cases import made_graph
 from test_process import OPTIONS, connected, under_kills
 
-from graphcuts_dp.errors import ServerError
+from graphcuts_dp import ServerError
 
 pytestmark = pytest.mark.slow
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "nginx.conf"

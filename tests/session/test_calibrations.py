@@ -5,13 +5,13 @@ from fractions import Fraction
 
 import pytest
 
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError
 from graphcuts_dp.learn import bounds
 from graphcuts_dp.learn.bounds import multiplicative_weights_updates
 from graphcuts_dp.learn.calibration_base import START_SHARE
 from graphcuts_dp.learn.calibrations import DR14, GRU12, JT12, Tight
+from graphcuts_dp.plugins import ValueNoise
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**6, "beta": 0.05}

@@ -11,7 +11,7 @@ import sys
 import pytest
 import session_workers as workers
 
-from graphcuts_dp.errors import HypothesisError, QueryError
+from graphcuts_dp import HypothesisError, QueryError
 from graphcuts_dp.session import runner
 from graphcuts_dp.session.plain import PerQueryNoise
 

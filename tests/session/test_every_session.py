@@ -24,14 +24,13 @@ from online_cases import (
 )
 
 import graphcuts_dp as gc
+from graphcuts_dp import ExhaustedError, PrivacyUnit
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
-from graphcuts_dp.errors import ExhaustedError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.norms import parse_norm
-from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
+from graphcuts_dp.plugins import Universe
 from graphcuts_dp.queries.coefficients import Extent
 from graphcuts_dp.queries.graph_queries import STATISTICS, GraphQuery
-from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.session import Preview, session_of
 from scripts.figures.random_graphs import imbalanced_bipartite, planted_partition
 

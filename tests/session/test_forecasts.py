@@ -20,7 +20,7 @@ from online_cases import (
 )
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import AccuracyWarning, ParameterError
+from graphcuts_dp import AccuracyWarning, ParameterError, SessionWorkload
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn import bounds, forecasts
 from graphcuts_dp.learn.calibrations import CALIBRATIONS
@@ -32,11 +32,9 @@ from graphcuts_dp.learn.forecasts import (
     noise_of,
     response_error,
 )
-from graphcuts_dp.learn.workload import SessionWorkload, Setting
+from graphcuts_dp.learn.workload import Setting
+from graphcuts_dp.plugins import SeededEntropy, Universe, ValueNoise
 from graphcuts_dp.privacy import noise_scales
-from graphcuts_dp.privacy.count_noise import ValueNoise
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.terms import SessionTerms

@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 import pytest
 import session_workers as workers
 
-from graphcuts_dp.errors import GraphCutsError, LedgerError
+from graphcuts_dp import GraphCutsError, LedgerError
 from graphcuts_dp.ledger.records import Kind, StoredState, encode, framed, seal, unpacked
 
 METHODS = ("gaussian", "binary", "groups", "median", workers.LEARNT, workers.DISTANCES)

@@ -8,13 +8,12 @@ from online_cases import blocks_of, from_store
 from session_workers import kept_groups, private_graph
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp import FileFormatError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.calibration_base import START_SHARE
 from graphcuts_dp.measure.cells import weighted_sensitivity
+from graphcuts_dp.plugins import SeededEntropy, Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session import starts
 from graphcuts_dp.session.runner import read_state, stored_state
 from graphcuts_dp.session.session import session_of

@@ -8,8 +8,8 @@ from contextlib import closing
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import LedgerError
-from graphcuts_dp.ledger.opening import Store, create_ledger, open_ledger
+from graphcuts_dp import LedgerError, Store
+from graphcuts_dp.ledger.opening import create_ledger, open_ledger
 from graphcuts_dp.ledger.records import Kind
 from graphcuts_dp.ledger.uses import uses_of
 from graphcuts_dp.session.runner import Runner

@@ -11,13 +11,12 @@ from helpers import random_graph
 from online_cases import KINDS, Weighed, graph_of, linear_queries
 
 import graphcuts_dp as gc
+from graphcuts_dp import PrivacyUnit
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
+from graphcuts_dp.plugins import SeededEntropy, Universe
 from graphcuts_dp.queries.coefficients import CoefficientGrid, Extent
 from graphcuts_dp.queries.mixed_cuts import MixedCut, with_sides
 from graphcuts_dp.queries.query_lines import query_to_dict, read_question
-from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.counts import EdgeCounter, linear_count
 from graphcuts_dp.session.plain import PerQueryNoise
 from graphcuts_dp.session.queries import decode_query, encode_query

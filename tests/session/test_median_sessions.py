@@ -8,22 +8,21 @@ import pytest
 from online_cases import from_store
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import LedgerError, QueryError
+from graphcuts_dp import CutQuery, LedgerError, QueryError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.calibrations import CALIBRATIONS
 from graphcuts_dp.learn.forecasts import median_error
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
 from graphcuts_dp.learn.workload import Setting
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.plugins import SeededEntropy, Universe
 from graphcuts_dp.queries.graph_queries import STATISTICS, GraphQuery
-from graphcuts_dp.queries.linear import CutQuery, MatrixQuery, RankOneQuery
+from graphcuts_dp.queries.linear import MatrixQuery, RankOneQuery
 from graphcuts_dp.queries.query_lines import (
     query_title,
     query_to_dict,
     read_linear_query,
     read_question,
 )
-from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.queries import decode_query
 from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.terms import SessionTerms

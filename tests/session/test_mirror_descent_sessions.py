@@ -9,15 +9,13 @@ from helpers import LARGE_DELTA, expecting
 from online_cases import KINDS, graph_of, linear_queries
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import AccuracyWarning
+from graphcuts_dp import AccuracyWarning, Answer
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.forecasts import mirror_descent_error
 from graphcuts_dp.learn.norms import best_exponent, parse_norm
 from graphcuts_dp.learn.workload import Setting
+from graphcuts_dp.plugins import SeededEntropy, Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.queries.universe import Universe
-from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.counts import CountUnits, QueryCount, linear_count
 from graphcuts_dp.session.online import rescaled_answer
 from graphcuts_dp.session.session import session_of

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import GraphError, QueryError
+from graphcuts_dp import GraphError, QueryError
 from graphcuts_dp.queries.group_names import members
 from graphcuts_dp.session.session import session_of
 

@@ -8,17 +8,20 @@ import numpy as np
 import pytest
 from online_cases import EDGE, Fixed, StubbornLearner, from_store, toy, toy_graph, two_communities
 
-from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError, QueryError
-from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp import (
+    CutQuery,
+    ExhaustedError,
+    FileFormatError,
+    Graph,
+    ParameterError,
+    QueryError,
+)
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.calibration_base import START_SHARE
 from graphcuts_dp.learn.calibrations import Tight
 from graphcuts_dp.learn.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
+from graphcuts_dp.plugins import SeededEntropy, Universe, ValueNoise
 from graphcuts_dp.privacy import sparse_vector
-from graphcuts_dp.privacy.count_noise import ValueNoise
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.queries.linear import CutQuery
-from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.runner import read_state, stored_state
 

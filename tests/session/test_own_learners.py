@@ -10,8 +10,8 @@ from helpers import LARGE_DELTA
 from online_cases import Halves
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import ParameterError, QueryError
-from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp import ParameterError, QueryError
+from graphcuts_dp.plugins import Universe
 from graphcuts_dp.session import terms
 
 pytestmark = LARGE_DELTA

@@ -8,14 +8,21 @@ import numpy as np
 import pytest
 from online_cases import METHODS, from_store, two_communities
 
+from graphcuts_dp import (
+    Answer,
+    BipartiteGraph,
+    CutQuery,
+    ExhaustedError,
+    FileFormatError,
+    Graph,
+    ParameterError,
+    QueryError,
+)
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
-from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError, QueryError
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
-from graphcuts_dp.queries.linear import CutQuery
-from graphcuts_dp.queries.universe import Universe
-from graphcuts_dp.session.base import Answer, Update
+from graphcuts_dp.plugins import SeededEntropy, Universe
+from graphcuts_dp.privacy.entropy import SystemEntropy
+from graphcuts_dp.session.base import Update
 from graphcuts_dp.session.plain import BinaryAnswers
 from graphcuts_dp.session.runner import read_state, stored_state
 from graphcuts_dp.session.terms import SessionTerms

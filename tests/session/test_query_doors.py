@@ -11,12 +11,12 @@ import scipy.sparse as sp
 from typer.testing import CliRunner
 
 import graphcuts_dp as gc
+from graphcuts_dp import FileFormatError, QueryError
 from graphcuts_dp.cli.main import app
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
-from graphcuts_dp.errors import FileFormatError, QueryError
+from graphcuts_dp.plugins import Universe
 from graphcuts_dp.queries.mixed_cuts import with_sides
 from graphcuts_dp.queries.query_lines import read_question
-from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.session import session_of
 
 pytestmark = pytest.mark.usefixtures("no_forecast")

@@ -16,24 +16,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import (
-    BudgetError,
-    LedgerError,
-    ParameterError,
-    QueryError,
-)
+from graphcuts_dp import BudgetError, LedgerError, ParameterError, QueryError, open_session
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.ledger.records import Kind
 from graphcuts_dp.ledger.uses import total_cost
-from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.plugins import Cost, Universe
 from graphcuts_dp.schema.value_bounds import most_weight, possible_part
 from graphcuts_dp.session import runner
 from graphcuts_dp.session.counts import EdgeCounter
 from graphcuts_dp.session.plain import PerQueryNoise
 from graphcuts_dp.session.queries import decode_query, encode_query
-from graphcuts_dp.session.session import open_session, session_of
+from graphcuts_dp.session.session import session_of
 
 pytestmark = LARGE_DELTA
 LEARNING = ("multiplicative-weights", "frieze-kannan", "mirror-descent")

@@ -5,7 +5,7 @@ import sqlite3
 import pytest
 import session_workers as workers
 
-from graphcuts_dp.errors import LedgerError
+from graphcuts_dp import LedgerError
 from graphcuts_dp.ledger.ledger import Ledger
 
 

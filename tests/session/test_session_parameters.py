@@ -9,12 +9,12 @@ import pytest
 from parameter_cases import EVERYTHING, LENGTHS, METHODS, NOISES, typed, values_of
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import AccuracyWarning, ParameterError
+from graphcuts_dp import AccuracyWarning, ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.constructions import learner_of
 from graphcuts_dp.options import chosen
+from graphcuts_dp.plugins import Universe
 from graphcuts_dp.privacy.noisy_comparison import comparison_epsilon
-from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.terms import METHOD_NAMES, SessionTerms
 
 N, EDGES, K, BETA = 1000, 20_000, 1000, 0.05

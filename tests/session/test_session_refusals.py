@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import ParameterError, QueryError
+from graphcuts_dp import ParameterError, QueryError
 from graphcuts_dp.learn.group_start import MOST_GROUPS
 from graphcuts_dp.session.session import session_of
 

@@ -12,10 +12,9 @@ import pytest
 import scipy.stats
 from online_cases import two_communities
 
+from graphcuts_dp import CutQuery
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.queries.linear import CutQuery
-from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.plugins import SeededEntropy, Universe
 from graphcuts_dp.session.terms import SessionTerms
 
 BETA = 0.2

@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import BudgetError, ParameterError
+from graphcuts_dp import BudgetError, CutQuery, ParameterError, PrivacyUnit
 from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.plugins import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.privacy.sparse_vector import OneSidedPair
-from graphcuts_dp.queries.linear import CutQuery
-from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.counts import EdgeCounter
 from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.terms import SessionTerms

@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphcuts_dp as gc
+from graphcuts_dp import cut_norm, release_graph
 from graphcuts_dp.cutnorm import singular_values
-from graphcuts_dp.cutnorm.cut_norm import cut_norm
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.release.graphs import release_graph
+from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.synth import dependent_rounding, fit_weights
 from graphcuts_dp.synth.dependent_rounding import round_keeping_degrees
 from graphcuts_dp.synth.fit_weights import certify, rounding_bound, weights_of

@@ -11,9 +11,9 @@ from noisy_cases import problem
 
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock
+from graphcuts_dp.plugins import FitProblem
 from graphcuts_dp.schema import layout as layout_module
 from graphcuts_dp.synth import first_order as module
-from graphcuts_dp.synth.base import FitProblem
 from graphcuts_dp.synth.degree_matching import degree_matched_start
 from graphcuts_dp.synth.first_order import first_order
 

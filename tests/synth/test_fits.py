@@ -7,15 +7,19 @@ import pytest
 from noisy_cases import matrix_problem, planted, planted_bipartite, planted_directed, problem
 from threadpoolctl import threadpool_limits
 
-from graphcuts_dp import resources
-from graphcuts_dp.cutnorm.cut_norm import cut_norm
-from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
-from graphcuts_dp.release.graphs import release_graph
+from graphcuts_dp import (
+    BipartiteGraph,
+    DirectedGraph,
+    Graph,
+    Mechanism,
+    ParameterError,
+    cut_norm,
+    release_graph,
+    resources,
+)
+from graphcuts_dp.plugins import FitProblem
 from graphcuts_dp.schema import layout as layout_module
 from graphcuts_dp.synth import block_model, first_order, maximum_entropy
-from graphcuts_dp.synth.base import FitProblem
-from graphcuts_dp.synth.mechanisms import Mechanism
 from graphcuts_dp.synth.methods import FITS
 from scripts.benchmark.baselines import chung_lu
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from graphcuts_dp.errors import GraphError, ParameterError
+from graphcuts_dp import GraphError, ParameterError
 from graphcuts_dp.synth import partitions
 from graphcuts_dp.synth.partitions import KINDS, Partitioning
 

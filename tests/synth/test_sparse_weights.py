@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.synth import sparse_weights
 from graphcuts_dp.synth.sparse_weights import WeightCounts, round_to_weights
 

@@ -17,7 +17,7 @@ from noisy_cases import (
     spectral_structure,
 )
 
-from graphcuts_dp.graph.adjacency import Graph
+from graphcuts_dp import Graph
 from graphcuts_dp.resources import Deadline
 from graphcuts_dp.schema import layout as layout_module
 from graphcuts_dp.synth import structure as structure_module

@@ -16,12 +16,12 @@ from noisy_cases import indicators, planted, planted_bipartite, planted_directed
 from noisy_numbers import total_of
 
 import graphcuts_dp as gc
+from graphcuts_dp import Groups
 from graphcuts_dp.estimate.measurement import CellSums, Degrees
+from graphcuts_dp.plugins import FitProblem
 from graphcuts_dp.resources import Deadline
-from graphcuts_dp.schema.groups import Groups
 from graphcuts_dp.synth import chung_lu as chung_lu_module
 from graphcuts_dp.synth import empirical_bayes, targets
-from graphcuts_dp.synth.base import FitProblem
 from graphcuts_dp.synth.group_sums import CellEstimates, shrunk
 from graphcuts_dp.synth.targets import credible_sums
 

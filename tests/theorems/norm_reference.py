@@ -7,7 +7,7 @@ from helpers import random_graph
 
 import graphcuts_dp as gc
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.plugins import SeededEntropy
 
 NOISES = ["binary", "laplace", "discrete-laplace", "staircase"]
 KRIVINE = 1.7823  # Grothendieck's constant is at most pi/(2 ln(1+sqrt 2)) = 1.78222

@@ -14,7 +14,7 @@ from scipy.stats import binom
 import graphcuts_dp as gc
 from graphcuts_dp.distances.answers import plan_distances
 from graphcuts_dp.distances.locations import all_distances
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.plugins import SeededEntropy
 
 CONFIDENCE = 0.95
 

@@ -21,9 +21,8 @@ from graphcuts_dp.iterative.paper_tuning import PAPERS, Margins, PaperIterative
 from graphcuts_dp.iterative.tuning import PracticalIterative, TightIterative
 from graphcuts_dp.learn.bounds import frieze_kannan_updates, multiplicative_weights_updates
 from graphcuts_dp.learn.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
-from graphcuts_dp.privacy.composition import Cost, compose
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.plugins import Cost, SeededEntropy, Universe
+from graphcuts_dp.privacy.composition import compose
 from scripts.figures.update_sequence import UpdateSequence
 
 N = 12

@@ -14,12 +14,12 @@ import pytest
 from scipy.stats import binom
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import HypothesisError, ParameterError
+from graphcuts_dp import HypothesisError, ParameterError
 from graphcuts_dp.iterative import net as net_module
 from graphcuts_dp.learn.learners import MirrorDescentLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.learn.median import Median, all_graphs
+from graphcuts_dp.plugins import Universe
 from graphcuts_dp.queries.graph_queries import STATISTICS, GraphQuery
-from graphcuts_dp.queries.universe import Universe
 from scripts.figures import construction_net as nets
 from scripts.figures.construction_net import construction_net
 from scripts.figures.random_graphs import planted_partition

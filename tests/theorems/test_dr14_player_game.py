@@ -22,13 +22,12 @@ from norm_reference import (
 )
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative import game as game_module
 from graphcuts_dp.iterative.game import PlayerGame, WeightsPlayer, best_response, signed_sum
 from graphcuts_dp.iterative.tuning import PracticalIterative
-from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.plugins import SeededEntropy, Universe
 from graphcuts_dp.synth.cutting_plane import cutting_plane
 from graphcuts_dp.synth.query_game import QueryGame, query_game
 from scripts.figures.update_sequence import checked

@@ -16,13 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import HypothesisError, QueryError
+from graphcuts_dp import HypothesisError, QueryError
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.constructions import learner_of
-from graphcuts_dp.learn.cut_sum import CutSum
 from graphcuts_dp.learn.median import DatabaseFamily, Median, all_graphs, alpha_net
-from graphcuts_dp.learn.rules import FriezeKannanRule, MultiplicativeWeightsRule
-from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.learn.rules import MultiplicativeWeightsRule
+from graphcuts_dp.plugins import CutSum, FriezeKannanRule, Universe
 from scripts.figures.update_sequence import UpdateSequence, checked, potential
 
 UNIVERSES = [

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from graphcuts_dp import ParameterError
 from graphcuts_dp.distances.coordinate import Line, PiecewiseLinear, Profile
 from graphcuts_dp.distances.embeddings import (
     L1Embedding,
@@ -27,8 +28,7 @@ from graphcuts_dp.distances.learner import L1Learner, guaranteed
 from graphcuts_dp.distances.locations import Locations, all_distances
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.session import InteractiveDistances
-from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.plugins import SeededEntropy
 from scripts.figures.distance_bounds import (
     bourgain_contraction,
     decomposable_mistakes,

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import HypothesisError
+from graphcuts_dp import HypothesisError
 from graphcuts_dp.learn.bounds import tight_online
 from graphcuts_dp.learn.norms import printed_step_size, proven_drop, step_size
 from graphcuts_dp.learn.potentials import (
@@ -25,7 +25,7 @@ from graphcuts_dp.learn.potentials import (
     near_one,
 )
 from graphcuts_dp.learn.rules import MirrorDescentRule, minimal_start
-from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.plugins import Universe
 from scripts.figures.base import fitted_exponent
 from scripts.figures.bounds import printed_update_bound
 from scripts.figures.random_graphs import imbalanced_bipartite, power_law_bipartite

@@ -18,7 +18,7 @@ from graphcuts_dp.estimate.mean_square import (
 )
 from graphcuts_dp.estimate.measurement import CountMeasurement
 from graphcuts_dp.measure.mean_square import measure_squared_distance, squared_distance
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.schema.layout import Layout
 

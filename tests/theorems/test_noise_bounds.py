@@ -16,8 +16,8 @@ from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.estimate.worst_cut_errors import expected_worst_cut
 from graphcuts_dp.measure.entries import distribution_for
+from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
-from graphcuts_dp.privacy.entropy import SeededEntropy
 
 LOG_FAILURES = [1e-3, 0.1, 1.0, 3.0, 10.0, 25.0]
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp import ParameterError
 from graphcuts_dp.iterative.paper_tuning import PaperIterative
 from graphcuts_dp.learn.calibrations import DR14, GRU12, JT12
 from graphcuts_dp.privacy.composition import zcdp_epsilon

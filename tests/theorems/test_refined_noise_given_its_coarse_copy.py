@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.privacy.laws import TwoSidedGeometric
 from graphcuts_dp.privacy.noise import RefinableLaplace
 from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm

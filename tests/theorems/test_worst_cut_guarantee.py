@@ -16,7 +16,7 @@ from helpers import random_graph
 from norm_reference import NOISES, exact_cut_norm, truth_and_noisy
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import GraphError, QueryError
+from graphcuts_dp import GraphError, QueryError
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.estimate.worst_cut_errors import noise_cut_bound
 from graphcuts_dp.measure.entries import distribution_for
