@@ -104,7 +104,7 @@ def test_the_version_is_told_and_what_is_unknown_in_a_line(done, refused):
         (("flows", "a", "b", "c", "--epsilon"), "--epsilon needs a value after it"),
     ],
 )
-def test_an_option_that_cannot_be_read_is_refused_in_a_line_that_says_how_it_is_typed(words, message, refused):
+def test_a_wrong_option_is_refused_in_a_line_that_says_how_it_is_typed(words, message, refused):
     assert message in refused(*words)
 
 
