@@ -43,7 +43,7 @@ Terms of `graphcuts_dp.privacy` used here:
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self, final
 
@@ -72,6 +72,8 @@ from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, Sh
 # Each statistic that is measured at the start takes this share of the remaining budget, and of the
 # remaining beta.
 START_SHARE = Fraction(1, 40)
+# None is set. One object, since stores leave out fields that have their default.
+_ALL_COMPUTED = SessionParameters()
 _LARGEST_SCALE = 2**55  # of noise, in grid units: with it 64-bit integers hold every sample
 _ROUNDED_DOWN = 1 - 1e-15  # factor that makes up for the rounding of one float operation
 _ROUNDED_ALPHA = 1 - 1e-12  # factor that makes up for the rounding of a difference
@@ -338,7 +340,7 @@ class KnownCalibration(Calibration):
     delta: float
     queries: int
     beta: float = DEFAULT_FAILURE
-    parameters: SessionParameters = field(default_factory=SessionParameters)
+    parameters: SessionParameters = _ALL_COMPUTED
 
     def __post_init__(self) -> None:
         # `checked_guarantee` refuses a delta of 0, which a pure calibration allows. Then 0.5 stands
@@ -522,7 +524,7 @@ class KnownCalibration(Calibration):
             return most if needed > most else max(1, allowed_updates(needed))
         if noisy:
             return most
-        plain = replace(self, parameters=SessionParameters())
+        plain = replace(self, parameters=_ALL_COMPUTED)
         return max(1, plain._calibrated(update_bound, sensitivity).updates)
 
     def _guaranteed(self, update_bound: UpdateBound, **changes: float) -> ErrorBound:
