@@ -52,6 +52,8 @@ def ask() -> Report:
     warning = _hidden(proposal, epsilon)
     refusal = _refusal(answers, proposal, epsilon)
     parts = [*[f"Warning: {warning}"] * bool(warning), *[refusal] * bool(refusal)]
+    if proposal.counted_lines:
+        parts.append(proposal.counted_lines)
     if proposal.dry_run is not None:
         lines.insert(0, shlex.join(["graphcuts-dp", *words, *proposal.dry_run]))
         guess = "" if proposal.assumed is None else f" ({proposal.assumed})"
@@ -92,6 +94,7 @@ def ask() -> Report:
     facts = {
         "command": named,
         "commands": lines,
+        "counted": proposal.counted_lines,
         "epsilon": epsilon,
         "error": error,
         "error_of": proposal.error_of,

@@ -10,6 +10,7 @@ import shlex
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 from graphcuts_dp.cli.dialogue import BACK, EXPLAIN, Answers, AskedQuestion
 from graphcuts_dp.cli.inspect_data import advice, head_of
@@ -17,7 +18,9 @@ from graphcuts_dp.cli.proposals import (
     DIRECTED,
     EVERYBODY,
     GRAPH,
+    LINES,
     NO_TEXT,
+    PAIRS,
     PRODUCTS,
     ROW,
     TABLE,
@@ -26,11 +29,13 @@ from graphcuts_dp.cli.proposals import (
     UNCLEAR,
     WHO,
     Proposal,
+    counts_lines,
     estimate_of_bound,
     first_line,
     groups_of,
     is_rows,
     lists_vertices,
+    may_have_rows,
     proposal_of,
     reading_of,
     store_of,
@@ -39,7 +44,7 @@ from graphcuts_dp.cli.reading import Reading
 from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.display import up_to_digits
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError
-from graphcuts_dp.io.files import read_vertices
+from graphcuts_dp.io.files import ending_of, read_vertices
 from graphcuts_dp.planning.planner import least_epsilon
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
 from graphcuts_dp.privacy.privacy_unit import BOUND_KEYS, PrivacyUnit
@@ -59,6 +64,13 @@ DIGITS = 3  # significant ones of an advised epsilon, which is rounded up
 # Words for privacy units beside those of the command line.
 _TYPED_WORDS = ("person", "people", "trip", "link", "place")
 _UNIT_WORDS = dict(zip(_TYPED_WORDS, ("user", "user", "row", "edge", "vertex"), strict=True))
+_UNITS = {
+    "user": "a person, with all lines",
+    "row": "a single line, such as a trip",
+    "edge": "whether two are linked at all",
+    "vertex": "a place or a member, with all links; no synthetic graph is possible then",
+}
+_EDGE_LISTS = (".edges", ".edgelist", ".txt", ".konect")  # of pairs, by custom
 _USUAL_ROWS = 20  # of a person, at most
 # The question about the bound of a privacy unit of a graph, and the default.
 _BOUNDS: dict[str, tuple[str, int]] = {
@@ -90,12 +102,18 @@ def questions() -> tuple[AskedQuestion, ...]:
             ),
         ),
         AskedQuestion(
-            key="unit",
+            key="counted",
             text=lambda _: (
-                "What is protected: user (a person, with all rows), row (a single one, such as "
-                "a trip), edge (a link between two), vertex (a place or a member, with all links; "
-                "no synthetic graph is possible then)?"
+                f"Count every line, such as each mail or each trip ({LINES}), or each pair once, "
+                f"however many lines name it ({PAIRS})?"
             ),
+            usual=lambda answers: LINES if _has_columns_of_a_table(answers["data"]) else PAIRS,
+            read=_read_counted,
+            applies=lambda answers: answers["data"] is not None and may_have_rows(answers["data"]),
+        ),
+        AskedQuestion(
+            key="unit",
+            text=lambda answers: f"What is protected: {_units_text(answers)}?",
             usual=_usual_unit,
             read=_read_unit,
         ),
@@ -336,13 +354,38 @@ def _read_data(text: str, _: Answers) -> str | None:
     return path
 
 
+def _read_counted(text: str, _: Answers) -> str:
+    if text not in (LINES, PAIRS):
+        raise ParameterError(f"{text!r:.60} is neither {LINES} nor {PAIRS}")
+    return text
+
+
+def _has_columns_of_a_table(path: str) -> bool:
+    """Return whether a file is a table by its name, not a list of edges."""
+    return not Path(path).is_file() or ending_of(path) not in _EDGE_LISTS
+
+
+def _units_text(answers: Answers) -> str:
+    """Return the privacy units that can be chosen, each in a few words."""
+    return ", ".join(f"{kind} ({_UNITS[kind]})" for kind in _kinds_of_unit(answers))
+
+
+def _kinds_of_unit(answers: Answers) -> tuple[str, ...]:
+    """Return the privacy units of what counts."""
+    return ("user", "row") if answers.get("counted") == LINES else ("edge", "user", "vertex")
+
+
 def _read_unit(text: str, answers: Answers) -> str:
-    kind = _UNIT_WORDS.get(text, text)
-    of_rows = () if answers["data"] is None else ("row",)
-    kinds = ("edge", *of_rows, "user", "vertex")
-    if kind not in kinds:
-        raise ParameterError(f"{text!r:.60} is none of {', '.join(kinds)}")
-    return kind
+    kind, kinds = _UNIT_WORDS.get(text, text), _kinds_of_unit(answers)
+    if kind in kinds:
+        return kind
+    if kind in _UNITS and answers.get("counted") is not None:
+        other, counts = (PAIRS, "every line counts") if "row" in kinds else (LINES, "a pair counts")
+        raise ParameterError(
+            f"where {counts}, {' or '.join(kinds)} is protected: for {kind} go back ({BACK}) and "
+            f"choose {other}"
+        )
+    raise ParameterError(f"{text!r:.60} is none of {', '.join(kinds)}")
 
 
 def _read_column(text: str, answers: Answers) -> str:
@@ -462,7 +505,7 @@ def _read_groups(text: str, answers: Answers) -> str | None:
 def _without_groups(answers: Answers) -> str:
     """Return what can be chosen where no public file lists the places or people."""
     if answers["unit"] == "row":
-        return "edge in place of row"
+        return f"{PAIRS} in place of {LINES}"
     return "analysts" if answers["unit"] == "vertex" else GRAPH
 
 
@@ -525,7 +568,10 @@ def _read_who(text: str, answers: Answers) -> str:
         raise ParameterError(f"{text!r:.60} is none of {', '.join(WHO)}")
     kind = answers["unit"]
     if text != EVERYBODY and kind == "row":
-        raise ParameterError("answers one by one are for links or people: choose everybody")
+        raise ParameterError(
+            "answers one by one are for links or people: choose everybody, or go back "
+            f"({BACK}) and choose {PAIRS}"
+        )
     if text == TEAM and kind == "user":
         raise ParameterError("the server reads graphs, not rows with users: choose analysts")
     return text
@@ -562,7 +608,7 @@ def _read_guess(text: str, _: Answers) -> float | None:
 
 
 def _text_of_guess(answers: Answers) -> str:
-    counted = "rows" if is_rows(answers) else "edges"
+    counted = "rows" if counts_lines(answers) else "edges"
     return (
         f"About how many {counted} are there? A guess that may be public, for the forecast "
         f"(or: {NONE})"
@@ -644,7 +690,7 @@ def _number(text: str) -> float:
 def _usual_unit(answers: Answers) -> str:
     if _suggested(answers, "user"):
         return "user"
-    return "row" if _suggested(answers, "period") else "edge"
+    return "row" if answers.get("counted") == LINES else "edge"
 
 
 def _text_of_error(answers: Answers) -> str:

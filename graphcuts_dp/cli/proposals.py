@@ -20,7 +20,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.estimate.worst_cut_errors import expected_worst_cut, largest_cut
 from graphcuts_dp.graph.rows import PrivateData, Rows
-from graphcuts_dp.io.files import read_vertices
+from graphcuts_dp.io.files import FORMATS, ending_of, read_vertices
 from graphcuts_dp.io.heads import FileHead
 from graphcuts_dp.learn.sizes import usual_edges
 from graphcuts_dp.ledger.opening import Store
@@ -44,6 +44,7 @@ from graphcuts_dp.session.transcript import store_status
 EVERYBODY, ANALYSTS, TEAM = WHO = ("everybody", "analysts", "team")
 TABLE, GRAPH = PRODUCTS = ("table", "graph")  # that everybody may see
 DIRECTED, TOGETHER = "directed", "together"  # how both directions of a pair count
+LINES, PAIRS = "lines", "pairs"  # what of a file with rows counts
 NAMES, ROW, UNCLEAR, NO_TEXT = "names", "row", "unclear", "no text"  # what a first line is
 _YEARS_TO_COME = 4  # that a table over time is proposed for, after that of its last period
 _QUERIES = 50  # that analysts ask
@@ -63,6 +64,7 @@ class Proposal:
         error_at: the error of an answer at an epsilon; a GraphCutsError where it is no use.
         error_of: what has this error.
         counted: what is counted, such as "rows".
+        counted_lines: the same in a sentence about the lines of the file; "" without a file.
         size: about what such an answer measures, by a public guess; None without one.
         table_error_at: the error of a number of a table between the groups alone, at an epsilon;
             None if there are no groups, or a table is proposed already.
@@ -82,6 +84,7 @@ class Proposal:
     error_at: Callable[[float], float]
     error_of: str
     counted: str = "edges"
+    counted_lines: str = ""
     size: float | None = None
     table_error_at: Callable[[float], float] | None = None
     cells: int | None = None
@@ -109,8 +112,21 @@ def proposal_of(answers: Answers) -> Proposal:
     if answers["data"] is None:
         return _planned(answers, change)
     if answers["who"] != EVERYBODY:
-        return _answered(answers, change)
-    return _table(answers, unit) if is_table(answers) else _synthetic(answers, change)
+        proposal = _answered(answers, change)
+    else:
+        proposal = _table(answers, unit) if is_table(answers) else _synthetic(answers, change)
+    return replace(proposal, counted_lines=_counted_lines(answers, unit))
+
+
+def _counted_lines(answers: Answers, unit: PrivacyUnit) -> str:
+    """Return which lines of the private file count, and what else could count."""
+    bound = f"; of each person at most {unit.group_size:,} count" if unit.kind == "user" else ""
+    if counts_lines(answers):
+        return f"Counted: every line of the file{bound}."
+    text = f"Counted: pairs that occur at least once, each of them once{bound}."
+    if answers.get("counted") == LINES:
+        return f"{text} Only a table counts every line."
+    return f"{text} To count every line, answer {LINES} at the question what counts."
 
 
 def _table(answers: Answers, unit: PrivacyUnit) -> Proposal:
@@ -144,7 +160,7 @@ def _table(answers: Answers, unit: PrivacyUnit) -> Proposal:
         words=[*words, *_reading_words(answers), *_store_words(answers)],
         error_at=error_of_period_at if goes_on else error_at,
         error_of="each number of the table's finest level",
-        counted="rows" if is_rows(answers) else "edges",
+        counted="rows" if counts_lines(answers) else "edges",
         size=None if answers.get("guess") is None else answers["guess"] / cell_count,
         cells=cell_count,
         smaller=_smaller_table(answers),
@@ -353,6 +369,16 @@ def is_rows(answers: Answers) -> bool:
     return is_table(answers) and answers["unit"] in ("user", "row")
 
 
+def counts_lines(answers: Answers) -> bool:
+    """Return whether every line counts, not each pair once."""
+    return is_rows(answers) and answers.get("counted") != PAIRS
+
+
+def may_have_rows(path: str) -> bool:
+    """Return whether a file can hold rows, of which several name the same pair."""
+    return Path(path).is_dir() or FORMATS[ending_of(path)].columns
+
+
 def reading_of(answers: Answers) -> Reading:
     """Return how the private file is read."""
     typed = {key: column_of(value) for key, value in _columns(answers).items() if key != "header"}
@@ -373,7 +399,7 @@ def reading_of(answers: Answers) -> Reading:
     directions = answers.get("directions", DIRECTED if is_rows(answers) else TOGETHER)
     reading = replace(reading, kind="directed" if directions == DIRECTED else "undirected")
     if is_rows(answers):
-        return replace(reading, counting="rows")
+        return replace(reading, counting="rows" if counts_lines(answers) else "edges")
     if columns.user is not None:
         return replace(reading, counting="edges")
     return replace(reading, ignore_weights=_may_have_weights(answers["data"], reading))

@@ -22,10 +22,35 @@ EDGE, ROW = ("edge", "1"), ("row",)
 USER = ("user", "caller")
 VERTEX = ("vertex", "3")
 ZONES = {"Süd, links des Mains": "Süd", "Nord": "Nord", "Hafen": "Nord"}
-# Answers about trips: file, unit, column of users, directions, who, product, groups, levels, date,
-# periods, how dates are written, whether it goes on, bad rows, bound, guess, error, budget.
-TRIPS = ["trips.csv", "", "", "", "", "", "zones.csv", "district", ""]
-TRIPS += ["2026-01..2026-03", "31.01.2026", "", "", "", "", "", "3"]
+# Answers about trips, by question, in order.
+TRIPS = {
+    "data": "trips.csv",
+    "counted": "",
+    "unit": "",
+    "user": "",
+    "directions": "",
+    "who": "",
+    "product": "",
+    "groups": "zones.csv",
+    "levels": "district",
+    "date": "",
+    "periods": "2026-01..2026-03",
+    "written": "31.01.2026",
+    "continued": "",
+    "bad rows": "",
+    "bound": "",
+    "guess": "",
+    "error": "",
+    "budget": "3",
+}
+
+
+def trips(**changed):
+    """Return the answers about trips, with some changed, and those left out that are None."""
+    unknown = changed.keys() - {name.replace(" ", "_") for name in TRIPS}
+    assert not unknown
+    answers = {name: changed.get(name.replace(" ", "_"), text) for name, text in TRIPS.items()}
+    return [text for text in answers.values() if text is not None]
 
 
 @pytest.fixture(autouse=True)
@@ -84,11 +109,18 @@ def proposed(told, typed):
 
 def lines(data="mail.edges", groups="none", unit=EDGE, error="60", who="everybody"):
     """What somebody types about a graph, or about rows of a file whose header names no date."""
-    asked = [data, *unit, *[""] * (data == "calls.csv"), who]  # a caller and a callee: directed
+    counted = "lines" if unit == ROW else "pairs"
+    asked = [
+        data,
+        counted,
+        *unit,
+        *[""] * (data == "calls.csv"),
+        who,
+    ]  # a caller and a callee: directed
     if who == "everybody" and unit[0] in ("edge", "user"):
         asked.append("graph" if groups == "none" else "table")
     asked.append(groups)
-    if data == "calls.csv" and groups != "none" and who == "everybody":
+    if unit in (ROW, USER) and groups != "none" and who == "everybody":
         asked += ["none", ""]  # no date; bad rows
     asked += [str(N)] * (groups == "none")
     return [*asked, *["2"] * (unit == USER), "none", error]
@@ -132,7 +164,7 @@ def test_what_it_proposes_can_be_typed(groups, who, unit, proposed, call, typed,
 
 
 def test_trips_of_people_come_out_by_month_and_district(proposed, call):
-    told = proposed(*TRIPS)
+    told = proposed(*trips())
     assert (told["epsilon"], told["privacy_unit"]) == (1, "1 user")
     assert "--counting" not in told["command"]
     _, table, answer = run_all(told, call)
@@ -155,8 +187,7 @@ def test_trips_of_people_come_out_by_month_and_district(proposed, call):
 def test_a_row_is_proposed_where_only_dates_are_named(proposed, call, folder):
     text = (folder / "trips.csv").read_text()
     (folder / "days.csv").write_text(re.sub(r"(?m)^\w+;", "", text))
-    answers = ["days.csv", "", "", "", "zones.csv", "district", *TRIPS[8:13], *TRIPS[14:]]
-    told = proposed(*answers)
+    told = proposed(*trips(data="days.csv", user=None, product=None, bound=None))
     assert told["privacy_unit"] == "1 row"
     assert told["error"] < 10  # of a table with sensitivity 1
     run_all(told, call)
@@ -164,23 +195,23 @@ def test_a_row_is_proposed_where_only_dates_are_named(proposed, call, folder):
 
 def test_wrong_answers_are_asked_again_and_the_others_stay(proposed):
     wrong = [
-        *("none.csv", "trips.csv", "persons", "", "nobody", ""),
+        *("none.csv", "trips.csv", "mails", "", "persons", "edge", "", "nobody", ""),
         *("sideways", "", "all", "", "map", ""),
         *("none.csv", "none", "zones.csv", "letter/none", "district", ""),
-        *("soon", TRIPS[9], "1st of May", "31.01.2026", "maybe", "", "perhaps", ""),
+        *("soon", TRIPS["periods"], "1st of May", "31.01.2026", "maybe", "", "perhaps", ""),
         *("none", "1.5", "0", "", "many", "0", ""),
         *("-3", "1e-9", "", "0.5", "3"),
     ]
-    assert proposed(*wrong) == proposed(*TRIPS)
+    assert proposed(*wrong) == proposed(*trips())
 
 
 def test_back_returns_with_what_was_answered_before(proposed, typed, done):
     # From the third question to the first and forward again, with each answer as it was.
-    told = proposed(*TRIPS[:3], "back", "back", "back", "", "", *TRIPS[2:])
-    assert told == proposed(*TRIPS)
-    typed("back", *TRIPS)
+    told = proposed(*trips()[:4], *["back"] * 4, "", "", "", *trips()[3:])
+    assert told == proposed(*trips())
+    typed("back", *trips())
     assert "This is the first question" in done("plan", "--ask")[1]
-    changed = proposed(*TRIPS[:-2], "back", "back", "back", "skip", "", "", "")
+    changed = proposed(*trips()[:-2], "back", "back", "back", "skip", "", "", "")
     assert "on-bad=skip" in changed["command"]
 
 
@@ -235,16 +266,16 @@ def test_it_says_what_the_guarantee_means_and_where_it_is_weak(done, typed):
 
 
 def test_no_row_of_the_private_file_changes_what_is_said(done, folder, typed):
-    typed(*TRIPS)
+    typed(*trips())
     before = done("plan", "--ask")
     head = (folder / "trips.csv").read_text().splitlines()[0]
     (folder / "trips.csv").write_text(f"{head}\nsecret;x;y;never\nsecret\n")
-    typed(*TRIPS)
+    typed(*trips())
     assert done("plan", "--ask") == before
 
 
 def test_questions_are_asked_where_somebody_sits(done, monkeypatch):
-    asked, answers = [], iter(["calls.csv", "user", "colour", "caller"])
+    asked, answers = [], iter(["calls.csv", "", "user", "colour", "caller"])
 
     def answered(question):
         asked.append(question)
@@ -254,21 +285,36 @@ def test_questions_are_asked_where_somebody_sits(done, monkeypatch):
     monkeypatch.setattr(builtins, "input", answered)
     out, err = done("plan", "--ask")
     assert "no column; there are caller, callee" in err
-    assert asked[2] == asked[3]  # asked again
-    assert "[edge]" in asked[1]
+    assert "[lines]" in asked[1]
+    assert "[row]" in asked[2]
+    assert asked[3] == asked[4]  # asked again
     assert "graphcuts-dp flows calls.csv staff.csv flows.csv" in out
 
 
 # Answers about a file whose first line is unclear: whether it names the columns, unit, and so on.
 STAFF = ("letters-staff.csv", "none", "")  # groups, no date, bad rows
 UNCLEAR = {
-    "a row, a table of rows": ["letters.csv", "no", "row", "1,2", "", *STAFF, "none", ""],
-    "names, a graph": ["names.csv", "yes", "edge", "1", "", "graph", "none", str(N), "none", "900"],
+    "a row, a table of rows": ["letters.csv", "no", "", "row", "1,2", "", *STAFF, "none", ""],
+    "names, a graph": [
+        *("names.csv", "yes", "pairs", "edge", "1", "", "graph", "none", str(N), "none", "900"),
+    ],
     "a row, a graph": [
-        *("letters.csv", "no", "edge", "1", "", "", "graph", "letters-staff.csv", "none", "900"),
+        *(
+            "letters.csv",
+            "no",
+            "pairs",
+            "edge",
+            "1",
+            "",
+            "",
+            "graph",
+            "letters-staff.csv",
+            "none",
+            "900",
+        ),
     ],
     "numbers, of people": [
-        *("bare.csv", "", "user", "1", "", "", "", "zones.csv", "district", "4"),
+        *("bare.csv", "", "", "user", "1", "", "", "", "zones.csv", "district", "4"),
         *("2026-01..2026-03", "31.01.2026", "no", "skip", "2", "400", ""),
     ],
 }
@@ -290,8 +336,11 @@ def test_a_first_line_that_may_be_a_row_is_asked_about_and_never_shown(
 def test_unknown_names_of_a_header_can_be_typed_and_are_not_shown(proposed, call, folder):
     rows = (folder / "trips.csv").read_text().split("\n", 1)[1]
     (folder / "other.csv").write_text("alpha;beta;gamma;delta\n" + rows)
-    answers = ["other.csv", "yes", "user", "alpha", "beta,gamma", *TRIPS[4:8], "delta"]
-    told = proposed(*answers, *TRIPS[9:])
+    answers = trips(data="other.csv", unit="user", user="alpha", directions="beta,gamma")
+    answers[answers.index("")] = "yes"
+    answers.insert(2, "")
+    answers[answers.index("district") + 1] = "delta"
+    told = proposed(*answers)
     for column in ("source=beta", "target=gamma", "user=alpha", "period=delta", "header=yes"):
         assert column in told["command"]
     run_all(told, call)
@@ -301,7 +350,7 @@ def test_unknown_names_of_a_header_can_be_typed_and_are_not_shown(proposed, call
 
 
 def test_a_table_of_noise_is_announced_before_anything_is_paid(proposed, done, typed, folder):
-    guessed = [*TRIPS[:14], "100", "", ""]
+    guessed = trips(guess="100", budget="")
     told = proposed(*guessed)
     # 12 cells, of which each is wrong by more than 100/12
     assert told["error"] > 100 / 12
@@ -310,9 +359,9 @@ def test_a_table_of_noise_is_announced_before_anything_is_paid(proposed, done, t
     typed(*guessed)
     assert done("plan", "--ask")[0].startswith("Warning: noise will hide most of this")
     assert not list(folder.glob("*.db"))
-    assert proposed(*TRIPS[:14], "1e6", "", "")["warning"] == ""
-    assert proposed(*TRIPS)["warning"] == ""  # nobody has guessed
-    typed(*TRIPS)
+    assert proposed(*trips(guess="1e6", budget=""))["warning"] == ""
+    assert proposed(*trips())["warning"] == ""  # nobody has guessed
+    typed(*trips())
     least = float(told["error"]) * 12
     assert f"With fewer than about {least:,.3g} rows in all" in done("plan", "--ask")[0]
     graph = proposed(*lines()[:-2], "20", "")
@@ -328,7 +377,7 @@ def test_a_graph_too_small_for_any_epsilon_is_said_to_be_so(call, typed):
 
 
 def test_groups_go_with_a_graph_as_well(proposed, call):
-    told = proposed("mail.edges", "edge", "1", "", "graph", "staff.csv", "none", "900")
+    told = proposed("mail.edges", "", "edge", "1", "", "graph", "staff.csv", "none", "900")
     assert "--groups staff.csv" in told["command"]
     assert told["command"].startswith("graphcuts-dp release mail.edges synthetic.graphml")
     assert len(run_all(told, call)) == 3
@@ -338,8 +387,8 @@ def test_a_question_mark_shows_how_the_bound_is_estimated_and_asks_again(
     done, call, typed, proposed
 ):
     """The command runs, and the table that is proposed afterwards is of the same data."""
-    asked = [*TRIPS[:13], "?", "4", *TRIPS[14:]]
-    assert "?" not in TRIPS
+    bound = trips(bound="mark").index("mark")
+    asked = [*trips()[:bound], "?", "4", *trips()[bound + 1 :]]
     typed(*asked)
     _, err = done("plan", "--ask")
     line = next(line for line in err.splitlines() if "come back" in line)
@@ -362,7 +411,7 @@ def test_a_question_mark_shows_how_the_bound_is_estimated_and_asks_again(
 def test_a_bound_is_answered_by_how_exact_the_numbers_then_are(done, typed):
     errors = []
     for rows in ("5", "50"):
-        typed(*TRIPS[:13], rows, *TRIPS[14:])
+        typed(*trips(bound=rows))
         out, err = done("plan", "--ask")
         forecast = next(line for line in err.splitlines() if "may then be off by" in line)
         errors.append(float(forecast.split("off by ")[1].split()[0].replace(",", "")))
@@ -372,11 +421,11 @@ def test_a_bound_is_answered_by_how_exact_the_numbers_then_are(done, typed):
 
 
 def test_a_guess_of_the_program_is_marked_and_a_table_is_compared(done, typed):
-    typed("mail.edges", "edge", "1", "", "graph", "staff.csv", "none", "900")
+    typed("mail.edges", "", "edge", "1", "", "graph", "staff.csv", "none", "900")
     out = done("plan", "--ask")[0]
     assert "are assumed: replace them by your guess" in out
     assert re.search(r"A table of the sums between the groups alone .* off by \d+", out)
-    typed("mail.edges", "edge", "1", "", "graph", "staff.csv", "300", "900")
+    typed("mail.edges", "", "edge", "1", "", "graph", "staff.csv", "300", "900")
     assert "are assumed" not in done("plan", "--ask")[0]
 
 
@@ -391,7 +440,7 @@ def test_a_store_that_is_there_keeps_its_budget(proposed, call):
 
 
 def test_a_table_that_goes_on_is_proposed_per_period_with_years_to_come(proposed, call):
-    told = proposed(*TRIPS[:11], "yes", *TRIPS[12:])
+    told = proposed(*trips(continued="yes"))
     for words in (
         "flows-over-time trips.csv zones.csv",
         "--period 2026-01 --",
@@ -402,7 +451,7 @@ def test_a_table_that_goes_on_is_proposed_per_period_with_years_to_come(proposed
     assert told["privacy_unit"] == "1 user in one period"
     run_all(told, call)
     assert gc.load("flows.csv").horizon[-1] == "2030-12"
-    quarters = proposed(*TRIPS[:9], "2026-Q1..2026-Q3", *TRIPS[10:11], "yes", *TRIPS[12:])
+    quarters = proposed(*trips(periods="2026-Q1..2026-Q3", continued="yes"))
     assert "--periods 2026-Q1..2030-Q4" in quarters["command"]
     assert "would refuse this" in quarters["refusal"]  # the series of months has begun
 
@@ -416,15 +465,40 @@ def test_directions_are_asked_where_columns_name_them(proposed, call):
     assert "--kind" not in proposed(*together)["command"]
 
 
+# Files of which several lines name the same pair; the columns say no date that is usual.
+@pytest.mark.parametrize(
+    ("answers", "counted", "total"),
+    [
+        (["", "", "", ""], "Counted: every line of the file.", 900),
+        (["pairs", "", "", "", "", "table"], "Counted: pairs that occur at least once", 90),
+    ],
+)
+def test_lines_or_pairs_count_as_it_was_answered(
+    answers, counted, total, proposed, call, folder, done, typed
+):
+    """Mails are counted where mails were asked for, and the last lines say which they are."""
+    rows = [f"v{i},v{(i + step) % 30},x\n" for i in range(30) for step in (1, 2, 4)] * 10
+    (folder / "mails.csv").write_text("sender,recipient,sent_at\n" + "".join(rows))
+    ends = [*["none", ""] * (total == 900), "none", "", ""]
+    asked = ["mails.csv", *answers, "letters-staff.csv", *ends]
+    typed(*asked)
+    assert counted in done("plan", "--ask")[0]
+    told = proposed(*asked)
+    assert told["counted"].startswith(counted)
+    run_all(told, call)
+    low, high = gc.load("flows.csv").total.interval
+    assert low - 20 <= total <= high + 20
+
+
 def test_a_store_that_would_refuse_is_told_before_anything_is_typed(proposed, call, done, typed):
-    first = proposed(*TRIPS)
+    first = proposed(*trips())
     run_all(first, call)
-    assert proposed(*TRIPS)["refusal"] == ""  # the budget is 3, and 1 is spent
-    other = [*TRIPS[:11], "yes", *TRIPS[12:]]
+    assert proposed(*trips())["refusal"] == ""  # the budget is 3, and 1 is spent
+    other = trips(continued="yes")
     assert "the privacy unit of the store" in proposed(*other)["refusal"]
     typed(*other)
     assert done("plan", "--ask")[0].startswith("The store trips.csv.db would refuse this")
-    large = [*TRIPS[:-2], str(first["error"] / 2.5)]
+    large = [*trips()[:-2], str(first["error"] / 2.5)]
     assert "budget" in proposed(*large)["refusal"]
 
 
@@ -440,19 +514,28 @@ def test_a_store_that_would_refuse_is_told_before_anything_is_typed(proposed, ca
         (lines(error="nan"), "the error is a number"),
         (lines(error="much"), "is no number such as 20"),
         (lines(error="1e-9"), "cannot be had"),
-        (["mail.edges", "edge", "1", "me"], "'me' is none of everybody"),
-        (["mail.edges", "persons"], "'persons' is none of edge"),
-        (["calls.csv", "user", "nobody"], "there are caller, callee"),
-        (["mail.edges", "vertex", "3", "", "none"], "go back (back) and choose analysts"),
-        (["calls.csv", "row", "", "", "none"], "go back (back) and choose edge in place of row"),
-        (["calls.csv", "edge", "", "", "", "table", "none"], "go back (back) and choose graph"),
-        (["calls.csv", "edge", "", "", "", "map"], "'map' is neither table nor graph"),
+        (["mail.edges", "", "edge", "1", "me"], "'me' is none of everybody"),
+        (["mail.edges", "", "persons"], "'persons' is none of edge"),
+        (["calls.csv", "", "user", "nobody"], "there are caller, callee"),
+        (["mail.edges", "", "vertex", "3", "", "none"], "go back (back) and choose analysts"),
+        (
+            ["calls.csv", "", "row", "", "", "none"],
+            "go back (back) and choose pairs in place of lines",
+        ),
+        (
+            ["calls.csv", "pairs", "edge", "", "", "", "table", "none"],
+            "go back (back) and choose graph",
+        ),
+        (["calls.csv", "pairs", "edge", "", "", "", "map"], "'map' is neither table nor graph"),
         (["names.csv", "maybe"], "'maybe' is neither yes nor no"),
         ([*lines(), "0.01"], "this result alone uses up"),
         ([*lines()[:-2], "0"], "the guess is a number from 1 on"),
-        (["calls.csv", "row", "", "analysts"], "choose everybody"),
-        (["mail.edges", "edge", "0"], "group-size must be a whole number"),
-        (["mail.edges", "edge", "1.5"], "1.5 is no whole number"),
+        (["calls.csv", "", "row", "", "analysts"], "choose everybody"),
+        (["calls.csv", "all"], "'all' is neither lines nor pairs"),
+        (["calls.csv", "lines", "edge"], "for edge go back (back) and choose pairs"),
+        (["calls.csv", "pairs", "row"], "for row go back (back) and choose lines"),
+        (["mail.edges", "", "edge", "0"], "group-size must be a whole number"),
+        (["mail.edges", "", "edge", "1.5"], "1.5 is no whole number"),
     ],
 )
 def test_answers_that_end_with_a_wrong_one_are_refused_with_its_question(
