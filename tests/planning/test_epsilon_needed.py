@@ -144,7 +144,7 @@ def test_the_questions_about_a_graph_state_the_error_of_its_dry_run(n, epsilon, 
         warnings.simplefilter("ignore")
         job = graph_job(graph, epsilon=epsilon / change, simulated=True)
     found = usefulness_of(job.run(graph, SeededEntropy(0)), edges=usual_edges(n))
-    stated = next(each.error for each in found.questions if "halves" in each.what)
+    stated = next(each.error for each in found.questions if "halves" in each.text)
     answers = {"data": None, "who": EVERYBODY, "unit": "edge", "bound": change, "vertices": (n, n)}
     assert proposal_of(answers).error_at(epsilon) == pytest.approx(stated)
 
