@@ -17,7 +17,8 @@ import shlex
 
 from graphcuts_dp.cli.console import Report
 from graphcuts_dp.cli.dialogue import Answers, Dialogue
-from graphcuts_dp.cli.plan_questions import DIGITS, epsilon_for, epsilon_of, questions
+from graphcuts_dp.cli.plan_answers import DIGITS, epsilon_for, epsilon_of
+from graphcuts_dp.cli.plan_questions import questions
 from graphcuts_dp.cli.proposals import (
     TEAM,
     Proposal,
@@ -35,14 +36,17 @@ from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 _LARGE = 3.0  # an epsilon from which a guarantee is weak
 
 
-def ask() -> Report:
+def ask(path: str | None = None) -> Report:
     """Ask what a plan needs, and return the commands to type with their forecast.
+
+    Args:
+        path: of the private file, as if it were typed at the first question; None to ask for it.
 
     Raises:
         ParameterError: the answers end with one that is wrong, or before a question without a
             usual answer.
     """
-    answers = Dialogue(questions()).run()
+    answers = Dialogue(questions()).run(path)
     proposal, unit, epsilon = proposal_of(answers), unit_of(answers), epsilon_of(answers)
     privacy = [proposal.spends, f"{epsilon:g}"]
     if (unit.kind, unit.group_size) != ("edge", 1):

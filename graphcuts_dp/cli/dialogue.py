@@ -13,7 +13,12 @@ from graphcuts_dp.cli.console import say
 from graphcuts_dp.errors import GraphCutsError, ParameterError
 
 BACK, EXPLAIN = "back", "?"
-_HOW = f'An empty line takes what stands in brackets, and "{BACK}" returns to the question before.'
+NONE, YES, NO = "none", "yes", "no"
+_HOW = (
+    f'An empty line takes what stands in brackets, "{EXPLAIN}" explains a question, and "{BACK}" '
+    "returns to the question before."
+)
+_ENDED = "; no command was printed: start again"
 
 Answers = dict[str, Any]
 
@@ -29,17 +34,18 @@ class AskedQuestion:
         read: makes an answer of what was typed; a GraphCutsError says what is wrong with it.
         usual: what an empty line stands for, from the answers so far; "" if there is nothing usual.
         applies: whether it is asked.
-        explain: what "?" prints before the question is asked again; None if there is no more to
-            say.
+        explain: what "?" prints before the question is asked again.
+        needed: what an empty line is told where nothing is usual.
         forecast: what is said once it is answered, "" for nothing.
     """
 
     key: str
     text: Callable[[Answers], str]
     read: Callable[[str, Answers], Any]
+    explain: Callable[[Answers], str]
     usual: Callable[[Answers], str] = lambda _: ""
     applies: Callable[[Answers], bool] = lambda _: True
-    explain: Callable[[Answers], str] | None = None
+    needed: Callable[[Answers], str] = lambda _: "this needs an answer"
     forecast: Callable[[Answers], str] = lambda _: ""
 
 
@@ -54,9 +60,13 @@ class Dialogue:
         self._questions = questions
         self._answers: Answers = {}
         self._typed: dict[str, str] = {}  # what each question was answered with last
+        self._first_line: str | None = None  # typed before the first question
 
-    def run(self) -> Answers:
+    def run(self, first_line: str | None = None) -> Answers:
         """Return the answers by the keys of their questions.
+
+        Args:
+            first_line: what was typed already, for the first question; None for nothing.
 
         Raises:
             ParameterError: what is typed ends with a wrong answer, or before a question without a
@@ -64,6 +74,7 @@ class Dialogue:
         """
         if sys.stdin.isatty():
             say(_HOW)
+        self._first_line = first_line
         asked_keys: list[str] = []  # keys, in order
         while question := self._next(asked_keys):
             if self._answer(question):
@@ -88,21 +99,21 @@ class Dialogue:
             usual, hindrance = self._usual(question)
             if hindrance is not None and problem is None:
                 say(f"note: {hindrance}")
-            typed = _typed_line(f"{text} [{usual}] " if usual else f"{text} ")
+            typed = self._typed_line(f"{text} [{usual}] " if usual else f"{text} ")
             if typed == BACK:
                 return False
-            if typed == EXPLAIN and question.explain is not None:
+            if typed == EXPLAIN:
                 say(f"note: {question.explain(self._answers)}")
                 continue
             if typed is None and problem is not None:
-                raise ParameterError(f"{text} {problem}")
+                raise ParameterError(f"{text} {problem}{_ENDED}")
             try:
                 if not typed and not usual:
-                    raise hindrance or ParameterError("this needs an answer")
+                    raise hindrance or ParameterError(question.needed(self._answers))
                 self._answers[question.key] = question.read(typed or usual, self._answers)
             except GraphCutsError as wrong:
                 if typed is None:
-                    raise ParameterError(f"{text} {wrong}") from None
+                    raise ParameterError(f"{text} {wrong}{_ENDED}") from None
                 self._typed.pop(question.key, None)
                 problem = wrong
                 say(f"note: {wrong}")
@@ -120,10 +131,12 @@ class Dialogue:
         except GraphCutsError as hindrance:
             return "", hindrance
 
-
-def _typed_line(prompt: str) -> str | None:
-    """Return what is typed, or None at its end; the question is not printed where nobody sits."""
-    try:
-        return input(prompt if sys.stdin.isatty() else "").strip()
-    except EOFError:
-        return None
+    def _typed_line(self, prompt: str) -> str | None:
+        """Return what is typed, None at its end; no question is printed where nobody sits."""
+        if self._first_line is not None:
+            typed, self._first_line = self._first_line.strip(), None
+            return typed
+        try:
+            return input(prompt if sys.stdin.isatty() else "").strip()
+        except EOFError:
+            return None

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import cast, final, get_args
 
+import typer
+
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.asking import ask as ask_and_propose
 from graphcuts_dp.cli.console import Report
@@ -121,6 +123,11 @@ def _groups(text: str, n: int | tuple[int, int]) -> GroupTree | tuple[GroupTree,
 
 def plan(
     *,
+    file: str | None = typer.Argument(
+        None,
+        metavar="FILE",
+        help="With --ask: the private file, of which only the names of the columns are read.",
+    ),
     graph: PlannedGraph,
     epsilon: float | None = options.ANY_EPSILON,
     delta: float = options.DELTA,
@@ -146,7 +153,7 @@ def plan(
 
     Example: graphcuts-dp plan --explain --epsilon 1 --privacy-unit vertex:max-degree=50
 
-    Example: graphcuts-dp plan --ask
+    Example: graphcuts-dp plan --ask trips.csv
 
     The command uses formulas only. It reads no data and spends no budget. --edges is a guess that
     may be public, such as the number of edges of a similar graph; never count the edges of the
@@ -154,10 +161,13 @@ def plan(
     what is protected and how exact answers must be, and prints commands that you can type as they
     are, and that use a store; it warns if noise will hide most of the result. It reads only the
     names of the columns of the private file, and no row. An empty line accepts the answer in
-    brackets, a wrong answer is asked again, and "back" returns to the question before.
+    brackets, a wrong answer is asked again, "?" explains a question, and "back" returns to the
+    question before.
     """
     if ask:
-        return ask_and_propose()
+        return ask_and_propose(file)
+    if file is not None:
+        raise ParameterError(f"a plan reads no file; to be asked about one: plan --ask {file}")
     missing = [
         f"--{name} {example}"
         for name, value, example in (("n", graph.n, "5000"), ("epsilon", epsilon, "1"))

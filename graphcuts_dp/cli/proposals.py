@@ -14,13 +14,14 @@ from typing import cast, final
 from graphcuts_dp.cli.dialogue import Answers
 from graphcuts_dp.cli.group_reading import GroupColumns, GroupFile
 from graphcuts_dp.cli.inspect_data import head_of, ignores_weights, needs_bound
+from graphcuts_dp.cli.plan_columns import NAMES, first_line
 from graphcuts_dp.cli.reading import Reading
 from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.estimate.worst_cut_errors import expected_worst_cut, largest_cut
 from graphcuts_dp.graph.rows import PrivateData, Rows
-from graphcuts_dp.io.files import FORMATS, ending_of, read_vertices
+from graphcuts_dp.io.files import read_vertices
 from graphcuts_dp.io.heads import FileHead
 from graphcuts_dp.learn.sizes import usual_edges
 from graphcuts_dp.ledger.opening import Store
@@ -31,12 +32,9 @@ from graphcuts_dp.release.flow_tables import flows_job
 from graphcuts_dp.release.graphs import graph_job
 from graphcuts_dp.release.updates import update_plan
 from graphcuts_dp.release.usefulness import made_up_graph, usefulness_of
-from graphcuts_dp.schema.column_names import is_usual, normalised_names, shows_header
 from graphcuts_dp.schema.columns import Columns, column_of
 from graphcuts_dp.schema.groups import Groups
-from graphcuts_dp.schema.header_words import endpoint_pairs
 from graphcuts_dp.schema.periods import Periods
-from graphcuts_dp.schema.table_headers import names_in_header
 from graphcuts_dp.schema.typed_names import join_names
 from graphcuts_dp.schema.vertices import Arcs, VertexSet
 from graphcuts_dp.session.transcript import store_status
@@ -45,7 +43,6 @@ EVERYBODY, ANALYSTS, TEAM = WHO = ("everybody", "analysts", "team")
 TABLE, GRAPH = PRODUCTS = ("table", "graph")  # that everybody may see
 DIRECTED, TOGETHER = "directed", "together"  # how both directions of a pair count
 LINES, PAIRS = "lines", "pairs"  # what of a file with rows counts
-NAMES, ROW, UNCLEAR, NO_TEXT = "names", "row", "unclear", "no text"  # what a first line is
 _YEARS_TO_COME = 4  # that a table over time is proposed for, after that of its last period
 _QUERIES = 50  # that analysts ask
 _BETWEEN_HALVES = "the number of edges between two halves of all vertices"
@@ -374,11 +371,6 @@ def counts_lines(answers: Answers) -> bool:
     return is_rows(answers) and answers.get("counted") != PAIRS
 
 
-def may_have_rows(path: str) -> bool:
-    """Return whether a file can hold rows, of which several name the same pair."""
-    return Path(path).is_dir() or FORMATS[ending_of(path)].columns
-
-
 def reading_of(answers: Answers) -> Reading:
     """Return how the private file is read."""
     typed = {key: column_of(value) for key, value in _columns(answers).items() if key != "header"}
@@ -417,47 +409,6 @@ def _columns(answers: Answers) -> dict[str, str]:
     if numbered and keys["header"] is None and first_line(answers["data"]).kind == NAMES:
         keys["header"] = "yes"  # which has to be said where columns are picked by number
     return {key: str(value) for key, value in keys.items() if value}
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class FirstLine:
-    """Reading of the first line of a private file, before anybody is asked.
-
-    Attributes:
-        kind: NAMES, a ROW, UNCLEAR, or NO_TEXT of a file that stores the names of its columns.
-        names: of the columns, if they are names; empty if it holds a number, or is a row.
-        usual: those of the names that are usual ones, and may be shown whatever the line is.
-    """
-
-    kind: str
-    names: tuple[str, ...]
-    usual: tuple[str, ...]
-
-    @property
-    def shown(self) -> tuple[str, ...]:
-        """Return the names that may be shown: all of a header, the usual ones of another line."""
-        return self.names if self.kind in (NAMES, NO_TEXT) else self.usual
-
-
-def first_line(path: str) -> FirstLine:
-    """Return what the first line of a private file is, by its name and that line alone.
-
-    Raises:
-        GraphCutsError: as `head_of`.
-    """
-    head = head_of(path, Reading())[0]
-    if head.named is None:
-        names = tuple(column.name for column in head.columns if column.name)
-        return FirstLine(kind=NO_TEXT, names=names, usual=names)
-    names = tuple(names_in_header(path, Columns(header=True)))
-    words = normalised_names(names)
-    usual = tuple(name for name, word in zip(names, words, strict=True) if is_usual(word))
-    if head.named and any(map(shows_header, words)):
-        return FirstLine(kind=NAMES, names=names, usual=usual)
-    if head.named or endpoint_pairs(words, range(len(words))):
-        return FirstLine(kind=UNCLEAR, names=names, usual=usual)
-    return FirstLine(kind=ROW, names=(), usual=())
 
 
 def _may_have_weights(path: str, reading: Reading) -> bool:

@@ -39,6 +39,8 @@ PAGE_WORDS = {
         "page/words.py",
         "reports/words.py",
         "cli/asking.py",
+        "cli/plan_answers.py",
+        "cli/plan_help.py",
         "cli/plan_questions.py",
     )
 }

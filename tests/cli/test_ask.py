@@ -11,7 +11,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp import VertexSet, graph_job
-from graphcuts_dp.cli import dialogue, proposals
+from graphcuts_dp.cli import dialogue, plan_help, plan_questions, proposals
 from graphcuts_dp.learn.sizes import usual_edges
 from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.release.usefulness import made_up_graph, usefulness_of
@@ -408,6 +408,44 @@ def test_a_question_mark_shows_how_the_bound_is_estimated_and_asks_again(
     assert "--epsilon 0.08 " in again  # a tenth of what is left
 
 
+PATHS = {
+    "trips": trips(),
+    "a graph": lines(),
+    "a graph of members": lines(unit=VERTEX, who="analysts"),
+    "people, one by one": lines("calls.csv", unit=USER, who="analysts"),
+    "a first line that may be a row": UNCLEAR["a row, a table of rows"],
+    "no file": ["none", "vertex", "3", "analysts", "500", ""],
+}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_question_mark_explains_every_question(path, done, typed):
+    """One line each, before the question is asked again, and the answers are the same."""
+    typed(*PATHS[path])
+    plain = done("plan", "--ask")
+    typed(*(line for answer in PATHS[path] for line in ("?", answer)))
+    out, err = done("plan", "--ask")
+    assert out == plain[0]
+    added = [line for line in err.splitlines() if line not in plain[1].splitlines()]
+    assert len(added) == len(PATHS[path])
+    assert not [line for line in added if "'?'" in line or "? does not" in line]
+
+
+def test_every_question_has_an_explanation():
+    keys = [question.key for question in plan_questions.questions()]
+    assert sorted(keys) == sorted(plan_help.EXPLANATIONS)
+
+
+def test_the_file_may_be_named_with_the_command(told, typed, proposed, call, refused):
+    typed(*trips()[1:])
+    assert told("plan", "--ask", "trips.csv") == proposed(*trips())
+    typed("trips.csv", *trips()[1:])
+    status, _, err = call("plan", "--ask", "nothing.csv")
+    assert status == 0
+    assert "nothing.csv does not exist" in err
+    assert "plan --ask trips.csv" in refused("plan", "trips.csv", "--epsilon", "1")
+
+
 def test_a_bound_is_answered_by_how_exact_the_numbers_then_are(done, typed):
     errors = []
     for rows in ("5", "50"):
@@ -502,14 +540,20 @@ def test_a_store_that_would_refuse_is_told_before_anything_is_typed(proposed, ca
     assert "budget" in proposed(*large)["refusal"]
 
 
+TRIPS_WITHOUT_GROUPS = trips()[: trips().index("zones.csv")]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         (["none.edges"], "none.edges does not exist"),
         (lines(groups="none.csv")[:-2], "none.csv' does not exist"),
-        ([*lines()[:-3], ""], "this needs an answer"),
+        ([*lines()[:-3], ""], "file with one label on each line"),
         ([*lines()[:-3], "1e3.5"], "is no number such as 20"),
         ([*lines()[:-3], "1"], "say how many vertices"),
+        ([*lines()[:-3], "staff.csv"], "a table of groups is the answer to an earlier question"),
+        (["calls.csv", "", "user"], "this needs a column: caller, callee"),
+        ([*TRIPS_WITHOUT_GROUPS, ""], 'two lines for example "name,group" and "A17,North"'),
         (lines(error="0"), "the error is a number"),
         (lines(error="nan"), "the error is a number"),
         (lines(error="much"), "is no number such as 20"),
@@ -546,3 +590,4 @@ def test_answers_that_end_with_a_wrong_one_are_refused_with_its_question(
     assert (status, out) == (2, "")
     assert message in err.splitlines()[-1]
     assert err.splitlines()[-1].startswith("error: ")
+    assert err.splitlines()[-1].endswith("no command was printed: start again")

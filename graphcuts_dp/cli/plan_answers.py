@@ -1,0 +1,335 @@
+"""How answers of `plan --ask` are read: each reader makes a value of what was typed.
+
+A reader says what is wrong with an answer by a `GraphCutsError`; `plan_questions` asks again.
+"""
+
+import math
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+
+from graphcuts_dp.cli.dialogue import BACK, NO, NONE, YES, Answers
+from graphcuts_dp.cli.inspect_data import advice, head_of
+from graphcuts_dp.cli.plan_columns import column_names, shown_names
+from graphcuts_dp.cli.proposals import (
+    DIRECTED,
+    EVERYBODY,
+    GRAPH,
+    LINES,
+    PAIRS,
+    PRODUCTS,
+    TABLE,
+    TEAM,
+    TOGETHER,
+    WHO,
+    Proposal,
+    groups_of,
+    lists_vertices,
+    proposal_of,
+    reading_of,
+)
+from graphcuts_dp.cli.reading import Reading
+from graphcuts_dp.display import up_to_digits
+from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError
+from graphcuts_dp.io.files import read_vertices
+from graphcuts_dp.planning.planner import least_epsilon
+from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
+from graphcuts_dp.privacy.privacy_unit import BOUND_KEYS, PrivacyUnit
+from graphcuts_dp.schema.columns import Columns
+from graphcuts_dp.schema.dates import DATE_EXAMPLES, check_date_format
+from graphcuts_dp.schema.group_tables import group_column_names
+from graphcuts_dp.schema.periods import Periods
+from graphcuts_dp.schema.typed_names import split_names
+
+USUAL_EPSILON = 1.0  # of the error that is proposed, where it is any use
+ISO = "2026-01-31"  # how dates are written by custom
+DIGITS = 3  # significant ones of an advised epsilon, which is rounded up
+# Words for privacy units beside those of the command line.
+_TYPED_WORDS = ("person", "people", "trip", "link", "place")
+_UNIT_WORDS = dict(zip(_TYPED_WORDS, ("user", "user", "row", "edge", "vertex"), strict=True))
+UNITS = {
+    "user": "a person, with all lines",
+    "row": "a single line, such as a trip",
+    "edge": "whether two are linked at all",
+    "vertex": "a place or a member, with all links; no synthetic graph is possible then",
+}
+
+
+def epsilon_of(answers: Answers) -> float:
+    """Return the epsilon that the answers lead to."""
+    epsilon: float = answers["epsilon"]
+    return epsilon
+
+
+def read_yes_or_no(text: str, _: Answers) -> str:
+    if text not in (YES, NO):
+        raise ParameterError(f"{text!r:.60} is neither {YES} nor {NO}")
+    return text
+
+
+def read_directions(text: str, _: Answers) -> str:
+    if text not in (DIRECTED, TOGETHER):
+        raise ParameterError(f"{text!r:.60} is neither {DIRECTED} nor {TOGETHER}")
+    return text
+
+
+def read_data(text: str, _: Answers) -> str | None:
+    if text == NONE:
+        return None
+    path = os.path.expanduser(text)  # noqa: PTH111  # the shell does not expand it in quotes
+    if path.startswith("-"):  # which a command would take for an option
+        path = os.path.join(".", path)  # noqa: PTH118  # a Path would drop the dot
+    head_of(path, Reading())
+    return path
+
+
+def read_counted(text: str, _: Answers) -> str:
+    if text not in (LINES, PAIRS):
+        raise ParameterError(f"{text!r:.60} is neither {LINES} nor {PAIRS}")
+    return text
+
+
+def kinds_of_unit(answers: Answers) -> tuple[str, ...]:
+    """Return the privacy units of what counts."""
+    return ("user", "row") if answers.get("counted") == LINES else ("edge", "user", "vertex")
+
+
+def read_unit(text: str, answers: Answers) -> str:
+    kind, kinds = _UNIT_WORDS.get(text, text), kinds_of_unit(answers)
+    if kind in kinds:
+        return kind
+    if kind in UNITS and answers.get("counted") is not None:
+        other, counts = (PAIRS, "every line counts") if "row" in kinds else (LINES, "a pair counts")
+        raise ParameterError(
+            f"where {counts}, {' or '.join(kinds)} is protected: for {kind} go back ({BACK}) and "
+            f"choose {other}"
+        )
+    raise ParameterError(f"{text!r:.60} is none of {', '.join(kinds)}")
+
+
+def read_column(text: str, answers: Answers) -> str:
+    names, shown = column_names(answers), shown_names(answers)
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else None
+    if text in names:
+        return text
+    if number is not None and 0 < number <= (len(names) or number):
+        return text
+    known = f"{', '.join(shown)}, or numbers from 1" if shown else "numbers from 1"
+    raise ParameterError(f"{text!r:.60} is no column; there are {known}")
+
+
+def read_period_column(text: str, answers: Answers) -> str | None:
+    return None if text == NONE else read_column(text, answers)
+
+
+def read_endpoints(text: str, answers: Answers) -> tuple[str, ...]:
+    columns = tuple(read_column(name, answers) for name in split_names(text))
+    if len(columns) != 2:
+        raise ParameterError("name two columns with a comma between, FROM,TO")
+    problems = open_problems({**answers, "endpoints": columns})
+    if problems:
+        raise ParameterError(problems[0])
+    return columns
+
+
+def open_problems(answers: Answers) -> list[str]:
+    """Return what the head of the private file leaves open."""
+    path = answers["data"]
+    return [advice(problem, path) for problem in head_of(path, reading_of(answers))[2]]
+
+
+def read_bound(text: str, answers: Answers) -> int:
+    bound = _whole(text)
+    PrivacyUnit.of(f"{answers['unit']}:{BOUND_KEYS[answers['unit']]}={bound}")
+    return bound
+
+
+def read_rows(text: str, _: Answers) -> int:
+    rows = _whole(text)
+    PrivacyUnit.of(f"user:{BOUND_KEYS['user']}={rows}")
+    return rows
+
+
+def read_groups(text: str, answers: Answers) -> str | None:
+    if text == NONE:
+        if wants_table(answers):
+            raise ParameterError(
+                "a table is between public groups of the places or people: name the file that "
+                f"lists them; or go back ({BACK}) and choose {without_groups(answers)}"
+            )
+        return None
+    path = os.path.expanduser(text)  # noqa: PTH111
+    if not os.path.isfile(path):  # noqa: PTH113  # false for names too long, too
+        raise FileFormatError(f"{text!r:.200} does not exist; name a file")
+    if not group_column_names(path, Columns()):
+        groups_of({"groups": path})
+    elif not list(nested_levels(path)):
+        raise FileFormatError(f"{path}: no column names groups of the places in the first one")
+    return path
+
+
+def without_groups(answers: Answers) -> str:
+    """Return what can be chosen where no public file lists the places or people."""
+    if answers["unit"] == "row":
+        return f"{PAIRS} in place of {LINES}"
+    return "analysts" if answers["unit"] == "vertex" else GRAPH
+
+
+def nested_levels(path: str) -> Iterator[list[str]]:
+    """Generate columns that can be the levels of groups: all, all from right to left, or one."""
+    names = group_column_names(path, Columns())
+    for levels in (names, names[::-1], *([name] for name in names)):
+        with suppress(GraphCutsError):
+            groups_of({"groups": path, "levels": levels})
+            yield levels
+
+
+def read_levels(text: str, answers: Answers) -> list[str]:
+    levels = split_names(text, "/")
+    groups_of({**answers, "levels": levels})
+    return levels
+
+
+def read_periods(text: str, _: Answers) -> str | None:
+    if text == NONE:
+        return None
+    Periods.of(text)
+    return text
+
+
+def read_date_format(text: str, _: Answers) -> str | None:
+    formats = {example: date_format for date_format, example in DATE_EXAMPLES.items()}
+    if text == ISO:
+        return None
+    if "%" not in text and text not in formats:
+        raise ParameterError(f"{text!r:.60} is none of {', '.join(formats)}; or type as %d.%m.%Y")
+    date_format = formats.get(text, text)
+    check_date_format(date_format, zoned=False)
+    return date_format
+
+
+def read_product(text: str, _: Answers) -> str:
+    if text not in PRODUCTS:
+        raise ParameterError(f"{text!r:.60} is neither {TABLE} nor {GRAPH}")
+    return text
+
+
+def wants_table(answers: Answers) -> bool:
+    product: str = answers.get("product", TABLE) if answers["who"] == EVERYBODY else ""
+    return product == TABLE
+
+
+def read_who(text: str, answers: Answers) -> str:
+    if text not in WHO:
+        raise ParameterError(f"{text!r:.60} is none of {', '.join(WHO)}")
+    kind = answers["unit"]
+    if text != EVERYBODY and kind == "row":
+        raise ParameterError(
+            "answers one by one are for links or people: choose everybody, or go back "
+            f"({BACK}) and choose {PAIRS}"
+        )
+    if text == TEAM and kind == "user":
+        raise ParameterError("the server reads graphs, not rows with users: choose analysts")
+    return text
+
+
+def read_on_bad(text: str, _: Answers) -> str | None:
+    if text not in ("refuse", "skip"):
+        raise ParameterError(f"{text!r:.60} is neither refuse nor skip")
+    return None if text == "refuse" else text
+
+
+def read_size(text: str, answers: Answers) -> tuple[str | None, int]:
+    """Return what --vertices is, None to leave it out, and how many vertices there are."""
+    path = answers["data"]
+    if path is not None and not text.isdigit() and os.path.isfile(text):  # noqa: PTH113
+        try:
+            return text, len(read_vertices(text))
+        except GraphCutsError as problem:
+            raise FileFormatError(
+                f"{problem}; a table of groups is the answer to an earlier question, which asks "
+                f"for it: go {BACK}"
+            ) from None
+    size = _whole(text)
+    if size < 2:
+        raise ParameterError(
+            "what a published graph costs grows with its size: say how many vertices there are, "
+            "if that is public"
+        )
+    listed = path is not None and lists_vertices(head_of(path, reading_of(answers))[0])
+    return None if listed else text, size
+
+
+def read_guess(text: str, _: Answers) -> float | None:
+    if text == NONE:
+        return None
+    guess = _number(text)
+    if not 1 <= guess < math.inf:
+        raise ParameterError("the guess is a number from 1 on, for example 50000")
+    return guess
+
+
+def read_budget(text: str, answers: Answers) -> float:
+    budget = _number(text)
+    if not epsilon_of(answers) <= budget < math.inf:
+        raise ParameterError(f"this result alone uses up {epsilon_of(answers):g}")
+    return budget
+
+
+def read_error(text: str, answers: Answers) -> float:
+    """Return the least epsilon that keeps an error."""
+    error = _number(text)
+    if not 0 < error < math.inf:
+        raise ParameterError("the error is a number above 0, for example 20")
+    with suppress(GraphCutsError):  # where no usual error is any use
+        (nearest, usual_epsilon) = usual_error(answers)
+        if error == nearest:
+            return usual_epsilon
+    epsilon = epsilon_for(proposal_of(answers), error)
+    if not epsilon <= LARGEST_EPSILON / 1.1:
+        raise ParameterError(
+            "so small an error cannot be had for these answers at any epsilon that hides anything: "
+            "allow more, name public groups, or go back to a smaller privacy unit"
+        )
+    return max(up_to_digits(epsilon, DIGITS), 1e-3)
+
+
+def epsilon_for(proposal: Proposal, error: float) -> float:
+    """Return the least epsilon at which no answer has a larger error; infinity if none has."""
+
+    def enough(epsilon: float) -> bool:
+        with suppress(GraphCutsError):
+            return proposal.error_at(epsilon) <= error
+        return False
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of forecasts at an epsilon that nobody chose
+        return least_epsilon(enough)
+
+
+def usual_error(answers: Answers) -> tuple[float, float]:
+    """Return an error and its epsilon: 1, or the least larger one that is any use."""
+    error_at, problem = proposal_of(answers).error_at, ParameterError("no epsilon is any use here")
+    for epsilon in (USUAL_EPSILON, 2.0, 4.0, 8.0, 16.0):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return up_to_digits(error_at(epsilon), DIGITS), epsilon
+        except GraphCutsError as wrong:
+            problem = ParameterError(str(wrong))
+    raise problem
+
+
+def _whole(text: str) -> int:
+    number = _number(text)
+    if not number.is_integer():
+        raise ParameterError(f"{text:.40} is no whole number such as 20")
+    return int(number)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ParameterError(f"{text!r:.40} is no number such as 20") from None
