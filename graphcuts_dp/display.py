@@ -121,6 +121,11 @@ def html_of(card: Card, figure: "Figure | None" = None) -> str:
     return "\n".join([*parts, "</div>"])
 
 
+def joined(*sentences: str) -> str:
+    """Return those sentences that are not empty, with semicolons between them."""
+    return "; ".join(filter(None, sentences))
+
+
 def size_text(shape: Iterable[int]) -> str:
     """Write a shape: "34" for one vertex set, "18 x 14" for two."""
     return " x ".join(f"{n:,}" for n in shape)

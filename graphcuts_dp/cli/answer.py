@@ -132,8 +132,9 @@ def answer(
                 "a table of flows answers --from GROUP, with or without --to GROUP and --period"
             )
         sums = _sum_of_cells(release, typed, period, intervals)
-        facts_of_sum = {"value": sums.value} | asdict(sums)
-        lines = _lines_of_sum(sums, release)
+        verdict = _verdict(sums, release)
+        facts_of_sum = {"value": sums.value} | asdict(sums) | {"verdict": verdict}
+        lines = [*filter(None, [verdict]), *_lines_of_sum(sums, release)]
         return Report(facts_of_sum | {"guarantee": str(release.guarantee)}, lines)
     if period is not None:
         raise ParameterError("--period is for a table of flows that has periods")
@@ -199,6 +200,14 @@ def _sum_of_cells(
             )
             return flows.between(a, b, level=level, **how)
     raise QueryError(_no_such_groups(flows, [name for side in sides for name in side]))
+
+
+def _verdict(answer: FlowAnswer, flows: Flows | FlowsOverTime) -> str:
+    """Return whether a table, or this answer, is mostly noise, in a sentence; "" for neither."""
+    is_noise = answer.interval[0] <= 0
+    if flows.noise_verdict:
+        return f"{flows.noise_verdict}; the answer below {'is, too' if is_noise else 'is not'}."
+    return "The answer below is mostly noise: it may as well be 0." if is_noise else ""
 
 
 def _lines_of_sum(answer: FlowAnswer, flows: Flows | FlowsOverTime) -> list[str]:

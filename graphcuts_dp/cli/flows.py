@@ -451,6 +451,7 @@ def _facts(made: Flows) -> dict[str, Any]:
         },
         **({} if made.periods is None else {"periods": list(made.periods.labels())}),
         "total": str(made.total),
+        "verdict": made.noise_verdict,
     }
 
 

@@ -215,4 +215,5 @@ def _facts(table: FlowsOverTime) -> dict[str, Any]:
         "horizon": [table.horizon[0], table.horizon[-1]],
         "total": str(table.total(periods[-1])),
         "total_so_far": str(table.total()),
+        "verdict": table.noise_verdict,
     }

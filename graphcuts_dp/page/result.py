@@ -16,11 +16,10 @@ from graphcuts_dp.page.runs import PageRun
 from graphcuts_dp.reports.release_report import ReleaseReport, report_of, report_of_store
 from graphcuts_dp.results import bundle
 from graphcuts_dp.results.bundle import receipt_path
-from graphcuts_dp.results.flow_table import ALL_NUMBERS, NUMBERS
+from graphcuts_dp.results.flow_table import ALL_NUMBERS, MOSTLY, NUMBERS
 from graphcuts_dp.results.flows import Flows
 
 _MOST_ROWS = 400
-_MOSTLY = 0.5  # share of numbers above which a result is mostly noise
 DROWNS = "drowns in noise"  # a verdict of `release.usefulness`
 _ERROR = f"error at most ({DEFAULT_PERCENT})"
 # Code of the notebook: what loads a result, and what shows it, by kinds of uses.
@@ -89,21 +88,15 @@ def noise_warning(run: PageRun) -> str:
     Each number of the finest level is compared with its own half width; both were released.
     """
     if run.product.result and isinstance(result := bundle.load(run.result), Flows):
-        columns, finest = result.columns(), result.cells.depth - 1
-        widths = result.half_widths_of(finest)
-        estimates = np.asarray(columns["estimate"][-len(widths) :])
-        share = float(np.mean(np.abs(estimates) <= widths))
-        if share > _MOSTLY:
-            return (
-                f"Most of this table is noise: {share:.0%} of its numbers are smaller than their "
-                f"own \u00b1 ({DEFAULT_PERCENT}). Larger areas, longer periods or more of the "
-                "budget give clearer numbers."
-            )
+        verdict = result.noise_verdict
+        if verdict:
+            advice = "Larger areas, longer periods or more of the budget give clearer numbers."
+            return f"{verdict}. {advice}"
     good = run.report.get("good_for")
     if isinstance(good, dict):
         questions = good["questions"]
         drowned = sum(question["verdict"] == DROWNS for question in questions)
-        if questions and drowned / len(questions) > _MOSTLY:
+        if questions and drowned / len(questions) > MOSTLY:
             return (
                 f"Most of this is noise: {drowned} of {len(questions)} questions below drown in "
                 "noise. More of the budget gives clearer answers."

@@ -150,6 +150,8 @@ def _of_flows(flows: Flows) -> ReleaseContents:
         for name in flows.levels
     ]
     published = [f"A table of how much passes between groups, by {listed(levels)}."]
+    if flows.noise_verdict:
+        published.insert(0, f"{flows.noise_verdict}.")
     periods = 0
     if flows.periods is not None:
         labels = flows.periods.labels(flows.periods.levels[-1])
@@ -172,7 +174,7 @@ def _of_flows(flows: Flows) -> ReleaseContents:
             error += f"({DEFAULT_PERCENT}, each alone)"
         error += f"; about half of the numbers are below {middle}"
         errors.append((f"a cell of level {short_text(name)}", error))
-    below = int((np.abs(estimates) <= widths).sum())
+    below, count = flows.noisy_numbers
     negative = int((estimates < 0).sum())
     counted = flows.counted_sentence
     return ReleaseContents(
@@ -183,7 +185,7 @@ def _of_flows(flows: Flows) -> ReleaseContents:
         noises=_noises([flows.noisy]),
         unbiased="" if counted else "estimates are unbiased",
         biased=counted or "the column count is rounded, so its sums over other cells are biased",
-        small_numbers=f"{below:,} of {len(widths):,} numbers of level "
+        small_numbers=f"{below:,} of {count:,} numbers of level "
         f"{short_text(flows.levels[-1])} are {_NOISY}",
         impossible=f"{negative:,} of {len(widths):,} estimates are negative; the column count has "
         "whole numbers from 0 on",
@@ -206,6 +208,7 @@ def _of_flows_over_time(flows: FlowsOverTime) -> ReleaseContents:
     return ReleaseContents(
         title="Table of flows over time",
         published=(
+            *([f"{flows.noise_verdict}."] if flows.noise_verdict else []),
             f"A table of how much passes between groups, by {size}.",
             f"{several} are published: {listed(flows.periods)}.",
             f"In all: {short(total.value)} in {interval} ({DEFAULT_PERCENT}).",

@@ -50,6 +50,7 @@ _SUMS_SHARE = 0.02  # of the failure, for sums by their own noise; the others ad
 _LEAST_LOG_FAILURE = -600.0  # floats hold e to this
 ROUNDING = 1e-12  # relative to a value: more than floats lose in the two passes
 _LOST = 2.0**-46  # relative to the largest sum: a small cell may be the difference of large ones
+MOSTLY = 0.5  # share of numbers below their errors above which a table is mostly noise
 
 
 class CellSum(NamedTuple):
@@ -242,6 +243,21 @@ class FlowTable:
         """
         radii = self._radii(level_index, DEFAULT_CONFIDENCE, False)
         return np.asarray(radii + self.lost_by_rounding(level_index))
+
+    @property
+    def noisy_numbers(self) -> tuple[int, int]:
+        """Return how many numbers of the finest level are below their ±, and how many there are.
+
+        Each is compared with its own half width, of the default confidence. Both were published.
+        """
+        finest = self.cells.depth - 1
+        widths = self.half_widths_of(finest)
+        return int((np.abs(self.estimates[finest]) <= widths).sum()), len(widths)
+
+    @property
+    def noise_verdict(self) -> str:
+        """Return a sentence if most numbers of the finest level are noise; else ""."""
+        return noise_verdict(*self.noisy_numbers)
 
     def _radii_of(
         self, level_index: int, period: str | None, confidence: float, simultaneous: bool
@@ -578,6 +594,24 @@ class FlowTable:
         heaviest = math.floor(cap) if is_whole else cap
         most: FloatVector = np.nextafter(pairs * float(heaviest), np.inf).astype(np.float64)
         return np.floor(most) if is_whole else most
+
+
+def noise_verdict(noisy: int, numbers: int, what: str = "this table") -> str:
+    """Return a sentence if most numbers of a table are smaller than their own errors; else "".
+
+    It compares published numbers with published errors, so it costs nothing.
+
+    Args:
+        noisy: how many numbers are smaller than their half width.
+        numbers: how many there are.
+        what: the table, in words.
+    """
+    if noisy <= MOSTLY * numbers:
+        return ""
+    return (
+        f"{noisy:,} of {numbers:,} numbers are smaller than their ± ({DEFAULT_PERCENT}): most of "
+        f"{what} is noise"
+    )
 
 
 def checked_failure(confidence: float) -> float:

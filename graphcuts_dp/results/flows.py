@@ -20,7 +20,7 @@ from graphcuts_dp.confidence import (
     DEFAULT_PERCENT,
     percent,
 )
-from graphcuts_dp.display import MOST_PICTURED, Card, Displayed
+from graphcuts_dp.display import MOST_PICTURED, Card, Displayed, joined
 from graphcuts_dp.errors import FileFormatError, QueryError
 from graphcuts_dp.estimate.answers import nearest_within
 from graphcuts_dp.estimate.counted_rows import CountedRows
@@ -702,7 +702,7 @@ class Flows(FlowStatistics, Displayed):
             columns=names,
             rows=[[table[name][row] for name in names] for row in order[:20]],
             size=len(order),
-            warning=self.guarantee.warning,
+            warning=joined(self.guarantee.warning, self.noise_verdict),
             notes=(
                 f"Largest of {len(order):,} cells of level {self.levels[-1]!r}.",
                 *self.sentences(),

@@ -13,7 +13,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, DEFAULT_PERCENT
-from graphcuts_dp.display import Card, Displayed
+from graphcuts_dp.display import Card, Displayed, joined
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.counted_rows import CountedRows
 from graphcuts_dp.estimate.estimator import check_confidence
@@ -24,6 +24,7 @@ from graphcuts_dp.frames import made_frame
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.results import bundle
+from graphcuts_dp.results.flow_table import noise_verdict
 from graphcuts_dp.results.flows import FlowAnswer
 from graphcuts_dp.results.packing import ResultParts, SavedParts
 from graphcuts_dp.schema.cells import CellTree, Picked
@@ -298,6 +299,13 @@ class FlowsOverTime(Displayed):
             "high": np.maximum(0.0, values + widths),
         }
 
+    @property
+    def noise_verdict(self) -> str:
+        """Return a sentence if most numbers of the latest period are noise; else ""."""
+        latest = self.periods[-1]
+        low = self.columns(latest)["low"]
+        return noise_verdict(int((low <= 0).sum()), len(low), f"the table of {latest}")
+
     def to_frame(
         self,
         periods: str | Iterable[str] | None = None,
@@ -416,7 +424,7 @@ class FlowsOverTime(Displayed):
             columns=list(table),
             rows=[[table[name][row] for name in table] for row in order[:_SHOWN]],
             size=len(order),
-            warning=self.guarantee.warning,
+            warning=joined(self.guarantee.warning, self.noise_verdict),
             notes=(f"Largest cells of {self.periods[-1]}.", *self.sentences()),
         )
 

@@ -157,7 +157,7 @@ def test_what_a_cell_of_amounts_has_to_hold_is_said(done, refused, unit, noise):
 
 def assert_is_stated(text, answer):
     """The first line has the value to three digits, and an interval that holds the answer's."""
-    stated = re.match(r"([\d,.-]+) (edges|rows), between ([\d,.-]+) and ([\d,.]+) \(95%\)", text)
+    stated = re.search(r"([\d,.-]+) (edges|rows), between ([\d,.-]+) and ([\d,.]+) \(95%\)", text)
     value, _, low, high = (part.replace(",", "") for part in stated.groups())
     assert float(value) == pytest.approx(answer.value, rel=5e-3)
     assert answer.interval[0] - 1 < float(low) <= answer.interval[0]
@@ -177,6 +177,30 @@ def test_a_table_of_flows_is_asked_for_sums_of_cells(done, told, refused):
     assert "the levels are" in refused("answer", "flows.csv", "--from", "A", "--to", "u1")
     for words in (("--query", "{}"), ("--queries", "x.csv"), ("--groups", "staff.csv")):
         assert "answers --from GROUP, with" in refused("answer", "flows.csv", *words)
+
+
+def test_a_table_of_noise_says_so_first(done, told):
+    words = ("answer", "flows.csv", "--from", "u0", "--to", "u1")
+    epsilon = ("--epsilon", "0.02", "--expected-cell", "0", "--seed", "1")
+    out, _ = done(*BASE, *COLUMNS, *epsilon)
+    flows = gc.load("flows.csv")
+    table = flows.to_frame("unit")
+    noisy = int((table["estimate"].abs() <= flows.half_widths_of(2)).sum())
+    assert noisy > 5
+    verdict = f"{noisy} of 10 numbers are smaller than their ± (95%): most of this table is noise"
+    assert verdict in out.splitlines()[0]
+    assert done(*words)[0].startswith(f"{verdict}; the answer below is, too.")
+    assert told(*words)["verdict"].startswith(verdict)
+    report = done("report", "flows.csv")[0]
+    assert report.index(verdict) < report.index("A table of how much")
+
+
+def test_an_exact_table_has_no_verdict(done, told):
+    out, _ = done(*BASE, *COLUMNS, "--epsilon", "50", "--seed", "1")
+    assert "is noise" not in out
+    assert gc.load("flows.csv").noise_verdict == ""
+    assert "is noise" not in done("report", "flows.csv")[0]
+    assert told("answer", "flows.csv", "--from", "*", "--to", "*")["verdict"] == ""
 
 
 def test_margins_are_asked_for_by_one_side_or_a_star(done, told, refused, tmp_path):

@@ -224,7 +224,7 @@ def test_contacts_of_wards_with_a_wrong_first_file_and_german_dates(curator, tmp
     assert "2025-03" in curator.text("#shown")
     assert [file.name for file in (tmp_path / "results").glob("*.db")] == ["contacts.csv.db"]
     # Six months of four cells, from 300 rows: the page says that this is noise.
-    assert "Most of this table is noise" in curator.text("#state")
+    assert "most of this table is noise" in curator.text("#state")
     assert "bad" in curator.find("#state").get_attribute("class")
     curator.pictures("noise")
 
