@@ -16,11 +16,12 @@ import typer
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, foretold, out, progress_bar, say, show_facts, write_out
-from graphcuts_dp.cli.group_reading import GroupFile
+from graphcuts_dp.cli.group_reading import GroupFile, GroupsRead
 from graphcuts_dp.cli.inspect_data import is_there
 from graphcuts_dp.cli.options import Commands
 from graphcuts_dp.cli.queries import TypedQuery, read_sets
 from graphcuts_dp.cli.reading import STDIN, ApproximatePrivacyOptions, Reading
+from graphcuts_dp.cli.session_advice import table_advice
 from graphcuts_dp.cli.spending import (
     AUTHOR,
     BUDGET,
@@ -35,7 +36,7 @@ from graphcuts_dp.confidence import percent
 from graphcuts_dp.display import Card, printable, short_bound
 from graphcuts_dp.errors import GraphCutsError, LedgerError, ParameterError, QueryError
 from graphcuts_dp.files import PICTURE_ENDINGS
-from graphcuts_dp.graph.rows import PrivateData, bounded_graph
+from graphcuts_dp.graph.rows import PrivateData, bounded_graph, without_rows
 from graphcuts_dp.learn.workload import SessionWorkload
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Budget, Store, open_ledger
@@ -199,10 +200,13 @@ def start(
     terms["privacy_unit"] = privacy_unit.typed
     terms.pop("rule", None)
     if dry_run:
-        empty, _ = reading.without_file(privacy_unit, grouping)
-        return _foretold(empty, privacy_unit, SessionTerms.of(**terms), place.opened)
+        empty, groups = reading.without_file(privacy_unit, grouping)
+        return _foretold(empty, groups, privacy_unit, SessionTerms.of(**terms), place.opened)
     opened_store = place.opened
     private, groups = reading.read_private(graph, privacy_unit, grouping)
+    advice = table_advice(without_rows(private), groups, SessionTerms.of(**terms))
+    if advice:
+        say(f"{'note' if groups is None else 'warning'}: {advice}")
     source = {"path": str(Path(graph).resolve()), **reading.to_dict()}
     if groups is not None:
         source["grouping"] = grouping.to_dict()
@@ -235,7 +239,11 @@ def start(
 
 
 def _foretold(
-    empty: PrivateData, privacy_unit: PrivacyUnit, asked: SessionTerms, store: Store
+    empty: PrivateData,
+    groups: GroupsRead,
+    privacy_unit: PrivacyUnit,
+    asked: SessionTerms,
+    store: Store,
 ) -> Report:
     """Forecast a session, and whether its store would refuse it, from public facts alone."""
     graph = bounded_graph(empty, privacy_unit)
@@ -252,6 +260,7 @@ def _foretold(
             foreseen_refusal(store, guarantee=guarantee, cost=mechanism.cost, data=empty),
             f"It answers by the method {terms.method.name}.",
             *terms.parameter_notes(universe, grid),
+            table_advice(empty, groups, asked),
         ],
         terms.warning(universe, grid),
     )

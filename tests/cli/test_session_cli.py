@@ -71,6 +71,36 @@ def test_a_worthless_session_is_warned_of_and_states_its_whole_error(done, told)
     assert re.search(r"method +mirror-descent, norm (l2|lp|2,p|entropy|schatten)", out)
 
 
+@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+@pytest.mark.parametrize("named", [True, False])
+def test_a_table_that_would_be_far_more_exact_is_named_before_anything_is_spent(done, mail, named):
+    terms = ("--epsilon", "1", "--queries", "50", "--method", "laplace", "--vertices", "names.txt")
+    mail.with_name("names.txt").write_text("\n".join(NAMES))
+    start = (*START, *terms, *(TABLE if named else ()))
+    begins = "for sums between the groups, a table" if named else "if your questions are sums"
+    _, said_before = done(*start, "--dry-run")
+    assert f"note: {begins}" in said_before
+    assert not mail.with_name("mail.db").exists()
+    out, said = done(*start)
+    assert f"{'warning' if named else 'note'}: {begins}" in said
+    in_session = float(re.search(r"up to ([0-9,.]+) ", out).group(1))
+    of_table, again = map(float, re.findall(r"(?:most|about|up to) ([0-9.]+),", said)[:2])
+    assert again == in_session
+    assert of_table < in_session / 4
+    assert ("half of these sums can be no more than" in said) == named
+    job = gc.release.flows_job(
+        gc.read_graph("mail.edges", vertices=NAMES),
+        gc.Groups(gc.VertexSet(NAMES), {"unit": [min(len(name), 3) for name in NAMES]}),
+        epsilon=1.0,
+    )
+    assert of_table >= job.errors()[0][1]  # that of one sum alone
+
+
+@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+def test_a_session_of_few_answers_is_as_exact_as_a_table(done):
+    assert "a table of them" not in done(*START, *LAPLACE, *TABLE)[1]
+
+
 def test_ask_in_all_its_forms(done, told, store):
     first, _ = done(*ASK, "--from", "ann, bob", "--to", "kim")
     assert "499 left" in first
