@@ -49,6 +49,7 @@ GROUPS = (INPUT, PRIVACY, METHOD, OUTPUT)  # in which help lists them
 _KEY = "option"
 _SIMPLE = (bool, int, float, str)
 _WORDS = {bool: "True or False", int: "a whole number", float: "a number", str: "a text"}
+_EXAMPLES: Mapping[type | None, str] = {int: "10", float: "0.05"}  # of required numbers
 _YES = {"yes": True, "true": True, "no": False, "false": False}
 # A comma within a value is typed \,; one that is all of it may stand alone, as in "decimal=,".
 _COMMA = re.compile(r"(?<!\\),(?!(?<==,)(?:,|\Z))")
@@ -389,7 +390,8 @@ def read_options(text: str | None, kind: Callable[..., T], name: str = "") -> T:
         if about.default is dataclasses.MISSING and about.name not in values
     ]
     if missing:
-        raise ParameterError(f"give {' and '.join(missing)}, for example {missing[0]}=...")
+        example = _EXAMPLES.get(known[missing[0]].kind, "...")
+        raise ParameterError(f"give {' and '.join(missing)}, for example {missing[0]}={example}")
     return kind(**values)
 
 

@@ -132,7 +132,7 @@ def test_a_string_stands_for_an_object(typed, made):
         ("search:steps=1,share", "share of 'search' needs a value: share=..."),
         ("search:steps=1,steps=2", "steps is given twice"),
         ("search:force,,header", "unknown option '' of 'search'"),
-        ("walk:by=foot", "give steps, for example steps=..."),
+        ("walk:by=foot", "give steps, for example steps=10"),
     ],
 )
 def test_what_stands_for_no_object_is_refused_in_one_line(typed, told):

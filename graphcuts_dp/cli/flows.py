@@ -112,8 +112,7 @@ class BoundTable:
             known_max=self.known_max,
             max_contributions=self.max_contributions,
         )
-        known = "A known number is typed as --contributions table:known-max=."
-        notes = [known] if plan.warning else []
+        notes = []
         if plan.rows[-1].users_above > table.users_above(plan.rows[-1].max_contributions)[1]:
             notes.append("Some users have more than the last bound; give larger bounds=.")
         best = plan.best.max_contributions

@@ -47,6 +47,8 @@ class ContributionBoundRow:
         max_contributions: the bound k.
         noise: standard deviation of a sum with discrete Laplace noise of rate epsilon/k.
         users_above: how many users have more, from the table.
+        users_above_error: the error of that number is no larger, with the default confidence for
+            this bound alone.
         left_out: what is left out of all that there is: pairs, rows or units, from and to, see
             `Contributions.left_out`; the second is infinite where it is unknown.
         left_out_by_detected: of the users that noise cannot hide, at most, see
@@ -69,9 +71,17 @@ class ContributionBoundRow:
     max_contributions: int
     noise: float
     users_above: int
+    users_above_error: int
     left_out: tuple[float, float]
     left_out_by_detected: float
     error: float
+
+    @property
+    def says_something(self) -> bool:
+        """Whether users or rows above the bound show above the noise, or their number is known."""
+        low, high = self.left_out
+        is_known = math.isfinite(high) and high > 0
+        return low > 0 or is_known or self.users_above > self.users_above_error
 
 
 @final
@@ -117,33 +127,61 @@ class ContributionBoundPlan(Tabled):
         """Warning of what no table can show; empty if there is none."""
         if all(math.isfinite(row.left_out[1]) for row in self.rows):
             return ""
+        bound, (least, _) = self.chosen or (self.best.max_contributions, self.best.left_out)
         return (
-            f"noise can hide up to {self.undetectable:,} users of each size, and one user may have "
-            f"any number of {self.what}: nobody can privately say how many a bound leaves out at "
-            "most. The bound suits the users that show. If no user can have more than a known "
-            "number, give it as known_max"
+            f"A bound of {bound:,} leaves out at least {math.floor(least):,} {self.what} for sure. "
+            "A few users with very many may be invisible, and one user may have any number of "
+            f"{self.what}: nobody can tell privately how many are left out at most. The bound "
+            "suits the visible users. If it is publicly known that no user has more than some "
+            "number, known_max= (--contributions table:known-max=) gives an upper bound."
         )
 
+    @property
+    def _shown_rows(self) -> tuple[ContributionBoundRow, ...]:
+        """The rows until the first after which nothing shows; the best and the chosen are there."""
+        bounds = [row.max_contributions for row in self.rows]
+        named = [self.best.max_contributions, *([] if self.chosen is None else [self.chosen[0]])]
+        shown = [bounds.index(bound) for bound in named]
+        shown += [index + 1 for index, row in enumerate(self.rows) if row.says_something]
+        return self.rows[: max(shown) + 1]
+
     def _card(self) -> Card:
+        shown_rows = self._shown_rows
+        hidden: tuple[tuple[str, str], ...] = ()
+        if self.undetectable:
+            text = f"up to {self.undetectable:,} users of each size can be invisible: smaller "
+            hidden = (("hidden by noise", f"{text}numbers of users say nothing"),)
+        notes = [self.coverage, self.warning]
+        if len(shown_rows) < len(self.rows):
+            notes.insert(
+                0,
+                f"Bounds from {self.rows[len(shown_rows)].max_contributions:,} to "
+                f"{self.rows[-1].max_contributions:,} are left out: no users above them show above "
+                "the noise.",
+            )
         return Card(
             title=f"Bounds on users, and {self.what} left out, with confidence "
             f"{percent(self.confidence)}; the best is {self.best.max_contributions:,}",
+            facts=hidden,
             columns=(
-                *("bound", "noise", "users above", "left out, at least"),
-                *("by users that show, at most", "at most"),
+                *("bound", "noise", "users above", "±", "left out, at least"),
+                *("of visible sizes, at most", "of all, at most"),
             ),
             rows=[
                 (
                     f"{row.max_contributions:,}",
                     f"{row.noise:,.4g}",
                     f"{max(0, row.users_above):,}",
+                    f"{row.users_above_error:,}",
                     f"{row.left_out[0]:,.4g}",
-                    f"{row.left_out_by_detected:,.4g}",
+                    f"{row.left_out_by_detected:,.4g}"
+                    if row.left_out_by_detected
+                    else "none visible",
                     f"{row.left_out[1]:,.4g}" if math.isfinite(row.left_out[1]) else "unknown",
                 )
-                for row in self.rows
+                for row in shown_rows
             ],
-            notes=tuple(filter(None, (self.coverage, self.warning))),
+            notes=tuple(filter(None, notes)),
         )
 
     def __repr__(self) -> str:
@@ -204,12 +242,14 @@ def plan_contribution_bounds(
         noise = math.sqrt(0.5) / math.sinh(exact / bound / 2)
         left_out = contributions.left_out(bound, known_max=known_max)
         detected = contributions.left_out_by_detected(bound, known_max=known_max)
+        users_above, users_above_error = contributions.users_above(bound)
         weighed = left_out[1] if math.isfinite(left_out[1]) else detected
         rows.append(
             ContributionBoundRow(
                 max_contributions=bound,
                 noise=noise,
-                users_above=contributions.users_above(bound)[0],
+                users_above=users_above,
+                users_above_error=users_above_error,
                 left_out=left_out,
                 left_out_by_detected=detected,
                 error=math.hypot(noise, weighed / cells),

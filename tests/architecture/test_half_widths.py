@@ -18,6 +18,7 @@ OF_ONE_NUMBER = {
     "page/result.py",
     "page/web/exact.js",
     "page/web/page.html",
+    "planning/bounds.py",
     "plotting/flow_tables.py",
     "plotting/web/flows.js",
     "reports/contents.py",

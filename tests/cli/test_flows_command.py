@@ -459,7 +459,11 @@ def test_what_nobody_can_tell_is_said(told, done):
     assert "one user may have any number of pairs" in seen["warning"]
     out, err = done(*line, "table:bounds=1/5/20", "--seed", "2")
     assert "unknown" in out
-    assert "--contributions table:known-max=" in err
+    assert "none visible" in out  # and not 0: the rows that noise hides are most
+    assert "hidden by noise  up to 4 users of each size can be invisible" in out
+    assert out.index("hidden by noise") < out.index("users above")
+    assert "A bound of 1 leaves out at least 0 pairs for sure" in out
+    assert (out + err).count("--contributions table:known-max=") == 1
     known = told(*line, "table:bounds=1/5/20,known-max=66", "--seed", "2")
     assert known["warning"] == ""
     assert all(row["left_out"][1] is not None for row in known["bounds"])

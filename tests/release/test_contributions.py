@@ -220,6 +220,20 @@ def test_rows_of_users_that_noise_cannot_hide():
     assert str(hidden).endswith(hidden.warning)
     known = plan_contribution_bounds(table, epsilon=1, known_max=1000)
     assert known.warning == ""
+    # 300 of 6 to 20 rows show; nobody beyond does, so with no known maximum the table ends there.
+    bounds = (1, 5, 20, 50, 100)
+    longer = Contributions(
+        counts=np.array([900, -2, 300, 3, -1, 5]), bounds=bounds, rate=Fraction(1, 2)
+    )
+    for known_max, end in ((None, 20), (40, 50), (1000, 100)):
+        plan = plan_contribution_bounds(longer, epsilon=1, known_max=known_max)
+        shown = [int(row[0].replace(",", "")) for row in plan._card().rows]
+        assert shown == [bound for bound in bounds if bound <= end]
+        assert ("are left out: no users" in str(plan)) == (end < 100)
+        assert [row.max_contributions for row in plan.rows] == list(bounds)
+    for row in plan.rows:
+        number, error = longer.users_above(row.max_contributions)
+        assert (row.users_above, row.users_above_error) == (number, error)
     # 12 users of 1,000 rows might be there: a bound that leaves out the fewest is recommended.
     assert (hidden.best.max_contributions, known.best.max_contributions) == (20, 20)
     assert known.best.left_out[1] == 12 * 980
