@@ -19,6 +19,7 @@ from graphcuts_dp.cli.queries import (
     pairs_of_groups,
     read_query_file,
     read_sets,
+    similar_names,
 )
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, percent
 from graphcuts_dp.display import Card, short, short_interval
@@ -38,10 +39,11 @@ from graphcuts_dp.results.release import Release
 from graphcuts_dp.results.release_parts import KIND
 from graphcuts_dp.schema.counting import counted_by
 from graphcuts_dp.schema.periods import Periods
-from graphcuts_dp.schema.typed_names import split_names
+from graphcuts_dp.schema.typed_names import join_names, split_names
 from graphcuts_dp.schema.vertices import ALL, Space
 
 _LISTED = 8  # groups that an error names
+_TABLES = ("flows", "flows over time")  # kinds of files that answer sums of cells
 _Answering = Release | IterativeRelease
 
 
@@ -117,8 +119,11 @@ def answer(
         option_value is not None for option_value in (typed.first, typed.query, queries)
     )
     if option_count > 1 or not (option_count or grouping.groups):
+        is_table = option_count == 0 and bundle.kind_at(path) in _TABLES
         raise ParameterError(
-            "give one of --from, --query, --queries with a file, or --groups for all pairs"
+            "name groups of the table: --from GROUP --to GROUP; all of them by --from '*'"
+            if is_table
+            else "give one of --from, --query, --queries with a file, or --groups for all pairs"
         )
     if queries is None and option_count and (intervals.joint or output is not None):
         raise ParameterError("--joint and --output are for --queries, or all pairs of --groups")
@@ -251,12 +256,19 @@ def _no_such_groups(flows: Flows | FlowsOverTime, names: list[str]) -> str:
     unknown = [name for name in names if name != ALL and name not in known]
     if not unknown:
         return f"these groups are not all of one level; the levels are {', '.join(flows.levels)}"
+    whole = ",".join(unknown)  # a name with a comma that was typed without quotes
+    meant = [close for text in (whole, unknown[0]) for close in similar_names(text, known)]
+    without = "in a table of flows, names are typed without @@: " * whole.startswith("@")
+    if meant:
+        typed = join_names([meant[0]])
+        typed = f"'{typed}'" if typed != meant[0] else typed
+        return f"the table has no group {unknown[0]!r:.60}; {without}did you mean {typed}?"
     level = flows.levels[-1]
     labels = flows.labels(level)[0]
     shown_names = [repr(str(label)) for label in labels[:_LISTED]]
     more = ", ..." if len(labels) > _LISTED else ""
     message = (
-        f"the table has no group {unknown[0]!r:.60}; of level {level} there are "
+        f"the table has no group {unknown[0]!r:.60}; {without}of level {level} there are "
         f"{', '.join(shown_names)}{more}"
     )
     if isinstance(flows, Flows) and flows.groups.n > len(labels):

@@ -89,6 +89,9 @@ NO_FILE = "NAME"  # stands in the help for an argument that names no file
 
 _METAVARS: Mapping[Any, str] = {int: "COUNT", float: "NUMBER", bool: "yes|no"}
 _PHRASES = {  # of Python, in errors
+    "if so, else weighted=False": (
+        "if so, else --ignore-weights, or --counting rows to count every line"
+    ),
     "weighted=False": "--ignore-weights",
     "make it a BipartiteGraph": "pass --kind bipartite",
     "it is no BipartiteGraph": "leave out --kind bipartite",

@@ -2,8 +2,9 @@
 
 import csv
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import final
 
 from graphcuts_dp.display import printable
@@ -20,6 +21,8 @@ from graphcuts_dp.schema.vertices import ALL, Label, Space, VertexSet
 _GROUP = "@@"  # before the name of a group; a single @ is for files
 _MOST_PAIRS = 10_000
 _SHOWN = 40  # characters of a set
+_LISTED = 8  # groups that an error names
+_LEAST_LIKENESS = 0.7  # of two names, in [0, 1], for one to be meant by the other
 
 
 @final
@@ -74,7 +77,11 @@ class TypedQuery:
 
 
 def read_sets(
-    first: str, second: str | None, sides: tuple[VertexSet, VertexSet], names: GroupNames | None
+    first: str,
+    second: str | None,
+    sides: tuple[VertexSet, VertexSet],
+    names: GroupNames | None,
+    mark: str = _GROUP,
 ) -> LinearQuery:
     """The cut between two sets as they were typed, which may name groups.
 
@@ -83,17 +90,20 @@ def read_sets(
         second: the set T, if there is one.
         sides: the vertices that S and T may name.
         names: of groups, if there are any.
+        mark: what was typed before the name of a group, for messages.
 
     Raises:
         QueryError, FileFormatError: as `read_set`.
     """
     groups = (None, None) if names is None else (names.left, names.right)
-    S = read_set(first, sides[0], groups[0])
-    T = None if second is None else read_set(second, sides[1], groups[1])
+    S = read_set(first, sides[0], groups[0], mark)
+    T = None if second is None else read_set(second, sides[1], groups[1], mark)
     return CutQuery(S, T) if names is None else names.query(S, T)
 
 
-def read_set(text: str, vertices: VertexSet, groups: Groups | None = None) -> list[Label] | str:
+def read_set(
+    text: str, vertices: VertexSet, groups: Groups | None = None, mark: str = _GROUP
+) -> list[Label] | str:
     """A set of vertices from the command line: labels with commas between, or @FILE.
 
     A label that holds a comma, or begins with a quote, stands in double quotes, as in CSV.
@@ -125,7 +135,62 @@ def read_set(text: str, vertices: VertexSet, groups: Groups | None = None) -> li
     if not all(words):
         raise QueryError("an empty label in a set; write labels with single commas between")
     check_quoted(text, words, lambda label: vertices.find_text(label) is not None)
+    if groups is not None:
+        _check_names(text, words, vertices, groups, mark)
     return [_label(word, vertices, groups) for word in words]
+
+
+def _check_names(
+    text: str, words: Sequence[str], vertices: VertexSet, groups: Groups, mark: str
+) -> None:
+    """Refuse groups that there are none of, and those that were typed without their mark.
+
+    Args:
+        text: a set as it was typed.
+        words: the labels that it was split into.
+        vertices: that may be named.
+        groups: likewise.
+        mark: what stands before the name of a group.
+
+    Raises:
+        QueryError: such a name; the message has the one that was meant.
+    """
+    for word in words:
+        name = word.removeprefix(_GROUP)
+        if vertices.find_text(word) is not None or (word != name and is_group(name, groups)):
+            continue
+        if word == name:  # perhaps the name of a group, else an unknown vertex
+            if is_group(name, groups):
+                raise QueryError(
+                    f"unknown vertex {name!r:.60}; a group is typed {_typed(name, mark)}"
+                )
+            continue
+        labels = [str(label) for level in groups.levels for label in groups.labels(level)]
+        meant = [*similar_names(text, labels), *similar_names(name, labels)]
+        close = f"; did you mean {_typed(meant[0], mark)}?" if meant else ""
+        known = ", ".join(_typed(label, mark) for label in labels[-_LISTED:])
+        more = "; there are " + ("..., " if len(labels) > _LISTED else "") + known
+        raise QueryError(f"unknown group {mark + name!r:.60}{close or more}")
+
+
+def _typed(label: str, mark: str) -> str:
+    """Return how the name of a group is typed on the command line."""
+    word = mark + label
+    typed = join_names([word])
+    return word if typed == word else f"'{typed}'"
+
+
+def similar_names(text: str, labels: Iterable[str]) -> list[str]:
+    """Return public names that are spelled nearly like a text, the most similar one first.
+
+    Args:
+        text: as it was typed, perhaps with @ and quotes.
+        labels: the names that there are.
+    """
+    by_spelling = {label.casefold(): label for label in labels}
+    spelling = text.strip().replace('"', "").lstrip("@").casefold()
+    close = get_close_matches(spelling, sorted(by_spelling), cutoff=_LEAST_LIKENESS)
+    return [by_spelling[match] for match in close]
 
 
 def check_quoted(text: str, words: Sequence[str], is_known: Callable[[str], bool]) -> None:
@@ -226,7 +291,8 @@ def _of_table(path: str, space: Space, names: GroupNames | None) -> list[AskedQu
         cells = dict(zip(header, row, strict=True))
         S, T = cells["S"].strip(), cells.get("T", "").strip() or None
         try:
-            query = read_sets(_marked(S), None if T is None else _marked(T), sides, names)
+            marked = _marked(S), None if T is None else _marked(T)
+            query = read_sets(*marked, sides, names, MARK)
         except QueryError as problem:
             raise QueryError(f"line {number} of the queries: {problem}") from None
         questions.append(AskedQuery(query, S, T))

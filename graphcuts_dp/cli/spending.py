@@ -233,8 +233,9 @@ def kept_source(store: Store, name: str, kind: str) -> dict[str, Any]:
     with closing(open_ledger(store)) as ledger, ledger.locked():
         known = {use.name: use.source for use in uses_of(ledger) if use.kind == kind}
     if name not in known:
-        names = ", ".join(known) or "none"
-        raise ParameterError(f"no session {name!r} in {store.path}; there is: {names}")
+        start = f"session start GRAPH --store {store.path} --epsilon NUMBER --queries COUNT"
+        remedy = f"there is: {', '.join(known)}" if known else f"start one: graphcuts-dp {start}"
+        raise ParameterError(f"no session {name!r} in {store.path}; {remedy}")
     return dict(known[name])
 
 

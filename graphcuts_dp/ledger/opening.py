@@ -502,7 +502,9 @@ def _not_known(stored: Identity, identity: Identity) -> str:
     return (
         "is about other private data, or these have changed: use the rows that it was made for, "
         "in any order; if rows were appended or corrected, name the store by --same-people-as "
-        "(same_people=True) in place of --store; for a table of each month use flows-over-time"
+        "(same_people=True) in place of --store; a further month is a table of its own, by flows "
+        "--periods of that month and --same-people-as, since flows-over-time continues only the "
+        "series that it has begun"
     )
 
 

@@ -345,9 +345,14 @@ def _too_much(budget: Budget, costs: Sequence[Cost], period: str = "") -> str:
         total = total_cost(earlier_costs, budget)
         delta = f", delta = {total.delta:g}" if total.delta else ""
         where += f", on which epsilon = {total.epsilon:.4g}{delta} was spent"
+    spent = ""
+    if earlier_costs and not period:
+        spent = f"; epsilon = {total_cost(earlier_costs, budget).epsilon:.4g} of it is used up"
+    published = "; what is published can still be asked, free of charge" * bool(earlier_costs)
     return (
         f"the graph's budget ({budget}) does not allow {before} use of epsilon = "
-        f"{cost.epsilon:g}, delta = {cost.delta:g}{where}; nothing was spent{hint}"
+        f"{cost.epsilon:g}, delta = {cost.delta:g}{where}; nothing was spent"
+        f"{spent}{published}{hint}"
     )
 
 
@@ -383,7 +388,9 @@ def check_privacy_unit(ledger: Ledger, guarantee: PrivacyGuarantee) -> None:
         raise BudgetError(
             f"the privacy unit of the store {ledger.file.path} is {privacy_unit}, that of this use"
             f" {guarantee.privacy_unit}, and costs for different neighbours do not add up;"
-            " nothing was spent: choose the privacy unit of the store by privacy_unit="
+            " nothing was spent: choose the privacy unit of the store by privacy_unit=, or name a"
+            " new store with separate_budget= and a reason: for whoever is in both, what the two"
+            " stores spend adds up"
         )
 
 

@@ -526,6 +526,13 @@ class UpdatePlan:
         Raises:
             ParameterError: another one has to be published first.
         """
+        if index != published and not published:
+            raise ParameterError(
+                f"the series {self.series!r} has no period yet, and starts with "
+                f"{self.strategy.periods[0]}: a table of `flows` is no part of it. For a table of "
+                "a later period alone use `flows` with this one in periods= and, for rows of "
+                "another file, --same-people-as STORE (same_people=True)"
+            )
         if index != published:
             raise ParameterError(
                 f"periods are published in their order: the next one of the series "

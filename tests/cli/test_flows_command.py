@@ -175,6 +175,14 @@ def test_a_table_of_flows_is_asked_for_sums_of_cells(done, told, refused):
         sure = flows.between(first.split(","), second.split(","), level, simultaneous=True)
         assert tuple(told(*asked, "--simultaneous")["interval"]) == sure.interval
     assert "the levels are" in refused("answer", "flows.csv", "--from", "A", "--to", "u1")
+    assert "--from GROUP --to GROUP" in refused("answer", "flows.csv")
+    for typed, advice in (
+        ("U3", "did you mean u3?"),
+        ("@@u3", "typed without @@: did you mean u3?"),
+        ("@@nobody", "typed without @@: of level unit there are 'u0', 'u1'"),
+        ("nobody", "of level unit there are 'u0', 'u1'"),
+    ):
+        assert advice in refused("answer", "flows.csv", "--from", typed)
     for words in (("--query", "{}"), ("--queries", "x.csv"), ("--groups", "staff.csv")):
         assert "answers --from GROUP, with" in refused("answer", "flows.csv", *words)
 
@@ -411,7 +419,11 @@ def test_a_vertex_or_a_user_is_protected(done, refused, tmp_path):
     assert "counts for at most 2" in out
     # 4 cells of a group, 2 in each: the deviation of discrete Laplace noise of scale 8.
     assert "Expected error of a cell of level 'unit': 11" in err
-    assert "is 1 vertex, that of this use" in refused(*UNITS, "--store", "mail.db", "--force")
+    other_unit = refused(*UNITS, "--store", "mail.db", "--force")
+    assert "is 1 vertex, that of this use" in other_unit
+    assert "by --privacy-unit, or name a new store with --separate-budget" in other_unit
+    no_session = refused("session", "ask", "mail.db", "--from", "v1")
+    assert "start one: graphcuts-dp session start GRAPH --store" in no_session
     unit = ("--counting", "weight", "--columns", "weight=cost", "--weight-unit", "0.25", "--force")
     _, err = done(*USERS, *OWNED, *unit)
     assert "Of each user at most 4 units of weight of 0.25 (1) count" in err

@@ -141,6 +141,12 @@ def test_a_dry_run_says_what_to_expect_and_reads_nothing():
     assert not Path("s.db").exists()
 
 
+def test_a_later_month_than_the_first_is_no_series_and_a_table_of_its_own_is_named():
+    later = refused(*line("2026-02"))
+    assert "has no period yet, and starts with 2026-01" in later
+    assert "--same-people-as" in later
+
+
 def test_a_series_is_not_resumed_and_says_what_to_do():
     done(*line("2026-01"))
     assert "nothing that could be resumed" in refused("resume", "s.db")

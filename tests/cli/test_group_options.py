@@ -50,7 +50,7 @@ def test_answers_of_a_release_name_its_groups_or_others(told, done, refused, tmp
     assert named == told(*ANSWER, "--from", "ann,bob", "--to", "eve,lee")
     room = told(*ANSWER, *TABLE, "levels=room", "--from", "@@x", "--to", "@@x")
     assert room["value"] == pytest.approx(4, abs=0.01)
-    assert "unknown group '@x'" in refused(*ANSWER, "--from", "@@x")
+    assert "unknown group '@@x'" in refused(*ANSWER, "--from", "@@x")
     # With a table of groups and no query: each pair once, of the finest level of several.
     answers = told(*ANSWER, *TABLE, "levels=room/unit")["answers"]
     asked = {(each["S"], each["T"]): each["value"] for each in answers}

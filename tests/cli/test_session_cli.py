@@ -122,7 +122,12 @@ def test_ask_in_all_its_forms(done, told, store):
     [
         ((*ASK,), "give either sets"),
         ((*ASK, "--from", "ann", "--name", "other"), "no session 'other'"),
-        ((*ASK, *TABLE, "--from", "@@Sale"), "unknown group '@Sale'"),
+        ((*ASK, *TABLE, "--from", "@@Sale"), "unknown group '@@Sale'; there are @@long, @@short"),
+        ((*ASK, *TABLE, "--from", "@@Shrot"), "unknown group '@@Shrot'; did you mean @@short?"),
+        (
+            (*ASK, *TABLE, "--from", "ann, short"),
+            "unknown vertex 'short'; a group is typed @@short",
+        ),
         ((*ASK, "--from", "@@short"), "give --groups FILE"),
         ((*ASK, *TABLE[2:], "--from", "ann"), "need --groups FILE"),
         ((*ASK, *TABLE, "--from", "@short"), "type @@short for the group"),
