@@ -30,6 +30,7 @@ from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.release.job import Job
 
+WOULD_REFUSE = " would refuse this: "  # in `foreseen_refusal`, before the reason
 PURPOSE = privacy_option(
     None, help="What the result is for, in a few words: for the store and the receipt."
 )
@@ -194,7 +195,7 @@ def foreseen_refusal(
                 check_reading(ledger, schema, same_people=store.same_people)
             check_budget(ledger_budget(ledger), uses_of(ledger), cost, coverage)
     except GraphCutsError as refusal:
-        return f"The store {store.path} would refuse this: {refusal}"
+        return f"The store {store.path}{WOULD_REFUSE}{refusal}"
     return ""
 
 

@@ -40,7 +40,7 @@ from graphcuts_dp.page.runs import (
     RUNNING,
     STOPPED,
     Runs,
-    budget_of,
+    account_named_in,
     spent_on,
 )
 from graphcuts_dp.page.steps import STEPS
@@ -192,18 +192,21 @@ class Page:
     def preview(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Return the forecast of a dry run; if an error is given, at the epsilon that keeps it."""
         product = PRODUCTS[asked["product"]]
-        values = completed(asked["values"], str(asked.get("source", "")))
+        source = str(asked.get("source", ""))
+        values = asked["values"]
         if asked.get("error"):
             error, error_index = float(asked["error"]), int(asked.get("place", 0))
-            values = {**values, "epsilon": f"{product.epsilon_for(values, error, error_index):g}"}
-        expected = product.preview(values)
-        store = product.store(values, self._runs.folder)
+            asked_values = completed(values, source)
+            epsilon = product.epsilon_for(asked_values, error, error_index)
+            values = {**values, "epsilon": f"{epsilon:g}"}
+        forecast = self._runs.forecast(product, values, source)
+        expected = forecast.expected
         words = {
             "notes": [product.in_words(note) for note in expected["notes"]],
             "odds_in_words": [product.in_words(text) for text in expected["odds_in_words"]],
             "unit_in_words": product.in_words(expected["unit_in_words"]),
         }
-        return expected | words | {"budget": budget_of(store, values, expected)}
+        return expected | words | {"budget": forecast.budget}
 
     def start(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Begin a run of the amount that was confirmed."""
@@ -231,7 +234,9 @@ class Page:
         """Return where a run stands; of one that is done, its result."""
         run = self._runs.find(str(asked["run"]))
         status = run.state() | {"title": run.product.title, "time": run.plan["time"]}
-        refusals = [run.product.refusal(error) for error in status.get("errors", [])]
+        raw_errors = status.get("errors", [])
+        status["account"] = next(filter(None, map(account_named_in, raw_errors)), None)
+        refusals = [run.product.refusal(error) for error in raw_errors]
         status["errors"] = [refusal["detail"] for refusal in refusals]
         status["step"] = next((refusal["step"] for refusal in refusals if refusal["step"]), None)
         copy = self._copy(run.plan["source"])

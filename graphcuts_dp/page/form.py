@@ -98,8 +98,12 @@ class Product:
 
     @cached_property
     def offered(self) -> tuple[Option, ...]:
-        """The options that the form has."""
-        return tuple(option for option in self.made.known if option.name not in self.without)
+        """Return the options that the form has; one that writes no result writes no files."""
+        return tuple(
+            option
+            for option in self.made.known
+            if option.name not in self.without and (self.result or not _writes_file(option))
+        )
 
     @property
     def guessed(self) -> bool:
@@ -224,7 +228,7 @@ class Product:
         arguments: dict[str, Any] = {option.name: None for option in self.made.known}
         arguments |= {option.name: False for option in self.made.known if _is_flag(option)}
         for about, text in self.typed(values):
-            if not (about.group == OUTPUT and "FILE" in (about.metavar or "")):
+            if not _writes_file(about):
                 arguments[about.name] = True if _is_flag(about) else text
         return arguments | {name: values.get(name) or None for name in self.arguments}
 
@@ -343,6 +347,10 @@ def _in_plain_words(field: dict[str, Any]) -> dict[str, Any]:
 
 def _is_flag(about: Option) -> bool:
     return about.kind is bool and not about.optional
+
+
+def _writes_file(about: Option) -> bool:
+    return about.group == OUTPUT and "FILE" in (about.metavar or "")
 
 
 def _field(about: Option, within: str = "") -> dict[str, Any]:

@@ -13,6 +13,7 @@ without a charge of its own, can be taken for it: then the page says that more w
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -25,6 +26,7 @@ from typing import Any, final
 from filelock import lock_descriptor
 
 from graphcuts_dp.cli.console import PROGRESS_FILE
+from graphcuts_dp.cli.spending import WOULD_REFUSE
 from graphcuts_dp.display import down_to_digits
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.files import atomic_write
@@ -32,6 +34,7 @@ from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.options import INPUT
 from graphcuts_dp.page.form import Product, Values, completed
 from graphcuts_dp.page.products import PRODUCTS, typed_budget
+from graphcuts_dp.page.words import KEYS
 from graphcuts_dp.reports.hazards import HazardAnswers
 from graphcuts_dp.results.bundle import receipt_path
 from graphcuts_dp.session.transcript import LedgerStatus, UseStatus, store_status
@@ -41,6 +44,9 @@ ANSWERS = "report-answers.json"  # beside the result, public: what the report as
 _OWN = ".run"  # folder within that of a run: plan, lock, report, notes, progress, outcome
 _ERROR = "error: "
 _ROUNDING = 1e-9  # of sums of epsilon
+_BUDGET = KEYS["budget"].partition(".")[0]  # what keys of its fields begin with
+# A message of `ledger.charges.check_known`.
+_CHARGED_ELSEWHERE = re.compile(r"these data were charged to the store (.+?): add ")
 _SECONDS = 600  # of the comparison with the truth
 PROGRAM = (sys.executable, "-m", "graphcuts_dp")  # words that start this program
 
@@ -191,6 +197,24 @@ class PageRun:
 
 
 @final
+@dataclass(frozen=True, kw_only=True)
+class RunForecast:
+    """What a run would do, from public facts alone: no private row is read.
+
+    Attributes:
+        values: of the form, as the run takes them.
+        store: file of the account that would be charged.
+        expected: from a preview.
+        budget: what the run would leave of the budget, and why it is refused, see `budget_of`.
+    """
+
+    values: dict[str, str]
+    store: str
+    expected: dict[str, Any]
+    budget: dict[str, Any]
+
+
+@final
 @dataclass(frozen=True)
 class Runs:
     """All runs of a folder.
@@ -221,6 +245,33 @@ class Runs:
             raise ParameterError("there is no such run") from None
         return PageRun(folder=folder, plan=plan)
 
+    def forecast(self, product: Product, typed: Values, source: str) -> RunForecast:
+        """Return what a run would do, and whether its account would refuse it.
+
+        The budget of an account that exists is its own: what is typed as a budget is left out.
+
+        Args:
+            product: of the run.
+            typed: values of the form.
+            source: the private file; only its name is used.
+
+        Raises:
+            GraphCutsError: what the preview refuses.
+        """
+        values = completed(typed, source)
+        store = product.store(values, self.folder)
+        if Store(store).exists:
+            values = {key: text for key, text in values.items() if key.partition(".")[0] != _BUDGET}
+        expected = product.preview(values | {KEYS["store"]: store})
+        budget = budget_of(store, values, expected)
+        foreseen = next((note for note in expected["notes"] if WOULD_REFUSE in note), "")
+        if foreseen:
+            expected["notes"] = [note for note in expected["notes"] if note != foreseen]
+        if foreseen and budget["refusal"] is None:
+            text = foreseen.partition(WOULD_REFUSE)[2]
+            budget["refusal"] = f"the account would refuse this: {product.in_words(text)}"
+        return RunForecast(values=values, store=store, expected=expected, budget=budget)
+
     def start(
         self,
         name: str,
@@ -247,16 +298,14 @@ class Runs:
         product = PRODUCTS[name]
         if not source or not Path(source).expanduser().exists():
             raise ParameterError("choose the private file in \u201cChoose the data\u201d")
-        values = completed(values, source)
-        expected = product.preview(values)
+        forecast = self.forecast(product, values, source)
+        values, expected, store = forecast.values, forecast.expected, forecast.store
         if confirmed != expected["epsilon"]:
             raise ParameterError(
                 f"this uses up {expected['epsilon']:g}, which was not confirmed: confirm it"
             )
-        store = product.store(values, self.folder)
-        refusal = budget_of(store, values, expected)["refusal"]
-        if refusal is not None:
-            raise ParameterError(refusal)
+        if forecast.budget["refusal"] is not None:
+            raise ParameterError(forecast.budget["refusal"])
         stated = {key: text.strip() for key, text in (answers or {}).items() if text.strip()}
         HazardAnswers(**stated)  # refused here, before anything is spent
         if any(run.state()["state"] == RUNNING for run in self.all()):
@@ -348,6 +397,15 @@ def uses_on(store: str) -> tuple[UseStatus, ...]:
     return store_status(store).uses if Store(store).exists else ()
 
 
+def account_named_in(error: str) -> str | None:
+    """Return the account that a refusal names, because these rows were charged to it before.
+
+    It is None of another refusal, or if that account is not there.
+    """
+    named = _CHARGED_ELSEWHERE.search(error)
+    return named[1] if named and Path(named[1]).exists() else None
+
+
 def spent_on(store: str) -> dict[str, Any] | None:
     """Return what a store has recorded, for the page; None where there is none yet.
 
@@ -377,7 +435,8 @@ def budget_of(store: str, values: Values, expected: dict[str, Any]) -> dict[str,
 
     Returns:
         `uses`, this use; `used`, all before; `total`, `left` before and `after` this use, None
-        without a budget; and `refusal`, None if the budget allows it.
+        without a budget; `is_fixed`, whether the account exists, so that its budget is what it is;
+        and `refusal`, None if the budget allows it.
 
     Raises:
         LedgerError: the store cannot be read.
@@ -388,6 +447,7 @@ def budget_of(store: str, values: Values, expected: dict[str, Any]) -> dict[str,
     used = 0.0 if account is None else account["epsilon"]
     uses = expected["epsilon"]
     budget = {"uses": uses, "used": used, "left": left, "refusal": None, "after": None}
+    budget["is_fixed"] = account is not None
     budget["total"] = None if left is None else left + used
     if left is None:
         return budget

@@ -426,3 +426,54 @@ def test_the_keyboard_alone(curator, trips, tmp_path):
     curator.done()
     assert len(curator.spent()) == 1
     assert curator.clicks == 0
+
+
+def test_an_estimate_of_the_limit_goes_into_its_field_and_keeps_the_focus(curator, trips, tmp_path):
+    curator.fill("#source", str(trips))
+    curator.next("check")
+    curator.fill("[data-key='groups']", str(tmp_path / "zones.csv"))
+    curator.fill("[data-key='periods']", "2026-01..2026-06")
+    curator.pick("columns.on-bad", "skip")
+    curator.next("who")
+    curator.next("count")
+    note = "[id='f-privacy-unit.max-contributions-note']"
+    curator.click("#next")  # nothing is typed yet
+    curator.wait(lambda: "Type a number" in curator.text(note))
+    assert curator.find("body").get_attribute("data-step") == "count"
+    curator.click("#bound summary")
+    curator.click("#bound-ask")
+    curator.click("#bound-confirm")
+    curator.wait(lambda: "have more than" in curator.text("#bound-state"))
+    assert curator.driver.execute_script(FOCUSED, "#bound-state button")
+    curator.click("#bound-state button")
+    limit = "[data-key='privacy-unit.max-contributions']"
+    assert int(curator.find(limit).get_property("value")) >= 1
+    assert [use.use.kind for use in curator.spent()] == ["bound"]
+    curator.next("out")
+    curator.next("exact")
+    curator.wait(lambda: not curator.find("[data-key='budget.epsilon']").is_enabled())
+    assert "without a budget" in curator.text("[id='f-budget.epsilon-note']")
+
+
+def test_another_private_file_and_start_again_empty_all_that_was_typed(curator, trips, tmp_path):
+    contacts = write_contacts(tmp_path)
+    choose_trips(curator, trips, tmp_path)
+    curator.fill("[data-key='budget.epsilon']", "2")
+    curator.fill("#epsilon", "0.6")
+    curator.next("confirm")
+    curator.fill("[data-key='author']", "Bus company")
+    curator.click("[data-go='data']")
+    curator.fill("#source", str(contacts))
+    curator.keys(Keys.TAB)
+    curator.wait(lambda: "former file is emptied" in curator.text("#emptied"))
+    kept = "return JSON.parse(sessionStorage.getItem('graphcuts-page')).values"
+    proposed = {"columns.user": "patient", "columns.period": "date", "kind": "directed"}
+    presets = {"plot": "table.png", "html": "table.html"}
+    assert curator.driver.execute_script(kept) == proposed | presets
+    assert not curator.find("[data-go='check']").is_enabled()
+    curator.next("check")
+    curator.fill("[data-key='groups']", str(tmp_path / "wards.csv"))
+    curator.click("#again")
+    curator.at("data")
+    assert curator.find("#source").get_property("value") == ""
+    assert curator.driver.execute_script(kept) == presets

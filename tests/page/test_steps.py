@@ -11,7 +11,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.page.app import NOT_PRIVATE
 from graphcuts_dp.page.form import with_store
 from graphcuts_dp.page.products import LOOK, PRODUCTS
-from graphcuts_dp.page.runs import uses_on
+from graphcuts_dp.page.runs import account_named_in, uses_on
 from graphcuts_dp.page.steps import STEPS
 from graphcuts_dp.page.words import PLAIN
 
@@ -148,7 +148,7 @@ def test_a_budget_that_does_not_suffice_is_told_before_and_refused(page, trips, 
 
 @pytest.mark.slow
 def test_an_estimate_of_rows_has_its_own_price_in_the_same_account(page, trips, tmp_path):
-    values = placed(TRIPS, tmp_path)
+    values = placed(TRIPS, tmp_path) | dict(PRODUCTS["table"].preset)  # as the page has them
     own = PRODUCTS["bound"].by_key
     values = {key: text for key, text in values.items() if key in own}
     values |= {**PRODUCTS["bound"].preset, "budget.epsilon": "2"}
@@ -163,6 +163,53 @@ def test_an_estimate_of_rows_has_its_own_price_in_the_same_account(page, trips, 
     assert use.use.guarantee.epsilon == price["uses"]
     about = {"product": "table", "values": placed(TRIPS, tmp_path), "source": str(trips)}
     assert page.post("preview", **about)["budget"]["used"] == pytest.approx(price["uses"])
+
+
+def test_no_kind_of_result_takes_files_that_another_kind_writes(tmp_path):
+    """What a form begins with is nothing to another form that does not write such files."""
+    presets = {key: text for product in PRODUCTS.values() for key, text in product.preset.items()}
+    assert presets["html"] == "table.html"
+    values = placed(TRIPS, tmp_path) | presets
+    for name, product in PRODUCTS.items():
+        words = product.words(values, "trips.csv", tmp_path)
+        written = {word for word in ("table.html", "table.png") if word in words}
+        assert written == ({"table.html", "table.png"} if name == "table" else set()), name
+
+
+def test_an_account_is_asked_before_the_confirmation(page, trips, tmp_path):
+    """The file of the account lies in the folder of the page, wherever the page was started."""
+    values = placed(TRIPS, tmp_path) | {"budget.epsilon": "2"}
+    about = {"product": "table", "source": str(trips)}
+    first = page.post("preview", **about, values=values)
+    assert not first["budget"]["is_fixed"]
+    assert spend(page, about | {"values": values}, 1.0)["state"] == "done"
+    values |= {"budget.epsilon": "5"}  # typed after the first result: it is nothing to the account
+    for more, reason in (
+        ({"epsilon": "1.5"}, "Only 1 of the budget is left"),
+        ({"privacy-unit": "row", "columns.user": ""}, "the account would refuse this"),
+        ({"columns.user": "amount"}, None),
+    ):
+        told = page.post("preview", **about, values=values | more)
+        budget = told["budget"]
+        assert (budget["total"], budget["used"], budget["is_fixed"]) == (2.0, 1.0, True)
+        assert not any("would refuse" in note for note in told["notes"])
+        if reason is None:
+            assert budget["refusal"] is None, "only the rows tell that this is other data"
+            continue
+        assert reason in budget["refusal"]
+        assert not OPTIONS.search(budget["refusal"].replace(str(tmp_path), ""))
+        confirmed = {"confirmed": told["epsilon"], "status": 422}
+        refusal = page.post("start", **about, values=values | more, **confirmed)
+        assert reason.casefold() in refusal["detail"].casefold()
+    assert len(uses_on(str(tmp_path / "results" / "trips.db"))) == 1
+
+
+def test_a_refusal_names_the_account_to_use_if_it_is_there(tmp_path):
+    refusal = f"these data were charged to the store {tmp_path}/a b.db: add --store '{tmp_path}/a b"
+    assert account_named_in(refusal) is None
+    (tmp_path / "a b.db").touch()
+    assert account_named_in(refusal) == f"{tmp_path}/a b.db"
+    assert account_named_in("no such column") is None
 
 
 @pytest.mark.usefixtures("mail")

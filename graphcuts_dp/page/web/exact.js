@@ -1,6 +1,6 @@
 // The forecast of a dry run: who is protected, how exact it is, what it uses up; and the confirmation.
 import { busy, element, facts, number, show, small } from "/page/shared.js";
-import { ask, by, keep, live, put, role, state, valueOf } from "/web/state.js";
+import { allFields, ask, by, keep, live, put, role, state, valueOf } from "/web/state.js";
 import { shareText, skips } from "/web/understood.js";
 
 let asked = 0, latest = Promise.resolve(), reach = () => {}, started = () => {};
@@ -70,11 +70,24 @@ function tell(error) {
 const budgetText = ({ uses, total, after }) =>
   total === null ? `This uses up ${small(uses)}. There is no budget, so nothing limits all results together.` : `This uses up ${small(uses)} of a budget of ${small(total)}`;
 
+const usedBefore = ({ used, total }) => (used && total !== null ? `, of which ${small(used)} is used already` : "");
+
+// The budget of an account that exists is fixed: its field says so, and takes nothing.
+function fixBudget(budget) {
+  const key = role("budget")?.key, place = by(`f-${key}`);
+  if (!place) return;
+  place.disabled = Boolean(budget?.is_fixed);
+  if (!budget?.is_fixed) return show(by(`f-${key}-note`), "", "");
+  place.value = budget.total ?? "";
+  show(by(`f-${key}-note`), budget.total === null ? "The first result of these data was made without a budget, so that none can be set any more." : `It was set to ${small(budget.total)} with the first result of these data, and cannot be changed.`, "");
+}
+
 function left() {
   const budget = live.preview?.budget;
+  fixBudget(budget);
   if (!budget) return show(by("left"), "");
   if (budget.refusal) return show(by("left"), `${budget.refusal[0].toUpperCase()}${budget.refusal.slice(1)}.`, "bad");
-  const before = budget.used ? `, of which ${small(budget.used)} is used up` : "";
+  const before = usedBefore(budget);
   show(by("left"), budget.total === null ? budgetText(budget) : `${budgetText(budget)}${before}; ${small(budget.after)} is left for later results.`, budget.total === null ? "" : "good");
 }
 
@@ -143,14 +156,26 @@ export function confirmation() {
   by("doubt-mend").classList.toggle("hidden", !stops);
   mends();
   if (eyes?.skipped > 0) by("doubt").querySelector("p").textContent = shareText(eyes);
-  by("price").textContent = budget ? `This spends ${small(budget.uses)}${budget.total === null ? "" : ` of ${small(budget.total)}`}.` : "";
-  if (budget?.refusal && state.step === "confirm") refuse(by("missing"), { message: budget.refusal, body: { step: "exact" } });
+  by("price").textContent = budget ? `This ${budget.refusal ? "would spend" : "spends"} ${small(budget.uses)}${budget.total === null ? "" : ` of ${small(budget.total)}${usedBefore(budget)}`}.` : "";
+  if (budget?.refusal && state.step === "confirm") refuseBudget();
   by("run").textContent = budget ? `Spend ${small(budget.uses)}, and start` : "Start";
   by("run").disabled = closed();
 }
 
+// Say why the account refuses, with a way to where it can be changed.
+export const refuseBudget = () => refuse(by("missing"), { message: live.preview.budget.refusal, body: { step: "exact" } });
+
 // How much of each counts, as it was typed.
-const limit = () => (role("unit")?.kinds[valueOf("unit")] ?? []).filter((field) => ["most_rows", "most_links"].includes(field.role)).map((field) => [field.label, state.values[field.key] ?? ""]);
+const limits = () => (role("unit")?.kinds[valueOf("unit")] ?? []).filter((field) => ["most_rows", "most_links"].includes(field.role));
+const limit = () => limits().map((field) => [field.label, state.values[field.key] ?? ""]);
+
+// Whether all limits are typed; the first empty field says what is missing, and has the focus.
+export function limitsTyped() {
+  const empty = limits().filter((field) => !(state.values[field.key] ?? "").trim());
+  for (const field of limits()) show(by(`f-${field.key}-note`), empty.includes(field) ? "Type a number, for example 20." : "", empty.includes(field) ? "bad" : "");
+  if (empty.length) by(`f-${empty[0].key}`).focus();
+  return !empty.length;
+}
 
 // Whether nothing can be spent: there is no preview, the budget does not allow it, or the run would stop at a row.
 const closed = () => !live.preview || Boolean(live.preview.budget.refusal) || (live.eyes?.skipped > 0 && !skips());
@@ -199,7 +224,10 @@ async function priceOfBound() {
 }
 
 async function startBound() {
-  by("bound-confirm").classList.add("hidden");
+  by("bound-confirm").classList.add("hidden"); // the focus goes on to what is said of the run
+  show(by("bound-state"), "At work.", "");
+  by("bound-state").setAttribute("tabindex", "-1");
+  by("bound-state").focus();
   const { run } = await ask("start", { ...boundBody(), confirmed: boundPrice });
   for (;;) {
     const status = await ask("run", { run });
@@ -211,10 +239,25 @@ async function startBound() {
 
 function boundDone(status) {
   const rows = status.report?.max_contributions;
-  if (!rows) return show(by("bound-state"), [...status.errors, status.message].join(" "));
+  by("bound-state").setAttribute("tabindex", "-1");
+  if (!rows) show(by("bound-state"), [...status.errors, status.message].join(" "));
+  if (!rows) return by("bound-state").focus();
   const field = role("most_rows");
   show(by("bound-state"), `About 5 of 100 people have more than ${rows} rows. This used up ${small(boundPrice)}. `, "good");
   by("bound-state").append(element("button", { type: "button", text: `Use ${rows}`, onclick: () => { put(field.key, rows); by(`f-${field.key}`).value = rows; by(`f-${field.key}`).focus(); foresee(); } }));
+  by("bound-state").querySelector("button").focus();
+}
+
+// Empty the fields that stand outside of the form of a step, and what was said of a former file.
+export function empty() {
+  for (const id of ["error", "epsilon"]) by(id).value = "";
+  by("cell").value = by("cell").defaultValue;
+  by("bound-price").value = live.products.bound.preset[epsilonKey()];
+  by("bound").open = false;
+  by("bound-confirm").classList.add("hidden");
+  show(by("bound-state"), "", "");
+  Object.assign(live, { preview: null, problem: null });
+  questions();
 }
 
 export function showCount() {
@@ -255,9 +298,15 @@ export function products(choose) {
     element("label", {}, element("input", { type: "radio", name: "product", value: name, checked: name === state.product, onchange: () => choose(name) }), element("span", { text: each.title }))));
 }
 
+// What was typed of one kind of result is put aside for it, and is nothing to another kind.
+const ofResult = (field) => field.step === "out" || field.key === "delta";
+
 export function choose(name) {
+  const own = new Set(allFields().filter(ofResult).map((field) => field.key)), kept = {}, others = {};
+  for (const [key, value] of Object.entries(state.values)) (own.has(key) ? kept : others)[key] = value;
+  state.aside[state.product] = kept;
   state.product = name;
-  state.values = { ...live.products[name].preset, ...state.values };
+  state.values = { ...live.products[name].preset, ...others, ...(state.aside[name] ?? {}) };
   by("error").value = "";
   keep();
 }

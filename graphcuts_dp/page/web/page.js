@@ -3,7 +3,7 @@ import { element, show } from "/page/shared.js";
 import * as exact from "/web/exact.js";
 import { draw, onChange } from "/web/fields.js";
 import * as result from "/web/result.js";
-import { afterPause, ask, by, keep, live, recall, state } from "/web/state.js";
+import { afterPause, ask, by, forgetAll, keep, live, recall, state } from "/web/state.js";
 import * as understood from "/web/understood.js";
 
 const section = (name) => document.querySelector(`section[data-step="${name}"]`);
@@ -47,6 +47,7 @@ function go(name, { recorded = true } = {}) {
 // What has to be there before the next step.
 async function ready() {
   if (state.step === "check") return understood.complete();
+  if (state.step === "count") return exact.limitsTyped();
   if (state.step !== "data") return true;
   const path = by("source").value.trim();
   if (!path) { show(by("missing"), "Choose a file first."); return false; }
@@ -61,9 +62,27 @@ async function next(event) {
     exact.foresee();
     await exact.settled();
     if (live.problem) return;
-    if (state.step === "exact" && live.preview.budget.refusal) return;
+    if (state.step === "exact" && live.preview.budget.refusal) return exact.refuseBudget();
   }
   go(live.steps[at + 1].name);
+}
+
+// Empty what belongs to another file than the one that is chosen; results stay.
+function emptied(another) {
+  exact.empty();
+  by("emptied").textContent = another ? "All that was typed about the former file is emptied." : "";
+  steps();
+}
+
+async function startAgain() {
+  if (state.source) await ask("forget", { path: state.source }).catch(() => {});
+  forgetAll();
+  keep();
+  await understood.take("");
+  by("source").value = "";
+  by("upload").value = "";
+  emptied(false);
+  go("data");
 }
 
 function changed(field) {
@@ -73,6 +92,7 @@ function changed(field) {
     return;
   }
   if (field.role === "unit") exact.showCount();
+  if (state.step === "count" && state.values[field.key]) show(by(`f-${field.key}-note`), "", "");
   foreseeSoon();
 }
 
@@ -93,9 +113,11 @@ async function arrive() {
   exact.onStart(async (run) => { await result.follow(run); });
   understood.listen();
   understood.onCounted(() => exact.confirmation());
+  understood.onEmptied(emptied);
+  by("again").addEventListener("click", () => startAgain().catch(failed));
   exact.listen();
   exact.questions();
-  result.listen(() => { if (state.step !== "result") go("result"); }, failed, exact.offerStep);
+  result.listen(() => { if (state.step !== "result") go("result"); }, failed, exact.offerStep, go);
   by("guide").addEventListener("submit", (event) => next(event).catch(failed));
   by("back").addEventListener("click", () => go(live.steps[index(state.step) - 1].name));
   window.addEventListener("popstate", (event) => go(event.state?.step ?? "data", { recorded: false }));

@@ -1,8 +1,8 @@
 // A run and its result: where it stands, the table, pictures, downloads, and what came before.
 import { busy, element, fill, show, small } from "/page/shared.js";
-import { ask, bearer, by, keep, state } from "/web/state.js";
+import { ask, bearer, by, keep, put, role, state } from "/web/state.js";
 
-let failed = () => {}, opened = () => {}, reach = () => {};
+let failed = () => {}, opened = () => {}, reach = () => {}, goTo = () => {};
 const sentence = (text) => (/[.!?]$/.test(text) ? text : `${text}.`);
 
 export function spentText(spent) {
@@ -42,12 +42,19 @@ export async function follow(run) {
     show(by("spent"), spentText(status.spent), "");
     await open(run, status);
   }
-  if (status.state === "refused") reach(by("state"), status.step);
+  if (status.state === "refused" && status.account) offerAccount(status.account);
+  else if (status.state === "refused") reach(by("state"), status.step);
   if (status.copy && status.state !== "lost") offerDeletion(status.copy);
   by("resume").classList.toggle("hidden", status.state !== "lost");
   by("notes-of-run").replaceChildren(...status.notes.map((text) => element("li", { text })));
   document.querySelector('section[data-step="result"]').setAttribute("data-run", `${run} ${status.state}`);
   await past();
+}
+
+// These rows were charged to another account before: with that one, what is used up adds up.
+function offerAccount(path) {
+  show(by("state"), `These rows were charged to another account before: ${path}. Use it, so that all that is used up adds up. Nothing was spent. `);
+  by("state").append(element("button", { type: "button", text: "Use that account", onclick: () => { put(role("store").key, path); goTo("exact"); } }));
 }
 
 // The private file that was dropped was copied into the folder; its copy need not stay.
@@ -109,7 +116,8 @@ async function resume() {
   }).catch(failed);
 }
 
-export function listen(onOpen, onFailure, onReach) {
+export function listen(onOpen, onFailure, onReach, onGo) {
+  goTo = onGo;
   opened = onOpen;
   reach = onReach;
   failed = onFailure;

@@ -3,13 +3,16 @@ import { call } from "/page/shared.js";
 
 export const by = (id) => document.getElementById(id);
 const KEPT = "graphcuts-page"; // in this tab, so that a reload loses nothing
-export const state = { token: "", product: "table", values: {}, answers: {}, proposed: {}, source: "", run: null, step: "data", furthest: 0 };
+// `aside`: what was typed of other kinds of results; `of`: the private file that all of it is about.
+const nothing = () => ({ product: "table", values: {}, aside: {}, answers: {}, proposed: {}, source: "", of: "", step: "data", furthest: 0 });
+export const state = { token: "", run: null, ...nothing() };
 // What is not kept: the form of the server, the last preview, and what only the curator may see.
 export const live = { products: {}, steps: [], confidence: "", names: [], preview: null, problem: null, eyes: null };
 
 export const bearer = () => ({ Authorization: `Bearer ${state.token}` });
 export const ask = (name, body = {}) => call("POST", `/api/${name}`, body, bearer());
 export const keep = () => sessionStorage.setItem(KEPT, JSON.stringify(state));
+export const forgetAll = () => Object.assign(state, nothing(), { values: { ...live.products.table.preset } });
 export const recall = () => Object.assign(state, JSON.parse(sessionStorage.getItem(KEPT) ?? "{}"));
 
 // All fields of the chosen product, those within others, too.

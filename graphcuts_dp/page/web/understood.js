@@ -1,11 +1,12 @@
 // The first two steps: which file, and how it is understood.
 import { element, show } from "/page/shared.js";
 import { draw } from "/web/fields.js";
-import { afterPause, ask, by, keep, live, put, role, state, upload, valueOf } from "/web/state.js";
+import { afterPause, ask, by, forgetAll, keep, live, put, role, state, upload, valueOf } from "/web/state.js";
 
-let turn = 0, taking = Promise.resolve(false), looking = Promise.resolve(), counting = Promise.resolve(), counted = () => {}, latest = "";
+let turn = 0, taking = Promise.resolve(false), looking = Promise.resolve(), counting = Promise.resolve(), counted = () => {}, emptied = () => {}, latest = "";
 const PATIENCE = 10000; // milliseconds that "Next" waits for the count of rows
 export const onCounted = (work) => { counted = work; };
+export const onEmptied = (work) => { emptied = work; };
 export const skips = () => valueOf("bad_rows") === "skip";
 const capital = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
 // Buttons that say in which program a file was written that is not UTF-8.
@@ -22,35 +23,33 @@ export function take(path, encoding = "") {
   return taking;
 }
 
-// Read the line of names; another file takes its columns with it, and nothing else.
+// Read the line of names. All that was typed is about one private file: another one empties the form.
 async function readNames(path, encoding) {
-  const other = path !== state.source;
+  const other = path !== state.of;
   for (const before of new Set([latest, state.source]))
     if (before && before !== path) ask("forget", { path: before }).catch(() => {}); // a copy that nothing needs
   latest = path;
-  if (other) {
-    for (const key of Object.keys(state.proposed)) if (state.values[key] === state.proposed[key]) delete state.values[key];
-    for (const name of ["from", "to", "person", "date", "date_format", "text_of_file", "text_of_list"]) delete state.values[role(name)?.key];
-    state.proposed = {};
-    state.furthest = 0;
-    live.eyes = null;
-  }
-  if (encoding) put(role("text_of_file").key, encoding);
   state.source = path;
   live.names = [];
+  live.eyes = null;
   if (!path) { show(by("head"), ""); keep(); return false; }
+  const spoken = encoding ? { [role("text_of_file").key]: encoding } : {};
   try {
-    const { names, proposed } = await ask("head", { path, values: state.values });
-    live.names = names;
+    const { names, proposed } = await ask("head", { path, values: other ? spoken : { ...state.values, ...spoken } });
     if (other) {
-      state.proposed = proposed;
-      state.values = { ...state.values, ...proposed };
+      const another = Boolean(state.of);
+      forgetAll();
+      Object.assign(state, { source: path, of: path, proposed });
+      Object.assign(state.values, proposed);
+      emptied(another);
     }
+    Object.assign(state.values, spoken);
+    live.names = names;
     show(by("head"), names.length ? `Columns: ${names.join(", ")}.` : "This does not look like a table: its first line has no usual names of columns, so nothing of it is shown. If it is the wrong file, choose another one. If it is a network, or a table without names, go on: in step 2 you type the names or the numbers of columns.", names.length ? "good" : "");
     keep();
     return true;
   } catch (error) {
-    if (other) state.source = "";
+    if (other) state.source = ""; // what was typed stays: perhaps the path was mistyped
     const encodings = encodingButtons(error.body?.encodings, (name) => take(path, name));
     show(by("head"), `${capital(error.message)}.${encodings.length ? "" : " Choose another file."}`);
     by("head").append(...encodings);
@@ -80,7 +79,10 @@ export async function complete() {
   if (problem) by(`f-${problem.key}`)?.focus();
   if (problem || !live.looked) return false;
   await Promise.race([counting, new Promise((resolve) => setTimeout(resolve, PATIENCE))]);
-  if (mine !== turn) return false; // something else was typed meanwhile
+  if (mine !== turn) { // something else was typed meanwhile
+    show(by("missing"), "Something was changed meanwhile, and is looked at now: press “Next” once more.", "");
+    return false;
+  }
   if (live.eyes?.share !== 1) return true;
   by("share").setAttribute("tabindex", "-1");
   by("share").focus();
