@@ -317,6 +317,10 @@ def _counted(path: str, head: FileHead, options: Options) -> tuple[dict[str, Any
         "skipped": counts.skipped,
         "share_skipped": counts.share,
         "faults": faults,
+        "positions": {
+            advice(FileFormatError(text), path): list(where)
+            for text, where in counts.positions.items()
+        },
     }
     return data, [_counts_card(counts, faults, outside=options.vertices is not None)]
 

@@ -385,11 +385,13 @@ class BadRowCounts:
         rows: number of rows.
         skipped: number of rows that `on_bad="skip"` leaves out.
         faults: number of times each kind of fault was met; a row may have several.
+        positions: where the first faults of each kind are, such as "line 3".
     """
 
     rows: int
     skipped: int
     faults: Mapping[str, int] = field(default_factory=dict)
+    positions: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def share(self) -> float:
@@ -425,15 +427,18 @@ def count_bad_rows(path: PathLike, options: Options) -> BadRowCounts:
             )
             raw.bad, count = bad, len(raw.sources)
             assemble(raw, options)
-            return BadRowCounts(rows=count, skipped=0, faults=bad.counts)
+            return BadRowCounts(rows=count, skipped=0, faults=bad.counts, positions=bad.positions)
         with opened_unpacked(path) as file:
             table = text_batches(file, options, form=form, bad=bad)
             declared = table.schema
             if FORMATS[ending].described_apart and declared == Schema():
                 declared = schema_beside(path)
-            read, joined = _count_rows(table.batches, table.roles, declared, options, bad)
+            read, joined = _count_rows(table.batches, table.roles, declared, options, bad, "line")
             return BadRowCounts(
-                rows=read + bad.rows, skipped=read + bad.rows - joined, faults=bad.counts
+                rows=read + bad.rows,
+                skipped=read + bad.rows - joined,
+                faults=bad.counts,
+                positions=bad.positions,
             )
 
 
@@ -451,7 +456,9 @@ def _count_in_table(table: OpenedTable, options: Options, bad: CountedBadRows) -
     if options.periods is None:  # whose numbers are then unknown
         roles.discard("period")
     _, joined = _count_rows(plan.batches(options, bad), roles, plan.declared, options, bad)
-    return BadRowCounts(rows=total, skipped=total - joined, faults=bad.counts)
+    return BadRowCounts(
+        rows=total, skipped=total - joined, faults=bad.counts, positions=bad.positions
+    )
 
 
 def _count_rows(
@@ -460,13 +467,14 @@ def _count_rows(
     declared: Schema,
     options: Options,
     bad: CountedBadRows,
+    noun: str = "row",
 ) -> tuple[int, int]:
     """Return how many rows were converted, and how many of them join two public vertices."""
     read = joined = rows_before = 0
     for batch in batches:
         if not len(batch):
             continue
-        raw = _raw([batch], declared, roles, bad)
+        raw = _raw([batch], declared, roles, bad, noun)
         rows_before = bad.rows
         count = len(raw.sources)
         try:
@@ -486,6 +494,7 @@ def _raw(
     declared: Schema,
     roles: Iterable[str],
     bad: BadRows | None = None,
+    noun: str = "row",
 ) -> RawEdges:
     gathered = Gathered(roles)
     for batch in batches:
@@ -494,6 +503,6 @@ def _raw(
         **gathered.take(),
         schema=declared,
         bad=BadRows() if bad is None else bad,
-        where=lambda position: f"row {gathered.row_number(position)}",
+        where=lambda position: f"{noun} {gathered.row_number(position)}",
         error=FileFormatError,
     )

@@ -248,7 +248,10 @@ def counts_for_your_eyes(path: str, values: Values, program: tuple[str, ...]) ->
         "rows": counts["rows"],
         "skipped": counts.get("skipped"),
         "share": counts.get("share_skipped"),
-        "faults": [{"text": fault, "rows": count} for fault, count in faults.items()],
+        "faults": [
+            {"text": fault, "rows": count, "where": counts["positions"].get(fault, [])}
+            for fault, count in faults.items()
+        ],
         "not_counted": counts.get("not_counted"),
         "date_formats": DATE_EXAMPLES if any(map(_is_date_fault, faults)) else {},
         "encodings": ENCODINGS if any(map(is_of_encoding, faults)) else {},

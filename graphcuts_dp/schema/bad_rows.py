@@ -39,6 +39,8 @@ _FAULTS = {
     "period": "no period",
 }
 
+_MOST_POSITIONS = 5  # that are kept of each kind of fault
+
 
 class BadRows:
     """The kinds of bad rows that were met, each with the position of its first row.
@@ -95,12 +97,15 @@ class CountedBadRows(BadRows):
             one at both endpoints.
         rows: how many rows were left out. This is right only if callers add all faults of one row
             in succession and with the same position, and those of other rows with another one.
+        positions: where the first faults of each kind are, such as "line 3", at most 5; of several
+            rows that are noted together that of the first.
     """
 
     def __init__(self) -> None:
         super().__init__(skip=True)
         self.counts: dict[str, int] = {}
         self.rows: int = 0
+        self.positions: dict[str, list[str]] = {}
         self._latest_position = ""
 
     def add(self, fault: str, position: str, count: int = 1) -> None:
@@ -110,6 +115,9 @@ class CountedBadRows(BadRows):
         rows: it adds to `counts`, but not to `rows`.
         """
         self.counts[fault] = self.counts.get(fault, 0) + count
+        positions = self.positions.setdefault(fault, [])
+        if len(positions) < _MOST_POSITIONS and position not in positions:
+            positions.append(position)
         if position != self._latest_position:
             self.rows += count
             self._latest_position = position

@@ -69,6 +69,10 @@ def test_german_dates_are_told_before_anything_is_spent(page, contacts):
         file.write("p1;;ICU;01.01.2025\np1;nowhere;ICU;01.01.2025\n")
     eyes = page.post("eyes", path=str(contacts), values=values)
     assert (eyes["rows"], eyes["skipped"]) == (rows + 2, 2)
+    lines = contacts.read_text().splitlines()
+    where = {place for fault in eyes["faults"] for place in fault["where"]}
+    assert where == {f"line {len(lines) - 1}", f"line {len(lines)}"}
+    assert NOT_PRIVATE in page.replies[-1].headers
 
 
 @pytest.mark.parametrize("confirmed", [None, 0, 0.5, 2, 1.0000001])

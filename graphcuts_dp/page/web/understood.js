@@ -144,7 +144,7 @@ async function count(mine, body) {
   live.eyes = eyes;
   by("share").textContent = shareText(eyes);
   by("share").setAttribute("data-share", eyes.share ?? "none");
-  by("faults").replaceChildren(...eyes.faults.map((fault) => element("li", { text: `${rowsText(fault.rows)}: ${fault.text}` })));
+  by("faults").replaceChildren(...eyes.faults.map((fault) => element("li", { text: `${rowsText(fault.rows)}: ${fault.text}${placesOf(fault)}` })));
   const repair = (text, key, value) => element("button", { type: "button", text, onclick: () => { put(key, value); draw("check"); by("share").focus(); understand(); } });
   for (const [format, example] of Object.entries(eyes.date_formats))
     by("mend").append(repair(`Dates are written as ${example}`, role("date_format").key, format));
@@ -154,6 +154,8 @@ async function count(mine, body) {
   counted();
 }
 
+// Where the first such rows are, in a panel that is for the eyes of the curator alone.
+const placesOf = ({ where, rows }) => (where.length ? ` (${where.join(", ")}${where.length < rows ? ", and others" : ""})` : "");
 const rowsText = (count) => (count === 1 ? "1 row" : `${count.toLocaleString("en")} rows`);
 
 export function shareText(eyes) {
