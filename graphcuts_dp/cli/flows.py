@@ -389,6 +389,7 @@ def flows(
         pair = sides if isinstance(sides, tuple) else (sides,)
         side = max(len(groups_of_side.labels()) for groups_of_side in pair)
         cells = {"what": "table", "side": side, "cell": None, "error": errors[0][1]}
+        cells |= {"numbers": job.cells.size(job.cells.depth - 1)}  # of the finest level
         notes = [job_refusal(store, job), *job.notes, directions_note(private)]
         return foretold(job.guarantee, privacy_unit, errors, notes, job.warning, cells)
     table = carry_out(job, private, target, store=store, seed=asked.seed)

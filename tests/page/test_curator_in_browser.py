@@ -453,6 +453,11 @@ def test_an_estimate_of_the_limit_goes_into_its_field_and_keeps_the_focus(curato
     curator.next("exact")
     curator.wait(lambda: not curator.find("[data-key='budget.epsilon']").is_enabled())
     assert "without a budget" in curator.text("[id='f-budget.epsilon-note']")
+    curator.fill("#cell", "3")
+    curator.wait(lambda: "most of this table will be noise" in curator.text("#noise"))
+    assert "of the 24 numbers of the table about" in curator.text("#noise")
+    curator.next("confirm")
+    curator.wait(lambda: "most of this table will be noise" in curator.text("#noise-again"))
 
 
 def test_another_private_file_and_start_again_empty_all_that_was_typed(curator, trips, tmp_path):

@@ -257,6 +257,7 @@ def test_odds_and_errors_are_those_of_the_dry_run(page, trips, tmp_path):
     stated = [vars(odds) for odds in unit.explain(epsilon=1.0).odds]
     assert json.loads(json.dumps(stated)) == told["odds"]
     assert told["errors"] == PRODUCTS["table"].preview(values)["errors"]
+    assert told["picture"]["numbers"] == 6 * 2 * 2  # months, and districts from and to
 
 
 def test_the_reader_of_private_files_writes_nothing_here():

@@ -122,7 +122,31 @@ function simulatedNames() {
   return [file, ...endpoints].some((name) => OF_PEOPLE.test(name)) ? GROUPS : PLACES;
 }
 
+// The share of numbers that are smaller than their ±, if the true ones are like the simulated ones.
+const STEPS_OF_SHARE = 64;
+const below = (x) => { // of a standard normal; Abramowitz and Stegun 26.2.17, to seven digits
+  const t = 1 / (1 + 0.2316419 * Math.abs(x)), density = Math.exp(-x * x / 2) / Math.sqrt(2 * Math.PI);
+  const tail = density * t * (0.31938153 + t * (-0.356563782 + t * (1.781477937 + t * (-1.821255978 + t * 1.330274429))));
+  return x < 0 ? tail : 1 - tail;
+};
+export function shareOfNoise(usual, { error, deviation }) {
+  const each = (i) => usual * (0.25 + 1.5 * (i + 0.5) / STEPS_OF_SHARE);
+  const hidden = (truth) => below((error - truth) / deviation) - below((-error - truth) / deviation);
+  return Array.from({ length: STEPS_OF_SHARE }, (_, i) => hidden(each(i))).reduce((a, b) => a + b) / STEPS_OF_SHARE;
+}
+
+// How much of the table will be noise, in the words that the result has afterwards.
+function forecastOfNoise() {
+  const size = live.preview?.picture, usual = Number(by("cell").value);
+  const share = size?.numbers && usual > 0 ? Math.round(100 * shareOfNoise(usual, size)) : null;
+  const mostly = share > 50 ? ": most of this table will be noise. Larger areas, longer periods or more of the budget give clearer numbers" : "";
+  const text = share === null ? "" : `If a number of yours is about ${number(usual, 0)}, of the ${size.numbers.toLocaleString("en")} numbers of the table about ${share} % will be smaller than their ± (${live.confidence})${mostly}.`;
+  show(by("noise"), text, mostly ? "bad" : "");
+  show(by("noise-again"), mostly ? text : "", "bad");
+}
+
 export function simulate() {
+  forecastOfNoise();
   const size = live.preview?.picture;
   by("simulated").parentElement.classList.toggle("hidden", !size);
   by("cell").parentElement.classList.toggle("hidden", !size || size.cell !== null);
