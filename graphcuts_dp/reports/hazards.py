@@ -37,6 +37,10 @@ SECURITY = "SECURITY.md"
 EVIDENCE_FILES = (_TESTED_COSTS, _AUDITS, _SAMPLERS, _SIDE_CHANNELS, _NO_CELL, SECURITY)
 LONGEST_ANSWER = 120  # characters: all answers of this length fit on the second sheet
 _ONE_EACH = ("user", "person", "vertex")  # units that may be whole people
+_ONLY_STATED = (  # whose evidence is that something is stated, which a reader has to check
+    *("Parameters that are not stated", "Errors that are not stated"),
+    "A unit that is less than a person",
+)
 Finding = tuple[bool, str]  # whether a hazard is addressed, and the evidence
 _SEEDED: Finding = (False, "a seed was given, so there is no guarantee")
 # Files of the source by the hazards whose evidence rests on them.
@@ -52,6 +56,7 @@ _VOID_IF_SEEDED = (  # hazards whose evidence is none where a seed was given
 )
 # Fields of `HazardAnswers` by the hazards that they are about.
 _ASKED = {
+    "An epsilon too large": "why_epsilon",
     "Several people together": "families",
     "Statistical bias": "complete",
     "Other publications of the same data": "other_results",
@@ -82,6 +87,7 @@ class HazardAnswers:
         access: who may read the private file and the store.
         collection: what is done to collect less.
         legal_basis: on what legal basis the data are used; it stands on the first page.
+        why_epsilon: why this epsilon was chosen, and the budget; it stands on the first page.
 
     Raises:
         ParameterError: an answer is no line of at most 120 characters.
@@ -100,6 +106,7 @@ class HazardAnswers:
     access: str = option("", help="Who may read the private file and the store?")
     collection: str = option("", help="What is done to collect less, and to delete it?")
     legal_basis: str = option("", help="On what legal basis are the private data used?")
+    why_epsilon: str = option("", help="Why this epsilon, and this budget?")
 
     def __post_init__(self) -> None:
         check(self)
@@ -146,6 +153,7 @@ class Hazard:
         files: of the source, that the evidence rests on.
         question: what people have to answer, as no program can know; "" if the program has checked.
         answer: theirs; "" if it is left to be filled in by hand.
+        only_stated: whether the evidence is that something is stated, which a reader has to check.
     """
 
     name: str
@@ -155,6 +163,7 @@ class Hazard:
     files: tuple[str, ...] = ()
     question: str = ""
     answer: str = ""
+    only_stated: bool = False
 
 
 def hazards_of(basis: ReportBasis) -> tuple[Hazard, ...]:
@@ -167,7 +176,12 @@ def hazards_of(basis: ReportBasis) -> tuple[Hazard, ...]:
         addressed, evidence = _SEEDED if has_no_guarantee else finding(basis)
         files = () if seeded and name in _VOID_IF_SEEDED else _FILES.get(name, ())
         hazard = Hazard(
-            name=name, chapter=chapter, addressed=addressed, evidence=evidence, files=files
+            name=name,
+            chapter=chapter,
+            addressed=addressed,
+            evidence=evidence,
+            files=files,
+            only_stated=name in _ONLY_STATED,
         )
         asked_field = "" if addressed or has_no_guarantee else _ASKED.get(name, "")
         if asked_field:
@@ -184,13 +198,13 @@ def _large_epsilon(basis: ReportBasis) -> Finding:
     stated = f"epsilon = {up_to_digits(epsilon, 4):g} {of}"
     if epsilon <= STRONG_EPSILON:
         return True, f"{stated}; that is not above {STRONG_EPSILON:g}, which is often asked for"
-    return False, f"{stated} is above {STRONG_EPSILON:g}; why it was chosen is not recorded"
+    return False, f"{stated} is above {STRONG_EPSILON:g}, up to which it is often called strong"
 
 
 def _large_delta(basis: ReportBasis) -> Finding:
     delta, vertices = basis.guarantee.delta, basis.contents.vertices
     if not delta:
-        return True, "delta = 0: there is no chance that the guarantee fails"
+        return True, "the guarantee holds without exception (delta = 0)"
     limit, of = LARGEST_DELTA, f"{LARGEST_DELTA:g}"
     if vertices and vertices**-2.0 < limit:
         limit, of = vertices**-2.0, f"1 in the square of {vertices:,} vertices"

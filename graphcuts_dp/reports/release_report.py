@@ -47,6 +47,7 @@ from graphcuts_dp.session.transcript import LedgerStatus, export_ledger, store_s
 _CODE = 16  # hexadecimal digits of a check code: 64 bits
 _GROUP = 4  # of these digits, between hyphens
 _DIGITS = 4  # of an epsilon
+_MOST_USES = 4  # of a store, that are named one by one
 _LONGEST = 500  # characters of a stated text, as in a provenance
 _LONGEST_COLUMN = 36  # characters of the name of a column
 _COLUMNS = "--columns"  # of the command that a store remembers
@@ -93,6 +94,7 @@ class ReleaseReport:
         warning: that a seed voids the guarantee, or "".
         hazards: the check list.
         basis: what all of this was computed from.
+        program: name and version of what made it; "" for that of the receipt.
     """
 
     title: str
@@ -112,6 +114,7 @@ class ReleaseReport:
     warning: str
     hazards: tuple[Hazard, ...]
     basis: ReportBasis
+    program: str = ""
 
     @property
     def origin(self) -> tuple[tuple[str, str], ...]:
@@ -119,9 +122,17 @@ class ReleaseReport:
         moment = printable(self.time.removesuffix("+00:00").replace("T", " "))
         time = f"{moment} UTC" if moment else ""
         pairs = (("by", self.author), ("when", time), ("for", self.purpose))
-        legal_basis = self.basis.people_say.legal_basis
-        stated = (("legal basis", legal_basis),) if legal_basis else ()
-        return (*((name, text or words.NOT_STATED) for name, text in pairs), *stated)
+        people_say, provenance = self.basis.people_say, self.basis.guarantee.provenance
+        asked = (
+            ("legal basis", people_say.legal_basis),
+            ("why this epsilon", people_say.why_epsilon),
+        )
+        made_by = self.program or (provenance.made_by if provenance else "")
+        return (
+            *((name, text or words.NOT_STATED) for name, text in pairs),
+            ("program", printable(made_by) or words.NOT_STATED),
+            *((name, text or words.TO_FILL_IN) for name, text in asked),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -262,6 +273,7 @@ def report_of_store(
         time=last.time,
         check_code=check_code,
         check=checks,
+        program=last.made_by,
     )
 
 
@@ -276,6 +288,7 @@ def _report(
     time: str,
     check_code: str,
     check: list[str],
+    program: str = "",
 ) -> ReleaseReport:
     contents, guarantee = basis.contents, basis.guarantee
     sentences: Mapping[str, str] = {}
@@ -314,6 +327,7 @@ def _report(
         warning="" if guarantee.is_private else words.NOT_PRIVATE,
         hazards=hazards_of(basis),
         basis=basis,
+        program=program,
     )
 
 
@@ -398,20 +412,37 @@ def _budget(basis: ReportBasis) -> tuple[str, ...]:
     results = counted(len(status.uses), "result")
     together = f"In the store so far: {results}, with epsilon = {_up(status.epsilon)}{delta}"
     if status.budget is None or status.left is None:
-        return this, f"{together}; there is no budget, so nothing limits them."
+        unlimited = f"{together}; there is no budget, so nothing limits them."
+        return this, unlimited, *_uses_listed(status)
     left = down_to_digits(status.left, _DIGITS)
     both = f"{together} of a budget of {status.budget}: {left:g} is left."
     if status.all_periods is None:
-        return this, both
+        return this, both, *_uses_listed(status)
     periods = f"Somebody with rows in all periods has epsilon = {_up(status.all_periods.epsilon)}."
-    return this, both, periods
+    return this, both, *_uses_listed(status), periods
+
+
+def _uses_listed(status: LedgerStatus) -> tuple[str, ...]:
+    """Return a sentence that names each result of a store with its date and epsilon."""
+    if len(status.uses) == 1:
+        return ()
+    uses = [charged.use for charged in status.uses]
+    shown = [
+        f"{use.number}. {use.kind}, {printable(use.time)[:10]}, epsilon = "
+        f"{_up(use.guarantee.epsilon)}"
+        + (f", for {short_text(printable(use.purpose), _LONGEST_COLUMN)}" if use.purpose else "")
+        for use in uses[-_MOST_USES:]
+    ]
+    earlier = len(uses) - len(shown)
+    before = f"{counted(earlier, 'earlier one')}; " if earlier else ""
+    return (f"These are: {before}{'; '.join(shown)}.",)
 
 
 def _odds_of_all(unit: PrivacyUnit, status: LedgerStatus) -> str:
-    """Return what a guess can become with all results of a store."""
+    """Return the most that a guess can gain with all results of a store: the last of the odds."""
     all_together = unit.explain(epsilon=status.epsilon, delta=status.delta)
-    even = all_together.odds_in_words[1]
-    return f"With all results in the store, epsilon = {_up(status.epsilon)}: {even}"
+    worst = words.of_people(unit, all_together.odds_in_words[-1])
+    return f"Worst, with all results in the store (epsilon = {_up(status.epsilon)}): {worst}"
 
 
 def _up(epsilon: float) -> str:

@@ -17,16 +17,18 @@ from graphcuts_dp.reports.words import (
     ABOUT_HAZARDS,
     ASKED,
     CHECKED,
+    DECISION,
     HAZARDS,
     HEADINGS,
     NO,
+    STATED,
     YES,
 )
 
 STYLE = Path(__file__).resolve().parent / "report.css"
 _MOST = 320  # characters of a sentence on the page
 _MOST_CELL = 150  # characters of a cell of a table there; files and JSON have all of them
-_MOST_ROWS = 6  # of a table on the first sheet
+_MOST_ROWS = 4  # of a table on the first sheet
 # Characters of a line of the first sheet, and of both columns of its tables.
 _LINE, _COLUMNS = 92, (32, 60)
 _MOST_LINES = 52  # that fit in the usual size of letters; more are written in smaller ones
@@ -91,8 +93,9 @@ def _html_hazard(hazard: Hazard) -> str:
             f'<tr><th class="asked">{name}<div><small>{evidence}</small></div></th>'
             f"<td>{_text(hazard.question)}{answer}</td></tr>"
         )
-    mark, word = ("✓", YES) if hazard.addressed else ("–", NO)
-    kind = "yes" if hazard.addressed else "no"
+    mark, word, kind = ("✓", YES, "yes") if hazard.addressed else ("–", NO, "no")
+    if hazard.addressed and hazard.only_stated:
+        mark, word, kind = "?", STATED, "stated"
     files = f"<small>{_files(hazard)}</small>" if hazard.files else ""
     cells = f'<td class="{kind}">{mark} {word}</td><td>{_text(hazard.evidence)}{files}</td>'
     return f"<tr><th>{name}</th>{cells}</tr>"
@@ -133,8 +136,8 @@ def markdown(report: ReleaseReport) -> str:
     checked, open_questions = _by_who_knows(report.hazards)
     lines += [f"## {CHECKED}", ""]
     for hazard in checked:
-        mark = "x" if hazard.addressed else " "
-        open_one = "" if hazard.addressed else f"{NO}: "
+        mark = "x" if hazard.addressed and not hazard.only_stated else " "
+        open_one = "" if mark == "x" else f"{STATED if hazard.addressed else NO}: "
         lines.append(
             f"- [{mark}] {hazard.name}: {open_one}{_markdown(hazard.evidence)}{_files(hazard)}"
         )
@@ -159,6 +162,7 @@ def _sections(report: ReleaseReport) -> Iterator[tuple[str, Sequence[str], Pairs
         "budget": (report.budget, ()),
         "origin": ((), report.origin),
         "check": ((report.check_code, *report.check), ()),
+        "decision": (DECISION, ()),
     }
     for name, heading in HEADINGS.items():
         sentences, pairs = parts[name]

@@ -19,6 +19,7 @@ HEADINGS: Mapping[str, str] = {
     "budget": "What is used up, and what is left",
     "origin": "By whom, when and for what purpose",
     "check": "Check code",
+    "decision": "Decision",
 }
 HAZARDS = "Hazards of NIST SP 800-226"
 ABOUT_HAZARDS = (
@@ -27,6 +28,7 @@ ABOUT_HAZARDS = (
     "numbers of this result and its receipt, or tests of the program (their files in brackets)."
 )
 YES, NO = "addressed", "not addressed"
+STATED = "stated: check"  # where the evidence is no more than that something is stated
 CHECKED, ASKED = "The program checked", "You answer"
 ABOUT_ASKED = "No program can know these. Fill them in by hand, or with the option --answers."
 NOT_STATED = "not stated"
@@ -50,7 +52,11 @@ ROWS_UNKNOWN = "Neither receipt nor store says whether rows that could not be us
 ROWS_IN_STORE = "The store says whether rows that could not be used were skipped."
 NO_STORE = "It was charged to no store: nothing limits further results of the same data."
 NOT_RECORDED = "It agrees, but has not recorded these files, so that the code is not compared."
-_TO_FILL_IN = "." * 40  # on paper
+TO_FILL_IN = "." * 40  # on paper
+DECISION = (
+    f"Approved / not approved, by: {TO_FILL_IN[:26]} Date: {TO_FILL_IN[:14]}",
+    f"Signature: {TO_FILL_IN[:26]} Conditions, and until when: {TO_FILL_IN[:26]}",
+)
 # Whom rows name besides, and what is public of them.
 OTHER_PEOPLE = (
     "Anyone else whom a row is about, such as a nurse in a patient's row, is not protected as a "
@@ -98,7 +104,7 @@ def limit_chosen(unit: PrivacyUnit, answer: str) -> str:
     return (
         f"Limit of {unit.group_size:,} rows (or units of weight) {person}: the curator states that "
         "it was chosen without looking at the data, or by a choice that a store has charged: "
-        f"{answer or _TO_FILL_IN}"
+        f"{answer or TO_FILL_IN}"
     )
 
 

@@ -297,14 +297,55 @@ def test_the_second_sheet_tells_what_was_checked_from_what_is_asked(tmp_path):
     assert text.count("\\_" * 30) == sum(bool(each.question) for each in report.hazards) - 1
 
 
-def test_the_legal_basis_stands_on_the_first_page_if_it_is_stated(tmp_path):
+def test_the_first_page_has_room_for_what_decides_and_who_decides(tmp_path):
     path = saved("flows", tmp_path)
     silent = report_of(receipt_of(path))
-    report = report_of(receipt_of(path), answers=HazardAnswers(legal_basis="Art. 89 & <law>"))
-    assert "legal basis" not in dict(silent.origin)
+    answers = HazardAnswers(legal_basis="Art. 89 & <law>", why_epsilon="as the <board> decided")
+    report = report_of(receipt_of(path), answers=answers)
+    for name in ("legal basis", "why this epsilon"):
+        assert dict(silent.origin)[name] == words.TO_FILL_IN
     assert dict(report.origin)["legal basis"] == "Art. 89 & <law>"
+    assert dict(report.origin)["program"] == f"graphcuts_dp {gc.__version__}"
     first = html_page(report).partition("</section>")[0]
     assert "Art. 89 &amp; &lt;law&gt;" in first
+    assert "as the &lt;board&gt; decided" in first
+    for place in ("Signature:", "Date:", "not approved, by:"):
+        assert place in first
+        assert place in markdown(report)
+
+
+def test_the_other_results_of_a_store_are_named_with_the_worst_odds_of_all(store, tmp_path):
+    path = saved("flows", tmp_path, store=store)
+    alone = report_of(receipt_of(path), store=store.file)
+    assert not any("These are" in sentence for sentence in alone.budget)
+    make("groups", store=store)
+    report = report_of(receipt_of(path), store=store.file)
+    status = gc.store_status(store.file)
+    (listed,) = (sentence for sentence in report.budget if "These are" in sentence)
+    for charged in status.uses:
+        epsilon = f"epsilon = {charged.use.guarantee.epsilon:g}"
+        assert f"{charged.use.kind}, {charged.use.time[:10]}, {epsilon}" in listed
+    assert store.purpose in listed
+    # What the rows say: both a row that is there and another one, so twice epsilon of all results.
+    twice = 2 if report.basis.unit.kind in ("row", "user") else 1
+    highest = float(report.odds[-1].partition(" is at most ")[2].partition(" %")[0])
+    exact = 100 * posterior(0.5, twice * status.epsilon)
+    assert exact <= highest <= 1.01 * exact
+    assert report.odds[-1].startswith("Worst, with all results in the store")
+
+
+def test_what_is_only_stated_has_no_tick(tmp_path):
+    report = report_of(receipt_of(saved("flows", tmp_path)))
+    for name in ("Parameters that are not stated", "Errors that are not stated"):
+        assert hazard(report, name).addressed
+        assert f"- [ ] {name}: {words.STATED}: " in markdown(report)
+    page = html_page(report)
+    ticks = sum(
+        each.addressed and not each.only_stated for each in report.hazards if not each.question
+    )
+    assert page.count(f"✓ {words.YES}") == ticks
+    assert "no chance that" not in page
+    assert "the guarantee holds without exception (delta = 0)" in page
 
 
 class Elements(HTMLParser):
