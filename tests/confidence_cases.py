@@ -22,7 +22,7 @@ from period_cases import cells_of, flows_of
 import graphcuts_dp as gc
 from graphcuts_dp import Contributions, VertexSet, cut_job, flows_job, graph_job
 from graphcuts_dp.cli import main
-from graphcuts_dp.cli.proposals import _FORECAST_VERTICES, _QUERIES, WHO, proposal_of
+from graphcuts_dp.cli.proposals import _FORECAST_VERTICES, QUERIES, WHO, proposal_of
 from graphcuts_dp.cuts.weights import lightest
 from graphcuts_dp.distances import (
     Locations,
@@ -175,7 +175,7 @@ def forecast_as_given() -> dict[str, Any]:
     low, high = found.interval
     proposed = [
         (high - low) / 2 * 500 / tried,
-        discrete_laplace_radius(1 / _QUERIES, failure=FAILURE / _QUERIES),
+        discrete_laplace_radius(1 / QUERIES, failure=FAILURE / QUERIES),
     ]
 
     errors = []

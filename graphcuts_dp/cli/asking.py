@@ -14,10 +14,13 @@ answer measures, the report begins with a warning: nothing is spent at that time
 """
 
 import shlex
+from dataclasses import replace
+from fractions import Fraction
 
 from graphcuts_dp.cli.console import Report
 from graphcuts_dp.cli.dialogue import Answers, Dialogue
-from graphcuts_dp.cli.plan_answers import DIGITS, epsilon_for, epsilon_of
+from graphcuts_dp.cli.options import spelled
+from graphcuts_dp.cli.plan_answers import DIGITS, LARGE, ROOM, epsilon_of, hidden_warning
 from graphcuts_dp.cli.plan_questions import questions
 from graphcuts_dp.cli.proposals import (
     TEAM,
@@ -25,15 +28,20 @@ from graphcuts_dp.cli.proposals import (
     proposal_of,
     store_of,
     unit_of,
+    unused,
 )
+from graphcuts_dp.cli.reading import PrivacyOptions
 from graphcuts_dp.cli.spending import foreseen_refusal
 from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.display import up_to_digits
+from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.options import described
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 
-_LARGE = 3.0  # an epsilon from which a guarantee is weak
+_NOTHING = "No row of the private file was read, nothing spent; forecasts are by formulas."
 
 
 def ask(path: str | None = None) -> Report:
@@ -48,14 +56,31 @@ def ask(path: str | None = None) -> Report:
     """
     answers = Dialogue(questions()).run(path)
     proposal, unit, epsilon = proposal_of(answers), unit_of(answers), epsilon_of(answers)
+    refusal = _refusal(answers, proposal, epsilon)
+    if refusal:
+        return _refused(answers, proposal, epsilon, refusal)
+    return _proposed(proposal, unit, epsilon)
+
+
+def _proposed(
+    proposal: Proposal, unit: PrivacyUnit, epsilon: float, refusal: str = "", notice: str = ""
+) -> Report:
+    """Return the commands to type with their forecast.
+
+    Args:
+        proposal: the command.
+        unit: its privacy unit.
+        epsilon: of it.
+        refusal: why a store refuses what was asked for, if this is a command beside it.
+        notice: what to say first.
+    """
     privacy = [proposal.spends, f"{epsilon:g}"]
     if (unit.kind, unit.group_size) != ("edge", 1):
         privacy += ["--privacy-unit", unit.typed]
     words = [*proposal.words, *privacy]
     lines = [shlex.join(["graphcuts-dp", *words])]
-    warning = _hidden(proposal, epsilon)
-    refusal = _refusal(answers, proposal, epsilon)
-    parts = [*[f"Warning: {warning}"] * bool(warning), *[refusal] * bool(refusal)]
+    warning = hidden_warning(proposal, epsilon)
+    parts = [*[f"Warning: {warning}"] * bool(warning), *[notice] * bool(notice)]
     if proposal.counted_lines:
         parts.append(proposal.counted_lines)
     if proposal.dry_run is not None:
@@ -68,6 +93,8 @@ def ask(path: str | None = None) -> Report:
     if proposal.afterwards:
         lines.append(shlex.join(["graphcuts-dp", *proposal.afterwards]))
         parts.append(f"Afterwards ask, as often as you like:\n\n  {lines[-1]}\n")
+    if proposal.later:
+        parts.append(proposal.later)
     explained = unit.explain(epsilon=epsilon).sentences
     error = up_to_digits(proposal.error_at(epsilon), DIGITS)
     forecast = (
@@ -90,7 +117,7 @@ def ask(path: str | None = None) -> Report:
         f"The guarantee: {explained['The guarantee']}",
         f"Strength: {explained['Strength']}",
     ]
-    if epsilon >= _LARGE:
+    if epsilon >= LARGE:
         parts.append(
             f"That is weak: an epsilon of {epsilon:g} hides little. Allow more error, or "
             "take a smaller privacy unit."
@@ -107,39 +134,56 @@ def ask(path: str | None = None) -> Report:
         "refusal": refusal,
         "warning": warning,
     }
-    nothing = "No row of the private file was read, nothing spent; forecasts are by formulas."
-    return Report(facts, parts, [nothing])
+    return Report(facts, parts, [_NOTHING])
+
+
+def _refused(answers: Answers, proposal: Proposal, epsilon: float, refusal: str) -> Report:
+    """Return what to change where a store would refuse the command, which is not printed."""
+    path = store_of(answers)
+    if not _refusal(answers, proposal, 0.0):  # only the budget is in the way
+        change = (
+            f"{refusal}\n\nNo command is printed, as the budget of {path} is what protects these "
+            "data. Start again and allow more error, or stop here: what was published can still "
+            "be asked, for nothing, by `graphcuts-dp answer`."
+        )
+        facts = {"command": "", "commands": [], "epsilon": epsilon, "refusal": refusal}
+        return Report({**facts, "private_rows_read": False, "warning": ""}, [change], [_NOTHING])
+    new = unused(path)
+    beside = [
+        *("--store", new, "--budget", f"{ROOM * epsilon:g}"),
+        *("--separate-budget", "REASON"),
+    ]
+    at = proposal.words.index("--store")
+    words = [*proposal.words[:at], *beside, *proposal.words[at + 2 :]]
+    afterwards = [new if word == path else word for word in proposal.afterwards]
+    notice = (
+        f"{refusal}\n\nTo stay with {path}, start again and answer as its results did. The command "
+        f"below has a new store, {new}, instead: what both spend on these data adds up, and no "
+        "store knows of the sum. Type it only if that is right, with your reason in place of "
+        "REASON; or stop here."
+    )
+    other = replace(proposal, words=words, afterwards=afterwards)
+    return _proposed(other, unit_of(answers), epsilon, refusal, notice)
 
 
 def _refusal(answers: Answers, proposal: Proposal, epsilon: float) -> str:
-    """Return why a store that is there would refuse the command; else "".
+    """Return why a store that is there would refuse the command at this cost; else "".
 
-    It asks what the store tells without the private rows.
+    It asks what the store tells without the private rows. Options are named as they are typed.
     """
     if answers["data"] is None or answers["who"] == TEAM:
         return ""
     store = Store(store_of(answers))
     if not store.exists:
         return ""
-    guarantee = PrivacyGuarantee(epsilon=epsilon, neighbours="", privacy_unit=str(unit_of(answers)))
-    return foreseen_refusal(
+    guarantee = PrivacyGuarantee(
+        epsilon=epsilon_of(answers), neighbours="", privacy_unit=str(unit_of(answers))
+    )
+    refusal = foreseen_refusal(
         store,
         guarantee=guarantee,
-        cost=Cost.of_pure(exact_epsilon(epsilon)),
+        cost=Cost.of_pure(exact_epsilon(epsilon) if epsilon else Fraction(0)),
         periods=proposal.periods,
         data=proposal.data,
     )
-
-
-def _hidden(proposal: Proposal, epsilon: float) -> str:
-    """Return a warning if noise exceeds what an answer measures, and what to change; else ""."""
-    if not proposal.is_hidden(epsilon) or proposal.size is None:
-        return ""
-    size, error = proposal.size, up_to_digits(proposal.error_at(epsilon), DIGITS)
-    enough = epsilon_for(proposal, size)
-    remedy = f"; epsilon = {enough:g} would be enough" if enough <= _LARGE else ""
-    return (
-        f"noise will hide most of this. {proposal.error_of[:1].upper()}{proposal.error_of[1:]} "
-        f"is about {size:,.3g}, and may be off by {error:,g} {proposal.counted}. Before anything "
-        f"is spent: {proposal.smaller}{remedy}."
-    )
+    return str(spelled(ParameterError(refusal), described(PrivacyOptions), [store.path]))

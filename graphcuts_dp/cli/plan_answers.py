@@ -44,10 +44,13 @@ from graphcuts_dp.schema.typed_names import split_names
 
 USUAL_EPSILON = 1.0  # of the error that is proposed, where it is any use
 ISO = "2026-01-31"  # how dates are written by custom
+LARGE = 3.0  # an epsilon from which a guarantee is weak
+ROOM = 2  # results like the first one that a proposed budget has room for
 DIGITS = 3  # significant ones of an advised epsilon, which is rounded up
 # Words for privacy units beside those of the command line.
 _TYPED_WORDS = ("person", "people", "trip", "link", "place")
 _UNIT_WORDS = dict(zip(_TYPED_WORDS, ("user", "user", "row", "edge", "vertex"), strict=True))
+_MOST_QUERIES = 10**6
 UNITS = {
     "user": "a person, with all lines",
     "row": "a single line, such as a trip",
@@ -234,6 +237,13 @@ def read_who(text: str, answers: Answers) -> str:
     return text
 
 
+def read_queries(text: str, _: Answers) -> int:
+    queries = _whole(text)
+    if not 1 <= queries <= _MOST_QUERIES:
+        raise ParameterError(f"the number of questions is from 1 to {_MOST_QUERIES:,}")
+    return queries
+
+
 def read_on_bad(text: str, _: Answers) -> str | None:
     if text not in ("refuse", "skip"):
         raise ParameterError(f"{text!r:.60} is neither refuse nor skip")
@@ -306,6 +316,20 @@ def epsilon_for(proposal: Proposal, error: float) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of forecasts at an epsilon that nobody chose
         return least_epsilon(enough)
+
+
+def hidden_warning(proposal: Proposal, epsilon: float) -> str:
+    """Return a warning if noise exceeds what an answer measures, and what to change; else ""."""
+    if not proposal.is_hidden(epsilon) or proposal.size is None:
+        return ""
+    size, error = proposal.size, up_to_digits(proposal.error_at(epsilon), DIGITS)
+    enough = epsilon_for(proposal, size)
+    remedy = f"; epsilon = {enough:g} would be enough" if enough <= LARGE else ""
+    return (
+        f"noise will hide most of this. {proposal.error_of[:1].upper()}{proposal.error_of[1:]} "
+        f"is about {size:,.3g}, and may be off by {error:,g} {proposal.counted}. Before anything "
+        f"is spent: {proposal.smaller}{remedy}."
+    )
 
 
 def usual_error(answers: Answers) -> tuple[float, float]:

@@ -106,6 +106,10 @@ EXPLANATIONS: Final[Mapping[str, Explanation]] = {
         f"{TABLE} has a number for each pair of groups, and is the most exact; {GRAPH} is a "
         "made-up network, which also answers questions about other sets"
     ),
+    "queries": lambda _: (
+        "all of them together share the budget: twice as many questions are each off by about "
+        "twice as much; a number that is too small ends the session early"
+    ),
     "groups": lambda answers: (
         f"a public file that says which group each of them is in: {_example_groups(answers)}; "
         "whoever it does not list cannot be counted"

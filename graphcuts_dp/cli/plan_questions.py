@@ -8,14 +8,17 @@ import os
 import warnings
 from contextlib import suppress
 from pathlib import Path
+from typing import cast
 
-from graphcuts_dp.cli.dialogue import EXPLAIN, NO, NONE, YES, Answers, AskedQuestion
+from graphcuts_dp.cli.dialogue import BACK, EXPLAIN, NO, NONE, YES, Answers, AskedQuestion
 from graphcuts_dp.cli.plan_answers import (
     DIGITS,
     ISO,
+    ROOM,
     UNITS,
     USUAL_EPSILON,
     epsilon_of,
+    hidden_warning,
     kinds_of_unit,
     nested_levels,
     open_problems,
@@ -35,6 +38,7 @@ from graphcuts_dp.cli.plan_answers import (
     read_period_column,
     read_periods,
     read_product,
+    read_queries,
     read_rows,
     read_size,
     read_unit,
@@ -60,10 +64,12 @@ from graphcuts_dp.cli.proposals import (
     GRAPH,
     LINES,
     PAIRS,
+    QUERIES,
     TABLE,
     TEAM,
     TOGETHER,
     counts_lines,
+    horizon_of,
     is_rows,
     proposal_of,
     store_of,
@@ -80,7 +86,6 @@ from graphcuts_dp.schema.header_words import endpoint_pairs
 from graphcuts_dp.schema.periods import Periods
 from graphcuts_dp.schema.typed_names import join_names
 
-_ROOM = 2  # results like the first one that a proposed budget has room for
 _EDGE_LISTS = (".edges", ".edgelist", ".txt", ".konect")  # of pairs, by custom
 _USUAL_ROWS = 20  # of a person, at most
 # The question about the bound of a privacy unit of a graph, and the default.
@@ -196,6 +201,14 @@ def questions() -> tuple[AskedQuestion, ...]:
             applies=_asks_product,
         ),
         AskedQuestion(
+            key="queries",
+            explain=EXPLANATIONS["queries"],
+            text=lambda _: "About how many questions will be asked in all?",
+            usual=lambda _: str(QUERIES),
+            read=read_queries,
+            applies=lambda answers: answers["who"] != EVERYBODY,
+        ),
+        AskedQuestion(
             key="groups",
             explain=EXPLANATIONS["groups"],
             needed=NEEDED["groups"],
@@ -252,12 +265,11 @@ def questions() -> tuple[AskedQuestion, ...]:
         AskedQuestion(
             key="continued",
             explain=EXPLANATIONS["continued"],
-            text=lambda answers: (
-                f"Will you publish further {Periods.of(answers['periods']).by}s later? {YES}/{NO}"
-            ),
+            text=_text_of_continued,
             usual=lambda _: NO,
             read=lambda text, answers: read_yes_or_no(text, answers) == YES,
             applies=_asks_whether_continued,
+            forecast=_forecast_of_continued,
         ),
         AskedQuestion(
             key="on-bad",
@@ -301,6 +313,7 @@ def questions() -> tuple[AskedQuestion, ...]:
             text=_text_of_error,
             usual=lambda answers: f"{usual_error(answers)[0]:g}",
             read=read_error,
+            forecast=_forecast_of_error,
         ),
         AskedQuestion(
             key="budget",
@@ -309,7 +322,7 @@ def questions() -> tuple[AskedQuestion, ...]:
                 f"This uses up epsilon = {epsilon_of(answers):g}. How much may all results of "
                 "these data use up together, for ever?"
             ),
-            usual=lambda answers: f"{_ROOM * epsilon_of(answers):g}",
+            usual=lambda answers: f"{ROOM * epsilon_of(answers):g}",
             read=read_budget,
             applies=_asks_budget,
         ),
@@ -323,9 +336,44 @@ def _asks_directions(answers: Answers) -> bool:
 
 
 def _asks_whether_continued(answers: Answers) -> bool:
-    """Return whether the periods of a table can be followed by others of their kind."""
+    """Return whether there are dates, so that results of later ones can follow."""
     periods = answers.get("periods")
-    return periods is not None and Periods.of(periods).by in ("month", "quarter", "year")
+    if periods is None:
+        return bool(suggested_column(answers, "period"))
+    return Periods.of(periods).by in ("month", "quarter", "year")
+
+
+def _text_of_continued(answers: Answers) -> str:
+    """Return the question whether more follows, with what that changes."""
+    if answers.get("periods") is None:
+        return f"Will you publish results of further rows, as of later months, too? {YES}/{NO}"
+    by = Periods.of(answers["periods"]).by
+    effect = f"a line is in one {by}, so that later ones need no more budget"
+    if answers["unit"] == "user":
+        effect = (
+            f"each {by} is promised by itself, and a person who is there in k {by}s is hidden k "
+            "times less: k times epsilon"
+        )
+    return f"Will you publish further {by}s later? {YES}/{NO} ({YES}: {effect})"
+
+
+def _forecast_of_continued(answers: Answers) -> str:
+    """Return which periods a command will declare, or where later results are charged."""
+    if not answers["continued"]:
+        return ""
+    if answers.get("periods") is None:
+        return (
+            "Later results of the same people are charged to the same store, by --same-people-as: "
+            "leave room for them in the budget."
+        )
+    first, last = (
+        Periods.of(answers["periods"]).labels[0],
+        Periods.of(cast(str, horizon_of(answers))).labels[-1],
+    )
+    return (
+        f"The command will have --periods {first}..{last}: what you typed, and years to come, "
+        f"since a store can add no periods later. {first} is published first, the others after it."
+    )
 
 
 def _usual_header(answers: Answers) -> str:
@@ -434,6 +482,13 @@ def _text_of_error(answers: Answers) -> str:
         error, epsilon = usual_error(answers)
         question += f" With epsilon = {epsilon:g}: {error:,g} {proposal.counted}."
     return question
+
+
+def _forecast_of_error(answers: Answers) -> str:
+    """Return which epsilon an error takes, where noise would hide most of the result."""
+    epsilon = epsilon_of(answers)
+    warning = hidden_warning(proposal_of(answers), epsilon)
+    return f"That takes epsilon = {epsilon:g}, and {warning} Or go {BACK}." if warning else ""
 
 
 def _text_of_vertices(answers: Answers) -> str:

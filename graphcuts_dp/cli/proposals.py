@@ -4,6 +4,7 @@
 known of the private file comes from its head alone; public files are read whole.
 """
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -44,7 +45,8 @@ TABLE, GRAPH = PRODUCTS = ("table", "graph")  # that everybody may see
 DIRECTED, TOGETHER = "directed", "together"  # how both directions of a pair count
 LINES, PAIRS = "lines", "pairs"  # what of a file with rows counts
 _YEARS_TO_COME = 4  # that a table over time is proposed for, after that of its last period
-_QUERIES = 50  # that analysts ask
+QUERIES = 50  # that analysts ask, if nobody says how many
+_ONE_ROW = PrivacyUnit.user(max_contributions=1)  # where no bound is answered yet
 _BETWEEN_HALVES = "the number of edges between two halves of all vertices"
 _ESTIMATE_SHARE = 0.1  # of the budget, for a private estimate of the bound on rows of a person
 _NEW_BUDGET = 2.0  # that is proposed for a store that does not exist yet
@@ -75,6 +77,7 @@ class Proposal:
             not known.
         periods: that it is charged for; None for all.
         afterwards: the command to ask the result with, which spends nothing more.
+        later: what further periods need, and how much they reveal together; "" for nothing.
     """
 
     words: list[str]
@@ -92,6 +95,7 @@ class Proposal:
     data: PrivateData | None = None
     periods: tuple[str, ...] | None = None
     afterwards: list[str] = field(default_factory=list)
+    later: str = ""
 
     def is_hidden(self, epsilon: float) -> bool:
         """Return whether noise exceeds what an answer measures; False if that is not known."""
@@ -128,7 +132,7 @@ def _counted_lines(answers: Answers, unit: PrivacyUnit) -> str:
 
 def _table(answers: Answers, unit: PrivacyUnit) -> Proposal:
     """Return how a table of flows is released, with the errors of its dry run."""
-    data, out = answers["data"], _unused("flows.csv")
+    data, out = answers["data"], unused("flows.csv")
     private, groups = reading_of(answers).without_file(unit, _grouping(answers))
 
     def error_at(epsilon: float) -> float:
@@ -144,22 +148,20 @@ def _table(answers: Answers, unit: PrivacyUnit) -> Proposal:
         plan = update_plan(cast(Rows, rows), sides, epsilon=epsilon, privacy_unit=unit)
         return plan.errors()[0][1]
 
-    goes_on = bool(answers.get("continued"))
-
-    groups_labels = groups_of(answers).labels()
-    cells = flows_job(private, cast(Groups, groups), epsilon=1.0, privacy_unit=unit).cells
-    cell_count = cells.size(cells.depth - 1)
-    command = ["flows-over-time" if goes_on else "flows", data, answers["groups"], out]
+    further = is_continued(answers)
+    groups_labels, count_of_cells = groups_of(answers).labels(), cell_count(answers, unit)
+    command = ["flows-over-time" if further else "flows", data, answers["groups"], out]
     words = [*command, *_grouping_words(answers)]
-    if goes_on:
+    if further:
         words += ["--period", Periods.of(answers["periods"]).labels[0]]
     return Proposal(
         words=[*words, *_reading_words(answers), *_store_words(answers)],
-        error_at=error_of_period_at if goes_on else error_at,
-        error_of="each number of the table's finest level",
+        error_at=error_of_period_at if further else error_at,
+        error_of="each number of the table"
+        + (" at its finest level" if len(answers.get("levels") or ()) > 1 else ""),
         counted="rows" if counts_lines(answers) else "edges",
-        size=None if answers.get("guess") is None else answers["guess"] / cell_count,
-        cells=cell_count,
+        size=None if answers.get("guess") is None else answers["guess"] / count_of_cells,
+        cells=count_of_cells,
         smaller=_smaller_table(answers),
         dry_run=["--dry-run"],
         data=private,
@@ -168,7 +170,33 @@ def _table(answers: Answers, unit: PrivacyUnit) -> Proposal:
             *("answer", out, "--from", join_names(groups_labels[:1])),
             *("--to", join_names(groups_labels[-1:])),
         ],
+        later=_later(answers) if further else "",
     )
+
+
+def cell_count(answers: Answers, unit: PrivacyUnit) -> int:
+    """Return how many numbers the finest level of a table has."""
+    private, groups = reading_of(answers).without_file(unit, _grouping(answers))
+    cells = flows_job(private, cast(Groups, groups), epsilon=1.0, privacy_unit=unit).cells
+    return cells.size(cells.depth - 1)
+
+
+def _later(answers: Answers) -> str:
+    """Return how further periods are published, and what they reveal together."""
+    typed, declared = Periods.of(answers["periods"]), Periods.of(cast(str, horizon_of(answers)))
+    following = declared.labels[1:2]
+    text = ""
+    if following:
+        text = (
+            f"For each further {typed.by}, when it is over, type the same with the next --period, "
+            f"as {following[0]}, and with --force, which replaces the table by the longer one."
+        )
+    if answers["unit"] != "user":
+        return f"{text} All {typed.by}s together use up epsilon once.".strip()
+    return (
+        f"{text} The promise is for each {typed.by}: a person who is there in k {typed.by}s is "
+        f"hidden k times less, by k times epsilon, with k up to {len(declared.labels)}."
+    ).strip()
 
 
 def _smaller_table(answers: Answers) -> str:
@@ -183,7 +211,7 @@ def _smaller_table(answers: Answers) -> str:
 
 def _synthetic(answers: Answers, change: int) -> Proposal:
     """Return how a synthetic graph is released, with the error that its dry run forecasts."""
-    data, out = answers["data"], _unused("synthetic.graphml")
+    data, out = answers["data"], unused("synthetic.graphml")
     grouping: list[str] = []
     if answers.get("groups") is not None:
         grouping = ["--groups", answers["groups"], *_grouping_words(answers)]
@@ -232,13 +260,14 @@ def estimate_of_bound(answers: Answers) -> list[str]:
     places_file = [] if answers.get("groups") is None else [answers["groups"]]
     grouping = _grouping_words(answers) if places_file else []
     words = ["flows", answers["data"], *places_file, *grouping, *_reading_words(answers)]
-    each_period = ":per-period" if answers.get("continued") else ""
+    keys = [f"cells={cell_count(answers, _ONE_ROW)}"] if is_table(answers) else []
+    keys += ["per-period"] if is_continued(answers) else []
     store = Store(store_of(answers))
     budget, new = _NEW_BUDGET, ["--budget", f"{_NEW_BUDGET:g}"]
     if store.exists:
         left = store_status(store).left
         budget, new = (_NEW_BUDGET if left is None else left), []
-    words += ["--contributions", f"table{each_period}"]
+    words += ["--contributions", ":".join(["table", ",".join(keys)] if keys else ["table"])]
     words += ["--epsilon", f"{_ESTIMATE_SHARE * budget:.2g}"]
     return [*words, "--store", store_of(answers), *new]
 
@@ -260,10 +289,11 @@ def _answered(answers: Answers, change: int) -> Proposal:
     data, grouping = answers["data"], []
     if answers["groups"] is not None:
         grouping = ["--groups", answers["groups"], *_grouping_words(answers)]
+    queries = answers.get("queries", QUERIES)
     how = partial(
         Proposal,
-        error_at=partial(_error_of_sums, change),
-        error_of=f"each of {_QUERIES} answers, all at once",
+        error_at=partial(_error_of_sums, change, queries),
+        error_of=_answers_text(queries),
         size=None if answers.get("guess") is None else answers["guess"] / 2,
     )
     reading = [*grouping, *_reading_words(answers)]
@@ -271,7 +301,7 @@ def _answered(answers: Answers, change: int) -> Proposal:
         words = ["serve", store_of(answers), "--graph", data, *reading]
         return how(words=words, spends="--budget")
     first, store = _first_vertex(answers), store_of(answers)
-    words = ["session", "start", data, "--queries", str(_QUERIES), *reading]
+    words = ["session", "start", data, "--queries", str(queries), *reading]
     return how(
         words=[*words, *_store_words(answers)],
         dry_run=None if first is None else ["--dry-run"],
@@ -281,8 +311,8 @@ def _answered(answers: Answers, change: int) -> Proposal:
 
 def _planned(answers: Answers, change: int) -> Proposal:
     """Return the plan of a graph of which no file was named."""
-    n = answers["vertices"][1]
-    words = ["plan", "--n", str(n), "--queries", str(_QUERIES)]
+    n, queries = answers["vertices"][1], answers.get("queries", QUERIES)
+    words = ["plan", "--n", str(n), "--queries", str(queries)]
     if answers["who"] == EVERYBODY:
         return Proposal(
             words=words,
@@ -292,15 +322,19 @@ def _planned(answers: Answers, change: int) -> Proposal:
         )
     return Proposal(
         words=words,
-        error_at=partial(_error_of_sums, change),
-        error_of=f"each of {_QUERIES} answers, all at once",
+        error_at=partial(_error_of_sums, change, queries),
+        error_of=_answers_text(queries),
     )
 
 
-def _error_of_sums(change: int, epsilon: float) -> float:
-    """Return what no error of `_QUERIES` sums with Laplace noise exceeds, all at once."""
-    epsilon_of_query = epsilon / (change * _QUERIES)
-    return float(discrete_laplace_radius(epsilon_of_query, failure=DEFAULT_FAILURE / _QUERIES))
+def _answers_text(queries: int) -> str:
+    return "the answer" if queries == 1 else f"each of {queries:,} answers, all of them at once,"
+
+
+def _error_of_sums(change: int, queries: int, epsilon: float) -> float:
+    """Return what no error of so many sums with Laplace noise exceeds, all at once."""
+    epsilon_of_query = epsilon / (change * queries)
+    return float(discrete_laplace_radius(epsilon_of_query, failure=DEFAULT_FAILURE / queries))
 
 
 def _error_between_halves(epsilon: float, n: int, edges: float, *, directed: bool = False) -> float:
@@ -340,19 +374,24 @@ def unit_of(answers: Answers) -> PrivacyUnit:
     if kind == "row":
         return PrivacyUnit.row()
     bound = answers["rows" if kind == "user" else "bound"]
-    each_period = ",per-period" if kind == "user" and answers.get("continued") else ""
+    each_period = ",per-period" if kind == "user" and is_continued(answers) else ""
     return PrivacyUnit.of(f"{kind}:{BOUND_KEYS[kind]}={bound}{each_period}")
 
 
 def horizon_of(answers: Answers) -> str | None:
     """Return the periods to declare: those that were answered, with years to come if it goes on."""
     text: str | None = answers.get("periods")
-    if text is None or not answers.get("continued"):
+    if text is None or not is_continued(answers):
         return text
     labels = Periods.of(text).labels
     year, rest_of_year = min(int(labels[-1][:4]) + _YEARS_TO_COME, 9999), labels[-1][4:]
     last_of_year = {"-Q": "-Q4", "-": "-12", "": ""}[rest_of_year.rstrip("0123456789")]
     return f"{labels[0]}..{year:04}{last_of_year}"
+
+
+def is_continued(answers: Answers) -> bool:
+    """Return whether further periods of a table will be published."""
+    return bool(answers.get("continued")) and answers.get("periods") is not None
 
 
 def is_table(answers: Answers) -> bool:
@@ -470,8 +509,8 @@ def _first_vertex(answers: Answers) -> str | None:
     return "0" if vertices.isdigit() else join_names(read_vertices(vertices).labels[:1])
 
 
-def _unused(name: str) -> str:
+def unused(name: str) -> str:
     """Return a name of a file that does not exist yet: flows.csv, flows-2.csv, ..."""
-    path = Path(name)
-    more = (f"{path.stem}-{number}{path.suffix}" for number in count(2))
+    stem, suffix = os.path.splitext(name)  # noqa: PTH122  # a Path would drop the dot of ./-x
+    more = (f"{stem}-{number}{suffix}" for number in count(2))
     return next(candidate for candidate in chain([name], more) if not Path(candidate).exists())

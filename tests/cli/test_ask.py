@@ -119,6 +119,7 @@ def lines(data="mail.edges", groups="none", unit=EDGE, error="60", who="everybod
     ]  # a caller and a callee: directed
     if who == "everybody" and unit[0] in ("edge", "user"):
         asked.append("graph" if groups == "none" else "table")
+    asked += [""] * (who != "everybody")  # how many questions
     asked.append(groups)
     if unit in (ROW, USER) and groups != "none" and who == "everybody":
         asked += ["none", ""]  # no date; bad rows
@@ -216,8 +217,9 @@ def test_back_returns_with_what_was_answered_before(proposed, typed, done):
 
 
 def test_without_a_file_it_proposes_a_plan(proposed, call):
-    told = proposed("", "vertex", "", "analysts", "500", "")
-    assert told["command"].startswith("graphcuts-dp plan --n 500")
+    told = proposed("", "vertex", "", "analysts", "7", "500", "")
+    assert told["command"].startswith("graphcuts-dp plan --n 500 --queries 7")
+    assert told["error_of"] == "each of 7 answers, all of them at once,"
     run_all(told, call)
 
 
@@ -392,6 +394,8 @@ def test_a_question_mark_shows_how_the_bound_is_estimated_and_asks_again(
     typed(*asked)
     _, err = done("plan", "--ask")
     line = next(line for line in err.splitlines() if "come back" in line)
+    assert "--contributions table:cells=12 " in line  # 2 districts, both ways, in 3 months
+    assert "keep this terminal open" in line
     program, *words = shlex.split(line.partition("come back: ")[2])
     assert program == "graphcuts-dp"
     assert words[words.index("--epsilon") + 1] == "0.2"  # a tenth of a budget of 2
@@ -414,7 +418,7 @@ PATHS = {
     "a graph of members": lines(unit=VERTEX, who="analysts"),
     "people, one by one": lines("calls.csv", unit=USER, who="analysts"),
     "a first line that may be a row": UNCLEAR["a row, a table of rows"],
-    "no file": ["none", "vertex", "3", "analysts", "500", ""],
+    "no file": ["none", "vertex", "3", "analysts", "", "500", ""],
 }
 
 
@@ -494,6 +498,37 @@ def test_a_table_that_goes_on_is_proposed_per_period_with_years_to_come(proposed
     assert "would refuse this" in quarters["refusal"]  # the series of months has begun
 
 
+def test_further_periods_are_asked_about_with_their_factor_before_the_bound(
+    done, typed, call, proposed
+):
+    asked = trips(continued="yes")
+    typed(*trips(continued="?")[:-5], "yes", *asked[-5:])
+    out, err = done("plan", "--ask")
+    assert "decide it before the first table" in err
+    assert "--periods 2026-01..2030-12: what you typed, and years to come" in err
+    assert "hidden k times less, by k times epsilon, with k up to 60" in out
+    assert "with the next --period, as 2026-02, and with --force" in out
+    keys = [question.key for question in plan_questions.questions()]
+    assert keys.index("continued") < keys.index("rows")
+    text = next(each for each in plan_questions.questions() if each.key == "continued").text
+    users = {"periods": "2026-01..2026-03", "unit": "user"}
+    assert "k times epsilon" in text(users)
+    assert "no more budget" in text(users | {"unit": "row"})
+    told = proposed(*asked)
+    run_all(told, call)
+    _, *words = shlex.split(told["command"])
+    words[words.index("--period") + 1] = "2026-02"
+    assert call(*words, "--force")[0] == 0
+    assert gc.load("flows.csv").periods == ("2026-01", "2026-02")
+
+
+def test_a_graph_with_dates_is_asked_whether_more_follows(done, typed, folder):
+    (folder / "dated.csv").write_text("caller,callee,date\n")
+    asked = ["dated.csv", "pairs", "edge", "1", "", "", "graph", "letters-staff.csv", "yes"]
+    typed(*asked, "none", "900")
+    assert "--same-people-as" in done("plan", "--ask")[1]
+
+
 def test_directions_are_asked_where_columns_name_them(proposed, call):
     directed = proposed(*lines("calls.csv", unit=EDGE, error="900"))
     assert "--kind directed" in directed["command"]
@@ -533,11 +568,24 @@ def test_a_store_that_would_refuse_is_told_before_anything_is_typed(proposed, ca
     run_all(first, call)
     assert proposed(*trips())["refusal"] == ""  # the budget is 3, and 1 is spent
     other = trips(continued="yes")
-    assert "the privacy unit of the store" in proposed(*other)["refusal"]
+    beside = proposed(*other)
+    assert "the privacy unit of the store" in beside["refusal"]
+    assert "--privacy-unit" in beside["refusal"]
+    assert "privacy_unit=" not in beside["refusal"]
     typed(*other)
-    assert done("plan", "--ask")[0].startswith("The store trips.csv.db would refuse this")
+    out = done("plan", "--ask")[0]
+    assert out.startswith("The store trips.csv.db would refuse this")
+    assert "--store trips.csv.db " not in out  # no command that is refused
+    assert "--store trips.csv-2.db" in beside["command"]
+    run_all(beside, call)
     large = [*trips()[:-2], str(first["error"] / 2.5)]
-    assert "budget" in proposed(*large)["refusal"]
+    over_budget = proposed(*large)
+    assert "budget" in over_budget["refusal"]
+    assert over_budget["commands"] == []
+    typed(*large)
+    out = done("plan", "--ask")[0]
+    assert "No command is printed" in out
+    assert "type:" not in out
 
 
 TRIPS_WITHOUT_GROUPS = trips()[: trips().index("zones.csv")]
@@ -561,7 +609,10 @@ TRIPS_WITHOUT_GROUPS = trips()[: trips().index("zones.csv")]
         (["mail.edges", "", "edge", "1", "me"], "'me' is none of everybody"),
         (["mail.edges", "", "persons"], "'persons' is none of edge"),
         (["calls.csv", "", "user", "nobody"], "there are caller, callee"),
-        (["mail.edges", "", "vertex", "3", "", "none"], "go back (back) and choose analysts"),
+        (
+            ["mail.edges", "", "vertex", "3", "everybody", "none"],
+            "go back (back) and choose analysts",
+        ),
         (
             ["calls.csv", "", "row", "", "", "none"],
             "go back (back) and choose pairs in place of lines",
