@@ -20,7 +20,13 @@ from fractions import Fraction
 from graphcuts_dp.cli.console import Report
 from graphcuts_dp.cli.dialogue import Answers, Dialogue
 from graphcuts_dp.cli.options import spelled
-from graphcuts_dp.cli.plan_answers import DIGITS, LARGE, ROOM, epsilon_of, hidden_warning
+from graphcuts_dp.cli.plan_answers import (
+    DIGITS,
+    LARGE,
+    RESULTS_IN_BUDGET,
+    epsilon_of,
+    hidden_warning,
+)
 from graphcuts_dp.cli.plan_questions import questions
 from graphcuts_dp.cli.proposals import (
     TEAM,
@@ -142,15 +148,15 @@ def _refused(answers: Answers, proposal: Proposal, epsilon: float, refusal: str)
     path = store_of(answers)
     if not _refusal(answers, proposal, 0.0):  # only the budget is in the way
         change = (
-            f"{refusal}\n\nNo command is printed, as the budget of {path} is what protects these "
-            "data. Start again and allow more error, or stop here: what was published can still "
+            f"{refusal}\n\nNo command is printed, as the budget of {path} limits what these data "
+            "reveal. Start again and allow more error, or stop here: what was published can still "
             "be asked, for nothing, by `graphcuts-dp answer`."
         )
         facts = {"command": "", "commands": [], "epsilon": epsilon, "refusal": refusal}
         return Report({**facts, "private_rows_read": False, "warning": ""}, [change], [_NOTHING])
     new = unused(path)
     beside = [
-        *("--store", new, "--budget", f"{ROOM * epsilon:g}"),
+        *("--store", new, "--budget", f"{RESULTS_IN_BUDGET * epsilon:g}"),
         *("--separate-budget", "REASON"),
     ]
     at = proposal.words.index("--store")

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from graphcuts_dp.cli.dialogue import BACK, NO, NONE, YES, Answers
 from graphcuts_dp.cli.inspect_data import advice, head_of
-from graphcuts_dp.cli.plan_columns import column_names, shown_names
+from graphcuts_dp.cli.plan_columns import column_names, endpoint_names, shown_names
 from graphcuts_dp.cli.proposals import (
     DIRECTED,
     EVERYBODY,
@@ -19,12 +19,15 @@ from graphcuts_dp.cli.proposals import (
     LINES,
     PAIRS,
     PRODUCTS,
+    SAME,
     TABLE,
     TEAM,
     TOGETHER,
+    TWO,
     WHO,
     Proposal,
     groups_of,
+    has_two_kinds,
     lists_vertices,
     proposal_of,
     reading_of,
@@ -40,12 +43,13 @@ from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.dates import DATE_EXAMPLES, check_date_format
 from graphcuts_dp.schema.group_tables import group_column_names
 from graphcuts_dp.schema.periods import Periods
+from graphcuts_dp.schema.table_headers import names_in_header
 from graphcuts_dp.schema.typed_names import split_names
 
 USUAL_EPSILON = 1.0  # of the error that is proposed, where it is any use
 ISO = "2026-01-31"  # how dates are written by custom
 LARGE = 3.0  # an epsilon from which a guarantee is weak
-ROOM = 2  # results like the first one that a proposed budget has room for
+RESULTS_IN_BUDGET = 2  # like the first one, in a proposed budget
 DIGITS = 3  # significant ones of an advised epsilon, which is rounded up
 # Words for privacy units beside those of the command line.
 _TYPED_WORDS = ("person", "people", "trip", "link", "place")
@@ -68,6 +72,12 @@ def epsilon_of(answers: Answers) -> float:
 def read_yes_or_no(text: str, _: Answers) -> str:
     if text not in (YES, NO):
         raise ParameterError(f"{text!r:.60} is neither {YES} nor {NO}")
+    return text
+
+
+def read_sides(text: str, _: Answers) -> str:
+    if text not in (SAME, TWO):
+        raise ParameterError(f"{text!r:.60} is neither {SAME} nor {TWO}")
     return text
 
 
@@ -155,13 +165,50 @@ def read_rows(text: str, _: Answers) -> int:
 
 
 def read_groups(text: str, answers: Answers) -> str | None:
+    names = endpoint_names(answers)
     if text == NONE:
+        if has_two_kinds(answers):
+            raise ParameterError(
+                "the members of both kinds are public: name a file that lists them with a group "
+                "each, which may be the same for all"
+            )
         if wants_table(answers):
             raise ParameterError(
                 "a table is between public groups of the places or people: name the file that "
                 f"lists them; or go back ({BACK}) and choose {without_groups(answers)}"
             )
         return None
+    path = _read_group_table(text)
+    if names is not None and has_two_kinds(answers):
+        _check_side(path, *names)
+    return path
+
+
+def read_right_groups(text: str, answers: Answers) -> str:
+    """Return the table of the groups of the right side."""
+    path, names = _read_group_table(text), endpoint_names(answers)
+    if names is not None:
+        _check_side(path, *names[::-1])
+    return path
+
+
+def _check_side(path: str, side: str, other: str) -> None:
+    """Refuse a table of groups whose header names the other side.
+
+    Raises:
+        FileFormatError: it does.
+    """
+    header = names_in_header(path, Columns(header=True))
+    if other in header and side not in header:
+        raise FileFormatError(f"{path} lists {other}; name the table that lists {side}")
+
+
+def _read_group_table(text: str) -> str:
+    """Return the path of a public table of groups.
+
+    Raises:
+        GraphCutsError: it is none.
+    """
     path = os.path.expanduser(text)  # noqa: PTH111
     if not os.path.isfile(path):  # noqa: PTH113  # false for names too long, too
         raise FileFormatError(f"{text!r:.200} does not exist; name a file")
@@ -191,6 +238,12 @@ def nested_levels(path: str) -> Iterator[list[str]]:
 def read_levels(text: str, answers: Answers) -> list[str]:
     levels = split_names(text, "/")
     groups_of({**answers, "levels": levels})
+    return levels
+
+
+def read_right_levels(text: str, answers: Answers) -> list[str]:
+    levels = split_names(text, "/")
+    groups_of({**answers, "right-levels": levels}, right=True)
     return levels
 
 

@@ -83,6 +83,12 @@ def suggested_column(answers: Answers, role: str) -> str:
     return suggested_columns(shown_names(answers) if answers["data"] else ()).get(role, "")
 
 
+def is_usual_pair(answers: Answers) -> bool:
+    """Return whether the names of the endpoints are those of a source and a target of one kind."""
+    words = normalised_names(answers.get("endpoints") or column_names(answers))
+    return bool(endpoint_pairs(words, range(len(words))))
+
+
 def endpoint_names(answers: Answers) -> tuple[str, str] | None:
     """Return the names of the columns that rows join, as far as they may be shown; else None."""
     if answers.get("data") is None:
@@ -94,6 +100,8 @@ def endpoint_names(answers: Answers) -> tuple[str, str] | None:
         return (source, target) if {source, target} <= {*shown} else None
     words = normalised_names(names)
     pairs = endpoint_pairs(words, range(len(words)))
+    if len(names) == 2:
+        pairs = pairs or [(0, 1)]
     if len(pairs) != 1:
         return None
     source, target = (names[position] for position in pairs[0])

@@ -1,6 +1,6 @@
 """What `?` says at each question of `plan --ask`, with the reader's own columns where possible.
 
-`EXPLANATIONS` has a line for each question, by its key. `NEEDED` has what an empty line is told at
+`EXPLANATIONS` has a line for each question, by its key. `NEEDED` says what an empty line lacks at
 a question without a usual answer: what is needed, with an example.
 """
 
@@ -17,9 +17,11 @@ from graphcuts_dp.cli.proposals import (
     GRAPH,
     LINES,
     PAIRS,
+    SAME,
     TABLE,
     TEAM,
     TOGETHER,
+    TWO,
     estimate_of_bound,
 )
 
@@ -64,8 +66,9 @@ def _explain_rows(answers: Answers) -> str:
     command = shlex.join(["graphcuts-dp", *estimate_of_bound(answers)])
     return (
         "this command shows, with noise, how many rows people have, for a tenth of the budget; "
-        "keep this terminal open and type it in another one (if it is publicly known that nobody "
-        f"has more than some number, add :known-max=NUMBER to the table), and come back: {command}"
+        "if nobody can have more than a known number of them, add known-max=NUMBER to the keys of "
+        "table; keep this terminal open, type it in another one, and come back: "
+        f"{command}"
     )
 
 
@@ -93,6 +96,10 @@ EXPLANATIONS: Final[Mapping[str, Explanation]] = {
     "endpoints": lambda answers: (
         "the two columns that say who or what is joined, such as "
         f"{','.join(shown_names(answers)[:2]) or '1,2'}; the first is where it goes from"
+    ),
+    "sides": lambda _: (
+        f"if the same label could stand in both columns, type {SAME}; if the one are for example "
+        f"users and the other films, type {TWO}: each then has a public table of groups"
     ),
     "directions": lambda answers: (
         f"{DIRECTED} keeps what goes from {_pair(answers).replace(' and ', ' to ')} apart from the "
@@ -131,12 +138,12 @@ EXPLANATIONS: Final[Mapping[str, Explanation]] = {
         "%d.%m.%Y: %d day, %m month, %Y year"
     ),
     "continued": lambda _: (
-        "decide it before the first table, since a store cannot change it: with yes, the promise "
+        "decide it before the first table, since a store cannot change it: with yes, the guarantee "
         "is for each period, and later ones need no new budget; with no, it is for all together"
     ),
     "on-bad": lambda _: (
         "refuse stops at the first line that cannot be read or names a place that is not listed; "
-        "skip leaves such lines out, and nobody is told how many"
+        "skip leaves such lines out, and nobody can say how many"
     ),
     "vertices": lambda _: (
         "a public file with one label on each line, and nothing else; a table with groups is "
@@ -168,6 +175,7 @@ NEEDED: Final[Mapping[str, Explanation]] = {
         f"this needs a column: {', '.join(shown_names(answers)) or 'a number from 1'}"
     ),
     "endpoints": lambda _: "this needs two columns with a comma between, as from,to or 1,2",
+    "sides": lambda _: f"this needs {SAME} or {TWO}; ? explains them",
     "groups": _lists_groups,
     "periods": lambda _: "this needs the first and the last period, as 2026-01..2026-12",
     "vertices": lambda answers: (

@@ -14,7 +14,7 @@ from graphcuts_dp.cli.dialogue import BACK, EXPLAIN, NO, NONE, YES, Answers, Ask
 from graphcuts_dp.cli.plan_answers import (
     DIGITS,
     ISO,
-    ROOM,
+    RESULTS_IN_BUDGET,
     UNITS,
     USUAL_EPSILON,
     epsilon_of,
@@ -39,7 +39,10 @@ from graphcuts_dp.cli.plan_answers import (
     read_periods,
     read_product,
     read_queries,
+    read_right_groups,
+    read_right_levels,
     read_rows,
+    read_sides,
     read_size,
     read_unit,
     read_who,
@@ -52,7 +55,9 @@ from graphcuts_dp.cli.plan_columns import (
     ROW,
     UNCLEAR,
     column_names,
+    endpoint_names,
     first_line,
+    is_usual_pair,
     may_have_rows,
     shown_names,
     suggested_column,
@@ -65,10 +70,13 @@ from graphcuts_dp.cli.proposals import (
     LINES,
     PAIRS,
     QUERIES,
+    SAME,
     TABLE,
     TEAM,
     TOGETHER,
+    TWO,
     counts_lines,
+    has_two_kinds,
     horizon_of,
     is_rows,
     proposal_of,
@@ -78,11 +86,9 @@ from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.display import up_to_digits
 from graphcuts_dp.errors import GraphCutsError
 from graphcuts_dp.io.files import ending_of
-from graphcuts_dp.schema.column_names import normalised_names
 from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.dates import DATE_EXAMPLES
 from graphcuts_dp.schema.group_tables import group_column_names
-from graphcuts_dp.schema.header_words import endpoint_pairs
 from graphcuts_dp.schema.periods import Periods
 from graphcuts_dp.schema.typed_names import join_names
 
@@ -169,6 +175,19 @@ def questions() -> tuple[AskedQuestion, ...]:
             applies=_asks_endpoints,
         ),
         AskedQuestion(
+            key="sides",
+            explain=EXPLANATIONS["sides"],
+            needed=NEEDED["sides"],
+            text=_text_of_sides,
+            usual=lambda answers: "" if column_names(answers) else SAME,
+            read=read_sides,
+            applies=lambda answers: (
+                answers["data"] is not None
+                and may_have_rows(answers["data"])
+                and not is_usual_pair(answers)
+            ),
+        ),
+        AskedQuestion(
             key="directions",
             explain=EXPLANATIONS["directions"],
             text=lambda _: (
@@ -212,11 +231,8 @@ def questions() -> tuple[AskedQuestion, ...]:
             key="groups",
             explain=EXPLANATIONS["groups"],
             needed=NEEDED["groups"],
-            text=lambda answers: (
-                "Which public table lists the places or people, with their groups?"
-                + ("" if wants_table(answers) else f" (or: {NONE})")
-            ),
-            usual=lambda answers: "" if wants_table(answers) else NONE,
+            text=_text_of_groups,
+            usual=lambda answers: "" if _needs_groups(answers) else NONE,
             read=read_groups,
             applies=lambda answers: answers["data"] is not None,
         ),
@@ -224,12 +240,25 @@ def questions() -> tuple[AskedQuestion, ...]:
             key="levels",
             explain=EXPLANATIONS["levels"],
             text=lambda _: "Which columns are groups, coarsest first, with slashes between?",
-            usual=_usual_levels,
+            usual=lambda answers: _usual_levels(answers["groups"]),
             read=read_levels,
-            applies=lambda answers: (
-                answers.get("groups") is not None
-                and len(group_column_names(answers["groups"], Columns())) > 1
-            ),
+            applies=lambda answers: _has_levels(answers.get("groups")),
+        ),
+        AskedQuestion(
+            key="right-groups",
+            explain=EXPLANATIONS["groups"],
+            needed=NEEDED["groups"],
+            text=lambda answers: f"And which public table lists {_side_text(answers, 1)}?",
+            read=read_right_groups,
+            applies=has_two_kinds,
+        ),
+        AskedQuestion(
+            key="right-levels",
+            explain=EXPLANATIONS["levels"],
+            text=lambda _: "Which of its columns are groups, coarsest first, with slashes between?",
+            usual=lambda answers: _usual_levels(answers["right-groups"]),
+            read=read_right_levels,
+            applies=lambda answers: _has_levels(answers.get("right-groups")),
         ),
         AskedQuestion(
             key="period",
@@ -322,7 +351,7 @@ def questions() -> tuple[AskedQuestion, ...]:
                 f"This uses up epsilon = {epsilon_of(answers):g}. How much may all results of "
                 "these data use up together, for ever?"
             ),
-            usual=lambda answers: f"{ROOM * epsilon_of(answers):g}",
+            usual=lambda answers: f"{RESULTS_IN_BUDGET * epsilon_of(answers):g}",
             read=read_budget,
             applies=_asks_budget,
         ),
@@ -331,8 +360,7 @@ def questions() -> tuple[AskedQuestion, ...]:
 
 def _asks_directions(answers: Answers) -> bool:
     """Return whether the names of columns are of a direction, such as sender and recipient."""
-    words = normalised_names(column_names(answers))
-    return bool(endpoint_pairs(words, range(len(words))))
+    return is_usual_pair({"data": answers.get("data"), "header": answers.get("header")})
 
 
 def _asks_whether_continued(answers: Answers) -> bool:
@@ -351,8 +379,8 @@ def _text_of_continued(answers: Answers) -> str:
     effect = f"a line is in one {by}, so that later ones need no more budget"
     if answers["unit"] == "user":
         effect = (
-            f"each {by} is promised by itself, and a person who is there in k {by}s is hidden k "
-            "times less: k times epsilon"
+            f"each {by} has a guarantee of its own, and a person who is there in k {by}s is hidden "
+            "k times less: k times epsilon"
         )
     return f"Will you publish further {by}s later? {YES}/{NO} ({YES}: {effect})"
 
@@ -364,7 +392,7 @@ def _forecast_of_continued(answers: Answers) -> str:
     if answers.get("periods") is None:
         return (
             "Later results of the same people are charged to the same store, by --same-people-as: "
-            "leave room for them in the budget."
+            "leave some of the budget for them."
         )
     first, last = (
         Periods.of(answers["periods"]).labels[0],
@@ -444,8 +472,41 @@ def _forecast_of_rows(answers: Answers) -> str:
     return ""
 
 
-def _usual_levels(answers: Answers) -> str:
-    return join_names(next(nested_levels(answers["groups"])), "/")
+def _text_of_sides(answers: Answers) -> str:
+    names = endpoint_names(answers)
+    ends = "the two endpoints of a line" if names is None else f"{names[0]} and {names[1]}"
+    return (
+        f"Are {ends} of the same kind, as people and people ({SAME}), or of two kinds, as users "
+        f"and films ({TWO})?"
+    )
+
+
+def _side_text(answers: Answers, side: int) -> str:
+    """Return what the table of groups of one side lists."""
+    names = endpoint_names(answers)
+    if names is None:
+        names = ("where lines go from", "where lines go to")
+    return f"every {names[side]}, with its group" if endpoint_names(answers) else names[side]
+
+
+def _needs_groups(answers: Answers) -> bool:
+    return wants_table(answers) or has_two_kinds(answers)
+
+
+def _text_of_groups(answers: Answers) -> str:
+    if has_two_kinds(answers):
+        return f"Which public table lists {_side_text(answers, 0)}?"
+    question = "Which public table lists the places or people, with their groups?"
+    return question if wants_table(answers) else f"{question} (or: {NONE})"
+
+
+def _has_levels(path: str | None) -> bool:
+    """Return whether a table has several columns that may be groups."""
+    return path is not None and len(group_column_names(path, Columns())) > 1
+
+
+def _usual_levels(path: str) -> str:
+    return join_names(next(nested_levels(path)), "/")
 
 
 def _asks_product(answers: Answers) -> bool:

@@ -33,17 +33,18 @@ from graphcuts_dp.release.flow_tables import flows_job
 from graphcuts_dp.release.graphs import graph_job
 from graphcuts_dp.release.updates import update_plan
 from graphcuts_dp.release.usefulness import made_up_graph, usefulness_of
-from graphcuts_dp.schema.columns import Columns, column_of
+from graphcuts_dp.schema.columns import Column, Columns, column_of
 from graphcuts_dp.schema.groups import Groups
 from graphcuts_dp.schema.periods import Periods
 from graphcuts_dp.schema.typed_names import join_names
-from graphcuts_dp.schema.vertices import Arcs, VertexSet
+from graphcuts_dp.schema.vertices import Arcs, Space, VertexSet, vertex_sets
 from graphcuts_dp.session.transcript import store_status
 
 EVERYBODY, ANALYSTS, TEAM = WHO = ("everybody", "analysts", "team")
 TABLE, GRAPH = PRODUCTS = ("table", "graph")  # that everybody may see
 DIRECTED, TOGETHER = "directed", "together"  # how both directions of a pair count
 LINES, PAIRS = "lines", "pairs"  # what of a file with rows counts
+SAME, TWO = "same", "two"  # kinds of what both endpoints are
 _YEARS_TO_COME = 4  # that a table over time is proposed for, after that of its last period
 QUERIES = 50  # that analysts ask, if nobody says how many
 _ONE_ROW = PrivacyUnit.user(max_contributions=1)  # where no bound is answered yet
@@ -149,7 +150,8 @@ def _table(answers: Answers, unit: PrivacyUnit) -> Proposal:
         return plan.errors()[0][1]
 
     further = is_continued(answers)
-    groups_labels, count_of_cells = groups_of(answers).labels(), cell_count(answers, unit)
+    labels, count_of_cells = groups_of(answers).labels(), cell_count(answers, unit)
+    last_labels = groups_of(answers, right=True).labels() if has_two_kinds(answers) else labels
     command = ["flows-over-time" if further else "flows", data, answers["groups"], out]
     words = [*command, *_grouping_words(answers)]
     if further:
@@ -167,8 +169,8 @@ def _table(answers: Answers, unit: PrivacyUnit) -> Proposal:
         data=private,
         periods=None if horizon is None else Periods.of(horizon).labels,
         afterwards=[
-            *("answer", out, "--from", join_names(groups_labels[:1])),
-            *("--to", join_names(groups_labels[-1:])),
+            *("answer", out, "--from", join_names(labels[:1])),
+            *("--to", join_names(last_labels[-1:])),
         ],
         later=_later(answers) if further else "",
     )
@@ -194,7 +196,7 @@ def _later(answers: Answers) -> str:
     if answers["unit"] != "user":
         return f"{text} All {typed.by}s together use up epsilon once.".strip()
     return (
-        f"{text} The promise is for each {typed.by}: a person who is there in k {typed.by}s is "
+        f"{text} The guarantee is for each {typed.by}: a person who is there in k {typed.by}s is "
         f"hidden k times less, by k times epsilon, with k up to {len(declared.labels)}."
     ).strip()
 
@@ -213,12 +215,16 @@ def _synthetic(answers: Answers, change: int) -> Proposal:
     """Return how a synthetic graph is released, with the error that its dry run forecasts."""
     data, out = answers["data"], unused("synthetic.graphml")
     grouping: list[str] = []
+    n: int | tuple[int, int]
     if answers.get("groups") is not None:
         grouping = ["--groups", answers["groups"], *_grouping_words(answers)]
-        n = len(cast(VertexSet, _grouping(answers).space(bipartite=False)))
+        space = cast(Space, _grouping(answers).space(bipartite=has_two_kinds(answers)))
+        left, right = vertex_sets(space)
+        n = len(left) if left is right else (len(left), len(right))
     else:
         n = answers["vertices"][1]
     first = _first_vertex(answers)
+    in_all = n if isinstance(n, int) else sum(n)
     edges = answers.get("guess") or usual_edges(n)
     foretold = bool(grouping or reading_of(answers).vertices)
     words = ["release", data, out, *grouping, *_reading_words(answers)]
@@ -234,8 +240,8 @@ def _synthetic(answers: Answers, change: int) -> Proposal:
         dry_run=["--dry-run", f"{edges:.0f}"] if foretold else None,
         assumed=None
         if answers.get("guess")
-        else f"{edges:.0f} edges, {edges / n:.3g} for each vertex, are assumed: replace them by "
-        "your guess",
+        else f"{edges:.0f} edges, {edges / in_all:.3g} for each vertex, are assumed: replace "
+        "them by your guess",
         afterwards=[] if first is None else ["answer", out, "--from", first],
     )
 
@@ -337,7 +343,9 @@ def _error_of_sums(change: int, queries: int, epsilon: float) -> float:
     return float(discrete_laplace_radius(epsilon_of_query, failure=DEFAULT_FAILURE / queries))
 
 
-def _error_between_halves(epsilon: float, n: int, edges: float, *, directed: bool = False) -> float:
+def _error_between_halves(
+    epsilon: float, n: int | tuple[int, int], edges: float, *, directed: bool = False
+) -> float:
     """Return the error of a cut between halves that `release --dry-run` states.
 
     Of more than `_FORECAST_VERTICES` vertices a smaller graph is tried, with errors in proportion,
@@ -346,7 +354,7 @@ def _error_between_halves(epsilon: float, n: int, edges: float, *, directed: boo
 
     Args:
         epsilon: of one edge.
-        n: public number of vertices.
+        n: public number of vertices, or numbers on both sides.
         edges: public guess of the number of edges.
         directed: whether both directions of a pair are kept apart.
 
@@ -354,19 +362,22 @@ def _error_between_halves(epsilon: float, n: int, edges: float, *, directed: boo
         ParameterError: a release is refused as useless.
     """
     noise = noise_distribution("binary", epsilon=epsilon, max_weight=1.0)
-    if expected_worst_cut(noise, (n, n)) > largest_cut((n, n), symmetric=True, cap=1.0):
+    shape = (n, n) if isinstance(n, int) else n
+    one_set = isinstance(n, int)
+    if expected_worst_cut(noise, shape) > largest_cut(shape, symmetric=one_set, cap=1.0):
         raise ParameterError(
-            f"noise hides every graph of {n:,} vertices: allow a larger epsilon, or go back and "
-            "choose a table of what passes between groups"
+            f"noise hides every graph of {max(shape):,} vertices: allow a larger epsilon, or go "
+            "back and choose a table of what passes between groups"
         )
-    tried = min(n, _FORECAST_VERTICES)
-    edges *= (tried / n) ** 1.5  # the average degree times sqrt(tried/n)
-    space = Arcs(VertexSet(tried)) if directed else VertexSet(tried)
+    scale = min(1.0, _FORECAST_VERTICES / max(shape))
+    edges *= scale**1.5  # the average degree times sqrt(scale)
+    rows, columns = (VertexSet(max(2, round(scale * size))) for size in shape)
+    space = (Arcs(rows) if directed else rows) if one_set else (rows, columns)
     graph = made_up_graph(space, max(1.0, edges), weighted=False, max_weight=None)
     job = graph_job(graph, epsilon=epsilon, simulated=True)
     forecast = usefulness_of(job.run(graph, SeededEntropy(0)), edges=edges)
     halves = next(question for question in forecast.questions if "halves" in question.text)
-    return halves.error * n / tried
+    return halves.error / scale
 
 
 def unit_of(answers: Answers) -> PrivacyUnit:
@@ -405,6 +416,11 @@ def is_rows(answers: Answers) -> bool:
     return is_table(answers) and answers["unit"] in ("user", "row")
 
 
+def has_two_kinds(answers: Answers) -> bool:
+    """Return whether the two endpoints are of two kinds, such as users and films."""
+    return answers.get("sides") == TWO
+
+
 def counts_lines(answers: Answers) -> bool:
     """Return whether every line counts, not each pair once."""
     return is_rows(answers) and answers.get("counted") != PAIRS
@@ -428,7 +444,8 @@ def reading_of(answers: Answers) -> Reading:
         periods=answers.get("periods"),
     )
     directions = answers.get("directions", DIRECTED if is_rows(answers) else TOGETHER)
-    reading = replace(reading, kind="directed" if directions == DIRECTED else "undirected")
+    one_kind = "directed" if directions == DIRECTED else "undirected"
+    reading = replace(reading, kind="bipartite" if has_two_kinds(answers) else one_kind)
     if is_rows(answers):
         return replace(reading, counting="rows" if counts_lines(answers) else "edges")
     if columns.user is not None:
@@ -466,7 +483,7 @@ def _reading_words(answers: Answers) -> list[str]:
     words = ["--columns", columns] if columns else []
     implied = reading.counting == "rows" and not typed.keys().isdisjoint({"user", "period"})
     for switch, value in (
-        ("--kind", reading.kind if reading.directed else None),
+        ("--kind", None if reading.kind == "undirected" else reading.kind),
         ("--counting", None if implied else reading.counting),
         ("--periods", horizon_of(answers)),
         ("--vertices", reading.vertices),
@@ -475,28 +492,41 @@ def _reading_words(answers: Answers) -> list[str]:
     return [*words, *["--ignore-weights"] * reading.ignore_weights]
 
 
-def groups_of(answers: Answers) -> Groups:
-    """Return the public groups.
+def groups_of(answers: Answers, *, right: bool = False) -> Groups:
+    """Return the public groups; of the left or of the right side, where there are two.
 
     Raises:
         FileFormatError, GraphError: as `GroupFile.read`.
     """
-    grouping = _grouping(answers)
+    side = "right-" if right else ""
+    how = GroupColumns(levels=_typed_levels(answers.get(f"{side}levels")))
+    grouping = GroupFile(groups=answers[f"{side}groups"], groups_columns=how)
     return cast(Groups, grouping.read(cast(VertexSet, grouping.space(bipartite=False))))
 
 
+def _typed_levels(levels: list[str] | None) -> list[Column] | None:
+    return None if levels is None else [column_of(name) for name in levels]
+
+
 def _grouping(answers: Answers) -> GroupFile:
-    levels: list[str] | None = answers.get("levels")
-    how = GroupColumns(levels=None if levels is None else [column_of(name) for name in levels])
-    return GroupFile(groups=answers["groups"], groups_columns=how)
+    how = GroupColumns(
+        levels=_typed_levels(answers.get("levels")),
+        right_levels=_typed_levels(answers.get("right-levels")),
+    )
+    right = answers.get("right-groups")
+    return GroupFile(groups=answers["groups"], right_groups=right, groups_columns=how)
 
 
 def _grouping_words(answers: Answers) -> list[str]:
-    levels = answers.get("levels")
-    if levels is None:
-        return []
-    text = join_names(levels, "/").replace(",", "\\,")
-    return ["--groups-columns", f"levels={text}"]
+    typed = ((key, answers.get(key)) for key in ("levels", "right-levels"))
+    keys = [
+        f"{key}={join_names(levels, '/').replace(',', chr(92) + ',')}"
+        for key, levels in typed
+        if levels is not None
+    ]
+    words = ["--groups-columns", ",".join(keys)] if keys else []
+    right = answers.get("right-groups")
+    return words if right is None else [*words, "--right-groups", right]
 
 
 def _first_vertex(answers: Answers) -> str | None:

@@ -110,13 +110,7 @@ def proposed(told, typed):
 def lines(data="mail.edges", groups="none", unit=EDGE, error="60", who="everybody"):
     """What somebody types about a graph, or about rows of a file whose header names no date."""
     counted = "lines" if unit == ROW else "pairs"
-    asked = [
-        data,
-        counted,
-        *unit,
-        *[""] * (data == "calls.csv"),
-        who,
-    ]  # a caller and a callee: directed
+    asked = [data, counted, *unit, "", who]  # directions, or both ends of one kind
     if who == "everybody" and unit[0] in ("edge", "user"):
         asked.append("graph" if groups == "none" else "table")
     asked += [""] * (who != "everybody")  # how many questions
@@ -296,27 +290,29 @@ def test_questions_are_asked_where_somebody_sits(done, monkeypatch):
 # Answers about a file whose first line is unclear: whether it names the columns, unit, and so on.
 STAFF = ("letters-staff.csv", "none", "")  # groups, no date, bad rows
 UNCLEAR = {
-    "a row, a table of rows": ["letters.csv", "no", "", "row", "1,2", "", *STAFF, "none", ""],
+    "a row, a table of rows": ["letters.csv", "no", "", "row", "1,2", "", "", *STAFF, "none", ""],
     "names, a graph": [
-        *("names.csv", "yes", "pairs", "edge", "1", "", "graph", "none", str(N), "none", "900"),
-    ],
-    "a row, a graph": [
         *(
-            "letters.csv",
-            "no",
+            "names.csv",
+            "yes",
             "pairs",
             "edge",
             "1",
-            "",
+            "same",
             "",
             "graph",
-            "letters-staff.csv",
+            "none",
+            str(N),
             "none",
             "900",
         ),
     ],
+    "a row, a graph": [
+        *("letters.csv", "no", "pairs", "edge", "1", "", "", "", "graph"),
+        *("letters-staff.csv", "none", "900"),
+    ],
     "numbers, of people": [
-        *("bare.csv", "", "", "user", "1", "", "", "", "zones.csv", "district", "4"),
+        *("bare.csv", "", "", "user", "1", "", "", "", "", "zones.csv", "district", "4"),
         *("2026-01..2026-03", "31.01.2026", "no", "skip", "2", "400", ""),
     ],
 }
@@ -341,6 +337,7 @@ def test_unknown_names_of_a_header_can_be_typed_and_are_not_shown(proposed, call
     answers = trips(data="other.csv", unit="user", user="alpha", directions="beta,gamma")
     answers[answers.index("")] = "yes"
     answers.insert(2, "")
+    answers.insert(answers.index("beta,gamma") + 1, "same")
     answers[answers.index("district") + 1] = "delta"
     told = proposed(*answers)
     for column in ("source=beta", "target=gamma", "user=alpha", "period=delta", "header=yes"):
@@ -379,7 +376,7 @@ def test_a_graph_too_small_for_any_epsilon_is_said_to_be_so(call, typed):
 
 
 def test_groups_go_with_a_graph_as_well(proposed, call):
-    told = proposed("mail.edges", "", "edge", "1", "", "graph", "staff.csv", "none", "900")
+    told = proposed("mail.edges", "", "edge", "1", "", "", "graph", "staff.csv", "none", "900")
     assert "--groups staff.csv" in told["command"]
     assert told["command"].startswith("graphcuts-dp release mail.edges synthetic.graphml")
     assert len(run_all(told, call)) == 3
@@ -437,7 +434,9 @@ def test_a_question_mark_explains_every_question(path, done, typed):
 
 def test_every_question_has_an_explanation():
     keys = [question.key for question in plan_questions.questions()]
-    assert sorted(keys) == sorted(plan_help.EXPLANATIONS)
+    assert len(keys) == len({*keys})
+    assert {key.removeprefix("right-") for key in keys} == {*plan_help.EXPLANATIONS}
+    assert {*plan_help.NEEDED} <= {*keys}
 
 
 def test_the_file_may_be_named_with_the_command(told, typed, proposed, call, refused):
@@ -463,11 +462,11 @@ def test_a_bound_is_answered_by_how_exact_the_numbers_then_are(done, typed):
 
 
 def test_a_guess_of_the_program_is_marked_and_a_table_is_compared(done, typed):
-    typed("mail.edges", "", "edge", "1", "", "graph", "staff.csv", "none", "900")
+    typed("mail.edges", "", "edge", "1", "", "", "graph", "staff.csv", "none", "900")
     out = done("plan", "--ask")[0]
     assert "are assumed: replace them by your guess" in out
     assert re.search(r"A table of the sums between the groups alone .* off by \d+", out)
-    typed("mail.edges", "", "edge", "1", "", "graph", "staff.csv", "300", "900")
+    typed("mail.edges", "", "edge", "1", "", "", "graph", "staff.csv", "300", "900")
     assert "are assumed" not in done("plan", "--ask")[0]
 
 
@@ -563,6 +562,57 @@ def test_lines_or_pairs_count_as_it_was_answered(
     assert low - 20 <= total <= high + 20
 
 
+RATINGS = ["ratings.csv", "", "user", "user", "user,film", "two"]
+RATED_TABLE = ["users.csv", "films.csv", "day", "2026-01..2026-02", "", "", "", "", "", "", ""]
+RATED_PAIRS = ["ratings.csv", "pairs", "edge", "1", "user,film", "two"]
+RATED_GROUPS = ["users.csv", "films.csv", "", "", "900", ""]
+# What is typed about ratings, and to how many commands that leads.
+TWO_KINDS = {
+    "a table of people": ([*RATINGS, "", "", *RATED_TABLE], 3),
+    "a table of rows": (
+        ["ratings.csv", "", "row", "user,film", "two", "", *RATED_TABLE[:-1]],
+        3,
+    ),
+    "a graph": ([*RATED_PAIRS, "", "graph", *RATED_GROUPS], 3),
+    "analysts": ([*RATED_PAIRS, "analysts", "5", *RATED_GROUPS], 3),
+    "team": ([*RATED_PAIRS, "team", "5", *RATED_GROUPS], 1),
+}
+
+
+@pytest.fixture
+def ratings(folder):
+    """Ratings of films by users, with a public table of groups of both."""
+    rows = "".join(f"u{i},Film {i * k % 7},{k},2026-0{k}-11\n" for i in range(30) for k in (1, 2))
+    (folder / "ratings.csv").write_text("user,film,stars,day\n" + rows)
+    users = "".join(f"u{i},{'old' if i % 2 else 'young'}\n" for i in range(30))
+    (folder / "users.csv").write_text("user,age\n" + users)
+    films = "".join(f"Film {i},{'Drama' if i < 3 else 'Comedy'}\n" for i in range(7))
+    (folder / "films.csv").write_text("film,genre\n" + films)
+
+
+@pytest.mark.usefixtures("ratings")
+@pytest.mark.parametrize("path", TWO_KINDS)
+def test_two_kinds_have_groups_of_both_sides(path, proposed, call, monkeypatch):
+    monkeypatch.setattr(app, "serve", lambda *_: None)
+    asked, commands = TWO_KINDS[path]
+    told = proposed(*asked)
+    assert "--kind bipartite" in told["command"]
+    assert "users.csv" in told["command"]
+    assert "--right-groups films.csv" in told["command"]
+    assert len(told["commands"]) == commands
+    run_all(told, call)  # the first one is a dry run
+
+
+@pytest.mark.usefixtures("ratings")
+def test_a_table_of_the_other_side_is_refused(call, typed):
+    typed(*RATINGS, "", "", "films.csv")
+    assert "films.csv lists film; name the table that lists user" in call("plan", "--ask")[2]
+    typed(*RATINGS, "", "", "users.csv", "users.csv")
+    assert "users.csv lists user; name the table that lists film" in call("plan", "--ask")[2]
+    typed(*RATINGS[:-1], "")
+    assert "this needs same or two" in call("plan", "--ask")[2]
+
+
 def test_a_store_that_would_refuse_is_told_before_anything_is_typed(proposed, call, done, typed):
     first = proposed(*trips())
     run_all(first, call)
@@ -606,11 +656,11 @@ TRIPS_WITHOUT_GROUPS = trips()[: trips().index("zones.csv")]
         (lines(error="nan"), "the error is a number"),
         (lines(error="much"), "is no number such as 20"),
         (lines(error="1e-9"), "cannot be had"),
-        (["mail.edges", "", "edge", "1", "me"], "'me' is none of everybody"),
+        (["mail.edges", "", "edge", "1", "", "me"], "'me' is none of everybody"),
         (["mail.edges", "", "persons"], "'persons' is none of edge"),
         (["calls.csv", "", "user", "nobody"], "there are caller, callee"),
         (
-            ["mail.edges", "", "vertex", "3", "everybody", "none"],
+            ["mail.edges", "", "vertex", "3", "", "", "none"],
             "go back (back) and choose analysts",
         ),
         (
