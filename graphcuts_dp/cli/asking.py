@@ -86,7 +86,7 @@ def _proposed(
     words = [*proposal.words, *privacy]
     lines = [shlex.join(["graphcuts-dp", *words])]
     warning = hidden_warning(proposal, epsilon)
-    parts = [*[f"Warning: {warning}"] * bool(warning), *[notice] * bool(notice)]
+    parts = [*[notice] * bool(notice), *[f"Warning: {warning}"] * bool(warning)]
     if proposal.counted_lines:
         parts.append(proposal.counted_lines)
     if proposal.dry_run is not None:

@@ -98,12 +98,12 @@ class Dialogue:
         while True:
             usual, hindrance = self._usual(question)
             if hindrance is not None and problem is None:
-                say(f"note: {hindrance}")
+                _note(text, str(hindrance))
             typed = self._typed_line(f"{text} [{usual}] " if usual else f"{text} ")
             if typed == BACK:
                 return False
             if typed == EXPLAIN:
-                say(f"note: {question.explain(self._answers)}")
+                _note(text, question.explain(self._answers))
                 continue
             if typed is None and problem is not None:
                 raise ParameterError(f"{text} {problem}{_ENDED}")
@@ -116,7 +116,7 @@ class Dialogue:
                     raise ParameterError(f"{text} {wrong}{_ENDED}") from None
                 self._typed.pop(question.key, None)
                 problem = wrong
-                say(f"note: {wrong}")
+                _note(text, str(wrong))
             else:
                 self._typed[question.key] = typed or usual
                 forecast = question.forecast(self._answers)
@@ -140,3 +140,9 @@ class Dialogue:
             return input(prompt if sys.stdin.isatty() else "").strip()
         except EOFError:
             return None
+
+
+def _note(question: str, message: str) -> None:
+    """Say something about a question, which is named where nobody sits and it was not printed."""
+    asked = "" if sys.stdin.isatty() else f"{question.partition('?')[0]}? "
+    say(f"note: {asked}{message}")

@@ -126,8 +126,8 @@ def _counted_lines(answers: Answers, unit: PrivacyUnit) -> str:
     if counts_lines(answers):
         return f"Counted: every line of the file{bound}."
     text = f"Counted: pairs that occur at least once, each of them once{bound}."
-    if answers.get("counted") == LINES:
-        return f"{text} Only a table counts every line."
+    if not is_table(answers):
+        return f"{text} Only a table of sums between groups can count every line."
     return f"{text} To count every line, answer {LINES} at the question what counts."
 
 
@@ -301,6 +301,7 @@ def _answered(answers: Answers, change: int) -> Proposal:
         error_at=partial(_error_of_sums, change, queries),
         error_of=_answers_text(queries),
         size=None if answers.get("guess") is None else answers["guess"] / 2,
+        table_error_at=_table_error(answers) if grouping else None,
     )
     reading = [*grouping, *_reading_words(answers)]
     if answers["who"] == TEAM:

@@ -429,6 +429,7 @@ def test_a_question_mark_explains_every_question(path, done, typed):
     assert out == plain[0]
     added = [line for line in err.splitlines() if line not in plain[1].splitlines()]
     assert len(added) == len(PATHS[path])
+    assert all(re.match("note: [A-Z].*[?] ", line) for line in added)  # names its question
     assert not [line for line in added if "'?'" in line or "? does not" in line]
 
 
@@ -468,6 +469,10 @@ def test_a_guess_of_the_program_is_marked_and_a_table_is_compared(done, typed):
     assert re.search(r"A table of the sums between the groups alone .* off by \d+", out)
     typed("mail.edges", "", "edge", "1", "", "", "graph", "staff.csv", "300", "900")
     assert "are assumed" not in done("plan", "--ask")[0]
+    typed(*lines(groups="staff.csv", who="analysts", error="900"))
+    out = done("plan", "--ask")[0]
+    assert re.search(r"A table of the sums between the groups alone .* off by \d+", out)
+    assert "Only a table of sums between groups can count every line" in out
 
 
 def test_a_store_that_is_there_keeps_its_budget(proposed, call):
