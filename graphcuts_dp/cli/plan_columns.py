@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
-from graphcuts_dp.cli.dialogue import NO, Answers
+from graphcuts_dp.cli.dialogue import NO, YES, Answers
 from graphcuts_dp.cli.inspect_data import head_of
 from graphcuts_dp.cli.reading import Reading
 from graphcuts_dp.io.files import FORMATS, ending_of
-from graphcuts_dp.schema.column_names import is_usual, normalised_names, shows_header
+from graphcuts_dp.schema.column_names import is_surely_header, is_usual, normalised_names
 from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.header_words import endpoint_pairs
 from graphcuts_dp.schema.table_headers import names_in_header, suggested_columns
@@ -29,7 +29,7 @@ class FirstLine:
     Attributes:
         kind: NAMES, a ROW, UNCLEAR, or NO_TEXT of a file that stores the names of its columns.
         names: of the columns, if they are names; empty if it holds a number, or is a row.
-        usual: those of the names that are usual ones, and may be shown whatever the line is.
+        usual: those of the names that are usual ones; of an unclear line they are not shown.
     """
 
     kind: str
@@ -38,8 +38,8 @@ class FirstLine:
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """Return the names that may be shown: all of a header, the usual ones of another line."""
-        return self.names if self.kind in (NAMES, NO_TEXT) else self.usual
+        """Return the names that may be shown before anybody is asked: those of a sure header."""
+        return self.names if self.kind in (NAMES, NO_TEXT) else ()
 
 
 def first_line(path: str) -> FirstLine:
@@ -55,7 +55,7 @@ def first_line(path: str) -> FirstLine:
     names = tuple(names_in_header(path, Columns(header=True)))
     words = normalised_names(names)
     usual = tuple(name for name, word in zip(names, words, strict=True) if is_usual(word))
-    if head.named and any(map(shows_header, words)):
+    if head.named and is_surely_header(words):
         return FirstLine(kind=NAMES, names=names, usual=usual)
     if head.named or endpoint_pairs(words, range(len(words))):
         return FirstLine(kind=UNCLEAR, names=names, usual=usual)
@@ -74,8 +74,10 @@ def column_names(answers: Answers) -> tuple[str, ...]:
 
 
 def shown_names(answers: Answers) -> tuple[str, ...]:
-    """Return those of the names that may be shown."""
-    return first_line(answers["data"]).shown if column_names(answers) else ()
+    """Return the names that may be shown: of a sure header, or if somebody said that it is one."""
+    names = column_names(answers)
+    is_stated = answers.get("header") == YES
+    return names if is_stated or not names else first_line(answers["data"]).shown
 
 
 def suggested_column(answers: Answers, role: str) -> str:

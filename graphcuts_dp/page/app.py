@@ -26,7 +26,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from graphcuts_dp.confidence import DEFAULT_PERCENT
-from graphcuts_dp.errors import FileFormatError, GraphCutsError
+from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError
 from graphcuts_dp.files import open_secret
 from graphcuts_dp.options import described
 from graphcuts_dp.page import result
@@ -44,7 +44,15 @@ from graphcuts_dp.page.runs import (
     spent_on,
 )
 from graphcuts_dp.page.steps import STEPS
-from graphcuts_dp.page.understood import counts_for_your_eyes, head_of, look, proposed
+from graphcuts_dp.page.understood import (
+    HEADER_UNSAID,
+    counts_for_your_eyes,
+    first_line_for_your_eyes,
+    head_of,
+    look,
+    must_say_header,
+    proposed,
+)
 from graphcuts_dp.page.words import UNITS
 from graphcuts_dp.reports.hazards import LONGEST_ANSWER, HazardAnswers
 from graphcuts_dp.reports.rendering import STYLE, html_page, html_sheets
@@ -58,8 +66,8 @@ _API = "/api/"
 _PARTIAL = ".part"  # name of an upload that is not whole
 # By methods of `Page`.
 _ASKED = (
-    *("form", "head", "look", "eyes", "preview", "start", "resume", "runs", "run", "truth"),
-    "forget",
+    *("form", "head", "first", "look", "eyes", "preview", "start", "resume", "runs", "run"),
+    *("truth", "forget"),
 )
 NOT_PRIVATE = "x-not-private"  # header of the replies for the marked panels
 # A result's picture stands in the page as data.
@@ -176,7 +184,13 @@ class Page:
     def head(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Return the columns of a file, and what their names suggest."""
         names = head_of(str(asked["path"]), asked.get("values", {}))
-        return {"names": names, "proposed": proposed(names)}
+        asks = must_say_header(str(asked["path"]), asked.get("values", {}))
+        return {"names": names, "proposed": proposed(names), "asks": asks}
+
+    def first(self, asked: dict[str, Any]) -> Response:
+        """Return the first line of a file that may be a row: not private, for the marked panel."""
+        cells = first_line_for_your_eyes(str(asked["path"]), asked.get("values", {}))
+        return JSONResponse({"cells": cells}, headers={NOT_PRIVATE: "may be a row"})
 
     def look(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Return how a file would be read, from its head."""
@@ -213,6 +227,8 @@ class Page:
         confirmed = float(asked.get("confirmed", 0))
         source = str(asked["source"])
         answers = dict(asked.get("answers", {}))
+        if Path(source).expanduser().is_file() and must_say_header(source, asked["values"]):
+            raise ParameterError(HEADER_UNSAID)  # else its words would stand in the report
         run = self._runs.start(asked["product"], asked["values"], source, confirmed, answers)
         return {"run": run.folder.name}
 

@@ -26,16 +26,32 @@ from graphcuts_dp.page.form import (
     with_encoding_of_list,
 )
 from graphcuts_dp.page.products import LOOK, PRODUCTS
+from graphcuts_dp.page.steps import DATA, STEPS
 from graphcuts_dp.page.words import ENCODINGS
 from graphcuts_dp.page.words import KEYS as _KEYS
 from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.dates import DATE_EXAMPLES
 from graphcuts_dp.schema.groups import Groups
 from graphcuts_dp.schema.periods import Periods
-from graphcuts_dp.schema.table_headers import names_in_header, suggested_columns
+from graphcuts_dp.schema.table_headers import (
+    asks_for_header,
+    cells_of_first_line,
+    names_in_header,
+    suggested_columns,
+)
 from graphcuts_dp.schema.vertices import VertexSet
 
 _SECONDS = 600  # of counting rows
+_MOST_CELLS, _LONGEST_CELL = 12, 60  # of a first line in the marked panel
+HEADER_UNSAID = (
+    f"say in \u201c{STEPS[DATA][0]}\u201d whether the first line of the private file names its "
+    "columns"
+)
+# What is said of a file before that: no word of its first line.
+_NOT_LOOKED_AT: Mapping[str, Any] = {
+    **dict.fromkeys(("public_list", "direction", "time_zone", "ignored", "format"), ""),
+    "sample": {"names": [], "means": [], "rows": []},
+}
 _SAMPLE = 3  # simulated rows
 _MOST_OF_FAULTS = 0.5  # share of the rows that cannot be used
 _PARTS_OF_DATES = {"d": "day", "m": "month", "Y": "year", "y": "year", "H": "hour", "M": "minute"}
@@ -55,9 +71,31 @@ def head_of(path: str, values: Values) -> list[str]:
     Raises:
         FileFormatError: there is no such file, or it cannot be read.
     """
+    return names_in_header(Path(path).expanduser(), _columns_typed(values))
+
+
+def must_say_header(path: str, values: Values) -> bool:
+    """Return whether the curator has to say first if the first line of a file names its columns.
+
+    Raises:
+        FileFormatError: there is no such file, or it cannot be read.
+    """
+    return asks_for_header(Path(path).expanduser(), _columns_typed(values))
+
+
+def first_line_for_your_eyes(path: str, values: Values) -> list[str]:
+    """Return the first cells of the first line of a table. NOT PRIVATE; they are kept nowhere.
+
+    Raises:
+        FileFormatError: there is no such file, or it cannot be read.
+    """
+    cells = cells_of_first_line(Path(path).expanduser(), _columns_typed(values))
+    return [cell[:_LONGEST_CELL] for cell in cells[:_MOST_CELLS]]
+
+
+def _columns_typed(values: Values) -> Columns:
     about = next(option for option in PRODUCTS["table"].offered if option.of is Columns)
-    columns = read_options(typed_value(about, values) or None, Columns)
-    return names_in_header(Path(path).expanduser(), columns)
+    return read_options(typed_value(about, values) or None, Columns)
 
 
 def proposed(names: list[str]) -> dict[str, str]:
@@ -80,6 +118,8 @@ def look(path: str, values: Values) -> dict[str, Any]:
     Raises:
         GraphCutsError: the file is missing or no table, or options do not fit together.
     """
+    if must_say_header(path, values):
+        return {"problems": [_problem("header", HEADER_UNSAID)], **_NOT_LOOKED_AT}
     sentence_on_places, problems = _places(path, values)
     of_months = _problems_of_months(values)
     if of_months:  # said below their field: the rest is looked at without them

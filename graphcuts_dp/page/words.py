@@ -88,7 +88,7 @@ PLAIN: Mapping[str, PlainWords] = {
         hint="Empty: UTF-8. A file of Excel on Windows: cp1252.",
     ),
     "columns.header": PlainWords(
-        label="The first line of the private file names its columns", step=CHECK
+        label="The first line of the private file names its columns", step=CHECK, role="header"
     ),
     "columns.delimiter": PlainWords(
         label="What separates the columns of the private file", step=CHECK

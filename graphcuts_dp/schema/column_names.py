@@ -135,6 +135,16 @@ def is_usual(word: str) -> bool:
     return shows_header(word) or names_people(word) or names_dates(word)
 
 
+def is_surely_header(words: Sequence[str]) -> bool:
+    """Return whether a first line of these normalised words is certain to name columns.
+
+    All of them are usual names of columns, or at least two different ones and more than half are:
+    public rules. A row may hold one such word as a cell, such as "user" in a column of roles.
+    """
+    count = len({word for word in words if is_usual(word)})
+    return bool(words) and (count == len(words) or (count > 1 and 2 * count > len(words)))
+
+
 def names_people(name: str) -> bool:
     """Return whether a normalised name is a usual one of a column that names people."""
     return name in _usual_names_of_people()

@@ -12,11 +12,10 @@ from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.schema.bad_rows import BadRows
 from graphcuts_dp.schema.column_names import (
-    is_usual,
+    is_surely_header,
     names_dates,
     names_people,
     normalised_names,
-    shows_header,
 )
 from graphcuts_dp.schema.columns import Columns, parse_number
 from graphcuts_dp.schema.file_bytes import opened_unpacked
@@ -29,10 +28,27 @@ _DELIMITERS = {".csv": ",", ".tsv": "\t"}  # of files whose first line names the
 def names_in_header(path: PathLike, columns: Columns) -> list[str]:
     """Return the names of the columns in the first line of a table; no row is looked at.
 
-    The list is empty if the first line may be a row: if neither the file's name nor the caller says
-    that it has names, or if it holds a number or a date. If only the file's name says so, and no
-    known word shows a header, it may be a row all the same: then only usual names of columns are
-    returned.
+    The list is empty if the first line may be a row: if it holds a number or a date, or if nobody
+    has said that it has names, and its words do not show it for certain, see `is_surely_header`.
+    The file's name alone shows nothing.
+
+    Args:
+        path: of the file.
+        columns: how it is read.
+
+    Raises:
+        FileFormatError: there is no such file, or it cannot be read.
+    """
+    cells = cells_of_first_line(path, columns)
+    is_sure = columns.header is True or is_surely_header(normalised_names(cells))
+    return cells if is_sure and not any(map(_may_be_a_value, cells)) else []
+
+
+def cells_of_first_line(path: PathLike, columns: Columns) -> list[str]:
+    """Return the cells of a first line that is read as names of columns. They may be PRIVATE.
+
+    The list is empty if the line is read as a row: the caller says so, or neither the caller nor
+    the file's name says that it has names.
 
     Args:
         path: of the file.
@@ -49,13 +65,20 @@ def names_in_header(path: PathLike, columns: Columns) -> list[str]:
     if file_path.is_dir() or not named:
         return []
     with opened_unpacked(file_path) as file:
-        head = begin(file, TextFormat(_DELIMITERS.get(ending)), columns, BadRows())
-    if any(map(_may_be_a_value, head.first_cells)):
-        return []
-    words = normalised_names(head.first_cells)
-    if columns.header is True or any(map(shows_header, words)):
-        return head.first_cells
-    return [name for name, word in zip(head.first_cells, words, strict=True) if is_usual(word)]
+        return begin(file, TextFormat(_DELIMITERS.get(ending)), columns, BadRows()).first_cells
+
+
+def asks_for_header(path: PathLike, columns: Columns) -> bool:
+    """Return whether somebody has to say if the first line of a table names its columns.
+
+    That is so if nobody has, the file's name says so, and the words of the line do not.
+
+    Raises:
+        FileFormatError: there is no such file, or it cannot be read.
+    """
+    if columns.header is not None:
+        return False
+    return bool(cells_of_first_line(path, columns)) and not names_in_header(path, columns)
 
 
 def _may_be_a_value(cell: str) -> bool:

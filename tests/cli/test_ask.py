@@ -331,6 +331,14 @@ def test_a_first_line_that_may_be_a_row_is_asked_about_and_never_shown(
     run_all(told, call)
 
 
+def test_a_row_that_holds_a_usual_word_is_asked_about_and_not_shown(folder):
+    (folder / "roles.csv").write_text("P001,user,Mueller Anna,HIV\nP002,user,Ann,flu\n")
+    line = proposals.first_line(str(folder / "roles.csv"))
+    assert (line.kind, line.shown) == (proposals.UNCLEAR, ())
+    trips = proposals.first_line(str(folder / "trips.csv"))
+    assert (trips.kind, trips.shown) == (proposals.NAMES, ("patient", "from", "to", "date"))
+
+
 def test_unknown_names_of_a_header_can_be_typed_and_are_not_shown(proposed, call, folder):
     rows = (folder / "trips.csv").read_text().split("\n", 1)[1]
     (folder / "other.csv").write_text("alpha;beta;gamma;delta\n" + rows)

@@ -186,6 +186,7 @@ def test_files_that_are_written_have_no_folder(tmp_path):
 
 
 ROW = b"secret1;secret2;7\n"
+STREETS = ["von", "Straße", "nach"]
 
 
 @pytest.mark.parametrize(
@@ -195,10 +196,12 @@ ROW = b"secret1;secret2;7\n"
         ("a.csv", b"\xef\xbb\xbfuser,from\n" + ROW, {}, ["user", "from"]),
         ("a.tsv", b"user\tfrom\n" + ROW, {}, ["user", "from"]),
         ("a.csv.gz", gzip.compress(b"user,from\n" + ROW, mtime=0), {}, ["user", "from"]),
-        ("a.csv", "von|Straße\n".encode("cp1252"), {"encoding": "cp1252"}, ["von", "Straße"]),
-        ("a.csv", b"from!b\n", {"delimiter": "!"}, ["from", "b"]),
+        ("a.csv", "von|an|Straße\n".encode("cp1252"), {"encoding": "cp1252"}, []),
+        ("a.csv", "von|Straße|nach\n".encode("cp1252"), {"encoding": "cp1252"}, STREETS),
+        ("a.csv", b"from!b!to\n", {"delimiter": "!"}, ["from", "b", "to"]),
+        ("a.csv", b"from!b\n", {"delimiter": "!"}, []),
         ("a.csv", b"secret1,secret2\n", {}, []),  # no usual name: it may be a row
-        ("a.csv", b"patient,secret2\n", {}, ["patient"]),
+        ("a.csv", b"patient,secret2\n", {}, []),
         ("a.csv", b"place,other\n", {"header": "yes"}, ["place", "other"]),
         ("a.txt", b"user from\n" + ROW, {}, []),
         ("a.txt", b"user from\n" + ROW, {"header": "yes"}, ["user", "from"]),

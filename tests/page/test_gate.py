@@ -178,6 +178,53 @@ def test_no_cell_of_the_private_file_is_in_any_reply(tmp_path):
     assert len(panels) == len(RUNS) + 1
 
 
+# First lines that are rows, some of whose words are usual names of columns.
+ROWS_FIRST = {
+    "a role": "P001,user,Mueller Anna,HIV",
+    "two equal roles": "user,user,Mueller Anna,HIV",
+    "a guest": "Mueller Anna;guest;HIV",
+    "a month": "Mueller Anna\tHIV\tTag",
+    "half of it": "user,from,Mueller Anna,HIV",
+    "no usual word": "Mueller Anna,HIV",
+    "with a number": "user,date,Mueller Anna,HIV,7",
+}
+SECRET = (b"Mueller", b"HIV", b"P001")
+
+
+@pytest.mark.parametrize("case", ROWS_FIRST)
+@pytest.mark.parametrize("header", ["", "no"])
+def test_a_row_that_holds_usual_words_is_shown_in_the_panel_alone(page, tmp_path, case, header):
+    line = ROWS_FIRST[case]
+    source = tmp_path / ("notes.tsv" if "\t" in line else "notes.csv")
+    source.write_text(f"{line}\n{line}\n")
+    (tmp_path / "zones.csv").write_text("zone;district\na;x\nb;y\n")
+    values = {"groups": str(tmp_path / "zones.csv"), "epsilon": "1", "kind": "directed"}
+    values |= {"columns.header": header} if header else {}
+    columns = {"columns.source": "2", "columns.target": "3", "columns.user": "1"}
+    read = {"path": str(source), "values": values}
+    about = {"product": "table", "source": str(source), "values": values}
+    assert page.post("head", **read) == {"names": [], "proposed": {}, "asks": not header}
+    for more in ({}, columns, {"columns.user": "user"}):
+        typed = {**read, "values": values | more}
+        for name, body in (("look", typed), ("preview", about | typed)):
+            headers = {"Authorization": f"Bearer {TOKEN}"}
+            page.replies.append(page.client.post(f"/api/{name}", headers=headers, json=body))
+    if not header:
+        told = page.post("look", **read)
+        assert [problem["key"] for problem in told["problems"]] == ["columns.header"]
+        refusal = page.post("start", **about, confirmed=1, status=422)
+        assert "names its columns" in refusal["detail"]
+        assert refusal["step"] == "data"
+        page.post("first", **read)
+        assert NOT_PRIVATE in page.replies[-1].headers
+        assert b"Mueller Anna" in page.replies[-1].content
+    outside = [reply for reply in page.replies if NOT_PRIVATE not in reply.headers]
+    assert len(outside) >= 7
+    for reply in outside:
+        assert not [word for word in SECRET if word in reply.content], reply.url
+    assert not list((tmp_path / "results").glob("*/.run"))
+
+
 def test_the_command_shows_a_link_whose_token_stands_in_no_log(tmp_path):
     running = PageProcess(tmp_path / "results")
     try:

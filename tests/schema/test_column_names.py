@@ -5,7 +5,7 @@ import pytest
 from graphcuts_dp import Columns
 from graphcuts_dp.schema.column_names import names_dates, names_people, normalised_names
 from graphcuts_dp.schema.column_search import find_columns
-from graphcuts_dp.schema.table_headers import names_in_header, suggested_columns
+from graphcuts_dp.schema.table_headers import asks_for_header, names_in_header, suggested_columns
 
 PEOPLE = [
     *("user", "User ID", "person_id", "patient", "PatID", "pat_id", "card_id", "badge", "Badge No"),
@@ -93,16 +93,23 @@ def test_a_known_date_is_no_weight(name):
     ("first", "shown"),
     [
         ("ann,bob", []),
-        ("ann,guest,monday", ["guest"]),
-        ("patient,x,y,z", ["patient"]),
-        ("patient,from,y,z", ["patient", "from", "y", "z"]),
+        ("ann,guest,monday", []),
+        ("P001,user,Mueller Anna,HIV", []),
+        ("user,user,HIV", []),  # two roles, and not two names
+        ("patient,x,y,z", []),
+        ("patient,from,y,z", []),  # half of them
+        ("patient,from,to,z", ["patient", "from", "to", "z"]),
+        ("patient", ["patient"]),
         ("from,to,3", []),
     ],
 )
-def test_of_a_first_line_that_may_be_a_row_usual_names_alone_are_shown(first, shown, tmp_path):
+def test_of_a_first_line_that_may_be_a_row_no_word_is_shown(first, shown, tmp_path):
     file = tmp_path / "x.csv"
     file.write_text(f"{first}\nsecret,rows,{'x,' * 9}\n")
     assert names_in_header(file, Columns()) == shown
     announced = [] if "3" in first else first.split(",")
     assert names_in_header(file, Columns(header=True)) == announced
     assert names_in_header(file, Columns(header=False)) == []
+    assert asks_for_header(file, Columns()) is not bool(shown)
+    assert not asks_for_header(file, Columns(header=True))
+    assert not asks_for_header(file, Columns(header=False))

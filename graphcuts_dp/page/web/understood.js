@@ -15,7 +15,11 @@ const encodingButtons = (encodings, chosen) => Object.entries(encodings ?? {}).m
 // Whether the file is read whose path is typed, once it is.
 export async function taken(path) {
   const known = await taking;
-  return path === state.source ? known || Boolean(state.source) : take(path);
+  const isTaken = path === state.source ? known || Boolean(state.source) : await take(path);
+  if (!isTaken || !live.asks) return isTaken;
+  show(by("missing"), "Say first whether the first line of the file names its columns.");
+  by("header-yes").focus();
+  return false;
 }
 
 export function take(path, encoding = "") {
@@ -32,10 +36,12 @@ async function readNames(path, encoding) {
   state.source = path;
   live.names = [];
   live.eyes = null;
+  live.asks = false;
+  await firstLine(path, false);
   if (!path) { show(by("head"), ""); keep(); return false; }
   const spoken = encoding ? { [role("text_of_file").key]: encoding } : {};
   try {
-    const { names, proposed } = await ask("head", { path, values: other ? spoken : { ...state.values, ...spoken } });
+    const { names, proposed, asks } = await ask("head", { path, values: other ? spoken : { ...state.values, ...spoken } });
     if (other) {
       const another = Boolean(state.of);
       forgetAll();
@@ -45,7 +51,11 @@ async function readNames(path, encoding) {
     }
     Object.assign(state.values, spoken);
     live.names = names;
-    show(by("head"), names.length ? `Columns: ${names.join(", ")}.` : "This does not look like a table: its first line has no usual names of columns, so nothing of it is shown. If it is the wrong file, choose another one. If it is a network, or a table without names, go on: in step 2 you type the names or the numbers of columns.", names.length ? "good" : "");
+    live.asks = asks;
+    await firstLine(path, asks);
+    if (names.length) show(by("head"), `Columns: ${names.join(", ")}.`, "good");
+    else if (asks) show(by("head"), "This does not look like a table: its first line has few usual names of columns, so nothing of it is shown here. If it is the wrong file, choose another one. Else say below what its first line is.", "");
+    else show(by("head"), "This does not look like a table with names of columns. If it is the wrong file, choose another one. If it is a network, or a table without names, go on: in step 2 you type the numbers of columns, from 1 on.", "");
     keep();
     return true;
   } catch (error) {
@@ -56,6 +66,19 @@ async function readNames(path, encoding) {
     keep();
     return false;
   }
+}
+
+// The first line, in the marked panel, where the curator has to say what it is.
+async function firstLine(path, asks) {
+  by("cells").textContent = "";
+  by("first").classList.toggle("hidden", !asks);
+  if (asks) by("cells").textContent = (await ask("first", { path, values: state.values })).cells.join(" | ");
+}
+
+function sayHeader(answer) {
+  put(role("header").key, answer);
+  by("source").focus();
+  take(state.source);
 }
 
 export async function takeFile(file) {
@@ -181,6 +204,7 @@ function understandNow() {
 }
 
 export function listen() {
+  for (const answer of ["yes", "no"]) by(`header-${answer}`).addEventListener("click", () => sayHeader(answer));
   by("source").addEventListener("change", () => take(by("source").value.trim()));
   by("upload").addEventListener("change", (event) => takeFile(event.target.files[0]));
   for (const kind of ["dragover", "dragleave", "drop"])
