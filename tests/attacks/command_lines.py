@@ -108,6 +108,9 @@ def commands():
                 else:
                     arguments.append(kinds[0])
             found[names] = tuple(arguments), options
+    # The argument of `plan` goes with one of its options, and is refused with the others.
+    (file_kind,), options = found["plan",]
+    found["plan",] = (), options | {"--ask": (file_kind,)}
     del found["serve",], found["page",]
     return found
 
