@@ -128,7 +128,10 @@ def foretold(
     columns = ("what is reported", f"error at most ({DEFAULT_PERCENT})")
     card = Card(title="To expect", columns=columns, rows=[(of, _bound_text(e)) for of, e in rows])
     done = "A dry run: no graph was read, nothing was spent, and nothing was written."
-    return Report(fields, [{"guarantee": fields["guarantee"]}, card], [*messages, done])
+    facts = {"guarantee": fields["guarantee"]}
+    if guarantee.in_short:
+        facts["in short"] = guarantee.in_short
+    return Report(fields, [facts, card], [*messages, done])
 
 
 def _bound_text(error: float) -> str:

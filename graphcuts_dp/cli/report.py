@@ -1,4 +1,4 @@
-"""`graphcuts-dp report`: one printed page on a release, and the hazards that it addresses."""
+"""`graphcuts-dp report`: two printed sheets on a release, the second with its hazards."""
 
 import json
 from collections.abc import Callable, Mapping

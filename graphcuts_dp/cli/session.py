@@ -226,6 +226,7 @@ def start(
     facts = {
         "session": f"{status.terms.name} in {place.store}",
         "guarantee": str(status.terms.guarantee),
+        **({"in short": status.terms.guarantee.in_short} if seed is None else {}),
         "method": str(agreed["method"]) + (f", norm {norm}" if norm else ""),
         **({"start": STARTS[GROUPS]} if agreed.get("start") == GROUPS else {}),
         "queries": f"{agreed['queries']:,}",

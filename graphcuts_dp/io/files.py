@@ -239,16 +239,18 @@ def describe_reading(
         notes.append("Edges from a vertex to itself are dropped: they join nobody to anybody else.")
     elif not bipartite:
         notes.append("Edges from a vertex to itself are dropped: they cross no cut.")
-    adjectives = ["Duplicate"] if repeats else []
-    adjectives += [] if directed or bipartite else ["reciprocal"]
-    if adjectives:
-        edges = f"{' and '.join(adjectives).capitalize()} {'arcs' if directed else 'edges'}"
+    one_way = directed or bipartite
+    if repeats or not one_way:
         merging = {
             "max": "the largest weight is kept",
             "min": "the smallest weight is kept",
             "sum": "their weights are added up",
         }[merge or (ADDED if repeats else "max")]
-        notes.append(f"{edges} are merged" + (f"; {merging}." if weighted else "."))
+        merged = "Reciprocal edges are merged"
+        if repeats:
+            order = "" if one_way else ", in either order,"
+            merged = f"A pair that occurs in several lines{order} counts once"
+        notes.append(f"{merged}; {merging}." if weighted else f"{merged}.")
     if weighted and capped:
         notes.append("Weights above the cap are clipped to it.")
     return tuple(notes)

@@ -31,6 +31,13 @@ from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.provenance import Provenance
 
 SMALLEST_EPSILON = 1e-6  # below, noise hides everything
+# Parts of `PrivacyGuarantee.public`, and whose names are public by them.
+_PUBLIC_NAMES = {
+    "the vertex set": "vertices",
+    "the vertex sets": "vertices",
+    "the groups": "groups",
+    "the periods": "periods",
+}
 # The same for the k-th part of an epsilon: k times 1e-6, as it is typed, is a float that may be a
 # little below k times the float 1e-6. Its share counts as 1e-6 all the same.
 SMALLEST_SHARE = Fraction(SMALLEST_EPSILON) * (1 - Fraction(1, 2**50))
@@ -224,11 +231,38 @@ class PrivacyGuarantee(Displayed):
         return (
             ("epsilon", self.epsilon),
             *delta,
+            *((("in short", self.in_short),) if self.in_short else ()),
             ("privacy unit", self.privacy_unit),
             ("neighbours", self.neighbours),
             ("public", self.public),
             *((("epsilon spent on", spent_on),) if spent_on else ()),
         )
+
+    @property
+    def in_short(self) -> str:
+        """What is hidden and what is public, for people who do not program.
+
+        It is "" of a seeded result, which hides nothing, and of units whose neighbours no short
+        sentence describes, such as weights. `neighbours` is the exact statement.
+        """
+        unit, _, period = self.privacy_unit.partition(" in ")
+        of_period = f" in {period}" if period else ""
+        bound = re.search(r"of which at most ([\d,]+) count", self.neighbours)
+        counting = f", of which at most {bound[1]} count" if bound else ""
+        hidden = {
+            "1 user": f"one person with all rows{of_period}{counting}",
+            "1 row": "one row",
+            "1 vertex": "one vertex with all its edges",
+            "1 edge": "" if "weight" in self.neighbours else "whether any two are connected",
+        }.get(unit, "")
+        if not self.is_private or not hidden:
+            return ""
+        names = self.public.split(" and ")
+        if set(names) <= _PUBLIC_NAMES.keys():
+            *earlier, last = (_PUBLIC_NAMES[name] for name in names)
+            listed = f"{', '.join(earlier)} and {last}" if earlier else last
+            return f"Hidden: {hidden}. Public: names of {listed}."
+        return f"Hidden: {hidden}. Public: {self.public}."
 
     @property
     def about(self) -> dict[str, float | str]:

@@ -1,1 +1,1 @@
-"""Reports: one printed page on a release, for whoever decides about it, and a check list."""
+"""Reports of two printed sheets: one on a release, for decision-makers, and a check list."""

@@ -74,7 +74,7 @@ class ColumnsRead:
 @final
 @dataclass(frozen=True, kw_only=True)
 class ReleaseReport:
-    """The content of a printed report: one page on a release, and a check list on the second.
+    """The content of a report of two sheets: one on a release, and a check list on the second.
 
     Attributes:
         title: what it is, in a few words.

@@ -35,6 +35,10 @@ NAME = "flows over time"  # of the measurement, and of the kind of files
 _DIGITS = 10  # significant ones of the numbers in the saved table
 _RANGE = ".."
 _SHOWN = 20  # rows of the table in a notebook
+_SEVERAL_LEVELS = (
+    "Longer spans than the periods are measured, too, so that sums over many periods are sharper; "
+    "--strategy independent spends all of epsilon on the periods."
+)
 
 
 @final
@@ -425,7 +429,11 @@ class FlowsOverTime(Displayed):
             rows=[[table[name][row] for name in table] for row in order[:_SHOWN]],
             size=len(order),
             warning=joined(self.guarantee.warning, self.noise_verdict),
-            notes=(f"Largest cells of {self.periods[-1]}.", *self.sentences()),
+            notes=(
+                f"Largest cells of {self.periods[-1]}.",
+                *self.sentences(),
+                *((_SEVERAL_LEVELS,) if len(self.guarantee.spent) > 1 else ()),
+            ),
         )
 
     def __repr__(self) -> str:

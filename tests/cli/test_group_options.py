@@ -98,7 +98,7 @@ def test_a_directed_release_its_answers_and_its_errors(done, told, refused, mail
     grouped = (*line, "--groups", "clubs.csv")
     assert "is for --kind bipartite" in refused(*grouped, "--right-groups", "clubs.csv")
     assert told(*grouped)["epsilon_spent_on"]["groups"] > 0
-    assert "Duplicate arcs are merged." in done(*line, "--force")[1]
+    assert "A pair that occurs in several lines counts once." in done(*line, "--force")[1]
     made = gc.Release.load("made.graphml")
     assert isinstance(made.graph, gc.DirectedGraph)
     assert "ordered pair is an arc" in str(made.guarantee)

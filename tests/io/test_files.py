@@ -543,13 +543,13 @@ def test_notes_depend_on_options_alone():
     assert len(notes) == 4
     assert all(note.endswith(".") for note in notes)
     sides = {"vertices_given": True, "weighted": False, "bipartite": True}
-    assert describe_reading(**sides) == ("Duplicate edges are merged.",)
+    assert describe_reading(**sides) == ("A pair that occurs in several lines counts once.",)
     assert describe_reading(**sides, repeats=False) == ()
     (loops, merged) = describe_reading(vertices_given=True, weighted=False, repeats=False)
     assert loops == "Edges from a vertex to itself are dropped: they cross no cut."
     assert merged == "Reciprocal edges are merged."
     told = " ".join(describe_reading(vertices_given=True, weighted=True, directed=True))
-    assert "Duplicate arcs are merged; their weights are added up." in told
+    assert "A pair that occurs in several lines counts once; their weights are added up." in told
     assert "reciprocal" not in told
     of_a_matrix = describe_reading(vertices_given=True, weighted=True, repeats=False)
     assert of_a_matrix[-1] == "Reciprocal edges are merged; the largest weight is kept."

@@ -298,3 +298,19 @@ def test_what_would_do_is_named_for_all_edges_together():
         gc.release_graph(
             GRAPH, epsilon=enough, fit="none", seed=1, privacy_unit=gc.PrivacyUnit.edge(5)
         )
+
+
+@pytest.mark.parametrize("period", ["", " in one month"])
+def test_a_guarantee_is_told_in_short(period):
+    guarantee = PrivacyGuarantee(
+        epsilon=1.0,
+        privacy_unit=f"1 user{period}",
+        neighbours="all rows of any one user, of which at most 1,000 count (added or removed)",
+        public="the vertex set and the groups and the periods",
+    )
+    hidden = f"one person with all rows{period}, of which at most 1,000 count"
+    assert guarantee.in_short == f"Hidden: {hidden}. Public: names of vertices, groups and periods."
+    assert ("in short", guarantee.in_short) in guarantee.facts
+    assert replace(guarantee, seed=1).in_short == ""
+    weights = replace(guarantee, privacy_unit="1 edge", neighbours="the weight of any one pair")
+    assert weights.in_short == ""
