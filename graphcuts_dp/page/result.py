@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 
 from graphcuts_dp.confidence import DEFAULT_PERCENT
-from graphcuts_dp.display import Displayed, cell_text
+from graphcuts_dp.display import Displayed, cell_text, short, short_bound
 from graphcuts_dp.page.runs import PageRun
 from graphcuts_dp.reports.release_report import ReleaseReport, report_of, report_of_store
 from graphcuts_dp.results import bundle
 from graphcuts_dp.results.bundle import receipt_path
 from graphcuts_dp.results.flow_table import ALL_NUMBERS, MOSTLY, NUMBERS
 from graphcuts_dp.results.flows import Flows
+from graphcuts_dp.results.release import Release
+from graphcuts_dp.schema.vertices import sets_in
 
 _MOST_ROWS = 400
 DROWNS = "drowns in noise"  # a verdict of `release.usefulness`
@@ -69,17 +71,43 @@ def fragment(run: PageRun) -> str:
         return _table(("", ""), facts)
     result = bundle.load(run.result)
     parts = [_rows(result)] if isinstance(result, Flows) else []
+    if isinstance(result, Release):
+        parts.append(_network_in_words(result))
     if isinstance(result, Displayed):
         card = result._repr_html_()
         folded = f"<details><summary>Technical details</summary>{card}</details>"
         parts.append(folded if parts else card)
     good = run.report.get("good_for")
     if isinstance(good, dict):
-        heads = ("question", "measures about", _ERROR, "verdict")
-        names = ("what", "measures_about", "error_bound", "verdict")
-        rows = [[question[name] for name in names] for question in good["questions"]]
-        parts += [_table(heads, rows), f"<p>{escape(good['advice'])}</p>"]
+        heads = ("what is counted", "links, about", _ERROR, "of use?")
+        rows = [
+            [
+                run.product.in_words(str(question["what"])),
+                short(question["measures_about"]),
+                short_bound(question["error_bound"]),
+                question["verdict"],
+            ]
+            for question in good["questions"]
+        ]
+        advice = escape(run.product.in_words(good["advice"]))
+        parts[1:1] = [_table(heads, rows), f"<p>{advice}</p>"]
     return "\n".join(parts)
+
+
+def _network_in_words(release: Release) -> str:
+    """Return what a simulated network is, in plain words, from what was released."""
+    members = " and ".join(f"{len(side):,}" for side in sets_in(release.space))
+    sentences = [f"This network has {members} members, with the names of your public list."]
+    if release.has_graph:
+        sentences.append(
+            f"It has {len(release.graph.rows):,} simulated links. Whether two members are linked "
+            "in it says little about whether they are linked in the private file: read sums over "
+            "many members, not single links."
+        )
+        if not release.graph.weighted:
+            sentences.append("Several rows between the same two members count as one link.")
+    sentences.append(f"It used up {release.guarantee.epsilon:g}.")
+    return f'<div class="plain">{"".join(f"<p>{escape(text)}</p>" for text in sentences)}</div>'
 
 
 def noise_warning(run: PageRun) -> str:

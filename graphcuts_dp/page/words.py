@@ -245,6 +245,7 @@ _METAVAR = re.compile(r"\u201d [A-Z]{3,}\b")
 _AGAIN = re.compile(r"\u201d \(\u201c[^\u201d]*\u201d\)")  # the same in Python, in brackets
 _SHORT = 4  # letters of options that are also words of sentences, such as --by
 _GENERAL = {  # words of the command line and of Python, in those of the page
+    "expected, no proof": "a forecast; the result states its own bound, which is proven",
     "a dry run": "a preview",
     "a cell": "a number",
     "the command": "the page",

@@ -299,6 +299,7 @@ def page_data(
         "title": heading,
         "guarantee": guarantee_text(flows.guarantee),
         "counted": flows.counted_sentence,
+        "verdict": flows.noise_verdict,
         "confidence": DEFAULT_PERCENT,
         "unit": flows.noisy.map.counted,
         "directed": not flows.cells.symmetric,

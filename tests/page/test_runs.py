@@ -17,8 +17,11 @@ from page_cases import MAIL, TRIPS, PageProcess, placed
 
 import graphcuts_dp as gc
 from graphcuts_dp.ledger.charges import begin_charge
+from graphcuts_dp.page.products import PRODUCTS
+from graphcuts_dp.page.result import fragment
 from graphcuts_dp.page.runs import DONE, LOST, REFUSED, RUNNING, STOPPED, Runs
 from graphcuts_dp.plugins import Cost
+from graphcuts_dp.release.usefulness import usefulness_of
 from graphcuts_dp.results.bundle import receipt_path
 
 KILLS = 20
@@ -257,3 +260,28 @@ def test_a_refused_run_uses_nothing_up_and_leads_to_the_step_to_change(page, tmp
     assert told["errors"][0].endswith("\u201cRows that cannot be used\u201d: leave them out")
     (listed,) = page.post("runs")
     assert (listed["state"], listed["epsilon"]) == (REFUSED, 0)
+
+
+def test_a_simulated_network_is_described_in_plain_words_before_its_details(tmp_path):
+    run = planned(tmp_path)
+    network = gc.release_graph(gc.datasets.load("karate"), epsilon=1.0, seed=1)
+    network.save(run.result)
+    questions = usefulness_of(network).to_dict()
+    (run.folder / ".run" / "report.json").write_text(json.dumps({"good_for": questions}))
+    told = fragment(run)
+    plain, _, details = told.partition("<details>")
+    assert "34 members" in plain
+    assert f"{len(network.graph.rows):,} simulated links" in plain
+    assert "one place with all others" in plain
+    for word in ("vertex", "vertices", "maximum-entropy", "neighbours", "<svg", "<img"):
+        assert word not in plain
+    assert "vertices" in details
+
+
+def test_a_forecast_does_not_deny_a_proof_that_the_result_has(mail, tmp_path):
+    errors = PRODUCTS["graph"].preview(placed(MAIL, tmp_path))["errors"]
+    assert any(
+        "the result states its own bound, which is proven" in error["of"] for error in errors
+    )
+    assert not any("no proof" in error["of"] for error in errors)
+    assert mail.exists()

@@ -114,6 +114,17 @@ def test_names_come_back_as_they_are(flows, tmp_path):
         assert data_of(page)["title"] == part
 
 
+def test_a_page_of_noise_says_so_above_its_picture(flows, tmp_path):
+    data = data_of(written(flows, tmp_path / "flows.html"))
+    assert data["verdict"] == flows.noise_verdict
+    noisy = table(epsilon=1e-3)
+    page = written(noisy, tmp_path / "noise.html")
+    assert "most of this table is noise" in data_of(page)["verdict"]
+    assert data_of(page)["verdict"] == noisy.noise_verdict
+    ids = [about.get("id") for _, about, _ in Elements(page).found]
+    assert ids.index("verdict") < ids.index("picture")
+
+
 def test_the_numbers_are_those_of_the_table(flows, tmp_path):
     data = data_of(written(flows, tmp_path / "flows.html"))
     assert data["periods"] == [

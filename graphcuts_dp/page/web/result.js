@@ -16,7 +16,7 @@ export async function follow(run) {
   state.run = run;
   keep();
   opened();
-  for (const id of ["files", "shown", "pictures", "band", "compared", "report"]) by(id).replaceChildren();
+  for (const id of ["files", "shown", "scrolls", "pictures", "band", "compared", "report"]) by(id).replaceChildren();
   document.body.removeAttribute("data-report");
   for (const id of ["truth", "resume", "print"]) by(id).classList.add("hidden");
   by("reveal").checked = false;
@@ -70,6 +70,8 @@ function offerDeletion(path) {
 async function open(run, status) {
   by("shown").innerHTML = status.html; // written by our own server, every text escaped
   by("report").innerHTML = status.sheets; // likewise
+  const box = by("shown");
+  by("scrolls").textContent = box.scrollHeight > box.clientHeight + 1 || box.scrollWidth > box.clientWidth + 1 ? "The table goes on within its box: scroll it." : "";
   document.body.setAttribute("data-report", run);
   by("print").classList.remove("hidden");
   const names = [...status.files, "report.html", "notebook.ipynb"];

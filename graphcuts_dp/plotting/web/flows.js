@@ -430,6 +430,7 @@
 
   function start() {
     by("guarantee").textContent = `Numbers with noise, for privacy: ${data.guarantee}.`;
+    by("verdict").textContent = data.verdict ? `${data.verdict}.` : "";
     by("counted").textContent = data.counted ? `${data.counted[0].toUpperCase()}${data.counted.slice(1)}.` : "";
     by("about").textContent = `\u00b1 is the half width of the ${data.confidence} interval of a number alone. What is largest is partly so by chance: for numbers that you pick after looking, use the line on all numbers at once.`;
     by("head-from").textContent = data.axes[0];
