@@ -11,7 +11,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp import VertexSet, graph_job
-from graphcuts_dp.cli import dialogue, plan_help, plan_questions, proposals
+from graphcuts_dp.cli import dialogue, plan_columns, plan_help, plan_questions, proposals
 from graphcuts_dp.learn.sizes import usual_edges
 from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.release.usefulness import made_up_graph, usefulness_of
@@ -333,9 +333,9 @@ def test_a_first_line_that_may_be_a_row_is_asked_about_and_never_shown(
 
 def test_a_row_that_holds_a_usual_word_is_asked_about_and_not_shown(folder):
     (folder / "roles.csv").write_text("P001,user,Mueller Anna,HIV\nP002,user,Ann,flu\n")
-    line = proposals.first_line(str(folder / "roles.csv"))
-    assert (line.kind, line.shown) == (proposals.UNCLEAR, ())
-    trips = proposals.first_line(str(folder / "trips.csv"))
+    line = plan_columns.first_line(str(folder / "roles.csv"))
+    assert (line.kind, line.shown) == (plan_columns.UNCLEAR, ())
+    trips = plan_columns.first_line(str(folder / "trips.csv"))
     assert (trips.kind, trips.shown) == (proposals.NAMES, ("patient", "from", "to", "date"))
 
 
@@ -575,15 +575,15 @@ def test_lines_or_pairs_count_as_it_was_answered(
     assert low - 20 <= total <= high + 20
 
 
-RATINGS = ["ratings.csv", "", "user", "user", "user,film", "two"]
+RATINGS = ["ratings.csv", "yes", "", "user", "user", "user,film", "two"]
 RATED_TABLE = ["users.csv", "films.csv", "day", "2026-01..2026-02", "", "", "", "", "", "", ""]
-RATED_PAIRS = ["ratings.csv", "pairs", "edge", "1", "user,film", "two"]
+RATED_PAIRS = ["ratings.csv", "yes", "pairs", "edge", "1", "user,film", "two"]
 RATED_GROUPS = ["users.csv", "films.csv", "", "", "900", ""]
 # What is typed about ratings, and to how many commands that leads.
 TWO_KINDS = {
     "a table of people": ([*RATINGS, "", "", *RATED_TABLE], 3),
     "a table of rows": (
-        ["ratings.csv", "", "row", "user,film", "two", "", *RATED_TABLE[:-1]],
+        ["ratings.csv", "yes", "", "row", "user,film", "two", "", *RATED_TABLE[:-1]],
         3,
     ),
     "a graph": ([*RATED_PAIRS, "", "graph", *RATED_GROUPS], 3),
