@@ -39,6 +39,7 @@ atexit.register(shutil.rmtree, os.environ["GRAPHCUTS_DP_STATE"], ignore_errors=T
 # takes tens of milliseconds among thousands of files. Pytest keeps its own folders where it would.
 os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
 os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="graphcuts-dp-tests-")
+Path(os.environ["TMPDIR"]).chmod(0o711)  # tests that run as nobody pass through it
 atexit.register(shutil.rmtree, os.environ["TMPDIR"], ignore_errors=True)
 
 # A test that finds a counterexample on one day in ten is a chance failure for whoever runs it then.

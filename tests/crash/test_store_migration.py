@@ -40,7 +40,7 @@ def test_a_store_of_version_0_1_is_checked_and_copied(tmp_path, name):
     assert (tried.dry_run, done.dry_run) == (True, False)
     assert (done.before, done.after, done.steps) == (9, 10, ())
     assert (tried.account, tried.head, tried.records) == (done.account, done.head, done.records)
-    assert (done.account.uses, done.account.spent.epsilon) == (len(before.uses), before.epsilon)
+    assert (done.account.uses, done.account.total.epsilon) == (len(before.uses), before.epsilon)
     assert str(done.head) == recorded()["stores"][name]["head"] == gc.store_status(path).head
     assert done.backup.name.startswith(f"{name}.before-")
     after = everything(tmp_path)

@@ -4,7 +4,6 @@ import contextlib
 import os
 import shutil
 import sqlite3
-import sys
 
 import numpy as np
 import pytest
@@ -98,11 +97,12 @@ def test_long_sets_are_kept_once_each_and_compressed(tmp_path):
     assert grown_by(tmp_path / "compressed.db", ranges, n) < 900
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the system has no such limit")
 def test_a_process_with_too_many_files_is_told_so(tmp_path):
     """Once the message blamed the permissions of the store."""
-    import resource
-
+    try:
+        import resource
+    except ImportError:  # a system without such limits
+        return
     path = tmp_path / "a.db"
     Ledger.create(path, {"format": 1})
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
