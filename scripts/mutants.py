@@ -23,26 +23,28 @@ TARGETS = {
     "privacy": "*",
     "measure": "statistics cells entries",
     "estimate": "measurement cell_changes strategy",
-    "release": "graphs flow_tables measuring",
+    "release": "graphs graph_jobs flow_tables measuring",
     "synth": "budget_plans decisions sparse_decisions",
-    "iterative": "accuracy construction *tuning lists query_lists distinguisher* rank_one",
+    "iterative": "accuracy construction game rounds *tuning net answers answer_grid sensing "
+    "query_lists distinguisher* rank_one power_method",
     "cuts": "least network",
     "learn": "calibration_base calibrations parameters bounds forecasts workload",
-    "session": "online plain queries runner",
-    "ledger": "ledger opening uses",
+    "session": "online starts plain queries counts runner store_sessions",
+    "ledger": "ledger records opening uses",
     "distances": "coordinate counts",
 }
 # Files that draw noise or account for it.
 CORE = re.compile(
     "privacy/(choices|composition|count_distribution|count_noise|distributions|entropy|exceeding|filters|inversion)|"
     "privacy/(k_norm|laws|level_noise|noise|noisy_comparison|sparse_vector|staircase)|"
-    "learn/(calibrations|calibration_base|parameters)|session/(online|plain|runner)|"
+    "learn/(calibrations|calibration_base|parameters)|session/(online|plain|runner|starts)|"
     "ledger/uses|"
     "measure/(cells|entries|statistics)|release/(measuring|flow_tables)|"
     "synth/(budget_plans|decisions)|estimate/strategy|"
-    "iterative/(accuracy|construction|lists|tuning)[.]|"
+    "iterative/(accuracy|answer_grid|answers|construction|game|net)[.]|"
+    "iterative/(paper_tuning|rounds|sensing|tuning)[.]|"
     "cuts/(least|network)[.]|"
-    "iterative/(distinguisher|rank_one)[.]|"
+    "iterative/(distinguisher|power_method|rank_one)[.]|"
     "distances/(coordinate|counts)[.]"
 )
 # Margins for rounding: a flip changes the last digits.

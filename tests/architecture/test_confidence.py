@@ -31,6 +31,7 @@ DOCS = {
         "intervals that are all correct together with probability {};",
         "`release.worst_cut_error_bound()` holds for all cuts at once with probability {}.",
     ],
+    "tables.md": ["numbers are smaller than their ± ({}): most of this table is noise"],
     "sessions.md": [
         "error      up to 149.0 ({}, all queries at once)",
         "30.0 in [0.0, 179.0] ({}, all queries at once)  99 left",

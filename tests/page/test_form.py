@@ -77,6 +77,7 @@ def test_no_option_is_spelled_in_the_code_of_the_page():
         "data",
         "kind",
         "header",
+        "noise",
         "first",
         "second",
         "columns",

@@ -103,7 +103,7 @@ def test_the_running_sum_is_the_average_of_the_directions(symmetric, monkeypatch
         weight = max(1 / step, 0.03)
         average = (1 - weight) * average + weight * direction
     row_arrays = run.blocks.gather(
-        lambda block: block.held["direction sum"], width=run.problem.shape[1], dtype=np.float64
+        lambda block: block.workspace["direction sum"], width=run.problem.shape[1], dtype=np.float64
     )
     assert run.scale < 40
     assert np.allclose(row_arrays / run.scale, average, atol=1e-6)

@@ -86,7 +86,7 @@ def test_a_fit_stops_at_its_time_its_rounds_or_its_tolerance_and_repeats(fit):
     check_in_box(found.matrix, given)
     assert told
     assert all(0 <= done <= 1 for done, _ in told)
-    assert given.blocks.map(lambda block: len(block.held)) == [0]  # nothing is left behind
+    assert given.blocks.map(lambda block: len(block.workspace)) == [0]  # nothing is left behind
     if fit == "maximum-entropy":
         check_same(run(given), run(given))
         return
