@@ -130,7 +130,7 @@ def test_changed_rows_are_refused_and_no_other_store_is_advised(read, store, nam
         open_ledger(store, read(counting="weight", **CHANGED[name]))
     text = str(caught.value)
     assert "if rows were appended or corrected, name the store by --same-people-as" in text
-    assert "for a table of each month use flows-over-time" in text
+    assert "a further month is a table of its own" in text
     assert "adds to what is spent here" in text
     assert "another store" not in text
     assert "\n" not in text

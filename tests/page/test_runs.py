@@ -105,7 +105,7 @@ def test_a_run_is_at_work_while_a_process_holds_its_lock(page, tmp_path):
         told = page.post("run", run="one")
         assert (told["state"], told["done"], told["message"]) == (RUNNING, 0.25, "fitting")
         values = placed(MAIL, tmp_path)
-        (tmp_path / "mail.csv").write_text("")
+        (tmp_path / "mail.csv").write_text("from,to\na,b\n")
         (tmp_path / "staff.txt").write_text("a\nb\nc\n")
         (tmp_path / "staff.csv").write_text("p,d\na,1\nb,1\nc,2\n")
         begin = {"product": "graph", "values": values | {"dry-run": "2", "epsilon": "9"}}
