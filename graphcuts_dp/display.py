@@ -94,7 +94,9 @@ def html_of(card: Card, figure: "Figure | None" = None) -> str:
     """Write a card as HTML, with every text escaped and the picture below."""
     parts = ["<div>", f"<p><b>{_text(card.title)}</b></p>"]
     if card.warning:
-        parts.append(f'<p><b style="color:#b00020">{_text(card.warning)}</b></p>')
+        # The colour is that of a border: as text it would be too dark on a dark page.
+        style = "border-left:4px solid #b00020;padding-left:.5em"
+        parts.append(f'<p style="{style}"><b>{_text(card.warning)}</b></p>')
     if card.facts:
         lines = (
             f"<tr><th {_CELL}>{_text(name)}</th><td {_CELL}>{_text(value)}</td></tr>"

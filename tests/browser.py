@@ -73,8 +73,9 @@ class Visit:
         """Check the page for people with weak eyes and without a mouse."""
         for width in (1280, 390):
             with self.wide(width):
-                assert self.driver.execute_script(LABELS) == []
-                assert self.driver.execute_script(CONTRAST) == []
+                for script in (LABELS, CONTRAST):
+                    problems = self.driver.execute_script(script)
+                    assert not problems, (name, width, problems)
                 wide = "return [document.documentElement.scrollWidth, window.innerWidth]"
                 inside, window = self.driver.execute_script(wide)
                 assert inside <= window, (name, width)

@@ -255,7 +255,7 @@ def test_rows_come_in_from_a_program(done, refused, monkeypatch, tmp_path):
     assert (tmp_path / "piped.csv").read_text() == (tmp_path / "flows.csv").read_text()
     _, said = piped(done, "flows", "-", "staff.csv", "x.csv", *USERS[4:], *words[:-2])
     assert "Keep to yourself: the rows, " in said
-    assert "leaves out at most" in piped(done, "flows", "-", *TABLE[2:])[0]
+    assert "leaves out at least" in piped(done, "flows", "-", *TABLE[2:])[0]
     for command, message in (
         (("flows", "-", *BASE[2:3], "new.csv", *USUAL), "- is standard input, for rows"),
         (

@@ -346,7 +346,7 @@ def test_mail_to_a_simulated_network(curator, mail, tmp_path):
     curator.ready()
     curator.done()
     assert curator.clicks <= CLICKS
-    assert "Release" in curator.text("#shown")
+    assert "This network has 60 members" in curator.text("#shown")
     curator.wait(lambda: curator.find("#shown img").get_property("naturalWidth") > 100)
     assert "not private" not in curator.text("main")
     assert curator.text("#compared") == ""

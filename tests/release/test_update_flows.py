@@ -168,7 +168,9 @@ def test_late_rows_never_count(name, monkeypatch):
 
 def test_out_of_order_and_unknown_months_are_refused():
     frame = trips()
-    with pytest.raises(ParameterError, match="next one of the series 'flows' is 2026-11"):
+    with pytest.raises(
+        ParameterError, match="the series 'flows' has no period yet, and starts with 2026-11"
+    ):
         update(frame, "2026-12")
     with pytest.raises(ParameterError, match="keep=False"):
         update(frame, "2026-11", store=gc.Store("s.db", keep=False))
