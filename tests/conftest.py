@@ -38,7 +38,10 @@ atexit.register(shutil.rmtree, os.environ["GRAPHCUTS_DP_STATE"], ignore_errors=T
 # Each store of rows looks through the temporary folder for what killed processes have left, which
 # takes tens of milliseconds among thousands of files. Pytest keeps its own folders where it would.
 os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
-os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="graphcuts-dp-tests-")
+# Beside, and not within, that of a process above this one: names of sockets have 107 characters.
+os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(
+    prefix="graphcuts-dp-tests-", dir=os.environ["PYTEST_DEBUG_TEMPROOT"]
+)
 Path(os.environ["TMPDIR"]).chmod(0o711)  # tests that run as nobody pass through it
 atexit.register(shutil.rmtree, os.environ["TMPDIR"], ignore_errors=True)
 
