@@ -1,14 +1,15 @@
-"""The questions of `plan --ask`, in order, and how their answers are read.
+"""The questions of `plan --ask`, in order: `questions` is where to begin.
 
-`questions` is where to begin; each reader below it makes a value of what was typed, or says what is
-wrong with it. `proposals` makes a command of all answers.
+Their help is in `plan_help`, what reads answers in `plan_answers`, and `proposals` makes a command
+of all answers.
 """
 
 import os
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from graphcuts_dp.cli.dialogue import BACK, EXPLAIN, NO, NONE, YES, Answers, AskedQuestion
 from graphcuts_dp.cli.plan_answers import (
@@ -103,22 +104,35 @@ _BOUNDS: dict[str, tuple[str, int]] = {
 
 def questions() -> tuple[AskedQuestion, ...]:
     """Return all questions, in order."""
+    return (*_about_data(), *_about_results(), *_about_periods(), *_about_sizes_and_budget())
 
-    def table(answers: Answers) -> bool:
-        return answers["data"] is not None and answers["who"] == EVERYBODY and is_rows(answers)
 
+def _question(
+    key: str, text: Callable[[Answers], str], read: Callable[[str, Answers], Any], **options: Any
+) -> AskedQuestion:
+    """Return a question with its help, which that of the right side shares with the left one."""
+    subject = key.removeprefix("right-")
+    if subject in NEEDED:
+        options["needed"] = NEEDED[subject]
+    return AskedQuestion(key=key, text=text, read=read, explain=EXPLANATIONS[subject], **options)
+
+
+def _is_of_table(answers: Answers) -> bool:
+    """Return whether a table of rows is published."""
+    return answers["data"] is not None and answers["who"] == EVERYBODY and is_rows(answers)
+
+
+def _about_data() -> tuple[AskedQuestion, ...]:
+    """Return the questions about the private file and its rows."""
     return (
-        AskedQuestion(
-            key="data",
-            explain=EXPLANATIONS["data"],
+        _question(
+            "data",
             text=lambda _: f"Which file holds the private data? (or: {NONE})",
             usual=lambda _: NONE,
             read=read_data,
         ),
-        AskedQuestion(
-            key="header",
-            explain=EXPLANATIONS["header"],
-            needed=NEEDED["header"],
+        _question(
+            "header",
             text=lambda _: f"Does the first line hold names of columns? {YES}/{NO}",
             usual=_usual_header,
             read=read_yes_or_no,
@@ -126,9 +140,8 @@ def questions() -> tuple[AskedQuestion, ...]:
                 answers["data"] is not None and first_line(answers["data"]).kind == UNCLEAR
             ),
         ),
-        AskedQuestion(
-            key="counted",
-            explain=EXPLANATIONS["counted"],
+        _question(
+            "counted",
             text=lambda _: (
                 f"Count every line, such as each mail or each trip ({LINES}), or each pair once, "
                 f"however many lines name it ({PAIRS})?"
@@ -137,17 +150,14 @@ def questions() -> tuple[AskedQuestion, ...]:
             read=read_counted,
             applies=lambda answers: answers["data"] is not None and may_have_rows(answers["data"]),
         ),
-        AskedQuestion(
-            key="unit",
-            explain=EXPLANATIONS["unit"],
+        _question(
+            "unit",
             text=lambda answers: f"What is protected: {_units_text(answers)}?",
             usual=_usual_unit,
             read=read_unit,
         ),
-        AskedQuestion(
-            key="user",
-            explain=EXPLANATIONS["user"],
-            needed=NEEDED["user"],
+        _question(
+            "user",
             text=lambda answers: (
                 f"Which column names the person of each row? {_columns_text(answers)}"
             ),
@@ -155,18 +165,15 @@ def questions() -> tuple[AskedQuestion, ...]:
             read=read_column,
             applies=lambda answers: answers["unit"] == "user" and answers["data"] is not None,
         ),
-        AskedQuestion(
-            key="bound",
-            explain=EXPLANATIONS["bound"],
+        _question(
+            "bound",
             text=lambda answers: _BOUNDS[answers["unit"]][0],
             usual=lambda answers: str(_BOUNDS[answers["unit"]][1]),
             read=read_bound,
             applies=lambda answers: answers["unit"] in _BOUNDS,
         ),
-        AskedQuestion(
-            key="endpoints",
-            explain=EXPLANATIONS["endpoints"],
-            needed=NEEDED["endpoints"],
+        _question(
+            "endpoints",
             text=lambda answers: (
                 f"Which columns say from where and to where? FROM,TO {_columns_text(answers)}"
             ),
@@ -174,10 +181,8 @@ def questions() -> tuple[AskedQuestion, ...]:
             read=read_endpoints,
             applies=_asks_endpoints,
         ),
-        AskedQuestion(
-            key="sides",
-            explain=EXPLANATIONS["sides"],
-            needed=NEEDED["sides"],
+        _question(
+            "sides",
             text=_text_of_sides,
             usual=lambda answers: "" if column_names(answers) else SAME,
             read=read_sides,
@@ -187,9 +192,8 @@ def questions() -> tuple[AskedQuestion, ...]:
                 and not is_usual_pair(answers)
             ),
         ),
-        AskedQuestion(
-            key="directions",
-            explain=EXPLANATIONS["directions"],
+        _question(
+            "directions",
             text=lambda _: (
                 f"Does it matter who sends to whom, or from where to where? ({DIRECTED}, or "
                 f"{TOGETHER}: both ways count as one; a store keeps to this)"
@@ -198,9 +202,14 @@ def questions() -> tuple[AskedQuestion, ...]:
             read=read_directions,
             applies=_asks_directions,
         ),
-        AskedQuestion(
-            key="who",
-            explain=EXPLANATIONS["who"],
+    )
+
+
+def _about_results() -> tuple[AskedQuestion, ...]:
+    """Return the questions about what comes out, and for whom."""
+    return (
+        _question(
+            "who",
             text=lambda _: (
                 "Who shall see answers: everybody (a published result), analysts "
                 "(questions one by one), team (the same in a browser)?"
@@ -208,9 +217,8 @@ def questions() -> tuple[AskedQuestion, ...]:
             usual=lambda _: EVERYBODY,
             read=read_who,
         ),
-        AskedQuestion(
-            key="product",
-            explain=EXPLANATIONS["product"],
+        _question(
+            "product",
             text=lambda _: (
                 f"What shall come out: {TABLE} (how much passes between groups), "
                 f"{GRAPH} (a synthetic network)?"
@@ -219,68 +227,63 @@ def questions() -> tuple[AskedQuestion, ...]:
             read=read_product,
             applies=_asks_product,
         ),
-        AskedQuestion(
-            key="queries",
-            explain=EXPLANATIONS["queries"],
+        _question(
+            "queries",
             text=lambda _: "About how many questions will be asked in all?",
             usual=lambda _: str(QUERIES),
             read=read_queries,
             applies=lambda answers: answers["who"] != EVERYBODY,
         ),
-        AskedQuestion(
-            key="groups",
-            explain=EXPLANATIONS["groups"],
-            needed=NEEDED["groups"],
+        _question(
+            "groups",
             text=_text_of_groups,
             usual=lambda answers: "" if _needs_groups(answers) else NONE,
             read=read_groups,
             applies=lambda answers: answers["data"] is not None,
         ),
-        AskedQuestion(
-            key="levels",
-            explain=EXPLANATIONS["levels"],
+        _question(
+            "levels",
             text=lambda _: "Which columns are groups, coarsest first, with slashes between?",
             usual=lambda answers: _usual_levels(answers["groups"]),
             read=read_levels,
             applies=lambda answers: _has_levels(answers.get("groups")),
         ),
-        AskedQuestion(
-            key="right-groups",
-            explain=EXPLANATIONS["groups"],
-            needed=NEEDED["groups"],
+        _question(
+            "right-groups",
             text=lambda answers: f"And which public table lists {_side_text(answers, 1)}?",
             read=read_right_groups,
             applies=has_two_kinds,
         ),
-        AskedQuestion(
-            key="right-levels",
-            explain=EXPLANATIONS["levels"],
+        _question(
+            "right-levels",
             text=lambda _: "Which of its columns are groups, coarsest first, with slashes between?",
             usual=lambda answers: _usual_levels(answers["right-groups"]),
             read=read_right_levels,
             applies=lambda answers: _has_levels(answers.get("right-groups")),
         ),
-        AskedQuestion(
-            key="period",
-            explain=EXPLANATIONS["period"],
+    )
+
+
+def _about_periods() -> tuple[AskedQuestion, ...]:
+    """Return the questions about dates and periods."""
+    return (
+        _question(
+            "period",
             text=lambda answers: (
                 f"Which column has the date? {_columns_text(answers)} (or: {NONE})"
             ),
             usual=lambda answers: suggested_column(answers, "period") or NONE,
             read=read_period_column,
-            applies=table,
+            applies=_is_of_table,
         ),
-        AskedQuestion(
-            key="periods",
-            explain=EXPLANATIONS["periods"],
-            needed=NEEDED["periods"],
+        _question(
+            "periods",
             text=lambda _: "Which months, days or years shall the table have? As 2026-01..2026-12",
             read=read_periods,
             applies=lambda answers: answers.get("period") is not None,
         ),
-        AskedQuestion(
-            key="date-format",
-            explain=EXPLANATIONS["date-format"],
+        _question(
+            "date-format",
             text=lambda _: (
                 f"How are dates written? {ISO} (with or without a time), "
                 + ", ".join(DATE_EXAMPLES.values())
@@ -291,62 +294,60 @@ def questions() -> tuple[AskedQuestion, ...]:
                 answers.get("period") is not None and first_line(answers["data"]).kind != NO_TEXT
             ),
         ),
-        AskedQuestion(
-            key="continued",
-            explain=EXPLANATIONS["continued"],
+        _question(
+            "continued",
             text=_text_of_continued,
             usual=lambda _: NO,
             read=lambda text, answers: read_yes_or_no(text, answers) == YES,
             applies=_asks_whether_continued,
             forecast=_forecast_of_continued,
         ),
-        AskedQuestion(
-            key="on-bad",
-            explain=EXPLANATIONS["on-bad"],
+    )
+
+
+def _about_sizes_and_budget() -> tuple[AskedQuestion, ...]:
+    """Return the questions about rows left out, sizes, errors and the budget."""
+    return (
+        _question(
+            "on-bad",
             text=lambda _: (
                 "If rows cannot be used, as of a place that is not listed: refuse the "
                 "file, or skip them?"
             ),
             usual=lambda _: "refuse",
             read=read_on_bad,
-            applies=table,
+            applies=_is_of_table,
         ),
-        AskedQuestion(
-            key="vertices",
-            explain=EXPLANATIONS["vertices"],
-            needed=NEEDED["vertices"],
+        _question(
+            "vertices",
             text=_text_of_vertices,
             read=read_size,
             applies=lambda answers: answers.get("groups") is None,
         ),
-        AskedQuestion(
-            key="rows",
-            explain=EXPLANATIONS["rows"],
+        _question(
+            "rows",
             text=_text_of_rows,
             usual=lambda _: str(_USUAL_ROWS),
             read=read_rows,
             applies=lambda answers: answers["unit"] == "user",
             forecast=_forecast_of_rows,
         ),
-        AskedQuestion(
-            key="guess",
-            explain=EXPLANATIONS["guess"],
+        _question(
+            "guess",
             text=_text_of_guess,
             usual=lambda _: NONE,
             read=read_guess,
             applies=lambda answers: answers["data"] is not None,
         ),
-        AskedQuestion(
-            key="epsilon",
-            explain=EXPLANATIONS["epsilon"],
+        _question(
+            "epsilon",
             text=_text_of_error,
             usual=lambda answers: f"{usual_error(answers)[0]:g}",
             read=read_error,
             forecast=_forecast_of_error,
         ),
-        AskedQuestion(
-            key="budget",
-            explain=EXPLANATIONS["budget"],
+        _question(
+            "budget",
             text=lambda answers: (
                 f"This uses up epsilon = {epsilon_of(answers):g}. How much may all results of "
                 "these data use up together, for ever?"
