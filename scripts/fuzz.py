@@ -23,7 +23,7 @@ LIMITS = ["-timeout=20", "-rss_limit_mb=2048", "-max_len=4096"]
 
 
 def fuzz(ending: str, seconds: int, inputs: Path) -> None:
-    """Return fuzz one reader in this process, which libFuzzer ends."""
+    """Fuzz one reader in this process, which libFuzzer ends."""
     import atheris
 
     with atheris.instrument_imports(

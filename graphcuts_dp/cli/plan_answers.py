@@ -1,4 +1,4 @@
-"""How answers of `plan --ask` are read: each reader makes a value of what was typed.
+"""Readers of the answers of `plan --ask`: each makes a value of what was typed.
 
 A reader says what is wrong with an answer by a `GraphCutsError`; `plan_questions` asks again.
 """

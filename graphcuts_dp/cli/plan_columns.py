@@ -1,4 +1,4 @@
-"""What the head of a private file, and public files, tell `plan --ask` of their columns."""
+"""Columns of private and public files, as `plan --ask` learns of them from their first lines."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""What `?` says at each question of `plan --ask`, with the reader's own columns where possible.
+"""Help for each question of `plan --ask`, with the reader's own columns where possible.
 
-`EXPLANATIONS` has a line for each question, by its key. `NEEDED` says what an empty line lacks at
-a question without a usual answer: what is needed, with an example.
+`EXPLANATIONS` has what `?` prints at each question, by its key. `NEEDED` has what an empty line is
+told at a question without a usual answer: what is needed, with an example.
 """
 
 import shlex

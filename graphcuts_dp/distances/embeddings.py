@@ -215,7 +215,7 @@ def _check_entries(vertices: int, dimensions: int) -> None:
 
 
 def bourgain_levels(queries: int) -> int:
-    """Return sizes of random sets: ceil(log2 k) + 1, from all k query points down to about one.
+    """Return the number of sizes of random sets: ceil(log2 k) + 1, from k points down to about one.
 
     Figure 3 prints log k. With k = 2 that leaves the set of all query points only, from which all
     of them have distance 0: the contraction is infinite. The proof needs a level with

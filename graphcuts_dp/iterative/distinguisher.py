@@ -430,7 +430,7 @@ class CutSampler:
         return (T, S, sign) if self._transposed else (S, T, sign)
 
     def _log_sums(self) -> Iterator[tuple[FloatVector, FloatVector]]:
-        """Return logarithms of the sums over T for chunks of sets S, an array for each sign."""
+        """Yield logarithms of the sums over T for chunks of sets S, an array for each sign."""
         low = min(self._n, _CHUNK_BITS)
         inside = (np.arange(1 << low)[:, None] >> np.arange(low) & 1).astype(np.float64)
         c = float(self._rate)

@@ -230,7 +230,7 @@ class _ZcdpIterative(ZcdpBudget, IterativeCalibration):
         return Fraction(rounds) / (2 * Fraction(self.parameters.sigma or 0) ** 2)
 
     def _tried_rounds(self, update_bound: UpdateBound, least: int) -> Iterator[int]:
-        """Return numbers of rounds to try: the one that is set or follows from alpha, or many."""
+        """Yield numbers of rounds to try: the one that is set or follows from alpha, or many."""
         most = MOST_ROUNDS
         if self.parameters.sigma is not None:  # so many that calls get something, too
             affordable = 2 * Fraction(self._rho) * Fraction(self.parameters.sigma) ** 2
@@ -383,7 +383,7 @@ class TightIterative(_ZcdpIterative):
 
 
 def round_numbers(rounds: int, most: int) -> Iterator[int]:
-    """Return numbers of rounds up to a largest, each about a fifth larger than the one before."""
+    """Yield numbers of rounds up to a largest, each about a fifth larger than the one before."""
     while rounds < most:
         yield rounds
         rounds = max(rounds + 1, math.floor(rounds * 1.2))

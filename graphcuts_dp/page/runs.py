@@ -199,7 +199,7 @@ class PageRun:
 @final
 @dataclass(frozen=True, kw_only=True)
 class RunForecast:
-    """What a run would do, from public facts alone: no private row is read.
+    """Forecast of a run, from public facts alone: no private row is read.
 
     Attributes:
         values: of the form, as the run takes them.

@@ -78,7 +78,7 @@ class ContributionBoundRow:
 
     @property
     def says_something(self) -> bool:
-        """Whether users or rows above the bound show above the noise, or their number is known."""
+        """True if users or rows above the bound show above the noise, or their number is known."""
         low, high = self.left_out
         is_known = math.isfinite(high) and high > 0
         return low > 0 or is_known or self.users_above > self.users_above_error

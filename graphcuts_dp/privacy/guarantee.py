@@ -240,7 +240,7 @@ class PrivacyGuarantee(Displayed):
 
     @property
     def in_short(self) -> str:
-        """What is hidden and what is public, for people who do not program.
+        """State what is hidden and what is public, for people who do not program.
 
         It is "" of a seeded result, which hides nothing, and of units whose neighbours no short
         sentence describes, such as weights. `neighbours` is the exact statement.
