@@ -50,7 +50,7 @@ NAME = "name"
 _LONGEST_NAME = 100
 _PRIME = 2**61 - 1
 _P = np.uint64(_PRIME)
-_BLOCK = 2**15
+_BLOCK = 2**15  # rows that are multiplied at once, at most
 _LANES = 2
 _TEXT = 2**60  # numbers of names lie from here on, plain integers below
 _LOW_31, _LOW_30 = np.uint64(2**31 - 1), np.uint64(2**30 - 1)
@@ -191,11 +191,12 @@ def _digest(key: bytes, name: str, *words: _Words) -> str:
         words: the integers, at most five for each row.
     """
     text = ""
+    block_size = min(_BLOCK, 1 << max(len(words[0]) - 1, 0).bit_length())  # a power of two
     for lane in range(_LANES):
         constant, *factors = (_scale(key, f"{name}/{lane}/{i}") for i in range(len(words) + 1))
-        products = np.ones(_BLOCK, dtype=np.uint64)
-        for start in range(0, len(words[0]), _BLOCK):
-            pieces = [word[start : start + _BLOCK] for word in words]
+        products = np.ones(block_size, dtype=np.uint64)
+        for start in range(0, len(words[0]), block_size):
+            pieces = [word[start : start + block_size] for word in words]
             sums = np.full(len(pieces[0]), constant)
             for piece, factor in zip(pieces, factors, strict=True):
                 sums += _times(piece, factor)  # at most six numbers below 2^61
