@@ -45,9 +45,10 @@ from graphcuts_dp.results.partition import Partition
 from graphcuts_dp.schema.vertices import Label, VertexSet
 
 Terminal = Label | Iterable[Label]
-KIND = "cut"  # of a use
-_FINEST, _COARSEST = 12, 3  # binary digits of a weight below what is hidden
-_FLOW_BITS = 29  # about as much noise in all still flows fast
+KIND = "cut"  # the kind of use on a ledger
+# A weight is counted with 3 to 12 binary digits below its largest change between neighbours.
+_COARSEST, _FINEST = 3, 12
+_FLOW_BITS = 29  # the expected noise of all vertices together, in grid units: the flow stays fast
 
 
 @refuses_former_options()
@@ -72,9 +73,9 @@ def least_cut(
             the arcs that leave the part of the first terminal count, and there are two terminals.
         terminals: two or more: each a label, or a list of labels that stay together. Public.
         epsilon: privacy parameter for one `privacy_unit`, in [1e-6, 50]; all of it is spent,
-            `WEIGHT_SHARE` of it on the weight of the noisy cut. Of k terminals there are
-            ceil(log2 k) halvings, each with more than an equal part of the rest: a pair is charged
-            for being parted once.
+            `WEIGHT_SHARE` of it on the weight of the noisy cut. There are ceil(log2 k) halvings of
+            k terminals, each with more than an equal share of the remaining epsilon: a pair is
+            charged for being parted once.
         privacy_unit: what neighbouring data differ by: "edge", or a `PrivacyUnit`. Where k edges
             may change together, each has a k-th of epsilon. It cannot be a vertex.
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the
@@ -89,8 +90,8 @@ def least_cut(
         noisy weight, an interval for the true one, and one for that of the least cut.
 
     Raises:
-        ParameterError: an option out of range; fewer than two terminals, or three in a directed
-            graph; weights whose bound nobody has given; a bipartite graph.
+        ParameterError: an option out of range; fewer than two terminals, or more than two in a
+            directed graph; weights without a public bound; a bipartite graph.
         QueryError: a terminal that is no vertex, or in two of the lists.
         BudgetError: the budget of the store does not allow it. Nothing was spent.
         LedgerError: the store cannot be used.
@@ -111,14 +112,15 @@ def least_cut(
     the lightest trivial one, and `above_least` more than the least cut P*, or than the least cuts
     of its halvings, added up, of more terminals: P costs at most D(P) - D(P*) more, which is at
     most the sum of max(0, D) over free vertices outside P* and of max(0, -D) over those in it, on
-    average (n - 2)/(2 sinh L) grid units. `Partition.shortfall` is the lesser of this and of the
-    upper end of its interval, or of more terminals the upper end less the lower end of
-    `Partition.optimum`. On graphs with a clear cut all is far less (docs/measured). Weights and
-    intervals are those of weights rounded down to the grid, which adds a grid unit for each pair
-    across at most. All this holds if a least cut and the shortfall are below M together: P then
-    weighs less than M with weights cut to M, so that it parts no pair that was cut. M is above
-    every weight that has a maximum; without one, see `notes` of the partition. Every private
-    mechanism has an error of order n/epsilon on some graph (source).
+    average (n - 2)/(2 sinh L) grid units. With two terminals `Partition.shortfall` is the smaller
+    of this bound and the upper end of the interval; with more terminals it is the upper end of the
+    interval less the lower end of `Partition.optimum`. On graphs with a clear cut all errors are
+    far less (docs/measured). Weights and intervals are those of weights rounded down to the grid,
+    which adds at most a grid unit for each pair across. All this holds if a least cut and the
+    shortfall are below M together: P then weighs less than M with weights cut to M, so that it
+    parts no pair that was cut. M is above every weight that has a maximum; without one, see `notes`
+    of the partition. Every private mechanism has an error of order n/epsilon on some graph
+    (source).
 
     Examples:
         >>> club = gc.datasets.load("karate")
@@ -143,7 +145,7 @@ def cut_job(
     epsilon: float,
     privacy_unit: str | PrivacyUnit = "edge",
 ) -> "CutJob":
-    """Return what `least_cut` does with these options. Reads the schema of the data alone.
+    """Return the job that `least_cut` executes. Reads the schema of the data alone.
 
     Args:
         data: the private graph or rows, or an empty one of the same schema.
@@ -197,11 +199,11 @@ class CutJob(Job[Partition]):
     """A least cut between terminals.
 
     Attributes:
-        graph: of the schema, without any edge.
-        privacy_unit: of the guarantee.
+        graph: the graph of the schema, without any edge.
+        privacy_unit: what neighbouring data of the guarantee differ by.
         terminal_rows: row numbers of each terminal.
-        rates: of all noise, per grid unit.
-        grid: in which weights count.
+        rates: rates of all noise, per grid unit.
+        grid: the grid on which weights are counted.
     """
 
     kind: str = KIND
@@ -246,13 +248,14 @@ class CutJob(Job[Partition]):
 
     def _partition(self, measured: MeasuredCut, guarantee: PrivacyGuarantee) -> Partition:
         labels = self.graph.labels
-        named = [[labels[row] for row in rows.tolist()] for rows in self.terminal_rows]
+        terminals = [[labels[row] for row in rows.tolist()] for rows in self.terminal_rows]
         cut = lightest(measured, self.terminal_rows, self._errors, self.grid.unit)
-        notes = _terminals_alone(named, np.bincount(cut.codes, minlength=len(named)))
+        sizes = np.bincount(cut.codes, minlength=len(terminals))
+        notes = _notes_on_lone_terminals(terminals, sizes)
         return Partition(
             kind="least-cut",
             space=self.graph.space,
-            names=tuple(terminal[0] for terminal in named),
+            names=tuple(terminal[0] for terminal in terminals),
             codes=cut.codes,
             guarantee=guarantee,
             shortfall=cut.shortfall,
@@ -260,7 +263,7 @@ class CutJob(Job[Partition]):
             value=cut.value,
             interval=cut.interval,
             optimum=cut.optimum,
-            notes=(*notes, *(self.notes if self._heavy else ())),
+            notes=(*notes, *(self.notes if self._weight_condition else ())),
         )
 
     def parts(self, measured: MeasuredCut, guarantee: PrivacyGuarantee) -> ResultParts:
@@ -283,8 +286,8 @@ class CutJob(Job[Partition]):
         }
 
     @property
-    def _least(self) -> str:
-        """The cuts that `CutErrors.above_least` compares with."""
+    def _least_cuts_text(self) -> str:
+        """The cuts that `CutErrors.above_least` compares with, in words."""
         several = halvings_of(len(self.terminal_rows)) > 1
         return "the least cuts of its halvings, added up" if several else "the least one"
 
@@ -295,8 +298,8 @@ class CutJob(Job[Partition]):
         return CutErrors.of(self.rates, *sizes, unit=self.grid.unit, beta=DEFAULT_FAILURE)
 
     @property
-    def _heavy(self) -> str:
-        """Return a warning of weights above the largest that counts; empty if there can be none."""
+    def _weight_condition(self) -> str:
+        """The condition for the bounds, in words; empty if no weight can be clipped."""
         graph, largest = self.graph, largest_weight(self.graph, self.grid)
         if not graph.weighted or largest >= (graph.max_weight or LARGEST_OPEN):
             return ""
@@ -310,33 +313,17 @@ class CutJob(Job[Partition]):
     def notes(self) -> tuple[str, ...]:
         """See `Job.notes`."""
         errors = self._errors
-        least = f"{up_to_digits(errors.above_least, 4):,.4g} more than {self._least}"
+        least = f"{up_to_digits(errors.above_least, 4):,.4g} more than {self._least_cuts_text}"
         trivial = f"{up_to_digits(errors.above_trivial, 4):,.4g} more than any that only cuts off"
         note = f"With probability {DEFAULT_PERCENT} the cut weighs at most {least}"
-        return (f"{note}, and at most {trivial} terminals.{self._heavy}",)
+        return (f"{note}, and at most {trivial} terminals.{self._weight_condition}",)
 
     def errors(self) -> Iterable[tuple[str, float]]:
         """See `Job.errors`."""
         return (
-            (f"what the cut weighs above {self._least}", self._errors.above_least),
+            (f"what the cut weighs above {self._least_cuts_text}", self._errors.above_least),
             ("above one that cuts off terminals alone", self._errors.above_trivial),
         )
-
-
-def _terminals_alone(terminals: Sequence[Sequence[Label]], sizes: IntVector) -> tuple[str, ...]:
-    """Return a sentence about parts of one terminal alone, from the partition."""
-    lone_parts = [
-        ", ".join(map(str, labels[:3])) + (", ..." if labels[3:] else "")
-        for labels, size in zip(terminals, sizes, strict=True)
-        if size == len(labels) and size < sizes.sum()
-    ]
-    if not lone_parts:
-        return ()
-    best = (
-        f"Nothing but {'; '.join(lone_parts)} was cut off: the edges there seem to weigh less than "
-        "any other cut, so nothing tells where else the graph breaks."
-    )
-    return (best,)
 
 
 def rows_of_terminals(vertices: VertexSet, terminals: Sequence[Terminal]) -> list[IntVector]:
@@ -346,43 +333,45 @@ def rows_of_terminals(vertices: VertexSet, terminals: Sequence[Terminal]) -> lis
         ParameterError: fewer than two terminals, or an empty one.
         QueryError: a label that is no vertex, or is in two terminals.
     """
-    positions = [
+    terminal_rows = [
         np.flatnonzero(
-            vertices.mask([terminal] if isinstance(terminal, str | int) else list(terminal))
+            vertices.mask(
+                [terminal] if isinstance(terminal, str | int | np.integer) else list(terminal)
+            )
         )
         for terminal in terminals
     ]
-    if len(positions) < 2 or not all(map(len, positions)):
+    if len(terminal_rows) < 2 or not all(map(len, terminal_rows)):
         raise ParameterError(
             "name two or more vertices to keep apart, for example 'ann', 'bob'; each may be a list "
             "of vertices that is not empty"
         )
-    together = np.concatenate(positions)
-    if len(np.unique(together)) < len(together):
+    all_rows = np.concatenate(terminal_rows)
+    if len(np.unique(all_rows)) < len(all_rows):
         raise QueryError("a vertex is in two terminals: no cut keeps it from itself")
-    return positions
+    return terminal_rows
 
 
 def grid_of_cuts(graph: AnyGraph, epsilon: Fraction) -> Grid:
-    """Return the grid of weights, as fine as flows with the noise of all pairs allow.
+    """Return the grid of weights, as fine as flows with the noise of all vertices allow.
 
-    A cut of m pairs loses m steps to rounding, at most m/2^29 of the expected noise in all, or
-    m/2^12 of what is hidden. Reads the schema alone.
+    A cut of m pairs loses m grid units to rounding, at most m/2^29 of all expected noise, or m/2^12
+    of the largest change of a weight between neighbours. Reads the schema alone.
 
     Raises:
-        ParameterError: weights whose bound nobody has given.
+        ParameterError: weights without a public bound.
     """
     graph.check_bounded()
     if not graph.weighted:
         return Grid()
-    hidden = graph.max_weight or 1.0
-    room = math.floor(_FLOW_BITS + math.log2(float(epsilon) / sum(graph.shape)))
-    unit = 2.0 ** (math.floor(math.log2(hidden)) - min(max(room, _COARSEST), _FINEST))
-    return Grid(unit, math.ceil(hidden / unit), graph.max_weight)
+    largest_change = graph.max_weight or 1.0
+    bits = math.floor(_FLOW_BITS + math.log2(float(epsilon) / sum(graph.shape)))
+    unit = 2.0 ** (math.floor(math.log2(largest_change)) - min(max(bits, _COARSEST), _FINEST))
+    return Grid(unit, math.ceil(largest_change / unit), graph.max_weight)
 
 
 def largest_weight(graph: AnyGraph, grid: Grid) -> float:
-    """Return the weight that larger ones are clipped to: floats hold sums of it. Public."""
+    """Return the weight to which larger ones are clipped, so that floats hold all sums. Public."""
     return (MOST_TOTAL // graph.shape[0]) * grid.unit
 
 
@@ -402,26 +391,28 @@ def measure_cut(
         source: where the noise comes from.
         progress: called with the fraction done.
         terminal_rows: row numbers of each terminal, at least two.
-        rates: of the noise, per grid unit.
-        grid: of the weights.
+        rates: rates of all noise, per grid unit.
+        grid: the grid on which weights are counted.
 
-    Guarantee: for one change by c grid units `CutRates.loss`, in all.
+    Guarantee: for a change of one pair by c grid units all of it together costs `CutRates.loss`.
     """
     n = graph.shape[0]
-    steps = grid.edge_steps(graph)
-    weights = np.ones(len(graph.rows), np.int64) if steps is None else steps
+    edge_units = grid.edge_steps(graph)
+    weights = np.ones(len(graph.rows), np.int64) if edge_units is None else edge_units
     weights = np.minimum(weights, MOST_TOTAL // n)  # `largest_weight`, which is stated
     halvings = halvings_of(len(terminal_rows))
-    # ResultParts and terminals go by the leading binary digits of the terminals' numbers.
+    # A part has the leading binary digits of the numbers of its terminals.
     part = np.zeros(n, dtype=np.int64)
     for bit in reversed(range(halvings)):
         progress(1 - (bit + 1) / halvings, "cutting")
         pull = sample_discrete_laplace(rates.cut, n, source)
         # A part all of whose terminals are in the first half stays whole.
-        second = [number >> (bit + 1) for number in range(len(terminal_rows)) if number >> bit & 1]
-        side = np.where(np.isin(part, second), 0, 1).astype(np.int8)
-        for number, rows in enumerate(terminal_rows):
-            side[rows] = -1 if number >> bit & 1 else 1
+        halved = [
+            terminal >> (bit + 1) for terminal in range(len(terminal_rows)) if terminal >> bit & 1
+        ]
+        side = np.where(np.isin(part, halved), 0, 1).astype(np.int8)
+        for terminal, rows in enumerate(terminal_rows):
+            side[rows] = -1 if terminal >> bit & 1 else 1
         is_inside = part[graph.rows] == part[graph.columns]
         pairs = graph.rows[is_inside], graph.columns[is_inside]
         arcs = sp.csr_array((weights[is_inside], pairs), shape=(n, n))
@@ -432,3 +423,21 @@ def measure_cut(
     )
     progress(1.0, "done")
     return measured
+
+
+def _notes_on_lone_terminals(
+    terminals: Sequence[Sequence[Label]], sizes: IntVector
+) -> tuple[str, ...]:
+    """Return a sentence on the parts that have no other vertex than their terminal, if any."""
+    lone_parts = [
+        ", ".join(map(str, labels[:3])) + (", ..." if labels[3:] else "")
+        for labels, size in zip(terminals, sizes, strict=True)
+        if size == len(labels) and size < sizes.sum()
+    ]
+    if not lone_parts:
+        return ()
+    note = (
+        f"Nothing but {'; '.join(lone_parts)} was cut off: the edges there seem to weigh less than "
+        "any other cut, so nothing tells where else the graph breaks."
+    )
+    return (note,)

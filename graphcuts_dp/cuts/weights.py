@@ -25,7 +25,7 @@ from graphcuts_dp.learn.least_cut_error import CutErrors, CutRates, halvings_of
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
 
-_LOW_BITS = 26  # sums of more than 63 bits are added up in two parts
+_LOW_BITS = 26  # of a weight: its low and its high bits are added up apart, within 64 bits
 
 
 @final
@@ -55,7 +55,7 @@ class LightestCut:
         codes: number of the part of each vertex, in 0..k - 1, shape (n,).
         value: measured weight, moved into `interval` where noise made it impossible.
         interval: bounds on the weight of the cut, which hold `value`.
-        optimum: bounds on the weight of the least cut that keeps the terminals apart.
+        optimum: interval for the weight of the least cut that keeps the terminals apart.
         shortfall: bound on how much more the cut weighs than the least cuts of all halvings, added
             up. With two terminals that is the least cut.
     """
@@ -85,41 +85,41 @@ def measure_weights(
             shape (m,).
         codes: number of the part of each vertex in the noisy cut, shape (n,).
         terminal_rows: row numbers of each terminal.
-        rates: of the noise.
+        rates: rates of the discrete Laplace noise, per grid unit.
 
-    Guarantee: together with the noisy cut `CutRates.loss`. The sensitivity is exact: a pair of free
+    Guarantee: `CutRates.loss` together with the noisy cut. The sensitivity is exact: a pair of free
     vertices counts in x alone, a pair of a terminal i and a free vertex in f_i and at most once in
     x, a pair of two terminals in b or in nothing; each with coefficient 0 or 1. Of directed graphs
     arcs that leave the first terminal or enter the second one count, and in x those that leave the
     first part. Theorem "Weights of cuts".
     """
     terminal_of = np.full(len(codes), -1, dtype=np.int64)
-    for number, rows in enumerate(terminal_rows):
-        terminal_of[rows] = number
+    for terminal, rows in enumerate(terminal_rows):
+        terminal_of[rows] = terminal
     tails, heads = terminal_of[graph.rows], terminal_of[graph.columns]
-    parted = codes[graph.rows] != codes[graph.columns]
+    crosses = codes[graph.rows] != codes[graph.columns]
     if isinstance(graph, DirectedGraph):
-        parted &= codes[graph.rows] == 0
+        crosses &= codes[graph.rows] == 0
         at_terminal = [(tails == 0) & (heads < 0), (heads == 1) & (tails < 0)]
     else:
         at_terminal = [
-            ((tails == number) & (heads < 0)) | ((heads == number) & (tails < 0))
-            for number in range(len(terminal_rows))
+            ((tails == terminal) & (heads < 0)) | ((heads == terminal) & (tails < 0))
+            for terminal in range(len(terminal_rows))
         ]
     only_terminals = (tails >= 0) & (heads >= 0)
     laplace = sample_discrete_laplace
     return MeasuredCut(
         codes=codes,
-        across=_sum(weights, parted & ~only_terminals) + int(laplace(rates.across, 1, source)[0]),
+        across=_sum(weights, crosses & ~only_terminals) + int(laplace(rates.across, 1, source)[0]),
         terminals=tuple(
-            _sum(weights, counted) + noise
-            for counted, noise in zip(
+            _sum(weights, is_counted) + noise
+            for is_counted, noise in zip(
                 at_terminal,
                 laplace(rates.terminal, len(terminal_rows), source).tolist(),
                 strict=True,
             )
         ),
-        between=_sum(weights, parted & only_terminals) + int(laplace(rates.between, 1, source)[0]),
+        between=_sum(weights, crosses & only_terminals) + int(laplace(rates.between, 1, source)[0]),
     )
 
 
@@ -146,8 +146,8 @@ def lightest(
     codes, value, error = measured.codes, noisy, errors.across
     if trivial < noisy:
         codes, value, error = np.full_like(codes, keeper), trivial, errors.trivial
-        for number, rows in enumerate(terminal_rows):
-            codes[rows] = number
+        for terminal, rows in enumerate(terminal_rows):
+            codes[rows] = terminal
     between = unit * measured.between
     weight = unit * value + between
     high = max(0.0, weight + error + errors.between)
@@ -168,8 +168,8 @@ def lightest(
     )
 
 
-def _sum(weights: IntVector, counted: BoolVector) -> int:
+def _sum(weights: IntVector, is_counted: BoolVector) -> int:
     """Return the exact sum of weights of up to 51 bits; it may have more than 63 bits."""
-    summands = weights[counted]
+    summands = weights[is_counted]
     low = summands & ((1 << _LOW_BITS) - 1)
     return (int((summands >> _LOW_BITS).sum()) << _LOW_BITS) + int(low.sum())

@@ -12,8 +12,8 @@ from graphcuts_dp.cuts import network
 
 LARGE = 2**40  # beyond what scipy counts in
 SOLVERS = {
-    "scipy": {"_WORTH": 0},
-    "igraph": {"_WORTH": 0, "_SMALL_FLOW": 0},
+    "scipy": {"_PEELED_SHARE": 0},
+    "igraph": {"_PEELED_SHARE": 0, "_SMALL_FLOW": 0},
     "peeling": {},
 }
 
