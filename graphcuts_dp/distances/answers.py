@@ -17,9 +17,9 @@ from graphcuts_dp.arrays import BoolVector, FloatVector
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, percent
 from graphcuts_dp.display import MOST_PICTURED, Card, Displayed, Tabled
 from graphcuts_dp.distances.counts import NoisySums, histogram, per_query, tree_counts
-from graphcuts_dp.distances.embeddings import embeddings_of, learnt_cheaply
+from graphcuts_dp.distances.embeddings import embeddings_of, has_small_exact_embedding
 from graphcuts_dp.distances.learner import L1Learner, best_learner
-from graphcuts_dp.distances.locations import HIDDEN, PUBLIC, Locations, checked_people
+from graphcuts_dp.distances.locations import NEIGHBOURS, PUBLIC, Locations, checked_people
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import AccuracyWarning, ParameterError
 from graphcuts_dp.files import PathLike
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 NOISES = ("auto", *COUNT_NOISES)
 _COUNTS = {"tree-counts": tree_counts, "histogram": histogram, "per-query": per_query}
 MECHANISMS = ("auto", *_COUNTS, L1Learner.name)
-_MOST_FOR_BASELINES = 8192  # vertices up to which "auto" tries noise on each answer
+_MOST_FOR_PER_QUERY = 8192  # vertices up to which "auto" tries noise on each answer
 _MOST_COORDINATES = 64  # of the embedding, up to which "auto" tries the learner
-_COLUMNS = ("vertex", "value", "low", "high")
+_COLUMNS = ("vertex", "value", "low", "high")  # of tables of answers
 
 
 @final
@@ -62,7 +62,7 @@ class DistancePlanRow:
         noise: "laplace" or "gaussian".
         guaranteed: bound on the errors of all answers, with the plan's confidence. Proven.
         typical: the largest standard deviation of an answer; None if there is no formula.
-        built: the mechanism, ready to run.
+        built: the mechanism with its noise, ready to run.
     """
 
     mechanism: str
@@ -73,7 +73,7 @@ class DistancePlanRow:
 
     @property
     def name(self) -> str:
-        """For people: "tree-counts, laplace"."""
+        """The mechanism and its noise, such as "tree-counts, laplace"."""
         return f"{self.mechanism}, {self.noise}"
 
 
@@ -123,6 +123,11 @@ class DistancePlan(Tabled):
     def reason(self) -> str:
         """The reason for the choice of the best mechanism, in a sentence."""
         best = self.best
+        if self.vacuous and len({row.mechanism for row in self.rows}) == 1:
+            return (
+                f"{best.mechanism} guarantees no less error than the answer {self.trivial:.4g} for "
+                "every vertex: try mechanism 'auto', raise epsilon, or ask more people"
+            )
         if self.vacuous:
             return (
                 f"nothing beats the answer {self.trivial:.4g} for every vertex: raise epsilon, "
@@ -145,7 +150,7 @@ class DistancePlan(Tabled):
         )
 
     def _card(self) -> Card:
-        """Return the card of the answers, with the trivial answer."""
+        """Return the card of all rows, and of the trivial answer."""
         rows = [
             (row.guaranteed, row.name, "-" if row.typical is None else f"{row.typical:.4g}")
             for row in self.rows
@@ -163,172 +168,15 @@ class DistancePlan(Tabled):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, by the names of the attributes."""
-        of_plan = "people", "epsilon", "delta", "confidence", "trivial", "reason"
-        of_row = "mechanism", "noise", "guaranteed", "typical"
+        names = "people", "epsilon", "delta", "confidence", "trivial", "reason"
+        row_names = "mechanism", "noise", "guaranteed", "typical"
         return {
             "map": self.metric.kind,
             "vertices": len(self.metric),
             "diameter": self.metric.diameter,
-            **{name: getattr(self, name) for name in of_plan},
-            "rows": [{name: getattr(row, name) for name in of_row} for row in self.rows],
+            **{name: getattr(self, name) for name in names},
+            "rows": [{name: getattr(row, name) for name in row_names} for row in self.rows],
         }
-
-
-@refuses_former_options(at_most="group_size")
-def plan_distances(
-    map_graph: Any,
-    *,
-    people: int,
-    epsilon: float,
-    delta: float = 0.0,
-    group_size: int = 1,
-    confidence: float = DEFAULT_CONFIDENCE,
-    mechanism: str = "auto",
-    noise: str = "auto",
-) -> DistancePlan:
-    """Compare what mechanisms would guarantee for all vertices of a map. Reads no locations.
-
-    Args:
-        map_graph: the public map: a `Metric`, `Graph`, or graph of networkx or igraph.
-        people: n, public, at least 1.
-        epsilon: privacy parameter of one person's location, in [1e-6, 50].
-        delta: in [0, 1); at 0 there is no Gaussian noise.
-        group_size: how many people together are one privacy unit.
-        confidence: of the guaranteed errors, in (0, 1).
-        mechanism: one of `MECHANISMS`; "auto" for all of them, except where they would never win:
-            noise on each answer on large maps that are no trees, and the learner where its
-            embedding is not exact, has many coordinates, or guarantees nothing.
-        noise: one of `NOISES`; "auto" for both distributions.
-
-    Raises:
-        ParameterError: a number out of range, an unknown name, Gaussian noise without delta, or a
-            map of a single vertex.
-        GraphError: a map that is not connected, or has lengths that are not positive.
-
-    Examples:
-        >>> city = gc.distances.Metric.grid(3, 4)
-        >>> plan = gc.distances.plan_distances(city, people=1000, epsilon=1.0)
-        >>> len(plan.rows) > 0
-        True
-    """
-    metric = Metric.of(map_graph)
-    checked_people(people)
-    check_terms(metric, delta=delta, confidence=confidence)
-    privacy_unit, rows = PrivacyUnit.person(group_size), []
-    for name, distribution in _mechanisms_to_try(metric, mechanism, noise, delta):
-        budget: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "privacy_unit": privacy_unit}
-        built: NoisySums | L1Learner
-        if name == L1Learner.name:
-            built = learner_for(
-                metric, people, None, distribution=distribution, confidence=confidence, **budget
-            )
-        else:
-            epsilon_of_noise = step_epsilon(distribution, **budget)
-            built = _COUNTS[name](
-                metric, people, distribution=distribution, epsilon=epsilon_of_noise, delta=delta
-            )
-        guaranteed = float(built.radii(confidence=confidence).max())
-        if mechanism == "auto" and name == L1Learner.name and guaranteed >= metric.diameter / 2:
-            continue  # its intervals are as long as the diameter: no better than no data
-        rows.append(DistancePlanRow(name, distribution, guaranteed, built.typical, built))
-    return DistancePlan(
-        metric=metric,
-        people=people,
-        epsilon=float(epsilon),
-        delta=float(delta),
-        confidence=confidence,
-        rows=tuple(sorted(rows, key=lambda row: row.guaranteed)),
-    )
-
-
-def _mechanisms_to_try(
-    metric: Metric, mechanism: str, noise: str, delta: float
-) -> Iterator[tuple[str, str]]:
-    for option, value, known in (("mechanism", mechanism, MECHANISMS), ("noise", noise, NOISES)):
-        if value not in known:
-            raise ParameterError(f"unknown {option} {value!r}; choose one of {', '.join(known)}")
-    if noise != "auto" and not count_noise(noise).pure and delta == 0:
-        raise ParameterError("Gaussian noise needs a delta above 0, for example 1e-6")
-    chosen = [mechanism]
-    if mechanism == "auto":
-        chosen = ["tree-counts", "histogram"]
-        if metric.tree is not None or len(metric) <= _MOST_FOR_BASELINES:
-            chosen.append("per-query")
-        if learnt_cheaply(metric, most_coordinates=_MOST_COORDINATES):
-            chosen.append(L1Learner.name)
-    for name in chosen:
-        for kind in COUNT_NOISES if noise == "auto" else (noise,):
-            if count_noise(kind).pure or delta > 0:
-                yield name, kind
-
-
-def check_terms(metric: Metric, *, delta: float, confidence: float) -> None:
-    """Refuse a map, a delta or a confidence for which nothing can be guaranteed.
-
-    Raises:
-        ParameterError: a number out of range, or a map of a single vertex.
-    """
-    check_probability("delta", delta, zero=True)
-    check_probability("confidence", confidence)
-    if 1 - confidence == 1:  # as floats: the failure probability is used too
-        raise ParameterError(f"confidence must be between 0 and 1, not {confidence}")
-    if len(metric) < 2:
-        raise ParameterError("a map with one vertex has no distances; give at least two")
-
-
-def step_epsilon(
-    distribution: str, *, privacy_unit: PrivacyUnit, epsilon: float | Fraction, delta: float
-) -> float | Fraction:
-    """Return the epsilon for one person that gives a privacy unit of several people its epsilon.
-
-    Raises:
-        ParameterError: out of range, or too little remains for one person.
-    """
-    exact = exact_epsilon(epsilon)
-    if count_noise(distribution).pure:
-        return privacy_unit.per_change(exact)
-    return privacy_unit.budget_per_change(epsilon=exact, delta=delta, zcdp=True)[0]
-
-
-def learner_for(
-    metric: Metric,
-    people: int,
-    queries: int | None,
-    *,
-    distribution: str,
-    confidence: float,
-    delta: float,
-    **budget: Any,
-) -> L1Learner:
-    """Return the learner on the best embedding of a map; budgets are as for `step_epsilon`."""
-    return best_learner(
-        embeddings_of(metric),
-        people=people,
-        queries=queries,
-        epsilon=step_epsilon(distribution, delta=delta, **budget),
-        delta=0.0 if count_noise(distribution).pure else delta,
-        beta=1 - confidence,
-    )
-
-
-def guarantee_of_people(
-    privacy_unit: PrivacyUnit, plan: BudgetPlan, *, epsilon: float, delta: float, seed: int | None
-) -> tuple[Cost, PrivacyGuarantee]:
-    """Return what a mechanism costs for the privacy unit, and the guarantee.
-
-    Raises:
-        BudgetError: it costs more than was asked for.
-    """
-    cost = privacy_unit.cost(plan.cost, epsilon=exact_epsilon(epsilon), delta=delta)
-    one = PrivacyGuarantee(
-        epsilon=cost.epsilon,
-        delta=cost.delta,
-        neighbours=HIDDEN,
-        public=PUBLIC,
-        seed=seed,
-        budget_plan=plan.with_certain_runs(),
-    )
-    return cost, privacy_unit.guarantee(one, cost)
 
 
 @final
@@ -341,7 +189,7 @@ class DistanceAnswer(Answer):
     session, hold at once, so a vertex may be picked by its answer.
 
     Attributes:
-        vertex: label.
+        vertex: its label.
 
     Examples:
         >>> city = gc.distances.Metric.grid(3, 4)
@@ -358,8 +206,8 @@ class DistanceAnswer(Answer):
         mark = " [seeded: not private]" if self.seeded else ""
         if not self.guaranteed:
             return f"{self.vertex}: {self.value:.4g}, no guarantee: the session has run out{mark}"
-        which = "vertices" if self.queries_left is None else "queries"
-        scope = f"{percent(self.confidence)}, all {which} at once"
+        class_of_answers = "vertices" if self.queries_left is None else "queries"
+        scope = f"{percent(self.confidence)}, all {class_of_answers} at once"
         return f"{self.vertex}: {self.value:.4g} in [{low:.4g}, {high:.4g}] ({scope}){mark}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -402,7 +250,7 @@ class DistanceAnswers(Displayed):
 
     @cached_property
     def possible(self) -> BoolVector:
-        """Return which vertices may be the best one by their intervals, shape (V,)."""
+        """True for the vertices that may be the best one by their intervals, shape (V,)."""
         return np.asarray(self.values - self.radii <= (self.values + self.radii).min())
 
     @property
@@ -455,6 +303,7 @@ class DistanceAnswers(Displayed):
 
     @cached_property
     def _rows(self) -> list[tuple[Any, ...]]:
+        """The answers as rows of `_COLUMNS`."""
         return [(answer.vertex, answer.value, *answer.interval) for answer in self.all()]
 
     def save(
@@ -484,6 +333,7 @@ class DistanceAnswers(Displayed):
 
     @property
     def _table(self) -> dict[str, Any]:
+        """The columns of the answers, by name."""
         return dict(zip(_COLUMNS, zip(*self._rows, strict=True), strict=True))
 
     def plot(self, *, unit: str = "") -> "Figure":
@@ -499,23 +349,23 @@ class DistanceAnswers(Displayed):
         from graphcuts_dp.plotting.distance_map import distance_map_figure
 
         entries = self.metric.lengths.tocoo()
-        once = entries.row < entries.col
+        is_drawn = entries.row < entries.col  # each edge once
         if self.metric.positions is not None:
-            once[:] = False  # all pairs are edges
+            is_drawn[:] = False  # all pairs are edges
         best = self.best
         low, high = np.array([row[2:] for row in self._rows], dtype=np.float64).T
-        width = (high - low) / 2
-        ends = dict.fromkeys((f"{width.min():,.2g}", f"{width.max():,.2g}"))
+        radii = (high - low) / 2
+        radius_texts = dict.fromkeys((f"{radii.min():,.2g}", f"{radii.max():,.2g}"))
         seeded = "" if self.guarantee.is_private else ", seeded: not private"
         return distance_map_figure(
             self.metric.coordinates,
-            np.column_stack([entries.row[once], entries.col[once]]).astype(np.int64),
-            entries.data[once],
+            np.column_stack([entries.row[is_drawn], entries.col[is_drawn]]).astype(np.int64),
+            entries.data[is_drawn],
             values=self.values,
             possible=self.possible,
             label=f"{best.vertex}  {best.value:,.4g} {unit}".rstrip(),
             error=f"simultaneous intervals ({percent(self.confidence)}): "
-            + f"{' to '.join(ends)} {unit}".rstrip()
+            + f"{' to '.join(radius_texts)} {unit}".rstrip()
             + " to both sides",
             title="How far all people are, on average"
             f" (epsilon = {self.guarantee.epsilon:g}{seeded})",
@@ -528,8 +378,7 @@ class DistanceAnswers(Displayed):
         Args:
             kind: library of the frame, such as `pandas`; the one that is installed if None.
         """
-        columns = zip(*self._rows, strict=True)
-        return made_frame(dict(zip(_COLUMNS, map(list, columns), strict=True)), kind)
+        return made_frame({name: list(column) for name, column in self._table.items()}, kind)
 
     def _picture(self) -> "Figure | None":
         return self.plot() if len(self.values) <= MOST_PICTURED else None
@@ -602,7 +451,7 @@ def answer_distances(
     Raises:
         ParameterError: a number out of range, or an unknown name.
         GraphError: a map that is not connected, or has lengths that are not positive.
-        QueryError: locations that are not on the map, or none.
+        QueryError: locations that are not on the map, or no people.
         FileFormatError: a file of locations that cannot be read.
         BudgetError: the budget of the store does not allow it, or the mechanism as built costs
             more than was asked for. Nothing was spent.
@@ -617,10 +466,10 @@ def answer_distances(
         >>> best = gc.distances.answer_distances(street, homes, epsilon=1.0).best.vertex  # near 40
     """
     metric, source = Metric.of(map_graph), entropy_source(seed)
-    placed = Locations.of(metric, locations)
+    private_locations = Locations.of(metric, locations)
     plan = plan_distances(
         metric,
-        people=placed.people,
+        people=private_locations.people,
         epsilon=epsilon,
         delta=delta,
         group_size=group_size,
@@ -640,16 +489,16 @@ def answer_distances(
     )
     charge = begin_charge(
         store,
-        placed.subject,
+        private_locations.subject,
         kind="distances",
         parameters={"mechanism": built.name},
         cost=cost,
         guarantee=guarantee,
-        inputs=_digest_of_map(metric),
+        inputs=_digest_of_inputs(metric, confidence),
         stacklevel=3,
     )
     if charge.measurement is None:
-        values, radii = built.answered(placed, source, confidence=confidence)
+        values, radii = built.answered(private_locations, source, confidence=confidence)
         charge = charge.keep(pack(_kept_parts(values, radii, guarantee)), {})
     else:
         arrays = unpack(charge.measurement.content, charge.provenance).arrays()
@@ -664,10 +513,218 @@ def answer_distances(
     )
 
 
-def _digest_of_map(metric: Metric) -> str:
+@refuses_former_options(at_most="group_size")
+def plan_distances(
+    map_graph: Any,
+    *,
+    people: int,
+    epsilon: float,
+    delta: float = 0.0,
+    group_size: int = 1,
+    confidence: float = DEFAULT_CONFIDENCE,
+    mechanism: str = "auto",
+    noise: str = "auto",
+) -> DistancePlan:
+    """Compare what mechanisms would guarantee for all vertices of a map. Reads no locations.
+
+    Args:
+        map_graph: the public map: a `Metric`, `Graph`, or graph of networkx or igraph.
+        people: n, public, at least 1.
+        epsilon: privacy parameter of one person's location, in [1e-6, 50].
+        delta: in [0, 1); at 0 there is no Gaussian noise.
+        group_size: how many people together are one privacy unit.
+        confidence: of the guaranteed errors, in (0, 1).
+        mechanism: one of `MECHANISMS`; "auto" for all of them, except where they would never win:
+            noise on each answer on large maps that are no trees, and the learner where its
+            embedding is not exact, has many coordinates, or guarantees nothing. Mechanisms whose
+            noise 64 bits do not hold are left out, too.
+        noise: one of `NOISES`; "auto" for both distributions.
+
+    Raises:
+        ParameterError: a number out of range, an unknown name, Gaussian noise without delta, or a
+            map of a single vertex.
+        GraphError: a map that is not connected, or has lengths that are not positive.
+
+    Examples:
+        >>> city = gc.distances.Metric.grid(3, 4)
+        >>> plan = gc.distances.plan_distances(city, people=1000, epsilon=1.0)
+        >>> len(plan.rows) > 0
+        True
+    """
+    metric = Metric.of(map_graph)
+    checked_people(people)
+    check_terms(metric, delta=delta, confidence=confidence)
+    budget: dict[str, Any] = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "privacy_unit": PrivacyUnit.person(group_size),
+    }
+    rows: list[DistancePlanRow] = []
+    refusals: list[ParameterError] = []
+    for name, distribution in _mechanisms_to_try(metric, mechanism, noise, delta):
+        built: NoisySums | L1Learner
+        try:
+            if name == L1Learner.name:
+                built = learner_for(
+                    metric, people, None, distribution=distribution, confidence=confidence, **budget
+                )
+            else:
+                epsilon_of_noise = step_epsilon(distribution, **budget)
+                built = _COUNTS[name](
+                    metric, people, distribution=distribution, epsilon=epsilon_of_noise, delta=delta
+                )
+            guaranteed = float(built.radii(confidence=confidence).max())
+        except ParameterError as refusal:  # a number out of range, or noise beyond 64 bits
+            refusals.append(refusal)
+            continue
+        if mechanism == "auto" and name == L1Learner.name and guaranteed >= metric.diameter / 2:
+            continue  # its intervals are as long as the diameter: no better than no data
+        rows.append(DistancePlanRow(name, distribution, guaranteed, built.typical, built))
+    if not rows:
+        raise refusals[0]
+    return DistancePlan(
+        metric=metric,
+        people=people,
+        epsilon=float(epsilon),
+        delta=float(delta),
+        confidence=confidence,
+        rows=tuple(sorted(rows, key=lambda row: row.guaranteed)),
+    )
+
+
+def _mechanisms_to_try(
+    metric: Metric, mechanism: str, noise: str, delta: float
+) -> Iterator[tuple[str, str]]:
+    """Yield names of mechanisms and noises for the options of `plan_distances`.
+
+    Raises:
+        ParameterError: an unknown name, or Gaussian noise without delta.
+    """
+    for option, value, known in (("mechanism", mechanism, MECHANISMS), ("noise", noise, NOISES)):
+        if value not in known:
+            raise ParameterError(f"unknown {option} {value!r}; choose one of {', '.join(known)}")
+    if noise != "auto" and not count_noise(noise).pure and delta == 0:
+        raise ParameterError("Gaussian noise needs a delta above 0, for example 1e-6")
+    chosen = [mechanism]
+    if mechanism == "auto":
+        chosen = ["tree-counts", "histogram"]
+        if metric.tree is not None or len(metric) <= _MOST_FOR_PER_QUERY:
+            chosen.append("per-query")
+        if has_small_exact_embedding(metric, most_coordinates=_MOST_COORDINATES):
+            chosen.append(L1Learner.name)
+    for name in chosen:
+        for kind in COUNT_NOISES if noise == "auto" else (noise,):
+            if count_noise(kind).pure or delta > 0:
+                yield name, kind
+
+
+def check_terms(metric: Metric, *, delta: float, confidence: float) -> None:
+    """Refuse a map, a delta or a confidence for which nothing can be guaranteed.
+
+    Raises:
+        ParameterError: a number out of range, or a map of a single vertex.
+    """
+    check_probability("delta", delta, zero=True)
+    check_probability("confidence", confidence)
+    if 1 - confidence == 1:  # as floats: the failure probability is used too
+        raise ParameterError(f"confidence must be between 0 and 1, not {confidence}")
+    if len(metric) < 2:
+        raise ParameterError("a map with one vertex has no distances; give at least two")
+
+
+def step_epsilon(
+    distribution: str, *, privacy_unit: PrivacyUnit, epsilon: float | Fraction, delta: float
+) -> float | Fraction:
+    """Return the epsilon for one person, of whom the privacy unit has one or several.
+
+    Args:
+        distribution: "laplace" or "gaussian".
+        privacy_unit: the people that change together.
+        epsilon: of the privacy unit, in [1e-6, 50].
+        delta: of the privacy unit.
+
+    Raises:
+        ParameterError: a number out of range, or too little remains for one person.
+    """
+    exact = exact_epsilon(epsilon)
+    if count_noise(distribution).pure:
+        return privacy_unit.per_change(exact)
+    return privacy_unit.budget_per_change(epsilon=exact, delta=delta, zcdp=True)[0]
+
+
+def learner_for(
+    metric: Metric,
+    people: int,
+    queries: int | None,
+    *,
+    distribution: str,
+    confidence: float,
+    delta: float,
+    **budget: Any,
+) -> L1Learner:
+    """Return the learner on the best embedding of a map.
+
+    Args:
+        metric: the map.
+        people: n.
+        queries: see `L1Learner`.
+        distribution: "laplace" or "gaussian".
+        confidence: of guaranteed intervals.
+        delta: of the privacy unit.
+        budget: epsilon and privacy unit, as for `step_epsilon`.
+
+    Raises:
+        ParameterError: a number out of range, or a map that is too large to embed.
+    """
+    return best_learner(
+        embeddings_of(metric),
+        people=people,
+        queries=queries,
+        epsilon=step_epsilon(distribution, delta=delta, **budget),
+        delta=0.0 if count_noise(distribution).pure else delta,
+        beta=1 - confidence,
+    )
+
+
+def guarantee_of_people(
+    privacy_unit: PrivacyUnit, plan: BudgetPlan, *, epsilon: float, delta: float, seed: int | None
+) -> tuple[Cost, PrivacyGuarantee]:
+    """Return the cost of a mechanism for the privacy unit, and the guarantee.
+
+    Args:
+        privacy_unit: the people that change together.
+        plan: the budget plan of the mechanism, for one person.
+        epsilon: of the privacy unit.
+        delta: of the privacy unit.
+        seed: of the noise, or None; a seed voids the guarantee.
+
+    Raises:
+        BudgetError: it costs more than was asked for.
+    """
+    cost = privacy_unit.cost(plan.cost, epsilon=exact_epsilon(epsilon), delta=delta)
+    guarantee_for_one = PrivacyGuarantee(
+        epsilon=cost.epsilon,
+        delta=cost.delta,
+        neighbours=NEIGHBOURS,
+        public=PUBLIC,
+        seed=seed,
+        budget_plan=plan.with_certain_runs(),
+    )
+    return cost, privacy_unit.guarantee(guarantee_for_one, cost)
+
+
+def _digest_of_inputs(metric: Metric, confidence: float) -> str:
+    """Return the digest of the map and the confidence, with which alone a use is resumed.
+
+    What a store keeps has the intervals of one confidence. The default one is left out: uses of
+    earlier versions have the digest of their map alone.
+    """
     lengths = metric.lengths
     vertices = labels_or_number(metric.vertices)
-    return public_digest(vertices, lengths.indptr, lengths.indices, lengths.data, metric.p)
+    inputs: list[Any] = [vertices, lengths.indptr, lengths.indices, lengths.data, metric.p]
+    if confidence != DEFAULT_CONFIDENCE:
+        inputs.append(confidence)
+    return public_digest(*inputs)
 
 
 def _kept_parts(

@@ -3,13 +3,13 @@
 A sum of distances is convex and Lipschitz. It is learnt from tangents, one at each mistake; the
 hypothesis is the largest of these lines. With exact tangents it never lies above the function. With
 tangents whose error is at most e anywhere in the interval, it lies at most e above the function. So
-all larger mistakes have one sign: the function is above the hypothesis. The tests of
-`privacy.sparse_vector` do not fit. `OneSidedPair` needs neighbours of which one is never below the
-other, but if a person moves, some distances grow and others shrink. `SharedThreshold` tests both
-signs, of which a hypothesis below the truth needs only one.
+all larger mistakes have one sign: the function is above the hypothesis. `AboveThreshold` tests for
+that sign alone. Of the tests in `privacy.sparse_vector`, `OneSidedPair` needs neighbours of which
+one is never below the other, but if a person moves, some distances grow and others shrink;
+`SharedThreshold` tests both signs.
 
-All numbers are counted in steps of the coordinate's public grid, and summed over people, not
-averaged. So all private numbers are whole.
+All numbers are counted in units of the coordinate's public grid, called steps here, and summed over
+people, not averaged. So all private numbers are whole.
 """
 
 import math
@@ -31,9 +31,9 @@ from graphcuts_dp.privacy.noise import sample_geometric
 from graphcuts_dp.privacy.noise_scales import at_most
 
 _LARGEST_SUM = 2**58  # people times width: 64-bit integers hold every sum with its noise
-_LARGEST_SCALE = 2**55
-_CANDIDATES = 160  # limits on the number of tangents that are tried
-_PARTS = 2**20  # shares of a budget are multiples of 1 over this
+_LARGEST_SCALE = 2**55  # of noise: 64-bit integers hold every sample
+_CANDIDATES = 160  # numbers of tangents that are tried
+_SHARE_BITS = 20  # shares of a budget are multiples of 2^-20
 
 
 @final
@@ -43,8 +43,8 @@ class Line:
 
     Attributes:
         at: position of the point.
-        value: of the line at the point.
-        slope: of the line.
+        value: value of the line at the point.
+        slope: slope of the line.
     """
 
     at: float
@@ -84,7 +84,7 @@ class PiecewiseLinear:
 @final
 @dataclass(frozen=True)
 class AboveThreshold:
-    """A test that fires when q + N >= h + T + R.
+    """A test of a true sum q against an estimate h, which fires when q + N >= h + T + R.
 
     R >= 0 is geometric of rate r1, drawn once for each instance; N >= 0 is fresh and geometric of
     rate r2. An instance is used until it fires once.
@@ -102,8 +102,8 @@ class AboveThreshold:
     P'(j) >= e^(-a - 2 b) P(j), and likewise for silence to the end. Exchange q and q'.
 
     Attributes:
-        threshold_rate: r1, of one step.
-        query_rate: r2, of one step.
+        threshold_rate: r1, for one step.
+        query_rate: r2, for one step.
         threshold: T, in steps.
 
     Source: DR14 section 3.6 (AboveThreshold), with one-sided noise.
@@ -118,7 +118,7 @@ class AboveThreshold:
         return int(sample_geometric(self.threshold_rate, 1, source)[0])
 
     def fires(self, secret: int, truth: int, estimate: int, source: EntropySource) -> bool:
-        """Test q, the truth, against h, the estimate; the secret is R of the running instance."""
+        """Return whether the test fires; the secret is R of the running instance."""
         noise = int(sample_geometric(self.query_rate, 1, source)[0])
         return truth + noise >= estimate + self.threshold + secret
 
@@ -135,13 +135,16 @@ def geometric_quantile(rate: Fraction, *, failure: float) -> int:
 @final
 @dataclass(frozen=True)
 class CoordinateTask:
-    """Describe the task of one coordinate, in public numbers.
+    """The task of learning one coordinate, in public numbers.
 
     Attributes:
         width: W: positions are 0..W, W >= 1.
         people: n >= 1.
         queries: k >= 1, the largest number of tests.
         points: number of positions that can be tested, >= 1.
+
+    Raises:
+        ParameterError: sums of distances that do not fit into 64 bits.
     """
 
     width: int
@@ -169,15 +172,15 @@ class CoordinateTuning:
     """Parameters of a coordinate's mechanism at a budget.
 
     Attributes:
-        task: of the coordinate.
+        task: the public numbers of the coordinate.
         updates: c, the largest number of tangents that are measured.
-        test: with its noise.
-        value_noise: on the value of a tangent.
-        count_noise: on the number of people at or below a position, which decides the slope.
+        test: the test, with the rates of its noise.
+        value_noise: noise on the value of a tangent.
+        count_noise: noise on the number of people at or below a position, which decides the slope.
         value_radius: bound on the errors of all measured values, in steps.
         count_radius: bound on the errors of all measured counts.
-        below: largest height of a guaranteed hypothesis above the truth, in steps.
-        above: largest depth of a guaranteed hypothesis below the truth, in steps.
+        below: the truth is at most so far below a guaranteed hypothesis, in steps.
+        above: the truth is at most so far above a guaranteed hypothesis, in steps.
         total_cost: exact cost of `updates` tangents and `updates` + 1 instances of the test: pure
             epsilon, or rho.
     """
@@ -198,7 +201,7 @@ class CoordinateTuning:
 def tune_coordinate(
     task: CoordinateTask, *, budget: Fraction, pure: bool, beta: float
 ) -> CoordinateTuning:
-    """Return the tuning whose cap on mistakes has the least guaranteed error.
+    """Return the tuning whose limit c on updates has the least guaranteed error.
 
     Moving a person changes a sum of distances by at most max(t, W - t) <= W steps, and the number
     of people at or below t by at most 1, so their slope 2 count - n by 2 (HR12, proof of Theorem
@@ -210,36 +213,43 @@ def tune_coordinate(
     silent test shows q - h < T + R. All of this holds with probability 1 - beta, of which N, R,
     values and counts have a quarter each.
 
-    A budget is a pure epsilon (geometric noise), or rho (discrete Gaussian).
+    Args:
+        task: the public numbers of the coordinate.
+        budget: a pure epsilon (discrete Laplace noise on tangents), or rho (discrete Gaussian).
+        pure: whether the budget is a pure epsilon.
+        beta: probability that a bound fails, in (0, 1).
 
     Raises:
         ParameterError: noise too large for 64-bit integers.
     """
-    most = task.most_updates
-    caps = np.unique(np.rint(np.geomspace(1, most, _CANDIDATES))).astype(np.int64)
-    errors = [_predict(task, int(c), float(budget), pure, beta)[0] for c in caps]
-    return _tuned(task, int(caps[int(np.argmin(errors))]), budget, pure, beta)
+    limits = np.unique(np.rint(np.geomspace(1, task.most_updates, _CANDIDATES))).astype(np.int64)
+    errors = [_predicted_error(task, int(c), float(budget), pure, beta)[0] for c in limits]
+    return _tuned(task, int(limits[int(np.argmin(errors))]), budget, pure, beta)
 
 
-def _predict(
+def _predicted_error(
     task: CoordinateTask, c: int, budget: float, pure: bool, beta: float
 ) -> tuple[float, float]:
     """Return the error in steps, and the share of the budget for tangents, before any rounding.
 
-    Radii of noise fall with a budget as its power -p, and errors a/x^p + b/(1-x)^p of two parts are
-    least where x : 1-x is as a^(1/(1+p)) : b^(1/(1+p)).
+    With a share x of the budget for tangents, radii of their noise are a/x^p, with p = 1 for a pure
+    epsilon and 1/2 for rho, and those of the tests b/(1-x)^p. Their sum is least where x : 1-x is
+    as a^(1/(1+p)) : b^(1/(1+p)). Within a tangent the budget is divided in the same way between the
+    value and the count, whose error weighs twice.
     """
-    log_r, log_n = _logs(task, c, beta)
-    power, unit = (1.0, budget) if pure else (0.5, 2 * budget)
-    least = 1 / (1 + power)
+    log_r, log_n = _log_failures(task, c, beta)
+    p, epsilon_scale = (1.0, budget) if pure else (0.5, 2 * budget)
+    exponent = 1 / (1 + p)
     quantile = math.log(4 * c / beta) if pure else -scipy.special.ndtri(beta / (8 * c))
-    lines = task.width * quantile * (c / unit) ** power * (1 + 2**least) ** (1 / least)
-    tests = task.width * (math.sqrt(log_r) + math.sqrt(2 * log_n)) ** 2 * ((c + 1) / unit) ** power
-    part = float(lines**least / (lines**least + tests**least))
-    return lines / part**power + tests / (1 - part) ** power + _gap(task, c), part
+    of_tangents = task.width * quantile * (c / epsilon_scale) ** p * (1 + 2**exponent) ** (1 + p)
+    of_tests = task.width * (math.sqrt(log_r) + math.sqrt(2 * log_n)) ** 2
+    of_tests *= ((c + 1) / epsilon_scale) ** p
+    share = float(of_tangents**exponent / (of_tangents**exponent + of_tests**exponent))
+    return of_tangents / share**p + of_tests / (1 - share) ** p + _gap(task, c), share
 
 
-def _logs(task: CoordinateTask, c: int, beta: float) -> tuple[float, float]:
+def _log_failures(task: CoordinateTask, c: int, beta: float) -> tuple[float, float]:
+    """Return ln(1/failure) of each R, of which there are c + 1, and of each N, one a query."""
     return math.log(4 * (c + 1) / beta), math.log(4 * task.queries / beta)
 
 
@@ -255,52 +265,60 @@ def _gap(task: CoordinateTask, c: int) -> int:
 def _tuned(
     task: CoordinateTask, c: int, budget: Fraction, pure: bool, beta: float
 ) -> CoordinateTuning:
-    _, part = _predict(task, c, float(budget), pure, beta)
-    for_lines = _share(budget, part)
-    # One value and one count, such that their radius + 2 width radius is least.
-    for_value = _share(for_lines / c, 1 / (1 + 2 ** (1 / 2 if pure else 2 / 3)))
-    value = _line_noise(task.width, for_value, pure)
-    count = _line_noise(1, for_lines / c - for_value, pure)
-    log_r, log_n = _logs(task, c, beta)
-    instance_budget = (budget - for_lines) / (c + 1)
-    total = float(instance_budget) if pure else math.sqrt(2 * float(instance_budget))
-    first = total * math.sqrt(log_r) / (math.sqrt(log_r) + math.sqrt(2 * log_n))
-    r1 = at_most(first / task.width)
-    r2 = at_most((total - first) / (2 * task.width))
+    """Return the tuning with c updates, see `tune_coordinate`.
+
+    Raises:
+        ParameterError: noise too large for 64-bit integers.
+    """
+    _, share = _predicted_error(task, c, float(budget), pure, beta)
+    tangents_budget = _share_of(budget, share)
+    # Of a tangent's value and count, such that value radius + 2 width count radius is least.
+    value_budget = _share_of(tangents_budget / c, 1 / (1 + 2 ** (1 / 2 if pure else 2 / 3)))
+    value_noise = _tangent_noise(task.width, value_budget, pure)
+    count_noise = _tangent_noise(1, tangents_budget / c - value_budget, pure)
+    log_r, log_n = _log_failures(task, c, beta)
+    instance_budget = (budget - tangents_budget) / (c + 1)
+    epsilon = float(instance_budget) if pure else math.sqrt(2 * float(instance_budget))
+    epsilon_of_r = epsilon * math.sqrt(log_r) / (math.sqrt(log_r) + math.sqrt(2 * log_n))
+    r1 = at_most(epsilon_of_r / task.width)
+    r2 = at_most((epsilon - epsilon_of_r) / (2 * task.width))
     if min(r1, r2) < Fraction(1, _LARGEST_SCALE):
         raise ParameterError("the noise does not fit into 64 bits; use more epsilon")
     failure = beta / 4
-    value_radius, count_radius = value.radius(failure / c), count.radius(failure / c)
-    line_error = value_radius + 2 * task.width * count_radius
-    margin = geometric_quantile(r2, failure=failure / task.queries)
-    rise = geometric_quantile(r1, failure=failure / (c + 1))
-    tolerance = line_error + _gap(task, c)
-    test = AboveThreshold(r1, r2, tolerance + margin)
-    one, v, n = test.cost(task.width), value.parameter, count.parameter
+    value_radius = value_noise.radius(failure / c)
+    count_radius = count_noise.radius(failure / c)
+    tangent_error = value_radius + 2 * task.width * count_radius
+    largest_n = geometric_quantile(r2, failure=failure / task.queries)
+    largest_r = geometric_quantile(r1, failure=failure / (c + 1))
+    tolerance = tangent_error + _gap(task, c)
+    test = AboveThreshold(r1, r2, tolerance + largest_n)
+    instance_cost = test.cost(task.width)
     if pure:
-        line = task.width * v + n
+        tangent_cost = task.width * value_noise.parameter + count_noise.parameter
     else:
-        one, line = one**2 / 2, task.width**2 / (2 * v) + 1 / (2 * n)
-    total_cost = (c + 1) * one + c * line
+        instance_cost = instance_cost**2 / 2
+        tangent_cost = task.width**2 / (2 * value_noise.parameter) + 1 / (2 * count_noise.parameter)
     return CoordinateTuning(
         task=task,
         updates=c,
         test=test,
-        value_noise=value,
-        count_noise=count,
+        value_noise=value_noise,
+        count_noise=count_noise,
         value_radius=value_radius,
         count_radius=count_radius,
-        below=line_error,
-        above=tolerance + margin + rise,
-        total_cost=total_cost,
+        below=tangent_error,
+        above=tolerance + largest_n + largest_r,
+        total_cost=(c + 1) * instance_cost + c * tangent_cost,
     )
 
 
-def _share(budget: Fraction, part: float) -> Fraction:
-    return budget * Fraction(round(part * _PARTS), _PARTS)
+def _share_of(budget: Fraction, share: float) -> Fraction:
+    """Return a share of a budget, rounded to a multiple of 2^-20 of it."""
+    return budget * Fraction(round(share * 2**_SHARE_BITS), 2**_SHARE_BITS)
 
 
-def _line_noise(sensitivity: int, budget: Fraction, pure: bool) -> ValueNoise:
+def _tangent_noise(sensitivity: int, budget: Fraction, pure: bool) -> ValueNoise:
+    """Return the noise on a number of a tangent, at its budget."""
     if pure:
         return ValueNoise("laplace", at_most(float(budget) / sensitivity))
     # At least s^2/(2 rho), rounded up to a fraction that is short to write.
@@ -330,9 +348,9 @@ class Profile:
     def value(self, at: int) -> int:
         """Return the sum over people of their distance from a position."""
         index = np.searchsorted(self._positions, at, side="right")
-        people, moment = int(self._people[index]), int(self._moments[index])
-        total_people, total_moment = int(self._people[-1]), int(self._moments[-1])
-        return at * (2 * people - total_people) + total_moment - 2 * moment
+        people_below, moment_below = int(self._people[index]), int(self._moments[index])
+        people, moment = int(self._people[-1]), int(self._moments[-1])
+        return at * (2 * people_below - people) + moment - 2 * moment_below
 
     def __repr__(self) -> str:
         return "Profile()"
@@ -344,8 +362,8 @@ class CoordinateState:
     """State of the mechanism. Immutable.
 
     Attributes:
-        hypothesis: public.
-        secret: noise of the running instance; None when no test is allowed any more.
+        hypothesis: the hypothesis, public.
+        secret: R of the running instance; None when no test is allowed any more.
         tests: number of tests so far.
         lost: number of tests whose outcome was lost, each of which may have measured a tangent.
     """

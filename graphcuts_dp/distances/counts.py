@@ -38,11 +38,11 @@ from graphcuts_dp.privacy.level_noise import (
     split_budget,
 )
 
-_GRID_BITS = 16  # the diameter has 2^16 to 2^17 grid steps
-_SMALL = 8  # parts of at most so many vertices keep their order
+_GRID_BITS = 16  # the diameter has 2^16 to 2^17 grid units
+_SORTED_VERTICES = 8  # parts of at most so many vertices keep their order
 _FANOUTS = (4, 8, 16, 32, 64)
 _EXACT_VERTICES = 8192  # on larger trees, one bound stands for the errors of all vertices
-_PARTS_CHANGE = (2, 2)  # change of the counts of a level by a move: sum, and sum of squares
+_CHANGE_BY_MOVE = (2, 2)  # of the counts of a level: the sum, and the sum of squares
 
 
 @final
@@ -54,13 +54,13 @@ class NoisySums:
     exact counts of each level by no more than `changes`: see the functions that return it.
 
     Attributes:
-        name: by which users choose it.
-        exact: returns whole numbers by level, from the numbers of people at the vertices. Private.
-        estimates: returns answers, shape (V,), from such numbers with noise.
-        noise: with a parameter for each level of counts.
-        spread: its effect on the answers, in the units of the map's lengths.
-        changes: of each level, see `LevelNoise.cost`.
-        delta: for which a zCDP cost is stated.
+        name: the name of the mechanism, as it is typed.
+        exact: (people at the vertices) -> whole numbers by level. Private.
+        estimates: (such numbers with noise) -> answers, shape (V,).
+        noise: the noise, with a parameter for each level of counts.
+        spread: the effect of the noise on the answers, in the units of the map's lengths.
+        changes: the change of each level by a move of one person, see `LevelNoise.cost`.
+        delta: the delta for which a zCDP cost is stated.
         rounding: largest error of an answer besides noise, in the units of the lengths.
     """
 
@@ -79,7 +79,7 @@ class NoisySums:
         return self.noise.parameters
 
     @cached_property
-    def typical(self) -> float | None:
+    def typical(self) -> float:
         """The largest standard deviation of an answer."""
         return float(self.noise.deviations(self.spread).max())
 
@@ -123,22 +123,49 @@ class NoisySums:
         return values, np.broadcast_to(self.radii(confidence=confidence), values.shape)
 
 
+class Level(NamedTuple):
+    """All parts of one depth: together they hold every vertex once.
+
+    Attributes:
+        start: first index of each part in the order, ascending; a part stops where the next starts.
+        parent: for each part the number of the part of the level above that holds it, ascending.
+        siblings: for each part of the level above the number of parts that it is cut into.
+    """
+
+    start: IntVector
+    parent: IntVector
+    siblings: IntVector
+
+
+class Parts(NamedTuple):
+    """Nested parts of the vertices; the last level has one vertex in each.
+
+    Attributes:
+        order: rows in an order in which every part is an interval, shape (V,).
+        levels: from the first cut of the whole map down.
+    """
+
+    order: IntVector
+    levels: tuple[Level, ...]
+
+
 def per_query(metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> NoisySums:
-    """Answer each vertex by a query of its own: sums of distances in whole steps, plus noise.
+    """Answer each vertex by a query of its own: the sum of distances in whole steps, plus noise.
 
     Guarantee: the distances from v are rounded down to whole steps of a public grid, each between 0
-    and s_v = floor(ecc(v)/step), so a person who moves changes the sum at v by at most s_v, and all
-    sums together by at most `changes` in sum and in sum of squares. That is the cost of composing V
-    queries, each with its exact sensitivity; all get the same noise. Rounding adds an error of at
-    most half a step: distances are rounded down, and half a step is added.
+    and s_v = floor(ecc(v)/step) + 1, where 1 covers the rounding of floats. So a person who moves
+    changes the sum at v by at most s_v, and all sums together by at most `changes` in sum and in
+    sum of squares. That is the cost of composing V queries of sensitivity s_v; all get the same
+    noise. Rounding adds an error of at most half a step: distances are rounded down, and half a
+    step is added.
 
     Raises:
         ParameterError: epsilon or delta out of range.
     """
     step = 2.0 ** (math.floor(math.log2(metric.diameter)) - _GRID_BITS)
-    # Two searches on a tree round differently: one step more covers that.
-    most = (np.floor(metric.eccentricities / step) + 1).astype(np.int64).tolist()
-    changes = [(sum(most), sum(value**2 for value in most))]
+    # On trees other searches give the eccentricities than the distances: + 1 covers their rounding.
+    sensitivities = (np.floor(metric.eccentricities / step) + 1).astype(np.int64).tolist()
+    changes = [(sum(sensitivities), sum(value**2 for value in sensitivities))]
     spread = Spread(np.array([[1.0]]), np.array([[1.0]]), len(metric)).scaled(step / people)
 
     def exact(counts: IntVector) -> list[IntVector]:
@@ -162,7 +189,7 @@ def per_query(metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> Noi
 def tree_counts(metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> NoisySums:
     """Return noisy numbers of people in all parts of all levels of a public tree of parts.
 
-    Parts and scales of noise are those with the smallest largest deviation of an answer.
+    Of several fan-outs, that with the smallest `NoisySums.typical` is taken.
 
     Guarantee: a person who moves from one part of a level to another changes two counts of the
     level by 1 each; a move within a part changes none. Moves between parts of the first level
@@ -174,7 +201,7 @@ def tree_counts(metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> N
     """
     trees = _candidates(metric)[:-1]
     candidates = [_of_parts("tree-counts", *tree, metric, people, budget) for tree in trees]
-    return min(candidates, key=lambda sums: sums.typical or 0.0)
+    return min(candidates, key=lambda sums: sums.typical)
 
 
 def histogram(metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> NoisySums:
@@ -187,9 +214,22 @@ def histogram(metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> Noi
 
 
 def _of_parts(
-    name: str, parts: "Parts", spread: Spread, metric: Metric, people: int, budget: LevelBudget
+    name: str, parts: Parts, spread: Spread, metric: Metric, people: int, budget: LevelBudget
 ) -> NoisySums:
-    spread, changes = spread.scaled(1 / people), [_PARTS_CHANGE] * len(parts.levels)
+    """Return the mechanism that counts the people of each part.
+
+    Args:
+        name: see `NoisySums`.
+        parts: public parts of the map.
+        spread: coefficients of the counts in n times the answers, see `part_spreads`.
+        metric: the public map.
+        people: n.
+        budget: of all levels together.
+
+    Raises:
+        ParameterError: epsilon or delta out of range.
+    """
+    spread, changes = spread.scaled(1 / people), [_CHANGE_BY_MOVE] * len(parts.levels)
 
     def estimates(released: list[IntVector]) -> FloatVector:
         return metric.weighted_sums(consistent_counts(parts, people, released)) / people
@@ -205,30 +245,13 @@ def _of_parts(
     )
 
 
-class Level(NamedTuple):
-    """All parts of one depth: together they hold every vertex once.
-
-    Attributes:
-        start: first index of each part in the order, ascending; a part ends where the next begins.
-        parent: for each part the number of the part of the level above that holds it, ascending.
-        siblings: for each part of the level above the number of its parts, at least 1.
-    """
-
-    start: IntVector
-    parent: IntVector
-    siblings: IntVector
-
-
-class Parts(NamedTuple):
-    """Nested parts of the vertices; the last level has one vertex in each.
-
-    Attributes:
-        order: rows in an order in which every part is an interval, shape (V,).
-        levels: from the first cut of the whole map down.
-    """
-
-    order: IntVector
-    levels: tuple[Level, ...]
+@lru_cache(maxsize=1)  # a plan, its run and both distributions of noise need the same trees
+def _candidates(metric: Metric) -> list[tuple[Parts, Spread]]:
+    """Return the parts of all fan-outs with their spreads; the last is the histogram. Public."""
+    order = halving_order(metric)
+    fanouts = [fanout for fanout in _FANOUTS if fanout < len(metric)] or [2]
+    trees = [nested_parts(order, f) for f in (*fanouts, 1 << len(metric).bit_length())]
+    return list(zip(trees, part_spreads(metric, trees), strict=True))
 
 
 def nested_parts(order: IntVector, fanout: int) -> Parts:
@@ -252,51 +275,41 @@ def nested_parts(order: IntVector, fanout: int) -> Parts:
 def halving_order(metric: Metric) -> IntVector:
     """Return an order of the vertices whose halves, halves of halves, ... are compact. Public.
 
-    A part is cut at the median of d(a, x) - d(b, x), where a and b are two far ends of the part and
-    distances are inside the part; paths keep their order. Any order would be as private; only the
-    error depends on it. The time is about O(V log^2 V).
+    A part is cut at the median of d(a, x) - d(b, x), where a and b are two vertices of the part
+    that are far apart, and distances are inside the part; paths keep their order. Any order would
+    be as private; only the error depends on it. The time is about O(V log^2 V).
     """
     size = len(metric)
     points = metric.l1_coordinates
     if points is not None and points.shape[1] == 1:
         return np.argsort(points[:, 0], kind="stable")
     order = np.arange(size)
-    waiting = [(0, size)]
-    while waiting:
-        start, end = waiting.pop()
-        if end - start <= _SMALL:
+    slices = [(0, size)]
+    while slices:
+        start, stop = slices.pop()
+        if stop - start <= _SORTED_VERTICES:
             continue
-        rows = order[start:end]
-        order[start:end] = rows[_along(metric.lengths[rows][:, rows])]
-        middle = (start + end + 1) // 2
-        waiting += [(start, middle), (middle, end)]
+        rows = order[start:stop]
+        order[start:stop] = rows[_order_along(metric.lengths[rows][:, rows])]
+        middle = (start + stop + 1) // 2
+        slices += [(start, middle), (middle, stop)]
     return order
 
 
-def _along(lengths: sp.csr_array) -> IntVector:
-    """Return the vertices of a part, sorted from one far end to the other, by component."""
+def _order_along(lengths: sp.csr_array) -> IntVector:
+    """Return the vertices of a part, sorted from one far vertex to another, by component."""
     _, component = csgraph.connected_components(lengths, directed=False)
-    first = _reach(lengths, 0)
-    a = int(np.argmax(first))
-    from_a = _reach(lengths, a)
+    a = int(np.argmax(_distances_within(lengths, 0)))
+    from_a = _distances_within(lengths, a)
     b = int(np.argmax(from_a))
-    from_b = _reach(lengths, b)
+    from_b = _distances_within(lengths, b)
     return np.lexsort((from_a, from_a - from_b, component != component[0], component))
 
 
-def _reach(lengths: sp.csr_array, row: int) -> FloatVector:
-    """Return distances from a vertex; -1 for vertices that cannot be reached."""
-    distances_from_row = np.asarray(csgraph.dijkstra(lengths, directed=False, indices=row))
-    return np.where(np.isfinite(distances_from_row), distances_from_row, -1.0)
-
-
-@lru_cache(maxsize=1)  # a plan, its run and both distributions of noise need the same trees
-def _candidates(metric: Metric) -> list[tuple[Parts, Spread]]:
-    """Return trees of all fan-outs with their spreads, and last the histogram. Public."""
-    order = halving_order(metric)
-    fanouts = [fanout for fanout in _FANOUTS if fanout < len(metric)] or [2]
-    trees = [nested_parts(order, f) for f in (*fanouts, 1 << len(metric).bit_length())]
-    return list(zip(trees, part_spreads(metric, trees), strict=True))
+def _distances_within(lengths: sp.csr_array, row: int) -> FloatVector:
+    """Return distances from a vertex within a part; -1 for vertices that cannot be reached."""
+    distances = np.asarray(csgraph.dijkstra(lengths, directed=False, indices=row))
+    return np.where(np.isfinite(distances), distances, -1.0)
 
 
 def part_counts(parts: Parts, counts: IntVector) -> list[IntVector]:
@@ -310,13 +323,14 @@ def consistent_counts(
 ) -> FloatVector:
     """Return estimates of the numbers of people at the vertices, from the counts of the parts.
 
-    From the top down, the difference between the count of a part and the sum of its parts is shared
-    evenly by these. The estimates are linear in the counts, exact without noise, and add up to n.
+    From the top down, the difference between the estimate of a part and the sum of the noisy counts
+    of its parts is shared evenly by these. The estimates are linear in the counts, exact without
+    noise, and add up to n.
     """
     estimates = np.array([float(people)])
     for level, noisy in zip(parts.levels, released, strict=True):
-        lacking = (estimates - np.bincount(level.parent, weights=noisy)) / level.siblings
-        estimates = noisy + lacking[level.parent]
+        corrections = (estimates - np.bincount(level.parent, weights=noisy)) / level.siblings
+        estimates = noisy + corrections[level.parent]
     counts = np.empty_like(estimates)
     counts[parts.order] = estimates
     return counts
@@ -325,9 +339,10 @@ def consistent_counts(
 def part_spreads(metric: Metric, trees: Sequence[Parts]) -> list[Spread]:
     """Return the coefficients of counts in n times the answers, for trees of parts of one order.
 
-    A unit of noise on a part's count adds 1 to the part, spread evenly over its parts further down,
-    and takes 1 from all its siblings together, itself included. So its coefficient in the answer of
-    v is the mean of d(v, x) over the part minus that over the part above, in those weights.
+    A unit of noise on a part's count adds 1 to the part, divided evenly among its parts at each
+    level below, and takes 1 from all parts of the part above, itself included. So its coefficient
+    in n times the answer of v is the mean of d(v, x) over the part minus that over the part above,
+    with these weights.
     """
     size = len(metric)
     if metric.tree is not None and size > _EXACT_VERTICES:
@@ -340,25 +355,26 @@ def part_spreads(metric: Metric, trees: Sequence[Parts]) -> list[Spread]:
     return [Spread(squares, largest, size) for squares, largest in tables]
 
 
-def _block_spread(means: FloatMatrix, parts: Parts) -> tuple[FloatMatrix, FloatMatrix]:
+def _block_spread(distances: FloatMatrix, parts: Parts) -> tuple[FloatMatrix, FloatMatrix]:
     """Return sums of squares and largest coefficients of k answers, both of shape (k, levels).
 
     Args:
-        means: distances from the vertices, in the order, to the k vertices, shape (V, k).
+        distances: from the vertices, in the order of the parts, to the k vertices, shape (V, k).
         parts: nested parts of the vertices.
     """
+    means = distances  # those over parts of a level, from the last level up
     squares, largest = (np.zeros((means.shape[1], len(parts.levels))) for _ in range(2))
     for j, level in reversed(list(enumerate(parts.levels))):
         size = len(level.parent)
-        inside = sp.csr_array((np.ones(size), (level.parent, np.arange(size))))
-        sums = inside @ means
-        above = sums / level.siblings[:, None]
-        # Squares about the means, rounded up.
+        membership = sp.csr_array((np.ones(size), (level.parent, np.arange(size))))
+        sums = membership @ means
+        means_above = sums / level.siblings[:, None]
+        # Sums of squared differences from the means above, rounded up.
         total = np.einsum("ij,ij->j", means, means)
-        around = total - np.einsum("ij,ij->j", above, sums)
-        squares[:, j] = np.maximum(around, 0) + 1e-13 * total
-        largest[:, j] = np.abs(means - above[level.parent]).max(axis=0)
-        means = above
+        about_means = total - np.einsum("ij,ij->j", means_above, sums)
+        squares[:, j] = np.maximum(about_means, 0) + 1e-13 * total
+        largest[:, j] = np.abs(means - means_above[level.parent]).max(axis=0)
+        means = means_above
     return squares, largest
 
 
@@ -369,19 +385,21 @@ def _bounded_spread(tree: RootedTree, parts: Parts) -> Spread:
     u, plus that of the part above: u is the vertex in the middle of the part above.
     """
     size = len(tree.order)
-    weights = [np.ones(size)]  # of the vertices in their part of each level, from the last one up
+    # Weight of each vertex in its part's mean, for each level from the last one up.
+    weights = [np.ones(size)]
     for level in parts.levels[:0:-1]:
         share = 1 / level.siblings[level.parent]
         weights.append(weights[-1] * np.repeat(share, np.diff(np.append(level.start, size))))
     squares, largest = [], []
     for level, weight in zip(parts.levels, reversed(weights), strict=True):
         first = np.cumsum(level.siblings) - level.siblings
-        ends = np.append(level.start[first], size)
-        centre = np.repeat(parts.order[(ends[:-1] + ends[1:]) // 2], np.diff(ends))
-        far = weight * tree.distances_between(parts.order, centre)
-        mean = np.add.reduceat(far, level.start)
-        above_mean = np.add.reduceat(mean, first) / level.siblings
-        bounds = (mean + above_mean[level.parent]) * (1 + 1e-9)
+        bounds_above = np.append(level.start[first], size)
+        middles = parts.order[(bounds_above[:-1] + bounds_above[1:]) // 2]
+        centre = np.repeat(middles, np.diff(bounds_above))
+        weighted = weight * tree.distances_between(parts.order, centre)
+        mean = np.add.reduceat(weighted, level.start)
+        mean_above = np.add.reduceat(mean, first) / level.siblings
+        bounds = (mean + mean_above[level.parent]) * (1 + 1e-9)
         bounds[level.siblings[level.parent] == 1] = 0  # a single part has the count above it
         squares.append(float((bounds**2).sum()))
         largest.append(float(bounds.max()))

@@ -20,29 +20,29 @@ from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntMatrix, IntVector
 from graphcuts_dp.distances.metric import Metric, RootedTree, norm_distances
 from graphcuts_dp.errors import ParameterError, QueryError
 
-STEPS = 2**24  # of the grid, in a diameter, where distances are not whole numbers
+STEPS = 2**24  # grid units in a diameter, where distances are not whole numbers
 _MOST_ENTRIES = 2**27  # 1 GiB of coordinates
-_REPETITIONS = (1, 2, 4)  # of each size of random sets: few, since coordinates are dear
-_DIRECTIONS = (4, 8, 16)  # of projections
-_PUBLIC_SEED = 0  # of random sets and directions, which are public
+_REPETITIONS = (1, 2, 4)  # random sets of each size: few, since each coordinate costs budget
+_DIRECTIONS = (4, 8, 16)  # numbers of projections
+_PUBLIC_SEED = 0  # for random sets and directions, which are public
 
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class L1Embedding:
-    """A point for each vertex, and what its l1 distances say about the metric's.
+    """A point for each vertex, and bounds on the distances d of the map by those of the points.
 
     For all vertices x and all query vertices y, with D the l1 distance of their points times
     `unit`: D <= expansion (d(x,y) + rounding) and d(x,y) <= contraction (D + rounding).
 
     Attributes:
-        points: whole numbers, each column's least is 0, shape (V, l).
-        unit: length of one step, > 0.
-        reach: no D between a vertex and a query vertex is larger.
-        diameter: no d between them is larger.
-        expansion: how much longer D can be than d, as a factor.
-        contraction: how much shorter.
-        rounding: what rounding to the grid adds, as a length.
+        points: whole numbers, at least 0 in each column, shape (V, l).
+        unit: length of one grid unit, > 0.
+        reach: bound on D between a vertex and a query vertex.
+        diameter: bound on d between a vertex and a query vertex.
+        expansion: see above, at least 1.
+        contraction: see above, at least 1.
+        rounding: bound on the change of a distance by rounding to the grid, as a length.
         queries: rows of the query vertices; None for all.
 
     Source: HR12, Definition 5.
@@ -59,7 +59,7 @@ class L1Embedding:
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """Largest coordinate of each column, at least 1: what moving a person can change in it."""
+        """The largest change of each coordinate by moving a person, at least 1."""
         return tuple(max(1, int(width)) for width in self.points.max(axis=0))
 
     def check(self, row: int) -> None:
@@ -78,12 +78,51 @@ class L1Embedding:
         return np.asarray(np.abs(self.points - self.points[row]).sum(axis=1) * self.unit)
 
 
+@lru_cache(maxsize=1)  # both distributions of noise, and a plan and its run, need the same ones
+def embeddings_of(metric: Metric) -> tuple[L1Embedding, ...]:
+    """Return the exact embedding of a map if there is one, else embeddings of several dimensions.
+
+    Points at the distances of an l_p norm are embedded by projections, other maps by Bourgain's
+    sets.
+
+    Raises:
+        ParameterError: a map that is too large to embed.
+    """
+    if metric.l1_coordinates is not None or metric.tree is not None:
+        return (exact_embedding(metric),)
+    embeddings = []
+    positions = metric.positions
+    for count in _REPETITIONS if positions is None else _DIRECTIONS:
+        with suppress(ParameterError):  # two vertices in one point, or a table that is too large
+            if positions is None:
+                embedding = bourgain_embedding(metric, public_seed=_PUBLIC_SEED, repetitions=count)
+            else:
+                embedding = projection_embedding(
+                    positions, dimensions=count, public_seed=_PUBLIC_SEED, p=metric.p
+                )
+            embeddings.append(embedding)
+    if not embeddings:
+        raise ParameterError("no embedding of this map was found; choose another mechanism")
+    return tuple(embeddings)
+
+
+def has_small_exact_embedding(metric: Metric, *, most_coordinates: int) -> bool:
+    """Return whether a map embeds exactly, into at most so many coordinates if it is a tree."""
+    if metric.l1_coordinates is not None:
+        return True
+    if metric.tree is None:
+        return False
+    leaves = len(metric) - len(np.unique(metric.tree.parent[1:]))  # see `tree_points`
+    return leaves <= most_coordinates
+
+
 def exact_embedding(metric: Metric) -> L1Embedding:
     """Return the embedding of a path, a grid or a tree, without distortion.
 
-    Paths and grids by their coordinates; trees by the positions on edge-disjoint paths, see
-    `tree_points`. Whole lengths stay exact; others are rounded to 2^-24 of the diameter, and
-    `rounding` bounds what that adds up to.
+    Paths, grids and points at l_1 distances have coordinates; those of a tree are positions on
+    edge-disjoint paths, see `tree_points`. Whole lengths stay exact; others are rounded to 2^-24 of
+    the diameter. Each coordinate then changes a distance by at most a unit, one of little extent
+    too, which is rounded to 0 and left out of the table: `rounding` counts all of them.
 
     Raises:
         ParameterError: another map.
@@ -97,11 +136,11 @@ def exact_embedding(metric: Metric) -> L1Embedding:
             "only paths, grids and trees embed into l1 exactly here; use bourgain_embedding"
         )
     unit = grid_unit(points, metric.diameter)
-    table = on_grid(points, unit)
-    is_exact = bool((table * unit == points).all())
-    rounding = 0.0 if is_exact else table.shape[1] * unit * (1 + 1e-6)
+    is_exact = bool((np.rint(points / unit) * unit == points).all())
+    columns = int(np.count_nonzero(np.ptp(points, axis=0)))
+    rounding = 0.0 if is_exact else columns * unit * (1 + 1e-6)
     return L1Embedding(
-        points=table,
+        points=on_grid(points, unit),
         unit=unit,
         reach=metric.diameter + rounding,
         diameter=metric.diameter,
@@ -114,9 +153,9 @@ def tree_points(tree: RootedTree) -> FloatMatrix:
 
     The edges are split into downward paths, each from a vertex's parent along farthest children to
     a leaf. A coordinate is the position of the vertex's nearest point on one of these paths:
-    the way between two vertices runs on each path from one of these positions to the other. A
-    coordinate for each edge, 1 below it and 0 elsewhere times its length, would also do, but cuts
-    the budget into more parts.
+    the way between two vertices runs on each path from one of these positions to the other. With a
+    coordinate for each edge, its length below it and 0 elsewhere, the distances would be the same,
+    but the budget would be cut into more shares.
 
     Returns:
         Shape (V, paths).
@@ -127,16 +166,16 @@ def tree_points(tree: RootedTree) -> FloatMatrix:
     size = len(tree.parent)
     height, farthest = np.zeros(size), np.full(size, -1)
     for v in reversed(tree.order[1:].tolist()):
-        above, reach = tree.parent[v], height[v] + tree.length[v]
-        if farthest[above] < 0 or reach > height[above]:
-            height[above], farthest[above] = reach, v
+        parent, height_by_v = tree.parent[v], height[v] + tree.length[v]
+        if farthest[parent] < 0 or height_by_v > height[parent]:
+            height[parent], farthest[parent] = height_by_v, v
     chain, position = np.zeros(size, dtype=np.int64), np.zeros(size)
     chains = 0
     root = int(tree.order[0])
     for v in tree.order[1:].tolist():
-        above = int(tree.parent[v])
-        if farthest[above] == v and above != root:
-            chain[v], position[v] = chain[above], position[above] + tree.length[v]
+        parent = int(tree.parent[v])
+        if farthest[parent] == v and parent != root:
+            chain[v], position[v] = chain[parent], position[parent] + tree.length[v]
         else:
             chain[v], position[v] = chains, tree.length[v]
             chains += 1
@@ -148,70 +187,49 @@ def tree_points(tree: RootedTree) -> FloatMatrix:
     return points
 
 
-def grid_unit(lengths: npt.NDArray[np.float64], diameter: float) -> float:
-    """Return 1 if all lengths are whole numbers below 2^40, else 2^-24 of the diameter."""
-    is_whole = bool((lengths == np.rint(lengths)).all()) and diameter < 2**40
-    return 1.0 if is_whole else diameter / STEPS
-
-
-def on_grid(points: npt.NDArray[np.float64], unit: float) -> IntMatrix:
-    """Return points in whole steps, each column from 0 on; columns without extent are left out."""
-    table = np.rint(points / unit).astype(np.int64)
-    table -= table.min(axis=0)
-    nonzero = table[:, table.max(axis=0) > 0]
-    return nonzero if nonzero.shape[1] else table[:, :1]
-
-
-def _measured(
-    points: IntMatrix,
-    unit: float,
-    distances: FloatMatrix,
-    queries: IntVector,
+def bourgain_embedding(
+    metric: Metric,
+    queries: npt.ArrayLike | None = None,
     *,
-    longest: bool = False,
+    public_seed: int,
+    repetitions: int | None = None,
 ) -> L1Embedding:
-    """Return an embedding with its exact distortion: over all vertices and these k query vertices.
+    """Return distances to random sets of query points, over their number: 1-sensitive coordinates.
+
+    Coordinate (i, j) of x is d(x, S_ij)/(K levels); S_ij has each query point with probability
+    2^-(i-1). By the triangle inequality no distance grows, whatever the sets: the expansion is at
+    most 1 with certainty, so that HR12's min(1, .) around embedded distances is never needed; it
+    would also not be a sum over coordinates any more. From an empty set all distances count as 0.
+    The sets are public coins, the metric and the query points are public.
+
+    Lengths that are not whole are rounded to 2^-24 of the diameter; the distortion is measured.
 
     Args:
-        points: shape (V, l).
-        unit: length of a step.
-        distances: true ones, between query vertices and all, shape (k, V).
-        queries: row numbers, shape (k,).
-        longest: take a unit with which the largest ratio of any pair, also below 1, becomes 1.
+        metric: the metric of the map.
+        queries: rows of the vertices that may be asked about, shape (k,); None for all.
+        public_seed: seed of the random sets.
+        repetitions: K; None for the paper's, for which Theorem 11 is proven. The contraction is
+            measured, and fewer do well.
 
     Raises:
-        ParameterError: two vertices at a distance have the same point, so that the contraction is
-            infinite; draw again, or take more dimensions.
+        ParameterError: a table of more than 2^27 entries, or an unlucky seed with too few
+            repetitions.
+
+    Source: HR12, Figure 3 and Theorem 11.
     """
-    embedded = cdist(points[queries], points, "cityblock") * unit
-    is_positive = distances > 0
-    if not (embedded[is_positive] > 0).all():
-        raise ParameterError(
-            "the embedding maps two vertices to one point; take more dimensions or another seed"
-        )
-    ratios = embedded[is_positive] / distances[is_positive]
-    if not longest:
-        ratios = np.append(ratios, 1.0)
-    largest, least = float(ratios.max()), float(ratios.min())
-    if longest:
-        return _measured(points, unit / largest, distances, queries)
-    slack = 1 + 1e-12  # rounding of floats
-    return L1Embedding(
-        points=points,
-        unit=unit,
-        reach=float(embedded.max()) * slack,
-        diameter=float(distances.max()) * slack,
-        expansion=largest * slack,
-        contraction=slack / least,
-        queries=None if len(queries) == len(points) else frozenset(queries.tolist()),
-    )
-
-
-def _check_entries(vertices: int, dimensions: int) -> None:
-    if vertices * dimensions > _MOST_ENTRIES:
-        raise ParameterError(
-            f"an embedding of {vertices} vertices into {dimensions} dimensions is too large"
-        )
+    rows = np.arange(len(metric)) if queries is None else np.unique(np.asarray(queries, np.int64))
+    levels = bourgain_levels(len(rows))
+    count = bourgain_repetitions(len(rows), len(metric)) if repetitions is None else repetitions
+    _check_entries(len(metric), count * levels)
+    distances = metric.distances_from(rows)
+    step = grid_unit(distances, float(distances.max()) or 1.0)
+    coins = np.random.default_rng(public_seed)
+    to_sets = np.zeros((len(metric), count * levels))
+    for column in range(count * levels):
+        chosen = coins.random(len(rows)) < 2.0 ** -(column // count)
+        if chosen.any():
+            to_sets[:, column] = distances[chosen].min(axis=0)
+    return _with_distortion(on_grid(to_sets, step), step / (count * levels), distances, rows)
 
 
 def bourgain_levels(queries: int) -> int:
@@ -234,87 +252,6 @@ def bourgain_repetitions(queries: int, points: int) -> int:
     return math.ceil(512 * (math.log2(queries) + math.log2(points)))
 
 
-def bourgain_embedding(
-    metric: Metric,
-    queries: npt.ArrayLike | None = None,
-    *,
-    public_seed: int,
-    repetitions: int | None = None,
-) -> L1Embedding:
-    """Return distances to random sets of query points, over their number: 1-sensitive coordinates.
-
-    Coordinate (i, j) of x is d(x, S_ij)/(K levels); S_ij has each query point with probability
-    2^-(i-1). By the triangle inequality no distance grows, whatever the sets: the expansion is at
-    most 1 with certainty, so that HR12's min(1, .) around embedded distances is never needed; it
-    would also not be a sum over coordinates any more. From an empty set all distances count as 0.
-    The sets are public coins, the metric and the query points are public.
-
-    Lengths that are not whole are rounded to 2^-24 of the diameter; the distortion is measured.
-
-    Args:
-        metric: of the map.
-        queries: rows of the vertices that may be asked about, shape (k,); None for all.
-        public_seed: of the sets.
-        repetitions: K; None for the paper's, for which Theorem 11 is proven. The contraction is
-            measured, and fewer do well.
-
-    Raises:
-        ParameterError: a table of more than 2^27 entries, or an unlucky seed with too few
-            repetitions.
-
-    Source: HR12, Figure 3 and Theorem 11.
-    """
-    rows = np.arange(len(metric)) if queries is None else np.unique(np.asarray(queries, np.int64))
-    levels = bourgain_levels(len(rows))
-    count = bourgain_repetitions(len(rows), len(metric)) if repetitions is None else repetitions
-    _check_entries(len(metric), count * levels)
-    distances = metric.distances_from(rows)
-    step = grid_unit(distances, float(distances.max()) or 1.0)
-    coins = np.random.default_rng(public_seed)
-    to_sets = np.zeros((len(metric), count * levels))
-    for column in range(count * levels):
-        chosen = coins.random(len(rows)) < 2.0 ** -(column // count)
-        if chosen.any():
-            to_sets[:, column] = distances[chosen].min(axis=0)
-    return _measured(on_grid(to_sets, step), step / (count * levels), distances, rows)
-
-
-@lru_cache(maxsize=1)  # both distributions of noise, and a plan and its run, need the same ones
-def embeddings_of(metric: Metric) -> tuple[L1Embedding, ...]:
-    """Return the exact embedding of a map, or others of several dimensions.
-
-    Of points at the distances of an l_p norm by projections, of other maps by Bourgain's sets.
-
-    Raises:
-        ParameterError: a map that is too large to embed.
-    """
-    if metric.l1_coordinates is not None or metric.tree is not None:
-        return (exact_embedding(metric),)
-    embeddings = []
-    placed = metric.positions
-    for count in _REPETITIONS if placed is None else _DIRECTIONS:
-        with suppress(ParameterError):  # two vertices in one point, or a table that is too large
-            if placed is None:
-                embedding = bourgain_embedding(metric, public_seed=_PUBLIC_SEED, repetitions=count)
-            else:
-                embedding = projection_embedding(
-                    placed, dimensions=count, public_seed=_PUBLIC_SEED, p=metric.p
-                )
-            embeddings.append(embedding)
-    if not embeddings:
-        raise ParameterError("no embedding of this map was found; choose another mechanism")
-    return tuple(embeddings)
-
-
-def learnt_cheaply(metric: Metric, *, most_coordinates: int) -> bool:
-    """Return whether an exact embedding has few enough coordinates to try the learner."""
-    if metric.l1_coordinates is not None:
-        return True
-    if metric.tree is None:
-        return False
-    return len(metric) - len(np.unique(metric.tree.parent[1:])) <= most_coordinates
-
-
 def projection_embedding(
     positions: npt.ArrayLike, *, dimensions: int, public_seed: int, p: float = 2.0
 ) -> L1Embedding:
@@ -326,10 +263,10 @@ def projection_embedding(
     Gaussian weights; below 2 they have heavy tails, so that more dimensions are needed, and no
     number of them is guaranteed beforehand.
 
-    Scaled so that the largest expansion of a pair is 1; then the contraction is at most
-    (1 + a)/(1 - a) with probability 1 - failure, for p = 2 and (pi/a^2) ln(V^2/failure) dimensions.
-    It is measured: all pairs are public. The directions are public coins, hence a seed; so the
-    embedding is oblivious to the people, and also to the queries.
+    The unit is chosen so that the largest ratio of an embedded distance to that of the map is 1.
+    Then the contraction is at most (1 + a)/(1 - a) with probability 1 - failure, for p = 2 and
+    (pi/a^2) ln(V^2/failure) dimensions. It is measured: all pairs are public. The directions are
+    public coins, hence a seed; so the embedding depends neither on the people nor on the queries.
 
     Raises:
         ParameterError: too large a table, or an unlucky seed with too few dimensions.
@@ -342,21 +279,98 @@ def projection_embedding(
     projected = points @ stable_variables(p, shape, np.random.default_rng(public_seed)) / dimensions
     rows = np.arange(len(points))
     unit = float(np.ptp(projected, axis=0).max()) / STEPS
-    true = norm_distances(points, p, rows)
-    return _measured(on_grid(projected, unit), unit, true, rows, longest=True)
+    table, distances = on_grid(projected, unit), norm_distances(points, p, rows)
+    largest = float(_ratios(_embedded_distances(table, unit, rows), distances).max())
+    return _with_distortion(table, unit / largest, distances, rows)
 
 
 def stable_variables(
     p: float, shape: tuple[int, ...], source: np.random.Generator
 ) -> npt.NDArray[np.float64]:
-    """Draw symmetric p-stable variables, 1 < p <= 2, of characteristic function e^(-|t|^p).
+    """Draw symmetric p-stable variables, 1 < p <= 2, with characteristic function e^(-|t|^p).
 
     Source: Chambers, Mallows, Stuck 1976.
     """
     if p == 2:
         return math.sqrt(2) * source.standard_normal(shape)
     angle = math.pi * (source.random(shape) - 0.5)
-    wait = source.standard_exponential(shape)
-    cosine = np.cos(angle)
-    bent = np.cos((1 - p) * angle) / wait
-    return np.asarray(np.sin(p * angle) / cosine ** (1 / p) * bent ** ((1 - p) / p))
+    exponential = source.standard_exponential(shape)
+    ratio = np.cos((1 - p) * angle) / exponential
+    return np.asarray(np.sin(p * angle) / np.cos(angle) ** (1 / p) * ratio ** ((1 - p) / p))
+
+
+def _with_distortion(
+    points: IntMatrix, unit: float, distances: FloatMatrix, queries: IntVector
+) -> L1Embedding:
+    """Return an embedding with its exact distortion: over all vertices and these k query vertices.
+
+    Args:
+        points: shape (V, l).
+        unit: length of a grid unit.
+        distances: of the map, between query vertices and all, shape (k, V).
+        queries: row numbers, shape (k,).
+
+    Raises:
+        ParameterError: see `_ratios`.
+    """
+    embedded = _embedded_distances(points, unit, queries)
+    ratios = np.append(_ratios(embedded, distances), 1.0)
+    slack = 1 + 1e-12  # rounding of floats
+    return L1Embedding(
+        points=points,
+        unit=unit,
+        reach=float(embedded.max()) * slack,
+        diameter=float(distances.max()) * slack,
+        expansion=float(ratios.max()) * slack,
+        contraction=slack / float(ratios.min()),
+        queries=None if len(queries) == len(points) else frozenset(queries.tolist()),
+    )
+
+
+def _embedded_distances(points: IntMatrix, unit: float, queries: IntVector) -> FloatMatrix:
+    """Return l1 distances between the points of query vertices and of all, shape (k, V)."""
+    return np.asarray(cdist(points[queries], points, "cityblock") * unit)
+
+
+def _ratios(embedded: FloatMatrix, distances: FloatMatrix) -> FloatVector:
+    """Return embedded distances over those of the map, for all pairs at a distance.
+
+    Raises:
+        ParameterError: two vertices at a distance have the same point, so that the contraction is
+            infinite; draw again, or take more dimensions.
+    """
+    is_positive = distances > 0
+    if not (embedded[is_positive] > 0).all():
+        raise ParameterError(
+            "the embedding maps two vertices to one point; take more dimensions or another seed"
+        )
+    return np.asarray(embedded[is_positive] / distances[is_positive])
+
+
+def grid_unit(lengths: npt.NDArray[np.float64], diameter: float) -> float:
+    """Return the length of a grid unit: 1 if all lengths are whole, else 2^-24 of the diameter.
+
+    Diameters of 2^40 and more are divided, too: whole numbers of 64 bits hold the grid.
+    """
+    is_whole = bool((lengths == np.rint(lengths)).all()) and diameter < 2**40
+    return 1.0 if is_whole else diameter / STEPS
+
+
+def on_grid(points: npt.NDArray[np.float64], unit: float) -> IntMatrix:
+    """Return points in whole grid units, from 0 on; columns that are all 0 then are left out."""
+    table = np.rint(points / unit).astype(np.int64)
+    table -= table.min(axis=0)
+    nonzero = table[:, table.max(axis=0) > 0]
+    return nonzero if nonzero.shape[1] else table[:, :1]
+
+
+def _check_entries(vertices: int, dimensions: int) -> None:
+    """Refuse a table of more than 2^27 entries.
+
+    Raises:
+        ParameterError: it is larger.
+    """
+    if vertices * dimensions > _MOST_ENTRIES:
+        raise ParameterError(
+            f"an embedding of {vertices} vertices into {dimensions} dimensions is too large"
+        )

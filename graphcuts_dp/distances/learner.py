@@ -35,9 +35,10 @@ from graphcuts_dp.privacy.composition import Cost, rounded_up, zcdp_rho
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 
-_SLACK = 1e-12  # share of the largest sum: far more than the rounding error of floats
-# The errors of a coordinate of width W fall with its share as W share^-2/3 (pure), W share^-4/10
-# (rho; the exponent of epsilon is 4/5): their sum is least for these powers of W.
+_SLACK = 1e-12  # of the largest sum: far more than the rounding error of floats
+# The error of a coordinate of width W falls with its share s of the budget as W s^(-2/3) for a pure
+# epsilon, and W s^(-2/5) for rho. The sum of the errors is least for shares that grow as these
+# powers of W.
 _PURE_POWER, _RHO_POWER = 3 / 5, 5 / 7
 
 
@@ -57,7 +58,7 @@ class L1Learner:
     do, or one vertex after the other in a session.
 
     Attributes:
-        embedding: public.
+        embedding: the public embedding of the map.
         people: n, public.
         queries: k, how many answers are guaranteed; None if each position of each coordinate is
             asked for once, as for all vertices at once.
@@ -75,8 +76,8 @@ class L1Learner:
     delta: float = 0.0
     beta: float = DEFAULT_FAILURE
 
-    name = "learner"
-    typical = None  # the typical error depends on where people are
+    name = "learner"  # of the mechanism, as it is typed
+    typical = None  # see `NoisySums.typical`: the error depends on where people are
 
     @cached_property
     def tunings(self) -> tuple[CoordinateTuning, ...]:
@@ -93,15 +94,15 @@ class L1Learner:
             points = len(np.unique(self.embedding.points[:, j]))
             queries = points if self.queries is None else self.queries
             task = CoordinateTask(self.embedding.widths[j], self.people, queries, points)
-            part = budget * Fraction(int(share), 2**50)
+            share_of_budget = budget * Fraction(int(share), 2**50)
             beta = self.beta / len(shares)
-            tunings.append(tune_coordinate(task, budget=part, pure=pure, beta=beta))
+            tunings.append(tune_coordinate(task, budget=share_of_budget, pure=pure, beta=beta))
         return tuple(tunings)
 
     @property
     def noise_parameters(self) -> tuple[Fraction, ...]:
         """Rates or variances of values and counts, coordinate by coordinate."""
-        pairs = ((t.value_noise, t.count_noise) for t in self.tunings)
+        pairs = ((tuning.value_noise, tuning.count_noise) for tuning in self.tunings)
         return tuple(noise.parameter for pair in pairs for noise in pair)
 
     @cached_property
@@ -120,28 +121,28 @@ class L1Learner:
 
     @property
     def error(self) -> float:
-        """The largest error of a guaranteed answer as an embedded distance, in map units."""
-        steps = sum(max(t.below, t.above) for t in self.tunings)
+        """Bound on the errors of guaranteed `values`: of embedded distances, in map units."""
+        steps = sum(max(tuning.below, tuning.above) for tuning in self.tunings)
         return min(steps / self.people * self.embedding.unit, self.embedding.reach)
 
     @property
     def radius(self) -> float:
-        """The largest error of the middle of a guaranteed interval, as a distance on the map.
+        """Bound on the half widths of guaranteed intervals of `ranges`: of distances on the map.
 
-        If embedded lengths are known to w, an interval that begins at D - w ends at the smaller one
-        of the contraction times D and the diameter, which is at most the contraction times the
-        reach. It is widest where both are equal.
+        If the embedded distance is between D - w and D, the interval goes from (D - w)/expansion to
+        the smaller one of contraction D and the diameter, both with the rounding. It is widest
+        where these two are equal.
         """
         embedding = self.embedding
         rounding = embedding.rounding
         steps = sum(tuning.below + tuning.above for tuning in self.tunings)
         slack = 1e-11 * sum(embedding.widths)  # of `coordinate_bounds`
         width = (steps / self.people + slack) * embedding.unit * (1 + 1e-9)
-        most = min(
+        high = min(
             (embedding.reach + rounding) * embedding.contraction, embedding.diameter + rounding
         )
-        low = max(0.0, most / embedding.contraction - width - rounding)
-        return max(0.0, most - low / embedding.expansion + rounding) / 2
+        embedded_low = max(0.0, high / embedding.contraction - width - rounding)
+        return max(0.0, high - embedded_low / embedding.expansion + rounding) / 2
 
     def radii(self, *, confidence: float) -> FloatVector:
         """Return `radius` in an array of one number, which holds for all vertices.
@@ -175,13 +176,13 @@ class L1Learner:
 
         Source: HR12, Theorem 2.
         """
-        tunings = []
+        states = []
         for j, profile in enumerate(self.profiles(locations)):
             state = start_coordinate(self.tunings[j], source)
             for at in np.unique(self.embedding.points[:, j]).tolist():
                 state = step_coordinate(self.tunings[j], state, profile, at, source)
-            tunings.append(state)
-        return tuple(tunings)
+            states.append(state)
+        return tuple(states)
 
     def answered(
         self, locations: Locations, source: EntropySource, *, confidence: float
@@ -191,7 +192,7 @@ class L1Learner:
         Raises:
             ParameterError: a confidence that the noise was not tuned for.
         """
-        self.radii(confidence=confidence)
+        self.radii(confidence=confidence)  # refuses
         low, high = self.ranges(self.learnt(locations, source))
         return (low + high) / 2, (high - low) / 2
 
@@ -238,10 +239,10 @@ class L1Learner:
     def values(
         self, states: Sequence[CoordinateState], rows: IntVector | None = None
     ) -> FloatVector:
-        """Return the learnt embedded distances from some vertices, see `ranges`.
+        """Return the learnt average embedded distances from some vertices, see `ranges`.
 
-        Each coordinate's sum is brought back to what is possible, 0 to n max(t, W - t), and their
-        sum to the largest distance in the embedding.
+        Each coordinate's sum is clipped to its possible range, 0 to n max(t, W - t), and the total
+        to the largest distance in the embedding.
         """
         points = self.embedding.points if rows is None else self.embedding.points[rows]
         total = np.zeros(len(points))
@@ -258,10 +259,11 @@ def guaranteed(states: Sequence[CoordinateState]) -> bool:
 
 
 def best_learner(embeddings: Sequence[L1Embedding], **terms: Any) -> L1Learner:
-    """Return the learner of the smallest guaranteed error: more dimensions distort less, cost more.
+    """Return the learner of the smallest guaranteed error.
 
-    HR12 chooses the dimension at which the additive errors of mechanism and embedding are equal up
-    to constants. Here both errors are numbers, and their sums are compared.
+    More dimensions distort less, but cost more. HR12 chooses the dimension at which the additive
+    errors of mechanism and embedding are equal up to constants. Here both errors are numbers, and
+    their sums are compared.
 
     Source: HR12, Remark 7.1.
     """
@@ -277,13 +279,13 @@ def coordinate_bounds(
     Lower bounds: 0; and each measured line less the radius of its value, and less twice the radius
     of its count for each step away from its point. Upper bounds: at the point of a line its value
     plus the radius; at a silent test the hypothesis plus `above`, since the hypothesis only grows;
-    the sum if all people were at the farther end; at an end n W less the lower bound of the other
-    end. Since a convex function lies below its chords, the lower envelope of all upper bounds is
-    an upper bound.
+    the sum if all people were at 0 or at W, whichever is farther; G(0) = n W - G(W), with the lower
+    bound of G(W), and the same for G(W). Since a convex function lies below its chords, the lower
+    convex envelope of all upper bounds is an upper bound.
 
     Args:
-        hypothesis: with the measured lines, while the coordinate is guaranteed.
-        tuning: of the coordinate.
+        hypothesis: the measured lines of a coordinate that is guaranteed.
+        tuning: the tuning of the coordinate.
         points: positions that were tested, distinct and ascending, 0..W, shape (k,).
 
     Returns:
@@ -292,9 +294,9 @@ def coordinate_bounds(
     width = tuning.task.width
     tangent_points = np.array([line.at for line in hypothesis.lines], dtype=np.int64)
     breakpoints = np.unique(np.concatenate([points, tangent_points, np.array([0, width])]))
-    chosen = np.searchsorted(breakpoints, points)
+    tested = np.searchsorted(breakpoints, points)
     high = tuning.task.largest_sum(breakpoints).astype(np.float64)
-    high[chosen] = np.minimum(high[chosen], hypothesis(points) + float(tuning.above))
+    high[tested] = np.minimum(high[tested], hypothesis(points) + float(tuning.above))
     low = np.zeros(len(breakpoints))
     for line in hypothesis.lines:
         distance = breakpoints - line.at
@@ -307,7 +309,7 @@ def coordinate_bounds(
     high = _lower_envelope(breakpoints, high)
     low[0], low[-1] = max(low[0], total - high[-1]), max(low[-1], total - high[0])
     slack = _SLACK * total
-    return np.maximum(low[chosen] - slack, 0), np.maximum(high, low)[chosen] + slack
+    return np.maximum(low[tested] - slack, 0), np.maximum(high, low)[tested] + slack
 
 
 def _lower_envelope(positions: IntVector, values: FloatVector) -> FloatVector:

@@ -1,4 +1,4 @@
-"""Hold where people are: a private multiset of vertices of a public map; and queries about it."""
+"""The locations of people: a private multiset of vertices of a public map, and queries about it."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -20,12 +20,12 @@ from graphcuts_dp.schema.file_bytes import read_text
 from graphcuts_dp.schema.text_rows import read_table
 from graphcuts_dp.schema.vertices import Label, labels_or_number
 
-_VERTEX_HEADS = ("vertex", "location", "place", "label")
-_COUNT_HEADS = ("people", "count")
-_LONGEST_COUNT = 12  # digits of a number of people
 MOST_PEOPLE = 2**40
-HIDDEN = "where any one person is"
+NEIGHBOURS = "where any one person is"  # the difference between neighbours, for guarantees
 PUBLIC = "the map and the number of people"
+_VERTEX_HEADS = ("vertex", "location", "place", "label")  # names of columns in files
+_COUNT_HEADS = ("people", "count")
+_LONGEST_COUNT = 12  # digits of a number of people in a file
 
 
 @final
@@ -39,7 +39,8 @@ class Locations:
         counts: how many people are at each vertex, whole numbers >= 0, shape (V,).
 
     Raises:
-        QueryError: counts of a wrong length or sort, or nobody.
+        QueryError: counts of another length, or that are not whole numbers; no people, or more
+            than 2^40.
 
     Examples:
         >>> city = gc.distances.Metric.grid(3, 4)
@@ -55,8 +56,10 @@ class Locations:
             raise QueryError(f"one number of people for each of the {len(metric)} vertices, please")
         self.counts.flags.writeable = False
         self.people: int = int(self.counts.sum())
-        if not 1 <= self.people <= MOST_PEOPLE:
+        if not self.people:
             raise QueryError("there are no people; give at least one location")
+        if self.people > MOST_PEOPLE:
+            raise QueryError("there are more than 2^40 people; give at most as many")
 
     @classmethod
     def of(cls, metric: Metric, source: Any) -> "Locations":
@@ -87,10 +90,11 @@ class Locations:
 
         Args:
             metric: the public map.
-            labels: of the vertex of each person.
+            labels: the label of each person's vertex.
 
         Raises:
-            QueryError: a label that is not on the map (named by its number, not its text), or none.
+            QueryError: no label, or one that is not on the map: the message has its position, and
+                not its text.
         """
         return cls(metric, np.bincount(_rows_of(metric, labels), minlength=len(metric)))
 
@@ -105,9 +109,7 @@ class Locations:
         Raises:
             QueryError: as for `from_labels`, or a number that is not whole or below 0.
         """
-        people = np.zeros(len(metric), dtype=np.int64)
-        np.add.at(people, _rows_of(metric, counts), _whole_numbers(list(counts.values())))
-        return cls(metric, people)
+        return cls(metric, _total_counts(metric, counts, list(counts.values())))
 
     @classmethod
     def _from_table(cls, metric: Metric, table: Any) -> "Locations":
@@ -123,18 +125,16 @@ class Locations:
         labels = frame[vertex].to_list()
         if people is None:
             return cls.from_labels(metric, labels)
-        counts = np.zeros(len(metric), dtype=np.int64)
-        np.add.at(counts, _rows_of(metric, labels), _whole_numbers(frame[people].to_list()))
-        return cls(metric, counts)
+        return cls(metric, _total_counts(metric, labels, frame[people].to_list()))
 
     @classmethod
     def read(cls, metric: Metric, path: PathLike) -> Self:
         """Read one person a row, or one vertex a row with a number of people.
 
-        The name of the file says how: a .csv or .tsv file begins with the names of its columns:
-        vertex (or location, place, label), and people (or count); without the latter each row is a
-        person. Any other file has one vertex on each line, a person's. Each may be packed (.gz).
-        Numbers are integers if the map's labels are.
+        A .csv or .tsv file begins with the names of its columns: vertex (or location, place,
+        label), and people (or count); without the latter each row is a person. Any other file has
+        one person on each line, by the label of the vertex. All may be packed (.gz). A vertex is
+        found by the text of its label.
 
         Args:
             metric: the public map.
@@ -157,18 +157,18 @@ class Locations:
             vertex = matches[0]
         else:
             lines = enumerate(read_text(path).split("\n"), 1)
-            rows = [(number, [line]) for number, line in lines if line.strip()]
+            rows = [(line_number, [line]) for line_number, line in lines if line.strip()]
         counts = np.zeros(len(metric), dtype=np.int64)
-        for line, cells in rows:
+        for line_number, cells in rows:
             row = metric.vertices.find_text(cells[vertex].strip()) if vertex < len(cells) else None
             if row is None:
-                raise FileFormatError(f"{path!s}: line {line}: not a vertex of the map")
-            number = "1" if people is None else "".join(cells[people : people + 1]).strip()
-            if not (number.isascii() and number.isdecimal()) or len(number) > _LONGEST_COUNT:
+                raise FileFormatError(f"{path!s}: line {line_number}: not a vertex of the map")
+            count = "1" if people is None else "".join(cells[people : people + 1]).strip()
+            if not (count.isascii() and count.isdecimal()) or len(count) > _LONGEST_COUNT:
                 raise FileFormatError(
-                    f"{path!s}: line {line}: the number of people is not a whole number >= 0"
+                    f"{path!s}: line {line_number}: the number of people is not a whole number >= 0"
                 )
-            counts[row] += int(number)
+            counts[row] += int(count)
         try:
             return cls(metric, counts)
         except QueryError as problem:
@@ -176,7 +176,7 @@ class Locations:
 
     @property
     def subject(self) -> Subject:
-        """Subject of a ledger: locations of people are private, the number of people is not."""
+        """The subject of a ledger: locations are private, the number of people is not."""
         schema = {
             "kind": "locations",
             "vertices": [labels_or_number(self.metric.vertices)],
@@ -188,7 +188,23 @@ class Locations:
         return f"Locations(people={self.people}, {self.metric!r})"
 
 
+def _total_counts(metric: Metric, labels: Iterable[Label], counts: npt.ArrayLike) -> IntVector:
+    """Return the number of people at each vertex, shape (V,), from a label and number for each row.
+
+    Raises:
+        QueryError: see `_rows_of` and `_whole_numbers`.
+    """
+    people = np.zeros(len(metric), dtype=np.int64)
+    np.add.at(people, _rows_of(metric, labels), _whole_numbers(counts))
+    return people
+
+
 def _rows_of(metric: Metric, labels: Iterable[Label]) -> IntVector:
+    """Return the row of the vertex of each label.
+
+    Raises:
+        QueryError: a label that is not on the map; the message has its position, not its text.
+    """
     rows = [metric.vertices.find(label) for label in labels]
     if None in rows:
         raise QueryError(
@@ -198,9 +214,15 @@ def _rows_of(metric: Metric, labels: Iterable[Label]) -> IntVector:
 
 
 def _whole_numbers(counts: npt.ArrayLike) -> IntVector:
+    """Return numbers of people as integers.
+
+    Raises:
+        QueryError: one is not a whole number from 0 to 2^40.
+    """
     array = np.asarray(counts)
-    if array.dtype.kind not in "iu" or (array < 0).any() or (array > MOST_PEOPLE).any():
-        raise QueryError("numbers of people are whole numbers >= 0")
+    is_whole = array.dtype.kind in "iu" or not array.size  # an empty list has no whole type
+    if not is_whole or (array < 0).any() or (array > MOST_PEOPLE).any():
+        raise QueryError("numbers of people are whole numbers from 0 to 2^40")
     return array.astype(np.int64)
 
 

@@ -29,14 +29,15 @@ from graphcuts_dp.schema.vertices import Label, VertexSet
 
 _COORDINATES = (("x", "y"), ("lon", "lat"), ("longitude", "latitude"))
 _NO_LENGTH = "a length of the map is not a positive, finite number"
-_BLOCK_ENTRIES = 1 << 20  # distances in memory at once: 8 MiB, which fit in a cache
-_KEPT_ENTRIES = 1 << 26  # most distances of a map that are all kept in memory: 512 MiB
-_MOST_POINTS = 2048  # points whose distances are all kept in memory
+_BLOCK_ENTRIES = 1 << 20  # distances in a block: 8 MiB, which fit in a cache
+_KEPT_ENTRIES = 1 << 26  # V x V up to which `Metric.matrix` is kept: 512 MiB
+_MOST_POINTS = 2048  # of `Metric.of_points`, which has an edge for each pair
+_EARTH_RADIUS = 6371.0  # kilometres
 
 
 @final
 class Metric:
-    """The shortest-path metric of a connected public graph. Immutable.
+    """The shortest-path metric of a connected public graph. Its distances do not change.
 
     Distances are computed when they are needed. On maps of up to 8,192 vertices all of them are
     kept once they have been computed; on larger maps memory never holds all V x V of them.
@@ -47,15 +48,16 @@ class Metric:
             edges the shortest counts.
         lengths: > 0 and finite, shape (edges,).
         vertices: public vertex set: a count, labels, or a `VertexSet`.
-        coordinates: of the vertices in pictures, shape (V, 2), finite; None if there are none.
+        coordinates: where the vertices are drawn, shape (V, 2), finite; None if that is unknown.
 
     Attributes:
-        positions: of the vertices, shape (V, k), if distances are those of an l_p norm; else None.
-        p: of the norm.
+        positions: points of the vertices, shape (V, k), if distances are those of an l_p norm; else
+            None.
+        p: exponent of the norm; 0 if there is none.
 
     Raises:
-        GraphError: a length that is not positive and finite, ends outside the vertex set, a map
-            that is not connected, or coordinates that do not fit.
+        GraphError: a length that is not positive and finite, an endpoint that is no row number, a
+            map that is not connected, or coordinates that do not fit.
 
     Examples:
         >>> city = gc.distances.Metric.grid(3, 4)
@@ -118,9 +120,9 @@ class Metric:
         lengths: list[Any] = []
         if hasattr(source, "get_edgelist"):
             lengths = source.es[weight] if weight in source.es.attributes() else []
-            known = source.vs.attributes()
-            labels = source.vs["name"] if "name" in known else source.vcount()
-            attributes = {key: source.vs[key] for key in drawing_keys & set(known)}
+            vertex_attributes = source.vs.attributes()
+            labels = source.vs["name"] if "name" in vertex_attributes else source.vcount()
+            attributes = {key: source.vs[key] for key in drawing_keys & set(vertex_attributes)}
         elif hasattr(source, "nodes") and hasattr(source, "edges"):
             labels = list(source.nodes)
             lengths = [edge[-1] for edge in source.edges(data=weight)]
@@ -147,8 +149,13 @@ class Metric:
             pairs = list(zip(attributes.get(x, ()), attributes.get(y, ()), strict=True))
             if coordinates is None and pairs and not any(None in pair for pair in pairs):
                 coordinates = pairs
-        ends = graph.rows, graph.columns
-        return cls(*ends, graph.weights, vertices=graph.vertices, coordinates=coordinates)
+        return cls(
+            graph.rows,
+            graph.columns,
+            graph.weights,
+            vertices=graph.vertices,
+            coordinates=coordinates,
+        )
 
     @classmethod
     def path(cls, vertices: Vertices, lengths: npt.ArrayLike | None = None) -> Self:
@@ -180,18 +187,18 @@ class Metric:
         are_integers = isinstance(rows, int | np.integer) and isinstance(columns, int | np.integer)
         if not are_integers or rows < 1 or columns < 1:
             raise ParameterError("a grid has at least one row and one column")
-        number = np.arange(rows * columns).reshape(rows, columns)
-        first = np.concatenate([number[:, :-1].ravel(), number[:-1].ravel()])
-        second = np.concatenate([number[:, 1:].ravel(), number[1:].ravel()])
-        y, x = np.divmod(number.ravel(), columns)
+        numbers = np.arange(rows * columns).reshape(rows, columns)
+        tails = np.concatenate([numbers[:, :-1].ravel(), numbers[:-1].ravel()])
+        heads = np.concatenate([numbers[:, 1:].ravel(), numbers[1:].ravel()])
+        y, x = np.divmod(numbers.ravel(), columns)
         points = np.column_stack([x, y])
-        return cls(first, second, np.ones(len(first)), vertices=number.size, coordinates=points)
+        return cls(tails, heads, np.ones(len(tails)), vertices=numbers.size, coordinates=points)
 
     @classmethod
     def of_points(
         cls, points: npt.ArrayLike, *, p: float = 2.0, vertices: Vertices | None = None
     ) -> Self:
-        """Return points at their l_p distances, which no edges of a map make longer.
+        """Return the metric of points at their l_p distances.
 
         Args:
             points: public, all different, shape (V, k), V from 1 to 2,048.
@@ -199,29 +206,33 @@ class Metric:
             vertices: labels of the points; None for 0..V-1.
 
         Raises:
-            ParameterError: points or a p that will not do.
+            ParameterError: points that are infinite, equal, too many or of another shape; or a p
+                out of range.
             GraphError: points that are no numbers, or another number of labels.
         """
-        coordinates = _numbers(points)
-        if coordinates.ndim != 2 or not coordinates.size or not np.isfinite(coordinates).all():
+        positions = _numbers(points)
+        if positions.ndim != 2 or not positions.size or not np.isfinite(positions).all():
             raise ParameterError("points are finite numbers, shape (V, k)")
-        size = len(coordinates)
+        size = len(positions)
         if size > _MOST_POINTS:
             raise ParameterError(f"at most {_MOST_POINTS:,} points, not {size:,}")
-        if len(np.unique(coordinates, axis=0)) != size:
-            raise ParameterError("two points are the same; give each place once")
+        if len(np.unique(positions, axis=0)) != size:
+            raise ParameterError("two points are the same; give each point once")
         if isinstance(p, bool) or not isinstance(p, int | float) or not 1 <= p <= 2:
             raise ParameterError(f"the p of a norm is a number from 1 to 2, not {p!r:.30}")
         if vertices is not None and len(VertexSet(vertices)) != size:
             raise GraphError(f"one label for each of the {size} points, please")
-        coordinates.flags.writeable = False
-        table = norm_distances(coordinates, p, np.arange(size))
+        positions.flags.writeable = False
+        distances = norm_distances(positions, p, np.arange(size))
         rows, columns = np.triu_indices(size, 1)
-        flat = coordinates if coordinates.shape[1] == 2 else None
         metric = cls(
-            rows, columns, table[rows, columns], vertices=vertices or size, coordinates=flat
+            rows,
+            columns,
+            distances[rows, columns],
+            vertices=vertices or size,
+            coordinates=positions if positions.shape[1] == 2 else None,
         )
-        metric.positions, metric.p = coordinates, float(p)
+        metric.positions, metric.p = positions, float(p)
         return metric
 
     def __len__(self) -> int:
@@ -255,6 +266,7 @@ class Metric:
 
     @property
     def _unbranched(self) -> bool:
+        """True if no vertex has more than two neighbours."""
         return bool(np.diff(self.lengths.indptr).max(initial=0) <= 2)
 
     @cached_property
@@ -266,15 +278,15 @@ class Metric:
 
     @cached_property
     def l1_coordinates(self) -> FloatMatrix | None:
-        """Points whose l1 distances are the metric, exactly up to rounding.
+        """Points whose l1 distances are the metric, up to the rounding of floats.
 
         Shape (V, k) for points at l_1 distances, (V, 1) for a path, (V, 2) for a grid: vertices at
         all crossings of some columns and rows of the given coordinates, edges between neighbours
         only, whose lengths depend on their column or row alone. None for everything else.
         """
         if self.tree is not None and self._unbranched:
-            end = int(np.argmin(np.diff(self.lengths.indptr)))
-            return self._search(np.array([end])).T
+            end_of_path = int(np.argmin(np.diff(self.lengths.indptr)))
+            return self._search(np.array([end_of_path])).T
         if self.positions is not None:
             return self.positions if self.p == 1 else None
         return None if self.coordinates is None else _grid_positions(self.coordinates, self.lengths)
@@ -295,6 +307,7 @@ class Metric:
         return result
 
     def _search(self, index: IntVector) -> FloatMatrix:
+        """Return `distances_from` by the norm, or by Dijkstra's search."""
         if self.positions is not None:
             return norm_distances(self.positions, self.p, index)
         distances = csgraph.dijkstra(self.lengths, directed=False, indices=index)
@@ -326,7 +339,7 @@ class Metric:
 
     @cached_property
     def matrix(self) -> FloatMatrix:
-        """Return all distances, shape (V, V), read-only; 8 V^2 bytes are kept from then on."""
+        """All distances, shape (V, V), read-only; 8 V^2 bytes are kept from then on."""
         distances = self.distances_from(np.arange(len(self)))
         distances.flags.writeable = False
         return distances
@@ -339,88 +352,48 @@ class Metric:
         Args:
             weights: one for each vertex, shape (V,).
         """
-        mass = np.asarray(weights, dtype=np.float64)
+        vector = np.asarray(weights, dtype=np.float64)
         if self.tree is not None:
-            return self.tree.sums(mass)
-        return np.concatenate([distances @ mass for _, distances in self.blocks()])
+            return self.tree.sums(vector)
+        return np.concatenate([distances @ vector for _, distances in self.blocks()])
 
     @cached_property
     def eccentricities(self) -> FloatVector:
         """The largest distance from each vertex, shape (V,). Two searches on a tree, else V."""
         if self.tree is not None:
-            end = int(np.argmax(self.distances_from([0])))
-            other = self.distances_from([end])[0]
-            far = self.distances_from([int(np.argmax(other))])[0]
-            return np.asarray(np.maximum(other, far))
+            end = int(np.argmax(self.distances_from([0])))  # one end of a longest path
+            from_end = self.distances_from([end])[0]
+            from_other_end = self.distances_from([int(np.argmax(from_end))])[0]
+            return np.asarray(np.maximum(from_end, from_other_end))
         return np.concatenate([distances.max(axis=1) for _, distances in self.blocks()])
 
     @cached_property
     def diameter(self) -> float:
-        """The largest distance, exactly: the map has V searches only if nothing less decides.
+        """The largest distance, by fewer searches than V if that is possible.
 
         Each search from a vertex u bounds all others: ecc(v) <= ecc(u) + d(u, v). Vertices whose
-        bound is no more than a distance that was found are left out.
+        bound is at most the largest distance so far are not searched from.
 
         Source: Takes, Kosters, *Determining the diameter of small world networks*, CIKM 2011.
         """
         if self.tree is not None:
             return float(self.eccentricities.max())
-        upper = np.full(len(self), np.inf)
-        longest, turn, row = 0.0, 0, 0
-        while upper[row] > longest:
+        bounds = np.full(len(self), np.inf)
+        longest, searches, row = 0.0, 0, 0
+        while bounds[row] > longest:
             distances = self.distances_from([row])[0]
-            ecc = float(distances.max())
-            longest = max(longest, ecc)
-            np.minimum(upper, ecc + distances, out=upper)
-            upper[row] = min(upper[row], ecc)
-            turn += 1
-            # Far vertices raise the lower bound, central ones lower the upper bounds.
-            open_rows = np.flatnonzero(upper > longest)
-            if not len(open_rows):
+            eccentricity = float(distances.max())
+            longest = max(longest, eccentricity)
+            np.minimum(bounds, eccentricity + distances, out=bounds)
+            bounds[row] = min(bounds[row], eccentricity)
+            searches += 1
+            candidates = np.flatnonzero(bounds > longest)
+            if not len(candidates):
                 break
-            pick = np.argmax(upper[open_rows]) if turn % 2 else np.argmin(upper[open_rows])
-            row = int(open_rows[pick])
+            # By turns: far vertices raise the largest distance, central ones lower the bounds.
+            choose = np.argmax if searches % 2 else np.argmin
+            row = int(candidates[choose(bounds[candidates])])
         return longest
-
-
-def _numbers(values: npt.ArrayLike) -> FloatMatrix:
-    try:
-        return np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise GraphError("a length or coordinate of the map is not a number") from None
-
-
-def _length_matrix(
-    rows: npt.ArrayLike, columns: npt.ArrayLike, lengths: npt.ArrayLike, size: int
-) -> sp.csr_array:
-    """Return the symmetric matrix of lengths of edges: the shortest of parallel ones, no loops."""
-    try:
-        ends = [np.asarray(end, dtype=np.int64).reshape(-1) for end in (rows, columns)]
-    except (TypeError, ValueError, OverflowError):
-        raise GraphError("the ends of a map's edges are row numbers") from None
-    length = _numbers(lengths).reshape(-1)
-    if not len(ends[0]) == len(ends[1]) == len(length):
-        raise GraphError("edge ends and lengths must have the same length")
-    low, high = np.minimum(*ends), np.maximum(*ends)
-    if len(low) and (low.min() < 0 or high.max() >= size):
-        raise GraphError("an edge of the map ends outside its vertex set")
-    if not (np.isfinite(length) & (length > 0)).all():
-        raise GraphError(_NO_LENGTH)
-    order = np.argsort(length, kind="stable")
-    order = order[low[order] != high[order]]
-    _, shortest = np.unique(low[order] * size + high[order], return_index=True)
-    edges = order[shortest]
-    ends = [np.concatenate([low[edges], high[edges]]), np.concatenate([high[edges], low[edges]])]
-    return sp.coo_array((np.tile(length[edges], 2), tuple(ends)), shape=(size, size)).tocsr()
-
-
-def norm_distances(points: FloatMatrix, p: float, rows: IntVector) -> FloatMatrix:
-    """Return l_p distances from some points to all, shape (k, V)."""
-    total = np.zeros((len(rows), len(points)))
-    largest = float(np.ptp(points, axis=0).max()) or 1.0  # no power of it overflows
-    for axis in points.T / largest:
-        total += np.abs(axis[rows, None] - axis) ** p
-    return np.asarray(total ** (1 / p) * largest)
 
 
 @final
@@ -430,8 +403,8 @@ class RootedTree:
     Attributes:
         order: all rows, each after its parent, shape (V,).
         parent: row of each vertex's parent, -1 for the root, shape (V,).
-        length: of the edge to the parent, 0 for the root, shape (V,).
-        depth: distances to the root, shape (V,).
+        length: length of the edge to the parent, 0 for the root, shape (V,).
+        depth: distances from the root, shape (V,).
     """
 
     def __init__(self, lengths: sp.csr_array) -> None:
@@ -439,77 +412,49 @@ class RootedTree:
         self.order: IntVector = order.astype(np.int64)
         self.parent: IntVector = np.where(parent < 0, -1, parent).astype(np.int64)
         self.length: FloatVector = np.zeros(len(order))
-        below = self.order[1:]
-        if len(below):
-            self.length[below] = np.asarray(lengths[below, self.parent[below]]).ravel()
+        others = self.order[1:]  # all but the root
+        if len(others):
+            self.length[others] = np.asarray(lengths[others, self.parent[others]]).ravel()
         self.depth: FloatVector = csgraph.dijkstra(lengths, directed=False, indices=0)
-        steps = csgraph.dijkstra(lengths, directed=False, indices=0, unweighted=True)
-        self._level: IntVector = steps.astype(np.int64)
+        edges_above = csgraph.dijkstra(lengths, directed=False, indices=0, unweighted=True)
+        self._level: IntVector = edges_above.astype(np.int64)
 
-    def sums(self, mass: FloatVector) -> FloatVector:
-        """Return the sum over x of d(v, x) mass[x] for all v, shape (V,), in O(V).
+    def sums(self, weights: FloatVector) -> FloatVector:
+        """Return the sum over x of d(v, x) weights[x] for all v, shape (V,), in O(V).
 
-        Crossing an edge of length l with mass b below it changes the sum by l (total - 2 b).
+        Crossing an edge of length l with weight b below it changes the sum by l (total - 2 b).
         """
-        below = mass.copy()
+        weight_below = weights.copy()
         order = self.order.tolist()
         for v in reversed(order[1:]):
-            below[self.parent[v]] += below[v]
-        total = below[order[0]]
-        result = np.empty(len(mass))
-        result[order[0]] = self.depth @ mass
+            weight_below[self.parent[v]] += weight_below[v]
+        total = weight_below[order[0]]
+        sums = np.empty(len(weights))
+        sums[order[0]] = self.depth @ weights
         for v in order[1:]:
-            result[v] = result[self.parent[v]] + self.length[v] * (total - 2 * below[v])
-        return result
+            sums[v] = sums[self.parent[v]] + self.length[v] * (total - 2 * weight_below[v])
+        return sums
 
     def distances_between(self, first: IntVector, second: IntVector) -> FloatVector:
         """Return distances of k pairs of rows, in O(log V) each."""
         u, v = np.array(first), np.array(second)
         swap = self._level[u] < self._level[v]
         u[swap], v[swap] = v[swap], u[swap]
-        for power, above in reversed(list(enumerate(self._ancestors))):
-            u = np.where(self._level[u] - self._level[v] >= 1 << power, above[u], u)
-        for above in reversed(self._ancestors):
-            differs = above[u] != above[v]
-            u, v = np.where(differs, above[u], u), np.where(differs, above[v], v)
-        meeting = np.where(u == v, u, self._ancestors[0][u])
-        return np.asarray(self.depth[first] + self.depth[second] - 2 * self.depth[meeting])
+        for power, ancestor in reversed(list(enumerate(self._ancestors))):
+            u = np.where(self._level[u] - self._level[v] >= 1 << power, ancestor[u], u)
+        for ancestor in reversed(self._ancestors):
+            differs = ancestor[u] != ancestor[v]
+            u, v = np.where(differs, ancestor[u], u), np.where(differs, ancestor[v], v)
+        common = np.where(u == v, u, self._ancestors[0][u])  # the lowest common ancestor
+        return np.asarray(self.depth[first] + self.depth[second] - 2 * self.depth[common])
 
     @cached_property
     def _ancestors(self) -> list[IntVector]:
-        """Rows 1, 2, 4, ... edges above; the root for what would be beyond it."""
+        """The ancestors 1, 2, 4, ... edges above each vertex; the root if there are fewer edges."""
         ancestors = [np.maximum(self.parent, 0)]
         while 1 << len(ancestors) <= self._level.max():
             ancestors.append(ancestors[-1][ancestors[-1]])
         return ancestors
-
-
-def _grid_positions(points: FloatMatrix, lengths: sp.csr_array) -> FloatMatrix | None:
-    """Return points, shape (V, 2), whose l1 distances are the shortest ones, if the map is a grid.
-
-    Of the given coordinates only which of them are equal, and their order, count.
-    """
-    axes = [np.unique(points[:, axis], return_inverse=True) for axis in (0, 1)]
-    cells = np.column_stack([axis[1] for axis in axes])  # row and column of each point
-    sizes = [len(axis[0]) for axis in axes]
-    full = sizes[0] * sizes[1] == len(cells) == len(np.unique(cells @ [sizes[1], 1]))
-    edges = sizes[0] * (sizes[1] - 1) + sizes[1] * (sizes[0] - 1)
-    if not full or lengths.nnz != 2 * edges:
-        return None
-    entries = lengths.tocoo()
-    steps = cells[entries.col] - cells[entries.row]
-    if not (np.abs(steps).sum(axis=1) == 1).all():
-        return None
-    positions = np.zeros((len(points), 2))
-    for axis in (0, 1):
-        forward = steps[:, axis] == 1
-        start = cells[entries.row[forward], axis]
-        gap = np.full(sizes[axis] - 1, -1.0)
-        gap[start] = entries.data[forward]
-        if (gap[start] != entries.data[forward]).any():
-            return None
-        positions[:, axis] = np.concatenate([[0.0], np.cumsum(gap)])[cells[:, axis]]
-    return positions
 
 
 def read_map(
@@ -548,12 +493,12 @@ def read_coordinates(path: PathLike, vertices: VertexSet) -> FloatMatrix:
     """Read where the vertices of a map are, shape (V, 2), from a CSV file with a header.
 
     The first column is the vertex; two others are called x and y, or lon and lat, or longitude and
-    latitude. These last become kilometres on a plane that is true along the middle latitude.
+    latitude. Degrees become kilometres on a plane whose scale is right at the middle latitude.
     Vertices that are not on the map are skipped.
 
     Raises:
-        FileFormatError: the file cannot be read, has no such columns, a cell is not a number (told
-            by its line), or a vertex of the map is missing.
+        FileFormatError: the file cannot be read, has no such columns, a cell is not a number (the
+            message has its line), or a vertex of the map is missing.
     """
     heads, rows = read_table(path)
     pair = next((names for names in _COORDINATES if set(names) <= set(heads)), None)
@@ -578,5 +523,93 @@ def read_coordinates(path: PathLike, vertices: VertexSet) -> FloatMatrix:
     if pair == _COORDINATES[0]:
         return points
     middle = math.radians(float(points[:, 1].min() + points[:, 1].max()) / 2)
-    kilometres = np.array([math.cos(middle), 1.0]) * 6371.0
+    kilometres = np.array([math.cos(middle), 1.0]) * _EARTH_RADIUS
     return np.asarray(np.radians(points) * kilometres)
+
+
+def norm_distances(points: FloatMatrix, p: float, rows: IntVector) -> FloatMatrix:
+    """Return l_p distances from the points of k rows to all, shape (k, V)."""
+    total = np.zeros((len(rows), len(points)))
+    largest = float(np.ptp(points, axis=0).max()) or 1.0  # no power of it overflows
+    for axis in points.T / largest:
+        total += np.abs(axis[rows, None] - axis) ** p
+    return np.asarray(total ** (1 / p) * largest)
+
+
+def _length_matrix(
+    rows: npt.ArrayLike, columns: npt.ArrayLike, lengths: npt.ArrayLike, size: int
+) -> sp.csr_array:
+    """Return the symmetric matrix of lengths of edges: the shortest of parallel ones, no loops.
+
+    Raises:
+        GraphError: endpoints or lengths that do not fit.
+    """
+    tails, heads = _row_numbers(rows), _row_numbers(columns)
+    length = _numbers(lengths).reshape(-1)
+    if not len(tails) == len(heads) == len(length):
+        raise GraphError("edge endpoints and lengths must have the same length")
+    low, high = np.minimum(tails, heads), np.maximum(tails, heads)
+    if len(low) and (low.min() < 0 or high.max() >= size):
+        raise GraphError("an edge of the map ends outside its vertex set")
+    if not (np.isfinite(length) & (length > 0)).all():
+        raise GraphError(_NO_LENGTH)
+    order = np.argsort(length, kind="stable")
+    order = order[low[order] != high[order]]
+    _, shortest = np.unique(low[order] * size + high[order], return_index=True)
+    edges = order[shortest]
+    endpoints = (
+        np.concatenate([low[edges], high[edges]]),
+        np.concatenate([high[edges], low[edges]]),
+    )
+    return sp.coo_array((np.tile(length[edges], 2), endpoints), shape=(size, size)).tocsr()
+
+
+def _row_numbers(endpoints: npt.ArrayLike) -> IntVector:
+    """Return one endpoint of each edge, shape (edges,); refuse numbers that are not integers."""
+    try:
+        array = np.asarray(endpoints).reshape(-1)
+    except ValueError:
+        array = np.zeros(1, dtype=object)
+    if len(array) and array.dtype.kind not in "iu":
+        raise GraphError("the endpoints of a map's edges are row numbers: integers from 0 on")
+    return array.astype(np.int64)
+
+
+def _numbers(values: npt.ArrayLike) -> FloatMatrix:
+    """Return lengths or coordinates as floats.
+
+    Raises:
+        GraphError: one is not a number.
+    """
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise GraphError("a length or coordinate of the map is not a number") from None
+
+
+def _grid_positions(points: FloatMatrix, lengths: sp.csr_array) -> FloatMatrix | None:
+    """Return points, shape (V, 2), whose l1 distances are the metric; None if the map is no grid.
+
+    The coordinates only say which vertices share a column or a row, and in which order these are.
+    """
+    axes = [np.unique(points[:, axis], return_inverse=True) for axis in (0, 1)]
+    cells = np.column_stack([inverse for _, inverse in axes])  # column and row of each point
+    sizes = [len(values) for values, _ in axes]
+    is_full = sizes[0] * sizes[1] == len(cells) == len(np.unique(cells @ [sizes[1], 1]))
+    edges = sizes[0] * (sizes[1] - 1) + sizes[1] * (sizes[0] - 1)
+    if not is_full or lengths.nnz != 2 * edges:
+        return None
+    entries = lengths.tocoo()
+    steps = cells[entries.col] - cells[entries.row]
+    if not (np.abs(steps).sum(axis=1) == 1).all():
+        return None
+    positions = np.zeros((len(points), 2))
+    for axis in (0, 1):
+        forward = steps[:, axis] == 1
+        start = cells[entries.row[forward], axis]
+        gap = np.full(sizes[axis] - 1, -1.0)
+        gap[start] = entries.data[forward]
+        if (gap[start] != entries.data[forward]).any():
+            return None
+        positions[:, axis] = np.concatenate([[0.0], np.cumsum(gap)])[cells[:, axis]]
+    return positions

@@ -55,7 +55,7 @@ from graphcuts_dp.session.store_sessions import (
     check_same_terms,
 )
 
-# Names that stores of earlier versions have for fields of `CoordinateTuning`.
+# The names by which stores know fields of `CoordinateTuning` that were renamed since.
 _STORED_NAMES = {"total_cost": "spent"}
 
 
@@ -65,10 +65,10 @@ class InteractiveState:
     """State of the mechanism. Immutable; its repr shows no secret.
 
     Attributes:
-        profiles: the private side.
-        coordinates: one state each.
-        limit: how many answers are guaranteed.
-        queries: answers given so far, lost ones among them.
+        profiles: sums of distances on each coordinate. Private.
+        coordinates: the state of each coordinate.
+        limit: number of guaranteed answers.
+        queries: number of answers so far, lost ones included.
     """
 
     profiles: tuple[Profile, ...] = field(repr=False, metadata=APART)
@@ -87,9 +87,9 @@ class InteractiveState:
 class InteractiveDistances(SessionMechanism[int, InteractiveState]):
     """Answers distance queries about private locations, one by one; queries are rows of the map.
 
-    A step tests each coordinate at the vertex's position, buys a tangent where a test fires, and
-    answers from what was learnt by the middle of an interval. A step's state is used once: steps
-    from the same state would draw new noise against the same running tests.
+    A step tests each coordinate at the vertex's position, measures a tangent where a test fires,
+    and answers by the middle of an interval, computed from all tangents. A step's state is used
+    once: steps from the same state would draw new noise against the same running tests.
 
     Guarantee: `learner.cost`, for moving any one person, for all answers together, also when
     queries are chosen after earlier answers. Coordinates are mechanisms on the same people and add
@@ -98,8 +98,8 @@ class InteractiveDistances(SessionMechanism[int, InteractiveState]):
     hold, and no coordinate runs out of tangents.
 
     Attributes:
-        learner: with `queries` set.
-        together: what all answers cost for the privacy unit; None for one person.
+        learner: the learner, with `queries` set.
+        together: the cost of all answers for the privacy unit; None for one person.
         seed: of the noise, or None.
 
     Source: HR12, Theorem 1; deviations in `L1Learner` and `tune_coordinate`.
@@ -116,14 +116,21 @@ class InteractiveDistances(SessionMechanism[int, InteractiveState]):
     @cached_property
     def parameters(self) -> Any:
         """See `SessionMechanism.parameters`: all that noise and intervals depend on."""
-        of = self.learner.embedding
-        points = hashlib.sha256(of.points.astype("<i8").tobytes()).hexdigest()
-        lengths = of.unit, of.reach, of.diameter, of.expansion, of.contraction, of.rounding
+        embedding = self.learner.embedding
+        points = hashlib.sha256(embedding.points.astype("<i8").tobytes()).hexdigest()
+        bounds = (
+            embedding.unit,
+            embedding.reach,
+            embedding.diameter,
+            embedding.expansion,
+            embedding.contraction,
+            embedding.rounding,
+        )
         tunings = [
             {_STORED_NAMES.get(name, name): value for name, value in plain(tuning).items()}
             for tuning in self.learner.tunings
         ]
-        return [tunings, plain(lengths), points]
+        return [tunings, plain(bounds), points]
 
     @property
     def cost(self) -> Cost:
@@ -154,21 +161,33 @@ class InteractiveDistances(SessionMechanism[int, InteractiveState]):
     def step(
         self, state: InteractiveState, query: int, _truth: int | None, source: EntropySource
     ) -> tuple[InteractiveState, Answer]:
-        """See `SessionMechanism.step`; the state holds the private side: nothing else is asked."""
+        """See `SessionMechanism.step`; the state has the private profiles, and needs no truth."""
         self.check(state, query)
         point = self.learner.embedding.points[query].tolist()
-        parts = zip(self.learner.tunings, state.coordinates, state.profiles, point, strict=True)
-        after = tuple(step_coordinate(*part, source) for part in parts)
-        pairs = zip(state.coordinates, after, strict=True)
-        updates = (Update(1),) if any(new.updates > old.updates for old, new in pairs) else ()
-        state = replace(state, coordinates=after, queries=state.queries + 1)
-        answer = self._answer(state, query, tested=guaranteed(after), seed=source.seed)
+        coordinates = tuple(
+            step_coordinate(tuning, coordinate, profile, at, source)
+            for tuning, coordinate, profile, at in zip(
+                self.learner.tunings, state.coordinates, state.profiles, point, strict=True
+            )
+        )
+        changes = zip(state.coordinates, coordinates, strict=True)
+        is_updated = any(after.updates > before.updates for before, after in changes)
+        state = replace(state, coordinates=coordinates, queries=state.queries + 1)
+        answer = self._answer(state, query, tested=guaranteed(coordinates), seed=source.seed)
         left = 0 if state.stopped else state.limit - state.queries
-        return state, replace(answer, updates=updates, queries_left=left)
+        return state, replace(answer, updates=(Update(1),) if is_updated else (), queries_left=left)
 
     def _answer(
         self, state: InteractiveState, query: int, *, tested: bool, seed: int | None
     ) -> Answer:
+        """Return the answer from the tangents of a state, without amounts that are left.
+
+        Args:
+            state: the state after the step.
+            query: row of the vertex.
+            tested: whether the answer is guaranteed: all coordinates were tested at the vertex.
+            seed: of the noise, or None.
+        """
         row = np.array([query])
         low, high = self.learner.ranges(state.coordinates, row, tested=tested)
         value = (low + high) / 2 if tested else self.learner.values(state.coordinates, row)
@@ -183,16 +202,18 @@ class InteractiveDistances(SessionMechanism[int, InteractiveState]):
 
     def interrupted(self, state: InteractiveState, source: EntropySource) -> InteractiveState:
         """See `SessionMechanism.interrupted`: the answer counts as given, see `lose_step`."""
-        parts = zip(self.learner.tunings, state.coordinates, strict=True)
-        after = tuple(lose_step(tuning, part, source) for tuning, part in parts)
-        return replace(state, coordinates=after, queries=state.queries + 1)
+        coordinates = tuple(
+            lose_step(tuning, coordinate, source)
+            for tuning, coordinate in zip(self.learner.tunings, state.coordinates, strict=True)
+        )
+        return replace(state, coordinates=coordinates, queries=state.queries + 1)
 
     def unguaranteed(self, state: InteractiveState, query: int) -> Answer:
         """See `SessionMechanism.unguaranteed`."""
         return self._answer(state, query, tested=False, seed=self.seed)
 
     def resumed(self, state: InteractiveState, data: Locations, *_: Any) -> InteractiveState:
-        """See `SessionMechanism.resumed`: with the private side made again."""
+        """See `SessionMechanism.resumed`: the private profiles are computed from the data."""
         if len(state.coordinates) != len(self.learner.tunings):
             raise FileFormatError("the state is of another number of coordinates")
         return replace(state, profiles=self.learner.profiles(data))
@@ -200,11 +221,11 @@ class InteractiveDistances(SessionMechanism[int, InteractiveState]):
 
 @final
 class DistanceSession(StoreSession[InteractiveDistances]):
-    """A session that answers average distances of all people; made by `open_distance_session`.
+    """A session that answers average distances of all people; `open_distance_session` opens it.
 
-    Several sessions, threads and processes may work on one store. All answers together have
-    `guarantee`; it was paid for when the session began. A vertex that was asked before is answered
-    from the record, free. Use it as a context manager, or call `close`.
+    Several sessions, threads and processes may work on one store. `guarantee` is for all answers
+    together; it was charged when the session began. A vertex that was asked before is answered from
+    the record, free. Use it as a context manager, or call `close`.
 
     Examples:
         >>> city = gc.distances.Metric.grid(3, 4)
@@ -232,8 +253,8 @@ class DistanceSession(StoreSession[InteractiveDistances]):
 
         Args:
             vertex: a label of the map.
-            unguaranteed: what to do when the session has run out: False refuses, True answers
-                from what was learnt so far, marked as without guarantee.
+            unguaranteed: if the session has run out, False refuses, and True answers from what
+                was learnt so far, marked as without guarantee.
 
         Raises:
             QueryError: it is not on the map.
@@ -256,13 +277,14 @@ class DistanceSession(StoreSession[InteractiveDistances]):
             QueryError: one is not on the map; nothing was asked.
             ExhaustedError: as for `ask`; earlier answers are on the record.
             BudgetError: as for `ask`.
-            LedgerError: likewise.
+            LedgerError: as for `ask`.
         """
         rows = [self.metric.row(vertex) for vertex in vertices]
         chunks = self._answers(map(_encoded, rows), unguaranteed=unguaranteed)
         return list(map(self._reply, rows, chain.from_iterable(chunks)))
 
     def _reply(self, row: int, answer: Answer) -> DistanceAnswer:
+        """Return an answer with the label of the vertex of a row."""
         return DistanceAnswer(vertex=self.metric.vertices.labels[row], **vars(answer))
 
     @property
@@ -274,11 +296,6 @@ class DistanceSession(StoreSession[InteractiveDistances]):
                 query = json.loads(self._ledger.content(self._ledger.record(seq)[0]))
                 answers.append(self._reply(query["distance_from_row"], self._runner.recorded(seq)))
             return answers
-
-
-def _encoded(row: int) -> EncodedQuery:
-    """Return the average distance of the vertex of a row of the map from all people."""
-    return EncodedQuery.of(row, json.dumps({"distance_from_row": row}).encode())
 
 
 @refuses_former_options(at_most="group_size")
@@ -301,9 +318,9 @@ def open_distance_session(
     and on most maps better; a session guarantees a number of answers, to vertices that may be
     chosen after earlier answers.
 
-    The store is a file that remembers everything that was spent on these locations; it is made if
-    it is not there. A session of this name that is on it is resumed; parameters may then be left
-    out, and must agree where they are given.
+    The store is a file that records everything that was spent on these locations; it is created if
+    it does not exist. A session of this name that is on it is resumed; its terms may then be left
+    out, and must not differ.
 
     Guarantee: (epsilon, delta)-differential privacy for a change of one person's location (of
     `group_size` people's), for all answers of the session together. The map and the number of
@@ -317,7 +334,7 @@ def open_distance_session(
         name: of the session.
         epsilon: privacy of the whole session, in [1e-6, 50].
         delta: in [0, 1); 0, for pure privacy, if omitted.
-        queries: how many answers are guaranteed.
+        queries: number of guaranteed answers.
         group_size: how many people together are one privacy unit; 1 if omitted.
         confidence: that all guaranteed intervals hold at once; `DEFAULT_CONFIDENCE` if omitted.
         seed: makes the noise repeatable. NOT PRIVATE: for tests only.
@@ -325,7 +342,7 @@ def open_distance_session(
     Raises:
         ParameterError: a parameter is missing, out of range, or not that of the session.
         GraphError: a map that is not connected, or has lengths that are not positive.
-        QueryError: locations that are not on the map, or none.
+        QueryError: locations that are not on the map, or no people.
         FileFormatError: a file of locations that cannot be read.
         BudgetError: the budget does not allow the session. Nothing was spent.
         LedgerError: the store is damaged, about other data, of another version, or busy; or the map
@@ -343,7 +360,7 @@ def open_distance_session(
         ... ) as session:
         ...     answer = session.ask(0)
     """
-    placed = Locations.of(Metric.of(map_graph), locations)
+    private_locations = Locations.of(Metric.of(map_graph), locations)
     terms = {
         "epsilon": epsilon,
         "delta": delta,
@@ -351,11 +368,11 @@ def open_distance_session(
         "group_size": group_size,
         "confidence": confidence,
     }
-    return session_on(placed, terms, store=store, name=name, seed=seed)
+    return session_on(private_locations, terms, store=store, name=name, seed=seed)
 
 
 def session_on(
-    placed: Locations,
+    locations: Locations,
     terms: dict[str, Any],
     *,
     store: PathLike | Store | None,
@@ -363,31 +380,40 @@ def session_on(
     seed: Seed | None = None,
     source: dict[str, Any] | None = None,
 ) -> DistanceSession:
-    """Return a session as `open_distance_session` opens it; terms that are None are left open.
+    """Return a session as `open_distance_session` opens it.
 
-    `source` says how the files were read; it is kept for the command line.
+    Args:
+        locations: private, on their map.
+        terms: of the session, by name; None for those that are not requested.
+        store: as for `open_distance_session`.
+        name: as for `open_distance_session`.
+        seed: as for `open_distance_session`.
+        source: how the files were read, recorded for the command line.
+
+    Raises:
+        GraphCutsError: as `open_distance_session`.
     """
-    number = as_seed(seed)
+    seed_number = as_seed(seed)
     use, runner = begin_or_resume(
         store,
-        placed.subject,
+        locations.subject,
         terms,
-        seed=number,
+        seed=seed_number,
         stacklevel=4,
         kind=DISTANCE_SESSION,
         name=name,
-        prepare=lambda requested: _fresh(placed, requested, number),
-        resume=lambda use, requested: (_agreed(use, placed, requested), placed),
+        prepare=lambda requested: _new_session(locations, requested, seed_number),
+        resume=lambda use, requested: (_resumed_mechanism(use, locations, requested), locations),
         source=source,
     )
-    return DistanceSession(use, runner, placed.metric)
+    return DistanceSession(use, runner, locations.metric)
 
 
-def _fresh(placed: Locations, requested: dict[str, Any], seed: int | None) -> Beginning:
-    """Begin a session on the given terms, before anything is spent."""
+def _new_session(locations: Locations, requested: dict[str, Any], seed: int | None) -> Beginning:
+    """Return a new session on the requested terms, before anything is spent."""
     terms = {"delta": 0.0, "group_size": 1, "confidence": DEFAULT_CONFIDENCE} | requested
-    learner = _learner(placed, **terms)
-    if learner.radius >= placed.metric.diameter / 2:
+    learner = _learner(locations, **terms)
+    if learner.radius >= locations.metric.diameter / 2:
         warnings.warn(
             "half the diameter for every vertex guarantees as much as this session: raise epsilon,"
             " ask more people, guarantee fewer answers, or use answer_distances",
@@ -397,13 +423,30 @@ def _fresh(placed: Locations, requested: dict[str, Any], seed: int | None) -> Be
     budget = {name: terms[name] for name in ("epsilon", "delta")}
     privacy_unit = PrivacyUnit.person(terms["group_size"])
     cost, guarantee = guarantee_of_people(privacy_unit, learner.budget_plan, seed=seed, **budget)
-    warn_of_delta(cost.delta, count=placed.people, of="people", stacklevel=8)
+    warn_of_delta(cost.delta, count=locations.people, of="people", stacklevel=8)
     mechanism = InteractiveDistances(learner, cost, seed)
-    return Beginning(mechanism=mechanism, data=placed, parameters=terms, guarantee=guarantee)
+    return Beginning(mechanism=mechanism, data=locations, parameters=terms, guarantee=guarantee)
+
+
+def _resumed_mechanism(
+    use: Use, locations: Locations, requested: dict[str, Any]
+) -> InteractiveDistances:
+    """Return the mechanism of a session on the store.
+
+    Raises:
+        ParameterError: requested terms that differ from those of the session.
+        LedgerError: the session is of another version.
+    """
+    check_same_terms(use, use.parameters, requested)
+    try:
+        learner = _learner(locations, **use.parameters)
+    except TypeError:
+        raise LedgerError("the session was begun by another version of this program") from None
+    return InteractiveDistances(learner, use.cost, use.seed)
 
 
 def _learner(
-    placed: Locations,
+    locations: Locations,
     *,
     queries: int,
     epsilon: float,
@@ -411,12 +454,17 @@ def _learner(
     group_size: int,
     **other_terms: float,
 ) -> L1Learner:
+    """Return the learner of a session from its terms.
+
+    Raises:
+        ParameterError: a number out of range, or a map of a single vertex.
+    """
     if isinstance(queries, bool) or not isinstance(queries, int) or queries < 1:
         raise ParameterError("queries is a whole number from 1 on: how many answers are guaranteed")
-    check_terms(placed.metric, delta=delta, **other_terms)
+    check_terms(locations.metric, delta=delta, **other_terms)
     return learner_for(
-        placed.metric,
-        placed.people,
+        locations.metric,
+        locations.people,
         queries,
         distribution="gaussian" if delta else "laplace",
         privacy_unit=PrivacyUnit.person(group_size),
@@ -426,11 +474,6 @@ def _learner(
     )
 
 
-def _agreed(use: Use, placed: Locations, requested: dict[str, Any]) -> InteractiveDistances:
-    """Return the mechanism of a stored session; refuse other terms than its own."""
-    check_same_terms(use, use.parameters, requested)
-    try:
-        learner = _learner(placed, **use.parameters)
-    except TypeError:
-        raise LedgerError("the session was begun by another version of this program") from None
-    return InteractiveDistances(learner, use.cost, use.seed)
+def _encoded(row: int) -> EncodedQuery:
+    """Return the query of a row of the map in the form of the ledger."""
+    return EncodedQuery.of(row, json.dumps({"distance_from_row": row}).encode())

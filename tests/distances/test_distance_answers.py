@@ -9,12 +9,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from graphcuts_dp import AccuracyWarning, FileFormatError, ParameterError, QueryError
+from graphcuts_dp import (
+    AccuracyWarning,
+    FileFormatError,
+    LedgerError,
+    ParameterError,
+    QueryError,
+    Store,
+)
 from graphcuts_dp.distances import Locations, Metric, answer_distances, plan_distances
 from graphcuts_dp.distances import answers as answers_module
 from graphcuts_dp.distances import counts as counts_module
 from graphcuts_dp.distances import metric as metric_module
-from graphcuts_dp.distances.embeddings import embeddings_of, learnt_cheaply
+from graphcuts_dp.distances.embeddings import embeddings_of, has_small_exact_embedding
 from graphcuts_dp.distances.learner import best_learner
 from graphcuts_dp.distances.locations import all_distances
 
@@ -133,6 +140,32 @@ def test_worthless_answers_warn():
         answer_distances(PATH, [3], epsilon=0.01, seed=1)
 
 
+def test_a_mechanism_that_was_asked_for_is_not_called_the_best_of_all():
+    with pytest.warns(AccuracyWarning, match="^per-query guarantees no less .* mechanism 'auto'"):
+        answer_distances(PATH, [3] * 300, epsilon=1.0, mechanism="per-query", seed=1)
+    assert not plan_distances(PATH, people=300, epsilon=1.0).vacuous
+
+
+def test_auto_leaves_out_what_64_bits_do_not_hold():
+    fine = Metric.path(40, np.random.default_rng(1).uniform(1, 2, 39))
+    terms = {"people": 2**36, "epsilon": 1.0}
+    with pytest.raises(ParameterError, match="too many people for so fine a grid"):
+        plan_distances(fine, mechanism="learner", **terms)
+    mechanisms = {row.mechanism for row in plan_distances(fine, **terms).rows}
+    assert mechanisms == {"tree-counts", "histogram", "per-query"}
+
+
+def test_a_use_is_resumed_with_the_confidence_of_its_intervals_alone(tmp_path):
+    path = tmp_path / "people.db"
+    terms = {"epsilon": 1.0, "mechanism": "tree-counts"}
+    first = answer_distances(PATH, PEOPLE, store=path, confidence=0.9, **terms)
+    resumed = Store(path, resume=True)
+    with pytest.raises(LedgerError, match="nothing to resume"):
+        answer_distances(PATH, PEOPLE, store=resumed, confidence=0.999, **terms)
+    again = answer_distances(PATH, PEOPLE, store=resumed, confidence=0.9, **terms)
+    assert (again.radii == first.radii).all()
+
+
 def test_large_trees_have_one_bound_for_all_vertices(monkeypatch):
     """Half widths there are proven too; all runs hold but for a chance of 5e-8."""
     monkeypatch.setattr(counts_module, "_EXACT_VERTICES", 10)
@@ -158,7 +191,7 @@ def test_large_maps_are_worked_on_a_few_rows_at_a_time(monkeypatch):
     assert np.allclose(parts.radii, whole.radii)
     assert parts.metric.diameter == whole.metric.diameter
     assert {row.mechanism for row in parts.plan.rows} == {"tree-counts", "histogram", "per-query"}
-    monkeypatch.setattr(answers_module, "_MOST_FOR_BASELINES", 10)
+    monkeypatch.setattr(answers_module, "_MOST_FOR_PER_QUERY", 10)
     few = plan_distances(ring, people=510, epsilon=3.0)
     assert {row.mechanism for row in few.rows} == {"tree-counts", "histogram"}
     asked = plan_distances(ring, people=510, epsilon=3.0, mechanism="per-query")
@@ -180,7 +213,7 @@ def test_auto_tries_the_learner_where_that_is_cheap():
     }
     learnt = {name for name, rows in named.items() if "learner" in rows}
     assert learnt == {"path", "grid", "tree", "norm 1"}
-    assert learnt_cheaply(star, most_coordinates=90)
+    assert has_small_exact_embedding(star, most_coordinates=90)
     asked = plan_distances(star, people=99, epsilon=1.0, mechanism="learner")
     assert asked.best.mechanism == "learner"
 

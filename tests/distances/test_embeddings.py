@@ -60,6 +60,18 @@ def test_other_lengths_embed_up_to_the_stated_rounding(seed):
     assert all_embedded(embedding).max() <= embedding.reach
 
 
+def test_branches_that_are_rounded_to_nothing_count_in_the_rounding():
+    """Three short leaves hang on a long path: their own coordinates are left out of the table."""
+    path = [0.66921466, 0.87174768, 0.78117888, 0.49200581]
+    lengths = [*path, *[0.49 * sum(path) / STEPS] * 3]
+    metric = Metric([0, 1, 2, 3, 1, 2, 3], range(1, 8), lengths, vertices=8)
+    embedding = exact_embedding(metric)
+    assert embedding.points.shape[1] < tree_points(metric.tree).shape[1]
+    off = np.abs(all_embedded(embedding) - metric.matrix).max()
+    assert off > embedding.points.shape[1] * embedding.unit * (1 + 1e-6)
+    assert off <= embedding.rounding
+
+
 def test_a_tree_has_one_coordinate_for_each_leaf():
     for seed in range(5):
         metric = random_tree(50, seed)
@@ -108,6 +120,15 @@ def test_sums_of_coordinates_embed_exactly_whatever_their_number():
     assert embedding.points.shape[1] == 5
     found = all_embedded(embedding)
     assert (found == norms(points, 1)).all()
+
+
+def test_whole_points_embed_exactly_wherever_they_are():
+    """Also where no coordinate begins at 0, or one is the same for all points."""
+    points = np.random.default_rng(2).integers(5, 30, size=(12, 3))
+    points[:, 1] = 7
+    (embedding,) = embeddings_of(Metric.of_points(points, p=1))
+    assert (embedding.unit, embedding.rounding, embedding.points.shape[1]) == (1, 0, 2)
+    assert (all_embedded(embedding) == norms(points, 1)).all()
 
 
 @pytest.mark.parametrize("p", [1.2, 1.5, 2.0])

@@ -245,6 +245,9 @@ REFUSED = [
     (partial(labelled, [0, "secret"]), QueryError, "location 2 .counted from 1."),
     (partial(counted, {0: 1, "secret": 1}), QueryError, "location 2 .counted from 1."),
     (partial(counted, {0: -1}), QueryError, "whole numbers"),
+    (partial(counted, {}), QueryError, "no people"),
+    (partial(Locations, PATH, []), QueryError, "each of the 3 vertices"),
+    (partial(Locations, PATH, [2**40, 1, 0]), QueryError, "more than 2.40"),
     (partial(labelled, []), QueryError, "no people"),
     (partial(Locations, PATH, [1, 2]), QueryError, "each of the 3 vertices"),
     (partial(Locations, PATH, [0, 0, 0]), QueryError, "no people"),
@@ -258,7 +261,10 @@ REFUSED = [
     ),
     *((partial(two, [0], [1], [x]), GraphError, "positive") for x in (-1, 0, math.nan, math.inf)),
     (partial(two, [0], [2], [1.0]), GraphError, "outside its vertex set"),
-    (partial(two, [math.nan], [1], [1.0]), GraphError, "row numbers"),
+    *(
+        (partial(two, [row], [1], [1.0]), GraphError, "row numbers")  # 0.7 is not rounded to 0
+        for row in (math.nan, 0.7, "0", [0, [1]])
+    ),
     (partial(two, [0, 1], [1], [1.0]), GraphError, "same length"),
     (partial(two, [], [], []), GraphError, "2 parts"),
     (partial(two, [0], [1], [1], coordinates=[[0, 0], [1, np.nan]]), GraphError, "coordinates"),
