@@ -39,7 +39,7 @@ DOCS = {
         "s.error_bound  # the error of every answer is at most this, with {}",
     ],
     "cuts.md": [
-        "found.value, found.interval  # in the release; in the true graph, with {}",
+        "partition.value, partition.interval  # in the release; in the true graph, with {}",
         "holds the true one with {}, although it",
         "47 edges at epsilon = 1 with {}, and mostly far less.",
     ],
@@ -49,7 +49,7 @@ DOCS = {
 MEASURED = {
     "distances.md": ["proven with 95 %: 0.0032"],
     "releases.md": ["Its 95 % intervals are proven for every graph, and"],
-    "queries.md": ["the radius that holds for all at once with 95 %:", "as what 95 % of the draws"],
+    "queries.md": ["the radius that holds for all at once with 95 %:", "95 % of the draws stay"],
     "measured.md": [
         "with a sum outside its 95 % interval",
         "by more than was stated before, with 95 %",

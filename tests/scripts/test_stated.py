@@ -15,7 +15,6 @@ NOT_MEASURED = {
     "Here one hundred questions": "what an example asks for",
     "In a graph of average degree": "a constant of the rule that chooses",
     "Below that, degrees get": "shares of the budget plan",
-    "Groups that say nothing": "shares of the budget plan",
     "[Measured has errors": "sizes of a generated hierarchy",
 }
 
