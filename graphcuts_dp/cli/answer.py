@@ -139,7 +139,8 @@ def answer(
         sums = _sum_of_cells(release, typed, period, intervals)
         verdict = _verdict(sums, release)
         facts_of_sum = {"value": sums.value} | asdict(sums) | {"verdict": verdict}
-        lines = [*filter(None, [verdict]), *_lines_of_sum(sums, release)]
+        trend = _trend_warning(release, period)
+        lines = [*filter(None, [verdict]), *_lines_of_sum(sums, release), *filter(None, [trend])]
         return Report(facts_of_sum | {"guarantee": str(release.guarantee)}, lines)
     if period is not None:
         raise ParameterError("--period is for a table of flows that has periods")
@@ -213,6 +214,18 @@ def _verdict(answer: FlowAnswer, flows: Flows | FlowsOverTime) -> str:
     if flows.noise_verdict:
         return f"{flows.noise_verdict}; the answer below {'is, too' if is_noise else 'is not'}."
     return "The answer below is mostly noise: it may as well be 0." if is_noise else ""
+
+
+def _trend_warning(flows: Flows | FlowsOverTime, period: str | None) -> str:
+    """Return a sentence where an answer about some periods counts fewer rows than one of others.
+
+    All periods so far together are compared with none.
+    """
+    if not isinstance(flows, FlowsOverTime) or not flows.trend_warning:
+        return ""
+    if flows.window(None if period is None else split_names(period)) == flows.window():
+        return ""
+    return f"{flows.trend_warning[:1].upper()}{flows.trend_warning[1:]}."
 
 
 def _lines_of_sum(answer: FlowAnswer, flows: Flows | FlowsOverTime) -> list[str]:

@@ -1,6 +1,7 @@
 """`graphcuts-dp flows-over-time`: a table of flows, period after period, with one command each."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -13,6 +14,7 @@ from graphcuts_dp.cli.reading import ApproximatePrivacyOptions, Reading, directi
 from graphcuts_dp.cli.release import released
 from graphcuts_dp.cli.spending import Spending, foreseen_refusal
 from graphcuts_dp.errors import GraphCutsError, LedgerError, ParameterError
+from graphcuts_dp.estimate.strategy import EXPECTED_CELL
 from graphcuts_dp.estimate.time_strategy import TIME_STRATEGIES
 from graphcuts_dp.frames import plain
 from graphcuts_dp.graph.rows import Rows
@@ -52,7 +54,8 @@ class UpdateOptions(Checked):
         help="What is published with each period: the period (independent); also each calendar "
         "year, for a third of the budget (calendar-years); or running sums with Gaussian noise, "
         "for windows of six months and more (square-root, which needs --delta). auto takes the "
-        "last one with --delta, else calendar-years.",
+        "last one with --delta, else calendar-years if --periods has a whole year, else "
+        "independent.",
         choices=TIME_STRATEGIES,
     )
     whole: bool = option(
@@ -60,6 +63,7 @@ class UpdateOptions(Checked):
         group=METHOD,
         help="Count whole rows of a user, where the bound leaves only a part of them.",
     )
+    expected_cell: float | None = EXPECTED_CELL
     expect_head: str | None = options.EXPECT_HEAD
     dry_run: bool = options.DRY_RUN
     force: bool = options.FORCE
@@ -126,11 +130,13 @@ def flows_over_time(
         privacy_unit=privacy.privacy_unit,
         strategy=update.strategy,
         whole=update.whole,
+        expected_cell=update.expected_cell,
         series=update.series,
     )
     if update.dry_run:
         notes = [_refusal(plan, store, update.period), *plan.notes, directions_note(public)]
-        return foretold(plan.guarantee, plan.privacy_unit, plan.errors(), notes)
+        warning = None if _has_begun(plan, store) else plan.warning
+        return foretold(plan.guarantee, plan.privacy_unit, plan.errors(), notes, warning)
     check_path(NAME, target, force=update.force)
     store_of_series: Any = store  # not None: refused above
     table = plan.published(store_of_series, update.period)
@@ -181,7 +187,7 @@ def _refusal(plan: UpdatePlan, store: Store | None, period: str) -> str:
     if store is not None and store.exists:
         try:
             plan.published(store, period, read_only=True)
-            if find_series(store, terms, read_only=True) is not None:
+            if _has_begun(plan, store):
                 return ""  # all of its periods are charged
         except GraphCutsError as refusal:
             return f"The store {store.path} would refuse this: {refusal}"
@@ -192,6 +198,15 @@ def _refusal(plan: UpdatePlan, store: Store | None, period: str) -> str:
         periods=terms.periods,
         data=plan.public,
     )
+
+
+def _has_begun(plan: UpdatePlan, store: Store | None) -> bool:
+    """Return whether the series is charged already, so that its noise is settled."""
+    if store is None or not store.exists:
+        return False
+    with suppress(GraphCutsError):  # which is said elsewhere
+        return find_series(store, plan.terms, read_only=True) is not None
+    return False
 
 
 def _written(table: FlowsOverTime, target: str, source: str, update: UpdateOptions) -> Report:

@@ -120,6 +120,24 @@ class CountedRows:
         per = "person and period" if "in any one period" in neighbours else "person"
         return cls(max_contributions=int(bound[1].replace(",", "")), what=what, per=per)
 
+    def trend_warning(self, periods: int, by: str) -> str:
+        """Return a warning of a trend that the bound feigns, without its full stop; "" if none.
+
+        A series with one bound for all of its periods counts what earlier periods have left of it.
+        So later periods count fewer rows of the same people, whatever these do. The warning is for
+        every such series: it follows from public facts alone.
+
+        Args:
+            periods: number of periods that the bound is for.
+            by: what a period is, such as "month".
+        """
+        if self.per != "person" or periods < 2:
+            return ""
+        return (
+            f"the bound is for all {periods:,} {by}s together, so later {by}s count fewer "
+            f"{self.what} of the same people: do not read a decline, or any trend, from them"
+        )
+
     @property
     def has_upper_end(self) -> bool:
         """True if intervals of all rows have an upper end."""

@@ -16,9 +16,9 @@ how much of each level's noise enters an estimate, and `error_radii` makes prove
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import NamedTuple, final
+from typing import NamedTuple, Protocol, final
 
 import numpy as np
 
@@ -37,10 +37,19 @@ _EPSILON_PRECISION = 0.03  # relative width at which the search for an epsilon e
 _VISIBLE_DEVIATIONS = 2
 
 
+class CellNoise(Protocol):
+    """The noise of cells before anything is measured: of `FlowStrategy`, and of a series."""
+
+    @property
+    def deviations(self) -> Sequence[float]:
+        """Standard deviation of the error of a cell of each level, by level index, grid units."""
+        ...
+
+
 def noise_warning(
     cells: CellTree,
-    choose: Callable[..., FlowStrategy],
-    strategy: FlowStrategy,
+    choose: Callable[..., CellNoise],
+    strategy: CellNoise,
     *,
     epsilon: float | Fraction,
     unit: float,
@@ -114,7 +123,9 @@ def noise_warning(
     raise ParameterError(f"{finding}; {advice}")
 
 
-def least_cell_note(cells: CellTree, strategy: FlowStrategy, *, unit: float, counted: str) -> str:
+def least_cell_note(
+    cells: CellTree, strategy: CellNoise, *, unit: float, counted: str, when: str = ""
+) -> str:
     """Return a note on what a finest cell of rows has to hold to show above its noise.
 
     Nothing public bounds what cells of rows hold, so their noise cannot be compared with a bound.
@@ -124,12 +135,13 @@ def least_cell_note(cells: CellTree, strategy: FlowStrategy, *, unit: float, cou
         strategy: of the levels.
         unit: weight of a grid unit.
         counted: what cells count, in a word.
+        when: the period of a cell, in words that follow its level; "" if there is none.
     """
     finest = cells.depth - 1
     least = _VISIBLE_DEVIATIONS * strategy.deviations[finest] * unit
     cell_count = cells.size(finest)
     return (
-        f"A cell of level {cells.levels[-1]!r:.60} shows above its noise from about "
+        f"A cell of level {cells.levels[-1]!r:.60}{when} shows above its noise from about "
         f"{_three_digits(least)} on, and all {cell_count:,} cells together from a total of "
         f"{_three_digits(least * cell_count)} ({counted}). --expected-cell NUMBER "
         "(expected_cell=) tells what you expect in one: then a table of noise is refused before "

@@ -50,6 +50,12 @@ _IMPROVEMENT = 1 - 1e-9  # a value counts as better if it is below this times th
 _LARGEST_SCALE = 2**47  # of the noise, in grid units: 64-bit integers hold it
 _MOST_GROUPS = 2000  # of a planned level: two million cells
 
+EXPECTED_CELL = option(
+    None,
+    help="A public guess of what a cell of the finest level holds: the release is refused if noise "
+    "is above it. 0 refuses nothing.",
+    least=0,
+)
 _Units = tuple[int, ...]  # for each level index its share, in units of 1/128
 
 
@@ -94,12 +100,7 @@ class FlowWorkload:
         help="Count whole rows, and weights rounded down to whole numbers; otherwise each row of "
         "a user above the bound counts for a share.",
     )
-    expected_cell: float | None = option(
-        None,
-        help="A public guess of what a cell of the finest level holds: the release is refused if "
-        "noise is above it. 0 refuses nothing.",
-        least=0,
-    )
+    expected_cell: float | None = EXPECTED_CELL
 
     def __post_init__(self) -> None:
         check(self)

@@ -143,7 +143,7 @@ class TimeStrategy:
         Args:
             periods: labels of the horizon.
             strategy: a name, or "auto": square-root where delta allows Gaussian noise, else
-                calendar-years of periods that lie in years, else independent.
+                calendar-years if the horizon has all periods of some year, else independent.
             delta: of the guarantee.
 
         Raises:
@@ -154,7 +154,8 @@ class TimeStrategy:
                 "strategy='square-root' is for Gaussian noise: pass a delta, for example delta=1e-6"
             )
         if strategy == "auto":
-            strategy = CALENDAR_YEARS if has_years(periods) else INDEPENDENT
+            whole_years = Periods(tuple(periods)).whole_years
+            strategy = CALENDAR_YEARS if whole_years else INDEPENDENT
             strategy = SQUARE_ROOT if delta else strategy
         return cls(name=strategy, periods=tuple(periods))
 

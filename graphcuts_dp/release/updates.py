@@ -4,21 +4,30 @@ Read `update_flows`, then `update_plan`. What is published when is chosen by
 `estimate.time_strategy`; the order of its steps, and what a crash leaves, is in `ledger.series`.
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from graphcuts_dp.confidence import DEFAULT_FAILURE
-from graphcuts_dp.errors import KindError, ParameterError
+from graphcuts_dp.confidence import DEFAULT_FAILURE, DEFAULT_PERCENT
+from graphcuts_dp.display import short, short_bound
+from graphcuts_dp.errors import AccuracyWarning, KindError, ParameterError
 from graphcuts_dp.estimate.cell_changes import counts_in_parts
 from graphcuts_dp.estimate.counted_rows import CountedRows
+from graphcuts_dp.estimate.flow_errors import least_cell_note, noise_warning
 from graphcuts_dp.estimate.measurement import CountMeasurement
+from graphcuts_dp.estimate.strategy import FlowWorkload
 from graphcuts_dp.estimate.time_estimator import SumsOverTime, TimeEstimator
-from graphcuts_dp.estimate.time_strategy import TimeStrategy
+from graphcuts_dp.estimate.time_strategy import (
+    CALENDAR_YEARS,
+    INDEPENDENT,
+    PERIOD_SHARE,
+    TimeStrategy,
+)
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.lifelong import check_lifelong, has_lifelong_bound
@@ -52,6 +61,7 @@ from graphcuts_dp.release.guarantees import release_guarantee
 from graphcuts_dp.results.flows_over_time import NAME, FlowsOverTime
 from graphcuts_dp.results.packing import ResultParts, pack, unpack
 from graphcuts_dp.schema.cells import CellTree
+from graphcuts_dp.schema.counting import counted_by
 from graphcuts_dp.schema.groups import Groups, Sides
 
 __all__ = ("UpdatePlan", "end_series", "update_flows", "update_plan")
@@ -59,7 +69,7 @@ _PERIOD = "period of flows"  # kind of what a store keeps of one period
 _SERIES = "flows"  # name of a series, if it needs none of its own
 
 
-def update_flows(
+def update_flows(  # noqa: PLR0913  # public options, all keyword-only
     rows: Rows,
     groups: Groups | tuple[Groups, Groups],
     *,
@@ -69,6 +79,7 @@ def update_flows(
     privacy_unit: str | PrivacyUnit | None = None,
     strategy: str = "auto",
     whole: bool = False,
+    expected_cell: float | None = None,
     store: PathLike | Store,
     series: str = _SERIES,
 ) -> FlowsOverTime:
@@ -96,8 +107,11 @@ def update_flows(
             of each period, and with the last one of a year those of the year, for a third of the
             budget; "square-root", running sums with Gaussian noise, which make windows of six
             months and more accurate, and single months less; "auto" for the last of these with a
-            delta, else for the second. See `estimate.time_strategy`.
+            delta, else for the second if the horizon has a whole calendar year, else for the first.
+            See `estimate.time_strategy`.
         whole: whether only whole rows of a user count, if the bound leaves a part of one.
+        expected_cell: a public guess of what a cell holds in one period, see `FlowWorkload`: the
+            series is refused before its first period is charged if noise is above it.
         store: the store that is charged; it has the published sums, and what later periods need.
         series: its name, if the store has several.
 
@@ -140,6 +154,7 @@ def update_flows(
         privacy_unit=privacy_unit,
         strategy=strategy,
         whole=whole,
+        expected_cell=expected_cell,
         series=series,
     )
     published = plan.published(store, period)
@@ -155,6 +170,7 @@ def update_plan(
     privacy_unit: str | PrivacyUnit | None = None,
     strategy: str = "auto",
     whole: bool = False,
+    expected_cell: float | None = None,
     series: str = _SERIES,
 ) -> "UpdatePlan":
     """Return the plan of a series: its sums, its guarantee and its cost. Reads no private row.
@@ -167,6 +183,7 @@ def update_plan(
         privacy_unit: as for `update_flows`.
         strategy: as for `update_flows`.
         whole: as for `update_flows`.
+        expected_cell: as for `update_flows`.
         series: as for `update_flows`.
 
     Raises:
@@ -214,6 +231,7 @@ def update_plan(
         budget_plan=budget,
         noise=noise,
         series=series,
+        expected_cell=FlowWorkload(expected_cell=expected_cell).expected_cell,
     )
 
 
@@ -258,6 +276,20 @@ def cell_tree_of_period(empty: Rows, sides: Sides) -> CellTree:
 
 
 @final
+class PeriodNoise(NamedTuple):
+    """The noise of the cells of one period.
+
+    Attributes:
+        deviations: as `estimate.flow_errors.CellNoise` has them.
+        half_width: of the interval of a cell of the finest level, of the default confidence, in
+            units of weight.
+    """
+
+    deviations: tuple[float, ...]
+    half_width: float
+
+
+@final
 @dataclass(frozen=True, kw_only=True)
 class UpdatePlan:
     """Plan of a table over time, made without any private row: all of it may be shown.
@@ -276,6 +308,7 @@ class UpdatePlan:
         budget_plan: how the budget is spent.
         noise: of each level of the strategy.
         series: name of the series.
+        expected_cell: a public guess of what a cell holds in one period, see `FlowWorkload`.
 
     Examples:
         >>> rows = gc.Rows.empty(
@@ -299,6 +332,7 @@ class UpdatePlan:
     budget_plan: BudgetPlan
     noise: LevelNoise
     series: str
+    expected_cell: float | None = None
 
     @cached_property
     def terms(self) -> SeriesTerms:
@@ -378,6 +412,9 @@ class UpdatePlan:
         Raises:
             ParameterError, GraphError, BudgetError, LedgerError: as `update_flows`.
 
+        Warns:
+            AccuracyWarning: before anything is spent, if noise hides the cells of a period.
+
         Guarantee: that of `terms`, for all periods of the horizon together.
         """
         index = self._index(period)
@@ -385,6 +422,10 @@ class UpdatePlan:
         same_schema = data_schema(rows) == data_schema(self.public)
         if not (same_schema and same_columns and rows.periods == self.public.periods):
             raise ParameterError("this plan is for other rows: make one for the schema of these")
+        if find_series(store, self.terms) is None:
+            warning = self.warning  # which refuses a table of noise before anything is spent
+            if warning is not None:
+                warnings.warn(warning, AccuracyWarning, stacklevel=3)
         record = begin_series(store, rows, self.terms)
         if index < len(record.contents):
             return self._table(record, record.contents[: index + 1])
@@ -456,16 +497,65 @@ class UpdatePlan:
         They have the default confidence and are for windows in the middle of the horizon, once all
         periods are published.
         """
-        count = len(self.strategy.periods)
-        estimator = TimeEstimator(self.strategy, self.noise, count)
-        kind = self.public.periods.by if self.public.periods is not None else "period"
-        errors = []
+        return self._errors_of(self.strategy, self.noise)
+
+    def _errors_of(
+        self, strategy: TimeStrategy, noise: LevelNoise
+    ) -> tuple[tuple[str, float], ...]:
+        """Return what `errors` does for a strategy and its noise."""
+        count = len(strategy.periods)
+        estimator, errors = TimeEstimator(strategy, noise, count), []
         for length in dict.fromkeys(min(size, count) for size in (1, 6, 12, 24, count)):
             first = (count - length) // 2
             radius = estimator.radius(first, first + length, 1, failure=DEFAULT_FAILURE)
-            name = f"{length} {kind}s together" if length > 1 else f"one {kind}"
+            name = f"{length} {self.by}s together" if length > 1 else f"one {self.by}"
             errors.append((f"a cell, {name}", radius * self.grid.unit))
         return tuple(errors)
+
+    @property
+    def by(self) -> str:
+        """The kind of the periods, such as "month"."""
+        return self.public.periods.by if self.public.periods is not None else "period"
+
+    @cached_property
+    def period_noise(self) -> PeriodNoise:
+        """The noise of one period in the middle of the horizon, once all are published."""
+        return self._period_noise(self.noise)
+
+    def _period_noise(self, noise: LevelNoise) -> PeriodNoise:
+        """Return the noise of the cells of one period, of all levels of groups.
+
+        Coarser cells are sums of finest ones, with independent noise.
+        """
+        count, cells = len(self.strategy.periods), self.cells
+        estimator, middle = TimeEstimator(self.strategy, noise, count), (count - 1) // 2
+        deviation = estimator.deviation(middle, middle + 1)
+        sizes = [cells.size(level_index) for level_index in range(cells.depth)]
+        deviations = tuple(deviation * (sizes[-1] / size) ** 0.5 for size in sizes)
+        radius = estimator.radius(middle, middle + 1, 1, failure=DEFAULT_FAILURE)
+        return PeriodNoise(deviations, radius * self.grid.unit)
+
+    @property
+    def warning(self) -> str | None:
+        """Return a warning if noise will hide the cells of a period; None if it will not.
+
+        Raises:
+            ParameterError: it will, and `expected_cell` is not 0; see `noise_warning`.
+        """
+
+        def choose(*, epsilon: float) -> PeriodNoise:
+            budget = self.strategy.budget_plan(epsilon=epsilon, delta=self.delta)
+            return self._period_noise(self.strategy.noise(budget, self.largest))
+
+        return noise_warning(
+            self.cells,
+            choose,
+            self.period_noise,
+            epsilon=exact_epsilon(self.epsilon),
+            unit=self.grid.unit,
+            weighted=self.public.weighted,
+            expected=self.expected_cell,
+        )
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -477,7 +567,11 @@ class UpdatePlan:
             once = "for one row, since it lies in one of them"
         elif kind is not None:
             once = f"for the privacy unit in one {kind}; in k {kind}s it costs k times epsilon"
-        notes = [f"All {count} periods, {horizon}, cost epsilon once {once}."]
+        notes = [
+            self._trend_note,
+            f"All {count} periods, {horizon}, cost epsilon once {once}.",
+            *self._error_notes,
+        ]
         if has_lifelong_bound(self.privacy_unit):
             notes.append(
                 "The store keeps how many rows of each user have counted: it is private, and "
@@ -487,6 +581,53 @@ class UpdatePlan:
             notes.append(
                 "The store keeps true sums of earlier periods that later numbers read: it is "
                 "private, and readable by your account alone."
+            )
+        return tuple(filter(None, notes))
+
+    @property
+    def _trend_note(self) -> str:
+        """Return what a bound for the whole horizon feigns, and what avoids that; "" if nothing."""
+        count, counted = len(self.strategy.periods), self._counted_rows
+        warning = "" if counted is None else counted.trend_warning(count, self.by)
+        if not warning:
+            return ""
+        return (
+            f"{warning[:1].upper()}{warning[1:]}. A bound of about {count:,} times the "
+            f"{self.public.what} that a regular person has in one {self.by} avoids most of this. "
+            f"So does `per-period` with a bound on one {self.by} and epsilon / {count:,}, which "
+            "has the same noise as that, and the same guarantee for the whole horizon."
+        )
+
+    @property
+    def _error_notes(self) -> tuple[str, ...]:
+        """Return the errors of a cell of one period in sentences, and the price of years."""
+        level, unit = self.cells.levels[-1], self.grid.unit
+        deviation, half_width = (
+            self.period_noise.deviations[-1] * unit,
+            self.period_noise.half_width,
+        )
+        expected = (
+            f"Expected error of a cell of level {level!r:.60} in one {self.by}: "
+            f"{short(deviation)} (root mean square); its {DEFAULT_PERCENT} interval is "
+            f"±{short_bound(half_width)}."
+        )
+        notes = [expected]
+        if self.public.weighted and self.expected_cell is None:
+            counted = counted_by(self.public.counting)
+            when = f" in one {self.by}"
+            notes.append(
+                least_cell_note(
+                    self.cells, self.period_noise, unit=unit, counted=counted, when=when
+                )
+            )
+        if self.strategy.name == CALENDAR_YEARS:
+            alone = TimeStrategy(name=INDEPENDENT, periods=self.strategy.periods)
+            budget = alone.budget_plan(epsilon=self.epsilon, delta=self.delta)
+            ((_, error), *_) = self._errors_of(alone, alone.noise(budget, self.largest))
+            notes.append(
+                f"Sums of calendar years are measured, too, for {float(1 - PERIOD_SHARE):.0%} of "
+                f"the budget. If single {self.by}s matter most, --strategy independent "
+                f'(strategy="independent") makes that ±{short_bound(error)}.'
             )
         return tuple(notes)
 
@@ -500,8 +641,7 @@ class UpdatePlan:
         """The rows that are counted, if a bound leaves others out."""
         unit, rows = self.privacy_unit, self.public
         if unit.kind == "user":
-            by = "period" if rows.periods is None else rows.periods.by
-            per = f"person and {by}" if unit.per_period else "person"
+            per = f"person and {self.by}" if unit.per_period else "person"
             return CountedRows(max_contributions=unit.group_size, what=rows.what, per=per)
         if unit.kind == "row" and rows.counting == "weight":
             return CountedRows(max_contributions=unit.group_size, what=rows.what, per="row")

@@ -28,7 +28,7 @@ from graphcuts_dp.results.flow_table import noise_verdict
 from graphcuts_dp.results.flows import FlowAnswer
 from graphcuts_dp.results.packing import ResultParts, SavedParts
 from graphcuts_dp.schema.cells import CellTree, Picked
-from graphcuts_dp.schema.periods import around
+from graphcuts_dp.schema.periods import Periods, around
 from graphcuts_dp.schema.vertices import Label
 
 NAME = "flows over time"  # of the measurement, and of the kind of files
@@ -133,7 +133,15 @@ class FlowsOverTime(Displayed):
     @property
     def counted_sentence(self) -> str:
         """Return a sentence on the rows that count and those left out; empty if all count."""
-        return "" if self.counted_rows is None else self.counted_rows.sentence
+        counted = "" if self.counted_rows is None else self.counted_rows.sentence
+        return "; ".join(filter(None, (counted, self.trend_warning)))
+
+    @property
+    def trend_warning(self) -> str:
+        """Return a warning, without its full stop, if later periods count fewer rows; else ""."""
+        if self.counted_rows is None:
+            return ""
+        return self.counted_rows.trend_warning(len(self.horizon), Periods(self.horizon).by)
 
     @cached_property
     def estimator(self) -> TimeEstimator:
@@ -368,7 +376,8 @@ class FlowsOverTime(Displayed):
         described, numbers = self.noisy.parts()
         fields: dict[str, Any] = {"published": list(self.periods), "sums": described}
         if self.counted_rows is not None:
-            fields["counted_rows"] = self.counted_rows.to_fields()
+            sentence = {"sentence": self.counted_sentence}
+            fields["counted_rows"] = self.counted_rows.to_fields() | sentence
         return ResultParts(
             kind=NAME,
             guarantee=self.guarantee,

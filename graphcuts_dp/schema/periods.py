@@ -19,6 +19,8 @@ one. `Periods.number` finds the period of a text; timestamps of other kinds are 
 """
 
 import re
+from calendar import isleap
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -128,6 +130,15 @@ class Periods:
     def by(self) -> str:
         """The kind of the periods: "day", "month", "quarter", "year", or "period" for names."""
         return _checked_kind(self.labels[0])
+
+    @property
+    def whole_years(self) -> tuple[str, ...]:
+        """The calendar years of which all days, months or quarters are here; none of years."""
+        if self.by not in DATES[1:]:
+            return ()
+        counts = Counter(label[:4] for label in self.labels)
+        parts = {year: _PARTS_OF_YEAR.get(self.by, 365 + isleap(int(year))) for year in counts}
+        return tuple(year for year, number in counts.items() if number == parts[year])
 
     def tree(self, by: str | Iterable[str] | None = None) -> GroupTree:
         """Return the periods on one or several nested levels.

@@ -200,3 +200,28 @@ def test_a_dry_run_tells_what_the_store_would_refuse():
     assert "read as directed edges: read them so" in err
     assert "--kind directed keeps them apart" in err
     assert "does not allow another use" in done(*table, "--kind", "directed", "--dry-run")[1]
+
+
+def test_a_bound_for_all_months_shows_no_trend_and_says_so_everywhere():
+    columns, bound = COLUMNS + ",user=user", ("--privacy-unit", "user:max-contributions=4")
+    no_trend = "do not read a decline"
+    assert no_trend in done(*line("2026-01", *bound, "--dry-run", columns=columns))[1]
+    for number, month in enumerate(MONTHS[:2], 1):
+        grow(number)
+        assert no_trend in done(*line(month, "--force", *bound, columns=columns))[1]
+    assert no_trend in Path("t.csv").read_text().splitlines()[0]
+    ask = ("answer", "t.csv", "--from", "*", "--to", "south")
+    assert no_trend in done(*ask, "--period", "2026-02")[0]
+    assert no_trend not in done(*ask)[0]  # all months so far, compared with none
+    assert no_trend in done("report", "t.csv", "--store", "s.db")[0]
+
+
+def test_what_a_month_costs_in_accuracy_is_said_before_it_is_charged():
+    grow(1)
+    noise = refused(*line("2026-01", "--expected-cell", "0.5"))
+    assert "above the 0.5 that you expect in one; raise epsilon to" in noise
+    assert not Path("s.db").exists()
+    assert "--expected-cell NUMBER" in done(*line("2026-01", "--dry-run"))[1]
+    _, err = done(*line("2026-01", periods="2026-01..2026-12"))
+    assert "note: Expected error of a cell of level 'district' in one month: " in err
+    assert "--strategy independent" in err

@@ -162,7 +162,10 @@ def test_the_page_has_the_errors_that_are_computed():
 
 def test_what_suits_the_noise_is_chosen():
     choose = TimeStrategy.choose
-    assert choose(MONTHS, delta=0.0).name == CALENDAR_YEARS
+    year = Periods.of("2026-01..2026-12").labels
+    assert choose(year, delta=0.0).name == CALENDAR_YEARS
+    assert choose(year[:-1], delta=0.0).name == INDEPENDENT  # nobody asked for eleven months
+    assert choose(("2025-Q4", *Periods.of("2026-Q1..2026-Q4").labels), delta=0.0).levels[1:]
     assert choose(("2026", "2027"), delta=0.0).name == INDEPENDENT
     assert choose(("spring", "autumn"), delta=0.0).name == INDEPENDENT
     assert choose(MONTHS, delta=1e-6).name == SQUARE_ROOT

@@ -35,7 +35,7 @@ MONTHS = gc.Periods.of("2026-11..2027-04").labels
 LIFE = gc.PrivacyUnit.user(max_contributions=30)
 STRATEGIES = {
     "independent": {"strategy": "independent"},
-    "calendar-years": {},
+    "calendar-years": {"strategy": "calendar-years"},
     "square-root": {"delta": 1e-6},
     "users": {"privacy_unit": LIFE},
 }
@@ -459,7 +459,7 @@ def test_the_column_of_users_stays_the_same():
 def test_a_version_with_other_noise_does_not_go_on():
     table = trips()
     update(table, MONTHS[0])
-    plan = updates.update_plan(rows_of(table), GROUPS, epsilon=1.0)
+    plan = updates.update_plan(rows_of(table), GROUPS, epsilon=1.0, strategy="calendar-years")
     other = updates.replace(plan, noise=updates.replace(plan.noise, distribution="other"))
     with pytest.raises(ParameterError, match="other noise"):
         other.published("s.db", MONTHS[1])

@@ -211,3 +211,21 @@ def test_what_is_no_list_is_refused_in_one_line(text, problem):
     with pytest.raises(ParameterError, match=problem) as refused:
         gc.Periods.of(text)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("periods", "years"),
+    [
+        ("2026-01..2026-12", ("2026",)),
+        ("2026-04..2026-12", ()),
+        ("2025-12..2028-01", ("2026", "2027")),
+        ("2026-Q1..2027-Q3", ("2026",)),
+        ("2028-01-01..2028-12-31", ("2028",)),
+        ("2028-01-02..2028-12-31", ()),
+        ("2026-01-01..2026-12-31", ("2026",)),
+        ("2026..2028", ()),
+        ("spring,autumn", ()),
+    ],
+)
+def test_years_are_whole_if_all_of_their_periods_are_declared(periods, years):
+    assert gc.Periods.of(periods).whole_years == years
