@@ -51,6 +51,7 @@ from graphcuts_dp.page.understood import (
     head_of,
     look,
     must_say_header,
+    not_counted,
     proposed,
 )
 from graphcuts_dp.page.words import UNITS
@@ -67,7 +68,7 @@ _PARTIAL = ".part"  # name of an upload that is not whole
 # By methods of `Page`.
 _ASKED = (
     *("form", "head", "first", "look", "eyes", "preview", "start", "resume", "runs", "run"),
-    *("truth", "forget"),
+    *("why", "truth", "forget"),
 )
 NOT_PRIVATE = "x-not-private"  # header of the replies for the marked panels
 # A result's picture stands in the page as data.
@@ -198,7 +199,10 @@ class Page:
 
     def eyes(self, asked: dict[str, Any]) -> Response:
         """Return how many rows would be left out: not private, for the marked panel."""
-        counted = counts_for_your_eyes(str(asked["path"]), asked["values"], PROGRAM)
+        try:
+            counted = counts_for_your_eyes(str(asked["path"]), asked["values"], PROGRAM)
+        except GraphCutsError as problem:  # its message may tell of rows
+            counted = not_counted(LOOK.in_words(str(problem)))
         for fault in counted["faults"]:
             fault["text"] = LOOK.in_words(fault["text"])
         return JSONResponse(counted, headers={NOT_PRIVATE: "counted from rows"})
@@ -247,14 +251,18 @@ class Page:
         return listed
 
     def run(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """Return where a run stands; of one that is done, its result."""
+        """Return where a run stands; of one that is done, its result.
+
+        Why it was refused may tell of private rows, such as the lines of those that cannot be used:
+        only `why` says it.
+        """
         run = self._runs.find(str(asked["run"]))
         status = run.state() | {"title": run.product.title, "time": run.plan["time"]}
-        raw_errors = status.get("errors", [])
-        status["account"] = next(filter(None, map(account_named_in, raw_errors)), None)
-        refusals = [run.product.refusal(error) for error in raw_errors]
-        status["errors"] = [refusal["detail"] for refusal in refusals]
-        status["step"] = next((refusal["step"] for refusal in refusals if refusal["step"]), None)
+        errors = status.pop("errors", [])
+        status["account"] = next(filter(None, map(account_named_in, errors)), None)
+        steps = [run.product.refusal(error)["step"] for error in errors]
+        status["step"] = next(filter(None, steps), None)
+        status["has_reasons"] = bool(errors)
         copy = self._copy(run.plan["source"])
         status |= {
             "copy": None if copy is None else str(copy),
@@ -269,9 +277,19 @@ class Page:
             status |= {"sheets": html_sheets(result.report_on(run))}
         return status
 
+    def why(self, asked: dict[str, Any]) -> Response:
+        """Return why a run was refused: not private, for the marked panel."""
+        run = self._runs.find(str(asked["run"]))
+        reasons = [run.product.in_words(error) for error in run.state().get("errors", [])]
+        return JSONResponse({"reasons": reasons}, headers={NOT_PRIVATE: "may tell of rows"})
+
     def truth(self, asked: dict[str, Any]) -> Response:
         """Compare the result with the private file: not private, for the marked panel."""
-        text = self._runs.find(str(asked["run"])).against_truth()
+        run = self._runs.find(str(asked["run"]))
+        try:
+            text = run.against_truth()
+        except GraphCutsError as problem:  # its message may tell of rows
+            text = run.product.in_words(str(problem))
         return JSONResponse({"text": text}, headers={NOT_PRIVATE: "reads the truth"})
 
     def forget(self, asked: dict[str, Any]) -> dict[str, bool]:

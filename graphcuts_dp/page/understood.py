@@ -53,6 +53,7 @@ _NOT_LOOKED_AT: Mapping[str, Any] = {
     "sample": {"names": [], "means": [], "rows": []},
 }
 _SAMPLE = 3  # simulated rows
+_MOST_LABELS = 50  # of the public list, of which simulated rows take their names
 _MOST_OF_FAULTS = 0.5  # share of the rows that cannot be used
 _PARTS_OF_DATES = {"d": "day", "m": "month", "Y": "year", "y": "year", "H": "hour", "M": "minute"}
 # Roles of fields by the roles of columns that the command reports.
@@ -121,6 +122,7 @@ def look(path: str, values: Values) -> dict[str, Any]:
     if must_say_header(path, values):
         return {"problems": [_problem("header", HEADER_UNSAID)], **_NOT_LOOKED_AT}
     sentence_on_places, problems = _places(path, values)
+    names_of = {} if problems else values  # a wrong list may name people
     of_months = _problems_of_months(values)
     if of_months:  # said below their field: the rest is looked at without them
         values = {key: text for key, text in values.items() if key != _KEYS["months"]}
@@ -141,7 +143,7 @@ def look(path: str, values: Values) -> dict[str, Any]:
         "time_zone": _dates_in_words(values) or LOOK.in_words(report.get("time_zone", "")),
         "ignored": LOOK.in_words(report.get("ignored", "")),
         "format": report["format"],
-        "sample": _sample(values, names),
+        "sample": _sample(values, names, _simulated_places(names_of)),
     }
 
 
@@ -200,13 +202,18 @@ def _problems_of_months(values: Values) -> list[dict[str, Any]]:
     return []
 
 
-def _sample(values: Values, names: Mapping[str, str | None]) -> dict[str, Any]:
-    """Return simulated rows of public names, to show what a row means; none is of the file."""
-    generator = random.Random(1)  # noqa: S311  # of an illustration
-    labels: list[Any] = ["Northfield", "Eastbrook", "Oldtown"]
+def _simulated_places(values: Values) -> list[Any]:
+    """Return names of places for simulated rows: of the public list, or invented ones."""
     with suppress(GraphCutsError):
         public = _public_places(with_encoding_of_list(values))
-        labels = list(public.labels[:50]) if public is not None else labels
+        if public is not None:
+            return list(public.labels[:_MOST_LABELS])
+    return ["Northfield", "Eastbrook", "Oldtown"]
+
+
+def _sample(values: Values, names: Mapping[str, str | None], labels: list[Any]) -> dict[str, Any]:
+    """Return simulated rows of public names, to show what a row means; none is of the file."""
+    generator = random.Random(1)  # noqa: S311  # of an illustration
     roles = [role for role in _ROLE_KEYS if role in names]
     rows = []
     for number in range(1, _SAMPLE + 1):
@@ -298,6 +305,13 @@ def counts_for_your_eyes(path: str, values: Values, program: tuple[str, ...]) ->
         # Rows that another form of dates or text would mend are not to be left out.
         "mend_first": most > _MOST_OF_FAULTS * (counts.get("skipped") or 0),
     }
+
+
+def not_counted(reason: str) -> dict[str, Any]:
+    """Return the counts of a file whose rows were not counted, and why. NOT PRIVATE."""
+    unknown = dict.fromkeys(("rows", "skipped", "share"))
+    nothing: dict[str, Any] = {"faults": [], "date_formats": {}, "encodings": {}}
+    return {**unknown, **nothing, "mend_first": False, "not_counted": reason}
 
 
 def _is_date_fault(fault: str) -> bool:

@@ -137,7 +137,6 @@ def unpacked(reply):
 def test_no_cell_of_the_private_file_is_in_any_reply(tmp_path):
     source, marks = marked(tmp_path)
     page = page_of(tmp_path / "results")
-    ends = []
     for number, (product, values, state) in enumerate(RUNS):
         given = placed(values, tmp_path) | {"store": f"{number}.db", "separate-budget": "a test"}
         page.post("head", path=str(source), values=given)
@@ -150,8 +149,10 @@ def test_no_cell_of_the_private_file_is_in_any_reply(tmp_path):
         about["source"] = str(source)
         run = page.post("start", **about, confirmed=float(given["epsilon"]))["run"]
         told = page.end_of(run)
-        ends.append((product, told["state"], told["errors"]))
-        assert (told["state"], bool(told["errors"])) == (state, state == "refused"), told
+        assert (told["state"], told["has_reasons"]) == (state, state == "refused"), told
+        if state == "refused":
+            assert "line " not in page.replies[-1].text
+            assert page.post("why", run=run)["reasons"]
         for name in (*told.get("files", []), "report.html", "notebook.ipynb"):
             if state == "done":
                 page.file(run, name)
@@ -174,8 +175,8 @@ def test_no_cell_of_the_private_file_is_in_any_reply(tmp_path):
         sent = b"".join(unpacked(reply)) + json.dumps(dict(reply.headers)).encode()
         assert not [mark for mark in marks if mark.encode() in sent], reply.url
     panels = [reply for reply in page.replies if NOT_PRIVATE in reply.headers]
-    assert {Path(reply.url.path).name for reply in panels} == {"eyes", "truth"}
-    assert len(panels) == len(RUNS) + 1
+    assert {Path(reply.url.path).name for reply in panels} == {"eyes", "truth", "why"}
+    assert len(panels) == len(RUNS) + 1 + sum(state == "refused" for *_, state in RUNS)
 
 
 # First lines that are rows, some of whose words are usual names of columns.
@@ -240,3 +241,32 @@ def test_the_command_shows_a_link_whose_token_stands_in_no_log(tmp_path):
     kept = [file for file in (tmp_path / "results").rglob("*") if file.is_file()]
     assert not [file for file in kept if token.encode() in file.read_bytes()]
     assert TRIPS["store"] not in {file.name for file in kept}
+
+
+def test_what_tells_of_rows_is_in_replies_for_marked_panels_alone(page, trips, tmp_path):
+    """A count, and a comparison with the truth, that fail say why in their own panel."""
+    told = page.post("eyes", path=str(tmp_path / "none.csv"), values=placed(TRIPS, tmp_path))
+    assert NOT_PRIVATE in page.replies[-1].headers
+    assert (told["skipped"], told["faults"]) == (None, [])
+    assert "none.csv" in told["not_counted"]
+    run = tmp_path / "results" / "one" / ".run"
+    run.mkdir(parents=True)
+    (run / "lock").touch()
+    plan = {"product": "graph", "source": str(trips), "values": {}, "store": "x.db", "uses": 0}
+    (run / "plan.json").write_text(json.dumps(plan))
+    told = page.post("truth", run="one")
+    assert NOT_PRIVATE in page.replies[-1].headers
+    assert told["text"]
+
+
+@pytest.mark.parametrize("content", ["Doe, Jane;Roe, Rick\nPoe, Ann;Low, Lea\n", "a;b;c\n1\n"])
+def test_a_list_that_is_not_understood_shows_none_of_its_words(page, trips, tmp_path, content):
+    """It may be a list of persons that was dropped into the wrong field."""
+    people = tmp_path / "people.csv"
+    people.write_text(f"name;town;street\n{content}")
+    values = placed(TRIPS, tmp_path) | {"groups": str(people)}
+    told = page.post("look", path=str(trips), values=values)
+    assert [problem["key"] for problem in told["problems"]] == ["groups"]
+    for word in ("Doe", "Roe", "Poe"):
+        assert word not in page.replies[-1].text
+    assert told["sample"]["rows"]

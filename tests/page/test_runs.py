@@ -17,6 +17,7 @@ from page_cases import MAIL, TRIPS, PageProcess, placed
 
 import graphcuts_dp as gc
 from graphcuts_dp.ledger.charges import begin_charge
+from graphcuts_dp.page.app import NOT_PRIVATE
 from graphcuts_dp.page.products import PRODUCTS
 from graphcuts_dp.page.result import fragment
 from graphcuts_dp.page.runs import DONE, LOST, REFUSED, RUNNING, STOPPED, Runs
@@ -256,8 +257,12 @@ def test_a_refused_run_uses_nothing_up_and_leads_to_the_step_to_change(page, tmp
     notes = "error: trips.csv: line 3: no user; leave such rows out with --columns on-bad=skip\n"
     (run.folder / ".run" / "notes.txt").write_text(notes)
     told = page.post("run", run="one")
-    assert (told["state"], told["step"]) == (REFUSED, "check")
-    assert told["errors"][0].endswith("\u201cRows that cannot be used\u201d: leave them out")
+    assert (told["state"], told["step"], told["has_reasons"]) == (REFUSED, "check", True)
+    assert "line 3" not in page.replies[-1].text
+    (reason,) = page.post("why", run="one")["reasons"]
+    assert reason.endswith("\u201cRows that cannot be used\u201d: leave them out")
+    assert "line 3" in reason
+    assert NOT_PRIVATE in page.replies[-1].headers
     (listed,) = page.post("runs")
     assert (listed["state"], listed["epsilon"]) == (REFUSED, 0)
 

@@ -1,6 +1,7 @@
 // The forecast of a dry run: who is protected, how exact it is, what it uses up; and the confirmation.
 import { busy, element, facts, number, show, small } from "/page/shared.js";
 import { allFields, ask, by, keep, live, put, role, state, valueOf } from "/web/state.js";
+import { why } from "/web/result.js";
 import { shareText, skips } from "/web/understood.js";
 
 let asked = 0, latest = Promise.resolve(), reach = () => {}, started = () => {};
@@ -248,6 +249,7 @@ async function priceOfBound() {
 }
 
 async function startBound() {
+  by("bound-refusal").classList.add("hidden");
   by("bound-confirm").classList.add("hidden"); // the focus goes on to what is said of the run
   show(by("bound-state"), "At work.", "");
   by("bound-state").setAttribute("tabindex", "-1");
@@ -255,16 +257,16 @@ async function startBound() {
   const { run } = await ask("start", { ...boundBody(), confirmed: boundPrice });
   for (;;) {
     const status = await ask("run", { run });
-    if (status.state !== "running") return boundDone(status);
+    if (status.state !== "running") return boundDone(run, status);
     show(by("bound-state"), "At work.", "");
     await new Promise((resolve) => setTimeout(resolve, 500));
   }
 }
 
-function boundDone(status) {
+async function boundDone(run, status) {
   const rows = status.report?.max_contributions;
-  by("bound-state").setAttribute("tabindex", "-1");
-  if (!rows) show(by("bound-state"), [...status.errors, status.message].join(" "));
+  await why("bound-refusal", run, status);
+  if (!rows) show(by("bound-state"), [status.has_reasons ? "The estimate was refused, for the reason in the marked panel." : "", status.message].filter(Boolean).join(" "));
   if (!rows) return by("bound-state").focus();
   const field = role("most_rows");
   show(by("bound-state"), `About 5 of 100 people have more than ${rows} rows. This used up ${small(boundPrice)}. `, "good");
@@ -279,6 +281,7 @@ export function empty() {
   by("bound-price").value = live.products.bound.preset[epsilonKey()];
   by("bound").open = false;
   by("bound-confirm").classList.add("hidden");
+  by("bound-refusal").classList.add("hidden");
   show(by("bound-state"), "", "");
   Object.assign(live, { preview: null, problem: null });
   questions();

@@ -3,6 +3,13 @@ import { busy, element, fill, show, small } from "/page/shared.js";
 import { ask, bearer, by, keep, put, role, state } from "/web/state.js";
 
 let failed = () => {}, opened = () => {}, reach = () => {}, goTo = () => {};
+// Show in the marked panel why a run was refused, which may tell of private rows; else hide it.
+export async function why(id, run, { has_reasons }) {
+  const panel = by(id);
+  panel.classList.toggle("hidden", !has_reasons);
+  const { reasons } = has_reasons ? await ask("why", { run }) : { reasons: [] };
+  panel.querySelector("p").textContent = reasons.map((text) => sentence(`${text[0].toUpperCase()}${text.slice(1)}`)).join(" ");
+}
 const sentence = (text) => (/[.!?]$/.test(text) ? text : `${text}.`);
 
 export function spentText(spent) {
@@ -20,6 +27,7 @@ export async function follow(run) {
   document.body.removeAttribute("data-report");
   for (const id of ["truth", "resume", "print"]) by(id).classList.add("hidden");
   by("reveal").checked = false;
+  by("refusal").classList.add("hidden");
   show(by("spent"), "");
   show(by("copy"), "");
   document.querySelector('section[data-step="result"]').removeAttribute("data-run");
@@ -37,7 +45,8 @@ export async function follow(run) {
   }
   const good = status.state === "done";
   const ready = status.mostly_noise ? `${status.mostly_noise} The program finds nothing else against publishing these files.` : "It is ready. The program finds nothing against publishing these files. Print the report for whoever decides.";
-  show(by("state"), [...status.errors.map((text) => sentence(`${text[0].toUpperCase()}${text.slice(1)}`)), status.message, good ? ready : ""].filter(Boolean).join(" "), good && !status.mostly_noise ? "good" : "bad");
+  show(by("state"), [status.has_reasons ? "The run was refused, for the reason in the marked panel." : "", status.message, good ? ready : ""].filter(Boolean).join(" "), good && !status.mostly_noise ? "good" : "bad");
+  await why("refusal", run, status);
   if (good) {
     show(by("spent"), spentText(status.spent), "");
     await open(run, status);
