@@ -140,7 +140,9 @@ PLAIN: Mapping[str, PlainWords] = {
         label="How many rows of a person count, at most, in all months together",
         step=COUNT,
         role="most_rows",
-        hint="Of a person with more, the others are left out. A higher limit needs more noise.",
+        hint="If a person has more, a table counts a share of each row, so that all of them count "
+        "for this many together; other results count this many of the rows. A higher limit needs "
+        "more noise.",
     ),
     "privacy-unit.per-period": PlainWords(
         label="In each month separately",

@@ -12,6 +12,7 @@ import numpy as np
 
 from graphcuts_dp.confidence import DEFAULT_PERCENT, percent
 from graphcuts_dp.display import short, short_bound, short_interval
+from graphcuts_dp.estimate.counted_rows import CountedRows
 from graphcuts_dp.estimate.measurement import CountMeasurement
 from graphcuts_dp.iterative.release import IterativeRelease
 from graphcuts_dp.release.usefulness import Question, usefulness_of
@@ -158,9 +159,8 @@ def _of_flows(flows: Flows) -> ReleaseContents:
         periods = len(labels)
         published.append(f"For each of {len(labels):,} periods: {listed(labels)}.")
     low, high = flows.total.interval
-    published.append(
-        f"In all: {short(flows.total.value)} in {short_interval((low, high))} ({DEFAULT_PERCENT})."
-    )
+    in_all = f"{short(flows.total.value)} in {short_interval((low, high))} ({DEFAULT_PERCENT})"
+    published.append(f"In all{_of_what_counts(flows.counted_rows)}: {in_all}.")
     errors, estimates, widths = [], np.zeros(0), np.zeros(0)
     for index in range(1, flows.cells.depth):
         name = flows.levels[index - 1]
@@ -181,7 +181,10 @@ def _of_flows(flows: Flows) -> ReleaseContents:
         title="Table of flows",
         published=tuple(published),
         errors=tuple(errors),
-        left_out=(f"{counted[0].upper()}{counted[1:]}.",) if counted else (),
+        left_out=(
+            *([f"{counted[0].upper()}{counted[1:]}."] if counted else []),
+            *_shares_of_rows(flows),
+        ),
         noises=_noises([flows.noisy]),
         unbiased="" if counted else "estimates are unbiased",
         biased=counted or "the column count is rounded, so its sums over other cells are biased",
@@ -194,12 +197,32 @@ def _of_flows(flows: Flows) -> ReleaseContents:
     )
 
 
+def _of_what_counts(counted_rows: CountedRows | None) -> str:
+    """Return of which rows a total is, with the bound; "" if all rows count."""
+    if counted_rows is None:
+        return ""
+    what, per = counted_rows.what, counted_rows.per
+    most = f"at most {counted_rows.max_contributions:,} a {per}"
+    return f", of the {what} that count ({most})"
+
+
+def _shares_of_rows(flows: Flows) -> tuple[str, ...]:
+    """Return how rows of a person with more than the bound count, if each counts for a share."""
+    counted_rows = flows.counted_rows
+    if counted_rows is None or float(flows.noisy.unit).is_integer():
+        return ()
+    bound, what = counted_rows.max_contributions, counted_rows.what
+    share = f"each of these {what} counts for a share"
+    all_together = f"all of them count for {bound:,} together"
+    return (f"If a {counted_rows.per} has more, {share}, so that {all_together}.",)
+
+
 def _of_flows_over_time(flows: FlowsOverTime) -> ReleaseContents:
     left, right = flows.labels(None)
     size = f"{short_text(flows.levels[-1])} ({len(left):,} x {len(right):,})"
     several = f"{len(flows.periods):,} of {len(flows.horizon):,} periods"
     total, errors = flows.total(), []
-    interval = short_interval(total.interval)
+    in_all = f"{short(total.value)} in {short_interval(total.interval)} ({DEFAULT_PERCENT})"
     for name in (flows.periods[-1], *list(flows.windows)[len(flows.periods) :]):
         table = flows.columns(name)
         half = short_bound(float((table["high"] - table["estimate"]).max()))
@@ -211,7 +234,7 @@ def _of_flows_over_time(flows: FlowsOverTime) -> ReleaseContents:
             *([f"{flows.noise_verdict}."] if flows.noise_verdict else []),
             f"A table of how much passes between groups, by {size}.",
             f"{several} are published: {listed(flows.periods)}.",
-            f"In all: {short(total.value)} in {interval} ({DEFAULT_PERCENT}).",
+            f"In all{_of_what_counts(flows.counted_rows)}: {in_all}.",
         ),
         errors=tuple(errors),
         left_out=(
