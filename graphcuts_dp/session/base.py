@@ -102,12 +102,15 @@ class Answer:
 
 
 def zero_answer() -> Answer:
-    """Return the certain answer to a query that is 0 on every graph: a cut without pairs."""
+    """Return the certain answer to a query that is 0 on every graph, as a cut without pairs is."""
     return Answer(value=0.0, interval=(0.0, 0.0), confidence=1.0)
 
 
 class State(Protocol):
-    """A state of a mechanism: a frozen dataclass, stored by its fields: its repr has no secret."""
+    """A state of a mechanism: a frozen dataclass that is stored by its fields.
+
+    Its repr shows no secret.
+    """
 
     @property
     def queries(self) -> int:
@@ -122,8 +125,8 @@ class SessionMechanism(ABC, Generic[Q, S]):
     """Base of mechanisms that answer queries about private data. All parameters are public.
 
     Attributes:
-        name: of the method.
-        version: of the algorithm: a state of another version is refused.
+        name: the name of the method, as it is typed.
+        version: number of the algorithm: a state of another version is refused.
         state: the class of its states.
     """
 
@@ -222,19 +225,22 @@ class SessionMechanism(ABC, Generic[Q, S]):
             f"method {self.name!r} keeps nothing to answer from; start another one"
         )
 
-    def recorded(self, key: Any, answer: Answer) -> Answer:  # noqa: ARG002
+    def recorded(self, query: EncodedQuery, answer: Answer) -> Answer:  # noqa: ARG002
         """Return an answer as it is recorded and shown. Post-processing with public numbers."""
         return answer
 
     def hypothesis_bytes(self, state: S) -> bytes | None:  # noqa: ARG002
-        """Return the hypothesis, if it is stored apart from the state since it is large.
+        """Return the public hypothesis, which is stored apart from the state since it is large.
 
-        It is public. None: the stored state has everything.
+        None if the stored state has everything.
         """
         return None
 
     def decoded(self, data: bytes, content: Callable[[bytes], bytes]) -> Any:  # noqa: ARG002
-        """Return the query of these bytes, whose long parts `content` returns by their SHA-256."""
+        """Return the query of these bytes, whose long parts `content` returns by their SHA-256.
+
+        Here it returns the bytes: for mechanisms that repeat no updates.
+        """
         return data
 
     def resumed(
@@ -285,15 +291,15 @@ class CutMechanism(SessionMechanism[Question, S]):
             seed: of the noise, or None; a seed voids the guarantee.
         """
         universe, grid = self.universe, self.grid
-        capped = ", the maximum weight" if grid.weighted and grid.cap is not None else ""
-        bounded = "" if grid.bounded is None else ", the degree bound"
+        maximum = ", the maximum weight" if grid.weighted and grid.cap is not None else ""
+        degree_bound = "" if grid.bounded is None else ", the degree bound"
         return PrivacyGuarantee(
             epsilon=self.cost.epsilon,
             delta=self.cost.delta,
             neighbours=change_of_one_pair(
                 weighted=grid.weighted, max_weight=grid.cap, directed=universe.directed
             ),
-            public=universe.public + capped + bounded,
+            public=universe.public + maximum + degree_bound,
             seed=seed,
             budget_plan=self.budget_plan.with_certain_runs(),
         )
@@ -302,11 +308,11 @@ class CutMechanism(SessionMechanism[Question, S]):
     def expected_error(self, total_weight: float) -> float:
         """Return `error_bound` of a session on a graph of this total weight, before it begins.
 
-        Exact for methods that do not depend on the total weight, and if it is fixed; else as if the
-        noise on it were 0.
+        A method that measures the total weight depends on the noisy one: the bound is then as if
+        that noise were 0. For other methods it is exact.
 
         Args:
-            total_weight: a public guess, > 0.
+            total_weight: a public guess; others than methods that measure it do not use it.
         """
 
     def error_bound(self, state: S) -> float:  # noqa: ARG002
@@ -318,7 +324,7 @@ class CutMechanism(SessionMechanism[Question, S]):
         Args:
             state: the current one.
         """
-        return self.expected_error(0.0)
+        return self.expected_error(0.0)  # of methods that do not measure the total weight
 
     def void_reason(self, state: S) -> str | None:  # noqa: ARG002
         """Return why no bound on the error of all answers holds; None if one does.
@@ -343,14 +349,14 @@ class CutMechanism(SessionMechanism[Question, S]):
         """See `SessionMechanism.counter`: `EdgeCounter.counts`."""
         return EdgeCounter(data, self.grid).counts if self.needs_truth else super().counter(data)
 
-    def recorded(self, key: EncodedQuery, answer: Answer) -> Answer:
+    def recorded(self, query: EncodedQuery, answer: Answer) -> Answer:
         """See `SessionMechanism.recorded`: the query's own number, clipped to its possible range.
 
         A statistic that is counted as f multiples of its sensitivity s lies in [f s, f s + s - 1].
         Clipping takes no value farther from the truth, and no truth out of an interval; an interval
         outside the possible range becomes the nearest possible value.
         """
-        count = QueryCount.of(key.query, self.universe, self.grid)
+        count = QueryCount.of(query.query, self.universe, self.grid)
         if count is None:
             return answer
         scale, remainder = count.sensitivity, count.sensitivity - 1

@@ -16,7 +16,7 @@ from graphcuts_dp.learn.sizes import Size
 from graphcuts_dp.learn.workload import SessionWorkload
 from graphcuts_dp.options import chosen
 from graphcuts_dp.queries.universe import Universe
-from graphcuts_dp.session.methods import LearningMethod, Method
+from graphcuts_dp.session.methods import Auto, LearningMethod, Method
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.terms import METHOD_NAMES, SessionTerms
 
@@ -38,8 +38,8 @@ class CalibratedMethod:
 
     Examples:
         >>> about = {"edges": 300, "epsilon": 1.0, "delta": 1e-6, "queries": 20}
-        >>> found = gc.session_parameters("frieze-kannan:updates=5,alpha=50", 40, **about)
-        >>> found.method.step is None, found.error_bound, found.update_bound > 6
+        >>> tuned = gc.session_parameters("frieze-kannan:updates=5,alpha=50", 40, **about)
+        >>> tuned.method.step is None, tuned.error_bound, tuned.update_bound > 6
         (True, inf, True)
     """
 
@@ -82,15 +82,15 @@ def session_parameters(
         >>> import dataclasses
         >>> about = {"edges": 20_000, "epsilon": 1.0, "delta": 1e-6, "queries": 1000}
         >>> paper = gc.MultiplicativeWeights(calibration="gru12")
-        >>> found = gc.session_parameters(paper, 1000, **about)
-        >>> found.method.updates, found.void_reason
+        >>> tuned = gc.session_parameters(paper, 1000, **about)
+        >>> tuned.method.updates, tuned.void_reason
         (52, None)
-        >>> changed = dataclasses.replace(found.method, sigma=2 * found.method.sigma)
+        >>> changed = dataclasses.replace(tuned.method, sigma=2 * tuned.method.sigma)
         >>> gc.session_parameters(changed, 1000, **about).void_reason is None
         False
     """
     learning = chosen(method, METHOD_NAMES, "method") if isinstance(method, str) else method
-    if not isinstance(learning, LearningMethod) or learning.name == "auto":
+    if not isinstance(learning, LearningMethod) or learning.name == Auto.name:
         raise ParameterError(
             "only methods that learn have these parameters, such as"
             " MultiplicativeWeights(calibration='gru12')"
@@ -108,12 +108,12 @@ def session_parameters(
         total_error=total_error,
     )
     try:
-        updates = bound(cast(float, parameters.alpha))
+        update_bound = bound(cast(float, parameters.alpha))
     except ParameterError:  # an alpha that the error of the total weight does not allow
-        updates = math.inf
+        update_bound = math.inf
     return CalibratedMethod(
         method=replace(learning, **parameters.chosen),
-        update_bound=updates,
+        update_bound=update_bound,
         error_bound=mechanism.expected_error(edges),
         void_reason=mechanism.expected_void_reason(edges),
         noise_epsilon=mechanism.noise_cost(edges).epsilon,

@@ -1,8 +1,8 @@
 """Exact counts of the true answers of sessions, on public grids.
 
-`EdgeCounter` counts the true answers, which are private. `QueryCount` says from public numbers how
-the count of a query is to be read, and `CountUnits` in which units a mechanism that learns counts
-all of its queries.
+`EdgeCounter` counts the true answers, which are private. `QueryCount` is the meaning of the count
+of a query, from public numbers, and `CountUnits` are the units in which a mechanism that learns
+counts all of its queries.
 """
 
 from collections.abc import Sequence
@@ -28,9 +28,8 @@ BOUNDED_CUTS_ONLY = (
 )
 _QUERIES_A_PASS = 8  # cuts that one pass over the edges answers, one bit of a byte each
 _EDGES_A_CHUNK = 1 << 15  # edges at a time: their bytes stay in the cache
-_SENSITIVITY_BITS = (
-    24  # the largest change of an answer has 2^24 to 2^25 units, if any queries come
-)
+# With any linear queries, the largest change of an answer has 2^24 to 2^25 count units.
+_SENSITIVITY_BITS = 24
 
 
 @final
@@ -68,11 +67,12 @@ class EdgeCounter:
         ]
 
     def _count_cuts(self, queries: Sequence[CutQuery]) -> list[int]:
+        """Return the true answers of cuts."""
         if self._graph.weighted or self._grid.bounded is not None:
             return [self._grid.count(query, self._graph) for query in queries]
         answers: list[int] = []
         for start in range(0, len(queries), _QUERIES_A_PASS):
-            answers += self._pass(queries[start : start + _QUERIES_A_PASS])
+            answers += self._count_in_one_pass(queries[start : start + _QUERIES_A_PASS])
         return answers
 
     def _count(self, query: Question) -> int:
@@ -83,17 +83,17 @@ class EdgeCounter:
             raise QueryError(f"{query.statistic!r} cannot hide all edges of a vertex: ask for cuts")
         return query.value(self._graph) // query.sensitivity(self._graph.space)
 
-    def _pass(self, queries: Sequence[CutQuery]) -> list[int]:
+    def _count_in_one_pass(self, queries: Sequence[CutQuery]) -> list[int]:
         """Return the counts of at most 8 cuts, by one pass over the edges."""
         masks = [query.masks(self._graph.space) for query in queries]
         S, T = (_bytes_of_vertices(side) for side in zip(*masks, strict=True))
         undirected = isinstance(self._graph, Graph)
-        complements = undirected and all(query.T is None for query in queries)
+        are_complements = undirected and all(query.T is None for query in queries)
         histogram = np.zeros(1 << _QUERIES_A_PASS, dtype=np.int64)
         for start in range(0, len(self._rows), _EDGES_A_CHUNK):
             chunk = slice(start, start + _EDGES_A_CHUNK)
             rows, columns = self._rows[chunk], self._columns[chunk]
-            if complements:  # half as many bytes are looked up
+            if are_complements:  # half as many bytes are looked up
                 crossed = S[rows] ^ S[columns]
             else:
                 crossed = S[rows] & T[columns]
@@ -105,42 +105,6 @@ class EdgeCounter:
                 histogram += np.bincount(crossed, minlength=len(histogram))
         values = np.arange(len(histogram))
         return [int(histogram[values >> bit & 1 == 1].sum()) for bit in range(len(queries))]
-
-
-def _bytes_of_vertices(masks: Sequence[BoolVector]) -> npt.NDArray[np.uint8]:
-    """Return a byte for each vertex, with a bit for each mask.
-
-    Faster than numpy's `packbits`, which goes vertex by vertex here.
-    """
-    words = np.zeros(len(masks[0]), dtype=np.uint8)
-    for bit, mask in enumerate(masks):
-        words |= mask.view(np.uint8) << np.uint8(bit)
-    return words
-
-
-def linear_count(query: LinearQuery, graph: AnyGraph, grid: Grid) -> int:
-    """Return the true answer in units of `CoefficientGrid` times grid units, exactly. Private.
-
-    If one pair's weight changes by at most d grid units, the count changes by at most
-    `CoefficientGrid.max_units` times d, up or down: the units of a pair's coefficient do not depend
-    on the graph, and those of its weight change by at most d.
-
-    Raises:
-        QueryError: a query that does not fit the graph, or bounded cuts.
-    """
-    if grid.bounded is not None:
-        raise QueryError(BOUNDED_CUTS_ONLY)
-    extent = Extent.of(query, graph.space)
-    if not extent.largest:
-        return 0
-    coefficients = CoefficientGrid(extent).grid_units(
-        query.coefficients_at(graph.rows, graph.columns, graph.space)
-    )
-    if not graph.weighted:  # fewer than 2^32 edges of 2^30 units
-        return int(coefficients.sum())
-    digits = grid.digits_of(graph.weights)
-    sums = [exact_sums(coefficients[None, :], digit)[0] for digit in digits]
-    return sum(total << (DIGIT_BITS * position) for position, total in enumerate(sums))
 
 
 @final
@@ -200,15 +164,15 @@ class QueryCount:
         if not extent.largest:
             return None
         coefficient_grid = CoefficientGrid(extent)
-        of_coefficients = coefficient_grid.rounding_error(universe.size, grid.cap)
+        coefficient_error = coefficient_grid.rounding_error(universe.size, grid.cap)
         # Weights are rounded down by less than a unit, so negative coefficients raise the count.
-        of_weight = grid.unit if grid.weighted else 0.0
+        weight_error = grid.unit if grid.weighted else 0.0
         return cls(
             coefficient_grid=coefficient_grid,
             largest=extent.largest,
             unit=coefficient_grid.unit * grid.unit,
-            excess=of_coefficients + of_weight * extent.negative,
-            deficit=of_coefficients + of_weight * extent.positive,
+            excess=coefficient_error + weight_error * extent.negative,
+            deficit=coefficient_error + weight_error * extent.positive,
             possible=extent.possible(grid.cap),
         )
 
@@ -218,12 +182,16 @@ class QueryCount:
 class CountUnits:
     """The units in which a mechanism that learns counts queries with largest coefficient 1.
 
+    A count of `EdgeCounter` becomes one in count units by a product and a division: for cuts
+    (count * multiplier) // divisor, and for counts of `linear_count`, which have the multiplier in
+    them, count // divisor.
+
     Attributes:
         unit: weight of one count unit.
         sensitivity: largest change of an answer by one pair's weight, in count units.
         per_pair: largest weight of a pair, which is a unit of a hypothesis, in count units.
-        multiplier: a count of a cut in grid units is multiplied by it;
-        divisor: the product, or a count of `linear_count`, is divided by it and rounded down.
+        multiplier: see above.
+        divisor: see above; a power of two.
     """
 
     unit: float
@@ -234,7 +202,7 @@ class CountUnits:
 
     @classmethod
     def of(cls, grid: Grid, *, linear: bool) -> Self:
-        """Return the grid units for cuts; for any linear queries, units fine enough for them.
+        """Return grid units if only cuts are counted, else units fine enough for linear queries.
 
         The exact count of a linear query has 2^30 units for the largest coefficient times those of
         the weight. It is divided by a power of two and rounded down, which keeps a bound on its
@@ -260,6 +228,42 @@ class CountUnits:
 
         Args:
             truth: the count of `EdgeCounter`.
-            query: how that count is to be read.
+            query: the meaning of that count.
         """
         return truth * (1 if query.coefficient_grid else self.multiplier) // self.divisor
+
+
+def linear_count(query: LinearQuery, graph: AnyGraph, grid: Grid) -> int:
+    """Return the true answer in units of `CoefficientGrid` times grid units, exactly. Private.
+
+    If one pair's weight changes by at most d grid units, the count changes by at most
+    `CoefficientGrid.max_units` times d, up or down: the units of a pair's coefficient do not depend
+    on the graph, and those of its weight change by at most d.
+
+    Raises:
+        QueryError: a query that does not fit the graph, or bounded cuts.
+    """
+    if grid.bounded is not None:
+        raise QueryError(BOUNDED_CUTS_ONLY)
+    extent = Extent.of(query, graph.space)
+    if not extent.largest:
+        return 0
+    coefficients = CoefficientGrid(extent).grid_units(
+        query.coefficients_at(graph.rows, graph.columns, graph.space)
+    )
+    if not graph.weighted:  # fewer than 2^32 edges of 2^30 units
+        return int(coefficients.sum())
+    digits = grid.digits_of(graph.weights)
+    sums = [exact_sums(coefficients[None, :], digit)[0] for digit in digits]
+    return sum(total << (DIGIT_BITS * position) for position, total in enumerate(sums))
+
+
+def _bytes_of_vertices(masks: Sequence[BoolVector]) -> npt.NDArray[np.uint8]:
+    """Return a byte for each vertex, with a bit for each mask.
+
+    Faster than numpy's `packbits`, which goes vertex by vertex here.
+    """
+    words = np.zeros(len(masks[0]), dtype=np.uint8)
+    for bit, mask in enumerate(masks):
+        words |= mask.view(np.uint8) << np.uint8(bit)
+    return words

@@ -105,6 +105,7 @@ class RandomizedResponse(Method):
     def mechanism(self, terms: "SessionTerms", universe: Universe, grid: Grid) -> BinaryAnswers:
         """See `Method.mechanism`."""
         if grid.bounded is not None:
+            # Refuses: the noise on pairs cannot be for all pairs of a vertex.
             pairs_of_vertex = max(universe.shape) - 1
             PrivacyUnit.of_pairs("vertex", pairs_of_vertex=pairs_of_vertex, epsilon=terms.epsilon)
         return BinaryAnswers(
@@ -122,7 +123,7 @@ class RandomizedResponse(Method):
 class LearningMethod(SessionParameters, Method):
     """Base of methods that correct a hypothesis by an update rule.
 
-    They have the parameters of the papers, too: `alpha`, `updates`, `threshold` and the scales of
+    They also have the parameters of the papers: `alpha`, `updates`, `threshold` and the scales of
     noise, see `SessionParameters`. A parameter that is set replaces the calibration's number. The
     cost is computed from the noise that is drawn, and noise that costs more than the session's
     epsilon and delta is refused. If the numbers do not fit together, no bound on the error holds,
@@ -134,10 +135,10 @@ class LearningMethod(SessionParameters, Method):
         value_share: for the tight calibration: share of the budget for noisy answers to the queries
             that correct, see `calibrations.Tight`.
         start: "total": the first hypothesis has the same weight on all pairs. "groups" measures
-            noisy sums between the groups (of the finest level) with a twentieth of the budget, and
-            starts from these: answers about cuts that the groups explain are then near the truth
-            from the start, and fewer corrections are needed. The forecast includes the cost of the
-            sums, but no gain from them.
+            noisy sums between the groups (of the finest level), and how near they are, with about a
+            twentieth of the budget, and starts from these: answers about cuts that the groups
+            explain are then near the truth from the start, and fewer corrections are needed. The
+            forecast includes the cost of the sums, but no gain from them.
     """
 
     calibration: str = option(
@@ -199,7 +200,7 @@ class LearningMethod(SessionParameters, Method):
         epsilon, delta = privacy_unit.budget_per_change(
             epsilon=terms.epsilon, delta=terms.delta, zcdp=tight
         )
-        share = {"value_share": self.value_share} if tight else {}
+        tight_options = {"value_share": self.value_share} if tight else {}
         learner_options = self.learner_options(workload, grid)
         return OnlineMechanism(
             learner=learner_of(self.construction(universe), universe, **learner_options),
@@ -209,7 +210,7 @@ class LearningMethod(SessionParameters, Method):
                 queries=workload.queries,
                 beta=workload.beta,
                 parameters=self.parameters,
-                **share,
+                **tight_options,
             ),
             grid=grid,
             steps=privacy_unit.group_size,
@@ -337,7 +338,7 @@ class MedianOfGraphs(LearningMethod):
 @final
 @dataclass(frozen=True, kw_only=True)
 class ByRule(LearningMethod):
-    """A method that learns by another rule.
+    """A method that learns by a rule that has no class of options here.
 
     Attributes:
         rule: a name of `learn.constructions`, or a rule of your own: an object as

@@ -4,6 +4,9 @@ The hypothesis is public. The truth is read by the tests (`sparse_vector`), by t
 the start (a total weight that is not public, a private norm, sums between public groups), and by
 the noisy answers that some calibrations measure with an update. The file is long, since it has one
 mechanism with its state, its steps and its forecasts from public numbers.
+
+Three units of weight occur. Weights of a hypothesis have the largest weight of a pair as their
+*unit*; true answers are integers in `CountUnits`; a grid unit is the unit of the grid.
 """
 
 import math
@@ -63,7 +66,7 @@ class OnlineState:
     """State of an `OnlineMechanism`.
 
     Attributes:
-        tuning: public numbers, fixed at the start.
+        tuning: the numbers of the tests, public and fixed at the start.
         total_weight: the total weight that the construction starts from, in units; public.
         total_error: largest error of that total weight, in units.
         norm_bound: the measured bound on a private norm, in units; None if none was measured.
@@ -114,20 +117,21 @@ class OnlineMechanism(CutMechanism[OnlineState]):
 
     Guarantee: the cost that `cost` states, for neighbours as in `grid`. `Tuning.test` states the
     cost of one instance of a test, and no more instances than the budget allows are ever started:
-    with c updates allowed and `lost` of them used up by interruptions, updates + lost <= c always,
-    so at most c + sides instances for the tight calibration (c for the others, which halt at update
-    c). Hypotheses, updates, the order of tests and the end of a step are functions of the results
-    of the tests, the queries and public numbers. Restarts and measured answers are interleaved with
-    the analyst's choices, which the composition theorems in the calibrations allow. The
-    measurements of a start from groups take their shares of the same budget, before the tests are
-    tuned: see `measure_group_start`.
-    On a bounded grid the answers are bounded cuts (`graph.grid.doubled_sums`), with the total.
-    Neighbours differ in the edges at one vertex v, and `steps` is 2: without the edges at v no
-    answer is larger, and none more than D smaller, so either neighbour is one monotone change by at
-    most D away from that graph. The hypothesis begins from the noisy bounded total. If degrees
-    exceed D, bounded cuts are not the cuts of any one graph: then no hypothesis need have them all,
-    and the bound on updates, which guarantees that the session lasts, need not hold. The intervals
-    of answers hold in any case, since tests look at each answer by itself.
+    with c updates allowed and `lost` of them used up by interruptions, updates + lost <= c always.
+    So there are at most c + sides instances with the tight calibration, which starts one for each
+    side and one after each update; the others halt at update c, and start c. Hypotheses, updates,
+    the order of tests and the end of a step are functions of the results of the tests, the queries
+    and public numbers. Restarts and measured answers are interleaved with the analyst's choices,
+    which the composition theorems in the calibrations allow. The measurements of a start from
+    groups take their shares of the same budget, before the tests are tuned: see
+    `measure_group_start`. On a bounded grid the answers are bounded cuts
+    (`graph.grid.doubled_sums`), with the total. Neighbours differ in the edges at one vertex v, and
+    `steps` is 2: without the edges at v no answer is larger, and none more than D smaller, so
+    either neighbour is one monotone change by at most D away from that graph. The hypothesis begins
+    from the noisy bounded total. If degrees exceed D, bounded cuts are not the cuts of any one
+    graph: then no hypothesis need have them all, and the bound on updates, which guarantees that
+    the session lasts, need not hold. The intervals of answers hold in any case, since tests look at
+    each answer by itself.
 
     With any linear queries, one pair's weight raises some answers and lowers others, each by at
     most the sensitivity s. Then `steps` is twice that for cuts. Proof: a session is a function of
@@ -186,25 +190,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         if self.begins == GROUPS:
             self._check_groups()
         if isinstance(self._tests_calibration, KnownCalibration):
-            self._tests_calibration.check_parameters(self._units.sensitivity)
-
-    def _check_groups(self) -> None:
-        """Refuse a start from groups for learners, grids and queries that cannot have it.
-
-        Raises:
-            ParameterError: one of these.
-        """
-        if not isinstance(self.learner, GroupLearner) or self.learner.distance is None:
-            raise ParameterError(
-                "start='groups' is for methods 'multiplicative-weights', 'frieze-kannan', and"
-                " 'mirror-descent' with norm 'l2' or 'entropy', with calibration 'tight'"
-            )
-        if self.grid.bounded is not None:
-            raise ParameterError(
-                "start='groups' is for edges or users; with privacy_unit='vertex' use 'total'"
-            )
-        if self._linear:
-            raise ParameterError("start='groups' is for cuts: leave out linear=True")
+            self._tests_calibration.check_parameters(self._count_units.sensitivity)
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -222,39 +208,202 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         return self.calibration.cost.for_group(self.steps)
 
     @property
-    def _unit(self) -> float:
-        """The weight of one unit of the hypothesis: the largest weight of a pair."""
-        return self.grid.unit * self.grid.largest
+    def budget_plan(self) -> BudgetPlan:
+        """See `CutMechanism.budget_plan`: the measurements of the start, and the answers."""
+        return start_plan(self.cost, self._first_measurements, "answers")
 
-    @property
-    def _answer_change(self) -> float:
-        """The largest change of an answer, in units: 1, or the degree bound of bounded cuts.
+    def start(self, graph: AnyGraph, source: EntropySource) -> OnlineState:
+        """See `SessionMechanism.start`.
 
-        Tolerances of calibrations are multiples of it.
+        Measures the total weight unless it is public, then the private norm and the start from
+        groups, if there are any, and starts the tests with the remaining budget.
         """
-        return float(self._units.sensitivity / self._units.per_pair)
+        check_graph(graph, self.universe, self.grid)
+        remaining: Calibration = self.calibration
+        noisy_total, norm_bound = None, None
+        if self.total_weight is None:
+            noise, _, _, remaining = remaining.with_total(self.grid.sensitivity)
+            noisy_total = (self.grid.total(graph) + noise.draw(source)) / self.grid.largest
+        total_weight, total_error = self._starting_total(noisy_total)
+        if self._measured_norm is not None:
+            sensitivity, measure = PRIVATE_NORMS[self._measured_norm]
+            noise, radius, _, remaining = remaining.with_total(sensitivity)
+            norm_bound = measure(graph, self.grid, noise, radius, source)
+        group_start, hypothesis, bound = None, None, None
+        if self.begins == GROUPS:
+            if self.groups is None:
+                raise ParameterError("a session that starts from groups needs them: give groups=")
+            group_start = measure_group_start(
+                graph, self.groups, self.learner, self.grid, remaining, total_weight, source
+            )
+            hypothesis, bound = self._nearer_start(group_start, total_weight, total_error)
+        tuning = self._tuned(noisy_total, norm_bound, bound)
+        construction = self._construction(tuning, total_weight, total_error, norm_bound)
+        return OnlineState(
+            tuning=tuning,
+            total_weight=total_weight,
+            total_error=total_error,
+            norm_bound=norm_bound,
+            construction=construction,
+            current=construction.initial() if hypothesis is None else hypothesis,
+            noise=tuning.test.start(source),
+            group_start=group_start,
+        )
 
-    @cached_property
-    def _units(self) -> CountUnits:
-        """The units in which true answers are counted."""
-        return CountUnits.of(self.grid, linear=self._linear)
+    def check(self, state: OnlineState, query: Question) -> None:
+        """See `SessionMechanism.check`.
 
-    @property
-    def _linear(self) -> bool:
-        """True if any linear queries are answered."""
-        return isinstance(self.learner, MirrorDescentLearner) and self.learner.linear
+        Cuts are answered; by the median also statistics of the whole graph; by mirror descent with
+        linear=True every linear query.
+        """
+        self._checked(state, query)
 
-    @property
-    def _measured_norm(self) -> str | None:
-        """The name of the private norm that the update rule needs, see `PRIVATE_NORMS`, or None."""
-        return getattr(self.learner, "measured_norm", None)
+    def step(
+        self, state: OnlineState, query: Question, truth: int | None, source: EntropySource
+    ) -> tuple[OnlineState, Answer]:
+        """See `SessionMechanism.step`. A cut without pairs is 0, free and certain."""
+        normalized = self._checked(state, query)
+        if normalized is None:
+            return state, self._with_amounts_left(zero_answer(), state)
+        if truth is None or state.noise is None:
+            raise ParameterError(
+                "this step needs the true answer, and a state with its secret part"
+            )
+        count, rule_query = normalized
+        state = replace(state, queries=state.queries + 1)
+        units_of_truth = self._count_units.count(truth, count)
+        state, answer = self._test_and_correct(state, rule_query, units_of_truth, source)
+        answer = rescaled_answer(answer, count, self._count_units)
+        return state, self._with_amounts_left(
+            replace(answer, seeded=source.seed is not None), state
+        )
 
-    def _learner_with(self, norm_bound: float | None) -> Learner:
-        """Return the learner with the measured bound on its private norm, or as it is for None."""
-        learner: Any = self.learner
-        if norm_bound is not None:
-            learner = learner.with_norm_bound(norm_bound)
-        return cast(Learner, learner)
+    def interrupted(self, state: OnlineState, source: EntropySource) -> OnlineState:
+        """See `SessionMechanism.interrupted`: all running instances count as used and are replaced.
+
+        Proof that enough is charged. No answer is shown before the state after it is stored; so
+        nobody has seen a result of the lost step, and even the state before it would still be
+        valid, with its noise: the noise drawn in the lost step is independent of everything that is
+        shown. Beyond that, the noise of that state is discarded here, and every running instance is
+        charged as if it had fired, so that the guarantee also holds if somebody saw one result on
+        each side (by causing a crash at the right moment), or if the secret part of the state was
+        lost or copied. Instances started: one for each side at first, one for each update, and
+        `sides` for each interruption, charged as that many updates; if fewer updates are left, the
+        mechanism stops and starts none.
+        """
+        if state.stopped:
+            return state
+        sides = state.tuning.test.sides
+        if state.updates_left < sides:
+            return replace(state, lost=state.lost + state.updates_left, halted=True, noise=())
+        state = replace(state, lost=state.lost + sides, noise=state.tuning.test.start(source))
+        if state.tuning.halts and not state.updates_left:
+            return replace(state, halted=True, noise=())
+        return state
+
+    def unguaranteed(self, state: OnlineState, query: Question) -> Answer:
+        """See `SessionMechanism.unguaranteed`."""
+        normalized = self._normalized(query)
+        if normalized is None:
+            return self._with_amounts_left(replace(zero_answer(), guaranteed=False), state)
+        count, rule_query = normalized
+        estimate = float(cast(Any, state.current).estimate(rule_query))
+        answer = rescaled_answer(self._unguaranteed(estimate), count, self._count_units)
+        return self._with_amounts_left(answer, state)
+
+    def hypothesis_bytes(self, state: OnlineState) -> bytes:
+        """See `SessionMechanism.hypothesis_bytes`: the number of updates, then the hypothesis."""
+        return state.updates.to_bytes(8, "big") + state.current.to_bytes()
+
+    def resumed(
+        self,
+        state: OnlineState,
+        data: Any,  # noqa: ARG002
+        hypothesis: bytes,
+        updates: Sequence[tuple[Question, Update]] = (),
+    ) -> OnlineState:
+        """See `SessionMechanism.resumed`."""
+        construction = self._construction(
+            state.tuning, state.total_weight, state.total_error, state.norm_bound
+        )
+        current: Hypothesis = construction.initial().from_bytes(hypothesis[8:], self.universe)
+        for query, update in updates:
+            normalized = self._normalized(query)
+            if normalized is None:
+                raise FileFormatError("the record has a correction by a query without coefficients")
+            rule_query = cast(Any, normalized[1])
+            current = construction.update(current, rule_query, update.sign, update.value)
+        count = int.from_bytes(hypothesis[:8], "big") + len(updates)
+        if count != state.updates:
+            raise FileFormatError(
+                f"the state has seen {state.updates} updates, its hypothesis {count}"
+            )
+        return replace(state, construction=construction, current=current)
+
+    def error_bound(self, state: OnlineState) -> float:
+        """See `CutMechanism.error_bound`; it depends on the noisy total weight."""
+        return self._largest_error(state.tuning) if self.void_reason(state) is None else math.inf
+
+    def void_reason(self, state: OnlineState) -> str | None:
+        """See `CutMechanism.void_reason`."""
+        return self._void_reason(
+            state.tuning, state.total_weight, state.total_error, state.norm_bound
+        )
+
+    def expected_error(self, total_weight: float) -> float:
+        """See `CutMechanism.expected_error`; as if a start from groups were no nearer."""
+        total = total_weight / self._hypothesis_unit
+        tuning = self._tuned(total, None)
+        if self._void_reason(tuning, *self._starting_total(total), None) is not None:
+            return math.inf
+        return self._largest_error(tuning)
+
+    def expected_void_reason(self, total_weight: float) -> str | None:
+        """See `CutMechanism.expected_void_reason`."""
+        total = total_weight / self._hypothesis_unit
+        return self._void_reason(self._tuned(total, None), *self._starting_total(total), None)
+
+    def expected_total_error(self, total_weight: float) -> float:
+        """Return the largest error of the total weight that a session measures, in weight.
+
+        Args:
+            total_weight: a public guess, > 0.
+        """
+        return self._starting_total(total_weight / self._hypothesis_unit)[1] * self._hypothesis_unit
+
+    def expected_parameters(self, total_weight: float) -> SessionParameters:
+        """Return all parameters of a session on a graph of this total weight, as numbers.
+
+        Args:
+            total_weight: a public guess, > 0.
+        """
+        return self._tuned(total_weight / self._hypothesis_unit, None).parameters(
+            self._count_units.sensitivity
+        )
+
+    def chosen_parameters(self, state: OnlineState) -> SessionParameters:
+        """Return all parameters that a session has, set or computed, as numbers."""
+        return state.tuning.parameters(self._count_units.sensitivity)
+
+    def noise_cost(self, total_weight: float) -> Cost:
+        """Return the cost of tests and measured answers by their noise, for one change.
+
+        It is at most the budget that the start leaves. The whole budget is charged.
+
+        Args:
+            total_weight: a public guess, > 0.
+        """
+        tuning = self._tuned(total_weight / self._hypothesis_unit, None)
+        return tuning.cost(self._count_units.sensitivity, delta=self.calibration.cost.delta)
+
+    def tests_in_vain(self, total_weight: float) -> bool:
+        """Return whether tests of a session can fire by noise alone: then it learns nothing.
+
+        Args:
+            total_weight: a public guess, > 0.
+        """
+        tuning = self._tuned(total_weight / self._hypothesis_unit, None)
+        return bool(tuning.test.threshold > self.universe.size * self._count_units.per_pair)
 
     def norm_of(self, state: OnlineState) -> str | None:
         """Return the norm that a session uses, with its exponent, as `parse_norm` reads it.
@@ -282,61 +431,51 @@ class OnlineMechanism(CutMechanism[OnlineState]):
             )
         current = cast(Any, state.current)
         if isinstance(current, DatabaseFamily):
-            return current.median_weights() * self._unit
-        weights: FloatMatrix = current.dense() * self._unit
-        return weights
+            return current.median_weights() * self._hypothesis_unit
+        matrix: FloatMatrix = current.dense() * self._hypothesis_unit
+        return matrix
+
+    def _check_groups(self) -> None:
+        """Refuse a start from groups for learners, grids and queries that cannot have it.
+
+        Raises:
+            ParameterError: one of these.
+        """
+        if not isinstance(self.learner, GroupLearner) or self.learner.distance is None:
+            raise ParameterError(
+                "start='groups' is for methods 'multiplicative-weights', 'frieze-kannan', and"
+                " 'mirror-descent' with norm 'l2' or 'entropy', with calibration 'tight'"
+            )
+        if self.grid.bounded is not None:
+            raise ParameterError(
+                "start='groups' is for edges or users; with privacy_unit='vertex' use 'total'"
+            )
+        if self._linear:
+            raise ParameterError("start='groups' is for cuts: leave out linear=True")
 
     @property
-    def budget_plan(self) -> BudgetPlan:
-        """See `CutMechanism.budget_plan`: the measurements of the start, and the answers."""
-        return start_plan(self.cost, self._first_measurements, "answers")
+    def _first_measurements(self) -> tuple[str, ...]:
+        """The statistics that the start measures, in order: each gets its share of what remains."""
+        total = ("total weight",) if self.total_weight is None else ()
+        norm = (self._measured_norm,) if self._measured_norm else ()
+        sums = ("sums between groups", "how near they are") if self.begins == GROUPS else ()
+        return (*total, *norm, *sums)
 
-    def start(self, graph: AnyGraph, source: EntropySource) -> OnlineState:
-        """See `SessionMechanism.start`.
+    def _starting_total(self, noisy_total: float | None) -> tuple[float, float]:
+        """Return the total weight that constructions start from, and its largest error, in units.
 
-        Measures the total weight unless it is public, then the private norm and the start from
-        groups, if there are any, and starts the tests with the remaining budget.
+        Args:
+            noisy_total: in units; not used if the total weight is fixed.
         """
-        check_graph(graph, self.universe, self.grid)
-        remaining: Calibration = self.calibration
-        noisy_total, norm_bound, group_start, hypothesis, bound = None, None, None, None, None
-        if self.total_weight is None:
-            noise, _, _, remaining = remaining.with_total(self.grid.sensitivity)
-            noisy_total = (self.grid.total(graph) + noise.draw(source)) / self.grid.largest
-        total_weight, total_error = self._total(noisy_total)
-        if self._measured_norm is not None:
-            sensitivity, measure = PRIVATE_NORMS[self._measured_norm]
-            noise, radius, _, remaining = remaining.with_total(sensitivity)
-            norm_bound = measure(graph, self.grid, noise, radius, source)
-        if self.begins == GROUPS:
-            if self.groups is None:
-                raise ParameterError("a session that starts from groups needs them: give groups=")
-            group_start = measure_group_start(
-                graph, self.groups, self.learner, self.grid, remaining, total_weight, source
-            )
-            hypothesis, bound = self._nearer_start(group_start, total_weight, total_error)
-        tuning = self._tuned(noisy_total, norm_bound, bound)
-        construction = self._construction(tuning, total_weight, total_error, norm_bound)
-        return OnlineState(
-            tuning=tuning,
-            total_weight=total_weight,
-            total_error=total_error,
-            norm_bound=norm_bound,
-            construction=construction,
-            current=construction.initial() if hypothesis is None else hypothesis,
-            noise=tuning.test.start(source),
-            group_start=group_start,
-        )
-
-    def _construction(
-        self, tuning: Tuning, total_weight: float, total_error: float, norm_bound: float | None
-    ) -> Learned:
-        """Return the update rule, tuned."""
-        return self._learner_with(norm_bound).construction(
-            alpha=tuning.alpha * self._answer_change,
-            total_weight=total_weight,
-            total_error=total_error,
-        )
+        error = self.grid.rounding(self.universe.size) / self._hypothesis_unit
+        if self.total_weight is not None:
+            total = self.total_weight / self._hypothesis_unit
+        else:
+            _, radius, *_ = self.calibration.with_total(self.grid.sensitivity)
+            total, error = noisy_total or 0.0, radius / self.grid.largest + error
+        if total < 1:  # rules need some weight to begin with, and the truth may be 0
+            total, error = 1.0, max(error, 1.0)
+        return min(total, float(self.universe.size)), error
 
     def _nearer_start(
         self, group_start: MeasuredGroupStart, total_weight: float, total_error: float
@@ -364,36 +503,6 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         from_groups = replace(from_uniform, start_potential=start_potential)
         return learner.first_hypothesis(group_start.start), from_groups.update_bound
 
-    def _total(self, noisy_total: float | None) -> tuple[float, float]:
-        """Return the total weight that constructions start from, and its largest error, in units.
-
-        Args:
-            noisy_total: in units; not used if the total weight is fixed.
-        """
-        total, error = noisy_total, self.grid.rounding(self.universe.size) / self._unit
-        if self.total_weight is not None:
-            total = self.total_weight / self._unit
-        else:
-            _, radius, *_ = self.calibration.with_total(self.grid.sensitivity)
-            error = radius / self.grid.largest + error
-        return min(max(total or 0.0, 1.0), float(self.universe.size)), error
-
-    @property
-    def _first_measurements(self) -> tuple[str, ...]:
-        """The statistics that the start measures, in order: each gets its share of what remains."""
-        total = ("total weight",) if self.total_weight is None else ()
-        norm = (self._measured_norm,) if self._measured_norm else ()
-        sums = ("sums between groups", "how near they are") if self.begins == GROUPS else ()
-        return (*total, *norm, *sums)
-
-    @cached_property
-    def _tests_calibration(self) -> Calibration:
-        """The calibration with the budget that the start's measurements leave for the tests."""
-        remaining: Calibration = self.calibration
-        for _ in self._first_measurements:
-            remaining = remaining.with_total(1)[3]
-        return remaining
-
     def _tuned(
         self,
         noisy_total: float | None,
@@ -408,8 +517,16 @@ class OnlineMechanism(CutMechanism[OnlineState]):
                 its largest possible value.
             start_bound: B from a start from groups that is nearer than the uniform start, or None.
         """
-        bound = self._update_bound(*self._total(noisy_total), norm_bound, start_bound)
-        return self._tests_calibration.tune(bound, self._units.sensitivity)
+        bound = self._update_bound(*self._starting_total(noisy_total), norm_bound, start_bound)
+        return self._tests_calibration.tune(bound, self._count_units.sensitivity)
+
+    @cached_property
+    def _tests_calibration(self) -> Calibration:
+        """The calibration with the budget that the start's measurements leave for the tests."""
+        remaining: Calibration = self.calibration
+        for _ in self._first_measurements:
+            remaining = remaining.with_total(1)[3]
+        return remaining
 
     def _update_bound(
         self,
@@ -443,102 +560,27 @@ class OnlineMechanism(CutMechanism[OnlineState]):
 
         return bound_or_unbounded
 
-    def expected_error(self, total_weight: float) -> float:
-        """See `CutMechanism.expected_error`; as if a start from groups were no nearer."""
-        total = total_weight / self._unit
-        tuning = self._tuned(total, None)
-        if self._void_reason(tuning, *self._total(total), None) is not None:
-            return math.inf
-        return self._largest_error(tuning)
-
-    def error_bound(self, state: OnlineState) -> float:
-        """See `CutMechanism.error_bound`; it depends on the noisy total weight."""
-        return self._largest_error(state.tuning) if self.void_reason(state) is None else math.inf
-
-    def void_reason(self, state: OnlineState) -> str | None:
-        """See `CutMechanism.void_reason`."""
-        return self._void_reason(
-            state.tuning, state.total_weight, state.total_error, state.norm_bound
-        )
-
-    def expected_void_reason(self, total_weight: float) -> str | None:
-        """See `CutMechanism.expected_void_reason`."""
-        total = total_weight / self._unit
-        return self._void_reason(self._tuned(total, None), *self._total(total), None)
-
-    def _void_reason(
+    def _construction(
         self, tuning: Tuning, total_weight: float, total_error: float, norm_bound: float | None
-    ) -> str | None:
-        """Return why no bound on errors holds for parameters that are set; None if one does."""
-        calibration = self._tests_calibration
-        if not isinstance(calibration, KnownCalibration):
-            return None  # a user's own: nothing is known of its tests
-        fixed_step = getattr(self.learner, "eta", None) or getattr(self.learner, "step", None)
-        if not calibration.parameters.chosen and fixed_step is None:
-            return None  # a calibration's own numbers fit together, from any start
-        return tuning.void_reason(
-            self._update_bound(total_weight, total_error, norm_bound),
-            self._units.sensitivity,
-            beta=calibration.beta,
+    ) -> Learned:
+        """Return the update rule, tuned."""
+        return self._learner_with(norm_bound).construction(
+            alpha=tuning.alpha * self._answer_change,
+            total_weight=total_weight,
+            total_error=total_error,
         )
 
-    def expected_total_error(self, total_weight: float) -> float:
-        """Return the largest error of the total weight that a session measures, in weight.
+    def _learner_with(self, norm_bound: float | None) -> Learner:
+        """Return the learner with the measured bound on its private norm, or as it is for None."""
+        learner: Any = self.learner
+        if norm_bound is not None:
+            learner = learner.with_norm_bound(norm_bound)
+        return cast(Learner, learner)
 
-        Args:
-            total_weight: a public guess, > 0.
-        """
-        return self._total(total_weight / self._unit)[1] * self._unit
-
-    def chosen_parameters(self, state: OnlineState) -> SessionParameters:
-        """Return all parameters that a session has, set or computed, as numbers."""
-        return state.tuning.parameters(self._units.sensitivity)
-
-    def expected_parameters(self, total_weight: float) -> SessionParameters:
-        """Return all parameters of a session on a graph of this total weight, as numbers.
-
-        Args:
-            total_weight: a public guess, > 0.
-        """
-        return self._tuned(total_weight / self._unit, None).parameters(self._units.sensitivity)
-
-    def tests_in_vain(self, total_weight: float) -> bool:
-        """Return whether tests of a session can fire by noise alone: then it learns nothing.
-
-        Args:
-            total_weight: a public guess, > 0.
-        """
-        tuning = self._tuned(total_weight / self._unit, None)
-        return bool(tuning.test.threshold > self.universe.size * self._units.per_pair)
-
-    def noise_cost(self, total_weight: float) -> Cost:
-        """Return the cost of tests and measured answers by their noise, for one change.
-
-        It is at most the budget that the start leaves. The whole budget is charged.
-
-        Args:
-            total_weight: a public guess, > 0.
-        """
-        tuning = self._tuned(total_weight / self._unit, None)
-        return tuning.cost(self._units.sensitivity, delta=self.calibration.cost.delta)
-
-    def _largest_error(self, tuning: Tuning) -> float:
-        """Return the largest half width of an interval of a tuning, in weight."""
-        error = max(tuning.error, tuning.value_error) * self._units.unit
-        error += self.grid.rounding(self.universe.size)
-        if self._linear:  # rounding of the count, and of coefficients
-            coefficient_grid = CoefficientGrid(Extent(1.0, 0.0, 0.0, on_grid=False))
-            error += self._units.unit
-            error += coefficient_grid.rounding_error(self.universe.size, self.grid.cap)
-        return error
-
-    def check(self, state: OnlineState, query: Question) -> None:
-        """See `SessionMechanism.check`.
-
-        Cuts are answered; by the median also statistics of the whole graph; by mirror descent with
-        linear=True every linear query.
-        """
-        self._checked(state, query)
+    @property
+    def _measured_norm(self) -> str | None:
+        """The name of the private norm that the update rule needs, see `PRIVATE_NORMS`, or None."""
+        return getattr(self.learner, "measured_norm", None)
 
     def _checked(self, state: OnlineState, query: Question) -> tuple[QueryCount, Question] | None:
         """Check a query as `check` does, and return its `_normalized` form."""
@@ -569,26 +611,6 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         coefficients = pair_coefficients(cast(Any, query), self.universe.space)
         return count, MatrixQuery(count.coefficient_grid.grid_units(coefficients) * 2.0**-30)
 
-    def step(
-        self, state: OnlineState, query: Question, truth: int | None, source: EntropySource
-    ) -> tuple[OnlineState, Answer]:
-        """See `SessionMechanism.step`. A cut without pairs is 0, free and certain."""
-        normalized = self._checked(state, query)
-        if normalized is None:
-            return state, self._with_amounts_left(zero_answer(), state)
-        if truth is None or state.noise is None:
-            raise ParameterError(
-                "this step needs the true answer, and a state with its secret part"
-            )
-        count, rule_query = normalized
-        state = replace(state, queries=state.queries + 1)
-        units_of_truth = self._units.count(truth, count)
-        state, answer = self._test_and_correct(state, rule_query, units_of_truth, source)
-        answer = rescaled_answer(answer, count, self._units)
-        return state, self._with_amounts_left(
-            replace(answer, seeded=source.seed is not None), state
-        )
-
     def _test_and_correct(
         self, state: OnlineState, query: Any, truth: int, source: EntropySource
     ) -> tuple[OnlineState, Answer]:
@@ -600,11 +622,11 @@ class OnlineMechanism(CutMechanism[OnlineState]):
             truth: the true answer, in count units. Private.
             source: where the noise comes from.
         """
-        tuning, per_pair = state.tuning, self._units.per_pair
+        tuning, per_pair = state.tuning, self._count_units.per_pair
         updates: tuple[Update, ...] = ()
         while True:
             estimate = state.current.estimate(query)
-            noise = state.noise or ()
+            noise = cast(Secret, state.noise)  # `step` refuses a state without it
             result = tuning.test.run(noise, truth, Fraction(estimate) * per_pair, source)
             if result.sign is None:
                 return state, self._answer(estimate * float(per_pair), tuning.error, updates)
@@ -627,20 +649,15 @@ class OnlineMechanism(CutMechanism[OnlineState]):
             if value is not None:
                 return state, self._answer(value, tuning.value_error, updates)
 
-    def _unguaranteed(self, estimate: float) -> Answer:
-        """Return an answer without an interval: `rescaled_answer` takes the possible range."""
-        value = estimate * self._unit
-        return Answer(value=value, interval=(0.0, 0.0), confidence=1.0, guaranteed=False)
-
     def _update(self, tuning: Tuning, sign: Sign, value: int | None) -> Update:
-        """Return an update, without the value if its error may be too large for the rule."""
-        if value is None or tuning.value_error > tuning.alpha * self._units.sensitivity:
+        """Return an update; without the value if there is none, or its error may exceed alpha."""
+        if value is None or tuning.value_error > tuning.alpha * self._count_units.sensitivity:
             return Update(sign)
-        return Update(sign, float(value / self._units.per_pair))
+        return Update(sign, float(value / self._count_units.per_pair))
 
-    def _answer(self, units: float, error: int, updates: tuple[Update, ...]) -> Answer:
-        """Return an answer from its value and its error, in count units."""
-        value, radius = units * self._units.unit, error * self._units.unit
+    def _answer(self, count: float, error: int, updates: tuple[Update, ...]) -> Answer:
+        """Return an answer from its value and its error, both in count units."""
+        value, radius = count * self._count_units.unit, error * self._count_units.unit
         # Rounding of floats, here and in the hypothesis, in the interval's favour.
         radius += 1e-9 * (abs(value) + radius)
         return Answer(
@@ -650,72 +667,65 @@ class OnlineMechanism(CutMechanism[OnlineState]):
             updates=updates,
         )
 
+    def _unguaranteed(self, estimate: float) -> Answer:
+        """Return an answer without an interval: `rescaled_answer` takes the possible range."""
+        value = estimate * self._hypothesis_unit
+        return Answer(value=value, interval=(0.0, 0.0), confidence=1.0, guaranteed=False)
+
     def _with_amounts_left(self, answer: Answer, state: OnlineState) -> Answer:
         """Return an answer with the numbers of queries and updates that are left."""
         left = 0 if state.stopped else self.calibration.queries - state.queries
         return replace(answer, queries_left=left, updates_left=state.updates_left)
 
-    def interrupted(self, state: OnlineState, source: EntropySource) -> OnlineState:
-        """See `SessionMechanism.interrupted`: all running instances count as used and are replaced.
-
-        Proof that enough is charged. No answer is shown before the state after it is stored; so
-        nobody has seen a result of the lost step, and even the state before it would still be
-        valid, with its noise: the noise drawn in the lost step is independent of everything that is
-        shown. Beyond that, the noise of that state is discarded here, and every running instance is
-        charged as if it had fired, so that the guarantee also holds if somebody saw one result on
-        each side (by causing a crash at the right moment), or if the secret part of the state was
-        lost or copied. Instances started: one for each side at first, one for each update, and
-        `sides` for each interruption, charged as that many updates; if fewer updates are left, the
-        mechanism stops and starts none.
-        """
-        if state.stopped:
-            return state
-        sides = state.tuning.test.sides
-        if state.updates_left < sides:
-            return replace(state, lost=state.lost + state.updates_left, halted=True, noise=())
-        state = replace(state, lost=state.lost + sides, noise=state.tuning.test.start(source))
-        if state.tuning.halts and not state.updates_left:
-            return replace(state, halted=True, noise=())
-        return state
-
-    def unguaranteed(self, state: OnlineState, query: Question) -> Answer:
-        """See `SessionMechanism.unguaranteed`."""
-        normalized = self._normalized(query)
-        if normalized is None:
-            return self._with_amounts_left(replace(zero_answer(), guaranteed=False), state)
-        count, rule_query = normalized
-        estimate = float(cast(Any, state.current).estimate(rule_query))
-        answer = rescaled_answer(self._unguaranteed(estimate), count, self._units)
-        return self._with_amounts_left(answer, state)
-
-    def hypothesis_bytes(self, state: OnlineState) -> bytes:
-        """See `SessionMechanism.hypothesis_bytes`: the number of updates, then the hypothesis."""
-        return state.updates.to_bytes(8, "big") + state.current.to_bytes()
-
-    def resumed(
-        self,
-        state: OnlineState,
-        data: Any,  # noqa: ARG002
-        hypothesis: bytes,
-        updates: Sequence[tuple[Question, Update]] = (),
-    ) -> OnlineState:
-        """See `SessionMechanism.resumed`."""
-        construction = self._construction(
-            state.tuning, state.total_weight, state.total_error, state.norm_bound
+    def _void_reason(
+        self, tuning: Tuning, total_weight: float, total_error: float, norm_bound: float | None
+    ) -> str | None:
+        """Return why no bound on errors holds for parameters that are set; None if one does."""
+        calibration = self._tests_calibration
+        if not isinstance(calibration, KnownCalibration):
+            return None  # a user's own: nothing is known of its tests
+        # A user sets `eta` or `step` of a learner, by the names that its rule has for it.
+        fixed_step = getattr(self.learner, "eta", None) or getattr(self.learner, "step", None)
+        if not calibration.parameters.chosen and fixed_step is None:
+            return None  # a calibration's own numbers fit together, from any start
+        return tuning.void_reason(
+            self._update_bound(total_weight, total_error, norm_bound),
+            self._count_units.sensitivity,
+            beta=calibration.beta,
         )
-        current: Hypothesis = construction.initial().from_bytes(hypothesis[8:], self.universe)
-        for query, update in updates:
-            normalized = self._normalized(query)
-            if normalized is None:
-                raise FileFormatError("the record has a correction by a query without coefficients")
-            rule_query = cast(Any, normalized[1])
-            current = construction.update(current, rule_query, update.sign, update.value)
-        count = int.from_bytes(hypothesis[:8], "big") + len(updates)
-        if count != state.updates:
-            raise FileFormatError(
-                f"the state has seen {state.updates} updates, its hypothesis {count}"
-            )
-        return replace(state, construction=construction, current=current)
+
+    def _largest_error(self, tuning: Tuning) -> float:
+        """Return the largest half width of an interval of a tuning, in weight."""
+        error = max(tuning.error, tuning.value_error) * self._count_units.unit
+        error += self.grid.rounding(self.universe.size)
+        if self._linear:  # rounding of the count, and of coefficients
+            coefficient_grid = CoefficientGrid(Extent(1.0, 0.0, 0.0, on_grid=False))
+            error += self._count_units.unit
+            error += coefficient_grid.rounding_error(self.universe.size, self.grid.cap)
+        return error
+
+    @property
+    def _linear(self) -> bool:
+        """True if any linear queries are answered."""
+        return isinstance(self.learner, MirrorDescentLearner) and self.learner.linear
+
+    @property
+    def _answer_change(self) -> float:
+        """The largest change of an answer, in units: 1, or the degree bound of bounded cuts.
+
+        Tolerances of calibrations are multiples of it.
+        """
+        return float(self._count_units.sensitivity / self._count_units.per_pair)
+
+    @property
+    def _hypothesis_unit(self) -> float:
+        """The weight of a unit of the hypothesis: the largest weight of a pair."""
+        return self.grid.unit * self.grid.largest
+
+    @cached_property
+    def _count_units(self) -> CountUnits:
+        """The units in which true answers are counted."""
+        return CountUnits.of(self.grid, linear=self._linear)
 
 
 def rescaled_answer(answer: Answer, count: QueryCount, units: CountUnits) -> Answer:
@@ -730,6 +740,7 @@ def rescaled_answer(answer: Answer, count: QueryCount, units: CountUnits) -> Ans
     if not answer.guaranteed:
         return replace(answer, value=value, interval=count.possible)
     low, high = (bound * count.largest for bound in answer.interval)
-    # The count may have been rounded down by less than a unit.
-    lost = units.unit * count.largest if units.divisor > 1 else 0.0
-    return replace(answer, value=value, interval=(low - count.excess, high + count.deficit + lost))
+    # The division may have lowered the count by less than a unit.
+    rounding = units.unit * count.largest if units.divisor > 1 else 0.0
+    high += count.deficit + rounding
+    return replace(answer, value=value, interval=(low - count.excess, high))

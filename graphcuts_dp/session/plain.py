@@ -52,7 +52,7 @@ from graphcuts_dp.session.base import (
 )
 from graphcuts_dp.session.counts import QueryCount
 
-_HEADER_BYTES = 1 << 16  # of stored noise, beside 64 bits for each pair
+_HEADER_BYTES = 1 << 16  # of a stored noisy matrix, beside 64 bits for each pair
 
 
 @dataclass(frozen=True)
@@ -88,14 +88,14 @@ class PerQueryNoise(CutMechanism[CountState]):
     """Answer k queries, each with independent noise.
 
     Guarantee. A cut query has sensitivity s = `steps` times `grid.sensitivity`, exactly; and so has
-    a statistic of the whole graph, divided by its own sensitivity (see `GraphQuery`).
-    "laplace": each answer has discrete Laplace noise of rate epsilon/(k s) in exact fractions, so
-    it is (epsilon/k)-DP, and k of them are epsilon-DP. "gaussian": discrete Gaussian noise of
-    s `discrete_gaussian_scale`, proven (epsilon, delta)-private for k adaptive queries of change s,
-    and k/(2 scale^2)-zCDP; a smaller change d is dominated by s, because the best events are half
-    lines and P(X >= a) - e^epsilon P(X >= a + d) grows with d. No more than k answers are ever
-    given. Each interval fails with probability beta/k at most, whatever the query and all other
-    noise, so all of them hold with 1 - beta.
+    a statistic of the whole graph, divided by its own sensitivity (see `GraphQuery`). "laplace":
+    each answer has discrete Laplace noise of rate epsilon/(k s) in exact fractions, so it is
+    (epsilon/k)-DP, and k of them are epsilon-DP. "gaussian": discrete Gaussian noise whose scale is
+    s times `discrete_gaussian_scale`, proven (epsilon, delta)-private for k adaptive queries of
+    change s, and k/(2 discrete_gaussian_scale^2)-zCDP. A smaller change d loses less, because the
+    events that are told apart best are half lines, and P(X >= a) - e^epsilon P(X >= a + d) grows
+    with d. No more than k answers are ever given. Each interval fails with probability beta/k at
+    most, whatever the query and all other noise, so all of them hold with 1 - beta.
 
     Attributes:
         distribution: "gaussian" or "laplace".
@@ -153,11 +153,12 @@ class PerQueryNoise(CutMechanism[CountState]):
     @cached_property
     def linear_noise(self) -> ValueNoise:
         """The noise on answers to other queries than cuts, in `CoefficientGrid` and grid units."""
-        kind, change = count_noise(self.distribution), (self._sensitivity, self._sensitivity**2)
-        loss = kind.loss(self.noise.parameter, change)
-        sensitivity = self._sensitivity * CoefficientGrid.max_units
-        change = sensitivity, sensitivity**2
-        return ValueNoise(self.distribution, kind.parameter(loss, change))
+        kind = count_noise(self.distribution)
+        sensitivity = self._sensitivity
+        loss = kind.loss(self.noise.parameter, (sensitivity, sensitivity**2))
+        finer_sensitivity = sensitivity * CoefficientGrid.max_units
+        finer_change = finer_sensitivity, finer_sensitivity**2
+        return ValueNoise(self.distribution, kind.parameter(loss, finer_change))
 
     @cached_property
     def cost(self) -> Cost:
@@ -174,10 +175,12 @@ class PerQueryNoise(CutMechanism[CountState]):
 
     @cached_property
     def _radius(self) -> int:
+        """Bound on the noise of answers to cuts and statistics, in grid units."""
         return radius_of_each(self.noise, queries=self.queries, beta=self.beta)
 
     @cached_property
     def _linear_radius(self) -> int:
+        """Bound on the noise of answers to other queries, in the units of `linear_noise`."""
         return radius_of_each(self.linear_noise, queries=self.queries, beta=self.beta)
 
     def expected_error(self, total_weight: float) -> float:  # noqa: ARG002
@@ -200,19 +203,19 @@ class PerQueryNoise(CutMechanism[CountState]):
     ) -> tuple[CountState, Answer]:
         """See `SessionMechanism.step`. A query that is 0 on all graphs is free and certain."""
         if state.stopped:
-            self.check(state, query)
+            raise ExhaustedError(NO_ANSWERS_LEFT)
         count = QueryCount.of(query, self.universe, self.grid)
         if count is None:
             return state, replace(zero_answer(), queries_left=state.limit - state.queries)
         if truth is None:
             raise ParameterError("this step needs the true answer")
         state = replace(state, queries=state.queries + 1)
-        noise, units = self.noise, self._radius
+        noise, noise_radius = self.noise, self._radius
         if count.coefficient_grid is not None:
-            noise, units = self.linear_noise, self._linear_radius
+            noise, noise_radius = self.linear_noise, self._linear_radius
         value = (truth + noise.draw(source)) * count.unit
         # A float may lose the last digits of a sum of units.
-        radius = units * count.unit + 1e-15 * abs(value)
+        radius = noise_radius * count.unit + 1e-15 * abs(value)
         return state, Answer(
             value=value,
             interval=(value - radius - count.excess, value + radius + count.deficit),
@@ -280,15 +283,15 @@ class BinaryAnswers(CutMechanism[ResponseState]):
     adaptive: bool = True
     steps: int = 1
 
+    name = "binary"
+    state = ResponseState
+    needs_truth = False  # the graph is read once, by `start`
+
     def __post_init__(self) -> None:
         exact_epsilon(self.epsilon)
         checked_guarantee(self.queries, self.epsilon, 0.5, self.beta)
         if self.grid.weighted:
             raise ParameterError("binary noise is for graphs without weights: use method 'laplace'")
-
-    name = "binary"
-    state = ResponseState
-    needs_truth = False  # the graph is read once, by `start`
 
     @property
     def distribution(self) -> BinaryResponse:
@@ -334,6 +337,12 @@ class BinaryAnswers(CutMechanism[ResponseState]):
             check_disjoint(query, self.universe)
 
     def _check_rank_one(self, query: RankOneQuery) -> None:
+        """Refuse rank-one queries for which no interval is proven.
+
+        Raises:
+            QueryError: queries are not adaptive, or u + v is above 1 where only disjoint cuts are
+                answered.
+        """
         u, v = query.vectors(self.universe.shape)
         if not self.adaptive:
             raise QueryError("intervals for fixed queries are those of cuts")
@@ -362,6 +371,7 @@ class BinaryAnswers(CutMechanism[ResponseState]):
         return replace(self._answer(state, query), guaranteed=self.adaptive)
 
     def _answer(self, state: ResponseState, query: Question) -> Answer:
+        """Return the answer from the noisy matrix."""
         value, radius = self._value_and_radius(state, query)
         return Answer(
             value=value,
@@ -391,17 +401,19 @@ class BinaryAnswers(CutMechanism[ResponseState]):
         extent = Extent.of(query, self.universe.space)
         if not extent.largest:
             return 0.0
-        pairs = extent.positive
+        mean_pairs = extent.positive  # c: the sum of the coefficients
         if self.universe.bipartite:
-            return self._radius(math.ceil(pairs), disjoint=True)
+            return self._radius(math.ceil(mean_pairs), disjoint=True)
         largest_sum = float((u + v).max())
-        scale = max(largest_sum, 1.0)
-        disjoint = scale**2 * self._radius(math.ceil(pairs / scale**2), disjoint=True)
+        a = max(largest_sum, 1.0)
+        by_disjoint_cuts = a**2 * self._radius(math.ceil(mean_pairs / a**2), disjoint=True)
         if largest_sum <= 1:
-            return disjoint
+            return by_disjoint_cuts
         if self.universe.directed:
-            return min(disjoint, self._radius(math.ceil(pairs), disjoint=False))
-        return min(disjoint, 2 * self._radius(math.ceil(pairs / 2), disjoint=False))
+            by_any_cuts = self._radius(math.ceil(mean_pairs), disjoint=False)
+        else:
+            by_any_cuts = 2 * self._radius(math.ceil(mean_pairs / 2), disjoint=False)
+        return min(by_disjoint_cuts, by_any_cuts)
 
     def _radius(self, pairs: int, *, disjoint: bool) -> float:
         """Return a bound on the error of a cut with so many pairs."""

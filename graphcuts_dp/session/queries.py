@@ -26,7 +26,7 @@ from graphcuts_dp.queries.plain import plain_question
 from graphcuts_dp.queries.universe import Universe
 
 _COMPLEMENT, _PAIR, _RANK_ONE, _DENSE, _SPARSE, _STATISTIC = range(6)  # kinds of queries
-_BITS, _ROWS, _NAMED = 0, 1, 2  # forms of a part: bits, numbers of rows, or a SHA-256
+_BITS, _NUMBERS, _DIGEST = range(3)  # forms of a part: bits, numbers, or the SHA-256 of a part
 _SHORT = 64  # bytes; longer parts are stored once, and queries name them by their SHA-256
 
 
@@ -72,7 +72,8 @@ def encode_query(query: Question, universe: Universe) -> EncodedQuery:
     public vertices, so no method of a user's own class decides on noise or reads the graph.
 
     Raises:
-        QueryError: no linear query, unknown vertices, or a truth vector of the wrong length.
+        QueryError: neither a linear query nor a statistic, unknown vertices, or a truth vector of
+            the wrong length.
     """
     query = plain_question(query, universe.space)
     if isinstance(query, GraphQuery):
@@ -103,64 +104,16 @@ def encode_query(query: Question, universe: Universe) -> EncodedQuery:
     return _of_parts(_PAIR, [_encode_set(S), _encode_set(T)], CutQuery(S, T), pairs)
 
 
-def _of_parts(tag: int, parts: list[bytes], query: Question, pairs: int) -> EncodedQuery:
-    """Return the query with these parts, of which the long ones are named by their SHA-256."""
-    long_parts = tuple(part for part in parts if len(part) > _SHORT)
-    short_parts = [
-        part if len(part) <= _SHORT else _encoded(_NAMED, hashlib.sha256(part).digest())
-        for part in parts
-    ]
-    data = bytes([tag]) + b"".join(short_parts)
-    return EncodedQuery.of(query, data, sets=long_parts, pairs=pairs)
-
-
-def _encode_coefficients(query: LinearQuery, universe: Universe) -> EncodedQuery:
-    coefficients = pair_coefficients(query, universe.space)
-    rows, columns = np.nonzero(coefficients)
-    if 2 * len(rows) < universe.size:
-        indices = [_encoded(_ROWS, side.astype("<u4").tobytes()) for side in (rows, columns)]
-        tag, parts = _SPARSE, [*indices, _encode_numbers(coefficients[rows, columns])]
-    else:
-        tag, parts = _DENSE, [_encode_numbers(coefficients)]
-    pairs = universe.size if len(rows) else 0
-    return _of_parts(tag, parts, MatrixQuery(coefficients), pairs)
-
-
-def _encode_numbers(numbers: npt.NDArray[np.float64]) -> bytes:
-    return _encoded(_ROWS, (numbers + 0.0).astype("<f8").tobytes())
-
-
-def _encode_set(mask: BoolVector) -> bytes:
-    """Encode a set by its row numbers or its bits, whichever is shorter."""
-    rows = np.flatnonzero(mask)
-    if 4 * len(rows) < len(mask) / 8:
-        return _encoded(_ROWS, rows.astype("<u4").tobytes())
-    return _encoded(_BITS, np.packbits(mask).tobytes())
-
-
-def _encoded(form: int, payload: bytes) -> bytes:
-    return bytes([form]) + len(payload).to_bytes(4, "little") + payload
-
-
-def _is_after(S: BoolVector, T: BoolVector) -> bool:
-    """Return whether T sorts before S: by size, then by who has the first vertex not in both."""
-    sizes = np.count_nonzero(S), np.count_nonzero(T)
-    if sizes[0] != sizes[1]:
-        return bool(sizes[1] < sizes[0])
-    first = int((S != T).argmax())
-    return bool(T[first] and not S[first])
-
-
 def decode_query(data: bytes, universe: Universe, content: Callable[[bytes], bytes]) -> Question:
     """Return the query that `encode_query` encoded.
 
     Args:
         data: the bytes.
         universe: the public vertex pairs.
-        content: returns a long part by its SHA-256.
+        content: (SHA-256) -> the long part that has it.
 
     Raises:
-        LedgerError: other bytes.
+        LedgerError: bytes of another version, or of another graph.
     """
     try:
         return _decoded(data[0], data[1:], universe.shape, content)
@@ -168,9 +121,65 @@ def decode_query(data: bytes, universe: Universe, content: Callable[[bytes], byt
         raise LedgerError("a query on the record is of another version or another graph") from None
 
 
+def _encode_coefficients(query: LinearQuery, universe: Universe) -> EncodedQuery:
+    """Return a linear query by its coefficients: all of them, or those that are not 0."""
+    coefficients = pair_coefficients(query, universe.space)
+    rows, columns = np.nonzero(coefficients)
+    if 2 * len(rows) < universe.size:
+        indices = [_encode_part(_NUMBERS, side.astype("<u4").tobytes()) for side in (rows, columns)]
+        tag, parts = _SPARSE, [*indices, _encode_numbers(coefficients[rows, columns])]
+    else:
+        tag, parts = _DENSE, [_encode_numbers(coefficients)]
+    pairs = universe.size if len(rows) else 0
+    return _of_parts(tag, parts, MatrixQuery(coefficients), pairs)
+
+
+def _encode_set(mask: BoolVector) -> bytes:
+    """Return a part of a set: its row numbers or its bits, whichever is shorter."""
+    rows = np.flatnonzero(mask)
+    if 4 * len(rows) < len(mask) / 8:
+        return _encode_part(_NUMBERS, rows.astype("<u4").tobytes())
+    return _encode_part(_BITS, np.packbits(mask).tobytes())
+
+
+def _encode_numbers(numbers: npt.NDArray[np.float64]) -> bytes:
+    """Return a part of floats, in which -0 is 0."""
+    return _encode_part(_NUMBERS, (numbers + 0.0).astype("<f8").tobytes())
+
+
+def _encode_part(form: int, payload: bytes) -> bytes:
+    """Return a part: its form, the length of its payload, and the payload."""
+    return bytes([form]) + len(payload).to_bytes(4, "little") + payload
+
+
+def _of_parts(tag: int, parts: list[bytes], query: Question, pairs: int) -> EncodedQuery:
+    """Return the query with these parts, of which the long ones are named by their SHA-256."""
+    long_parts = tuple(part for part in parts if len(part) > _SHORT)
+    short_parts = [
+        part if len(part) <= _SHORT else _encode_part(_DIGEST, hashlib.sha256(part).digest())
+        for part in parts
+    ]
+    data = bytes([tag]) + b"".join(short_parts)
+    return EncodedQuery.of(query, data, sets=long_parts, pairs=pairs)
+
+
+def _is_after(S: BoolVector, T: BoolVector) -> bool:
+    """Return whether T sorts before S: the smaller set, or the one with the first vertex apart."""
+    sizes = np.count_nonzero(S), np.count_nonzero(T)
+    if sizes[0] != sizes[1]:
+        return bool(sizes[1] < sizes[0])
+    first = int((S != T).argmax())
+    return bool(T[first] and not S[first])
+
+
 def _decoded(
     tag: int, data: bytes, shape: tuple[int, int], content: Callable[[bytes], bytes]
 ) -> Question:
+    """Return the query of a tag and its parts; see `_of_parts`.
+
+    Raises:
+        ValueError, IndexError, QueryError: parts that do not fit the tag or the shape.
+    """
     if tag == _STATISTIC:
         return GraphQuery(data.decode())
     parts = []
@@ -181,8 +190,8 @@ def _decoded(
         (part,) = parts
         return CutQuery(_decode_set(*part, shape[0]))
     if tag == _PAIR:
-        first, second = parts
-        return CutQuery(_decode_set(*first, shape[0]), _decode_set(*second, shape[1]))
+        S, T = parts
+        return CutQuery(_decode_set(*S, shape[0]), _decode_set(*T, shape[1]))
     *indices, values = (payload for _, payload in parts)
     numbers = np.frombuffer(values, "<f8")
     if tag == _RANK_ONE:
@@ -204,12 +213,17 @@ def _decode_part(data: bytes, content: Callable[[bytes], bytes]) -> tuple[int, b
     payload, following = data[5 : 5 + length], data[5 + length :]
     if len(payload) < length:
         raise ValueError
-    if form == _NAMED:
+    if form == _DIGEST:
         form, payload, _ = _decode_part(content(payload), content)
     return form, payload, following
 
 
 def _decode_set(form: int, payload: bytes, size: int) -> BoolVector:
+    """Return the truth vector of a part of a set.
+
+    Raises:
+        ValueError, IndexError: a set of another number of vertices.
+    """
     if form == _BITS:
         bits: npt.NDArray[np.uint8] = np.unpackbits(np.frombuffer(payload, np.uint8))
         if not 0 <= len(bits) - size < 8:

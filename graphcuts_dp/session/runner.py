@@ -38,14 +38,14 @@ from graphcuts_dp.session.base import (
 from graphcuts_dp.session.queries import EncodedQuery
 
 M = TypeVar("M", bound=SessionMechanism[Any, Any])
-Change = Callable[[Entries], None]  # writes records within a transaction
-# Work of a session that goes on once what it yields is on the disk.
-Phases = Generator[Change, None, list[Answer]]
+Write = Callable[[Entries], None]  # adds records within a transaction
+# Work of a session that goes on once the records of each `Write` that it yields are on the disk.
+Phases = Generator[Write, None, list[Answer]]
 
 RUN_OUT = (
     "the session has run out: no further answer is guaranteed; answers on the record stay free"
 )
-_MOST_REPEATED = 32  # corrections that are repeated when a session is opened, before a new snapshot
+_MOST_REPEATED = 32  # corrections after a snapshot, which are repeated when a session is opened
 
 
 @final
@@ -143,11 +143,11 @@ class Runner(Generic[M]):
     def phases(self, queries: Sequence[EncodedQuery], *, unguaranteed: bool) -> Phases:
         """Answer queries as `answers` does, in phases for `answer_together`."""
         records = self.ledger.answers(self._number)
-        new = {
+        new_queries = {
             query.digest: query for query in queries if query.pairs and query.digest not in records
         }
-        if new:
-            yield from self._answer_new(list(new.values()), unguaranteed=unguaranteed)
+        if new_queries:
+            yield from self._answer_new(list(new_queries.values()), unguaranteed=unguaranteed)
         return [
             self.recorded(records[query.digest]) if query.pairs else zero_answer()
             for query in queries
@@ -159,7 +159,7 @@ class Runner(Generic[M]):
 
     def _answer_new(
         self, queries: Sequence[EncodedQuery], *, unguaranteed: bool
-    ) -> Generator[Change, None, None]:
+    ) -> Generator[Write, None, None]:
         """Answer queries that are not on the record, and record the answers, in phases.
 
         What is yielded first is on the disk before any noise is drawn.
@@ -343,38 +343,38 @@ def answer_together(ledger: Ledger, sessions: Sequence[Phases]) -> list[list[Ans
     with ledger.locked():
         problems: dict[int, Exception] = {}
         while len(replies) < len(sessions):
-            changes: dict[int, Change] = {}
+            writes: dict[int, Write] = {}
             for number, phases in enumerate(sessions):
                 if number in replies:
                     continue
                 try:
                     if number in problems:
-                        changes[number] = phases.throw(problems[number])
+                        writes[number] = phases.throw(problems[number])
                     else:
-                        changes[number] = next(phases)
+                        writes[number] = next(phases)
                 except StopIteration as stop:
                     replies[number] = stop.value
                 except Exception as problem:
                     replies[number] = problem
-            problems = _committed(ledger, changes)
+            problems = _committed(ledger, writes)
     return [replies[number] for number in range(len(sessions))]
 
 
-def _committed(ledger: Ledger, changes: dict[int, Change]) -> dict[int, Exception]:
-    """Commit changes, together if possible; return what each of the others raised."""
+def _committed(ledger: Ledger, writes: dict[int, Write]) -> dict[int, Exception]:
+    """Commit writes in one transaction, or in one each if it fails; return what each raised."""
     problems: dict[int, Exception] = {}
-    groups = [list(changes)] if changes else []
-    while groups:
-        numbers = groups.pop()
+    transactions = [list(writes)] if writes else []
+    while transactions:
+        numbers = transactions.pop()
         try:
             with ledger.writing() as entries:
                 for number in numbers:
-                    changes[number](entries)
+                    writes[number](entries)
         except Exception as problem:
             if len(numbers) == 1:
                 problems[numbers[0]] = problem
             else:
-                groups += [[number] for number in reversed(numbers)]
+                transactions += [[number] for number in reversed(numbers)]
     return problems
 
 

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True)
 class Preview:
-    """The cost of a request in queries, before it is made.
+    """The number of guaranteed answers that a request would use, before it is made.
 
     Attributes:
         queries: number of distinct queries.
@@ -84,7 +84,7 @@ class Preview:
 
 @final
 class Session(StoreSession[CutMechanism[Any]], Displayed):
-    """A session that answers queries about one private graph; made by `open_session`.
+    """A session that answers queries about one private graph; `open_session` opens it.
 
     Several sessions, threads and processes may use one store: their steps follow one another. The
     guarantee of all answers together is `guarantee`; it was charged when the session began. A query
@@ -143,8 +143,8 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
         With probability 1 - beta no guaranteed answer has a larger error; see
         `CutMechanism.error_bound`. Infinite if no bound holds for the parameters that were set
         (`void_reason`).
-        The errors of other linear queries are at most this times the largest coefficient, or less
-        than one edge more: their noise is on a finer grid, and not rounded down.
+        The errors of other linear queries are below this times the largest coefficient, plus one
+        edge: their noise is on a finer grid, and not rounded down.
 
         Raises:
             BudgetError: the session was interrupted while it started.
@@ -317,7 +317,7 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
             yield encode_query(with_sides(query, self.universe.space), self.universe)
 
     def cost(self, queries: Iterable[Question]) -> Preview:
-        """Return what `ask_all` would use. Nothing is asked.
+        """Return how many guaranteed answers `ask_all` would use. Nothing is asked.
 
         Args:
             queries: as for `ask_all`.
@@ -572,7 +572,11 @@ def _new_session(
     groups: Sides | None,
     stacklevel: int,
 ) -> Beginning:
-    """Return a new session, which was tried without edges, before anything is spent."""
+    """Return a new session, before anything is spent; its start was tried on a graph without edges.
+
+    Raises:
+        GraphCutsError: as `open_session`.
+    """
     terms = SessionTerms.of(own_learner=own_learner, **requested)
     graph = bounded_graph(private, terms.privacy_unit)
     universe, grid = Universe.of(graph), terms.grid(graph)
@@ -585,8 +589,8 @@ def _new_session(
         # A mechanism that cannot start must fail before it is charged.
         empty = bounded_graph(without_rows(private), terms.privacy_unit)
         mechanism.start(empty, SeededEntropy(0))
-    count, of = size_of(private)
-    warn_of_delta(mechanism.cost.delta, count=count, of=of, stacklevel=stacklevel)
+    count, counted = size_of(private)
+    warn_of_delta(mechanism.cost.delta, count=count, of=counted, stacklevel=stacklevel)
     warning = terms.warning(universe, grid)
     if warning is not None:
         warnings.warn(warning, AccuracyWarning, stacklevel=stacklevel)

@@ -60,10 +60,10 @@ def measure_group_start(
 ) -> MeasuredGroupStart:
     """Measure the sums between groups, and how near the truth the hypothesis from them is.
 
-    Guarantee: together the two shares that `Calibration.with_total` takes from the budget, for
-        neighbours that differ in one pair: see `buy_group_sums` and `buy_weighted_sum`. The
-        coefficients of the second measurement depend on the first, which the composition theorems
-        behind `Calibration` allow.
+    Guarantee: both measurements cost the two shares that `Calibration.with_total` takes from the
+        budget, for neighbours that differ in one pair: see `buy_group_sums` and `buy_weighted_sum`.
+        The coefficients of the second measurement depend on the first, which the composition
+        theorems behind `Calibration` allow.
 
     Args:
         graph: the private graph.
@@ -86,9 +86,10 @@ def measure_group_start(
         total_weight=total_weight,
     )
     coefficients = start.coefficients(cast(Any, learner).distance)
-    noise, radius, *_ = remaining.with_total(weighted_sensitivity(coefficients))
-    noisy = buy_weighted_sum(graph, sides, cells, grid, coefficients, noise, source)
+    gain_noise, radius, *_ = remaining.with_total(weighted_sensitivity(coefficients))
+    noisy_gain = buy_weighted_sum(graph, sides, cells, grid, coefficients, gain_noise, source)
     # One more unit, since the sum was rounded down; weights were rounded down as well.
     rounding = grid.rounding(universe.size) / (grid.unit * grid.largest)
-    gain = (noisy + radius + 1 + max(0, int(coefficients.max())) * rounding) / CORRECTION_UNITS
+    largest = max(0, int(coefficients.max()))
+    gain = (noisy_gain + radius + 1 + largest * rounding) / CORRECTION_UNITS
     return MeasuredGroupStart(sums, start, gain)

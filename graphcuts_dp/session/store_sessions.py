@@ -31,7 +31,7 @@ FAILED = "failed"  # the state of a session that was interrupted while it starte
 @final
 @dataclass(frozen=True)
 class Remaining:
-    """The amounts that are left of a session.
+    """The numbers of queries and updates that are left of a session.
 
     Attributes:
         queries: guaranteed answers; None if there is no limit.
@@ -55,7 +55,7 @@ class SessionStatus:
         answers: number of answers on the record.
         corrections: number of answers that corrected the hypothesis.
         interruptions: number of lost steps, whose possible costs count as spent.
-        remaining: the amounts that are left.
+        remaining: the numbers of queries and updates that are left.
     """
 
     terms: Use
@@ -424,8 +424,8 @@ def _on_ledger(
     check_vertices(ledger, Subject.of(subject))
     with ledger.locked():
         if use is not None:
-            seeded = {} if seed is None else {"seed": seed}
-            runner = Runner[Any](ledger, use, *resume(use, requested | seeded))
+            requested_seed = {} if seed is None else {"seed": seed}
+            runner = Runner[Any](ledger, use, *resume(use, requested | requested_seed))
             if runner.totals.started:
                 runner.current_state()
             return use, runner

@@ -75,7 +75,7 @@ _BISECTION_STEPS = 12  # on the logarithm of epsilon: two digits
 @final
 @dataclass(frozen=True, kw_only=True)
 class SessionTerms(Checked):
-    """The terms of a session: public numbers, from which its mechanism is made.
+    """The terms of a session: public values, from which its mechanism is made.
 
     Attributes:
         epsilon: privacy of the whole session, in [1e-6, 50].
@@ -109,16 +109,16 @@ class SessionTerms(Checked):
             ParameterError: a value that is unknown, missing or out of range, or a user's own
                 learner that is missing.
         """
-        remaining = {name: value for name, value in values.items() if value is not None}
-        method_name = remaining.pop("method", Auto.name)
-        workload_names = {member.name for member in fields(SessionWorkload)} & remaining.keys()
-        workload = SessionWorkload(**{name: remaining.pop(name) for name in workload_names})
-        privacy_unit = PrivacyUnit.of(remaining.pop("privacy_unit", EDGE))
-        privacy = {name: remaining.pop(name) for name in ("epsilon", "delta") if name in remaining}
-        if not method_name.startswith(OWN):
-            method = method_named(method_name, **remaining)
+        options = {name: value for name, value in values.items() if value is not None}
+        method_name = options.pop("method", Auto.name)
+        workload_names = {member.name for member in fields(SessionWorkload)} & options.keys()
+        workload = SessionWorkload(**{name: options.pop(name) for name in workload_names})
+        privacy_unit = PrivacyUnit.of(options.pop("privacy_unit", EDGE))
+        privacy = {name: options.pop(name) for name in ("epsilon", "delta") if name in options}
+        if not method_name.startswith(OWN):  # the options that are left are those of the method
+            method = method_named(method_name, **options)
         elif own_learner is not None and own_learner.method == method_name:
-            method = ByRule(rule=own_learner, **remaining)
+            method = ByRule(rule=own_learner, **options)
         else:
             name = method_name.partition(": ")[2]
             raise ParameterError(
@@ -140,6 +140,13 @@ class SessionTerms(Checked):
             "rule": None,
         }
         return {name: value for name, value in values.items() if value is not None}
+
+    @property
+    def method_text(self) -> str:
+        """The method, and its calibration if it learns, in words."""
+        if isinstance(self.method, LearningMethod):
+            return f"method {self.method.name!r}, calibration {self.method.calibration!r}"
+        return f"method {self.method.name!r}"
 
     def grid(self, graph: AnyGraph) -> Grid:
         """Return the grid of true answers for the privacy unit. Reads the schema only.
@@ -217,6 +224,12 @@ class SessionTerms(Checked):
             raise refusal
         return min(errors, key=errors.__getitem__)
 
+    def guarantee(self, mechanism: CutMechanism[Any], seed: int | None) -> PrivacyGuarantee:
+        """Return the guarantee of a session with the mechanism of these terms."""
+        guarantee = self.privacy_unit.guarantee(mechanism.guarantee(seed), mechanism.cost)
+        plan = mechanism.budget_plan.with_certain_runs()  # its cost is for the whole privacy unit
+        return replace(guarantee, budget_plan=plan)
+
     def expected_error(self, universe: Universe, grid: Grid) -> float:
         """Return a bound on the error of all guaranteed answers, in weight.
 
@@ -237,39 +250,6 @@ class SessionTerms(Checked):
         """
         mechanism, total_weight = self._on_expected_edges(universe, grid)
         return mechanism.expected_void_reason(total_weight)
-
-    def parameter_notes(self, universe: Universe, grid: Grid) -> list[str]:
-        """Return sentences on the parameters of a method that learns; none for other methods.
-
-        Raises:
-            ParameterError: as `mechanism`.
-        """
-        mechanism, total_weight = self._on_expected_edges(universe, grid)
-        if not isinstance(mechanism, OnlineMechanism):
-            return []
-        chosen = mechanism.expected_parameters(total_weight).chosen
-        text = ",".join(f"{name.replace('_', '-')}={value!r}" for name, value in chosen.items())
-        noise_epsilon = mechanism.noise_cost(total_weight).epsilon
-        return [
-            f"Its parameters, for a total weight of {total_weight:,.6g}: {text}.",
-            f"By its noise the tests and measured answers cost epsilon = {noise_epsilon:.3g}.",
-        ]
-
-    def _tests_in_vain(self, universe: Universe, grid: Grid) -> bool:
-        """Return whether the method learns nothing, see `OnlineMechanism.tests_in_vain`."""
-        mechanism, total_weight = self._on_expected_edges(universe, grid)
-        return isinstance(mechanism, OnlineMechanism) and mechanism.tests_in_vain(total_weight)
-
-    def _on_expected_edges(self, universe: Universe, grid: Grid) -> tuple[CutMechanism[Any], float]:
-        """Return the mechanism, and the expected total weight of the graph."""
-        edges = self.workload.expected(size_of(universe))
-        return self.mechanism(universe, grid), edges * grid.unit * grid.largest
-
-    def guarantee(self, mechanism: CutMechanism[Any], seed: int | None) -> PrivacyGuarantee:
-        """Return the guarantee of a session with the mechanism of these terms."""
-        guarantee = self.privacy_unit.guarantee(mechanism.guarantee(seed), mechanism.cost)
-        plan = mechanism.budget_plan.with_certain_runs()  # its cost is for the whole privacy unit
-        return replace(guarantee, budget_plan=plan)
 
     def warning(self, universe: Universe, grid: Grid) -> str | None:
         """Return a sentence if a session guarantees no better answers than those without the graph.
@@ -294,6 +274,33 @@ class SessionTerms(Checked):
         error = self.expected_error(universe, grid)
         if error < error_without:
             return None
+        start = (
+            f"worthless at this size: answers are guaranteed within {_rounded(error)}, but"
+            f" {answer_without} is within {_rounded(error_without)}"
+        )
+        if self._tests_in_vain(universe, grid):
+            start += "; nothing is learnt, since the threshold is above every possible error"
+        return f"{start}; {self._advice(universe, grid, error_without)}"
+
+    def parameter_notes(self, universe: Universe, grid: Grid) -> list[str]:
+        """Return sentences on the parameters of a method that learns; none for other methods.
+
+        Raises:
+            ParameterError: as `mechanism`.
+        """
+        mechanism, total_weight = self._on_expected_edges(universe, grid)
+        if not isinstance(mechanism, OnlineMechanism):
+            return []
+        chosen = mechanism.expected_parameters(total_weight).chosen
+        text = ",".join(f"{name.replace('_', '-')}={value!r}" for name, value in chosen.items())
+        noise_epsilon = mechanism.noise_cost(total_weight).epsilon
+        return [
+            f"Its parameters, for a total weight of {total_weight:,.6g}: {text}.",
+            f"By its noise the tests and measured answers cost epsilon = {noise_epsilon:.3g}.",
+        ]
+
+    def _advice(self, universe: Universe, grid: Grid, error_without: float) -> str:
+        """Return which method or epsilon guarantees less than the error without the graph."""
 
         def best(epsilon: float) -> tuple[float, SessionTerms]:
             """Return the least error of all methods at an epsilon, and the terms that have it."""
@@ -304,24 +311,18 @@ class SessionTerms(Checked):
                 return math.inf, auto
             return terms.expected_error(universe, grid), terms
 
-        start = (
-            f"worthless at this size: answers are guaranteed within {_rounded(error)}, but"
-            f" {answer_without} is within {_rounded(error_without)}"
-        )
-        if self._tests_in_vain(universe, grid):
-            start += "; nothing is learnt, since the threshold is above every possible error"
         least_error, terms = best(self.epsilon)
         if least_error < error_without:
-            return f"{start}; {terms.method_text} guarantees {_rounded(least_error)}"
-        low, high = math.log(self.epsilon), math.log(LARGEST_EPSILON)
+            return f"{terms.method_text} guarantees {_rounded(least_error)}"
         if best(LARGEST_EPSILON)[0] >= error_without:
-            return f"{start}; no epsilon in range helps, fewer queries or more vertices may"
+            return "no epsilon in range helps, fewer queries or more vertices may"
+        low, high = math.log(self.epsilon), math.log(LARGEST_EPSILON)
         for _ in range(_BISECTION_STEPS):
             middle = (low + high) / 2
             is_enough = best(math.exp(middle))[0] < error_without
             low, high = (low, middle) if is_enough else (middle, high)
         enough = min(up_to_digits(math.exp(high), 2), LARGEST_EPSILON)
-        return f"{start}; epsilon = {enough:g} with {best(enough)[1].method_text} would do"
+        return f"epsilon = {enough:g} with {best(enough)[1].method_text} would do"
 
     def _without_the_graph(self, universe: Universe, grid: Grid, cap: float) -> tuple[float, str]:
         """Return the largest error of the answer without the graph, and a text for that answer."""
@@ -336,12 +337,15 @@ class SessionTerms(Checked):
             half = min(half, min(sides) * grid.sensitivity * grid.unit / 2)
         return half, "half of all that a cut between disjoint sets can hold"
 
-    @property
-    def method_text(self) -> str:
-        """The method, and its calibration if it learns, in words."""
-        if isinstance(self.method, LearningMethod):
-            return f"method {self.method.name!r}, calibration {self.method.calibration!r}"
-        return f"method {self.method.name!r}"
+    def _tests_in_vain(self, universe: Universe, grid: Grid) -> bool:
+        """Return whether the method learns nothing, see `OnlineMechanism.tests_in_vain`."""
+        mechanism, total_weight = self._on_expected_edges(universe, grid)
+        return isinstance(mechanism, OnlineMechanism) and mechanism.tests_in_vain(total_weight)
+
+    def _on_expected_edges(self, universe: Universe, grid: Grid) -> tuple[CutMechanism[Any], float]:
+        """Return the mechanism, and the expected total weight of the graph."""
+        edges = self.workload.expected(size_of(universe))
+        return self.mechanism(universe, grid), edges * grid.unit * grid.largest
 
 
 def method_named(name: str, **options: Any) -> Method:
@@ -352,22 +356,22 @@ def method_named(name: str, **options: Any) -> Method:
     """
     if name != Auto.name and name not in METHODS:
         raise ParameterError(f"unknown method {name!r:.60}; choose one of {', '.join(METHODS)}")
-    kind = Auto if name == Auto.name else METHODS[name]
-    option_names = {member.name for member in fields(kind())}  # type: ignore[arg-type]
+    method = Auto if name == Auto.name else METHODS[name]
+    option_names = {member.name for member in fields(method())}  # type: ignore[arg-type]
     options = {
         option_name: value
         for option_name, value in options.items()
         if option_name in option_names or value != getattr(Auto, option_name, None)
     }
     for option_name in options.keys() - option_names:
-        takers = [other for other in _BUILT_IN if hasattr(METHODS[other](), option_name)]
-        if not takers:
+        methods = [other for other in _BUILT_IN if hasattr(METHODS[other](), option_name)]
+        if not methods:
             raise ParameterError(f"unknown option {option_name!r:.60} of a session")
         raise ParameterError(
-            f"{option_name} is for method{'s' * (len(takers) > 1)} {', '.join(map(repr, takers))};"
-            f" method {name!r} has none to choose"
+            f"{option_name} is for method{'s' * (len(methods) > 1)}"
+            f" {', '.join(map(repr, methods))}; method {name!r} has none to choose"
         )
-    return kind(**options)
+    return method(**options)
 
 
 def _method_of_package(name: str, plug_in: object) -> Callable[..., Method]:

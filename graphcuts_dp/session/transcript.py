@@ -1,4 +1,7 @@
-"""Histories, totals and exports of a ledger. Nothing in them is secret; no graph is needed."""
+"""What a ledger records: the answers of sessions, its uses, their cost, and its export.
+
+Nothing in it is secret, and no graph is needed.
+"""
 
 import json
 import math
@@ -262,10 +265,6 @@ class LedgerStatus:
         return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def _cost_fields(cost: Cost) -> dict[str, float]:
-    return {"epsilon": cost.epsilon, "delta": cost.delta}
-
-
 def store_status(store: PathLike | Store) -> LedgerStatus:
     """List everything that was spent on the private data of a store. The data are not needed.
 
@@ -323,15 +322,6 @@ def ledger_status(ledger: Ledger) -> LedgerStatus:
     )
 
 
-def _state_of_series(use: Use, totals: UseTotals) -> str:
-    """Return the number of published periods of a table over time, in words."""
-    published, periods = len(totals.published), len(use.periods or ())
-    if published == periods:
-        return "finished"
-    ended = "ended after " if totals.ended is not None else ""
-    return f"{ended}{published} of {periods} periods"
-
-
 def export_ledger(
     ledger: Ledger, name: str | None = None, status: LedgerStatus | None = None
 ) -> Iterator[dict[str, Any]]:
@@ -384,3 +374,16 @@ def answer_to_dict(answer: Answer) -> dict[str, Any]:
         "updates_left": answer.updates_left,
         "seeded": answer.seeded,
     }
+
+
+def _state_of_series(use: Use, totals: UseTotals) -> str:
+    """Return the number of published periods of a table over time, in words."""
+    published, periods = len(totals.published), len(use.periods or ())
+    if published == periods:
+        return "finished"
+    prefix = "ended after " if totals.ended is not None else ""
+    return f"{prefix}{published} of {periods} periods"
+
+
+def _cost_fields(cost: Cost) -> dict[str, float]:
+    return {"epsilon": cost.epsilon, "delta": cost.delta}

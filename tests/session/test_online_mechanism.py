@@ -233,6 +233,22 @@ def test_a_private_total_is_the_true_one_and_the_noise_that_is_paid_for(cap):
         assert state.total_weight == min(max(noisy, 1.0), 30 * 29 / 2)
 
 
+@pytest.mark.parametrize("total", [0.75, 1.25, 40.0])
+def test_a_total_that_is_raised_to_a_unit_has_the_error_of_that(total):
+    """A hypothesis has at least the largest weight of a pair, 3, in all."""
+    graph = Graph([0], [1], [0.75], vertices=30, max_weight=3.0)
+    mechanism = OnlineMechanism(
+        learner=FriezeKannanLearner(Universe(30), disjoint=True),
+        calibration=Tight(epsilon=4.0, delta=1e-6, queries=5),
+        grid=Grid.of(graph),
+        total_weight=total,
+    )
+    state = mechanism.start(graph, SeededEntropy(1))
+    assert state.total_weight == max(1.0, total / 3)
+    assert abs(state.total_weight - total / 3) <= state.total_error
+    assert (state.total_error < 0.01) == (total == 40)
+
+
 def test_bought_answers_come_with_their_own_interval():
     graph, mechanism, source = two_communities(60, 1), tight(value_share=0.5), SeededEntropy(4)
     state = mechanism.start(graph, source)
