@@ -127,11 +127,6 @@ class AboveThreshold:
         return sensitivity * (self.threshold_rate + 2 * self.query_rate)
 
 
-def geometric_quantile(rate: Fraction, *, failure: float) -> int:
-    """Return the least whole t with P(N > t) = e^(-rate (t+1)) <= failure."""
-    return max(0, math.ceil(-math.log(failure) / float(rate) * (1 + 1e-12)) - 1)
-
-
 @final
 @dataclass(frozen=True)
 class CoordinateTask:
@@ -197,135 +192,6 @@ class CoordinateTuning:
     total_cost: Fraction
 
 
-@lru_cache(maxsize=4096)
-def tune_coordinate(
-    task: CoordinateTask, *, budget: Fraction, pure: bool, beta: float
-) -> CoordinateTuning:
-    """Return the tuning whose limit c on updates has the least guaranteed error.
-
-    Moving a person changes a sum of distances by at most max(t, W - t) <= W steps, and the number
-    of people at or below t by at most 1, so their slope 2 count - n by 2 (HR12, proof of Theorem
-    1, says that the derivative's sensitivity is that of the value: O(1/n)).
-
-    Accuracy. The error of a tangent is at most e = value radius + 2 W count radius anywhere. A test
-    that fires shows q - h >= T - N >= e + g, so the errors of the exact tangents of earlier updates
-    are at least g there, and there are at most 1 + sqrt(2 n W/g) <= c mistakes (HR12, Lemma 4). A
-    silent test shows q - h < T + R. All of this holds with probability 1 - beta, of which N, R,
-    values and counts have a quarter each.
-
-    Args:
-        task: the public numbers of the coordinate.
-        budget: a pure epsilon (discrete Laplace noise on tangents), or rho (discrete Gaussian).
-        pure: whether the budget is a pure epsilon.
-        beta: probability that a bound fails, in (0, 1).
-
-    Raises:
-        ParameterError: noise too large for 64-bit integers.
-    """
-    limits = np.unique(np.rint(np.geomspace(1, task.most_updates, _CANDIDATES))).astype(np.int64)
-    errors = [_predicted_error(task, int(c), float(budget), pure, beta)[0] for c in limits]
-    return _tuned(task, int(limits[int(np.argmin(errors))]), budget, pure, beta)
-
-
-def _predicted_error(
-    task: CoordinateTask, c: int, budget: float, pure: bool, beta: float
-) -> tuple[float, float]:
-    """Return the error in steps, and the share of the budget for tangents, before any rounding.
-
-    With a share x of the budget for tangents, radii of their noise are a/x^p, with p = 1 for a pure
-    epsilon and 1/2 for rho, and those of the tests b/(1-x)^p. Their sum is least where x : 1-x is
-    as a^(1/(1+p)) : b^(1/(1+p)). Within a tangent the budget is divided in the same way between the
-    value and the count, whose error weighs twice.
-    """
-    log_r, log_n = _log_failures(task, c, beta)
-    p, epsilon_scale = (1.0, budget) if pure else (0.5, 2 * budget)
-    exponent = 1 / (1 + p)
-    quantile = math.log(4 * c / beta) if pure else -scipy.special.ndtri(beta / (8 * c))
-    of_tangents = task.width * quantile * (c / epsilon_scale) ** p * (1 + 2**exponent) ** (1 + p)
-    of_tests = task.width * (math.sqrt(log_r) + math.sqrt(2 * log_n)) ** 2
-    of_tests *= ((c + 1) / epsilon_scale) ** p
-    share = float(of_tangents**exponent / (of_tangents**exponent + of_tests**exponent))
-    return of_tangents / share**p + of_tests / (1 - share) ** p + _gap(task, c), share
-
-
-def _log_failures(task: CoordinateTask, c: int, beta: float) -> tuple[float, float]:
-    """Return ln(1/failure) of each R, of which there are c + 1, and of each N, one a query."""
-    return math.log(4 * (c + 1) / beta), math.log(4 * task.queries / beta)
-
-
-def _gap(task: CoordinateTask, c: int) -> int:
-    """Return g, the least whole number > 0 for which no more than c mistakes are possible."""
-    if c >= task.most_updates:
-        return 1
-    if c == 1:
-        return 2 * task.people * task.width + 1  # more than the error of any tangent
-    return max(1, math.ceil(2 * task.people * task.width / (c - 1) ** 2))
-
-
-def _tuned(
-    task: CoordinateTask, c: int, budget: Fraction, pure: bool, beta: float
-) -> CoordinateTuning:
-    """Return the tuning with c updates, see `tune_coordinate`.
-
-    Raises:
-        ParameterError: noise too large for 64-bit integers.
-    """
-    _, share = _predicted_error(task, c, float(budget), pure, beta)
-    tangents_budget = _share_of(budget, share)
-    # Of a tangent's value and count, such that value radius + 2 width count radius is least.
-    value_budget = _share_of(tangents_budget / c, 1 / (1 + 2 ** (1 / 2 if pure else 2 / 3)))
-    value_noise = _tangent_noise(task.width, value_budget, pure)
-    count_noise = _tangent_noise(1, tangents_budget / c - value_budget, pure)
-    log_r, log_n = _log_failures(task, c, beta)
-    instance_budget = (budget - tangents_budget) / (c + 1)
-    epsilon = float(instance_budget) if pure else math.sqrt(2 * float(instance_budget))
-    epsilon_of_r = epsilon * math.sqrt(log_r) / (math.sqrt(log_r) + math.sqrt(2 * log_n))
-    r1 = at_most(epsilon_of_r / task.width)
-    r2 = at_most((epsilon - epsilon_of_r) / (2 * task.width))
-    if min(r1, r2) < Fraction(1, _LARGEST_SCALE):
-        raise ParameterError("the noise does not fit into 64 bits; use more epsilon")
-    failure = beta / 4
-    value_radius = value_noise.radius(failure / c)
-    count_radius = count_noise.radius(failure / c)
-    tangent_error = value_radius + 2 * task.width * count_radius
-    largest_n = geometric_quantile(r2, failure=failure / task.queries)
-    largest_r = geometric_quantile(r1, failure=failure / (c + 1))
-    tolerance = tangent_error + _gap(task, c)
-    test = AboveThreshold(r1, r2, tolerance + largest_n)
-    instance_cost = test.cost(task.width)
-    if pure:
-        tangent_cost = task.width * value_noise.parameter + count_noise.parameter
-    else:
-        instance_cost = instance_cost**2 / 2
-        tangent_cost = task.width**2 / (2 * value_noise.parameter) + 1 / (2 * count_noise.parameter)
-    return CoordinateTuning(
-        task=task,
-        updates=c,
-        test=test,
-        value_noise=value_noise,
-        count_noise=count_noise,
-        value_radius=value_radius,
-        count_radius=count_radius,
-        below=tangent_error,
-        above=tolerance + largest_n + largest_r,
-        total_cost=(c + 1) * instance_cost + c * tangent_cost,
-    )
-
-
-def _share_of(budget: Fraction, share: float) -> Fraction:
-    """Return a share of a budget, rounded to a multiple of 2^-20 of it."""
-    return budget * Fraction(round(share * 2**_SHARE_BITS), 2**_SHARE_BITS)
-
-
-def _tangent_noise(sensitivity: int, budget: Fraction, pure: bool) -> ValueNoise:
-    """Return the noise on a number of a tangent, at its budget."""
-    if pure:
-        return ValueNoise("laplace", at_most(float(budget) / sensitivity))
-    # At least s^2/(2 rho), rounded up to a fraction that is short to write.
-    variance = Fraction(math.ceil(sensitivity**2 / (2 * budget) * 1024), 1024)
-    return ValueNoise("gaussian", variance)
-
-
 @final
 class Profile:
     """Sums of distances of people on one coordinate, and their slopes. Private.
@@ -377,6 +243,36 @@ class CoordinateState:
     def updates(self) -> int:
         """The number of tangents that count as measured so far."""
         return len(self.hypothesis.lines) + self.lost
+
+
+@lru_cache(maxsize=4096)
+def tune_coordinate(
+    task: CoordinateTask, *, budget: Fraction, pure: bool, beta: float
+) -> CoordinateTuning:
+    """Return the tuning whose limit c on updates has the least guaranteed error.
+
+    Moving a person changes a sum of distances by at most max(t, W - t) <= W steps, and the number
+    of people at or below t by at most 1, so their slope 2 count - n by 2 (HR12, proof of Theorem
+    1, says that the derivative's sensitivity is that of the value: O(1/n)).
+
+    Accuracy. The error of a tangent is at most e = value radius + 2 W count radius anywhere. A test
+    that fires shows q - h >= T - N >= e + g, so the errors of the exact tangents of earlier updates
+    are at least g there, and there are at most 1 + sqrt(2 n W/g) <= c mistakes (HR12, Lemma 4). A
+    silent test shows q - h < T + R. All of this holds with probability 1 - beta, of which N, R,
+    values and counts have a quarter each.
+
+    Args:
+        task: the public numbers of the coordinate.
+        budget: a pure epsilon (discrete Laplace noise on tangents), or rho (discrete Gaussian).
+        pure: whether the budget is a pure epsilon.
+        beta: probability that a bound fails, in (0, 1).
+
+    Raises:
+        ParameterError: noise too large for 64-bit integers.
+    """
+    limits = np.unique(np.rint(np.geomspace(1, task.most_updates, _CANDIDATES))).astype(np.int64)
+    errors = [_predicted_error(task, int(c), float(budget), pure, beta)[0] for c in limits]
+    return _tuned(task, int(limits[int(np.argmin(errors))]), budget, pure, beta)
 
 
 def start_coordinate(tuning: CoordinateTuning, source: EntropySource) -> CoordinateState:
@@ -435,3 +331,107 @@ def lose_step(
     if state.updates >= tuning.updates:
         return replace(state, secret=None)
     return replace(state, lost=state.lost + 1, secret=tuning.test.start(source))
+
+
+def _tuned(
+    task: CoordinateTask, c: int, budget: Fraction, pure: bool, beta: float
+) -> CoordinateTuning:
+    """Return the tuning with c updates, see `tune_coordinate`.
+
+    Raises:
+        ParameterError: noise too large for 64-bit integers.
+    """
+    _, share = _predicted_error(task, c, float(budget), pure, beta)
+    tangents_budget = _share_of(budget, share)
+    # Of a tangent's value and count, such that value radius + 2 width count radius is least.
+    value_budget = _share_of(tangents_budget / c, 1 / (1 + 2 ** (1 / 2 if pure else 2 / 3)))
+    value_noise = _tangent_noise(task.width, value_budget, pure)
+    count_noise = _tangent_noise(1, tangents_budget / c - value_budget, pure)
+    log_r, log_n = _log_failures(task, c, beta)
+    instance_budget = (budget - tangents_budget) / (c + 1)
+    epsilon = float(instance_budget) if pure else math.sqrt(2 * float(instance_budget))
+    epsilon_of_r = epsilon * math.sqrt(log_r) / (math.sqrt(log_r) + math.sqrt(2 * log_n))
+    r1 = at_most(epsilon_of_r / task.width)
+    r2 = at_most((epsilon - epsilon_of_r) / (2 * task.width))
+    if min(r1, r2) < Fraction(1, _LARGEST_SCALE):
+        raise ParameterError("the noise does not fit into 64 bits; use more epsilon")
+    failure = beta / 4
+    value_radius = value_noise.radius(failure / c)
+    count_radius = count_noise.radius(failure / c)
+    tangent_error = value_radius + 2 * task.width * count_radius
+    largest_n = geometric_quantile(r2, failure=failure / task.queries)
+    largest_r = geometric_quantile(r1, failure=failure / (c + 1))
+    tolerance = tangent_error + _gap(task, c)
+    test = AboveThreshold(r1, r2, tolerance + largest_n)
+    instance_cost = test.cost(task.width)
+    if pure:
+        tangent_cost = task.width * value_noise.parameter + count_noise.parameter
+    else:
+        instance_cost = instance_cost**2 / 2
+        tangent_cost = task.width**2 / (2 * value_noise.parameter) + 1 / (2 * count_noise.parameter)
+    return CoordinateTuning(
+        task=task,
+        updates=c,
+        test=test,
+        value_noise=value_noise,
+        count_noise=count_noise,
+        value_radius=value_radius,
+        count_radius=count_radius,
+        below=tangent_error,
+        above=tolerance + largest_n + largest_r,
+        total_cost=(c + 1) * instance_cost + c * tangent_cost,
+    )
+
+
+def _predicted_error(
+    task: CoordinateTask, c: int, budget: float, pure: bool, beta: float
+) -> tuple[float, float]:
+    """Return the error in steps, and the share of the budget for tangents, before any rounding.
+
+    With a share x of the budget for tangents, radii of their noise are a/x^p, with p = 1 for a pure
+    epsilon and 1/2 for rho, and those of the tests b/(1-x)^p. Their sum is least where x : 1-x is
+    as a^(1/(1+p)) : b^(1/(1+p)). Within a tangent the budget is divided in the same way between the
+    value and the count, whose error weighs twice.
+    """
+    log_r, log_n = _log_failures(task, c, beta)
+    p, epsilon_scale = (1.0, budget) if pure else (0.5, 2 * budget)
+    exponent = 1 / (1 + p)
+    quantile = math.log(4 * c / beta) if pure else -scipy.special.ndtri(beta / (8 * c))
+    of_tangents = task.width * quantile * (c / epsilon_scale) ** p * (1 + 2**exponent) ** (1 + p)
+    of_tests = task.width * (math.sqrt(log_r) + math.sqrt(2 * log_n)) ** 2
+    of_tests *= ((c + 1) / epsilon_scale) ** p
+    share = float(of_tangents**exponent / (of_tangents**exponent + of_tests**exponent))
+    return of_tangents / share**p + of_tests / (1 - share) ** p + _gap(task, c), share
+
+
+def _log_failures(task: CoordinateTask, c: int, beta: float) -> tuple[float, float]:
+    """Return ln(1/failure) of each R, of which there are c + 1, and of each N, one a query."""
+    return math.log(4 * (c + 1) / beta), math.log(4 * task.queries / beta)
+
+
+def _gap(task: CoordinateTask, c: int) -> int:
+    """Return g, the least whole number > 0 for which no more than c mistakes are possible."""
+    if c >= task.most_updates:
+        return 1
+    if c == 1:
+        return 2 * task.people * task.width + 1  # more than the error of any tangent
+    return max(1, math.ceil(2 * task.people * task.width / (c - 1) ** 2))
+
+
+def _share_of(budget: Fraction, share: float) -> Fraction:
+    """Return a share of a budget, rounded to a multiple of 2^-20 of it."""
+    return budget * Fraction(round(share * 2**_SHARE_BITS), 2**_SHARE_BITS)
+
+
+def _tangent_noise(sensitivity: int, budget: Fraction, pure: bool) -> ValueNoise:
+    """Return the noise on a number of a tangent, at its budget."""
+    if pure:
+        return ValueNoise("laplace", at_most(float(budget) / sensitivity))
+    # At least s^2/(2 rho), rounded up to a fraction that is short to write.
+    variance = Fraction(math.ceil(sensitivity**2 / (2 * budget) * 1024), 1024)
+    return ValueNoise("gaussian", variance)
+
+
+def geometric_quantile(rate: Fraction, *, failure: float) -> int:
+    """Return the least whole t with P(N > t) = e^(-rate (t+1)) <= failure."""
+    return max(0, math.ceil(-math.log(failure) / float(rate) * (1 + 1e-12)) - 1)

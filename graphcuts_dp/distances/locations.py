@@ -214,15 +214,19 @@ def _rows_of(metric: Metric, labels: Iterable[Label]) -> IntVector:
 
 
 def _whole_numbers(counts: npt.ArrayLike) -> IntVector:
-    """Return numbers of people as integers.
+    """Return a list of numbers of people as integers.
 
     Raises:
         QueryError: one is not a whole number from 0 to 2^40.
     """
-    array = np.asarray(counts)
+    refusal = QueryError("numbers of people are a list of whole numbers from 0 to 2^40")
+    try:
+        array = np.asarray(counts)
+    except ValueError:  # lists of several lengths
+        raise refusal from None
     is_whole = array.dtype.kind in "iu" or not array.size  # an empty list has no whole type
-    if not is_whole or (array < 0).any() or (array > MOST_PEOPLE).any():
-        raise QueryError("numbers of people are whole numbers from 0 to 2^40")
+    if not is_whole or array.ndim != 1 or (array < 0).any() or (array > MOST_PEOPLE).any():
+        raise refusal
     return array.astype(np.int64)
 
 

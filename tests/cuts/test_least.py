@@ -11,7 +11,7 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp import BudgetError, GraphError, ParameterError, QueryError, cut_job, least_cut
 from graphcuts_dp.cuts import least
-from graphcuts_dp.cuts.least import grid_of_cuts, rows_of_terminals
+from graphcuts_dp.cuts.least import grid_of_cuts
 from graphcuts_dp.cuts.network import MOST_TOTAL
 from graphcuts_dp.display import up_to_digits
 from graphcuts_dp.learn.least_cut_error import WEIGHT_SHARE, CutRates, least_cut_excess
@@ -263,8 +263,8 @@ def test_users_of_rows_are_hidden(noise):
 
 
 def test_terminals_may_be_integers_of_numpy():
-    rows = rows_of_terminals(CLUB.vertices, [np.int64(0), np.array([33, 5])])
-    assert [terminal.tolist() for terminal in rows] == [[0], [5, 33]]
+    job = cut_job(CLUB, np.int64(0), np.array([33, 5]), epsilon=1.0)
+    assert [rows.tolist() for rows in job.terminal_rows] == [[0], [5, 33]]
 
 
 WEIGHTED = gc.Graph([0], [1], [2.0], vertices=4)

@@ -246,6 +246,10 @@ REFUSED = [
     (partial(counted, {0: 1, "secret": 1}), QueryError, "location 2 .counted from 1."),
     (partial(counted, {0: -1}), QueryError, "whole numbers"),
     (partial(counted, {}), QueryError, "no people"),
+    *(
+        (partial(counted, {0: [1], 1: more}), QueryError, "list of whole numbers")
+        for more in ([1], [1, 2])
+    ),
     (partial(Locations, PATH, []), QueryError, "each of the 3 vertices"),
     (partial(Locations, PATH, [2**40, 1, 0]), QueryError, "more than 2.40"),
     (partial(labelled, []), QueryError, "no people"),
