@@ -141,7 +141,11 @@ def release(
         dense = simulated.measurements.matrix is not None
         if dense and fit.fit != "none" and not graph.weighted and groups is None:
             lost = communities_note(
-                graph, epsilon_of_change, noise=likely, guess=guess, steps=privacy_unit.group_size
+                graph,
+                epsilon_of_change,
+                noise=likely,
+                guess=guess,
+                group_size=privacy_unit.group_size,
             )
         if simulated.measurements.matrix is not None and not graph.weighted:
             distribution = simulated.measurements.matrix.distribution

@@ -1,4 +1,4 @@
-"""Synthetic graphs: noise once, then post-processing."""
+"""Releases: noise is drawn once, and results are computed from the noisy numbers alone."""
 
 from graphcuts_dp._lazy import FindName, ListNames, exports
 

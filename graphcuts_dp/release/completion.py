@@ -1,4 +1,4 @@
-"""From the measurements of a release of a graph to its result: the fit of a synthetic graph.
+"""Compute the result of a release of a graph from its measurements: fit a synthetic graph.
 
 All of it is post-processing of noisy data. The job has a `Completion`, which the store records
 beside the measurements, so that `resume` makes the same result again.
@@ -108,10 +108,10 @@ class MatrixCompletion:
         method, options = self.method, self.options
         if method is None or options is None:
             return Release(measurements=released)
-        cap = noisy.distribution.max_weight
+        max_weight = noisy.distribution.max_weight
         problem = FitProblem(
             noisy.blocks,
-            math.inf if cap is None else cap,
+            math.inf if max_weight is None else max_weight,
             measured.find(Degrees),
             measured.find(Total),
             measured.find(CellSums),
@@ -129,8 +129,8 @@ class MatrixCompletion:
             progress=progress,
         )
         if summary.directions == 0:
-            degree = float(model.expected.sum()) / math.sqrt(math.prod(noisy.shape))
-            summary = replace(summary, shown_from=_shown_from(measured, noisy, degree))
+            average_degree = float(model.expected.sum()) / math.sqrt(math.prod(noisy.shape))
+            summary = replace(summary, shown_from=_shown_from(measured, noisy, average_degree))
         if summary.warning is not None:
             # If warnings are errors, a release that was charged must not be lost.
             with suppress(AccuracyWarning):
@@ -139,7 +139,7 @@ class MatrixCompletion:
             noisy.space,
             (weights_of(rows, problem.cap) for rows in row_parts(model.matrix)),
             weighted=self.weighted,
-            max_weight=cap if self.weighted else None,
+            max_weight=max_weight if self.weighted else None,
             note=measured.guarantee.warning,
         )
         return Release(
@@ -147,7 +147,7 @@ class MatrixCompletion:
             fit=summary,
             certificate=certificate,
             _graph=graph,
-            _weights=_stored(model, cap if self.weighted else 1.0),
+            _weights=_weights_of_fit(model, max_weight if self.weighted else 1.0),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -271,7 +271,17 @@ def release_of(
     completion: Mapping[str, Any],
     progress: Progress = silent,
 ) -> Release:
-    """Return the result of a release by a given completion; see `completed_release`."""
+    """Return the result of a release by the completion of its job; see `completed_release`.
+
+    Args:
+        saved: as for `completed_release`.
+        completer: makes the result.
+        completion: as for `completed_release`; its source of random numbers is read.
+        progress: called with the fraction done and a message.
+
+    Raises:
+        LookupError, TypeError, ValueError, ArithmeticError: the store was altered.
+    """
     measured, space = read_measurements(saved)
     return completer.release(
         measured, space, SeededEntropy.from_state(completion["entropy"]), progress
@@ -288,23 +298,29 @@ def completion_to_dict(completer: Completion, source: SeededEntropy) -> dict[str
     return {"how": completer.to_dict(), "entropy": source.state}
 
 
-def _stored(model: Finished, cap: float | None) -> npt.NDArray[np.uint16 | np.float64] | None:
-    """Return the weights of the fit as a release has them; None if they are those of the graph.
+def _weights_of_fit(
+    model: Finished, max_weight: float | None
+) -> npt.NDArray[np.uint16 | np.float64] | None:
+    """Return the weights that a release stores of its fit, before they are rounded.
 
     Args:
         model: the fit, perhaps rounded.
-        cap: largest weight; None if there is none.
+        max_weight: largest weight; None if there is none.
+
+    Returns:
+        Units of `decimal_units` for a graph without weights; None if the fit was not rounded, whose
+        weights are those of the synthetic graph.
     """
     if model.rounded is None:
         return None
     if model.rounded.dtype == np.uint8:  # of a graph without weights
         return decimal_units(model.expected)
-    largest = math.inf if cap is None else cap
+    largest = math.inf if max_weight is None else max_weight
     return np.concatenate([weights_of(rows, largest) for rows in row_parts(model.expected)])
 
 
-def _shown_from(measured: Measurements, noisy: NoisyMatrix, degree: float) -> float | None:
-    """Return the least epsilon of a release at which the entries could show communities.
+def _shown_from(measured: Measurements, noisy: NoisyMatrix, average_degree: float) -> float | None:
+    """Return the least epsilon of a release whose entries could show communities.
 
     Post-processing: a direction is at most as strong as the average degree, which the synthetic
     graph has from noisy data. None if the epsilon of this release was enough: the graph has no
@@ -313,13 +329,13 @@ def _shown_from(measured: Measurements, noisy: NoisyMatrix, degree: float) -> fl
     Args:
         measured: all measurements.
         noisy: the entries.
-        degree: the average degree of the synthetic graph.
+        average_degree: of the synthetic graph.
     """
     plan, stated = measured.guarantee.budget_plan, measured.guarantee.epsilon
     amount = stated if plan is None else float(plan.amount)  # for one change
     needed = epsilon_needed(
         noisy.shape,
-        degree / (noisy.distribution.max_weight or 1.0),
+        average_degree / (noisy.distribution.max_weight or 1.0),
         flips=noisy.distribution.name == "binary",
     )
     if not amount < needed < math.inf:

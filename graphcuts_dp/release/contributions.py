@@ -44,7 +44,7 @@ from graphcuts_dp.results.packing import ResultParts, SavedParts
 from graphcuts_dp.schema.vertices import public_vertices
 
 EXPONENTIAL = "exponential mechanism"
-_LARGEST_NOISE = 1e9
+_LARGEST_NOISE = 1e9  # in weight
 _FINEST_SHARE = 1000  # shares are fractions with no larger denominator
 
 
@@ -120,8 +120,8 @@ def release_contributions(
         ...     {"user": [1, 1, 2], "source": ["a", "b", "a"], "target": ["b", "a", "b"]}
         ... )
         >>> rows = gc.Rows.of(frame, vertices=["a", "b"], columns=gc.Columns(user="user"))
-        >>> made = gc.release_contributions(rows, epsilon=1.0)
-        >>> made.guarantee.epsilon
+        >>> contributions = gc.release_contributions(rows, epsilon=1.0)
+        >>> contributions.guarantee.epsilon
         1.0
     """
     rows = private_rows(rows)
@@ -190,8 +190,8 @@ def choose_contribution_bound(
     Args:
         rows: private.
         epsilon: privacy parameter for one user, in [1e-6, 50]; all of it is spent.
-        share_above: share of the users that have more than the bound, in (0, 1), a multiple of
-            0.001.
+        share_above: share of the users that have more than the bound, from 0.001 to 0.999; it is
+            rounded to a multiple of 0.001.
         bounds: public candidates, ascending; None as for `release_contributions`.
         per_period: as for `release_contributions`.
         store: as for `release_contributions`.
@@ -263,16 +263,16 @@ def bound_job(
 
 
 def _share(share: float) -> Fraction:
-    """Return a share as a fraction of thousandths.
+    """Return a share as a fraction, rounded to a multiple of 0.001.
 
     Raises:
-        ParameterError: no number from 0.001 to 0.999.
+        ParameterError: no number in (0, 1), or one that rounds to 0 or 1.
     """
-    number = isinstance(share, int | float | Fraction) and not isinstance(share, bool)
-    if number and 0 < share < 1:
-        exact = Fraction(round(Fraction(share) * _FINEST_SHARE), _FINEST_SHARE)
-        if 0 < exact < 1:
-            return exact
+    is_number = isinstance(share, int | float | Fraction) and not isinstance(share, bool)
+    if is_number and 0 < share < 1:
+        rounded_share = Fraction(round(Fraction(share) * _FINEST_SHARE), _FINEST_SHARE)
+        if 0 < rounded_share < 1:
+            return rounded_share
     raise ParameterError("share_above must be a number from 0.001 to 0.999, for example 0.05")
 
 
@@ -373,16 +373,14 @@ def choose_degree_bound(
         >>> bound.guarantee.epsilon
         1.0
     """
-    data = private_graph(graph)
-    exact = exact_epsilon(epsilon)
-    number = isinstance(noise, int | float) and not isinstance(noise, bool)
-    if not number or not 0 <= noise <= _LARGEST_NOISE:
+    data, rate = private_graph(graph), score_rate(exact_epsilon(epsilon))
+    is_number = isinstance(noise, int | float) and not isinstance(noise, bool)
+    if not is_number or not 0 <= noise <= _LARGEST_NOISE:
         raise ParameterError("noise is the error that a bound of 1 costs, for example 1.0")
-    possible = bound_candidates(data, candidates)
-    whole_candidates = tuple(int(bound) for bound in possible)
-    if whole_candidates != possible:
+    all_candidates = bound_candidates(data, candidates)
+    whole_candidates = tuple(int(bound) for bound in all_candidates)
+    if whole_candidates != all_candidates:
         raise ParameterError("candidates are whole numbers, for example candidates=[10, 20, 40]")
-    rate = score_rate(exact)
     plan = BudgetPlan.of_one("bound on degrees", EXPONENTIAL, choice_cost(rate))
     guarantee = PrivacyGuarantee(
         epsilon=stated_cost(plan.cost, epsilon=epsilon).epsilon,
@@ -488,7 +486,8 @@ class BoundJob(Job[ContributionBound]):
     Attributes:
         bounds: public candidates, ascending.
         share: requested share of users above the bound.
-        rate: of the choice.
+        rate: of the exponential mechanism, in which a choice has a probability proportional to
+            e^(rate times its score).
         per_period: whether a user counts in each period as another user.
     """
 
@@ -565,7 +564,8 @@ class DegreeBoundJob(Job[DegreeBound]):
     Attributes:
         candidates: whole numbers, ascending.
         noise: error of an answer with a bound of 1, in weight.
-        rate: of the choice.
+        rate: of the exponential mechanism, in which a choice has a probability proportional to
+            e^(rate times its score).
     """
 
     kind: str = "degree bound"

@@ -13,7 +13,9 @@ from typing import Any, NamedTuple, final
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.all_rows_forecast import all_rows_widths, compared
 from graphcuts_dp.estimate.cell_changes import counts_in_parts
-from graphcuts_dp.estimate.counted_rows import NAME, SHARE, CountedRows, left_out_noise
+from graphcuts_dp.estimate.counted_rows import NAME as LEFT_OUT
+from graphcuts_dp.estimate.counted_rows import SHARE as LEFT_OUT_SHARE
+from graphcuts_dp.estimate.counted_rows import CountedRows, left_out_noise
 from graphcuts_dp.estimate.flow_errors import (
     LevelErrors,
     MarginErrors,
@@ -55,7 +57,7 @@ from graphcuts_dp.measure.cells import (
     sides_of_groups,
 )
 from graphcuts_dp.measure.left_out import measure_left_out
-from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetStep
+from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetPlan, BudgetStep
 from graphcuts_dp.privacy.composition import check_spent, stated_cost
 from graphcuts_dp.privacy.default_unit import EDGE
 from graphcuts_dp.privacy.entropy import EntropySource, Seed
@@ -72,6 +74,7 @@ from graphcuts_dp.schema.counting import STEPS, Reach, counted_by
 from graphcuts_dp.schema.groups import Groups, Sides
 
 _LINE_BYTES = 100  # of a cell: a line with two names of groups and three numbers, and a noisy sum
+_SUM_BYTES = 8  # of a noisy sum
 
 
 @refuses_former_options()
@@ -110,18 +113,20 @@ def release_flows(  # noqa: PLR0913  # public options, all keyword-only
         privacy_unit: the difference between neighbouring data: "edge", "row", or a `PrivacyUnit`;
             None for the edges of a graph, or for rows as they count ("edge" if `counting="edges"`);
             rows with weights need `PrivacyUnit.row(max_units)`, whose bound limits each of them.
-            For a user, at most so many pairs, rows or units count, see `Rows.cells`: in all periods
-            together, or, if `per_period`, in each. For a vertex with degree bound D, each cell of
-            the finest level is the largest weight that its edges can keep if no vertex keeps more
-            than D of it in this cell (see `measure.cells.bounded_cells`): the true one if no vertex
-            has more than D there, never above it; other levels are sums of these. Intervals are for
-            this bounded table. The noise of a cell grows with D and with the number of groups.
+            For a user at most `max_contributions` pairs, rows or units count, see `Rows.cells`: in
+            all periods together, or, if `per_period`, in each. For a vertex with degree bound D,
+            each cell of the finest level is the largest weight that its edges can keep if no vertex
+            keeps more than D of it in this cell (see `measure.cells.bounded_cells`): the true one
+            if no vertex has more than D there, never above it; other levels are sums of these.
+            Intervals are for this bounded table. The noise of a cell grows with D and with the
+            number of groups.
         known_max: a publicly known maximum of the rows (or pairs) of a user, in a period if the
             bound is for each; None if there is none. With it a tenth of the budget goes to a noisy
             sum of the rows that the bound leaves out, and `all_low` and `all_high` are intervals of
             the count of all rows. Without it there are lower ends alone, since the rows that are
-            left out have no public bound. If a user has more rows nevertheless, those that the
-            table counts and known_max - max_contributions more count. See `estimate.counted_rows`.
+            left out have no public bound. If a user has more rows than this nevertheless, at most
+            known_max - max_contributions of those that are left out count in the sum. See
+            `estimate.counted_rows`.
         measure_margins: whether the sums of what leaves and of what enters each group of the finest
             level are measured with noise of their own, for a quarter of the budget of cells.
             Otherwise these margins are sums of cells. All cells are estimated from both, so that
@@ -146,8 +151,9 @@ def release_flows(  # noqa: PLR0913  # public options, all keyword-only
     at a cost that is computed from its scales before any is drawn; levels and shares are chosen
     from public sizes; everything else is computed from the noisy sums. Neighbours: graphs on the
     same public vertices that differ in one pair, or in `PrivacyUnit.edge(k)` of them, or in all
-    edges of one vertex (proof in `bounded_changes`). With `whole` or a fine grid the sums are
-    those of weights rounded down, and intervals of the fine grid allow for it. For rows, neighbours
+    edges of one vertex (proof in `bounded_changes`). The sums are those of weights that are rounded
+    down to a fine grid, for which intervals allow, or with `FlowWorkload(whole=True)` to whole
+    numbers. For rows, neighbours
     differ in one row, or in all rows of one user, and each row lies in one period: so every
     period has all of epsilon, and all tables together have epsilon. With a bound for each period
     neighbours differ in the rows of one user in one period.
@@ -248,7 +254,7 @@ def flows_job(
         empty, privacy_unit, grid, integral=integral, known_max=known_max
     )
     changes = changes_on(grid, cells, privacy_unit, reach)
-    margins = margin_change_on(grid, cells, privacy_unit, reach) if measure_margins else None
+    margin_change = margin_change_on(grid, cells, privacy_unit, reach) if measure_margins else None
     choose = partial(
         choose_strategy,
         cells,
@@ -256,30 +262,22 @@ def flows_job(
         changes=changes,
         workload=flow_workload.accurate,
         noise=flow_workload.noise,
-        portion=1 - SHARE if left_out_change else ALL_LEFT,
-        margin_change=margins,
+        portion=1 - LEFT_OUT_SHARE if left_out_change else ALL_LEFT,
+        margin_change=margin_change,
     )
     strategy, margin_price = choose(epsilon=exact), None
-    if margins is not None:
-        summed = choose(epsilon=exact, margin_change=None, noise=strategy.noise.distribution)
-        margin_price = margin_errors(cells, strategy, summed, unit=grid.unit)
-        if margin_price.margin >= margin_price.margin_without:
-            raise ParameterError(
-                "measured margins would be no narrower than sums of cells, of so few groups: leave "
-                "measure_margins out"
-            )
+    if margin_change is not None:
+        without = choose(epsilon=exact, margin_change=None, noise=strategy.noise.distribution)
+        margin_price = _checked_margin_errors(cells, strategy, without, grid)
     plan = strategy.budget_plan(cells, epsilon=exact, delta=delta)
-    noise = strategy.all_noise
+    noise, left_out = strategy.all_noise, None
     measured_changes = [changes[level] for level in strategy.measured_levels]
-    measured_changes += [] if margins is None else [margins]
-    left_out = None
+    if margin_change is not None:
+        measured_changes.append(margin_change)
     if left_out_change:
-        change = left_out_change, left_out_change**2
+        change = left_out_change, left_out_change**2  # L1 norm, and squared L2 norm
         left_out = left_out_noise(noise.distribution, plan.amount, change)
-        # The shares of the levels are of the budget after this step, so they need no change.
-        step = BudgetStep(statistic=NAME, share=SHARE, noise=plan.steps[0].noise)
-        plan = replace(plan, steps=(step, *plan.steps))
-        noise = replace(noise, parameters=(*left_out.parameters, *noise.parameters))
+        plan, noise = _with_left_out(plan, noise, left_out)
         measured_changes.insert(0, change)
     check_spent(noise.cost(delta=delta, changes=measured_changes), plan.cost)
     cost = stated_cost(plan.cost, epsilon=epsilon, delta=delta)
@@ -304,6 +302,46 @@ def flows_job(
         left_out_noise=left_out,
         margin_price=margin_price,
     )
+
+
+def _checked_margin_errors(
+    cells: CellTree, strategy: FlowStrategy, without: FlowStrategy, grid: Grid
+) -> MarginErrors:
+    """Return the errors with measured margins, and with margins that are sums of cells.
+
+    Args:
+        cells: the public cells.
+        strategy: with measured margins.
+        without: with the same noise and without measured margins.
+        grid: of the weights or rows.
+
+    Raises:
+        ParameterError: measured margins would be no narrower.
+    """
+    errors = margin_errors(cells, strategy, without, unit=grid.unit)
+    if errors.margin >= errors.margin_without:
+        raise ParameterError(
+            "measured margins would be no narrower than sums of cells, of so few groups: leave "
+            "measure_margins out"
+        )
+    return errors
+
+
+def _with_left_out(
+    plan: BudgetPlan, noise: LevelNoise, left_out: LevelNoise
+) -> tuple[BudgetPlan, LevelNoise]:
+    """Return a plan and its noise with a first step for the sum of the rows that are left out.
+
+    The shares of the levels are of the budget after this step, so they need no change.
+
+    Args:
+        plan: for the levels alone.
+        noise: of the levels.
+        left_out: noise of the sum.
+    """
+    step = BudgetStep(statistic=LEFT_OUT, share=LEFT_OUT_SHARE, noise=plan.steps[0].noise)
+    parameters = (*left_out.parameters, *noise.parameters)
+    return replace(plan, steps=(step, *plan.steps)), replace(noise, parameters=parameters)
 
 
 def _grid_of(
@@ -387,7 +425,7 @@ class FlowsJob(Job[Flows]):
     """The job of a release of a table of flows.
 
     Attributes:
-        sides: public groups of the rows and the columns.
+        sides: public groups of both endpoints, twice the same ones unless the graph is bipartite.
         cells: the public cells.
         grid: the grid on which weights or rows are counted.
         integral: whether its units are whole numbers.
@@ -477,6 +515,7 @@ class FlowsJob(Job[Flows]):
         return self._flows(measured, guarantee).to_parts()
 
     def _flows(self, measured: MeasuredFlows, guarantee: PrivacyGuarantee) -> Flows:
+        """Return the table of the measurements."""
         return Flows(
             noisy=measured.cells,
             strategy=self.strategy,
@@ -487,7 +526,7 @@ class FlowsJob(Job[Flows]):
     def _counted_rows(
         self, left_out: CountMeasurement[NonlinearCounts] | None
     ) -> CountedRows | None:
-        """Return which rows are counted, if a bound leaves others out."""
+        """Return the rule by which rows are counted; None if no bound leaves any out."""
         rows, unit = self.public, self.privacy_unit
         if not isinstance(rows, Rows) or unit.kind not in ("user", "row"):
             return None
@@ -520,7 +559,7 @@ class FlowsJob(Job[Flows]):
             "levels": [
                 step.statistic
                 for step in self.budget_plan.steps
-                if step.statistic not in (NAME, MARGINS)
+                if step.statistic not in (LEFT_OUT, MARGINS)
             ],
             **({} if bound is None else {"max_degree": bound}),
             **({} if self.known_max is None else {"known_max": self.known_max}),
@@ -538,8 +577,18 @@ class FlowsJob(Job[Flows]):
         """See `Job.result_bytes`: a line of the table, and the noisy sum."""
         return SMALL_RESULT + _LINE_BYTES * self.cells.total_size
 
+    @property
+    def measured_bytes(self) -> int:
+        """See `Job.measured_bytes`: the noisy sums of all levels, and measured margins.
+
+        There are no more margins than cells, but for two groups and less.
+        """
+        sums = self.cells.total_size * (1 if self.margin_price is None else 2)
+        return SMALL_RESULT + _SUM_BYTES * sums
+
     @cached_property
     def _level_errors(self) -> tuple[LevelErrors, ...]:
+        """The errors of the cells of each level, the coarsest first."""
         return tuple(level_errors(self.cells, self.strategy, unit=self.grid.unit))
 
     @property
@@ -570,17 +619,20 @@ class FlowsJob(Job[Flows]):
 
     @property
     def _all_rows_note(self) -> str:
-        """Return a sentence on intervals of all rows, and on the bound that makes them narrower."""
+        """Sentences on intervals of the count of all rows; empty where all rows count.
+
+        With a known maximum they compare its widths with those of a bound of that maximum.
+        """
         if self.known_max is None:
             counted = self._counted_rows(None)
             if counted is None:
                 return ""
-            known = (
+            advice = (
                 "--known-max NUMBER (known_max=), if no user is publicly known to have more, gives "
                 "intervals of all rows; without it there are lower ends alone."
             )
             sentence = counted.sentence[:1].upper() + counted.sentence[1:]
-            return f"{sentence}." + ("" if counted.per == "row" else f" {known}")
+            return f"{sentence}." + ("" if counted.per == "row" else f" {advice}")
         if not self.left_out_change or not isinstance(self.public, Rows):
             return ""
         try:

@@ -71,8 +71,8 @@ class GraphJob(Job[Release]):
         graph: of the schema, without any edge.
         privacy_unit: of the guarantee.
         noise: name of the distribution of the entries, or of kept edges.
-        distribution: of the noise of a pair with all of epsilon.
-        groups: public groups whose sums are measured, or None.
+        distribution: noise of a pair if all of epsilon went to the entries.
+        groups: public groups whose sums are measured; None if there are none.
         completer: makes the result of the measurements.
     """
 
@@ -148,12 +148,12 @@ class GraphJob(Job[Release]):
 
     @abstractmethod
     def decisions(self) -> Decisions:
-        """Return the decisions of the plan, before anything is measured."""
+        """Return the decisions that the plan depends on, before anything is measured."""
 
 
 @final
 class SquaredDistanceOfFit(SecondMeasurement[Release]):
-    """The squared distance of a private graph from the fit of its release."""
+    """Measures the squared distance of a private graph from the fit of its release."""
 
     def measured(self, result: Release, bounded: AnyGraph, source: EntropySource) -> Release:
         """See `SecondMeasurement.measured`, and `measure_fit`."""
@@ -174,10 +174,10 @@ class MatrixJob(GraphJob):
     """The job of a release with a noisy value for every pair.
 
     Attributes:
-        least_distribution: of the noise of the entries if as much of epsilon as possible goes to
-            other statistics.
+        least_distribution: noise of the entries if as much of epsilon as possible goes to other
+            statistics.
         shares: of degrees and total, with the mechanism.
-        may_fit: whether a graph is fitted, or would be: forecasts leave the fit out.
+        may_fit: whether a graph is fitted, or would be if this were no forecast.
     """
 
     completer: MatrixCompletion
@@ -227,15 +227,15 @@ class MatrixJob(GraphJob):
     @property
     def notes(self) -> tuple[str, ...]:
         """See `Job.notes`."""
-        graph, fits = self.graph, self.may_fit
+        graph = self.graph
         notes: list[str | None] = []
         if self.noise == "discrete-laplace" and graph.weighted:
             notes.append("Weights are rounded down to whole numbers.")
         notes.append(expected_error_note(self.least_distribution, graph.shape))
-        if fits and not graph.weighted:
+        if self.may_fit and not graph.weighted:
             epsilon = float(self.budget_plan.amount)
             notes.append(communities_note(graph, epsilon, noise=self.noise))
-        notes.append(size_note(graph.shape, noise=self.noise, fit=fits))
+        notes.append(size_note(graph.shape, noise=self.noise, fit=self.may_fit))
         return tuple(filter(None, notes))
 
 
@@ -245,7 +245,7 @@ class SparseJob(GraphJob):
     """The job of a release of edges with a large noisy weight, degrees, and sums between groups.
 
     Attributes:
-        chosen_by_user: whether the user chose the mechanism.
+        chosen_by_user: whether the user chose the mechanism, and not "auto".
     """
 
     chosen_by_user: bool
@@ -273,18 +273,22 @@ class SparseJob(GraphJob):
 
 
 def communities_note(
-    graph: AnyGraph, epsilon: float, *, noise: str, guess: float | None = None, steps: int = 1
+    graph: AnyGraph, epsilon: float, *, noise: str, guess: float | None = None, group_size: int = 1
 ) -> str | None:
-    """Return a note on whether a synthetic graph can show communities and single edges, or None.
+    """Return a note on the communities and single edges that a synthetic graph can show.
 
-    From the vertex sets, epsilon and a public guess of the number of edges: m itself is private.
+    It is computed from the vertex sets, epsilon and a public guess of the number of edges: the true
+    number is private.
 
     Args:
         graph: of the schema, without weights.
-        epsilon: privacy of one edge.
-        noise: of the entries.
+        epsilon: privacy parameter for one edge.
+        noise: name of the distribution of the entries.
         guess: of the number of edges; None for a note on the degrees that are needed.
-        steps: number of edges that may change together, for which epsilon is stated.
+        group_size: number of edges that may change together, for which the note states epsilon.
+
+    Returns:
+        None if a graph of so many edges as the guess can keep communities.
     """
     size, flips = size_of(Universe.of(graph)), noise == "binary"
     if guess is not None:
@@ -294,7 +298,7 @@ def communities_note(
             return None
         return (
             "A synthetic graph of so many edges will have no communities: "
-            f"{what_could_show(steps * needed)} them."
+            f"{what_could_show(group_size * needed)} them."
         )
     if not flips:  # the epsilon of flipped bits with the same deviation
         epsilon = 2 * math.asinh(epsilon / (2 * math.sqrt(2)))

@@ -60,7 +60,7 @@ from graphcuts_dp.synth.mechanisms import (
 )
 from graphcuts_dp.synth.methods import FitOptions
 
-_MANY_VERTICES = 2000  # from which "auto" is a sparse release of weights without a maximum
+_MANY_VERTICES = 2000  # from which "auto" releases weights without a maximum sparsely
 
 
 @refuses_former_options()
@@ -115,8 +115,8 @@ def release_graph(
 
     Returns:
         A `Release`. If the private graph has weights, its synthetic one has about the measured
-        number of edges, with whole weights in [0, cap] if the true ones seem to be whole, else
-        rounded to four decimals; `Release.expected` has the weights of the fit, on all pairs.
+        number of edges, with whole weights in [0, max_weight] if the true ones seem to be whole,
+        else rounded to four decimals; `Release.expected` has the weights of the fit, on all pairs.
 
     Raises:
         ParameterError: an option out of range, or options that do not fit together.
@@ -197,8 +197,8 @@ def graph_job(
     """
     empty = without_rows(data)
     del data  # nothing below can reach it
-    response = chosen(mechanism, MECHANISM_OPTIONS, "mechanism")
-    if not isinstance(response, Mechanism):
+    chosen_mechanism = chosen(mechanism, MECHANISM_OPTIONS, "mechanism")
+    if not isinstance(chosen_mechanism, Mechanism):
         raise ParameterError(f"mechanism is a name or a Mechanism, not {mechanism!r:.60}")
     fitting = fit if isinstance(fit, FitOptions) else FitOptions.of(fit)
     graph, privacy_unit = paired_graph(empty, privacy_unit, epsilon=epsilon)
@@ -209,14 +209,16 @@ def graph_job(
     if groups is not None:
         measured_groups = MeasuredGroups.of(sides_of_groups(graph, groups), graph.shape)
     setting = _JobSetting(empty, graph, epsilon, privacy_unit, noise_name, measured_groups)
-    if takes_sparse(graph.shape, response, fitting, noise=noise_name, max_weight=max_weight):
+    if takes_sparse(
+        graph.shape, chosen_mechanism, fitting, noise=noise_name, max_weight=max_weight
+    ):
         return setting.sparse_job(
-            response, fitting, with_graph=fitted and not simulated and fitting.fit != "none"
+            chosen_mechanism, fitting, with_graph=fitted and not simulated and fitting.fit != "none"
         )
     if noise is None and graph.weighted and max_weight is not None:
         best_noise = best_capped_noise(privacy_unit.per_change(epsilon), max_weight)
         setting = replace(setting, noise=best_noise)
-    return setting.matrix_job(response, fitting, fitted=fitted, simulated=simulated)
+    return setting.matrix_job(chosen_mechanism, fitting, fitted=fitted, simulated=simulated)
 
 
 @final
@@ -225,9 +227,9 @@ class _JobSetting:
     """The schema and the options that jobs of both kinds are made of; no private row.
 
     Attributes:
-        empty: private data without any row.
-        graph: the graph of these data.
-        epsilon: of the release.
+        empty: data of the schema, without any row.
+        graph: the graph of these data, without any edge.
+        epsilon: of the release, for one `privacy_unit`.
         privacy_unit: of the guarantee.
         noise: name of the distribution of the entries.
         groups: public groups whose sums are measured, or None.
@@ -241,7 +243,7 @@ class _JobSetting:
     groups: MeasuredGroups | None
 
     def matrix_job(
-        self, response: Mechanism, fitting: FitOptions, *, fitted: bool, simulated: bool
+        self, mechanism: Mechanism, fitting: FitOptions, *, fitted: bool, simulated: bool
     ) -> "MatrixJob":
         """Return the job of a release with a noisy matrix."""
         graph = self.graph
@@ -251,13 +253,13 @@ class _JobSetting:
         check_size(graph.shape, noise=self.noise, fit=method is not None)
         epsilon = self.privacy_unit.per_change(self.epsilon)
         distribution = distribution_for(graph, self.noise, epsilon)
-        response = _fitting_mechanism(response, method)
+        mechanism = _fitting_mechanism(mechanism, method)
         has_maximum = not graph.weighted or graph.max_weight is not None
         # For directed graphs the choice by the test had a larger regret than that by degrees.
         suits_test = has_maximum and not isinstance(graph, DirectedGraph)
         tested = suits_test and min(graph.shape) >= FEWEST_TESTED
         layout = Layout.of(graph.space) if tested else None
-        shares = MatrixShares(graph.shape, graph.max_weight, self.noise, response, tested=layout)
+        shares = MatrixShares(graph.shape, graph.max_weight, self.noise, mechanism, tested=layout)
         certified = (
             (fitted or simulated)
             and method is not None
@@ -273,12 +275,12 @@ class _JobSetting:
             edge_counts=graph.weighted and method is not None,
         )
         check_noise_of_parts(plan, self.noise, distribution)
-        least = noise_distribution(
+        least_distribution = noise_distribution(
             self.noise, epsilon=plan.least(ENTRIES), max_weight=graph.max_weight
         )
         return MatrixJob(
-            **self._common(distribution, plan),
-            least_distribution=least,
+            **self._shared_attributes(distribution, plan),
+            least_distribution=least_distribution,
             shares=shares,
             completer=MatrixCompletion(
                 options=fitting if fitted and not simulated and method is not None else None,
@@ -290,7 +292,7 @@ class _JobSetting:
         )
 
     def sparse_job(
-        self, response: Mechanism, fitting: FitOptions, *, with_graph: bool
+        self, mechanism: Mechanism, fitting: FitOptions, *, with_graph: bool
     ) -> "SparseJob":
         """Return the job of a sparse release."""
         epsilon = self.privacy_unit.per_change(self.epsilon)
@@ -301,27 +303,31 @@ class _JobSetting:
             noise=distribution.name,
             groups=self.groups is not None,
             bipartite=isinstance(self.graph, BipartiteGraph),
-            degrees=response.share,
+            degrees=mechanism.share,
         )
         if plan.smallest < SMALLEST_EPSILON:
             smallest = Fraction(SMALLEST_EPSILON) * self.privacy_unit.group_size
-            least = up_to_digits(smallest * Fraction(plan.amount) / Fraction(plan.smallest), 2)
+            least_epsilon = up_to_digits(
+                smallest * Fraction(plan.amount) / Fraction(plan.smallest), 2
+            )
             raise ParameterError(
-                f"mechanism='sparse' divides epsilon, which must be {least:g} at least"
+                f"mechanism='sparse' divides epsilon, which must be {least_epsilon:g} at least"
             )
         return SparseJob(
-            **self._common(distribution, plan),
+            **self._shared_attributes(distribution, plan),
             completer=SparseCompletion(
                 with_graph=with_graph,
                 weighted=self.graph.weighted,
                 max_weight=self.graph.max_weight,
                 integral=distribution.unit == 1,
             ),
-            chosen_by_user=response.mechanism == SPARSE,
+            chosen_by_user=mechanism.mechanism == SPARSE,
         )
 
-    def _common(self, distribution: NoiseDistribution, plan: BudgetPlan) -> dict[str, Any]:
-        """Return the attributes that jobs of both kinds have."""
+    def _shared_attributes(
+        self, distribution: NoiseDistribution, plan: BudgetPlan
+    ) -> dict[str, Any]:
+        """Return the attributes of `GraphJob`, as keywords."""
         plan = replace(plan, group_size=self.privacy_unit.group_size, delta=distribution.cost.delta)
         delta = plan.cost.delta  # of the noise, if it is not purely private
         cost = stated_cost(plan.cost, epsilon=self.epsilon, delta=delta)
@@ -367,22 +373,22 @@ def check_noise_of_parts(plan: BudgetPlan, noise: str, distribution: NoiseDistri
             )
 
 
-def _fitting_mechanism(response: Mechanism, method: FitMethod | None) -> Mechanism:
+def _fitting_mechanism(mechanism: Mechanism, method: FitMethod | None) -> Mechanism:
     """Return the mechanism, or "randomized-response" for fits that do not use degrees.
 
     Raises:
         ParameterError: degrees for a fit that does not use them.
     """
     if method is not None and method.uses_degrees:
-        return response
-    if response.mechanism == SPLIT or response.degree_share is not None:
+        return mechanism
+    if mechanism.mechanism == SPLIT or mechanism.degree_share is not None:
         raise ParameterError("noisy degrees are used by fit='maximum-entropy' only")
-    return replace(response, mechanism=RESPONSE)
+    return replace(mechanism, mechanism=RESPONSE)
 
 
 def takes_sparse(
     shape: tuple[int, int],
-    response: Mechanism,
+    mechanism: Mechanism,
     fitting: FitOptions,
     *,
     noise: str,
@@ -392,19 +398,19 @@ def takes_sparse(
 
     From public numbers and the memory of this machine, before anything is spent. "auto" is sparse
     if the noisy matrix and its fit need more memory than this machine has; and for weights without
-    a maximum on 2000 vertices or more, since the noise of n^2/2 pairs is then larger than all cuts
+    a maximum from `_MANY_VERTICES` on, since the noise of n^2/2 pairs is then larger than all cuts
     but those between heavy pairs, which kept edges show as well.
 
     Args:
         shape: rows and columns.
-        response: how epsilon is spent.
+        mechanism: how epsilon is spent.
         fitting: of the synthetic graph; a fit that the user named needs a noisy matrix.
-        noise: of the entries.
-        max_weight: of the graph; None if it has none.
+        noise: name of the distribution of the entries.
+        max_weight: public maximum weight; None without one.
     """
-    if response.mechanism == SPARSE:
+    if mechanism.mechanism == SPARSE:
         return True
-    if not may_be_sparse(response, fitting):
+    if not may_be_sparse(mechanism, fitting):
         return False
     if max_weight is None and max(shape) >= _MANY_VERTICES:
         return True
@@ -412,9 +418,14 @@ def takes_sparse(
     return limit is not None and needed_memory(shape, noise=noise, fit=True) > limit
 
 
-def may_be_sparse(response: Mechanism, fitting: FitOptions) -> bool:
-    """Return whether a graph that is too large for a noisy matrix can be released sparsely."""
-    return response.mechanism == SPARSE or (response.mechanism, fitting.fit) == (AUTO, "auto")
+def may_be_sparse(mechanism: Mechanism, fitting: FitOptions) -> bool:
+    """Return whether a release is sparse if the graph is too large for a noisy matrix.
+
+    Args:
+        mechanism: how epsilon is spent.
+        fitting: of the synthetic graph.
+    """
+    return mechanism.mechanism == SPARSE or (mechanism.mechanism, fitting.fit) == (AUTO, "auto")
 
 
 def _check_sparse(fitting: FitOptions) -> None:

@@ -18,32 +18,32 @@ def release_guarantee(
     seed: int | None = None,
     groups: bool = False,
 ) -> PrivacyGuarantee:
-    """Return the guarantee of a release. Reads the schema of the graph only.
+    """Return the guarantee of a release. Reads the schema of the data alone.
 
     Args:
         graph: the private graph or rows, or data of the same schema without any.
         cost: of everything together.
         privacy_unit: the difference between neighbours.
-        seed: of the noise, or None.
+        seed: of the noise; None for the system's entropy.
         groups: whether public groups are released with it.
     """
     public = public_vertices(graph.space) + (" and the groups" if groups else "")
-    cap = None if isinstance(graph, Rows) else graph.max_weight
+    max_weight = None if isinstance(graph, Rows) else graph.max_weight
     if isinstance(graph, Rows) and graph.periods is not None:
         public += " and the periods"
-    if graph.weighted and cap is not None:
+    if graph.weighted and max_weight is not None:
         public += " and the maximum weight"
     if privacy_unit.max_degree is not None:
         public += " and the degree bound"
     periods = graph.periods if isinstance(graph, Rows) else None
-    rows = isinstance(graph, Rows) and graph.weighted
+    differ_by_rows = isinstance(graph, Rows) and graph.weighted
     change = change_of_one_pair(
-        weighted=graph.weighted, max_weight=cap, directed=isinstance(graph.space, Arcs)
+        weighted=graph.weighted, max_weight=max_weight, directed=isinstance(graph.space, Arcs)
     )
     of_one_change = PrivacyGuarantee(
         epsilon=cost.epsilon,
         delta=cost.delta,
-        neighbours="one row, or unit of weight, more or less" if rows else change,
+        neighbours="one row, or unit of weight, more or less" if differ_by_rows else change,
         public=public,
         seed=seed,
     )

@@ -26,11 +26,19 @@ from graphcuts_dp.privacy.provenance import Provenance
 from graphcuts_dp.resources import Progress, progress_function, silent
 from graphcuts_dp.results.packing import ResultParts, SavedParts, pack, unpack
 
-R = TypeVar("R")
+R = TypeVar("R")  # the result of a job
 SMALL_RESULT = 2**18  # bytes of a result that does not grow with the data
-_FACTS = (
-    *("space", "weighted", "max_weight", "max_weight_change"),
-    *("counting", "unit", "owned", "user_is_source", "periods"),
+# Attributes that data of one schema have in common; those that a graph does not have are of rows.
+_SCHEMA = (
+    "space",
+    "weighted",
+    "max_weight",
+    "max_weight_change",
+    "counting",
+    "weight_unit",
+    "owned",
+    "user_is_source",
+    "periods",
 )
 
 
@@ -52,9 +60,10 @@ def execute(
     Args:
         job: made for data of this schema.
         data: private.
-        store: see `begin_charge`; None charges nothing, and stores nothing.
+        store: path of the store that is charged, or a `Store`; None charges and stores nothing.
         seed: makes the run repeatable and voids the guarantee; None for the system's entropy.
-        progress: see `seen`; notebooks get a bar without it.
+        progress: True shows a bar; a function is called with the fraction done and a message;
+            notebooks get a bar without it.
 
     Raises:
         ParameterError: the data have another schema, or the seed is no seed. Nothing was spent.
@@ -226,6 +235,8 @@ class Job(ABC, Generic[R]):
     def bound(self, data: Any) -> Any:
         """Return private data that are bounded for the guarantee of the job. Private.
 
+        Kinds of jobs with a bound override it; callers use `bounded`, which checks the schema.
+
         Args:
             data: private, of the schema of the job.
         """
@@ -257,12 +268,16 @@ class Job(ABC, Generic[R]):
 
     @property
     def result_bytes(self) -> int:
-        """About the number of bytes of the result on the disk, from public sizes."""
+        """The approximate number of bytes of the result on the disk, from public sizes."""
         return SMALL_RESULT
 
     @property
     def measured_bytes(self) -> int:
-        """The largest number of bytes of the measurements in a store, from public sizes."""
+        """The largest number of bytes of the measurements in a store, from public sizes.
+
+        More than a store can keep is refused before anything is spent. Edges that a sparse release
+        keeps do not count: their number is private.
+        """
         return SMALL_RESULT
 
     @property
@@ -276,26 +291,29 @@ class Job(ABC, Generic[R]):
         return ()
 
     def errors(self) -> Iterable[tuple[str, float]]:
-        """Return texts and errors at the default confidence, the most important first."""
+        """Return errors of the result: what each is of, and a bound at the default confidence.
+
+        The most important comes first.
+        """
         return ()
 
     def bounded(self, data: PrivateData) -> Any:
-        """Return the data as they are measured, bounded for the guarantee. Private.
+        """Check the schema of private data, and bound them for the guarantee by `bound`. Private.
 
         Args:
             data: private, of the schema of the job.
 
         Raises:
-            ParameterError: they have another schema than that of the job.
+            ParameterError: the data have another schema than the job.
         """
         if not self._fits(data):
             raise ParameterError("this job is for other data: make one for the schema of these")
         return self.bound(data)
 
     def _fits(self, data: PrivateData) -> bool:
-        """Return whether data have the schema of the job."""
+        """Return True if data have the schema of the job."""
         return type(data) is type(self.public) and all(
-            getattr(data, fact, None) == getattr(self.public, fact, None) for fact in _FACTS
+            getattr(data, fact, None) == getattr(self.public, fact, None) for fact in _SCHEMA
         )
 
     def run(self, bounded: Any, source: EntropySource, progress: Progress = silent) -> R:
@@ -316,14 +334,14 @@ class Job(ABC, Generic[R]):
         """Return the job as a measurement of OpenDP, for its combinators.
 
         It charges no store. Its domain is the data with the schema of the job. The distance of two
-        data sets is the least number of steps between neighbours, as `guarantee` defines these, on
-        a path between them. Its measure is max divergence if the cost is pure, else
-        zero-concentrated divergence.
+        data sets is the least number of changes that lead from one to the other, where one change
+        leads to a neighbour, as `guarantee` defines these. Its measure is max divergence if the
+        cost is pure, else zero-concentrated divergence.
 
         Raises:
             ParameterError: OpenDP is not installed, or neither of the two is proven.
 
-        Guarantee: for a path of k steps that of `Cost.for_group(k)`, rounded up.
+        Guarantee: for data that differ by k changes that of `Cost.for_group(k)`, rounded up.
         """
         try:
             import opendp.prelude as dp
@@ -335,18 +353,21 @@ class Job(ABC, Generic[R]):
             raise ParameterError("this cost is neither pure nor concentrated: no measure fits it")
         dp.enable_features("contrib", "honest-but-curious")
 
-        def spent(steps: int) -> float:
-            if steps < 1:
+        def loss(changes: int) -> float:
+            if changes < 1:
                 return 0.0
-            group = cost.for_group(steps)
-            return group.epsilon if pure or group.rho is None else group.rho
+            of_group = cost.for_group(changes)
+            if pure:
+                return of_group.epsilon
+            assert of_group.rho is not None  # noqa: S101  # a group has a rho if one change has it
+            return of_group.rho
 
         return dp.m.make_user_measurement(
             dp.user_domain(f"{self.kind} of {self.public!r}", self._fits),
             dp.user_distance(f"changes of {self.guarantee.privacy_unit}"),
             dp.max_divergence() if pure else dp.zero_concentrated_divergence(),
             lambda data: self.run(self.bounded(data), entropy_source(None)),
-            spent,
+            loss,
         )
 
     def released_as(self, provenance: Provenance) -> Self:

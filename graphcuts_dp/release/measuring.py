@@ -40,9 +40,7 @@ from graphcuts_dp.privacy.budget_plan import BudgetPlan, PlanExecution
 from graphcuts_dp.privacy.composition import rounded_up, stated_cost
 from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
 from graphcuts_dp.privacy.entropy import EntropySource
-from graphcuts_dp.privacy.guarantee import (
-    PrivacyGuarantee,
-)
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.synth.budget_plans import (
     DEGREES,
@@ -60,7 +58,9 @@ from graphcuts_dp.synth.budget_plans import (
 )
 from graphcuts_dp.synth.decisions import Decisions
 
-_NO_CLASS_BELOW = 50.0  # fine classes of weight begin at a quarter of the maximum over this
+# Classes of weight are those of Laplace noise with some epsilon: the first ends at a quarter of
+# 1/epsilon, in units of the maximum weight, or of 1 without a maximum.
+_EPSILON_OF_FINE_CLASSES, _EPSILON_WITHOUT_MAXIMUM = 50.0, 1.0
 
 
 @final
@@ -70,14 +70,14 @@ class MeasurementSetting:
 
     Attributes:
         epsilon: privacy parameter of the statistic, exact; earlier steps for it are included.
-        largest: the largest epsilon to which later steps may refine it.
+        largest_epsilon: to which later steps may refine it.
         name: of the measurement.
         decisions: the earlier measurements, and what follows from them.
         source: where the noise comes from.
     """
 
     epsilon: Fraction
-    largest: Fraction
+    largest_epsilon: Fraction
     name: str
     decisions: Decisions
     source: EntropySource
@@ -162,7 +162,7 @@ class DegreesStatistic(GraphStatistic):
                 epsilon=setting.epsilon,
                 source=setting.source,
                 name=setting.name,
-                without_cap=True,  # in sparse releases; matrix plans then have no degrees
+                without_cap=True,  # of weights without a maximum, only sparse plans have degrees
             )
         else:
             self._refinable = self._refinable.refined(
@@ -187,7 +187,7 @@ class GroupsStatistic(GraphStatistic):
                 self.graph,
                 sides,
                 epsilon=setting.epsilon,
-                most=setting.largest,
+                most=setting.largest_epsilon,
                 whole=self.distribution.name == "discrete-laplace",
                 name=setting.name,
                 source=setting.source,
@@ -235,11 +235,10 @@ class FineWeightsStatistic(GraphStatistic):
 
     def measure(self, setting: MeasurementSetting) -> Measurement:
         """See `GraphStatistic.measure`."""
-        cap = self.distribution.max_weight
+        max_weight = self.distribution.max_weight
         name = "discrete-laplace" if self.noise == "discrete-laplace" else "laplace"
-        classes = noise_distribution(
-            name, epsilon=_NO_CLASS_BELOW if cap is not None else 1.0, max_weight=cap
-        )
+        epsilon = _EPSILON_WITHOUT_MAXIMUM if max_weight is None else _EPSILON_OF_FINE_CLASSES
+        classes = noise_distribution(name, epsilon=epsilon, max_weight=max_weight)
         counts = measure_weight_counts(
             self.graph, laplace_of(classes), epsilon=setting.epsilon, source=setting.source
         )
@@ -341,7 +340,7 @@ def measure(
     Args:
         graph: private.
         plan: how epsilon is spent.
-        decisions: they tell from earlier measurements whether the conditions of steps are met.
+        decisions: they read earlier measurements, and say whether the conditions of steps are met.
         noise: name of the distribution of the entries.
         distribution: of the noise of a pair with all of epsilon.
         guarantee: of everything together.
@@ -350,7 +349,8 @@ def measure(
 
     Returns:
         The measurements in the order of measuring, with the guarantee, whose plan has the steps
-        that ran. Each records whether a decision has read it, or a coarse copy of it.
+        that ran. Each measurement records whether a decision has read it, or a coarser one that it
+        refines.
 
     Raises:
         BudgetError: the noise, by its scales, costs more than the plan states.
@@ -386,7 +386,7 @@ def measure(
         )
         setting = MeasurementSetting(
             epsilon=epsilon,
-            largest=max(epsilon, execution.available(step.statistic) * largest_share),
+            largest_epsilon=max(epsilon, execution.available(step.statistic) * largest_share),
             name=step.label,
             decisions=decisions,
             source=source,
@@ -448,10 +448,12 @@ def measure_fit(
 def _after_decisions(
     decisions: Decisions, statistic: str, measurement: Measurement, source: EntropySource
 ) -> Measurement:
-    """Return a measurement with the facts about decisions that its answers depend on.
+    """Return a measurement that records whether decisions have read it.
+
+    If they have read a coarser measurement alone, it gets fresh numbers, see `with_fresh_sums`.
 
     Args:
-        decisions: all of them.
+        decisions: of the release, after the last measurement.
         statistic: of the measurement.
         measurement: the last one of this statistic.
         source: where the random bits of fresh numbers come from.

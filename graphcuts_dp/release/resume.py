@@ -27,7 +27,7 @@ from graphcuts_dp.results.partition import Partition
 from graphcuts_dp.results.release_parts import with_later_measurement
 
 _CONTINUED = (SESSION, DISTANCE_SESSION, FLOWS_OVER_TIME)  # uses that their own commands continue
-# Functions from stored parts to the result, by its kind. Iterative releases are in a layer above.
+# Functions from stored parts to the result, by its kind.
 _READERS: dict[str, Callable[[SavedParts], Any]] = {
     "flows": Flows.from_saved,
     "partition": Partition.from_saved,
@@ -36,7 +36,7 @@ _READERS: dict[str, Callable[[SavedParts], Any]] = {
     "degree bound": DegreeBound.from_saved,
     "structure test": DetectedStructure.from_saved,
 }
-_ITERATIVE = ("iterative construction", "answers")
+_ITERATIVE = ("iterative construction", "answers")  # kinds that a layer above this one reads
 
 
 def resume(
@@ -70,15 +70,15 @@ def resume(
     Examples:
         >>> import tempfile, pathlib
         >>> path = pathlib.Path(tempfile.mkdtemp()) / "club.db"
-        >>> made = gc.release_graph(gc.datasets.load("karate"), epsilon=1.0, store=path)
-        >>> gc.resume(path).answer([0, 1]).value == made.answer([0, 1]).value
+        >>> release = gc.release_graph(gc.datasets.load("karate"), epsilon=1.0, store=path)
+        >>> gc.resume(path).answer([0, 1]).value == release.answer([0, 1]).value
         True
     """
     return result_of(store, use, progress=progress)
 
 
 class PublicDataNeededError(LedgerError):
-    """The result also needs public data, which a store does not have."""
+    """Raised where a result also needs public data, which a store does not have."""
 
 
 def result_of(
@@ -86,19 +86,24 @@ def result_of(
 ) -> Any:
     """Return the result of `resume`.
 
+    Args:
+        store: as for `resume`.
+        use: as for `resume`.
+        progress: as for `resume`.
+
     Raises:
         PublicDataNeededError: only the original call can compute the result again.
         LedgerError: as `resume`.
     """
     report = progress_function(progress)
     with closing(open_ledger(store)) as ledger, ledger.locked():
-        chosen = use_to_resume(ledger, use)
-        measurement = kept_by_use(ledger, chosen.number)
-        provenance = provenance_of(ledger, chosen)
+        used = use_to_resume(ledger, use)
+        measurement = kept_by_use(ledger, used.number)
+        provenance = provenance_of(ledger, used)
         path = ledger.file.path
     if measurement is None:
         raise LedgerError(
-            f"use {chosen.number} of {path} was interrupted before it kept anything: repeat it on "
+            f"use {used.number} of {path} was interrupted before it kept anything: repeat it on "
             "the same data, which costs nothing more; in Python by the same call with "
             "store=gc.Store(..., resume=True)"
         )
@@ -115,9 +120,9 @@ def result_of(
         if saved.kind in _READERS:
             return _READERS[saved.kind](saved)
     except DAMAGED:
-        raise LedgerError(f"what {path} has kept of use {chosen.number} is damaged") from None
+        raise LedgerError(f"what {path} has kept of use {used.number} is damaged") from None
     raise PublicDataNeededError(
-        f"use {chosen.number} of {path} is one of {saved.kind}, which need their public map: "
+        f"use {used.number} of {path} is one of {saved.kind}, which need their public map: "
         "repeat the call with store=gc.Store(..., resume=True), which costs nothing more"
     )
 
@@ -131,11 +136,11 @@ def use_to_resume(ledger: Ledger, number: int | None) -> Use:
     uses = {use.number: use for use in uses_of(ledger) if use.kind not in _CONTINUED}
     if not uses:
         raise LedgerError(f"{ledger.file.path} has charged nothing that could be resumed")
-    chosen = max(uses) if number is None else number
-    if chosen not in uses:
+    wanted = max(uses) if number is None else number
+    if wanted not in uses:
         numbers = ", ".join(map(str, uses))
         raise LedgerError(
-            f"{ledger.file.path} has no use {chosen} that could be resumed; there is: {numbers}. A "
+            f"{ledger.file.path} has no use {wanted} that could be resumed; there is: {numbers}. A "
             "session, or a table over time, goes on by the command that began it"
         )
-    return uses[chosen]
+    return uses[wanted]

@@ -1,4 +1,4 @@
-"""Memory and time of a release of a noisy matrix, from public numbers, before it begins."""
+"""Estimate memory and time of a release with a noisy matrix before it, from public numbers."""
 
 from graphcuts_dp.errors import GraphError
 from graphcuts_dp.resources import memory_limit
@@ -7,29 +7,30 @@ from graphcuts_dp.resources import memory_limit
 # of ru_maxrss, each in a new process, less its value after reading the graph (epsilon = 1).
 # Binary noise with the default fit, rounded to 0 and 1: 270 MB for n = 2000, 276 for 4000, and for
 # the whole command 483 for 5000 and 1186 for 10000, so 9.4 bytes an entry; without a fit 26, 29, 32
-# and 34 MB for n = 1000, 2000, 4000 and 8000. Laplace noise of weights with a cap: 366 MB for 2000,
+# and 34 MB for n = 1000, 2000, 4000 and 8000. Laplace noise of weights with a maximum: 366 MB for
+# 2000,
 # 767 for 4000; without a fit 246 for 4000, 814 for 8000 (11.8 bytes an entry for the largest). No
 # estimate is above a peak.
 _BYTES_OF_BINARY_NOISE, _BYTES_OF_OTHER_NOISE = 0.25, 8.0
-_BYTES_OF_ROUNDED_FIT, _BYTES_OF_WEIGHTED_FIT = 9.5, 20.0  # besides, if a graph is fitted
+_BYTES_OF_ROUNDED_FIT, _BYTES_OF_WEIGHTED_FIT = 9.5, 20.0  # in addition, if a graph is fitted
 _SECONDS = 6e-7  # for each entry, on two cores, of large matrices: a minute for n = 10,000
-# A release that takes so many seconds, or so many bytes, gets a note.
-_LONG = 60.0
-_LARGE = 1e9
+# A release that takes so long, or so much memory, gets a note.
+_NOTED_SECONDS, _NOTED_BYTES = 60.0, 1e9
+_LONGEST_IN_MINUTES = 7200  # seconds; longer times are stated in hours
 
 
 def needed_memory(shape: tuple[int, int], *, noise: str, fit: bool) -> float:
-    """Return the bytes that a release needs besides the graph; the least, for large graphs.
+    """Return the least bytes that a release of a large graph needs, without those of the graph.
 
     Args:
         shape: rows and columns of the matrix.
-        noise: of the entries.
+        noise: name of the distribution of the entries.
         fit: whether a synthetic graph is made.
     """
-    of_noise, of_fit = _BYTES_OF_OTHER_NOISE, _BYTES_OF_WEIGHTED_FIT
+    noise_bytes, fit_bytes = _BYTES_OF_OTHER_NOISE, _BYTES_OF_WEIGHTED_FIT
     if noise == "binary":
-        of_noise, of_fit = _BYTES_OF_BINARY_NOISE, _BYTES_OF_ROUNDED_FIT
-    return shape[0] * shape[1] * (of_noise + (of_fit if fit else 0.0))
+        noise_bytes, fit_bytes = _BYTES_OF_BINARY_NOISE, _BYTES_OF_ROUNDED_FIT
+    return shape[0] * shape[1] * (noise_bytes + (fit_bytes if fit else 0.0))
 
 
 def check_size(shape: tuple[int, int], *, noise: str, fit: bool) -> None:
@@ -64,14 +65,15 @@ def size_note(shape: tuple[int, int], *, noise: str, fit: bool) -> str | None:
         return None
     seconds = _SECONDS * shape[0] * shape[1]
     needed = needed_memory(shape, noise=noise, fit=True)
-    if seconds < _LONG and needed < _LARGE:
+    if seconds < _NOTED_SECONDS and needed < _NOTED_BYTES:
         return None
-    count = round(seconds / 60)
-    duration = f"{seconds / 3600:,.0f} hours" if seconds >= 7200 else f"{count} minutes"
-    if count <= 1:
-        duration = "a minute"
+    minutes = round(seconds / 60)
+    duration = "a minute" if minutes <= 1 else f"{minutes} minutes"
+    if seconds >= _LONGEST_IN_MINUTES:
+        duration = f"{seconds / 3600:,.0f} hours"
     return f"Takes about {duration} on two cores, and {_gigabytes(needed)} of memory."
 
 
 def _gigabytes(size: float) -> str:
+    """Return a number of bytes as text."""
     return f"{size / 1e9:,.3g} GB"

@@ -34,7 +34,8 @@ from graphcuts_dp.synth.budget_plans import STRUCTURE, TOTAL
 from graphcuts_dp.synth.detected_structure import StructureSetting, shows_structure_at
 
 _TOTAL_SHARE = Fraction(1, 2)  # of epsilon, for the density that the test needs
-_NOISE = "discrete Laplace"
+_NOISE = "discrete Laplace"  # of both steps, as receipts name it
+_LEAST_EPSILON = 10 * Fraction(SMALLEST_EPSILON)  # of a test, whose parts share it
 
 
 @final
@@ -57,8 +58,8 @@ class DetectedStructure:
         >>> import numpy as np
         >>> draw = np.random.default_rng(0)
         >>> rows, columns = np.nonzero(np.triu(draw.random((60, 60)) < 0.2, 1))
-        >>> found = gc.detect_structure(gc.Graph(rows, columns, vertices=60), epsilon=1.0)
-        >>> found.guarantee.epsilon
+        >>> structure = gc.detect_structure(gc.Graph(rows, columns, vertices=60), epsilon=1.0)
+        >>> structure.guarantee.epsilon
         1.0
     """
 
@@ -96,10 +97,10 @@ class DetectedStructure:
             max_weight: public largest weight; None for a graph without weights.
             guarantee: guarantee of both numbers.
         """
-        largest, value = max_weight or 1.0, measured["value"]
-        setting = StructureSetting.of(layout, measured["total"] / largest)
+        largest_weight, value = max_weight or 1.0, measured["value"]
+        setting = StructureSetting.of(layout, measured["total"] / largest_weight)
         return cls(
-            signal=setting.signal_of(value) * largest,
+            signal=setting.signal_of(value) * largest_weight,
             density=setting.density,
             shape=layout.shape,
             max_weight=max_weight,
@@ -116,11 +117,14 @@ class DetectedStructure:
         Raises:
             ParameterError: epsilon is out of range.
         """
-        exact, largest = exact_epsilon(epsilon), self.max_weight or 1.0
-        name = "binary" if self.max_weight is None else best_capped_noise(exact, largest)
-        noise = noise_distribution(name, epsilon=exact, max_weight=largest)
+        amount, largest_weight = exact_epsilon(epsilon), self.max_weight or 1.0
+        name = "binary" if self.max_weight is None else best_capped_noise(amount, largest_weight)
+        noise = noise_distribution(name, epsilon=amount, max_weight=largest_weight)
         return shows_structure_at(
-            self.signal / largest, self.shape, self.density, noise.standard_deviation / largest
+            self.signal / largest_weight,
+            self.shape,
+            self.density,
+            noise.standard_deviation / largest_weight,
         )
 
 
@@ -161,8 +165,8 @@ def detect_structure(
         >>> advice = "auto" if structure.shows_at(1.0) else "more epsilon, or public groups"
     """
     data = private_graph(graph)
-    exact = exact_epsilon(epsilon)
-    if exact < 10 * Fraction(SMALLEST_EPSILON):
+    amount = exact_epsilon(epsilon)
+    if amount < _LEAST_EPSILON:
         raise ParameterError("a structure test takes epsilon from 1e-5 on")
     if data.weighted and data.max_weight is None:
         raise ParameterError("a structure test of weights needs their maximum: state max_weight")
@@ -173,7 +177,7 @@ def detect_structure(
             BudgetStep(statistic=TOTAL, share=_TOTAL_SHARE, noise=_NOISE),
             BudgetStep(statistic=STRUCTURE, share=ALL_LEFT, noise=_NOISE),
         ),
-        amount=exact,
+        amount=amount,
     )
     public = without_rows(data)
     job = StructureJob(

@@ -65,8 +65,8 @@ from graphcuts_dp.schema.counting import counted_by
 from graphcuts_dp.schema.groups import Groups, Sides
 
 __all__ = ("UpdatePlan", "end_series", "update_flows", "update_plan")
-_PERIOD = "period of flows"  # kind of what a store keeps of one period
-_SERIES = "flows"  # name of a series, if it needs none of its own
+_PERIOD = "period of flows"  # kind of the stored parts of one period
+_SERIES = "flows"  # default name of a series
 
 
 def update_flows(  # noqa: PLR0913  # public options, all keyword-only
@@ -199,7 +199,7 @@ def update_plan(
         >>> plan.strategy.name, plan.terms.cost.epsilon
         ('square-root', 1.0)
     """
-    empty, exact = _without_rows(_with_periods(rows)), exact_epsilon(epsilon)
+    empty, amount = _without_rows(_with_periods(rows)), exact_epsilon(epsilon)
     del rows  # nothing below can reach it
     if not (isinstance(series, str) and series.isprintable() and 0 < len(series) <= 100):
         raise ParameterError("series is the name of the series, a printable text, such as 'flows'")
@@ -207,14 +207,14 @@ def update_plan(
     unit.check_rows(empty.counting, has_users=empty.owned, has_periods=True)
     if has_lifelong_bound(unit):
         check_lifelong(empty, unit)
-    unit.per_change(exact)  # refuses a privacy unit that would leave too little
+    unit.per_change(amount)  # refuses a privacy unit that would leave too little
     sides = sides_of_groups(empty, groups)
     cells = cell_tree_of_period(empty, sides)
     integral = whole or not counts_in_parts(empty.counting, unit)
     grid = grid_of_rows(whole=integral, unit=empty.weight_unit)
     (largest, _) = changes_on(grid, cells, unit)[-1]
     chosen = TimeStrategy.choose(_horizon(empty), strategy=strategy, delta=delta)
-    budget = chosen.budget_plan(epsilon=exact, delta=delta)
+    budget = chosen.budget_plan(epsilon=amount, delta=delta)
     noise = chosen.noise(budget, largest)
     check_spent(noise.cost(delta=delta, changes=chosen.changes(largest)), budget.cost)
     return UpdatePlan(
@@ -397,8 +397,8 @@ class UpdatePlan:
         if record is not None and index < count:
             return self._table(record, record.contents[: index + 1])
         self._check_next(index, count)
-        if record is not None and record.ended:
-            raise ParameterError(f"the series {self.series!r} has ended, and publishes no more")
+        if record is not None:
+            self._check_goes_on(record)
         return None
 
     def publish(self, rows: Rows, period: str, *, store: PathLike | Store) -> FlowsOverTime:
@@ -430,6 +430,7 @@ class UpdatePlan:
         if index < len(record.contents):
             return self._table(record, record.contents[: index + 1])
         self._check_next(index, len(record.contents))
+        self._check_goes_on(record)
         state = UpdateState.start(self.privacy_unit)
         if record.state is not None:
             state = UpdateState.unpack(record.state.secret)
@@ -559,7 +560,7 @@ class UpdatePlan:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return sentences to show before anything is spent."""
+        """Sentences to show before anything is spent."""
         kind, count = self.guarantee.differs_within, len(self.strategy.periods)
         horizon = f"{self.strategy.periods[0]} to {self.strategy.periods[-1]}"
         once = "for a user, whose rows count up to the bound in all of them together"
@@ -633,12 +634,12 @@ class UpdatePlan:
 
     @property
     def _keeps_sums(self) -> bool:
-        """True if a later number needs true sums of earlier periods."""
+        """True if later sums need true sums of earlier periods."""
         return any(int((level.rows > 0).sum(axis=1).max()) > 1 for level in self.strategy.levels)
 
     @property
     def _counted_rows(self) -> CountedRows | None:
-        """The rows that are counted, if a bound leaves others out."""
+        """The rule by which rows are counted; None if no bound leaves any out."""
         unit, rows = self.privacy_unit, self.public
         if unit.kind == "user":
             per = f"person and {self.by}" if unit.per_period else "person"
@@ -663,6 +664,10 @@ class UpdatePlan:
     def _check_next(self, index: int, published: int) -> None:
         """Refuse a period that is not the next one.
 
+        Args:
+            index: of the period in the horizon.
+            published: how many periods are published.
+
         Raises:
             ParameterError: another one has to be published first.
         """
@@ -679,8 +684,17 @@ class UpdatePlan:
                 f"{self.series!r} is {self.strategy.periods[published]}"
             )
 
+    def _check_goes_on(self, record: SeriesRecord) -> None:
+        """Refuse a series that was ended, whose store has erased what later sums need.
+
+        Raises:
+            ParameterError: it has ended.
+        """
+        if record.ended:
+            raise ParameterError(f"the series {self.series!r} has ended, and publishes no more")
+
     def _table(self, record: SeriesRecord, contents: Sequence[bytes]) -> FlowsOverTime:
-        """Return the table of the contents of a store."""
+        """Return the table of the published sums, from what the store has of each period."""
         numbers = []
         for content in contents:
             arrays = unpack(content, record.provenance).arrays()

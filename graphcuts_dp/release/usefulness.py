@@ -1,4 +1,4 @@
-"""Is a release good for my questions? Compare the errors of four kinds of questions to their size.
+"""Compare the errors of four kinds of questions to their size: is a release good for them?
 
 Everything is computed from noisy data: the total, and the errors of answers of each kind. The size
 of a question is its true answer if the weight were spread evenly over all pairs, so it is a guide
@@ -25,9 +25,9 @@ from graphcuts_dp.schema.vertices import Arcs, Space, VertexSet
 
 _ONE_INTERVAL = AnswerOptions(confidence=DEFAULT_CONFIDENCE)  # of each question by itself
 _MOST_EDGES = 20_000_000  # of the random graph of a forecast
-_CELLS = 4  # pairs of groups whose errors are computed
-_WELL, _ROUGHLY = 0.25, 1.0  # largest error over the size for each of these verdicts
-Masks = tuple[BoolVector, BoolVector]
+_EXAMPLE_CELLS = 4  # pairs of groups whose errors are computed
+_WELL, _ROUGHLY = 0.25, 1.0  # largest error over size for the verdicts "well" and "roughly"
+Masks = tuple[BoolVector, BoolVector]  # of a cut: rows in S, columns in T
 
 
 @final
@@ -61,8 +61,8 @@ class Usefulness(Displayed):
     """The usefulness of a release for each kind of question.
 
     Attributes:
-        edges: total weight: the number of the interval that is nearest to the noisy estimate, or
-            the public guess of a forecast.
+        edges: total weight: the noisy estimate, moved into `interval`; or the public guess of a
+            forecast.
         interval: of the total, with the default confidence; None for a guess.
         questions: from single vertices to the worst cut.
         groups: whether sums between public groups were measured.
@@ -84,7 +84,7 @@ class Usefulness(Displayed):
     @property
     def advice(self) -> str:
         """Advice to the user, in one sentence."""
-        good, rough, lost = (
+        good, rough, useless = (
             [question.text for question in self.questions if question.verdict == verdict]
             for verdict in ("well", "roughly", "drowns in noise")
         )
@@ -98,9 +98,9 @@ class Usefulness(Displayed):
         text = f"Good for {', '.join(good)}"
         if rough:
             text += f"; rough for {', '.join(rough)}"
-        if lost:
-            text += f"; not for {', '.join(lost)}"
-        if lost and not self.groups:
+        if useless:
+            text += f"; not for {', '.join(useless)}"
+        if useless and not self.groups:
             text += "; public groups (--groups) make sums between them better"
         return f"{text}."
 
@@ -154,7 +154,7 @@ def usefulness_of(release: Release, *, edges: float | None = None) -> Usefulness
         edges, interval = total.value, total.interval
     all_pairs = pairs_of_cut(*_all_pairs(release), release.space)
     questions = []
-    for text, cuts in _kinds(release):
+    for text, cuts in _example_cuts(release):
         errors = [_error(release, masks) for masks in cuts]
         sizes = [edges * pairs_of_cut(*masks, release.space) / all_pairs for masks in cuts]
         error, basis = sorted(errors)[len(errors) // 2]
@@ -170,13 +170,17 @@ def usefulness_of(release: Release, *, edges: float | None = None) -> Usefulness
 
 
 def made_up_graph(space: Space, edges: float, *, weighted: bool, **schema: Any) -> AnyGraph:
-    """Return a random graph with about so many edges, on which a forecast runs a job.
+    """Return a random graph for a forecast, which runs a job on it. Reads no private graph.
 
-    No private graph is read, and no noise is drawn. Weights are 1, or the maximum weight if that is
-    smaller.
+    Args:
+        space: the public vertex set, or both.
+        edges: a guess of their number; the graph has about so many.
+        weighted: whether the graph has weights; all of them are 1, or the maximum weight if that
+            is smaller.
+        schema: `max_weight` and other keywords of `Graph`.
 
     Raises:
-        ParameterError: there are fewer pairs, or more edges than a forecast allows.
+        ParameterError: no number above 0, or more than there are pairs, or than a forecast allows.
     """
     layout = Layout.of(space)
     pairs = layout.pairs_before(layout.shape[0])
@@ -189,39 +193,41 @@ def made_up_graph(space: Space, edges: float, *, weighted: bool, **schema: Any) 
     indices = np.unique(generator.integers(0, pairs, 3 * int(edges) + 20))
     indices = generator.permutation(indices)[: int(edges)]
     rows, columns = layout.ends(indices)
-    weights = np.full(len(rows), min(1.0, schema["max_weight"] or 1.0)) if weighted else None
+    weights = np.full(len(rows), min(1.0, schema.get("max_weight") or 1.0)) if weighted else None
     return on_space(space, rows, columns, weights, **schema)
 
 
 def _all_pairs(release: Release) -> Masks:
-    """Return the cut of all pairs."""
+    """Return the masks of the cut between all rows and all columns."""
     rows, columns = release.shape
     return np.ones(rows, dtype=np.bool_), np.ones(columns, dtype=np.bool_)
 
 
-def _kinds(release: Release) -> Iterator[tuple[str, list[Masks]]]:
-    """Yield the questions, each with cuts that are examples of it."""
+def _example_cuts(release: Release) -> Iterator[tuple[str, list[Masks]]]:
+    """Yield the text of each kind of question, with cuts that are examples of it."""
     rows, columns = release.shape
     one_set = isinstance(release.space, VertexSet | Arcs)
-    one = np.arange(rows) == 0
+    first_vertex = np.arange(rows) == 0
     yield (
         "one vertex with all others",
-        [(one, ~one if one_set else np.ones(columns, dtype=np.bool_))],
+        [(first_vertex, ~first_vertex if one_set else np.ones(columns, dtype=np.bool_))],
     )
     groups = release.measurements.find(CellSums)
     if groups is not None:
-        (a, b), (left, right) = groups.map.ends, groups.map.members
-        cells = np.flatnonzero(a != b) if one_set else np.arange(len(a))
+        (first, second), (left, right) = groups.map.ends, groups.map.members  # groups of each cell
+        cells = np.flatnonzero(first != second) if one_set else np.arange(len(first))
         if len(cells):
-            examples = cells[np.linspace(0, len(cells) - 1, min(_CELLS, len(cells))).astype(int)]
+            examples = cells[
+                np.linspace(0, len(cells) - 1, min(_EXAMPLE_CELLS, len(cells))).astype(int)
+            ]
             yield (
                 "two groups with each other",
-                [(left == a[cell], right == b[cell]) for cell in examples],
+                [(left == first[cell], right == second[cell]) for cell in examples],
             )
     half = np.arange(rows) % 2 == 0
     if rows > 1 and columns > 1:
-        other = ~half if one_set else np.arange(columns) % 2 == 0
-        yield "two halves with each other", [(half, other)]
+        other_half = ~half if one_set else np.arange(columns) % 2 == 0
+        yield "two halves with each other", [(half, other_half)]
 
 
 def _error(release: Release, masks: Masks) -> tuple[float, str]:
@@ -234,7 +240,7 @@ def _error(release: Release, masks: Masks) -> tuple[float, str]:
 
 
 def _worst_cut(release: Release, edges: float) -> list[Question]:
-    """Return the question about all cuts of the synthetic graph, if its error is known."""
+    """Return the question about all cuts of the synthetic graph; none if its error is not known."""
     text = "any cut of the synthetic graph at once"
     if release.has_graph:
         bound = release.worst_cut_error_bound()

@@ -11,7 +11,8 @@ from graphcuts_dp import AccuracyWarning, GraphError, ParameterError, flows_job,
 from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.privacy import entropy
 from graphcuts_dp.release.flow_tables import FlowsJob
-from graphcuts_dp.release.job import execute
+from graphcuts_dp.release.job import _SCHEMA, SMALL_RESULT, execute
+from graphcuts_dp.results.packing import pack
 from tests.audits.rows_in_memory import rows_in_memory
 
 N = 40
@@ -127,6 +128,31 @@ def test_users_who_can_change_more_are_other_data():
     job = summed("owned")(owned(1, user_is_source=True))
     with pytest.raises(ParameterError, match="for other data"):
         execute(job, owned(9))
+
+
+def test_weights_that_count_in_other_units_are_other_data():
+    def of_unit(unit):
+        rows = owned(9, weights=np.ones(9), counting="weight", weight_unit=unit)
+        return rows, flows_job(rows, groups("owned"), epsilon=1.0, privacy_unit=USER)
+
+    (rows, job), (others, _) = of_unit(1.0), of_unit(0.01)
+    assert job.bounded(rows)
+    with pytest.raises(ParameterError, match="for other data"):
+        job.bounded(others)
+
+
+def test_the_schema_of_a_job_has_attributes_of_graphs_or_of_rows():
+    known = {name for kind in KINDS for name in dir(edges(kind, 1))}
+    assert set(_SCHEMA) <= known
+
+
+def test_the_measurements_of_a_table_take_no_more_bytes_than_their_job_says():
+    n = 700
+    graph = gc.Graph([0], [1], vertices=n)
+    zones = gc.Groups(graph.vertices, {"zone": list(range(n))})
+    job = flows_job(graph, zones, epsilon=1e-5, privacy_unit="edge")
+    content = pack(job.parts(job.measure(graph, SeededEntropy(1)), job.guarantee))
+    assert SMALL_RESULT < len(content) < job.measured_bytes
 
 
 def test_running_charges_nothing_and_draws_what_execute_draws(tmp_path):

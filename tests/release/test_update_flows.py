@@ -301,6 +301,18 @@ def test_a_series_that_is_ended_publishes_no_more(name):
     assert gc.store_status("s.db").uses[0].state == "ended after 1 of 6 periods"
 
 
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_a_plan_of_an_ended_series_publishes_no_more(name, monkeypatch):
+    frame, options = trips(), {"epsilon": 1.0, **STRATEGIES[name]}
+    update(frame, "2026-11", options=options)
+    gc.release.end_series("s.db")
+    rows = rows_of(frame, name == "users")
+    plan = gc.release.update_plan(rows, GROUPS, **options)
+    monkeypatch.setattr(updates, "measure_period", None)
+    with pytest.raises(ParameterError, match="has ended"):
+        plan.publish(rows, "2026-12", store="s.db")
+
+
 @pytest.mark.parametrize("name", SECRETS)
 def test_a_state_whose_secret_is_lost_stops_the_series(name):
     """A bound that began again would count a user's rows twice."""
