@@ -53,8 +53,8 @@ class ContributionBoundRow:
             `Contributions.left_out`; the second is infinite where it is unknown.
         left_out_by_detected: of the users that noise cannot hide, at most, see
             `Contributions.left_out_by_detected`.
-        error: root of the squares of the noise and of what is left out of one of the cells at
-            most: of all users where that is known, else of those that noise cannot hide.
+        error: sqrt(noise^2 + loss^2), where the loss is the most that is left out of one cell: by
+            all users where that is known, else by those that noise cannot hide.
 
     Examples:
         >>> import pandas
@@ -138,7 +138,10 @@ class ContributionBoundPlan(Tabled):
 
     @property
     def _shown_rows(self) -> tuple[ContributionBoundRow, ...]:
-        """The rows until the first after which nothing shows; the best and the chosen are there."""
+        """The rows up to the first one after the last that says something.
+
+        The best bound and the chosen one are among them.
+        """
         bounds = [row.max_contributions for row in self.rows]
         named = [self.best.max_contributions, *([] if self.chosen is None else [self.chosen[0]])]
         shown = [bounds.index(bound) for bound in named]
@@ -147,10 +150,10 @@ class ContributionBoundPlan(Tabled):
 
     def _card(self) -> Card:
         shown_rows = self._shown_rows
-        hidden: tuple[tuple[str, str], ...] = ()
+        facts: tuple[tuple[str, str], ...] = ()
         if self.undetectable:
             text = f"up to {self.undetectable:,} users of each size can be invisible: smaller "
-            hidden = (("hidden by noise", f"{text}numbers of users say nothing"),)
+            facts = (("hidden by noise", f"{text}numbers of users say nothing"),)
         notes = [self.coverage, self.warning]
         if len(shown_rows) < len(self.rows):
             notes.insert(
@@ -162,7 +165,7 @@ class ContributionBoundPlan(Tabled):
         return Card(
             title=f"Bounds on users, and {self.what} left out, with confidence "
             f"{percent(self.confidence)}; the best is {self.best.max_contributions:,}",
-            facts=hidden,
+            facts=facts,
             columns=(
                 *("bound", "noise", "users above", "±", "left out, at least"),
                 *("of visible sizes, at most", "of all, at most"),
@@ -199,6 +202,11 @@ def plan_contribution_bounds(
 ) -> ContributionBoundPlan:
     """Compare bounds on users: the noise that each needs, and what it leaves out.
 
+    It reads the table alone, so it costs nothing. The error of a bound adds the squares of the
+    noise and of the most that is left out of a cell. Where that is not known, only users that noise
+    cannot hide count: a bound that kept all rows of the others would need noise of as many rows as
+    one of them has, which is no smaller an error.
+
     Args:
         contributions: a noisy table that was measured (`release_contributions`), or a public one
             (`Contributions.public`).
@@ -214,11 +222,6 @@ def plan_contribution_bounds(
     Raises:
         ParameterError: a number out of range, or a bound that the table does not have.
 
-    It reads the table alone, so it costs nothing. The error adds squares of the noise and of what
-    is left out of a cell, for which the upper end stands. Where there is none, it is that of users
-    that noise cannot hide. Users that it can hide are not weighed then: a bound that kept all
-    their rows would need noise of as many rows as one of them has, which is no smaller an error.
-
     Examples:
         >>> import pandas
         >>> frame = pandas.DataFrame(
@@ -230,7 +233,7 @@ def plan_contribution_bounds(
         >>> len(plan.rows) > 0
         True
     """
-    exact = float(exact_epsilon(epsilon))
+    total_epsilon = float(exact_epsilon(epsilon))
     if isinstance(cells, bool) or not isinstance(cells, int) or cells < 1:
         raise ParameterError("cells must be a whole number from 1 on")
     chosen = None
@@ -239,11 +242,11 @@ def plan_contribution_bounds(
         chosen = max_contributions, left_out
     rows = []
     for bound in contributions.bounds:
-        noise = math.sqrt(0.5) / math.sinh(exact / bound / 2)
+        noise = math.sqrt(0.5) / math.sinh(total_epsilon / bound / 2)
         left_out = contributions.left_out(bound, known_max=known_max)
         detected = contributions.left_out_by_detected(bound, known_max=known_max)
         users_above, users_above_error = contributions.users_above(bound)
-        weighed = left_out[1] if math.isfinite(left_out[1]) else detected
+        loss = left_out[1] if math.isfinite(left_out[1]) else detected
         rows.append(
             ContributionBoundRow(
                 max_contributions=bound,
@@ -252,11 +255,11 @@ def plan_contribution_bounds(
                 users_above_error=users_above_error,
                 left_out=left_out,
                 left_out_by_detected=detected,
-                error=math.hypot(noise, weighed / cells),
+                error=math.hypot(noise, loss / cells),
             )
         )
     best = min(rows, key=lambda row: row.error)
-    judged = (best.max_contributions, best.left_out) if chosen is None else chosen
+    covering = (best.max_contributions, best.left_out) if chosen is None else chosen
     return ContributionBoundPlan(
         rows=tuple(rows),
         best=best,
@@ -265,9 +268,9 @@ def plan_contribution_bounds(
         undetectable=contributions.radius,
         chosen=chosen,
         coverage=_coverage(
-            *judged,
+            *covering,
             what=contributions.what,
-            epsilon=exact,
+            epsilon=total_epsilon,
             cells=cells,
             known_max=known_max,
             confidence="" if contributions.rate is None else f"{DEFAULT_PERCENT}, together",
@@ -285,10 +288,19 @@ def _coverage(
     known_max: int | None,
     confidence: str,
 ) -> str:
-    """Return what a bound does to intervals of the count of all rows, in sentences.
+    """Return sentences on what a bound does to intervals of the count of all rows.
 
     With a known maximum, widths are compared for a table of one level, all of whose cells have the
     noise of one sum.
+
+    Args:
+        bound: the best bound, or the chosen one.
+        left_out: lower and upper bound of what it leaves out.
+        what: what the bounds count.
+        epsilon: of the release.
+        cells: number of cells of the table.
+        known_max: publicly known maximum of a user; None if there is none.
+        confidence: with which `left_out` holds, as text; empty if it is public.
     """
     low, high = left_out
     sentence = counted_sentence(
@@ -306,17 +318,17 @@ def _coverage(
     spread = np.array([[float(cells)], [1.0]])  # of the total, and of a cell
     spreads = ErrorSpread(squares=spread, largest=np.ones_like(spread), absolute=spread)
     widths = []
-    for rows, measured in ((bound, True), (known_max, False)):
+    for counted_rows, measured in ((bound, True), (known_max, False)):
         portion = 1 - float(SHARE) if measured else 1.0
-        noise = LevelNoise("laplace", (Fraction(portion * epsilon / rows),))
+        noise = LevelNoise("laplace", (Fraction(portion * epsilon / counted_rows),))
         failures = left_out_failures(DEFAULT_FAILURE, measured=measured)
         total, cell = 2 * error_radii(noise, (0,), spreads, failure=failures.counted)
-        further = 0
+        left_out_width = 0
         if measured:
             change = known_max - bound
-            further_noise = left_out_noise("laplace", Fraction(epsilon), (change, change**2))
-            further = left_out_radius(further_noise, failures.left_out)
-        widths.append(AllRowsWidths(float(total) + further, float(cell) + further))
+            noise_of_left_out = left_out_noise("laplace", Fraction(epsilon), (change, change**2))
+            left_out_width = left_out_radius(noise_of_left_out, failures.left_out)
+        widths.append(AllRowsWidths(float(total) + left_out_width, float(cell) + left_out_width))
     narrower = compared(*widths, bound=bound, known_max=known_max, what=what)
     return f"{text} A release with known_max={known_max} has intervals of all {what}. {narrower}"
 
@@ -328,8 +340,9 @@ class DegreeBoundRow:
 
     Attributes:
         max_degree: D.
-        cut: of all answers of a session none is farther from its bounded cut, with probability
-            1 - beta; of "laplace" or "gaussian", whichever is better. The same for any n.
+        cut: with probability 1 - beta no answer of a session has a larger error, as an answer to
+            its bounded cut; by "laplace" or "gaussian" noise, whichever is better. It is the same
+            for any number of vertices.
         cell: standard deviation of the noise of a cell of the finest level of a table that gets
             all of epsilon; None without groups.
         dropped_edges: least and most edges that the bound leaves out, by the guessed degrees; None
@@ -426,29 +439,38 @@ def plan_degree_bounds(
     guessed = None if degrees is None else _checked_degrees(degrees)
 
     def row(bound: int) -> DegreeBoundRow:
-        of_one = replace(setting, privacy_unit=PrivacyUnit.vertex(max_degree=bound))
-        cut = min(noise_error(distribution, of_one) for distribution in COUNT_NOISES)
+        for_bound = replace(setting, privacy_unit=PrivacyUnit.vertex(max_degree=bound))
+        cut = min(noise_error(distribution, for_bound) for distribution in COUNT_NOISES)
         cell = None
         if groups is not None:
             left, right = groups if isinstance(groups, tuple) else (groups, None)
             cells = CellTree(left, right, directed=directed)
-            changes = cell_changes(cells, of_one.privacy_unit)
+            changes = cell_changes(cells, for_bound.privacy_unit)
             flows = choose_strategy(cells, epsilon=epsilon, delta=delta, changes=changes)
             cell = flows.deviations[-1]
-        loss = None if guessed is None else _taken(guessed, bound)
-        return DegreeBoundRow(max_degree=bound, cut=cut, cell=cell, dropped_edges=loss)
+        dropped = None if guessed is None else _dropped_edges(guessed, bound)
+        return DegreeBoundRow(max_degree=bound, cut=cut, cell=cell, dropped_edges=dropped)
 
     return DegreeBoundPlan(rows=tuple(row(bound) for bound in sorted(set(bounds))))
 
 
 def _checked_degrees(degrees: npt.ArrayLike) -> FloatVector:
+    """Return guessed degrees as an array.
+
+    Raises:
+        ParameterError: no list of numbers from 0 on.
+    """
     guesses = np.asarray(degrees, dtype=np.float64)
     if guesses.ndim != 1 or not (np.isfinite(guesses) & (guesses >= 0)).all():
         raise ParameterError("degrees are a list of numbers from 0 on: a public guess of them")
     return guesses
 
 
-def _taken(degrees: FloatVector, bound: int) -> tuple[float, float]:
-    """Return bounds on what a bound drops: half of what degrees have above it, and all of it."""
+def _dropped_edges(degrees: FloatVector, bound: int) -> tuple[float, float]:
+    """Return the least and the most edges that a degree bound leaves out.
+
+    An edge that is left out lowers one or two of the degrees above the bound: at least half as many
+    edges go as degrees exceed it by, and no more than that, or than there are.
+    """
     above = float(np.maximum(degrees - bound, 0).sum())
     return above / 2, min(above, float(degrees.sum()) / 2)

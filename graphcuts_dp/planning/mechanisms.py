@@ -1,11 +1,15 @@
-"""The formulas behind a plan: what each mechanism guarantees, and what is typical of it.
+"""Compute the errors of a plan: those that each mechanism guarantees, and those that are typical.
 
 Guaranteed errors are proven, given the number of edges. They are for cuts between disjoint sets.
 Typical errors are the expected absolute error of a cut between random halves (each vertex on
 either side by a fair coin; in a bipartite graph, a random half of each side) in the normal
-approximation; they are not guaranteed. On such cuts the density tells nearly everything: a cut of a
-plain graph differs from what its density says by a variance of m (1 - d)/4, whatever the graph, one
-of a bipartite graph with even degrees, or of a random directed graph, by 3 m (1 - d)/16.
+approximation; they are not guaranteed.
+
+Such cuts are nearly known from the density d of a graph, the share of pairs that are edges. Around
+the value that d predicts, their variance is m (1 - d)/4 for m edges of any undirected graph, and
+3 m (1 - d)/16 for a bipartite graph with even degrees, or a random directed graph.
+
+Read `mechanisms_for` first, then `_all_mechanisms`, which lists the lines of the table.
 """
 
 import math
@@ -55,22 +59,23 @@ from graphcuts_dp.schema.layout import Layout
 from graphcuts_dp.schema.vertices import ALL as EVERY_VERTEX
 from graphcuts_dp.synth.budget_plans import left_by_certificate
 
-ANSWERS = "answers"
-ADAPTIVE, FIXED, ALL, LINEAR = "any k", "fixed k", "all", "linear k"
-PARTS = LEAST, HALVES = "between two", "halves"
+Error = Callable[[Setting], float]  # the error of a mechanism, from a setting
+
+ANSWERS = "answers"  # method of a short list of cuts
+ADAPTIVE, FIXED, ALL, LINEAR = "any k", "fixed k", "all", "linear k"  # see `NamedMechanism.cuts`
+PARTS = LEAST, HALVES = "between two", "halves"  # values of `cuts` of lines that answer no cut
 TIGHT = Tight.name
-_PAPERS = tuple(name for name in CALIBRATIONS if name != TIGHT)
+_PAPERS = tuple(name for name in CALIBRATIONS if name != TIGHT)  # calibrations of the papers
 _MIRROR, _MEDIAN = "mirror-descent", "median"
-SESSIONS = (*BUILT_IN, _MEDIAN, "gaussian", "laplace", "binary")
+SESSIONS = (*BUILT_IN, _MEDIAN, "gaussian", "laplace", "binary")  # methods of sessions
 _CONSTRUCTIONS = {name: CONSTRUCTIONS[name].updates for name in BUILT_IN if name != _MIRROR}
-Error = Callable[[Setting], float]
-_ANY_LINEAR = (_MIRROR, "gaussian", "laplace", "answer 0")
-_FOR_VERTICES = ("gaussian", "laplace", "answer 0", "midpoint", "density only")
+_ANY_LINEAR = (_MIRROR, "gaussian", "laplace", "answer 0")  # methods for any linear queries
+_FOR_VERTICES = ("gaussian", "laplace", "answer 0", "midpoint", "density only")  # vertex privacy
 
 
 @dataclass(frozen=True, kw_only=True)
-class Named:
-    """Name of a line of the table, and the answers that it is for.
+class NamedMechanism:
+    """Name of a mechanism in the table, and the answers that its errors are for.
 
     Attributes:
         method: the name that a session takes as `method`; "release" for the synthetic graph;
@@ -90,8 +95,8 @@ class Named:
             [-1, 1]. "between two": a private least cut, by what it weighs above the least one, and
             typically at most. "halves": half the interval of two halves of a release that were
             chosen after looking.
-        norm: of mirror descent; empty for others. What "2,p" guarantees whatever the degrees are.
-        trivial: whether hardly anything was learnt from the graph.
+        norm: of mirror descent; empty for others. Errors of "2,p" are guaranteed for any degrees.
+        trivial: whether the answer uses at most a noisy number of edges.
         iterative: whether all queries of a public list are answered at once. Such rows are printed
             only where they are not vacuous.
     """
@@ -113,14 +118,15 @@ class Named:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class PlannedMechanism(Named):
-    """A line of the table, for any setting.
+class PlannedMechanism(NamedMechanism):
+    """A mechanism in the table, for any setting.
 
     Attributes:
-        guaranteed: error, from a setting; infinite where delta is 0 and must not be.
-        typical: likewise; None where only measurements tell.
-        fits: whether it is possible for a setting.
-        monotone: whether more epsilon never makes what is guaranteed worse.
+        guaranteed: returns the guaranteed error of a setting; infinite where delta is 0 and must
+            not be.
+        typical: returns the typical error of a setting; None where only measurements show it.
+        fits: returns whether the mechanism is possible for a setting.
+        monotone: whether more epsilon never makes the guaranteed error larger.
     """
 
     guaranteed: Error
@@ -133,7 +139,7 @@ class PlannedMechanism(Named):
 
 
 def mean_absolute(deviation: float, bias: float = 0.0) -> float:
-    """Return E|N| for a normal N: deviation sqrt(2/pi) without bias."""
+    """Return E|N| for a normal N with this deviation and this mean, the bias."""
     if deviation == 0:
         return abs(bias)
     ratio = bias / deviation
@@ -154,21 +160,22 @@ def _density_deviation(setting: Setting) -> float:
 
 
 def _first_hypothesis(setting: Setting) -> float:
+    """Return the typical error of the density, with which most constructions begin."""
     return mean_absolute(_density_deviation(setting))
 
 
 def _empty_hypothesis(setting: Setting) -> float:
-    """Return m/2, or m/4 if bipartite or directed: Frieze-Kannan as printed starts at 0."""
+    """Return the typical error of the empty graph, with which Frieze-Kannan as printed begins."""
     return setting.edges * _halves(setting)
 
 
 def _gaussian_typical(setting: Setting) -> float:
-    """Return the scale times sqrt(2/pi), as if the discrete distribution were continuous."""
+    """Return the mean absolute Gaussian noise, as if its discrete distribution were continuous."""
     return mean_absolute(noise_of("gaussian", setting).deviation)
 
 
 def _laplace_typical(setting: Setting) -> float:
-    """Return the mean of the discrete distribution, exactly: 1/sinh(epsilon/k) for one edge."""
+    """Return the mean absolute discrete Laplace noise: 1/sinh(epsilon/k) for one edge."""
     return 1 / math.sinh(float(noise_of("laplace", setting).parameter))
 
 
@@ -192,12 +199,12 @@ def count_deviation(setting: Setting) -> float:
     return LaplaceNoise(Fraction(setting.epsilon) / setting.change).standard_deviation
 
 
-def _zero(setting: Setting) -> float:
+def _zero_error(setting: Setting) -> float:
     """Return the error of the answer 0: all edges may lie in one cut."""
     return min(setting.edges, setting.sizes.largest_query)
 
 
-def _midpoint(setting: Setting) -> float:
+def _midpoint_error(setting: Setting) -> float:
     """Return the error of the middle between max(0, m - X + p) and min(m, p), for p pairs."""
     return min(setting.edges, setting.pairs - setting.edges) / 2 + _count_radius(setting)
 
@@ -210,14 +217,15 @@ def _midpoint_typical(setting: Setting) -> float:
     return mean_absolute(spread, abs(middle - m * share))
 
 
-def _density(setting: Setting) -> float:
+def _density_error(setting: Setting) -> float:
     """Return the error of the density at the worst p: all m edges in p = m pairs, or none in p."""
-    m, pairs, most = setting.edges, setting.pairs, setting.sizes.largest_query
-    worst = max(min(m, most) * (1 - m / pairs), m / pairs * min(most, pairs - m))
-    return worst + most / pairs * _count_radius(setting)
+    m, pairs, largest = setting.edges, setting.pairs, setting.sizes.largest_query
+    worst = max(min(m, largest) * (1 - m / pairs), m / pairs * min(largest, pairs - m))
+    return worst + largest / pairs * _count_radius(setting)
 
 
 def _density_typical(setting: Setting) -> float:
+    """Return the typical error of the density, whose number of edges is noisy."""
     noise = _halves(setting) * count_deviation(setting)
     return mean_absolute(math.hypot(_density_deviation(setting), noise))
 
@@ -231,7 +239,7 @@ def _entries(setting: Setting) -> BinaryResponse:
     return BinaryResponse(epsilon, setting.distribution.max_weight)
 
 
-def _release(setting: Setting) -> float:
+def _release_error(setting: Setting) -> float:
     """Return twice `noise_cut_bound`, within which `release_graph` keeps its default fit.
 
     With mechanism="randomized-response"; where a part of epsilon goes to degrees, the bound is
@@ -251,12 +259,14 @@ def _cut_rates(setting: Setting) -> CutRates:
 
 
 def _least_cut_excess(setting: Setting) -> float:
+    """Return the weight of a private least cut above the least one, at most."""
     sizes = shape_of(setting.n)[0], 2
     errors = CutErrors.of(_cut_rates(setting), *sizes, unit=1.0, beta=setting.workload.beta)
     return errors.above_least
 
 
 def _least_cut_mean(setting: Setting) -> float:
+    """Return a bound on the mean weight of a private least cut above the least one."""
     return _cut_rates(setting).mean_excess(shape_of(setting.n)[0], 2)
 
 
@@ -270,7 +280,10 @@ def _halves_radius(setting: Setting) -> float:
 
 
 def _norm_typical(norm: str, setting: Setting) -> float:
-    """Return the typical norm of the start: the density, or nothing if p is below 2."""
+    """Return the typical error of the start of mirror descent with a norm.
+
+    It starts at the density, or at the empty graph if the p of the norm is below 2.
+    """
     start = terms_of(norm, parse_norm(norm)[1], setting.sizes, total_weight=setting.edges).weight
     return _first_hypothesis(setting) if start else _empty_hypothesis(setting)
 
@@ -302,7 +315,7 @@ class PlannedList:
 
     @classmethod
     def of(cls, setting: Setting) -> CutList:
-        """Return the task of a setting; a list is replaced by the numbers that a tuning reads."""
+        """Return a stand-in for the list of a setting, with the numbers that a tuning reads."""
         cuts: Any = cls(_universe(setting.n), setting.workload.queries, setting.sizes.largest_query)
         return cast(CutList, cuts)
 
@@ -316,35 +329,33 @@ def few_answers_error(setting: Setting) -> float:
     Laplace noise is for the largest number of cuts that a pair is in, at most k, and its radius
     grows with that; K-norm noise has a radius that holds for any columns.
     """
-    rate, k = (
-        float(Fraction(setting.privacy_unit.per_change(setting.epsilon))),
-        setting.workload.queries,
-    )
-    single = discrete_laplace_radius(rate / k, failure=setting.workload.beta / k)
-    return float(
-        single if k > MOST_COUNTS else min(single, k_norm_radius(k, rate, setting.workload.beta))
-    )
+    k, beta = setting.workload.queries, setting.workload.beta
+    rate = float(Fraction(setting.privacy_unit.per_change(setting.epsilon)))
+    laplace_error = discrete_laplace_radius(rate / k, failure=beta / k)
+    if k > MOST_COUNTS:
+        return float(laplace_error)
+    return float(min(laplace_error, k_norm_radius(k, rate, beta)))
 
 
 def few_answers_typical(setting: Setting) -> float:
-    """Return (k + 2)/(3 rate), with whole numbers treated as real numbers.
+    """Return the mean absolute K-norm noise of k random halves, (k + 2)/(3 rate).
 
-    Of k random halves some pair is in any of them and in no others, so K is the hull of all 0/1
-    vectors and their negatives, and N(z) = max(z, 0) + max(-z, 0). Of k numbers with chances
-    e^(-rate N), j are positive for every j with the same chance; the largest of these is a Gamma
-    variable of shape j, and the others are uniform below it, so that their mean is (j + 1)/2 over
-    the rate; likewise of those below 0. The mean of (j (j + 1) + (k - j)(k - j + 1))/(2 k) over
-    j = 0..k is (k + 2)/3.
+    Whole numbers are treated as real numbers. For each subset of the k halves there is a pair that
+    lies in these and in no others, so K is the hull of all 0/1 vectors and their negatives, and
+    its norm is N(z) = max_i max(z_i, 0) + max_i max(-z_i, 0). With a density proportional to
+    e^(-rate N(z)), the number j of positive entries is uniform on 0..k. The largest of these is a
+    Gamma variable of shape j, and the others are uniform below it, so that their mean is
+    (j + 1)/(2 rate); the negative entries have the same law. The mean of
+    (j (j + 1) + (k - j)(k - j + 1))/(2 k) over j = 0..k is (k + 2)/3.
     """
-    return (setting.workload.queries + 2) / (
-        3 * float(setting.privacy_unit.per_change(setting.epsilon))
-    )
+    rate = float(setting.privacy_unit.per_change(setting.epsilon))
+    return (setting.workload.queries + 2) / (3 * rate)
 
 
 # Iterative releases with the calibration "tight", and games
 
 
-def _of_one(error: Callable[[Setting], float | None], setting: Setting) -> float:
+def _error_for_one_edge(error: Callable[[Setting], float | None], setting: Setting) -> float:
     """Return an error that is computed for the budget of one edge.
 
     Infinite without delta, where nothing is proven, and where too little is left for one edge, or
@@ -357,18 +368,25 @@ def _of_one(error: Callable[[Setting], float | None], setting: Setting) -> float
     return math.inf if radius is None else radius
 
 
-def _tight(bound: Callable[[Setting], UpdateBound], at: Setting, released: bool = False) -> Any:
+def _tight_error(
+    bound: Callable[[Setting], UpdateBound], setting: Setting, released: bool = False
+) -> Any:
     """Return the error of `Learning(calibration="tight")`, perhaps with released cuts."""
-    queries = PlannedList.of(at)
+    queries = PlannedList.of(setting)
     finder: Any = Exponential(queries=queries, epsilon=Fraction(1))
     if released:
-        finder = Released(queries=queries, distribution=at.distribution)
-    budget = TightIterative(epsilon=at.epsilon, delta=at.delta, beta=at.workload.beta)
-    return budget.tune(bound(at), finder, unit_weight=1.0, sensitivity=1).error
+        finder = Released(queries=queries, distribution=setting.distribution)
+    budget = TightIterative(
+        epsilon=setting.epsilon, delta=setting.delta, beta=setting.workload.beta
+    )
+    return budget.tune(bound(setting), finder, unit_weight=1.0, sensitivity=1).error
 
 
-def _weights(setting: Setting, *, span: float = 1.0) -> UpdateBound:
-    """Return B of multiplicative weights: 0 for alpha above span m, the largest possible error."""
+def _weights_updates(setting: Setting, *, span: float = 1.0) -> UpdateBound:
+    """Return the bound on updates of multiplicative weights, for m edges.
+
+    No update is needed for an alpha above span m, the largest possible error.
+    """
     m = setting.edges
     updates = multiplicative_weights_updates(setting.n, m, span=span)
     return lambda alpha: 0.0 if alpha > span * m else updates(alpha)
@@ -376,34 +394,36 @@ def _weights(setting: Setting, *, span: float = 1.0) -> UpdateBound:
 
 def listed_error(setting: Setting, *, released: bool = False) -> float:
     """Return the error of multiplicative weights on k cuts."""
-    return _of_one(lambda at: _tight(_weights, at, released), setting)
+    return _error_for_one_edge(lambda at: _tight_error(_weights_updates, at, released), setting)
 
 
 def linear_error(setting: Setting) -> float:
     """Return the error on k linear queries, over their largest coefficient; some may be negative.
 
-    B of multiplicative weights grows with the square of the coefficients' span, and an answer to
+    The bound on updates grows with the square of the span of the coefficients, and an answer to
     such a query moves by up to twice the total weight.
     """
-    # Unlike a stream of such queries a list pays for both signs at once.
+    # In a stream of such queries each sign has a budget of its own; in a list both share one.
     setting = replace(
         setting, rank=None, workload=replace(setting.workload, linear=False, max_spectral_norm=None)
     )
-    radius = _of_one(partial(_tight, partial(_weights, span=2.0)), setting)
+    radius = _error_for_one_edge(
+        partial(_tight_error, partial(_weights_updates, span=2.0)), setting
+    )
     return radius + rounding_of(setting.pairs, EDGES)
 
 
 def median_iterative_error(setting: Setting) -> float:
     """Return the error with construction="median": twice that of the median.
 
-    The graph that is released has nearly the median's answers: the true graph has, and it is one of
-    those that are looked at.
+    The released graph is one whose answers are all near those of the median. There is one: the true
+    graph.
     """
 
     def halvings(at: Setting) -> UpdateBound:
         return lambda alpha: 0.0 if alpha > at.pairs else float(at.pairs)
 
-    return 2 * _of_one(partial(_tight, halvings), setting)
+    return 2 * _error_for_one_edge(partial(_tight_error, halvings), setting)
 
 
 def lists_fit(setting: Setting) -> bool:
@@ -431,7 +451,7 @@ def game_error(player: str, setting: Setting) -> float:
         planned = PlayerGame(queries=queries, grid=EDGES, calibration=budget, game=game, beta=beta)
         return planned.tune(at.edges, 1.0, budget).bound
 
-    return _of_one(bound, setting)
+    return _error_for_one_edge(bound, setting)
 
 
 # The net mechanism, and sensing
@@ -448,30 +468,31 @@ def net_error(setting: Setting) -> float:
 
 def net_fits(setting: Setting) -> bool:
     """Return whether the net mechanism can list all graphs."""
-    most = max(setting.pairs, setting.workload.queries)
-    return 2.0 ** min(setting.pairs, 999) * most <= MOST_LISTED
+    numbers_of_graph = max(setting.pairs, setting.workload.queries)
+    return 2.0 ** min(setting.pairs, 999) * numbers_of_graph <= MOST_LISTED
 
 
 def sensing_error(setting: Setting) -> float:
     """Return the error of the construction "sensing" on k queries that one rating may all move.
 
-    Then all are measured, where that guarantees no more error than is added to the last gap of ten
-    rounds; a gap is known only when they are over.
+    Then all are measured, if the error of that is no larger than what is added to the last gap of
+    ten rounds. Infinite if it is larger: a gap is known only when the rounds are over.
     """
     if setting.delta == 0:
         return math.inf
     k, beta = setting.workload.queries, setting.workload.beta
     rho = Fraction(zcdp_rho(epsilon=setting.epsilon, delta=setting.delta))
     rho /= setting.privacy_unit.group_size**2
-    steps = AnswerGrid(_universe(setting.n), [CutQuery(EVERY_VERTEX, EVERY_VERTEX)], 1.0)
+    grid = AnswerGrid(_universe(setting.n), [CutQuery(EVERY_VERTEX, EVERY_VERTEX)], 1.0)
     try:
-        rate, tested = steps.noise(rho * FOR_TEST, 1)
+        rate, test_noise = grid.noise(rho * FOR_TEST, 1)
     except ParameterError:  # the budget is too small
         return math.inf
-    of_rounds = steps.slack(rate, tested, beta, queries=k)
-    square = k * steps.sensitivity**2
-    every = steps.radius(ValueNoise("gaussian", square / (2 * rho)), beta / k)
-    return every if every <= of_rounds else math.inf
+    error_of_rounds = grid.slack(rate, test_noise, beta, queries=k)
+    squared_sensitivity = k * grid.sensitivity**2
+    noise = ValueNoise("gaussian", squared_sensitivity / (2 * rho))
+    error = grid.radius(noise, beta / k)
+    return error if error <= error_of_rounds else math.inf
 
 
 def sensing_fits(setting: Setting) -> bool:
@@ -481,6 +502,7 @@ def sensing_fits(setting: Setting) -> bool:
 
 @lru_cache(maxsize=4)
 def _universe(n: Size) -> Universe:
+    """Return the pairs of a graph of this size."""
     if isinstance(n, ArcsOn):
         return Universe(n.n, directed=True)
     return Universe(*n) if isinstance(n, tuple) else Universe(n)
@@ -490,7 +512,7 @@ def _universe(n: Size) -> Universe:
 
 
 def mechanisms_for(setting: Setting) -> tuple[PlannedMechanism, ...]:
-    """Return the mechanisms that suit the graph and the privacy unit, and have formulas here."""
+    """Return the mechanisms that suit the graph, the queries and the privacy unit."""
     if setting.privacy_unit.kind == "vertex":
         return tuple(
             mechanism for mechanism in _all_mechanisms() if mechanism.method in _FOR_VERTICES
@@ -512,18 +534,20 @@ def mechanisms_for(setting: Setting) -> tuple[PlannedMechanism, ...]:
     )
 
 
-def _line(
-    method: str, cuts: str, guaranteed: Error, typical: Error | None = None, **more: Any
+def _mechanism(
+    method: str, cuts: str, guaranteed: Error, typical: Error | None = None, **further: Any
 ) -> PlannedMechanism:
+    """Return a mechanism; `further` are attributes that are rarely stated."""
     return PlannedMechanism(
-        method=method, cuts=cuts, guaranteed=guaranteed, typical=typical, **more
+        method=method, cuts=cuts, guaranteed=guaranteed, typical=typical, **further
     )
 
 
-def _learns(rule: str, calibration: str) -> PlannedMechanism:
+def _learning(rule: str, calibration: str) -> PlannedMechanism:
+    """Return a construction of sessions with a calibration."""
     updates = _CONSTRUCTIONS[rule]
     from_nothing = calibration != TIGHT and rule == "frieze-kannan"
-    return _line(
+    return _mechanism(
         rule,
         ADAPTIVE,
         lambda setting: learning_error(updates, setting, calibration),
@@ -532,58 +556,60 @@ def _learns(rule: str, calibration: str) -> PlannedMechanism:
     )
 
 
-def _descends(norm: str, calibration: str) -> PlannedMechanism:
+def _mirror_descent(norm: str, calibration: str) -> PlannedMechanism:
+    """Return mirror descent in a norm, with a calibration."""
     error = partial(mirror_descent_error, norm=norm, calibration=calibration)
     typical = None if norm == AUTO else partial(_norm_typical, norm)
-    return _line(_MIRROR, ADAPTIVE, error, typical, calibration=calibration, norm=norm)
+    return _mechanism(_MIRROR, ADAPTIVE, error, typical, calibration=calibration, norm=norm)
 
 
 @cache
 def _all_mechanisms() -> tuple[PlannedMechanism, ...]:
-    """Return the lines of the table, in its order."""
+    """Return all mechanisms of the table, in its order."""
     # For public lists of queries the guarantee is for k queries that are chosen beforehand.
-    listed = partial(_line, iterative=True)
-    matrix, trivial = partial(listed, fits=lists_fit), partial(_line, trivial=True)
+    iterative = partial(_mechanism, iterative=True)
+    with_matrix = partial(iterative, fits=lists_fit)
+    trivial = partial(_mechanism, trivial=True)
     return (
-        *(_learns(rule, TIGHT) for rule in _CONSTRUCTIONS),
-        *(_descends(norm, TIGHT) for norm in NORMS),
-        _line(_MEDIAN, ADAPTIVE, median_error, _first_hypothesis, fits=median_fits),
-        _line("gaussian", ADAPTIVE, partial(noise_error, "gaussian"), _gaussian_typical),
-        _line("laplace", ADAPTIVE, partial(noise_error, "laplace"), _laplace_typical),
-        _line("binary", FIXED, partial(response_error, adaptive=False), _response_typical),
-        _line("binary", ALL, response_error, _response_typical),
-        _line("release", ALL, _release),
-        _line(
+        *(_learning(rule, TIGHT) for rule in _CONSTRUCTIONS),
+        *(_mirror_descent(norm, TIGHT) for norm in NORMS),
+        _mechanism(_MEDIAN, ADAPTIVE, median_error, _first_hypothesis, fits=median_fits),
+        _mechanism("gaussian", ADAPTIVE, partial(noise_error, "gaussian"), _gaussian_typical),
+        _mechanism("laplace", ADAPTIVE, partial(noise_error, "laplace"), _laplace_typical),
+        _mechanism("binary", FIXED, partial(response_error, adaptive=False), _response_typical),
+        _mechanism("binary", ALL, response_error, _response_typical),
+        _mechanism("release", ALL, _release_error),
+        _mechanism(
             "least cut",
             LEAST,
             _least_cut_excess,
             _least_cut_mean,
             fits=lambda at: not isinstance(at.n, tuple),
         ),
-        _line("partition", HALVES, _halves_radius, fits=lambda at: isinstance(at.n, int)),
-        *(_learns(rule, paper) for paper in _PAPERS for rule in _CONSTRUCTIONS),
-        _descends(AUTO, "jt12"),
+        _mechanism("partition", HALVES, _halves_radius, fits=lambda at: isinstance(at.n, int)),
+        *(_learning(rule, paper) for paper in _PAPERS for rule in _CONSTRUCTIONS),
+        _mirror_descent(AUTO, "jt12"),
         # K-norm noise is drawn for so few cuts alone: for more, see the row "laplace".
-        listed(
+        iterative(
             ANSWERS,
             FIXED,
             few_answers_error,
             few_answers_typical,
             fits=lambda at: at.workload.queries <= MOST_COUNTS,
         ),
-        matrix("iterative MW", FIXED, listed_error, _first_hypothesis),
-        listed("iterative MW", LINEAR, linear_error, fits=linear_fits),
-        matrix(
+        with_matrix("iterative MW", FIXED, listed_error, _first_hypothesis),
+        iterative("iterative MW", LINEAR, linear_error, fits=linear_fits),
+        with_matrix(
             "iterative MW released", FIXED, partial(listed_error, released=True), _first_hypothesis
         ),
-        listed("iterative median", FIXED, median_iterative_error, fits=median_fits),
+        iterative("iterative median", FIXED, median_iterative_error, fits=median_fits),
         *(
-            matrix(f"game {player}", FIXED, partial(game_error, player), monotone=False)
+            with_matrix(f"game {player}", FIXED, partial(game_error, player), monotone=False)
             for player in PLAYERS[1:]
         ),
-        listed("net", FIXED, net_error, fits=net_fits),
-        listed("sensing", LINEAR, sensing_error, fits=sensing_fits),
-        trivial("answer 0", ALL, _zero, _empty_hypothesis),
-        trivial("midpoint", ALL, _midpoint, _midpoint_typical),
-        trivial("density only", ALL, _density, _density_typical),
+        iterative("net", FIXED, net_error, fits=net_fits),
+        iterative("sensing", LINEAR, sensing_error, fits=sensing_fits),
+        trivial("answer 0", ALL, _zero_error, _empty_hypothesis),
+        trivial("midpoint", ALL, _midpoint_error, _midpoint_typical),
+        trivial("density only", ALL, _density_error, _density_typical),
     )

@@ -29,7 +29,7 @@ from graphcuts_dp.planning.mechanisms import (
     PARTS,
     SESSIONS,
     TIGHT,
-    Named,
+    NamedMechanism,
     PlannedMechanism,
     mean_absolute,
     mechanisms_for,
@@ -53,15 +53,18 @@ from graphcuts_dp.schema.periods import Periods
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-VACUOUS = "vacuous here"
-FLOWS = "flows"
 Groupings = GroupTree | tuple[GroupTree, GroupTree]
+
+VACUOUS = "vacuous here"  # remark on a mechanism that is no better than a trivial answer
+FLOWS = "flows"  # method of tables between groups
+# Words for what a table counts, by `RowTable.counting`.
 _COUNTED = {"rows": "rows", "weight": "units of weight", "users": "users", "edges": "pairs"}
 LEGEND = """\
 MW, FK, MD: multiplicative-weights, frieze-kannan, mirror-descent with its norm. Cuts
 between disjoint sets: any k, which may depend on earlier answers; fixed k, chosen
 before; or all. Guaranteed: the error of each is at most this, if m is right. Typical:
 expected error between random halves, not guaranteed; of MW, FK, MD before any update."""
+# Remarks below the table, on the lines that it has.
 _OF_FLOWS = """\
 Flows: one cell of the finest level of groups, one union of about sqrt(g) of g groups with
 as many others, or one half of the groups with the rest; no other cuts. Each is guaranteed by
@@ -84,15 +87,16 @@ more than the bound across the cut. A synthetic graph cannot hide a vertex."""
 _OF_LINEAR = """\
 Linear queries: errors for a largest coefficient of 1, of any such queries; multiply them
 by the largest coefficient. Statistics need gaussian or laplace."""
+# Fields of the workload that the plain values of a plan have.
 _ANNOUNCED = ("queries", "beta", "linear", "max_right_size", "max_spectral_norm")
-_PRECISION = 1e-5  # relative, of an epsilon that is looked for
-_DIGITS = 4  # significant ones of such an epsilon, which is rounded up
+_PRECISION = 1e-5  # relative, of the search for the least epsilon
+_DIGITS = 4  # significant ones of a least epsilon, which is rounded up
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class RowTable:
-    """A table of flows of rows that is to be planned: groups, periods, and what cells count.
+    """A table of flows between groups, for a plan: groups, periods, and what cells count.
 
     Attributes:
         groups: public groups of the vertices, as for `plan`.
@@ -107,8 +111,8 @@ class RowTable:
         >>> groups = gc.datasets.load_groups("karate")
         >>> months = gc.planning.RowTable(groups=groups, periods="2026-01..2026-06")
         >>> unit = gc.PrivacyUnit.user(max_contributions=20, per_period=True)
-        >>> made = gc.plan(34, epsilon=1.0, groups=months, privacy_unit=unit)
-        >>> [row.cuts for row in made.rows if row.method == "flows"]
+        >>> plan = gc.plan(34, epsilon=1.0, groups=months, privacy_unit=unit)
+        >>> [row.cuts for row in plan.rows if row.method == "flows"]
         ['cell', 'union', 'half']
     """
 
@@ -126,23 +130,23 @@ class RowTable:
 
     @property
     def tree(self) -> GroupTree | None:
-        """The periods, on their levels; None without."""
+        """The periods, on their levels; None without periods."""
         return None if self.periods is None else Periods.of(self.periods).tree(self.by)
 
     @property
     def description(self) -> str:
-        """Description of the lines of flows, in words."""
+        """A description of the lines of flows, in words."""
         tree = self.tree
-        one = "" if tree is None else f" in one {tree.levels[-1]}"
+        period = "" if tree is None else f" in one {tree.levels[-1]}"
         return (
-            f"Flows of {_COUNTED[self.counting]}{one}, between groups of the finest level; typical "
-            "is the expected error."
+            f"Flows of {_COUNTED[self.counting]}{period}, between groups of the finest level; "
+            "typical is the expected error."
         )
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class PlanRow(Named):
+class PlanRow(NamedMechanism):
     """One mechanism, and the error that it guarantees.
 
     Attributes:
@@ -207,9 +211,10 @@ class Plan(Tabled):
 
     @property
     def shown(self) -> tuple[PlanRow, ...]:
-        """The rows of the printed table: without iterative releases that learn nothing here.
+        """The rows of the printed table.
 
-        Of a table of rows those of its flows alone: the others are for a graph.
+        Of a `RowTable` they are those of its flows; of a graph all rows but iterative releases that
+        are vacuous.
         """
         if self.table is not None:
             return tuple(row for row in self.rows if row.method == FLOWS)
@@ -221,7 +226,7 @@ class Plan(Tabled):
 
     @cached_property
     def advice(self) -> str:
-        """Advice, in a sentence."""
+        """Advice to the user, in a sentence."""
         setting = self.setting
         useful = [
             row
@@ -240,20 +245,9 @@ class Plan(Tabled):
                     f"; for queries that depend on answers, {next(names_of_others, 'nothing')} does"
                 )
             return text
-        ways = []
-        fewer = _most_queries(setting)
-        if fewer:
-            winner = _winner(_with_queries(setting, fewer))
-            ways.append(f"ask at most {fewer:,} queries ({winner})")
-        needed = least_epsilon(
-            lambda epsilon: bool(_winner(replace(setting, epsilon=epsilon))),
-            steps=setting.privacy_unit.group_size,
-        )
-        if math.isfinite(needed):
-            winner = _winner(replace(setting, epsilon=needed))
-            ways.append(f"raise epsilon to {needed:g} ({winner})")
-        start = "nothing here beats a trivial answer"
-        return f"{start}: {', or '.join(ways)}" if ways else f"{start}: the graph is too small"
+        remedies = _remedies(setting)
+        advice = ", or ".join(remedies) if remedies else "the graph is too small"
+        return f"nothing here beats a trivial answer: {advice}"
 
     @cached_property
     def synthetic(self) -> SyntheticForecast:
@@ -275,23 +269,24 @@ class Plan(Tabled):
     @property
     def title(self) -> str:
         """The setting in words."""
-        s, work = self.setting, self.setting.workload
-        sides = s.n if isinstance(s.n, tuple) else shape_of(s.n)[:1]
+        setting, workload = self.setting, self.setting.workload
+        sides = setting.n if isinstance(setting.n, tuple) else shape_of(setting.n)[:1]
         size = " x ".join(f"{side:,}" for side in sides)
-        directed = " (directed)" if isinstance(s.n, ArcsOn) else ""
+        directed = " (directed)" if isinstance(setting.n, ArcsOn) else ""
         guess = "assumed, since no edges are given" if self.assumed else "a public guess"
-        edges = "" if self.table is not None else f"m = {s.edges:,.0f} ({guess}), "
+        edges = "" if self.table is not None else f"m = {setting.edges:,.0f} ({guess}), "
         description = (
-            f"n = {size}{directed}, {edges}k = {work.queries:,}, "
-            f"epsilon = {s.epsilon:g}, delta = {s.delta:g}, beta = {work.beta:g}"
+            f"n = {size}{directed}, {edges}k = {workload.queries:,}, "
+            f"epsilon = {setting.epsilon:g}, delta = {setting.delta:g}, beta = {workload.beta:g}"
         )
-        if s.privacy_unit != EDGE:
-            description += f", privacy unit {s.privacy_unit}"
-        description += ", any linear queries" * work.linear
+        if setting.privacy_unit != EDGE:
+            description += f", privacy unit {setting.privacy_unit}"
+        if workload.linear:
+            description += ", any linear queries"
         for value, words in (
-            (work.max_spectral_norm, " of singular values up to {:,g}"),
-            (s.rank, ", rank {:,} (a public guess)"),
-            (work.max_right_size, ", at most {:,} right vertices"),
+            (workload.max_spectral_norm, " of singular values up to {:,g}"),
+            (setting.rank, ", rank {:,} (a public guess)"),
+            (workload.max_right_size, ", at most {:,} right vertices"),
             (self.target_error, "; epsilon for an error of {:,g}"),
         ):
             description += "" if value is None else words.format(value)
@@ -299,9 +294,9 @@ class Plan(Tabled):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Lines below the table: what columns and names mean, and what to do."""
+        """Remarks below the table: what columns and names mean, and what to do."""
         if self.table is not None:
-            return self.table.description, _OF_FLOWS.partition(".")[0] + "."
+            return self.table.description, _OF_FLOWS.partition(".")[0] + "."  # its first sentence
         lines = [LEGEND]
         if any(row.method == FLOWS for row in self.rows):
             lines.append(_OF_FLOWS)
@@ -327,17 +322,17 @@ class Plan(Tabled):
         return self.plot()
 
     def _card(self) -> Card:
-        needed = () if self.target_error is None else ("epsilon",)
+        target_columns = () if self.target_error is None else ("epsilon",)
         return Card(
             title=self.title,
-            columns=("mechanism", "cuts", "guaranteed", "typical", *needed, "remark"),
+            columns=("mechanism", "cuts", "guaranteed", "typical", *target_columns, "remark"),
             rows=[
                 (
                     row.name,
                     row.cuts,
                     "needs delta" if math.isinf(row.guaranteed) else _shown_bound(row.guaranteed),
                     "-" if row.typical is None else _shown(row.typical),
-                    *([_shown_epsilon(row.epsilon_needed)] if needed else []),
+                    *([_shown_epsilon(row.epsilon_needed)] if target_columns else []),
                     "trivial" if row.trivial else VACUOUS if row.vacuous else "",
                 )
                 for row in self.shown
@@ -346,9 +341,9 @@ class Plan(Tabled):
         )
 
     def __repr__(self) -> str:
-        s = self.setting
+        epsilon, delta = self.setting.epsilon, self.setting.delta
         return (
-            f"Plan({len(self.rows)} mechanisms, epsilon={s.epsilon:g}, delta={s.delta:g}, "
+            f"Plan({len(self.rows)} mechanisms, epsilon={epsilon:g}, delta={delta:g}, "
             f"best={self.best.name!r})"
         )
 
@@ -379,19 +374,19 @@ class Plan(Tabled):
 
         Infinity becomes None, or "never" of an epsilon.
         """
-        s, work, synthetic = self.setting, self.setting.workload, None
-        if s.privacy_unit.kind != "vertex" and not work.linear:
+        setting, workload, synthetic = self.setting, self.setting.workload, None
+        if setting.privacy_unit.kind != "vertex" and not workload.linear:
             forecast = asdict(self.synthetic)
             synthetic = {name: _finite(value, "never") for name, value in forecast.items()}
         return {
-            "n": list(s.n) if isinstance(s.n, tuple) else shape_of(s.n)[0],
-            "directed": isinstance(s.n, ArcsOn),
-            "edges": s.edges,
-            "epsilon": s.epsilon,
-            "delta": s.delta,
-            **{name: getattr(work, name) for name in _ANNOUNCED},
-            "rank": s.rank,
-            "privacy_unit": s.privacy_unit.typed,
+            "n": list(setting.n) if isinstance(setting.n, tuple) else shape_of(setting.n)[0],
+            "directed": isinstance(setting.n, ArcsOn),
+            "edges": setting.edges,
+            "epsilon": setting.epsilon,
+            "delta": setting.delta,
+            **{name: getattr(workload, name) for name in _ANNOUNCED},
+            "rank": setting.rank,
+            "privacy_unit": setting.privacy_unit.typed,
             "target_error": self.target_error,
             **({} if self.table is None else {"flows": self.table.description}),
             "rows": [
@@ -457,13 +452,13 @@ def plan(
         if isinstance(n, tuple):
             raise ParameterError("a directed graph has one number of vertices")
         size = ArcsOn(n)
-    work = queries if isinstance(queries, SessionWorkload) else SessionWorkload(queries=queries)
+    workload = queries if isinstance(queries, SessionWorkload) else SessionWorkload(queries=queries)
     if edges is None:
-        edges = work.expected_edges
+        edges = workload.expected_edges
     setting = Setting(
         n=size,
         edges=usual_edges(size) if edges is None else edges,
-        workload=work,
+        workload=workload,
         epsilon=epsilon,
         delta=delta,
         privacy_unit=PrivacyUnit.of(privacy_unit),
@@ -485,8 +480,8 @@ def plan_of(
     Args:
         setting: the public numbers.
         groups: as for `plan`.
-        target_error: likewise.
-        iterative: whether to list what answers a public list at once; it takes most of the time.
+        target_error: as for `plan`.
+        iterative: whether to list iterative releases, which take most of the time.
         assumed: see `Plan`.
 
     Raises:
@@ -496,12 +491,13 @@ def plan_of(
         raise ParameterError("flows between groups are sums of cuts: plan them without linear")
     if target_error is not None and not (is_number(target_error) and 0 < target_error < math.inf):
         raise ParameterError("target_error must be a positive, finite number of edges")
-    listed = [
+    planned = [
         mechanism for mechanism in mechanisms_for(setting) if iterative or not mechanism.iterative
     ]
-    listed += [] if groups is None else _flows(setting, groups)
-    least = _least_trivial(setting)
-    rows = [_row(mechanism, setting, least, target_error) for mechanism in listed]
+    if groups is not None:
+        planned += _flow_mechanisms(setting, groups)
+    least_trivial = _least_trivial(setting)
+    rows = [_row(mechanism, setting, least_trivial, target_error) for mechanism in planned]
     rows.sort(key=lambda row: (row.cuts in PARTS, row.guaranteed))  # those answer no cut
     return Plan(
         setting=setting,
@@ -513,23 +509,31 @@ def plan_of(
 
 
 def _row(
-    mechanism: PlannedMechanism, setting: Setting, least: float, target: float | None
+    mechanism: PlannedMechanism, setting: Setting, least_trivial: float, target: float | None
 ) -> PlanRow:
+    """Return the row of a mechanism.
+
+    Args:
+        mechanism: that is possible for the setting.
+        setting: the public numbers.
+        least_trivial: least error that a trivial answer guarantees.
+        target: error for which the least epsilon is computed; None for none.
+    """
     guaranteed = mechanism.guaranteed(setting)
     typical = None
-    halves = not setting.workload.linear or mechanism.method in ("gaussian", "laplace")
-    if mechanism.typical is not None and halves and math.isfinite(guaranteed):
+    is_typical = not setting.workload.linear or mechanism.method in ("gaussian", "laplace")
+    if mechanism.typical is not None and is_typical and math.isfinite(guaranteed):
         typical = min(mechanism.typical(setting), guaranteed)
-    most = setting.edges if mechanism.cuts == LINEAR else least
-    vacuous = not mechanism.trivial and mechanism.method != FLOWS and guaranteed >= most
+    trivial_error = setting.edges if mechanism.cuts == LINEAR else least_trivial
+    vacuous = not mechanism.trivial and mechanism.method != FLOWS and guaranteed >= trivial_error
     needed = None
     if target is not None and mechanism.monotone and not (mechanism.iterative and vacuous):
         needed = least_epsilon(
             lambda epsilon: mechanism.guaranteed(replace(setting, epsilon=epsilon)) <= target,
-            steps=setting.privacy_unit.group_size,
+            group_size=setting.privacy_unit.group_size,
         )
     return PlanRow(
-        **{column.name: getattr(mechanism, column.name) for column in fields(Named)},
+        **{column.name: getattr(mechanism, column.name) for column in fields(NamedMechanism)},
         guaranteed=guaranteed,
         typical=typical,
         vacuous=vacuous,
@@ -537,48 +541,53 @@ def _row(
     )
 
 
-def _flows(setting: Setting, grouping: Groupings | RowTable) -> list[PlannedMechanism]:
-    """Return the rows for cells, unions and halves of groups.
+def _flow_mechanisms(setting: Setting, grouping: Groupings | RowTable) -> list[PlannedMechanism]:
+    """Return the mechanisms for cells, unions and halves of groups.
 
-    They are no arbitrary cuts, so none is called vacuous.
+    They are no arbitrary cuts, so none is called vacuous. Errors are those that a released table
+    states of each of its numbers by itself.
 
-    Errors are those that a released table states of each of its numbers by itself.
+    Raises:
+        ParameterError: groups of other vertices, or that can hold no pair; or a privacy unit that
+            the rows do not have.
     """
     table = grouping if isinstance(grouping, RowTable) else None
     groups = grouping.groups if isinstance(grouping, RowTable) else grouping
-    pair = groups if isinstance(groups, tuple) else (groups, None)
+    trees = groups if isinstance(groups, tuple) else (groups, None)
     rows, columns = shape_of(setting.n)
     sizes = (rows, columns if isinstance(setting.n, tuple) else None)
-    if not all(tree is None or isinstance(tree, GroupTree) for tree in pair):
+    if not all(tree is None or isinstance(tree, GroupTree) for tree in trees):
         raise ParameterError("groups are a Groups or a GroupTree, or a pair of them for two sides")
-    if sizes != tuple(None if tree is None else tree.n for tree in pair):
+    if sizes != tuple(None if tree is None else tree.n for tree in trees):
         raise ParameterError("the groups are of other numbers of vertices than the plan")
     try:
         cells = CellTree(
-            *pair,
+            *trees,
             directed=isinstance(setting.n, ArcsOn),
-            loops=table is not None and pair[1] is None,
+            loops=table is not None and trees[1] is None,
             periods=None if table is None else table.tree,
         )
     except GraphError as problem:
         raise ParameterError(str(problem)) from None
-    privacy_unit, work, unit = setting.privacy_unit, setting.workload, 1.0
+    privacy_unit, unit = setting.privacy_unit, 1.0
     if table is None:
         changes = cell_changes(cells, privacy_unit)
     else:
         privacy_unit.check_rows(
             table.counting, has_users=True, has_periods=table.periods is not None
         )
-        steps = STEPS if counts_in_parts(table.counting, privacy_unit) else 1
-        reach, unit = Reach(counts_once(table.counting), tail=False), 1 / steps
-        changes = cell_changes(cells, privacy_unit, sensitivity=steps, capped=False, reach=reach)
+        grid_units = STEPS if counts_in_parts(table.counting, privacy_unit) else 1  # of one row
+        reach, unit = Reach(counts_once(table.counting), tail=False), 1 / grid_units
+        changes = cell_changes(
+            cells, privacy_unit, sensitivity=grid_units, capped=False, reach=reach
+        )
 
     @cache
     def errors(epsilon: float) -> dict[str, tuple[float, float]]:
         strategy = choose_strategy(cells, epsilon=epsilon, delta=setting.delta, changes=changes)
-        return guaranteed_flows(cells, strategy, failure=work.beta)
+        return guaranteed_flows(cells, strategy, failure=setting.workload.beta)
 
-    def flow(kind: str) -> PlannedMechanism:
+    def mechanism(kind: str) -> PlannedMechanism:
         return PlannedMechanism(
             method=FLOWS,
             cuts=kind,
@@ -586,18 +595,18 @@ def _flows(setting: Setting, grouping: Groupings | RowTable) -> list[PlannedMech
             typical=lambda at: mean_absolute(errors(at.epsilon)[kind][1]) * unit,
         )
 
-    return [flow(kind) for kind in errors(setting.epsilon)]
+    return [mechanism(kind) for kind in errors(setting.epsilon)]
 
 
-def least_epsilon(enough: Callable[[float], bool], *, steps: int = 1) -> float:
+def least_epsilon(enough: Callable[[float], bool], *, group_size: int = 1) -> float:
     """Return the least epsilon in range that is enough, rounded up; infinity if none is.
 
     Args:
-        enough: of an epsilon; what is enough stays enough with more.
-        steps: that share it, so that there is a smallest epsilon for each.
+        enough: returns whether an epsilon is enough; any larger one must be enough, too.
+        group_size: number of changes that share epsilon, none of which may get too little.
     """
     # `PrivacyUnit.per_change` divides the epsilon exactly: no share may be below the smallest.
-    smallest = up_to_digits(Fraction(SMALLEST_EPSILON) * steps, _DIGITS)
+    smallest = up_to_digits(Fraction(SMALLEST_EPSILON) * group_size, _DIGITS)
     if smallest >= LARGEST_EPSILON or not enough(LARGEST_EPSILON):
         return math.inf
     if enough(smallest):
@@ -609,23 +618,48 @@ def least_epsilon(enough: Callable[[float], bool], *, steps: int = 1) -> float:
     return min(LARGEST_EPSILON, up_to_digits(math.exp(high), _DIGITS))
 
 
+def _remedies(setting: Setting) -> list[str]:
+    """Return advice by which some mechanism becomes better than a trivial answer."""
+    remedies = []
+    fewer = _most_queries(setting)
+    if fewer:
+        winner = _winner(_with_queries(setting, fewer))
+        remedies.append(f"ask at most {fewer:,} queries ({winner})")
+    needed = least_epsilon(
+        lambda epsilon: bool(_winner(replace(setting, epsilon=epsilon))),
+        group_size=setting.privacy_unit.group_size,
+    )
+    if math.isfinite(needed):
+        winner = _winner(replace(setting, epsilon=needed))
+        remedies.append(f"raise epsilon to {needed:g} ({winner})")
+    return remedies
+
+
 def _winner(setting: Setting) -> str:
-    """Return the name of the line of least error; empty if trivial answers beat it."""
-    known = (m for m in mechanisms_for(setting) if not m.trivial and m.cuts not in PARTS)
-    # Other iterative releases are tuned, which takes long.
-    quick = (m for m in known if m.method == ANSWERS or not m.iterative)
-    best = min(quick, key=lambda m: m.guaranteed(setting))
+    """Return the name of the mechanism of least error; empty if a trivial answer is as good."""
+    candidates = (
+        mechanism
+        for mechanism in mechanisms_for(setting)
+        # Iterative releases are tuned, which takes long, but for "answers".
+        if not (mechanism.iterative and mechanism.method != ANSWERS)
+        and not mechanism.trivial
+        and mechanism.cuts not in PARTS
+    )
+    best = min(candidates, key=lambda mechanism: mechanism.guaranteed(setting))
     if best.guaranteed(setting) >= _least_trivial(setting):
         return ""
     return f"{best.name}, {FIXED}" if best.cuts == FIXED else best.name
 
 
 def _least_trivial(setting: Setting) -> float:
-    return min(m.guaranteed(setting) for m in mechanisms_for(setting) if m.trivial)
+    """Return the least error that a trivial answer guarantees."""
+    return min(
+        mechanism.guaranteed(setting) for mechanism in mechanisms_for(setting) if mechanism.trivial
+    )
 
 
 def _most_queries(setting: Setting) -> int:
-    """Return the largest number of useful queries, to a tenth; 0 if there is none."""
+    """Return about the most queries, up to a tenth, for which there is a winner; 0 if for none."""
     if not _winner(_with_queries(setting, 1)):
         return 0
     low, high = 1, setting.workload.queries
@@ -637,6 +671,7 @@ def _most_queries(setting: Setting) -> int:
 
 
 def _with_queries(setting: Setting, queries: int) -> Setting:
+    """Return a setting with another number of queries."""
     return replace(setting, workload=replace(setting.workload, queries=queries))
 
 
@@ -646,6 +681,7 @@ def _finite(value: Any, infinite: str | None = None) -> Any:
 
 
 def _shown(error: float) -> str:
+    """Return an error as text."""
     return f"{error:,.0f}" if 10 <= error < 1e9 else f"{error:.2g}"
 
 
@@ -655,4 +691,5 @@ def _shown_bound(error: float) -> str:
 
 
 def _shown_epsilon(epsilon: float | None) -> str:
+    """Return a least epsilon as text."""
     return "-" if epsilon is None else "never" if math.isinf(epsilon) else f"{epsilon:g}"

@@ -5,18 +5,18 @@ matrix, which spreads its eigenvalues over (-2 s sqrt(n), 2 s sqrt(n)). Communit
 average degree d are eigenvalues of d at most, and one of L leaves that range only above s sqrt(n)
 (Baik, Ben Arous, Péché 2005): no method that looks at eigenvalues sees a weaker one. From 1.5 times
 as much on, releases of planted communities kept them. A bipartite graph has m/sqrt(n1 n2) for d and
-(sqrt(n1) + sqrt(n2))/2 for sqrt(n); a directed one the arcs that leave a vertex for d. A single
-pair is an edge with odds m/(N - m) beforehand and at most e^epsilon times that after its response,
-so that edges show singly above ln((N - m)/m) only. Degrees are measured with discrete Laplace noise
-of scale 2/epsilon, or a few times that where they share epsilon with the entries.
+(sqrt(n1) + sqrt(n2))/2 for sqrt(n); a directed one the arcs that leave a vertex for d. Of N pairs,
+m are edges: the odds that a single pair is one are m/(N - m) beforehand, and at most e^epsilon
+times that after its response, so that edges show singly above ln((N - m)/m) only. Degrees are
+measured with discrete Laplace noise of scale 2/epsilon, or a few times that where they share
+epsilon with the entries.
 
-What a sparse release will keep of a graph, before anything is spent: from public numbers alone.
-
-With the part f of epsilon for kept edges, a pair without weight passes the threshold T with
-probability e^(-f epsilon T)/(1 + e^(-f epsilon)); T is where false edges are a tenth of the m
-edges, about ln(10 n^2/(2 m))/(f epsilon). Edges that weigh more are kept with their noise, edges
-well below are not; so what counts is their weight against ln(n^2/m)/epsilon. Where edges are kept,
-degrees have about a fifth of epsilon and errors of 2/(.2 epsilon); where none are, all of it.
+Of a sparse release: with the part f of epsilon for kept edges, a pair without weight passes the
+threshold T with probability e^(-f epsilon T)/(1 + e^(-f epsilon)); T is where false edges are a
+tenth of the m edges, about ln(10 n^2/(2 m))/(f epsilon). Edges that weigh more are kept with their
+noise, edges well below are not; so what counts is their weight against ln(n^2/m)/epsilon. Where
+edges are kept, degrees have about a fifth of epsilon and errors of 2/(.2 epsilon); where none are,
+degrees have all of it.
 """
 
 import math
@@ -38,7 +38,8 @@ from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
 from graphcuts_dp.synth.budget_plans import DEGREES, KEPT_EDGES, typical_runs
 
-GROUPS = 8  # equal groups for which a forecast states what it takes, beside halves
+GROUPS = 8  # equal groups for which a forecast states the difference needed, beside halves
+Kept = Literal["communities", "strong communities", "degrees", "nothing"]
 
 
 @final
@@ -50,9 +51,10 @@ class SparseForecast:
         threshold: about the weight from which edges are kept, in units of what neighbours differ
             by: 1, a change of a weight by 1, or the maximum weight.
         degree_error: mean absolute error of a degree where edges are kept.
-        degree_error_alone: where none are.
+        degree_error_alone: the same where no edges are kept.
         beats_matrix: whether noise on all pairs puts more into the worst cut than all edges weigh,
-            if each weighs 1: then no mechanism with a noisy matrix tells more than an empty graph.
+            if each weighs 1: then the error of any noisy matrix is larger than that of an empty
+            graph.
     """
 
     threshold: float
@@ -99,8 +101,8 @@ class ResponseForecast:
 
     Attributes:
         difference_of_halves: least p - q at which two equal groups show, for the probability p of
-            an edge within a group and q between groups; see `difference_needed`. None does if it is
-            above 1.
+            an edge within a group and q between groups; see `difference_needed`. Above 1 no groups
+            show.
         difference_of_groups: the same for `GROUPS` equal groups.
         degree_error: standard deviation of a degree.
         worst_cut_error: expected error of the worst cut, before the fit.
@@ -135,20 +137,18 @@ def response_forecast(
     """
     shape, deviation = shape_of(n), distribution.standard_deviation
     density = min(max(edges / pairs_of(n), 0.0), 1.0)
-    both = math.hypot(deviation, math.sqrt(density * (1 - density)))
+    total_deviation = math.hypot(deviation, math.sqrt(density * (1 - density)))
     return ResponseForecast(
-        difference_of_halves=difference_needed(n, 2, deviation=both),
-        difference_of_groups=difference_needed(n, GROUPS, deviation=both),
+        difference_of_halves=difference_needed(n, 2, deviation=total_deviation),
+        difference_of_groups=difference_needed(n, GROUPS, deviation=total_deviation),
         degree_error=deviation * math.sqrt(max(shape)),
         worst_cut_error=expected_worst_cut(distribution, shape),
     )
 
 
 def _difference(least: float) -> str:
+    """Return the least difference of probabilities at which groups show, as text."""
     return f"{least:.2g}" if least <= 1 else f"more than 1 ({least:.2g}), which no graph has,"
-
-
-Kept = Literal["communities", "strong communities", "degrees", "nothing"]
 
 
 @final
@@ -162,8 +162,9 @@ class SyntheticForecast:
         strength: the largest eigenvalue that communities can have: the average degree, or the
             average number of missing neighbours, if that is smaller.
         noise: the eigenvalue below which noise hides everything.
-        epsilon_for_communities: from which communities show; infinite if from no epsilon in range.
-        epsilon_for_edges: from which single edges can show, likewise.
+        epsilon_for_communities: least epsilon at which communities show; infinite if no epsilon in
+            range is enough.
+        epsilon_for_edges: least epsilon at which single edges can show; infinite if none is.
     """
 
     keeps: Kept
@@ -180,11 +181,11 @@ class SyntheticForecast:
             "degrees": "keeps degrees and the cuts that follow from them, but no communities",
             "nothing": "keeps hardly more than the number of edges",
         }
-        ways = [texts[self.keeps]]
+        parts = [texts[self.keeps]]
         if self.keeps != "communities":
-            ways.append(f"communities show {_from(self.epsilon_for_communities)}")
-        ways.append(f"single edges show {_from(self.epsilon_for_edges)}")
-        return "; ".join(ways)
+            parts.append(f"communities show {_from(self.epsilon_for_communities)}")
+        parts.append(f"single edges show {_from(self.epsilon_for_edges)}")
+        return "; ".join(parts)
 
 
 def synthetic_forecast(setting: Setting) -> SyntheticForecast:
@@ -193,11 +194,11 @@ def synthetic_forecast(setting: Setting) -> SyntheticForecast:
     Args:
         setting: the public numbers; `queries`, `delta` and `beta` do not matter.
     """
-    root, side = sqrt_and_degree_per_edge(setting.n)
-    epsilon, together = setting.for_one().epsilon, setting.privacy_unit.group_size
-    m, missing = setting.edges, setting.pairs - setting.edges
-    degree = m * side
-    strength = min(degree, missing * side)
+    root, degree_per_edge = sqrt_and_degree_per_edge(setting.n)
+    epsilon, group_size = setting.for_one().epsilon, setting.privacy_unit.group_size
+    edges, missing_edges = setting.edges, setting.pairs - setting.edges
+    degree = edges * degree_per_edge
+    strength = min(degree, missing_edges * degree_per_edge)
     noise = root / (2 * math.sinh(epsilon / 2))
     if strength >= SHOWN * noise:
         keeps: Kept = "communities"
@@ -209,17 +210,20 @@ def synthetic_forecast(setting: Setting) -> SyntheticForecast:
         keeps=keeps,
         strength=strength,
         noise=noise,
-        epsilon_for_communities=_in_range(together * epsilon_needed(setting.n, strength)),
-        epsilon_for_edges=_in_range(together * math.log(missing / m) if missing else 0.0),
+        epsilon_for_communities=_in_range(group_size * epsilon_needed(setting.n, strength)),
+        epsilon_for_edges=_in_range(
+            group_size * math.log(missing_edges / edges) if missing_edges else 0.0
+        ),
     )
 
 
 def _in_range(epsilon: float) -> float:
+    """Return an epsilon, at least 0; infinity if it is above the largest one allowed."""
     return max(0.0, epsilon) if epsilon <= LARGEST_EPSILON else math.inf
 
 
 def _from(epsilon: float) -> str:
-    """Return the least epsilon, rounded up to two digits; in words if none, or any, is enough."""
+    """Return the least epsilon as text, rounded up to two decimals."""
     if math.isinf(epsilon):
         return "at no epsilon"
     return f"from epsilon = {math.ceil(100 * epsilon) / 100:g} on" if epsilon else "at any epsilon"
