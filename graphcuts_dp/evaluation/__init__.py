@@ -1,4 +1,4 @@
-"""Reads the truth: measured errors, marked as not private."""
+"""Measured errors of synthetic graphs. They read the true graph and are marked as not private."""
 
 from graphcuts_dp._lazy import FindName, ListNames, exports
 

@@ -23,13 +23,14 @@ import scipy
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 
 T = TypeVar("T")
-# (data, number of the first run, how many runs) -> one row of numbers for each run
+# From data, the number of the first run and the number of runs: one row of numbers for each run.
 Draw = Callable[[Any, int, int], FloatMatrix]
 
-ALPHA = 1e-6
+ALPHA = 1e-6  # default probability of a bound that is too large
 _LEVELS = np.linspace(0, 1, 15)  # thresholds are these quantiles of the pooled training runs
-_TINY = 1e-300
-_LUCK = 0.1  # of the training runs, in each share
+_TINY = 1e-300  # in place of 0, in logarithms
+# Failure probability of the bounds on shares by which training runs choose an event.
+_TRAINING_ALPHA = 0.1
 
 
 @final
@@ -59,8 +60,8 @@ class Claim:
         rho >= -ln(1/P)/(a-1) + ln(1/P')/a, at best (sqrt(ln 1/P') - sqrt(ln 1/P))^2 for P > P'.
 
         Args:
-            low: P(E) on one of the neighbours, at least.
-            high: P(E) on the other, at most.
+            low: P(E) on one of the neighbours, or a lower bound of it.
+            high: P'(E) on the other, or an upper bound of it.
         """
         p, q = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
         if self.kind == "epsilon":
@@ -76,16 +77,16 @@ class Claim:
         delta that reveals it; for rho the Gaussian mechanism, at its most informative threshold.
 
         Args:
-            runs: on each neighbour, to count an event that is known.
+            runs: on each neighbour, to count an event that was chosen before.
             alpha: as for `audit`.
         """
         if self.kind == "epsilon":
             p = np.array([(math.exp(self.value) + self.delta) / (1 + math.exp(self.value))])
             q = 1 - p
         else:
-            at = np.linspace(-4, 6, 200)
-            p = scipy.stats.norm.sf(at - math.sqrt(2 * self.value))
-            q = scipy.stats.norm.sf(at)
+            thresholds = np.linspace(-4, 6, 200)
+            p = scipy.stats.norm.sf(thresholds - math.sqrt(2 * self.value))
+            q = scipy.stats.norm.sf(thresholds)
         low, _ = clopper_pearson(np.floor(p * runs), runs, alpha / 2)
         _, high = clopper_pearson(np.ceil(q * runs), runs, alpha / 2)
         return float(self.bound(low, high).max())
@@ -124,50 +125,6 @@ class Neighbours:
     second: Any
 
 
-@final
-@dataclass(frozen=True)
-class _Event:
-    """A threshold on one feature, and on which of the neighbours it is the likelier."""
-
-    column: int
-    level: float
-    above: bool
-    swapped: bool
-    score: float
-
-    def counts(self, outputs: tuple[FloatMatrix, FloatMatrix]) -> tuple[int, int]:
-        """Return the counts of the event on the neighbour where it is likely, and on the other."""
-        hits = []
-        for output in outputs:
-            column = _features(output)[:, self.column]
-            hit = column >= self.level if self.above else column <= self.level
-            hits.append(int(hit.sum()))
-        return (hits[1], hits[0]) if self.swapped else (hits[0], hits[1])
-
-    def name(self, entries: int) -> str:
-        sense = ">=" if self.above else "<="
-        return f"{_names(entries)[self.column]} {sense} {self.level:g}"
-
-
-def clopper_pearson(
-    successes: npt.ArrayLike, trials: int, alpha: float
-) -> tuple[FloatVector, FloatVector]:
-    """Return one-sided bounds on a probability, each wrong with probability at most alpha.
-
-    Args:
-        successes: how often an event was seen, any shape.
-        trials: in how many independent runs.
-        alpha: in (0, 1).
-
-    Returns:
-        Lower and upper bounds, of the same shape.
-    """
-    k = np.asarray(successes, dtype=float)
-    low = scipy.stats.beta.ppf(alpha, np.maximum(k, 0.5), trials - k + 1)
-    high = scipy.stats.beta.ppf(1 - alpha, k + 1, np.maximum(trials - k, 0.5))
-    return np.where(k == 0, 0.0, low), np.where(k == trials, 1.0, high)
-
-
 def audit(
     mechanism: Callable[[T, int], npt.ArrayLike],
     first: T,
@@ -180,8 +137,8 @@ def audit(
     """Return a lower bound on the loss of a mechanism on two neighbours.
 
     Args:
-        mechanism: called with data and the number of the run; returns a vector. It takes its
-            entropy from a stream that goes on from run to run.
+        mechanism: called with data and the number of the run; returns a vector. Each call draws new
+            noise.
         first: simulated data.
         second: a neighbour of it.
         runs: on each; half choose the event, half test it.
@@ -216,14 +173,33 @@ def audit_worst(
         alpha: probability of a bound that is too large, at most. Pairs need no share of it: only
             fresh runs of one of them are counted.
     """
-    candidates = [
-        _best_event((draw(p.first, 0, training), draw(p.second, 0, training)), runs, claim, alpha)
-        for p in pairs
-    ]
-    worst = max(range(len(pairs)), key=lambda i: candidates[i].score)
+    candidates = []
+    for pair in pairs:
+        training_outputs = draw(pair.first, 0, training), draw(pair.second, 0, training)
+        candidates.append(_best_event(training_outputs, runs, claim, alpha))
+    worst = max(range(len(pairs)), key=lambda index: candidates[index].score)
     pair = pairs[worst]
     outputs = draw(pair.first, training, runs), draw(pair.second, training, runs)
     return replace(_tested(candidates[worst], outputs, claim, alpha), pair=pair.name)
+
+
+def clopper_pearson(
+    successes: npt.ArrayLike, trials: int, alpha: float
+) -> tuple[FloatVector, FloatVector]:
+    """Return one-sided bounds on a probability, each wrong with probability at most alpha.
+
+    Args:
+        successes: how often an event was seen, any shape.
+        trials: in how many independent runs.
+        alpha: in (0, 1).
+
+    Returns:
+        Lower and upper bounds, of the same shape.
+    """
+    k = np.asarray(successes, dtype=float)
+    low = scipy.stats.beta.ppf(alpha, np.maximum(k, 0.5), trials - k + 1)
+    high = scipy.stats.beta.ppf(1 - alpha, k + 1, np.maximum(trials - k, 0.5))
+    return np.where(k == 0, 0.0, low), np.where(k == trials, 1.0, high)
 
 
 def one_by_one(mechanism: Callable[[T, int], npt.ArrayLike]) -> Draw:
@@ -233,6 +209,40 @@ def one_by_one(mechanism: Callable[[T, int], npt.ArrayLike]) -> Draw:
         return np.array([mechanism(data, start + run) for run in range(count)], dtype=float)
 
     return draw
+
+
+@final
+@dataclass(frozen=True)
+class _Event:
+    """A threshold on one feature of an output.
+
+    Attributes:
+        column: of the feature, see `_features`.
+        level: the threshold.
+        above: whether values at or above the threshold belong to the event; else those below.
+        swapped: whether it is likelier on the second neighbour.
+        score: the bound that it should give, from the training runs.
+    """
+
+    column: int
+    level: float
+    above: bool
+    swapped: bool
+    score: float
+
+    def counts(self, outputs: tuple[FloatMatrix, FloatMatrix]) -> tuple[int, int]:
+        """Return the counts of the event on the neighbour where it is likely, and on the other."""
+        hits = []
+        for output in outputs:
+            values = _features(output)[:, self.column]
+            is_hit = values >= self.level if self.above else values <= self.level
+            hits.append(int(is_hit.sum()))
+        return (hits[1], hits[0]) if self.swapped else (hits[0], hits[1])
+
+    def name(self, entries: int) -> str:
+        """Return the event in words, for outputs with so many entries."""
+        sense = ">=" if self.above else "<="
+        return f"{_names(entries)[self.column]} {sense} {self.level:g}"
 
 
 def _best_event(
@@ -248,7 +258,7 @@ def _best_event(
     # Shape (two neighbours, above or below, levels, columns).
     counts = np.array([[_hits(f, levels, above) for above in (True, False)] for f in features])
     # Shares that the training runs do not rule out: an event picked for its luck would not last.
-    low, high = clopper_pearson(counts, trials, _LUCK)
+    low, high = clopper_pearson(counts, trials, _TRAINING_ALPHA)
     scores = np.array(
         [_bound(low[k] * runs, high[1 - k] * runs, runs, claim, alpha) for k in (0, 1)]
     )
@@ -265,6 +275,7 @@ def _best_event(
 def _tested(
     event: _Event, outputs: tuple[FloatMatrix, FloatMatrix], claim: Claim, alpha: float
 ) -> AuditResult:
+    """Return the bound that an event gives by fresh outputs on both neighbours."""
     bound = _bound(*event.counts(outputs), len(outputs[0]), claim, alpha)
     return AuditResult(float(bound), event.name(outputs[0].shape[1]))
 
@@ -272,22 +283,26 @@ def _tested(
 def _bound(
     one: npt.ArrayLike, other: npt.ArrayLike, trials: int, claim: Claim, alpha: float
 ) -> FloatVector:
+    """Return the bound of events by their counts on two neighbours, in `trials` runs each."""
     low, _ = clopper_pearson(one, trials, alpha / 2)
     _, high = clopper_pearson(other, trials, alpha / 2)
     return claim.bound(low, high)
 
 
 def _hits(values: FloatMatrix, levels: FloatMatrix, above: bool) -> npt.NDArray[np.intp]:
-    hit = values[:, None] >= levels if above else values[:, None] <= levels
-    return np.asarray(hit.sum(axis=0))
+    """Return how many runs are on one side of each level, shape (levels, features)."""
+    is_hit = values[:, None] >= levels if above else values[:, None] <= levels
+    return np.asarray(is_hit.sum(axis=0))
 
 
 def _features(output: FloatMatrix) -> FloatMatrix:
+    """Return entries, their absolute values and the differences of two, shape (runs, features)."""
     pairs = itertools.combinations(range(output.shape[1]), 2)
     differences = [output[:, i] - output[:, j] for i, j in pairs]
     return np.column_stack([output, np.abs(output), *differences])
 
 
 def _names(entries: int) -> list[str]:
+    """Return the names of the features of outputs with so many entries."""
     names = [f"y{i}" for i in range(entries)] + [f"|y{i}|" for i in range(entries)]
     return names + [f"y{i} - y{j}" for i, j in itertools.combinations(range(entries), 2)]

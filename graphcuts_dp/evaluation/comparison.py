@@ -47,11 +47,11 @@ from graphcuts_dp.privacy.entropy import Seed, as_seed
 from graphcuts_dp.resources import Progress, progress_function, silent
 from graphcuts_dp.results.release import Release
 
-_HALVES = 200  # random cuts
+_HALVES = 200  # random halves that are cut
 _TOLERANCE = 0.25  # at which the search for the worst cut stops
 _SECONDS = 3.0  # of the search for the worst cut, of each graph
 _MOST_ENTRIES = 5_000**2  # of the largest matrix of expected weights by degrees
-_LEADING = 10  # eigenvalues
+_LEADING = 10  # eigenvalues, or singular values
 
 
 class _Parts(NamedTuple):
@@ -181,11 +181,11 @@ def compare(
         raise ParameterError("seed must be given: it makes the comparison repeatable")
     truth = _graph_of(real, None)
     named = _named(synthetic, truth)
-    tell = progress_function(progress)
+    report = progress_function(progress)
     views = {name: _View(_in_order_of(truth, graph)) for name, graph in named.items()}
     views[CHUNG_LU] = _View(drawn_by_degrees(truth, seed=number))
-    views[EMPTY] = _View(_empty(truth))
-    return _Comparison(_View(truth), views, number, tell).table()
+    views[EMPTY] = _View(_empty_graph(truth))
+    return _Comparison(_View(truth), views, number, report).table()
 
 
 def _graph_of(source: Any, like: AnyGraph | None) -> AnyGraph:
@@ -210,8 +210,8 @@ def _named(synthetic: Any, truth: AnyGraph) -> dict[str, AnyGraph]:
     """Return the synthetic graphs by name.
 
     Raises:
-        GraphError: none.
-        ParameterError: a name of a baseline, or of a column of the table.
+        GraphError: no graph is given.
+        ParameterError: two graphs of one name, or a name of a baseline or of a column.
     """
     if isinstance(synthetic, Mapping):
         sources = {printable(str(name)): source for name, source in synthetic.items()}
@@ -244,27 +244,31 @@ def _in_order_of(truth: AnyGraph, graph: AnyGraph) -> AnyGraph:
     )
 
 
-def _empty(truth: AnyGraph) -> AnyGraph:
-    nothing = np.zeros(0, dtype=np.int64)
-    return on_space(truth.space, nothing, nothing)
+def _empty_graph(truth: AnyGraph) -> AnyGraph:
+    """Return a graph without edges, on the vertices of the real one."""
+    no_rows = np.zeros(0, dtype=np.int64)
+    return on_space(truth.space, no_rows, no_rows)
 
 
 class _Comparison:
-    """The rows of a comparison, computed statistic by statistic.
+    """The rows of a comparison, computed topic by topic.
 
     Attributes:
         real: the real graph.
-        views: the others, by name.
+        views: the other graphs, by name.
         seed: see `compare`.
-        rows: those that are done.
-        samples: what statistics were estimated from, by graph and statistic.
+        rows: the rows that were computed.
+        samples: what statistics were estimated from: texts of graphs, by statistic.
     """
 
-    def __init__(self, real: _View, views: Mapping[str, _View], seed: int, tell: Progress) -> None:
-        self.real, self.views, self.seed, self._tell = real, views, seed, tell
+    def __init__(
+        self, real: _View, views: Mapping[str, _View], seed: int, report: Progress
+    ) -> None:
+        self.real, self.views, self.seed, self._report = real, views, seed, report
         self.rows: list[ComparisonRow] = []
         self.samples: dict[str, list[str]] = {}
-        self._expects = np.prod(real.graph.shape) <= _MOST_ENTRIES
+        # Whether cuts of the graph of Chung and Lu are those of its expected weights.
+        self._uses_expected_weights = np.prod(real.graph.shape) <= _MOST_ENTRIES
 
     def table(self) -> GraphComparison:
         """Compute all rows."""
@@ -280,9 +284,9 @@ class _Comparison:
             self._spectrum,
         )
         for index, step in enumerate(steps):
-            self._tell(index / len(steps), step.__name__.removeprefix("_"))
+            self._report(index / len(steps), step.__name__.removeprefix("_"))
             step()
-        self._tell(1.0, "done")
+        self._report(1.0, "done")
         return GraphComparison(
             graphs=tuple(self.views),
             rows=tuple(self.rows),
@@ -291,8 +295,20 @@ class _Comparison:
             degrees=tuple(view.all_degrees for view in (self.real, *self.views.values())),
         )
 
+    @property
+    def _all(self) -> tuple[_View, ...]:
+        """The real graph and the others."""
+        return (self.real, *self.views.values())
+
+    @property
+    def _weighted(self) -> bool:
+        """True if the real graph has weights, or another one has weights other than 1."""
+        graphs = [view.graph for view in self.views.values()]
+        return self.real.graph.weighted or any((graph.weights != 1).any() for graph in graphs)
+
     def _notes(self) -> tuple[str, ...]:
-        cuts = "cuts of its expected weights, and " if self._expects else ""
+        """Return sentences on how statistics were computed."""
+        cuts = "cuts of its expected weights, and " if self._uses_expected_weights else ""
         notes = [
             f"errors of cuts: over their mean true weight; {_HALVES} random halves",
             "worst cut: over the sum of the matrix; a cut that was found, and a proof for all cuts",
@@ -307,7 +323,7 @@ class _Comparison:
         return tuple(notes)
 
     def _value(self, topic: str, statistic: str, of: Callable[[_View], StatisticValue]) -> None:
-        """Add a row of a number that each graph has."""
+        """Add a row of a number that each graph has, as a function of the graph."""
         names = ("real", *self.views)
         numbers = [of(view) for view in (self.real, *self.views.values())]
         for name, number in zip(names, numbers, strict=True):
@@ -323,10 +339,11 @@ class _Comparison:
         self.rows.append(ComparisonRow(topic, statistic, "error", 0.0, tuple(values), unit))
 
     def _cuts(self) -> None:
+        """Add errors of the worst cut, of random halves, and of sums of communities."""
         truth, graph = self.real.matrix, self.real.graph
-        two, symmetric = isinstance(graph, BipartiteGraph), isinstance(graph, Graph)
+        bipartite, symmetric = isinstance(graph, BipartiteGraph), isinstance(graph, Graph)
         total = float(truth.sum())
-        S, T = _halves(graph.shape, self.seed, two=two)
+        S, T = _halves(graph.shape, self.seed, bipartite=bipartite)
         parts = self.real.parts(self.seed)
         halves, blocks = _cut_values(truth, S, T), block_sums(truth, *parts)
         inside = np.eye(len(blocks), dtype=np.bool_)
@@ -359,7 +376,7 @@ class _Comparison:
 
     def _difference(self, name: str, view: _View) -> Any:
         """Return the matrix of a graph less the true one, as its cuts count."""
-        if name == CHUNG_LU and self._expects:
+        if name == CHUNG_LU and self._uses_expected_weights:
             expected = expected_by_degrees(self.real.graph)
             edges = self.real.matrix.tocoo()
             expected[edges.row, edges.col] -= edges.data
@@ -369,19 +386,15 @@ class _Comparison:
         return difference
 
     def _sizes(self) -> None:
+        """Add the number of edges, and the total weight."""
         self._value("size", "edges", lambda view: StatisticValue(float(len(view.graph.rows))))
         if self._weighted:
             self._value(
                 "size", "total weight", lambda view: StatisticValue(float(view.graph.weights.sum()))
             )
 
-    @property
-    def _weighted(self) -> bool:
-        """True if the real graph has weights, or another one has weights other than 1."""
-        graphs = [view.graph for view in self.views.values()]
-        return self.real.graph.weighted or any((graph.weights != 1).any() for graph in graphs)
-
     def _degrees(self) -> None:
+        """Add rows on degrees."""
         graph = self.real.graph
         sides: tuple[str, ...] = ("degree",)
         if isinstance(graph, BipartiteGraph):
@@ -389,39 +402,41 @@ class _Comparison:
         elif isinstance(graph, DirectedGraph):
             sides = ("out-degree", "in-degree")
         for side, name in enumerate(sides):
-            true = self.real.degrees[side]
-            self._value("degrees", f"largest {name}", _largest(side))
-            synthetic_values = [view.degrees[side] for view in self.views.values()]
-            mean = float(true.mean())
-            gaps = [largest_gap(true, other) for other in synthetic_values]
+            true_degrees = self.real.degrees[side]
+            self._value("degrees", f"largest {name}", _largest_degree(side))
+            other_degrees = [view.degrees[side] for view in self.views.values()]
+            mean = float(true_degrees.mean())
+            gaps = [largest_gap(true_degrees, degrees) for degrees in other_degrees]
             self._error("degrees", f"{name}: Kolmogorov-Smirnov", gaps)
-            distances = [transport(true, other) for other in synthetic_values]
+            distances = [transport(true_degrees, degrees) for degrees in other_degrees]
             self._error("degrees", f"{name}: earth mover's", _shares(distances, mean), mean)
             vertex_errors: list[float | None] = [
-                float(np.abs(true - other).mean()) for other in synthetic_values
+                float(np.abs(true_degrees - degrees).mean()) for degrees in other_degrees
             ]
             self._error("degrees", f"{name} of a vertex", _shares(vertex_errors, mean), mean)
 
     def _weights(self) -> None:
+        """Add rows on weights, if there are any."""
         if not self._weighted:
             return
-        true = self.real.graph.weights
-        synthetic_weights = [view.graph.weights for view in self.views.values()]
-        mean = float(true.mean()) if len(true) else 0.0
+        true_weights = self.real.graph.weights
+        other_weights = [view.graph.weights for view in self.views.values()]
+        mean = float(true_weights.mean()) if len(true_weights) else 0.0
         self._value("weights", "mean weight", lambda view: _mean(view.graph.weights))
-        gaps = [largest_gap(true, other) for other in synthetic_weights]
+        gaps = [largest_gap(true_weights, weights) for weights in other_weights]
         self._error("weights", "weights: Kolmogorov-Smirnov", gaps)
-        distances = [transport(true, other) for other in synthetic_weights]
+        distances = [transport(true_weights, weights) for weights in other_weights]
         self._error("weights", "weights: earth mover's", _shares(distances, mean), mean)
 
     def _clustering(self) -> None:
+        """Add rows on clustering."""
         if isinstance(self.real.graph, BipartiteGraph):
             name = "clustering by squares"
             self._value("clustering", name, lambda view: bipartite_clustering(view.pattern))
             return
-        plain = {id(view): clustering(view.one_mode, seed=self.seed) for view in self._all}
-        self._value("clustering", "clustering, global", lambda view: plain[id(view)][0])
-        self._value("clustering", "clustering, mean local", lambda view: plain[id(view)][1])
+        coefficients = {id(view): clustering(view.one_mode, seed=self.seed) for view in self._all}
+        self._value("clustering", "clustering, global", lambda view: coefficients[id(view)][0])
+        self._value("clustering", "clustering, mean local", lambda view: coefficients[id(view)][1])
         if self._weighted and isinstance(self.real.graph, Graph):
             self._value(
                 "clustering",
@@ -429,11 +444,8 @@ class _Comparison:
                 lambda view: clustering(_over_largest(view.matrix), seed=self.seed)[1],
             )
 
-    @property
-    def _all(self) -> tuple[_View, ...]:
-        return (self.real, *self.views.values())
-
     def _mixing(self) -> None:
+        """Add rows on assortativity and reciprocity."""
         directed = isinstance(self.real.graph, DirectedGraph)
         name = "assortativity, out- with in-degree" if directed else "assortativity by degree"
         self._value("mixing", name, lambda view: assortativity(view.pattern))
@@ -441,7 +453,8 @@ class _Comparison:
             self._value("mixing", "reciprocity", lambda view: reciprocity(view.pattern))
 
     def _modularity(self) -> None:
-        of_real = self.real.parts(self.seed)
+        """Add rows on modularity."""
+        real_parts = self.real.parts(self.seed)
 
         def best(view: _View) -> StatisticValue:
             return StatisticValue(modularity(view.matrix, *view.parts(self.seed)))
@@ -450,10 +463,11 @@ class _Comparison:
         self._value(
             "communities",
             "modularity of real communities",
-            lambda view: StatisticValue(modularity(view.matrix, *of_real)),
+            lambda view: StatisticValue(modularity(view.matrix, *real_parts)),
         )
 
     def _paths(self) -> None:
+        """Add rows on paths and components."""
         directed = isinstance(self.real.graph, DirectedGraph)
         paths = {
             id(view): path_lengths(
@@ -465,6 +479,7 @@ class _Comparison:
         self._value("paths", "share in largest component", lambda view: paths[id(view)][1])
 
     def _spectrum(self) -> None:
+        """Add rows on eigenvalues, or singular values."""
         symmetric = isinstance(self.real.graph, Graph)
         name = "eigenvalue" if symmetric else "singular value"
         spectra = {
@@ -477,13 +492,15 @@ class _Comparison:
             return StatisticValue(None if values is None else float(values[0]))
 
         self._value("spectrum", f"leading {name}", leading)
-        true = spectra[id(self.real)]
-        size = 0.0 if true is None else float(np.linalg.norm(true))
-        distances = [_distance(true, spectra[id(view)]) for view in self.views.values()]
+        true_values = spectra[id(self.real)]
+        size = 0.0 if true_values is None else float(np.linalg.norm(true_values))
+        distances = [_distance(true_values, spectra[id(view)]) for view in self.views.values()]
         self._error("spectrum", f"ten leading {name}s", _shares(distances, size), size)
 
 
-def _halves(shape: tuple[int, int], seed: int, *, two: bool) -> tuple[FloatMatrix, FloatMatrix]:
+def _halves(
+    shape: tuple[int, int], seed: int, *, bipartite: bool
+) -> tuple[FloatMatrix, FloatMatrix]:
     """Return indicators of random sets of rows and of columns, shapes (rows, 200), (columns, 200).
 
     Columns are the complement of rows where both are one vertex set; a bipartite graph has random
@@ -491,7 +508,7 @@ def _halves(shape: tuple[int, int], seed: int, *, two: bool) -> tuple[FloatMatri
     """
     rng = np.random.default_rng(seed)
     S = rng.random((shape[0], _HALVES)) < 0.5
-    T = rng.random((shape[1], _HALVES)) < 0.5 if two else ~S
+    T = rng.random((shape[1], _HALVES)) < 0.5 if bipartite else ~S
     return S.astype(np.float64), T.astype(np.float64)
 
 
@@ -501,11 +518,13 @@ def _cut_values(matrix: Any, S: FloatMatrix, T: FloatMatrix) -> FloatVector:
     return values
 
 
-def _largest(side: int) -> Callable[[_View], StatisticValue]:
+def _largest_degree(side: int) -> Callable[[_View], StatisticValue]:
+    """Return the function from a graph to the largest degree of its rows (0) or columns (1)."""
     return lambda view: StatisticValue(float(view.degrees[side].max()))
 
 
 def _mean(values: FloatVector) -> StatisticValue:
+    """Return the mean of some values; None if there are none."""
     return StatisticValue(float(values.mean()) if len(values) else None)
 
 
@@ -519,7 +538,8 @@ def _shares(values: Sequence[float | None], unit: float) -> list[float | None]:
     return [None if value is None or not unit > 0 else value / unit for value in values]
 
 
-def _distance(true: FloatVector | None, other: FloatVector | None) -> float | None:
-    if true is None or other is None:
+def _distance(first: FloatVector | None, second: FloatVector | None) -> float | None:
+    """Return the Euclidean distance of two vectors; None if one is not defined."""
+    if first is None or second is None:
         return None
-    return float(np.linalg.norm(true - other))
+    return float(np.linalg.norm(first - second))

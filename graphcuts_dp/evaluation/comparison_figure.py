@@ -1,4 +1,4 @@
-"""The picture of a comparison: degrees, and how far each graph is from the real one."""
+"""Draw a comparison: degrees, and the errors of each graph."""
 
 from typing import NamedTuple
 
@@ -16,8 +16,8 @@ from graphcuts_dp.evaluation.comparison_tables import (
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE
 from graphcuts_dp.plotting.style import COLOURS, COLUMN, house_style, plain_text
 
-_ROW = 0.17  # inches
-_DEGREES = 1.9  # inches, of the upper panel
+_ROW = 0.17  # height of a row of the lower panel, in inches
+_DEGREES = 1.9  # height of the upper panel, in inches
 _MARKERS = ("o", "D", "s", "^")  # of synthetic graphs; if there are more, all have the first one
 _MARKERS_OF_BASELINES = {CHUNG_LU: "x", EMPTY: "|"}
 _LEAST_ERROR = 1e-3  # smaller ones are drawn there
@@ -67,7 +67,7 @@ class _Look(NamedTuple):
 
 
 def _looks(comparison: GraphComparison) -> list[_Look]:
-    """Return how each graph is drawn; many synthetic graphs look alike."""
+    """Return the layout of each graph; many synthetic graphs have the same one."""
     count = len(comparison.synthetic)
     looks = []
     for index, name in enumerate(comparison.graphs):
@@ -83,6 +83,7 @@ def _looks(comparison: GraphComparison) -> list[_Look]:
 
 
 def _draw_degrees(axes: Axes, comparison: GraphComparison) -> None:
+    """Draw how many vertices have at least so many edges."""
     real, *synthetic_degrees = comparison.degrees
     axes.plot(*_at_least(real), color=COLOURS["truth"], linewidth=1.4, zorder=3)
     for look, degrees in zip(_looks(comparison), synthetic_degrees, strict=True):
@@ -104,11 +105,12 @@ def _at_least(degrees: FloatVector) -> tuple[FloatVector, FloatVector]:
 
 
 def _draw_errors(axes: Axes, comparison: GraphComparison, rows: list[ComparisonRow]) -> None:
+    """Draw the errors of all graphs, one line for each statistic."""
     for index, look in enumerate(_looks(comparison)):
         errors = [row.errors[index] for row in rows]
         axes.scatter(
             [max(error, _LEAST_ERROR) for error in errors if error is not None],
-            [index for index, error in enumerate(errors) if error is not None],
+            [row for row, error in enumerate(errors) if error is not None],
             marker=look.marker,
             color=look.colour,
             s=14,

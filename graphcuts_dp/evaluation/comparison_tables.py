@@ -57,7 +57,9 @@ class ComparisonRow:
         if not self.real:
             return (None,) * len(self.values)
         scale = abs(self.real)
-        return tuple(None if v is None else abs(v - self.real) / scale for v in self.values)
+        return tuple(
+            None if value is None else abs(value - self.real) / scale for value in self.values
+        )
 
 
 @final
@@ -211,4 +213,5 @@ def _summary(values: tuple[float | None, ...]) -> tuple[float | None, ...]:
 
 
 def _cell(value: float | None) -> str:
+    """Return a number as text; "-" if it is not defined."""
     return "-" if value is None else short(value)

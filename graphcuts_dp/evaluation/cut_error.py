@@ -1,4 +1,4 @@
-"""Measured cut errors of a release, or of any graph. Reads the true graph: not private."""
+"""Measure the cut errors of a release, or of any graph. Reads the true graph: not private."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,13 @@ from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.evaluation.degree_baseline import expected_by_degrees
 from graphcuts_dp.evaluation.modularity import communities_of, modularity
-from graphcuts_dp.evaluation.tables import CutErrorRow, CutErrorTable, CutPoint, KeptRow
+from graphcuts_dp.evaluation.tables import (
+    CutErrorRow,
+    CutErrorTable,
+    CutPoint,
+    KeptRow,
+    index_of_single_cuts,
+)
 from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.graph.adjacency import (
     OTHER_VERTICES,
@@ -31,13 +37,13 @@ from graphcuts_dp.resources import Progress, progress_function, silent
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.schema.vertices import Label
 
-_RANDOM_CUTS = 200
-_LEAST_COMMUNITY = 10
+_RANDOM_CUTS = 200  # of each random kind
+_LEAST_COMMUNITY = 10  # vertices of a community that counts
 _TOLERANCE = 0.1  # of the bounds on worst cuts: closer ones take several times as long
 _LARGE = 1 << 22  # entries from which differences are held in single precision
 _QUANTILES = {"least": 0.0, "tenth": 0.1, "median": 0.5, "nine tenths": 0.9, "largest": 1.0}
 DEGREES, EMPTY = "true degrees alone", "empty graph"
-Made = Callable[[], npt.NDArray[np.floating]] | None  # makes a matrix; None for one of zeros
+MatrixMaker = Callable[[], npt.NDArray[np.floating]] | None  # None for a matrix of zeros
 
 
 @final
@@ -46,9 +52,9 @@ class CutFamily:
     """Cuts of one kind, chosen on the true graph or at random, never on the noisy one.
 
     Attributes:
-        kind: what they are.
+        kind: of the cuts, in words.
         queries: the cuts.
-        axis: along which a matrix is added up to answer them, if they are of single vertices.
+        axis: of cuts around single vertices: along which a matrix is added up; None for others.
     """
 
     kind: str
@@ -87,7 +93,8 @@ def cut_errors(
         NOT PRIVATE: computed from the true graph, costs no budget, must not be published.
 
     Raises:
-        QueryError: the release is of other vertices.
+        QueryError: the release is of other vertices, or of a graph without weights.
+        GraphError: a sparse release, which has no noisy matrix; a group of unknown vertices.
 
     Examples:
         >>> club = gc.datasets.load("karate")
@@ -99,7 +106,7 @@ def cut_errors(
         raise QueryError("the release was made from a graph on other vertices")
     if truth.weighted and noisy.distribution.name == "binary":
         raise QueryError("the release was made without weights; read the graph without them too")
-    estimates: dict[str, Made] = {"noisy": lambda: noisy.estimate(_precision(noisy.shape))}
+    estimates: dict[str, MatrixMaker] = {"noisy": lambda: noisy.estimate(_precision(noisy.shape))}
     if release.has_graph:
         estimates["synthetic"] = release.graph.dense
     families, communities = _families(truth, groups=groups, seed=as_seed(seed) or 0)
@@ -152,22 +159,32 @@ def graph_cut_errors(
     if queries:
         families.append(CutFamily("given cuts", tuple(queries)))
     points = _points(families, truth, synthetic)
-    makers: dict[str, Made] = {"synthetic": synthetic.dense}
+    makers: dict[str, MatrixMaker] = {"synthetic": synthetic.dense}
     return _table(title, truth, makers, families, communities, progress_function(progress), points)
 
 
 def _table(
     title: str,
     graph: AnyGraph,
-    synthetic_graphs: Mapping[str, Made],
+    graph_makers: Mapping[str, MatrixMaker],
     families: Sequence[CutFamily],
     communities: IntVector | None,
-    tell: Progress,
+    report: Progress,
     points: tuple[CutPoint, ...],
 ) -> CutErrorTable:
-    """Measure all errors, one estimate after the other: memory holds one matrix at a time."""
-    estimates: dict[str, Made] = {
-        **synthetic_graphs,
+    """Measure all errors, one estimate after the other: memory holds one matrix at a time.
+
+    Args:
+        title: of the table.
+        graph: the true graph.
+        graph_makers: functions that return the matrix of an estimate, by its name.
+        families: the kinds of cuts.
+        communities: community of each vertex of the true graph; None if there are none.
+        report: called with the fraction done and a message.
+        points: single cuts for the table.
+    """
+    estimates: dict[str, MatrixMaker] = {
+        **graph_makers,
         DEGREES: lambda: expected_by_degrees(graph),
         EMPTY: None,
     }
@@ -176,33 +193,38 @@ def _table(
     total = float(truth.sum())
     worst, errors, kept_rows = [], [], [_kept(truth, communities)]
     for index, (name, make) in enumerate(estimates.items()):
-        tell(index / len(estimates), f"worst cut, {name}")
+        report(index / len(estimates), f"worst cut, {name}")
         if make is None:
             worst.append(total)
-            errors.append([float(np.abs(estimates_kept).mean()) for estimates_kept in values])
+            errors.append([float(np.abs(true_values).mean()) for true_values in values])
             kept_rows.append([0.0] * len(kept_rows[0]))
             continue
         matrix = make()
         kept_rows.append(_kept(matrix, communities))
-        difference = _less(matrix, truth)
+        difference = _difference(matrix, truth)
         del matrix
-        worst.append(cut_norm(difference, tolerance=_TOLERANCE).upper + _lost(difference, total))
-        tell((index + 0.8) / len(estimates), f"kinds of cuts, {name}")
+        worst.append(
+            cut_norm(difference, tolerance=_TOLERANCE).upper + _rounding_error(difference, total)
+        )
+        report((index + 0.8) / len(estimates), f"kinds of cuts, {name}")
         errors.append(
             [float(np.abs(family.values(difference, graph)).mean()) for family in families]
         )
         del difference
-    tell(1.0, "done")
+    report(1.0, "done")
     rows = [CutErrorRow("worst cut (matrix form)", 0, total, tuple(worst))]
-    for family, value, error in zip(families, values, zip(*errors, strict=True), strict=True):
-        rows.append(CutErrorRow(family.kind, len(value), float(value.mean()), error))
-    names = ["modularity of the communities"] * (communities is not None)
+    for family, true_values, family_errors in zip(
+        families, values, zip(*errors, strict=True), strict=True
+    ):
+        size = float(true_values.mean())
+        rows.append(CutErrorRow(family.kind, len(true_values), size, family_errors))
+    names = [] if communities is None else ["modularity of the communities"]
     names += [f"degrees: {name}" for name in _QUANTILES]
-    shape = [
-        KeptRow(name, estimates_kept[0], estimates_kept[1:])
-        for name, estimates_kept in zip(names, zip(*kept_rows, strict=True), strict=True)
+    properties = [
+        KeptRow(name, property_values[0], property_values[1:])
+        for name, property_values in zip(names, zip(*kept_rows, strict=True), strict=True)
     ]
-    return CutErrorTable(title, tuple(estimates), tuple(rows), points, tuple(shape))
+    return CutErrorTable(title, tuple(estimates), tuple(rows), points, tuple(properties))
 
 
 def _precision(shape: tuple[int, int]) -> type[np.floating]:
@@ -210,17 +232,20 @@ def _precision(shape: tuple[int, int]) -> type[np.floating]:
     return np.float32 if math.prod(shape) > _LARGE else np.float64
 
 
-def _less(matrix: npt.NDArray[np.floating], truth: sp.csr_array) -> npt.NDArray[np.floating]:
+def _difference(matrix: npt.NDArray[np.floating], truth: sp.csr_array) -> npt.NDArray[np.floating]:
     """Return a matrix less the true one."""
-    kind = _precision(matrix.shape)
-    difference: npt.NDArray[np.floating] = matrix.astype(kind)
+    precision = _precision(matrix.shape)
+    difference: npt.NDArray[np.floating] = matrix.astype(precision)
     edges = truth.tocoo()
-    difference[edges.row, edges.col] -= edges.data.astype(kind)
+    difference[edges.row, edges.col] -= edges.data.astype(precision)
     return difference
 
 
-def _lost(difference: npt.NDArray[np.floating], total: float) -> float:
-    """Return the most that rounding hides of a cut: half a unit of each entry and operand."""
+def _rounding_error(difference: npt.NDArray[np.floating], total: float) -> float:
+    """Return a bound on the error of a cut by single precision.
+
+    Each entry of the difference and each of its operands is rounded by half a unit at most.
+    """
     if difference.dtype == np.float64:
         return 0.0
     unit = float(np.finfo(difference.dtype).eps)
@@ -228,7 +253,7 @@ def _lost(difference: npt.NDArray[np.floating], total: float) -> float:
 
 
 def _kept(matrix: Any, communities: IntVector | None) -> list[float]:
-    """Return the modularity of communities, if there are any, and quantiles of degrees of rows."""
+    """Return the modularity of communities, if there are any, and quantiles of row sums."""
     degrees = np.asarray(matrix.sum(axis=1, dtype=np.float64)).ravel()
     quantiles = [float(value) for value in np.quantile(degrees, list(_QUANTILES.values()))]
     return quantiles if communities is None else [modularity(matrix, communities), *quantiles]
@@ -244,7 +269,7 @@ def _families(
 ) -> tuple[list[CutFamily], IntVector | None]:
     """Return the kinds of cuts, and the community of each vertex, if the vertices are one set."""
     rng = np.random.default_rng(seed)
-    n, other = graph.shape
+    rows, columns = graph.shape
     families = [CutFamily("one vertex against all", tuple(_degree_cuts(graph)), axis=1)]
     if isinstance(graph, DirectedGraph):
         out, into = _degree_cuts(graph), _degree_cuts(graph, heads=True)
@@ -252,15 +277,16 @@ def _families(
             CutFamily("out of one vertex", tuple(out), axis=1),
             CutFamily("into one vertex", tuple(into), axis=0),
         ]
-    small = max(1, math.isqrt(n)), max(1, math.isqrt(other))
-    halves, sets = [], []
+    set_sizes = max(1, math.isqrt(rows)), max(1, math.isqrt(columns))
+    halves, small_sets = [], []
     for _ in range(_RANDOM_CUTS):
-        S = rng.random(n) < 0.5
-        T = rng.random(other) < 0.5 if isinstance(graph, BipartiteGraph) else ~S
+        S = rng.random(rows) < 0.5
+        T = rng.random(columns) < 0.5 if isinstance(graph, BipartiteGraph) else ~S
         halves.append(CutQuery(S, T))
-        sets.append(CutQuery(_random_set(rng, n, small[0]), _random_set(rng, other, small[1])))
+        small_S = _random_set(rng, rows, set_sizes[0])
+        small_sets.append(CutQuery(small_S, _random_set(rng, columns, set_sizes[1])))
     families.append(CutFamily("random halves", tuple(halves)))
-    families.append(CutFamily("small random sets", tuple(sets)))
+    families.append(CutFamily("small random sets", tuple(small_sets)))
     communities: IntVector | None = None
     if not isinstance(graph, BipartiteGraph):
         ordered = isinstance(graph, DirectedGraph)
@@ -281,35 +307,42 @@ def _points(
     synthetic: AnyGraph | None,
     release: Release | None = None,
 ) -> tuple[CutPoint, ...]:
-    """Return single cuts of the most informative family."""
-    shown = _telling(families).queries
-    none = [None] * len(shown)
-    synthetic_answers = none if synthetic is None else answer_all(shown, synthetic).tolist()
-    answers = [] if release is None else release.answer_all(shown)
-    noisy = [(answer.value, *answer.interval) for answer in answers] or none
-    return tuple(map(CutPoint, answer_all(shown, graph).tolist(), synthetic_answers, noisy))
+    """Return the single cuts that the table has, with their answers.
 
-
-def _telling(families: Sequence[CutFamily]) -> CutFamily:
-    """Return the last family if it has cuts, groups or communities; else single vertices."""
-    return families[-1] if families[-1].kind.startswith(("between", "given")) else families[0]
+    Args:
+        families: the kinds of cuts.
+        graph: the true graph.
+        synthetic: the synthetic graph; None if there is none.
+        release: of the noisy answers; None if there are none.
+    """
+    queries = families[index_of_single_cuts([family.kind for family in families])].queries
+    absent = [None] * len(queries)
+    synthetic_answers = absent if synthetic is None else answer_all(queries, synthetic).tolist()
+    answers = [] if release is None else release.answer_all(queries)
+    noisy = [(answer.value, *answer.interval) for answer in answers] or absent
+    return tuple(map(CutPoint, answer_all(queries, graph).tolist(), synthetic_answers, noisy))
 
 
 def _degree_cuts(graph: AnyGraph, *, heads: bool = False) -> list[CutQuery]:
-    """Return a cut for each row, or for each column: of a directed graph, out- and in-degrees."""
+    """Return a cut for each row, or with `heads` for each column: its degree.
+
+    Of a directed graph these are out-degrees, or in-degrees.
+    """
     rows, columns = graph.shape
     if heads:
-        everyone = np.ones(rows, dtype=np.bool_)
-        return [CutQuery(everyone, one) for one in np.eye(columns, dtype=np.bool_)]
-    return [CutQuery(one) for one in np.eye(rows, dtype=np.bool_)]
+        all_rows = np.ones(rows, dtype=np.bool_)
+        return [CutQuery(all_rows, vertex) for vertex in np.eye(columns, dtype=np.bool_)]
+    return [CutQuery(vertex) for vertex in np.eye(rows, dtype=np.bool_)]
 
 
 def _random_set(rng: np.random.Generator, n: int, size: int) -> npt.NDArray[np.bool_]:
+    """Return the mask of a random set of so many of n vertices."""
     mask = np.zeros(n, dtype=np.bool_)
     mask[rng.choice(n, size=size, replace=False)] = True
     return mask
 
 
 def _between(sets: Sequence[npt.NDArray[np.bool_]], ordered: bool) -> tuple[CutQuery, ...]:
+    """Return the cuts between each two of some sets, in both orders if `ordered`."""
     pairs = permutations(sets, 2) if ordered else combinations(sets, 2)
     return tuple(CutQuery(S, T) for S, T in pairs)

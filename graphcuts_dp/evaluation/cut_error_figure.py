@@ -1,4 +1,4 @@
-"""Cut errors of a release or of any graph: by kind of cut, and answer against truth."""
+"""Draw cut errors of a release or of any graph: by kind of cut, and answers against the truth."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.display import printable
-from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable
+from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable, index_of_single_cuts
 from graphcuts_dp.plotting.style import COLOURS, GRID, house_style
 
 _MARKERS = {"noisy": "o", "synthetic": "D", "true degrees alone": "x", "empty graph": "|"}
@@ -36,6 +36,7 @@ def cut_error_figure(table: CutErrorTable) -> Figure:
 
 
 def _draw_kinds(axes: Axes, table: CutErrorTable) -> None:
+    """Draw the mean error of each kind of cut, for each estimate."""
     positions = range(len(table.rows))
     for column, name in enumerate(table.estimates):
         axes.scatter(
@@ -58,10 +59,11 @@ def _draw_kinds(axes: Axes, table: CutErrorTable) -> None:
 
 
 def _draw_points(axes: Axes, table: CutErrorTable) -> None:
+    """Draw answers of single cuts against their true values."""
     noisy = [(point.truth, *point.noisy) for point in table.points if point.noisy is not None]
     if noisy:
         truth, middle, low, high = np.array(noisy).T
-        # An estimate may lie beside its interval, which is cut to what is possible.
+        # An estimate may lie outside of its interval, which is cut to possible values.
         axes.vlines(truth, low, high, color=COLOURS["noisy"], linewidth=0.8)
         axes.plot(
             truth,
@@ -71,7 +73,9 @@ def _draw_points(axes: Axes, table: CutErrorTable) -> None:
             color=COLOURS["noisy"],
             label=f"noisy, {DEFAULT_PERCENT} interval",
         )
-    synthetic = [(p.truth, p.synthetic) for p in table.points if p.synthetic is not None]
+    synthetic = [
+        (point.truth, point.synthetic) for point in table.points if point.synthetic is not None
+    ]
     axes.scatter(
         [point[0] for point in synthetic],
         [point[1] for point in synthetic],
@@ -85,9 +89,6 @@ def _draw_points(axes: Axes, table: CutErrorTable) -> None:
     axes.plot([0, top], [0, top], color=COLOURS["truth"], linewidth=0.8, label="exact")
     axes.set_xlabel("true value")
     axes.set_ylabel("answer")
-    axes.set_title(f"Single cuts: {table.rows[_points_row(table)].kind}")
+    kinds = [row.kind for row in table.rows[1:]]  # after the worst of all cuts
+    axes.set_title(f"Single cuts: {kinds[index_of_single_cuts(kinds)]}")
     axes.legend(loc="upper left", fontsize=8)
-
-
-def _points_row(table: CutErrorTable) -> int:
-    return -1 if table.rows[-1].kind.startswith(("between", "given")) else 1

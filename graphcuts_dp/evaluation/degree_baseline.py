@@ -12,9 +12,9 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph, on_space
 
-_MOST_PAIRS = 10**8  # that are drawn one by one
-_ROWS = 256  # of pairs that are drawn at once
-_TINY = 1e-300
+_MOST_PAIRS = 10**8  # up to which pairs are drawn one by one
+_ROWS = 256  # whose pairs are drawn at once
+_TINY = 1e-300  # in place of 0, in divisors
 
 
 def expected_by_degrees(graph: AnyGraph) -> FloatMatrix:
@@ -26,8 +26,8 @@ def expected_by_degrees(graph: AnyGraph) -> FloatMatrix:
     expected = np.outer(rows, columns / max(rows.sum(), _TINY))
     if not isinstance(graph, BipartiteGraph):
         np.fill_diagonal(expected, 0.0)
-    cap = graph.max_weight if graph.weighted else 1.0
-    return expected if cap is None else np.minimum(expected, cap, out=expected)
+    max_weight = graph.max_weight if graph.weighted else 1.0
+    return expected if max_weight is None else np.minimum(expected, max_weight, out=expected)
 
 
 def drawn_by_degrees(graph: AnyGraph, *, seed: int) -> AnyGraph:
@@ -47,12 +47,12 @@ def drawn_by_degrees(graph: AnyGraph, *, seed: int) -> AnyGraph:
     """
     rng = np.random.default_rng(seed)
     pattern = graph.to_scipy()
-    strengths = _sums(pattern)
+    weight_sums = _sums(pattern)
     pattern.data[:] = 1.0
     degrees = _sums(pattern)
     m = max(float(degrees[0].sum()), _TINY)
-    one_by_one = pattern.shape[0] * pattern.shape[1] <= _MOST_PAIRS
-    draw = _drawn_one_by_one if one_by_one else _drawn_in_parallel
+    few_pairs = pattern.shape[0] * pattern.shape[1] <= _MOST_PAIRS
+    draw = _drawn_one_by_one if few_pairs else _drawn_with_parallel_edges
     rows, columns = draw(degrees[0], degrees[1] / m, rng)
     is_pair = np.ones(len(rows), dtype=np.bool_)
     if isinstance(graph, Graph):
@@ -62,13 +62,13 @@ def drawn_by_degrees(graph: AnyGraph, *, seed: int) -> AnyGraph:
     rows, columns = rows[is_pair], columns[is_pair]
     if not graph.weighted:
         return on_space(graph.space, rows, columns)
-    total = max(float(strengths[0].sum()), _TINY)
-    chance = np.minimum(degrees[0][rows] * degrees[1][columns] / m, 1.0)
-    weights = strengths[0][rows] * strengths[1][columns] / total / chance
-    cap = graph.max_weight
-    if cap is not None:
-        weights = np.minimum(weights, cap)
-    return on_space(graph.space, rows, columns, weights, max_weight=cap)
+    total = max(float(weight_sums[0].sum()), _TINY)
+    probabilities = np.minimum(degrees[0][rows] * degrees[1][columns] / m, 1.0)
+    weights = weight_sums[0][rows] * weight_sums[1][columns] / total / probabilities
+    max_weight = graph.max_weight
+    if max_weight is not None:
+        weights = np.minimum(weights, max_weight)
+    return on_space(graph.space, rows, columns, weights, max_weight=max_weight)
 
 
 def _sums(matrix: Any) -> tuple[FloatVector, FloatVector]:
@@ -89,7 +89,7 @@ def _drawn_one_by_one(
     return np.concatenate([pair[0] for pair in edges]), np.concatenate([pair[1] for pair in edges])
 
 
-def _drawn_in_parallel(
+def _drawn_with_parallel_edges(
     rows: FloatVector, columns: FloatVector, rng: np.random.Generator
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Draw a Poisson number of edges for each pair (i, j), of mean rows_i columns_j."""

@@ -1,4 +1,4 @@
-"""Statistics of one graph that researchers report. Of a private graph, none of them is private.
+"""Compute statistics of a graph that researchers report. Of a private graph, none is private.
 
 All take scipy sparse matrices in canonical form, with entries > 0 and no others: "symmetric" for an
 undirected graph, of shape (n, n) with u -> v in row u for a directed one, of shape (n_left,
@@ -22,7 +22,7 @@ from graphcuts_dp.resources import repeatable_igraph
 
 _DENSE = 1_000  # vertices up to which triangles are counted in a dense matrix
 _MOST_TERMS = 2 * 10**7  # pairs of neighbours, of all vertices, that are looked at one by one
-_WEDGES = 200_000  # pairs of neighbours in a sample: a share of them has a deviation below .0012
+_WEDGES = 200_000  # pairs of neighbours in a sample: shares of it have a deviation below .0012
 _MOST_SOURCES = 1_000  # vertices up to which all paths are measured
 _SAMPLED_SOURCES = 500
 _FEWEST_SOURCES = 20
@@ -126,13 +126,13 @@ def bipartite_clustering(matrix: sp.csr_array) -> StatisticValue:
 
 
 def assortativity(matrix: sp.csr_array) -> StatisticValue:
-    """Return the correlation of the degrees of the two ends of an edge.
+    """Return the correlation of the degrees of both endpoints of an edge.
 
     Of an undirected graph each edge counts in both orders; of a directed one the out-degree of the
     tail and the in-degree of the head count; of a bipartite one the degrees of left and right.
 
     Args:
-        matrix: as in the module docstring; which entries are there counts alone.
+        matrix: as in the module docstring; the sizes of its entries do not matter.
 
     Source: Newman 2003.
     """
@@ -178,18 +178,18 @@ def path_lengths(
     share = StatisticValue(size / n)
     if size < 2:
         return StatisticValue(None), share
-    part = matrix[members][:, members].tocoo()
+    component = matrix[members][:, members].tocoo()
     count, sample = size, ""
     if size > _MOST_SOURCES:
-        fitting = _MOST_STEPS // (size + part.nnz)
-        count = min(size, max(_FEWEST_SOURCES, min(_SAMPLED_SOURCES, fitting)))
+        affordable = _MOST_STEPS // (size + component.nnz)
+        count = min(size, max(_FEWEST_SOURCES, min(_SAMPLED_SOURCES, affordable)))
         sample = f"{count:,} of {size:,} vertices"
     sources = np.sort(np.random.default_rng(seed).choice(size, size=count, replace=False))
-    upper = slice(None) if directed else part.row < part.col
+    upper = slice(None) if directed else component.row < component.col
     with repeatable_igraph() as igraph:
-        ends = np.column_stack([part.row[upper], part.col[upper]])
-        network = igraph.Graph(n=size, edges=ends, directed=directed)
-        total = sum(sum(network.distances(source=int(one), mode="out")[0]) for one in sources)
+        endpoints = np.column_stack([component.row[upper], component.col[upper]])
+        network = igraph.Graph(n=size, edges=endpoints, directed=directed)
+        total = sum(sum(network.distances(source=int(source), mode="out")[0]) for source in sources)
     return StatisticValue(float(total) / (count * (size - 1)), sample), share
 
 
@@ -198,7 +198,7 @@ def leading_values(matrix: sp.csr_array, count: int, *, symmetric: bool) -> Floa
 
     Args:
         matrix: sparse, of any shape if not symmetric.
-        count: how many at most, > 0.
+        count: the most values, > 0.
         symmetric: whether eigenvalues are wanted.
 
     Returns:
@@ -229,16 +229,16 @@ def largest_gap(first: npt.ArrayLike, second: npt.ArrayLike) -> float | None:
 
     Args:
         first: numbers, any number of them.
-        second: likewise.
+        second: numbers, any number of them.
 
     Returns:
         In [0, 1]; None if one sample is empty.
     """
-    x, y = np.sort(np.asarray(first)), np.sort(np.asarray(second))
-    if not len(x) or not len(y):
+    samples = [np.sort(np.asarray(sample)) for sample in (first, second)]
+    if not all(map(len, samples)):
         return None
-    every = np.concatenate([x, y])
-    shares = [np.searchsorted(values, every, side="right") / len(values) for values in (x, y)]
+    values = np.concatenate(samples)
+    shares = [np.searchsorted(sample, values, side="right") / len(sample) for sample in samples]
     return float(np.abs(shares[0] - shares[1]).max())
 
 

@@ -1,4 +1,4 @@
-"""Communities of a graph, and what a partition is worth in a matrix: sums of blocks, modularity.
+"""Find communities of a graph, and measure partitions: sums of blocks, modularity.
 
 A partition is one number for each vertex, its part. Of a bipartite graph rows and columns have
 partitions of their own, with the same numbers of parts.
@@ -18,12 +18,12 @@ _ROWS = 256  # of a dense matrix that are added up at once, so that copies are s
 
 
 def best_parts(matrix: Any, *, resolution: float | None = None, seed: int = 1) -> IntVector:
-    """Find a partition of great worth in a graph, the same each time.
+    """Find a partition of a graph with a large objective, the same each time.
 
     Args:
         matrix: symmetric, shape (n, n), dense or sparse; entries below 0 count as 0.
-        resolution: None for communities of great modularity, by Louvain's method; else for a great
-            sum of the weights within parts, each less `resolution`, by Leiden's.
+        resolution: None to maximise modularity by Louvain's method; else Leiden's method maximises
+            the sum of the weights of pairs within parts, each less `resolution`.
         seed: of the order in which the method looks at vertices, 0 or larger.
 
     Returns:

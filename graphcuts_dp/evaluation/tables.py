@@ -3,6 +3,7 @@
 They were computed from the private graph, so they are not private.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
@@ -22,7 +23,7 @@ class CutErrorRow:
     """Errors on one kind of cut.
 
     Attributes:
-        kind: what the cuts are.
+        kind: of the cuts, in words.
         cuts: how many were tried; 0 for the worst of all cuts.
         size: mean true value; for the worst cut, the total weight counted twice (matrix form).
         errors: mean absolute error for each estimate, in the order of `CutErrorTable.estimates`.
@@ -41,8 +42,8 @@ class CutPoint:
 
     Attributes:
         truth: true value.
-        synthetic: value on the synthetic graph, or None.
-        noisy: estimate from the noisy matrix with the ends of its interval, or None.
+        synthetic: value on the synthetic graph; None without one.
+        noisy: estimate from the noisy matrix, low and high of its interval; None without a release.
     """
 
     truth: float
@@ -69,7 +70,12 @@ class KeptRow:
 @final
 @dataclass(frozen=True)
 class KeptTable(Displayed):
-    """Table of the parts of a graph that estimates keep. Not private."""
+    """Properties of a true graph and of each estimate of it. Not private.
+
+    Attributes:
+        estimates: names of the columns.
+        rows: one for each property.
+    """
 
     estimates: tuple[str, ...]
     rows: tuple[KeptRow, ...]
@@ -174,3 +180,15 @@ class CutErrorTable(Displayed):
                 for row in self.properties
             ],
         }
+
+
+def index_of_single_cuts(kinds: Sequence[str]) -> int:
+    """Return the index of the kind of cuts whose single cuts a table of errors has, and draws.
+
+    It is the last kind, if that has cuts of the caller or cuts between groups or communities; else
+    the first, cuts around single vertices.
+
+    Args:
+        kinds: of cuts, in the order of a table, without the worst of all cuts.
+    """
+    return len(kinds) - 1 if kinds[-1].startswith(("between", "given")) else 0
