@@ -41,7 +41,7 @@ GRAPH_UNIT = _unit_option(
 PRIVACY_UNIT = _unit_option(
     None,
     help="What neighbouring data differ by: edge, row, user (give max-contributions) or vertex "
-    "(give max-degree). If omitted edge; of rows whose weight or periods count, row.",
+    "(give max-degree). If omitted, an edge; for flows that count rows, a row.",
 )
 KINDS = ("undirected", "directed", "bipartite")
 STDIN = "-"

@@ -349,7 +349,7 @@ def add(
     graphs: str = privacy_option(
         "",
         help="Names of the graphs of a folder that this person may ask, separated by commas; "
-        "all, also those to come, if omitted.",
+        "all, also those that are added later, if omitted.",
     ),
     role: str = privacy_option(
         "analyst",
@@ -444,9 +444,9 @@ def withdraw_all(*, store: str = STORE) -> Report:
     Example: graphcuts-dp serve access revoke-all mail.db
 
     A server does not start with a registry that lacks changes of which its store knows: tokens that
-    were revoked would work again. If the latest registry is lost, this command withdraws all tokens
-    of the one that is there, grants and approvals beforehand too, or makes an empty one. Limits are
-    those of that registry. `serve access renew` gives somebody a new token.
+    were revoked would work again. If the latest registry is lost, bring back an older one, and this
+    command withdraws all its tokens, its grants, and what --preapproved allowed; its limits stay.
+    Without a registry it makes an empty one. `serve access renew` gives somebody a new token.
     """
     files = ServerFiles.of(Store(store))
     if files.folder is None:
@@ -541,7 +541,9 @@ def rotate(
     store: str = STORE,
     output: str = option(help="File to move the lines of the log to.", metavar="FILE"),
     keys_days: float = option(
-        30.0, help="Keys of answered requests that are older than so many days go.", least=0
+        30.0,
+        help="Remove idempotency keys of requests that were answered more than so many days ago.",
+        least=0,
     ),
     force: bool = options.FORCE,
 ) -> Report:
@@ -550,8 +552,8 @@ def rotate(
     Example: graphcuts-dp serve access rotate mail.db --output audit-2026.jsonl
 
     The server may run meanwhile. Keep the files: each says after which line it begins, and `serve
-    access verify --file` checks it. Idempotency keys that are old go, too: a request that is sent
-    again after so long counts as a new one, whose answers on the record are free.
+    access verify --file` checks it. Old idempotency keys are removed, too: a request that is sent
+    again after that counts as a new one, and is free if its answers are on the record.
     """
     with _people(store) as people:
         head, start = people.log_head, people.book.log_start
