@@ -1,7 +1,8 @@
 """Packages that add names: the one of docs/plugins.md, installed, and others that are at fault.
 
 Each is written as pip would leave it, into a folder on the path: a module, and beside it the
-metadata with its entry points. Each runs in a process of its own.
+metadata with its entry points. Each runs in a process of its own; commands on the same packages are
+forks of one process, which has loaded our package and none of the others.
 """
 
 import json
@@ -40,21 +41,65 @@ def install(folder, name, groups, module=None):
     return folder
 
 
-def run(folder, *words, place=None):
-    """Python with the packages of a folder; in a place with two small files."""
-    place = folder if place is None else place
-    (place / "g.csv").write_text("source,target\n0,1\n1,2\n2,3\n3,4\n4,5\n")
-    (place / "g.arrows").write_text("0->1\n1->2\n2->3\n")
+def run(folder, *words, typed=""):
+    """Run Python with the packages of a folder, in which it finds two small files."""
+    write_graphs(folder)
     path = os.pathsep.join([str(folder), str(ROOT)])
-    environment = {**os.environ, "PYTHONPATH": path, "GRAPHCUTS_DP_STATE": str(place / "state")}
+    environment = {**os.environ, "PYTHONPATH": path, "GRAPHCUTS_DP_STATE": str(folder / "state")}
     return subprocess.run(
         [sys.executable, *words],
-        cwd=place,
+        cwd=folder,
         env={**environment, "COLUMNS": "200"},
+        input=typed,
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def write_graphs(folder):
+    """Write the files of the commands below."""
+    (folder / "g.csv").write_text("source,target\n0,1\n1,2\n2,3\n3,4\n4,5\n")
+    (folder / "g.arrows").write_text("0->1\n1->2\n2->3\n")
+
+
+# What takes time is loaded before the forks; what a command does first there, it does first.
+FORKS = """
+import gc, json, os, sys
+sys.path.remove("")  # the packages lie in this folder, which the commands leave
+import pyarrow, pydantic
+from graphcuts_dp import open_session, read_graph, release_graph, release_iteratively
+from graphcuts_dp.cli import main, release, session
+from graphcuts_dp.cli import release_iteratively as _
+
+gc.freeze()  # what the forks share is not looked through, and so not copied
+for folder, words in json.load(sys.stdin):
+    child = os.fork()
+    if child == 0:
+        os.chdir(folder)
+        os.environ["GRAPHCUTS_DP_STATE"] = os.path.join(folder, "state")
+        for number, name in ((1, "out"), (2, "err")):
+            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT), number)
+        sys.argv = ["graphcuts-dp", *words]
+        status = main._status()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+    with open(os.path.join(folder, "status"), "w") as file:
+        file.write(str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])))
+"""
+
+
+def run_commands(folder, commands):
+    """Return the status and standard error of each command, which has a folder of its own."""
+    folders = [folder / f"command {number}" for number in range(len(commands))]
+    for each in folders:
+        each.mkdir()
+        write_graphs(each)
+    lines = [(str(each), words.split()) for each, words in zip(folders, commands, strict=True)]
+    ended = run(folder, "-c", FORKS, typed=json.dumps(lines))
+    assert ended.returncode == 0, ended.stderr
+    return [(int((each / "status").read_text()), (each / "err").read_text()) for each in folders]
 
 
 def answered(folder, code):
@@ -145,15 +190,23 @@ COMMANDS = {
 }
 
 
+EACH_KIND = [kind for kind in COMMANDS if kind != "learner of a session"]
+
+
+@pytest.fixture(scope="module")
+def working(installed):
+    return dict(zip(COMMANDS, run_commands(installed, [*COMMANDS.values()]), strict=True))
+
+
 @pytest.mark.parametrize("kind", COMMANDS)
-def test_each_name_works_on_the_command_line(kind, installed, tmp_path):
-    ended = run(installed, "-m", "graphcuts_dp", *COMMANDS[kind].split(), place=tmp_path)
-    assert ended.returncode == 0, ended.stderr
-    assert "Traceback" not in ended.stderr
+def test_each_name_works_on_the_command_line(kind, working):
+    status, err = working[kind]
+    assert status == 0, err
+    assert "Traceback" not in err
 
 
-def test_help_names_them(installed, tmp_path):
-    ended = run(installed, "-m", "graphcuts_dp", "release", "--help", place=tmp_path)
+def test_help_names_them(installed):
+    ended = run(installed, "-m", "graphcuts_dp", "release", "--help")
     assert "clipped" in ended.stdout
     assert "wide" in ended.stdout
 
@@ -167,19 +220,28 @@ def broken(tmp_path_factory):
     return install(tmp_path_factory.mktemp("broken"), "broken-parts", EVERY, BROKEN)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in COMMANDS if kind != "learner of a session"])
-def test_a_package_that_cannot_be_imported_is_one_line(kind, broken, tmp_path):
-    ended = run(broken, "-m", "graphcuts_dp", *COMMANDS[kind].split(), place=tmp_path)
-    assert ended.returncode == 2, ended.stderr
-    lines = ended.stderr.strip().splitlines()
-    (line,) = (line for line in lines if not line.startswith("note: "))
+OTHERS = ("session start --help", "release --help", "plan --n 100 --epsilon 1 --queries 5")
+
+
+@pytest.fixture(scope="module")
+def failing(broken):
+    kinds = (*EACH_KIND, *OTHERS)
+    commands = [COMMANDS.get(kind, kind) for kind in kinds]
+    return dict(zip(kinds, run_commands(broken, commands), strict=True))
+
+
+@pytest.mark.parametrize("kind", EACH_KIND)
+def test_a_package_that_cannot_be_imported_is_one_line(kind, failing):
+    status, err = failing[kind]
+    assert status == 2, err
+    (line,) = (line for line in err.strip().splitlines() if not line.startswith("note: "))
     assert line.startswith("error: ")
     assert f"the {kind} " in line
     assert "of broken-parts 1.0 cannot be imported" in line
     assert "no_such_module_anywhere" in line
 
 
-def test_other_names_work_beside_it(broken):
+def test_other_names_work_beside_it(broken, failing):
     code = """
 import json
 import graphcuts_dp as gc
@@ -190,9 +252,9 @@ plan = gc.plan(100, edges=300, queries=5, epsilon=1.0)
 print(json.dumps([release.fit.method, session.parameters["method"], plan.best_method]))
 """
     assert len(answered(broken, code)[0]) == 3
-    for words in ("session start --help", "release --help", "plan --n 100 --epsilon 1 --queries 5"):
-        ended = run(broken, "-m", "graphcuts_dp", *words.split())
-        assert ended.returncode == 0, ended.stderr
+    for words in OTHERS:
+        status, err = failing[words]
+        assert status == 0, err
 
 
 def test_two_packages_of_one_name_are_refused_and_ours_stay(tmp_path):
@@ -215,15 +277,19 @@ print(json.dumps(said))
     assert "several installed packages have a fit 'twice': one 1.0, two 1.0" in message
 
 
-@pytest.mark.parametrize(
-    "words", [words for kind, words in COMMANDS.items() if kind != "learner of a session"]
-)
-def test_an_object_of_another_kind_is_refused(words, tmp_path):
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory):
     every = {group: dict.fromkeys(points, "odd:X") for group, points in GROUPS.items()}
-    install(tmp_path, "odd", every, "X = 7\n")
-    ended = run(tmp_path, "-m", "graphcuts_dp", *words.split())
-    assert ended.returncode == 2, ended.stderr
-    assert "of odd 1.0 is no such object: its entry point must be" in ended.stderr
+    folder = install(tmp_path_factory.mktemp("odd"), "odd", every, "X = 7\n")
+    commands = [COMMANDS[kind] for kind in EACH_KIND]
+    return dict(zip(EACH_KIND, run_commands(folder, commands), strict=True))
+
+
+@pytest.mark.parametrize("kind", EACH_KIND)
+def test_an_object_of_another_kind_is_refused(kind, odd):
+    status, err = odd[kind]
+    assert status == 2, err
+    assert "of odd 1.0 is no such object: its entry point must be" in err
 
 
 def test_no_plug_in_is_imported_before_it_is_used(installed):
