@@ -263,6 +263,9 @@ def altered_archives(whole: bytes) -> Iterator[tuple[str, bytes | Callable[[], b
         def replaced(new: Any, name: str = name, others: Any = others) -> Callable[[], bytes]:
             return partial(npz, [*others, (name, new)])
 
+        def misnamed(size: int, name: str = name) -> Callable[[], bytes]:
+            return lambda: with_sizes(npz(members), {name: size})
+
         yield f"{name} is missing", npz(others)
         yield f"{name} of objects", replaced(npy(np.array([{"a": 1}], dtype=object)))
         yield f"{name} is 16 MB of zeros", replaced(zeros("u1", 16_000_000))
@@ -290,8 +293,7 @@ def altered_archives(whole: bytes) -> Iterator[tuple[str, bytes | Callable[[], b
         yield f"{name} of nested lists", replaced(npy_header("'<i8'", "(" * 3000))
         if number % 2 == 0:
             for size in (10, len(content) + 5, 10**9, 2**32 - 2):
-                plain = npz(members)
-                yield f"{name} names {size:,} bytes", with_sizes(plain, {name: size})
+                yield f"{name} names {size:,} bytes", misnamed(size)
         for value in _extremes(array.dtype):
             full = np.full_like(array, value)
             yield f"{name} is {value} everywhere", replaced(npy(full))

@@ -12,7 +12,7 @@ from tests.contract.sources import SOURCES, SPARK, Source, spark_session
 from tests.contract.table import Table, loose, text
 
 pytestmark = pytest.mark.usefixtures("one_database")
-PER_SOURCE = 3  # tables in quick tests: about 80 in all
+PER_SOURCE = 2  # tables in quick tests: about 50 in all
 MANY_PER_SOURCE = 2_000  # in slow ones
 ON_SPARK = 50
 AT_ONCE = 3  # users, and bad rows, that are removed from each table

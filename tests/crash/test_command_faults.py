@@ -80,12 +80,12 @@ EVERY = pytest.param("every", marks=pytest.mark.slow)
 EVERY_AND_REPLACING = pytest.param("every, replacing", marks=pytest.mark.slow)
 
 
-@pytest.mark.parametrize("how", ["every third", EVERY, EVERY_AND_REPLACING])
+@pytest.mark.parametrize("how", ["every fourth", EVERY, EVERY_AND_REPLACING])
 @pytest.mark.parametrize("name", COMMANDS)
-def test_one_trouble_at_every_third_call_or_every_trouble_at_each(inputs, tmp_path, name, how):
+def test_one_trouble_at_every_fourth_call_or_every_trouble_at_each(inputs, tmp_path, name, how):
     command = COMMANDS[name]
-    one = how == "every third"
-    pick, least = (faults.one_of(ALL, every=3), 2) if one else (lambda _: ALL, 5 * len(ALL))
+    one = how == "every fourth"
+    pick, least = (faults.one_of(ALL, every=4), 2) if one else (lambda _: ALL, 5 * len(ALL))
     replacing = command.replaces and how != "every"
     assert sweep(command, inputs, tmp_path, pick, replacing=replacing) >= least
 

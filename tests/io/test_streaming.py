@@ -169,16 +169,17 @@ def batches_of(content, form, columns, weighted):
     return found, bad._first
 
 
+@pytest.mark.parametrize("examples", [20, pytest.param(50, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("skip", [True, False])
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize("kind", FORMS)
-def test_arrow_reads_any_lines_as_fields_does(kind, weighted, skip):
+def test_arrow_reads_any_lines_as_fields_does(kind, weighted, skip, examples):
     form, told = FORMS[kind]
     header = b"source,target,weight\n" if told.get("header") else b""
     columns = {"source": 0, "target": 1} | told | ({"on_bad": "skip"} if skip else {})
     columns |= {"weight": 2} if weighted else {}
 
-    @settings(max_examples=50)
+    @settings(max_examples=examples)
     @given(st.lists(LINE, max_size=8))
     @example(["a,b,1", '"c,d,2', "e,f,3"])
     def check(lines):
