@@ -3,6 +3,7 @@
 import builtins
 import functools
 import io
+import math
 import random
 import re
 import shlex
@@ -84,9 +85,22 @@ def folder(tmp_path):
 ERRORS = functools.cache(proposals._error_between_halves)
 
 
+def error_at_two_digits(epsilon, *sizes, **directed):
+    """Return the error at an epsilon that is rounded down: a search asks for dozens of them."""
+    unit = 10.0 ** (math.floor(math.log10(epsilon)) - 1)
+    return ERRORS(math.floor(epsilon / unit) * unit, *sizes, **directed)
+
+
 @pytest.fixture(autouse=True)
-def _forecasts_are_made_once(monkeypatch):
-    monkeypatch.setattr(proposals, "_error_between_halves", ERRORS)
+def _few_forecasts(request, monkeypatch):
+    exact = "exact_forecasts" in request.fixturenames
+    forecast = ERRORS if exact else error_at_two_digits
+    monkeypatch.setattr(proposals, "_error_between_halves", forecast)
+
+
+@pytest.fixture
+def exact_forecasts():
+    """Ask for the forecast of the very epsilon that is proposed."""
 
 
 @pytest.fixture
@@ -217,6 +231,7 @@ def test_without_a_file_it_proposes_a_plan(proposed, call):
     run_all(told, call)
 
 
+@pytest.mark.usefixtures("exact_forecasts")
 def test_the_error_is_kept_and_not_by_much_more_epsilon_than_needed(proposed):
     told = proposed(*lines(groups="staff.csv", error="20"))
     graph = gc.read_graph("mail.edges", vertices=N)

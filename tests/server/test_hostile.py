@@ -71,6 +71,11 @@ WRONG = {
 BODIES = [whole.replace("...", each) for whole, parts in WRONG.items() for each in parts]
 
 
+@pytest.fixture(autouse=True)
+def _no_forecast():
+    """Replies are looked at whole, with what is forecast."""
+
+
 @pytest.fixture(scope="module")
 def ann(tmp_path_factory):
     with Office(tmp_path_factory.mktemp("hostile")) as office:
