@@ -378,7 +378,7 @@ class Reading:
             or public is not None,
             inferred=any(vertices.inferred for vertices in sets_in(graph.space)),
             weighted=graph.weighted,
-            capped=self.max_weight is not None,
+            has_maximum=self.max_weight is not None,
             merge=cast(Merge | None, self.merge),
             bipartite=self.bipartite,
             directed=self.directed,

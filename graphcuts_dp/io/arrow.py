@@ -5,7 +5,6 @@ weight of files of this package are in the metadata of their schema.
 """
 
 import io
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,7 @@ import numpy as np
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.io.edge_store import EdgeStore
-from graphcuts_dp.io.raw_edges import Options, RawEdges, dump_schema, token_table
+from graphcuts_dp.io.raw_edges import Options, RawEdges, dump_schema
 from graphcuts_dp.io.tables import OpenedTable, columns_at, edges_of_table
 from graphcuts_dp.schema.byte_streams import size_of
 from graphcuts_dp.schema.text_rows import MARK
@@ -30,13 +29,13 @@ _BUFFER = 1 << 20  # bytes of a column of Parquet that are read at a time
 _MOST_METADATA = 1 << 30  # bytes of metadata: they hold vertex sets
 _FILE_MARK = b"ARROW1"  # the first bytes of a file in the file form
 _MESSAGE_MARK = b"\xff\xff\xff\xff"  # the first bytes of a message of a stream
-_METADATA_KEY = MARK.rstrip(":").encode()  # of the facts that this package writes
+_METADATA_KEY = MARK.rstrip(":").encode()  # b"graphcuts-dp": of the facts that this package writes
 
-Opening = Callable[[BinaryIO, int], OpenedTable]  # of an open file and its size in bytes
+Opening = Callable[[BinaryIO, int], OpenedTable]  # takes an open file and its size in bytes
 
 
 def read_table_file(file: BinaryIO, options: Options, *, opening: Opening) -> RawEdges:
-    """Read the edges of a Parquet or Arrow file.
+    """Read the edges of a Parquet or Arrow file, whichever `opening` opens.
 
     Raises:
         FileFormatError: a damaged file, columns that cannot be used, or bad rows.
@@ -45,7 +44,7 @@ def read_table_file(file: BinaryIO, options: Options, *, opening: Opening) -> Ra
 
 
 def open_table_file(file: BinaryIO, opening: Opening) -> OpenedTable:
-    """Open a Parquet or Arrow file, or a pipe that holds one.
+    """Open a Parquet or Arrow file, whichever `opening` opens, or a pipe that holds one.
 
     Raises:
         FileFormatError: not a whole file.
@@ -55,7 +54,7 @@ def open_table_file(file: BinaryIO, opening: Opening) -> OpenedTable:
     return opening(file, size_of(file))
 
 
-def open_parquet(file: BinaryIO, packed: int) -> OpenedTable:
+def open_parquet(file: BinaryIO, file_bytes: int) -> OpenedTable:
     """Open a Parquet file; only columns that are asked for will be read.
 
     Raises:
@@ -87,7 +86,7 @@ def open_parquet(file: BinaryIO, packed: int) -> OpenedTable:
         types=schema.types,
         parts=parts,
         facts=facts,
-        packed=packed,
+        file_bytes=file_bytes,
         damaged=damaged,
         error=FileFormatError,
     )
@@ -125,12 +124,12 @@ def open_folder(path: PathLike) -> OpenedTable:
     def parts(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
         for file in files:
             with file.open("rb") as stream:
-                yield from open_parquet(stream, sys.maxsize).parts(positions)
+                yield from open_parquet(stream, file.stat().st_size).parts(positions)
 
-    return replace(first, parts=parts, packed=None)
+    return replace(first, parts=parts, file_bytes=None)
 
 
-def open_arrow(file: BinaryIO, packed: int) -> OpenedTable:
+def open_arrow(file: BinaryIO, file_bytes: int) -> OpenedTable:
     """Open an Arrow file.
 
     Raises:
@@ -141,7 +140,7 @@ def open_arrow(file: BinaryIO, packed: int) -> OpenedTable:
     is_file_form = head.startswith(_FILE_MARK)
     if not is_file_form:  # Arrow would allocate the length that the first message states
         length = int.from_bytes(head[len(_MESSAGE_MARK) :], "little")
-        if not head.startswith(_MESSAGE_MARK) or length > packed:
+        if not head.startswith(_MESSAGE_MARK) or length > file_bytes:
             raise FileFormatError(damaged)
 
     def reader(included: list[int] | None = None) -> Any:
@@ -173,10 +172,70 @@ def open_arrow(file: BinaryIO, packed: int) -> OpenedTable:
         types=schema.types,
         parts=parts,
         facts=facts,
-        packed=packed,
+        file_bytes=file_bytes,
         damaged=damaged,
         error=FileFormatError,
     )
+
+
+def write_parquet(graph: EdgeStore, handle: BinaryIO) -> None:
+    """Write columns source, target and, if weighted, weight; the vertex set as metadata."""
+    schema, batches = tables_of(graph)
+    from pyarrow import parquet
+
+    with parquet.ParquetWriter(handle, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+
+
+def write_arrow(graph: EdgeStore, handle: BinaryIO) -> None:
+    """Write columns source, target and, if weighted, weight; the vertex set as metadata."""
+    schema, batches = tables_of(graph)
+    from pyarrow import ipc
+
+    with ipc.new_file(handle, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+
+
+def tables_of(graph: EdgeStore) -> tuple["pa.Schema", Iterator["pa.RecordBatch"]]:
+    """Return the schema and the batches of columns source, target and perhaps weight of a graph.
+
+    The vertex set, and the maximum weight, are in the metadata of the schema under "graphcuts-dp".
+    """
+    import pyarrow as arrow
+
+    labels: list[Any] = []  # of each set of vertices; None where the row numbers are the labels
+    for vertices in vertex_sets(graph.space):
+        if vertices.is_default:
+            labels.append(None)
+        elif all(isinstance(label, int) and abs(label) < 2**63 for label in vertices.labels):
+            labels.append(arrow.array(vertices.labels, type=arrow.int64()))
+        else:
+            labels.append(arrow.array(list(vertices.text_index), type=arrow.string()))
+    fields = [
+        arrow.field(name, arrow.int64() if set_labels is None else set_labels.type)
+        for name, set_labels in zip(("source", "target"), labels, strict=True)
+    ]
+    if graph.weighted:
+        fields.append(arrow.field("weight", arrow.float64()))
+    schema = arrow.schema(fields, metadata={_METADATA_KEY: dump_schema(graph)})
+
+    def batches() -> Iterator["pa.RecordBatch"]:
+        for start in range(0, len(graph.rows), _ROWS):
+            piece = slice(start, start + _ROWS)
+            endpoints = zip(labels, (graph.rows[piece], graph.columns[piece]), strict=True)
+            columns = [
+                arrow.array(rows.astype(np.int64))
+                if set_labels is None
+                else set_labels.take(arrow.array(rows))
+                for set_labels, rows in endpoints
+            ]
+            if graph.weighted:
+                columns.append(arrow.array(graph.weights[piece]))
+            yield arrow.record_batch(columns, schema=schema)
+
+    return schema, batches()
 
 
 def _checked(batch: "pa.RecordBatch") -> "pa.RecordBatch":
@@ -216,63 +275,3 @@ def _facts(schema: "pa.Schema") -> str | None:
     """Return the facts that a file of this package declares, as JSON; None for other files."""
     facts = (schema.metadata or {}).get(_METADATA_KEY)
     return None if facts is None else facts.decode("utf-8", "replace")
-
-
-def write_parquet(graph: EdgeStore, handle: BinaryIO) -> None:
-    """Write columns source, target and, if weighted, weight; the vertex set as metadata."""
-    schema, batches = tables_of(graph)
-    from pyarrow import parquet
-
-    with parquet.ParquetWriter(handle, schema) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-
-
-def write_arrow(graph: EdgeStore, handle: BinaryIO) -> None:
-    """Write columns source, target and, if weighted, weight; the vertex set as metadata."""
-    schema, batches = tables_of(graph)
-    from pyarrow import ipc
-
-    with ipc.new_file(handle, schema) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-
-
-def tables_of(graph: EdgeStore) -> tuple["pa.Schema", Iterator["pa.RecordBatch"]]:
-    """Return the schema and the batches of columns source, target and perhaps weight of a graph.
-
-    The vertex set, and the maximum weight, are in the metadata of the schema under "graphcuts-dp".
-    """
-    import pyarrow as arrow
-
-    sides = vertex_sets(graph.space)
-    labels: list[Any] = []
-    for vertices in sides:
-        if vertices.is_default:
-            labels.append(None)
-        elif all(isinstance(label, int) and abs(label) < 2**63 for label in vertices.labels):
-            labels.append(arrow.array(vertices.labels, type=arrow.int64()))
-        else:
-            labels.append(arrow.array(list(token_table(vertices)), type=arrow.string()))
-    types = [arrow.int64() if side is None else side.type for side in labels]
-    source, target = types
-    fields = [arrow.field("source", source), arrow.field("target", target)]
-    if graph.weighted:
-        fields.append(arrow.field("weight", arrow.float64()))
-    schema = arrow.schema(fields, metadata={_METADATA_KEY: dump_schema(graph)})
-
-    def batches() -> Iterator["pa.RecordBatch"]:
-        for start in range(0, len(graph.rows), _ROWS):
-            piece = slice(start, start + _ROWS)
-            endpoints = zip(labels, (graph.rows[piece], graph.columns[piece]), strict=True)
-            columns = [
-                arrow.array(rows.astype(np.int64))
-                if names is None
-                else names.take(arrow.array(rows))
-                for names, rows in endpoints
-            ]
-            if graph.weighted:
-                columns.append(arrow.array(graph.weights[piece]))
-            yield arrow.record_batch(columns, schema=schema)
-
-    return schema, batches()

@@ -8,7 +8,9 @@ than the position at which the source breaks a rule.
 
 Undirected edges are never read as two arcs: a guarantee for one arc would then hide half an edge.
 
-Read `assemble` first.
+Read `assemble` first. Below it are functions that readers call before it: `edges_by_rows` for
+sources that list their vertices, `named_attribute` for graphs whose edges have attributes, and
+`listed_weights` for weights of any type.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,6 +30,7 @@ from graphcuts_dp.io.raw_edges import Options, RawEdges, Schema
 from graphcuts_dp.schema.columns import Columns, parse_number
 from graphcuts_dp.schema.vertices import Label, Space, VertexSet
 
+# The error of undirected edges for a `DirectedGraph`.
 UNDIRECTED = "the source holds undirected edges; it is no DirectedGraph"
 
 
@@ -50,7 +53,8 @@ def assemble(
             options that do not fit the source.
     """
     _check_kind(raw, options)
-    raw.weights = _weights(raw, options)
+    max_weight = raw.schema.max_weight if options.max_weight is None else options.max_weight
+    raw.weights = _sound_weights(raw, options, max_weight)
     rows, columns, sets = row_numbers(raw, options)
     if complete:
         raw.bad.check(raw.error)
@@ -58,17 +62,14 @@ def assemble(
     if not is_known.all():
         raw.keep(is_known)
         rows, columns = rows[is_known], columns[is_known]
-    weights = raw.weights
-    max_weight = options.max_weight
-    if weights is not None:
-        if max_weight is None:
-            max_weight = raw.schema.max_weight
-    elif max_weight not in (None, 1.0):
-        raise raw.error(
-            "max_weight needs weights, and none were read; does a column hold them? pass "
-            "weight= if so, and no weighted=False"
-        )
-    parts = EdgeParts(rows, columns, weights, owned=raw.owned)
+    if raw.weights is None:
+        if options.max_weight not in (None, 1.0):
+            raise raw.error(
+                "max_weight needs weights, and none were read; does a column hold them? pass "
+                "weight= if so, and no weighted=False"
+            )
+        max_weight = options.max_weight
+    parts = EdgeParts(rows, columns, raw.weights, owned=raw.owned)
     # From here on the arrays are in `parts` alone, which the graph empties.
     raw.sources = raw.targets = np.zeros(0, dtype=np.int64)
     raw.weights = None
@@ -82,68 +83,6 @@ def merging(raw: RawEdges, options: Options) -> Merge:
     are one edge or two, the larger entry counts.
     """
     return options.merge or ("max" if raw.both_ways else ADDED)
-
-
-def _check_kind(raw: RawEdges, options: Options) -> None:
-    """Refuse a source that declares another kind of graph than the one that is read."""
-    if raw.schema.sides is not None and not options.bipartite:
-        raise raw.error("the source holds a bipartite graph; make it a BipartiteGraph")
-    if raw.schema.vertices is not None and options.bipartite:
-        raise raw.error("the source declares one vertex set, not two; it is no BipartiteGraph")
-    if raw.schema.directed and not options.directed:
-        raise raw.error("the source holds a directed graph; make it a DirectedGraph")
-    if options.directed and raw.schema.directed is False:
-        raise raw.error(UNDIRECTED)
-
-
-def _weights(raw: RawEdges, options: Options) -> FloatArray | None:
-    """Return the weights of edges, checked; None for a graph without weights."""
-    if options.weighted is False or (options.weighted is None and raw.schema.weighted is False):
-        return None
-    if raw.weights is None:
-        if options.weighted or raw.schema.weighted:
-            if len(raw.sources):
-                raise raw.error("the source has no weights; leave out weighted=True")
-            return np.zeros(0)
-        if raw.undeclared and options.weighted is None and not len(raw.sources):
-            return _weights_of_no_edges(raw, options)
-        return None
-    if raw.both_ways and options.merge == "sum":
-        raise raw.error(
-            "the matrix does not declare whether two entries of a pair are one edge or two arcs: "
-            "leave out merge='sum' if it is symmetric, or add it to its transpose first"
-        )
-    good = np.isfinite(raw.weights) & (raw.weights >= 0)
-    if not good.all():
-        position, bad_count = raw.where(int(np.argmin(good))), int(np.count_nonzero(~good))
-        fault = "a weight is negative or not finite; weighted=False reads none"
-        raw.bad.add(fault, position, bad_count)
-        raw.keep(good)
-    max_weight = raw.schema.max_weight if options.max_weight is None else options.max_weight
-    if max_weight is None and options.max_weight_change is not None:
-        if raw.bad.skip:
-            # If a row of weight 2^40 + 1 were left out, a change of its weight by 1 would move the
-            # weight of its pair by 2^40. So it counts as 2^40, as sums of rows do.
-            return np.minimum(raw.weights, LARGEST_OPEN)
-        is_countable = raw.weights <= LARGEST_OPEN
-        if not is_countable.all():
-            raw.bad.add(ABOVE_OPEN, raw.where(int(np.argmin(is_countable))))
-    return raw.weights
-
-
-def _weights_of_no_edges(raw: RawEdges, options: Options) -> FloatArray | None:
-    """Return the weights of no edges: none, or None for a graph without weights, by the options.
-
-    A source with one edge more would show whether there are weights, so only options may decide.
-
-    Raises:
-        GraphCutsError: the options do not decide.
-    """
-    if options.max_weight not in (None, 1.0):
-        return np.zeros(0)  # edges without weights would be refused
-    if options.max_weight is not None or options.max_weight_change is not None:
-        raise raw.error("nothing declares whether there are weights; pass weighted=True or False")
-    return None  # an edge with a weight, which has no bound then, would be refused later
 
 
 def edges_by_rows(
@@ -210,9 +149,9 @@ def named_attribute(options: Options) -> str | None:
     return columns.weight
 
 
-def other_attributes(read: Sequence[str]) -> str:
-    """Return a sentence about the edge attributes of a source that declares none of them."""
-    names = " and ".join(map(repr, read))
+def other_attributes(weight_names: Sequence[str]) -> str:
+    """Return a sentence for the user: which edge attributes are read, if a source declares none."""
+    names = " and ".join(map(repr, weight_names))
     return f"Edge attributes other than {names:.60} are ignored; weight= names another one."
 
 
@@ -279,16 +218,68 @@ def as_numbers(values: Any) -> tuple[FloatArray, BoolVector]:
     return np.array(converted, dtype=np.float64), good
 
 
-def _number(value: Any) -> float | None:
-    """Return a number, or the text of one, as a float; None for anything else, truth values too."""
-    if isinstance(value, str):
-        return parse_number(value)
-    if isinstance(value, bool) or not isinstance(value, Real | Decimal):
+def _check_kind(raw: RawEdges, options: Options) -> None:
+    """Refuse a source that declares another kind of graph than the one that is read."""
+    if raw.schema.sides is not None and not options.bipartite:
+        raise raw.error("the source holds a bipartite graph; make it a BipartiteGraph")
+    if raw.schema.vertices is not None and options.bipartite:
+        raise raw.error("the source declares one vertex set, not two; it is no BipartiteGraph")
+    if raw.schema.directed and not options.directed:
+        raise raw.error("the source holds a directed graph; make it a DirectedGraph")
+    if options.directed and raw.schema.directed is False:
+        raise raw.error(UNDIRECTED)
+
+
+def _sound_weights(raw: RawEdges, options: Options, max_weight: float | None) -> FloatArray | None:
+    """Return the weights of edges that are finite and not negative; None without weights.
+
+    Other weights are noted in `raw.bad`, and if bad rows are skipped, their edges leave `raw`.
+    """
+    if options.weighted is False or (options.weighted is None and raw.schema.weighted is False):
         return None
-    try:
-        return float(value)
-    except (OverflowError, ValueError):
+    if raw.weights is None:
+        if options.weighted or raw.schema.weighted:
+            if len(raw.sources):
+                raise raw.error("the source has no weights; leave out weighted=True")
+            return np.zeros(0)
+        if raw.undeclared and options.weighted is None and not len(raw.sources):
+            return _weights_of_no_edges(raw, options)
         return None
+    if raw.both_ways and options.merge == "sum":
+        raise raw.error(
+            "the matrix does not declare whether two entries of a pair are one edge or two arcs: "
+            "leave out merge='sum' if it is symmetric, or add it to its transpose first"
+        )
+    good = np.isfinite(raw.weights) & (raw.weights >= 0)
+    if not good.all():
+        position, bad_count = raw.where(int(np.argmin(good))), int(np.count_nonzero(~good))
+        fault = "a weight is negative or not finite; weighted=False reads none"
+        raw.bad.add(fault, position, bad_count)
+        raw.keep(good)
+    if max_weight is None and options.max_weight_change is not None:
+        if raw.bad.skip:
+            # If a row of weight 2^40 + 1 were left out, a change of its weight by 1 would move the
+            # weight of its pair by 2^40. So it counts as 2^40, as sums of rows do.
+            return np.minimum(raw.weights, LARGEST_OPEN)
+        is_countable = raw.weights <= LARGEST_OPEN
+        if not is_countable.all():
+            raw.bad.add(ABOVE_OPEN, raw.where(int(np.argmin(is_countable))))
+    return raw.weights
+
+
+def _weights_of_no_edges(raw: RawEdges, options: Options) -> FloatArray | None:
+    """Return an empty array for a graph with weights, None for one without, if no edge shows it.
+
+    A source with one edge more would show whether there are weights, so only options may decide.
+
+    Raises:
+        GraphCutsError: the options do not decide.
+    """
+    if options.max_weight not in (None, 1.0):
+        return np.zeros(0)  # edges without weights would be refused
+    if options.max_weight is not None or options.max_weight_change is not None:
+        raise raw.error("nothing declares whether there are weights; pass weighted=True or False")
+    return None  # an edge with a weight, which has no bound then, would be refused later
 
 
 def _split_sides(
@@ -298,7 +289,10 @@ def _split_sides(
     where: Callable[[int], str],
     error: type[GraphCutsError],
 ) -> tuple[list[IntVector], tuple[VertexSet, VertexSet]]:
-    """Return row numbers within the left and the right side, and both vertex sets."""
+    """Return row numbers within the left and the right side of each edge, and both vertex sets.
+
+    Arguments are those of `edges_by_rows`.
+    """
     if len(sides) != len(labels) or not all(side in (0, 1) for side in sides):
         raise error(
             "a BipartiteGraph needs a side for every vertex: attribute bipartite 0 or 1 (or "
@@ -317,7 +311,25 @@ def _split_sides(
     left_vertex = np.where(begins_right, second, first)
     right_vertex = np.where(begins_right, first, second)
     left, right = (
-        VertexSet([label for label, number in zip(labels, sides, strict=True) if number == wing])
-        for wing in (0, 1)
+        VertexSet(
+            [
+                label
+                for label, vertex_side in zip(labels, sides, strict=True)
+                if vertex_side == set_side
+            ]
+        )
+        for set_side in (0, 1)
     )
     return [row_in_side[left_vertex], row_in_side[right_vertex]], (left, right)
+
+
+def _number(value: Any) -> float | None:
+    """Return a number, or the text of one, as a float; None for anything else, truth values too."""
+    if isinstance(value, str):
+        return parse_number(value)
+    if isinstance(value, bool) or not isinstance(value, Real | Decimal):
+        return None
+    try:
+        return float(value)
+    except (OverflowError, ValueError):
+        return None

@@ -1,4 +1,4 @@
-"""Batches of rows as all readers give them: columns in roles, converted, without bad rows."""
+"""Hold batches of rows as all readers give them: by role, converted, without bad rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ class TableBatch:
         weights: weight of each row, which may be negative or not finite; None if none are read.
         periods: number of the declared period of each row, int32, -1 for a period that is not
             declared; None if no periods are declared.
-        row_numbers: number of each row in the source: its line in a text file, else its place
-            from 0.
+        row_numbers: number of each row in the source: its line in a text file, from 1, else its
+            position from 0.
     """
 
     columns: dict[str, "pa.Array"]

@@ -47,8 +47,8 @@ _WRONG_TYPE = {
     "user": "the user is neither text nor an integer",
 }
 _NO_NUMBER = "the weight is not a number; weighted=False reads none"
-_LIMIT = 2**63  # integers of smaller absolute value stay 64-bit integers
-_LARGEST = np.uint64(_LIMIT - 1)
+_INTEGER_LIMIT = 2**63  # integers of smaller absolute value stay 64-bit integers
+_LARGEST_INTEGER = np.uint64(_INTEGER_LIMIT - 1)
 
 
 def convert_batches(
@@ -76,9 +76,63 @@ def row_label(number: int) -> str:
     return f"row {number} (counted from 0)"
 
 
+def period_fault(options: Options) -> str:
+    """Return the fault of a value that names no period of the declared kind."""
+    assert options.periods is not None  # noqa: S101
+    columns, by = options.columns, options.periods.by
+    if columns.date_format is not None:
+        return "the period is not a date in the form of date_format="
+    if columns.time_zone is not None:
+        return "the period is not a time with an offset, as time_zone= needs"
+    if by == "period":
+        return "the period is neither text nor an integer"
+    return (
+        f"the period is no {by}, such as 2026-01-31; pass date_format= for dates in another order, "
+        "or time_zone= for times with an offset"
+    )
+
+
+def merge_batches(batches: Iterable[TableBatch], rows: int) -> Iterator[TableBatch]:
+    """Yield the rows of batches in batches of at least `rows` rows; the last may have fewer."""
+    waiting: list[TableBatch] = []
+    count = 0
+    for batch in batches:
+        waiting.append(batch)
+        count += len(batch)
+        if count >= rows:
+            yield join_batches(waiting)
+            waiting, count = [], 0
+    if waiting:
+        yield join_batches(waiting)
+
+
+def join_batches(batches: Sequence[TableBatch]) -> TableBatch:
+    """Return the rows of several batches as one."""
+    import pyarrow as pa
+
+    if len(batches) == 1:
+        return batches[0]
+    identifiers = {}
+    for role in batches[0].columns:
+        parts = [batch.columns[role] for batch in batches]
+        if len({part.type for part in parts}) > 1:
+            parts = [part.cast(pa.large_string()) for part in parts]
+        identifiers[role] = pa.concat_arrays(parts)
+    weights = [batch.weights for batch in batches if batch.weights is not None]
+    periods = [batch.periods for batch in batches if batch.periods is not None]
+    row_numbers = [_as_array(batch.row_numbers) for batch in batches]
+    return TableBatch(
+        identifiers,
+        np.concatenate(weights) if weights else None,
+        np.concatenate(periods) if periods else None,
+        np.concatenate(row_numbers),
+    )
+
+
 def _convert(
     part: Mapping[str, Any], schema: TableSchema, options: Options, bad: BadRows, start: int
 ) -> TableBatch:
+    """Return the sound rows of some rows, of which the first one has the number `start`."""
     count = len(next(iter(part.values())))
     good = np.ones(count, dtype=np.bool_)
     identifiers: dict[str, Any] = {}
@@ -109,22 +163,6 @@ def _convert(
     return batch if good.all() else batch.take(np.flatnonzero(good))
 
 
-def period_fault(options: Options) -> str:
-    """Return the fault of a value that names no period of the declared kind."""
-    assert options.periods is not None  # noqa: S101
-    columns, by = options.columns, options.periods.by
-    if columns.date_format is not None:
-        return "the period is not a date in the form of date_format="
-    if columns.time_zone is not None:
-        return "the period is not a time with an offset, as time_zone= needs"
-    if by == "period":
-        return "the period is neither text nor an integer"
-    return (
-        f"the period is no {by}, such as 2026-01-31; pass date_format= for dates in another order, "
-        "or time_zone= for times with an offset"
-    )
-
-
 def _present(values: Any) -> BoolVector:
     """Return which values are present: neither null, nor None, nor the mark of a missing value."""
     if isinstance(values, list):
@@ -149,18 +187,6 @@ def _is_missing(value: Any) -> bool:
     return type(value) in (float, np.float64, np.float32) and bool(np.isnan(value))
 
 
-def _decoded(values: "pa.Array") -> "pa.Array":
-    """Decode a dictionary-encoded column of integers or text."""
-    import pyarrow as pa
-
-    known = values.dictionary
-    if pa.types.is_decimal(known.type):
-        known = known.cast(pa.decimal256(MAX_DECIMAL_DIGITS, 0)).cast(pa.large_string())
-    elif not pa.types.is_integer(known.type):
-        known = known.cast(pa.large_string())  # views of strings cannot be taken from
-    return known.take(values.indices)
-
-
 def _identifiers(values: Any) -> "tuple[pa.Array, BoolVector]":
     """Return identifiers as 64-bit integers or as text, and which are of a sound kind.
 
@@ -169,7 +195,9 @@ def _identifiers(values: Any) -> "tuple[pa.Array, BoolVector]":
     import pyarrow as pa
 
     if isinstance(values, list):
-        if set(map(type, values)) == {int} and all(-_LIMIT < value < _LIMIT for value in values):
+        if set(map(type, values)) == {int} and all(
+            -_INTEGER_LIMIT < value < _INTEGER_LIMIT for value in values
+        ):
             return pa.array(values, pa.int64()), np.ones(len(values), dtype=np.bool_)
         texts = [_text_of(value) for value in values]
         sound = np.fromiter((text is not None for text in texts), np.bool_, len(texts))
@@ -180,12 +208,26 @@ def _identifiers(values: Any) -> "tuple[pa.Array, BoolVector]":
     if types.is_decimal(stored):
         values = values.cast(pa.decimal256(MAX_DECIMAL_DIGITS, 0)).cast(pa.large_string())
     elif types.is_integer(stored):
-        large = types.is_uint64(stored) and (values.fill_null(0).to_numpy() > _LARGEST).any()
+        large = (
+            types.is_uint64(stored) and (values.fill_null(0).to_numpy() > _LARGEST_INTEGER).any()
+        )
         values = values.cast(pa.large_string() if large else pa.int64())
     else:
         return _check_text(_fill_nulls(values.cast(pa.large_string()), ""))
     sound = np.ones(len(values), dtype=np.bool_)
     return _fill_nulls(values, "" if types.is_large_string(values.type) else 0), sound
+
+
+def _decoded(values: "pa.Array") -> "pa.Array":
+    """Decode a dictionary-encoded column of integers or text."""
+    import pyarrow as pa
+
+    known = values.dictionary
+    if pa.types.is_decimal(known.type):
+        known = known.cast(pa.decimal256(MAX_DECIMAL_DIGITS, 0)).cast(pa.large_string())
+    elif not pa.types.is_integer(known.type):
+        known = known.cast(pa.large_string())  # views of strings cannot be taken from
+    return known.take(values.indices)
 
 
 def _check_text(values: "pa.Array") -> "tuple[pa.Array, BoolVector]":
@@ -214,7 +256,7 @@ def _text_of(value: Any) -> str | None:
     """Return the matching key of an identifier: text, or an integer in decimal; else None."""
     try:
         if isinstance(value, str):
-            text = str.__str__(value)
+            text = str.__str__(value)  # a subclass may show itself as something else
             return text if _is_unicode(text) else None
         if isinstance(value, int | np.integer) and not isinstance(value, bool):
             return str(int(value))
@@ -235,7 +277,10 @@ def _is_unicode(text: str) -> bool:
 
 
 def _weights(values: Any, decimal: str) -> tuple[FloatArray, BoolVector]:
-    """Return weights as 64-bit floats, and which are numbers, as NaN is here."""
+    """Return weights as 64-bit floats, and which are numbers. A stored NaN is one here.
+
+    Whether numbers are finite and not negative is checked by `assemble`.
+    """
     if isinstance(values, list):
         numbers = [_weight_of(value, decimal) for value in values]
         sound = np.fromiter((number is not None for number in numbers), np.bool_, len(numbers))
@@ -279,50 +324,13 @@ def _period_numbers(
     return numbers, sound & is_unicode
 
 
-def merge_batches(batches: Iterable[TableBatch], rows: int) -> Iterator[TableBatch]:
-    """Yield the same rows in batches of at least `rows` rows, but for the last one."""
-    waiting: list[TableBatch] = []
-    count = 0
-    for batch in batches:
-        waiting.append(batch)
-        count += len(batch.row_numbers)
-        if count >= rows:
-            yield join_batches(waiting)
-            waiting, count = [], 0
-    if waiting:
-        yield join_batches(waiting)
-
-
-def join_batches(batches: Sequence[TableBatch]) -> TableBatch:
-    """Return the rows of several batches as one."""
-    import pyarrow as pa
-
-    if len(batches) == 1:
-        return batches[0]
-    identifiers = {}
-    for role in batches[0].columns:
-        parts = [batch.columns[role] for batch in batches]
-        if len({part.type for part in parts}) > 1:
-            parts = [part.cast(pa.large_string()) for part in parts]
-        identifiers[role] = pa.concat_arrays(parts)
-    weights = [batch.weights for batch in batches if batch.weights is not None]
-    periods = [batch.periods for batch in batches if batch.periods is not None]
-    numbers = [_as_array(batch.row_numbers) for batch in batches]
-    return TableBatch(
-        identifiers,
-        np.concatenate(weights) if weights else None,
-        np.concatenate(periods) if periods else None,
-        np.concatenate(numbers),
-    )
-
-
 def _as_array(numbers: Sequence[int] | IntVector) -> IntVector:
-    """Return row numbers as an array; of a range at once, which numpy would go through."""
+    """Return row numbers as an array. numpy would convert a range number by number."""
     if isinstance(numbers, range):
         return np.arange(numbers.start, numbers.stop, numbers.step)
     return np.asarray(numbers, dtype=np.int64)
 
 
-def _fill_nulls(values: "pa.Array", instead: Any) -> "pa.Array":
+def _fill_nulls(values: "pa.Array", replacement: Any) -> "pa.Array":
     """Return a column without nulls, which costs nothing where there is none."""
-    return values.fill_null(instead) if values.null_count else values
+    return values.fill_null(replacement) if values.null_count else values

@@ -32,13 +32,13 @@ Above = Literal["refuse", "clip", "keep"]
 Vertices = VertexSet | int | Iterable[Label]
 
 ADDED: Merge = "sum"  # the default for weights of parallel edges
-LARGEST_OPEN = 2.0**40  # of weights without a maximum: 64 bits count them in units of 2^-20
+LARGEST_OPEN = 2.0**40  # the largest weight without a maximum: 64 bits count it in units of 2^-20
 ABOVE_OPEN = (
     "a weight is above 2^40 (1.1e12), the largest with max_weight_change=1: pass max_weight=, or "
     "divide all weights by a public number, which then is the change between neighbours"
 )
 PIECE = 1 << 18  # entries that are converted at a time: their results stay in the cache
-MOST_ROWS = 2**31  # row numbers are 32-bit integers >= 0
+MOST_ROWS = 2**31  # vertices of a side: row numbers are 32-bit integers >= 0
 _NOT_PICKLED = ("origin", "adjacency", "biadjacency")  # of this process, or computed from edges
 _WRITTEN_EDGES = 1 << 16  # edges that are written at a time
 _KEY_BITS = np.int64(31)  # of a key, for the second endpoint
@@ -63,6 +63,47 @@ class EdgeParts:
     owned: bool = False
 
 
+def checked_parts(
+    rows: npt.ArrayLike,
+    columns: npt.ArrayLike,
+    weights: npt.ArrayLike | None,
+) -> EdgeParts:
+    """Return the edges of arrays that a caller passes, checked; weights are copied.
+
+    Raises:
+        GraphError: endpoints that are no integers, arrays of unequal lengths, or a weight that is
+            negative or not finite.
+    """
+    endpoints = []
+    for values in (rows, columns):
+        array = np.asarray(values)
+        if array.size == 0:
+            array = array.astype(np.int64).reshape(-1)
+        if array.ndim != 1 or array.dtype.kind not in "iu":
+            raise GraphError("endpoints of edges must be one-dimensional arrays of row numbers")
+        endpoints.append(array)
+    first, second = endpoints
+    copied = None if weights is None else np.array(weights, dtype=np.float64).reshape(-1)
+    if len(first) != len(second) or (copied is not None and len(copied) != len(first)):
+        raise GraphError("endpoints and weights of edges must have the same length")
+    if copied is not None:
+        _check_weights(copied)
+    return EdgeParts(first, second, copied, owned=True)
+
+
+def check_endpoints(rows: IntegerVector, columns: IntegerVector, shape: tuple[int, int]) -> None:
+    """Check that row numbers lie within a shape.
+
+    Raises:
+        GraphError: one does not.
+    """
+    for array, size in ((rows, shape[0]), (columns, shape[1])):
+        if size > MOST_ROWS:
+            raise GraphError("a graph has at most 2**31 vertices on a side")
+        if array.size and (array.min() < 0 or array.max() >= size):
+            raise GraphError("an endpoint of an edge lies outside the public vertex set")
+
+
 def pair_keys(
     parts: EdgeParts, *, ordered: bool, loops: bool
 ) -> tuple[IntVector, FloatArray | None]:
@@ -82,8 +123,9 @@ def pair_keys(
         piece = slice(start, start + PIECE)
         first, second = parts.rows[piece], parts.columns[piece]
         keep = slice(None) if loops else first != second
-        low, high = (first, second) if ordered else _in_order(first, second)
-        packed = (low.astype(np.int64) << _KEY_BITS | high.astype(np.int64))[keep]
+        if not ordered:
+            first, second = np.minimum(first, second), np.maximum(first, second)
+        packed = (first.astype(np.int64) << _KEY_BITS | second.astype(np.int64))[keep]
         keys[count : count + len(packed)] = packed
         if weights is not None:
             weights[count : count + len(packed)] = weights[piece][keep]
@@ -91,10 +133,6 @@ def pair_keys(
     parts.rows = parts.columns = np.empty(0, dtype=np.int64)
     parts.weights = None
     return shortened(keys, count), None if weights is None else shortened(weights, count)
-
-
-def _in_order(first: IntegerVector, second: IntegerVector) -> tuple[IntegerVector, IntegerVector]:
-    return np.minimum(first, second), np.maximum(first, second)
 
 
 def sorted_distinct(keys: IntVector) -> IntVector:
@@ -110,7 +148,8 @@ def sorted_merged(
 ) -> tuple[IntVector, FloatArray]:
     """Return each key once, in order, with the largest, the smallest or the sum of its weights.
 
-    Keys of weight 0 are left out. Sums add up in the order of the rows. Overwrites the arrays.
+    Keys of weight 0 are left out. Sums add up in the order of the rows; one that exceeds the
+    largest float becomes it, so that all weights stay finite. Overwrites the arrays.
     """
     # The largest and the smallest are the same in any order, and an unstable sort is faster.
     order: IntegerVector = np.argsort(keys, kind="stable" if merge == "sum" else None)
@@ -127,7 +166,7 @@ def sorted_merged(
             end = int(np.searchsorted(keys, keys[end - 1], side="right"))
         piece = keys[start:end]
         first = np.flatnonzero(np.concatenate([[True], piece[1:] != piece[:-1]]))
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):  # a warning would reveal huge weights
             merged = _MERGED_BY[merge].reduceat(weights[start:end], first)
         positive = merged != 0
         stop = count + int(np.count_nonzero(positive))
@@ -135,13 +174,6 @@ def sorted_merged(
         weights[count:stop] = np.minimum(merged[positive], np.finfo(np.float64).max)
         start, count = end, stop
     return shortened(keys, count), shortened(weights, count)
-
-
-def _permute(array: npt.NDArray[Any], order: IntegerVector, scratch: npt.NDArray[Any]) -> None:
-    """Set array to array[order]; numpy's 8-byte indices exist for a piece at a time only."""
-    for new, indices in zip(pieces(scratch), pieces(order), strict=True):
-        new[:] = array[indices]
-    array[:] = scratch
 
 
 def unpacked_keys(keys: IntVector) -> tuple[IndexArray, IndexArray]:
@@ -157,6 +189,25 @@ def shortened(array: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
         return array[:count].copy()
     array.resize(count, refcheck=False)
     return array
+
+
+def pieces(array: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+    """Return views of an array, one after the other, each small enough for the cache."""
+    return [array[start : start + PIECE] for start in range(0, len(array), PIECE)]
+
+
+def _check_weights(weights: FloatArray) -> None:
+    if not np.isfinite(weights).all():
+        raise GraphError("an edge weight is not a finite number")
+    if (weights < 0).any():
+        raise GraphError("an edge weight is negative; weights must be >= 0")
+
+
+def _permute(array: npt.NDArray[Any], order: IntegerVector, scratch: npt.NDArray[Any]) -> None:
+    """Set array to array[order]; numpy's 8-byte indices exist for a piece at a time only."""
+    for new, indices in zip(pieces(scratch), pieces(order), strict=True):
+        new[:] = array[indices]
+    array[:] = scratch
 
 
 class EdgeStore(Displayed):
@@ -266,9 +317,8 @@ class EdgeStore(Displayed):
             raise ParameterError(
                 "weights without a public bound: pass max_weight= when you read the graph, or make "
                 "it by Graph.of, or leave its weights out (weighted=False), or pass "
-                "max_weight_change=1: then "
-                "neighbours differ in one weight by at most 1, and an edge that weighs more is "
-                "detectable"
+                "max_weight_change=1: then neighbours differ in one weight by at most 1, and an "
+                "edge that weighs more is detectable"
             )
 
     def _set_up(
@@ -290,15 +340,15 @@ class EdgeStore(Displayed):
 
         Args:
             space: the pairs that may be joined.
-            parts: the edges, with weights that are finite and not negative; None if `_store_rows`
-                follows.
+            parts: the edges, with weights that are finite and not negative; None if a call of
+                `_store_rows` follows, which stores them.
             max_weight: as for `Graph`.
             max_weight_change: as for `Graph`.
             note: as for `Graph`.
             clip: clip weights above the maximum to it, rather than refuse them.
             above: rule for weights above `LARGEST_OPEN` where `max_weight_change` is given in place
                 of a maximum: refuse them, clip them, or keep them. They are kept where users are
-                bounded, since no edge then weighs more than 2^53 steps of rows.
+                bounded, since no edge then weighs more than 2^53 grid units of rows.
             merge: weight of a pair that occurs more than once.
         """
         if max_weight_change not in (None, 1):
@@ -315,11 +365,12 @@ class EdgeStore(Displayed):
             self._store(parts, max_weight, clip, above, merge)
 
     def _store(
-        self, parts: EdgeParts, cap: float | None, clip: bool, above: Above, merge: Merge
+        self, parts: EdgeParts, max_weight: float | None, clip: bool, above: Above, merge: Merge
     ) -> None:
-        if cap is not None and not (np.isfinite(cap) and cap > 0):
+        """Sort, merge and store edges; arguments are those of `_set_up`."""
+        if max_weight is not None and not (np.isfinite(max_weight) and max_weight > 0):
             raise GraphError("max_weight must be a positive, finite number")
-        if parts.weights is None and cap not in (None, 1.0):
+        if parts.weights is None and max_weight not in (None, 1.0):
             raise GraphError("max_weight needs a weighted graph")
         ordered, loops = not isinstance(self.space, VertexSet), not one_set(self.space)
         keys, weights = pair_keys(parts, ordered=ordered, loops=loops)
@@ -327,15 +378,15 @@ class EdgeStore(Displayed):
             keys = sorted_distinct(keys)
         else:
             keys, weights = sorted_merged(keys, weights, merge)
-            if cap is not None and clip:
-                np.minimum(weights, cap, out=weights)
-            elif cap is None and self.max_weight_change is not None and above != "keep":
+            if max_weight is not None and clip:
+                np.minimum(weights, max_weight, out=weights)
+            elif max_weight is None and self.max_weight_change is not None and above != "keep":
                 if above == "refuse" and weights.max(initial=0) > LARGEST_OPEN:
                     raise GraphError(ABOVE_OPEN)
                 np.minimum(weights, LARGEST_OPEN, out=weights)
         rows, columns = unpacked_keys(keys)
         del keys
-        self._freeze(rows, columns, weights, cap)
+        self._freeze(rows, columns, weights, max_weight)
 
     def _store_rows(
         self, parts: Iterable[npt.NDArray[Any]], *, weighted: bool, max_weight: float | None
@@ -362,12 +413,19 @@ class EdgeStore(Displayed):
         self._freeze(np.concatenate(rows), np.concatenate(columns), weights, max_weight)
 
     def _freeze(
-        self, rows: IndexArray, columns: IndexArray, weights: FloatArray | None, cap: float | None
+        self,
+        rows: IndexArray,
+        columns: IndexArray,
+        weights: FloatArray | None,
+        max_weight: float | None,
     ) -> None:
-        if weights is not None and cap is not None and weights.max(initial=0) > cap:
+        """Store the arrays of sorted edges, and forbid to write to them."""
+        if weights is not None and max_weight is not None and weights.max(initial=0) > max_weight:
             raise GraphError("an edge weighs more than max_weight; raise it or clip the weights")
         self.weighted = weights is not None
-        self.max_weight = 1.0 if weights is None else None if cap is None else float(cap)
+        if weights is None:
+            max_weight = 1.0
+        self.max_weight = None if max_weight is None else float(max_weight)
         self.rows, self.columns = rows, columns
         self.weights = np.ones(len(rows)) if weights is None else weights
         for array in (self.rows, self.columns, self.weights):
@@ -389,15 +447,15 @@ class EdgeStore(Displayed):
 
     def __repr__(self) -> str:
         size = f"n={self.shape[0]}" if one_set(self.space) else f"shape={self.shape}"
-        cap = "" if self.max_weight is None else f", cap={self.max_weight:g}"
-        weights = f", weighted{cap}" if self.weighted else ""
+        maximum = "" if self.max_weight is None else f", max_weight={self.max_weight:g}"
+        weights = f", weighted{maximum}" if self.weighted else ""
         return f"{type(self).__name__}({size}{weights}{self.note and f', {self.note}'})"
 
     def _card(self) -> Card:
         weights: object = "none: an edge is there or not"
         if self.weighted:
-            cap = self.max_weight
-            weights = "up to a cap of " + f"{cap:g}" if cap is not None else "without a cap"
+            maximum = self.max_weight
+            weights = "without a maximum" if maximum is None else f"at most {maximum:g}"
         return Card(
             title=type(self).__name__,
             facts=(
@@ -408,57 +466,6 @@ class EdgeStore(Displayed):
             ),
             warning=self.note,
         )
-
-
-def checked_parts(
-    rows: npt.ArrayLike,
-    columns: npt.ArrayLike,
-    weights: npt.ArrayLike | None,
-) -> EdgeParts:
-    """Return endpoints as integers, and weights of the same length.
-
-    Raises:
-        GraphError: they are not; a weight is negative or not finite.
-    """
-    ends = []
-    for endpoints in (rows, columns):
-        array = np.asarray(endpoints)
-        if array.size == 0:
-            array = array.astype(np.int64).reshape(-1)
-        if array.ndim != 1 or array.dtype.kind not in "iu":
-            raise GraphError("edge ends must be one-dimensional arrays of row numbers")
-        ends.append(array)
-    mass = None if weights is None else np.array(weights, dtype=np.float64).reshape(-1)
-    if len(ends[0]) != len(ends[1]) or (mass is not None and len(mass) != len(ends[0])):
-        raise GraphError("edge ends and weights must have the same length")
-    if mass is not None:
-        _check_weights(mass)
-    return EdgeParts(ends[0], ends[1], mass, owned=True)
-
-
-def check_endpoints(rows: IntegerVector, columns: IntegerVector, shape: tuple[int, int]) -> None:
-    """Check that row numbers lie within a shape.
-
-    Raises:
-        GraphError: one does not.
-    """
-    for array, size in ((rows, shape[0]), (columns, shape[1])):
-        if size > MOST_ROWS:
-            raise GraphError("a graph has at most 2**31 vertices on a side")
-        if array.size and (array.min() < 0 or array.max() >= size):
-            raise GraphError("an edge end lies outside the public vertex set")
-
-
-def _check_weights(weights: FloatArray) -> None:
-    if not np.isfinite(weights).all():
-        raise GraphError("an edge weight is not a finite number")
-    if (weights < 0).any():
-        raise GraphError("an edge weight is negative; weights must be >= 0")
-
-
-def pieces(array: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-    """Return views of an array, one after the other, each small enough for the cache."""
-    return [array[start : start + PIECE] for start in range(0, len(array), PIECE)]
 
 
 def write_edges(
@@ -474,7 +481,7 @@ def write_edges(
 ) -> None:
     """Write each edge by the template for graphs without weights, or for those with weights.
 
-    An undirected edge has the smaller row number first, or second if `lower`. A weight is the
+    The smaller row number of an undirected edge comes first, or second if `lower`. A weight is the
     shortest text that reads back as the same number, without a decimal point where all weights are
     whole numbers.
 

@@ -12,8 +12,8 @@ quote values and have no line numbers.
   one vertex of two with the same label, and takes comments and lists of neighbours for edges, a
   second section for edges of the first, and an undeclared endpoint for a new vertex.
 
-networkx, igraph and this package read our files with the same labels. A label that a format cannot
-spell so is refused: `_UNWRITABLE`.
+networkx, igraph and this package read our files with the same labels. A label that they would read
+differently is refused: `_UNWRITABLE`.
 """
 
 import html
@@ -36,7 +36,7 @@ from graphcuts_dp.io.assemble import (
 from graphcuts_dp.io.edge_store import EdgeStore, write_edges
 from graphcuts_dp.io.graphml import (
     FACTS,
-    Contents,
+    GraphContents,
     graphml_contents,
     labels_in,
     parse_side,
@@ -48,7 +48,7 @@ from graphcuts_dp.schema.file_bytes import whole_file
 from graphcuts_dp.schema.text_rows import BYTE_ORDER_MARK, MARK, decode_utf8
 from graphcuts_dp.schema.vertices import Arcs, one_set, sets_in
 
-# Characters that XML cannot hold, or that character references do not restore.
+# Characters that no label may have: XML cannot hold them, or references do not restore them.
 _CONTROL = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef"
     + "".join(chr(plane + end) for plane in range(0, 0x110000, 0x10000) for end in (0xFFFE, 0xFFFF))
@@ -82,7 +82,176 @@ _VERTICES_ALWAYS = 10**6
 _VERTICES_PER_BYTE = 10
 
 
-def to_raw(contents: Contents, options: Options) -> RawEdges:
+def read_graphml(file: BinaryIO, options: Options) -> RawEdges:
+    """Read the vertices and edges of a GraphML file, see `io.graphml`."""
+    data = whole_file(file, text=False)
+    return _raw_edges(graphml_contents(data, options.columns, weighted=options.weighted), options)
+
+
+def read_gml(file: BinaryIO, options: Options) -> RawEdges:
+    """Read the vertices and edges of a GML file.
+
+    The `label` of a node is its label where every node has one and all differ, else its `name`
+    (igraph), else its `id`. The weight of an edge is the attribute that the caller names, else its
+    `weight`, else its `value`.
+
+    Raises:
+        FileFormatError: malformed (with the line number), not UTF-8, no graph or more than one.
+    """
+    named = named_attribute(options)
+    contents, graph_count = GraphContents(has_weights=named is not None), 0
+    weight_keys = [named] if named is not None else ["weight", "value"]
+    nodes: list[dict[str, str]] = []
+    for path, values, line in _records(_text(file, options).rstrip()):
+        if path == "graph":
+            graph_count += 1
+            contents.facts = values.get(_GML_FACTS)
+            contents.undirected = values.get("directed", "0") == "0"
+        elif path == "graph/node":
+            if "id" not in values:
+                raise FileFormatError(f"line {line}: a node needs an id")
+            nodes.append(values)
+        elif path == "graph/edge":
+            if not {"source", "target"} <= values.keys():
+                raise FileFormatError(f"line {line}: an edge needs a source and a target")
+            weight = next((values[key] for key in weight_keys if key in values), None)
+            contents.add(values["source"], values["target"], weight, line)
+    if graph_count != 1:
+        raise FileFormatError("a GML file to read holds exactly one graph [ ... ]")
+    contents.ids = [node["id"] for node in nodes]
+    labels = [node.get("label") for node in nodes]
+    contents.names = pick_names(contents.ids, [labels, [node.get("name") for node in nodes]])
+    if contents.facts and None not in labels:  # sides may share labels
+        contents.names = [label or "" for label in labels]
+    contents.sides = [parse_side(node.get("bipartite", node.get("type"))) for node in nodes]
+    if contents.facts is None:
+        contents.reading = other_attributes(weight_keys)
+    return _raw_edges(contents, options)
+
+
+def read_pajek(file: BinaryIO, options: Options) -> RawEdges:
+    """Read the sections *Vertices, *Edges, *Arcs, *Edgeslist, *Arcslist, *Matrix of a Pajek file.
+
+    Labels are those of the vertex lines where all differ, else the numbers 1..n that Pajek uses.
+    `*Vertices n n_left` declares the first n_left vertices as the left side of a bipartite graph.
+
+    Raises:
+        FileFormatError: malformed (with the line number), or not UTF-8.
+    """
+    text = _text(file, options)
+    reader = _PajekReader(max(_VERTICES_ALWAYS, _VERTICES_PER_BYTE * len(text)))
+    section = ""
+    for number, content in enumerate(text.split("\n"), 1):
+        line = content.strip()
+        if line.startswith("*"):
+            section, problem = reader.open(line)
+        elif line and line[0] != "%":
+            problem = reader.take(section, line, number)
+        else:
+            continue
+        if problem:
+            raise FileFormatError(f"line {number}: {problem}")
+    return _raw_edges(reader.finish(), options)
+
+
+def write_graphml(
+    graph: EdgeStore, handle: BinaryIO, about: Mapping[str, float | str] | None = None
+) -> None:
+    """Write GraphML that networkx, igraph and we read with the same labels.
+
+    Args:
+        graph: the graph.
+        handle: of the open file.
+        about: names and values that become attributes of the graph.
+
+    Raises:
+        FileFormatError: a label that XML cannot hold.
+    """
+    from xml.sax.saxutils import escape, quoteattr  # at use: it imports urllib, http and ssl
+
+    names = _written_names(graph)
+    ids = names if len(set(names)) == len(names) else [f"n{row}" for row in range(len(names))]
+    quoted = [quoteattr(name, _BLANKS) for name in ids]
+    head = [
+        '<?xml version="1.0" encoding="utf-8"?>',
+        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">',
+        f'<key id="facts" for="graph" attr.name="{FACTS}" attr.type="string"/>',
+        '<key id="name" for="node" attr.name="name" attr.type="string"/>',
+    ]
+    n_left = _left_count(graph)
+    if n_left is not None:
+        head.append('<key id="side" for="node" attr.name="bipartite" attr.type="int"/>')
+    if graph.weighted:
+        head.append('<key id="weight" for="edge" attr.name="weight" attr.type="double"/>')
+    graph_attributes = dict(about or {})
+    for name, value in graph_attributes.items():
+        kind = "string" if isinstance(value, str) else "double"
+        quoted_name = quoteattr(name, _BLANKS)
+        head.append(
+            f'<key id={quoted_name} for="graph" attr.name={quoted_name} attr.type="{kind}"/>'
+        )
+    direction = "directed" if isinstance(graph.space, Arcs) else "undirected"
+    head.append(f'<graph edgedefault="{direction}">')
+    head.append(f'<data key="facts">{escape(_schema_json(graph))}</data>')
+    for name, value in graph_attributes.items():
+        head.append(f"<data key={quoteattr(name, _BLANKS)}>{escape(str(value), _BLANKS)}</data>")
+    for row, name in enumerate(names):
+        side = "" if n_left is None else f'<data key="side">{int(row >= n_left)}</data>'
+        text = escape(name, _BLANKS)
+        head.append(f'<node id={quoted[row]}><data key="name">{text}</data>{side}</node>')
+    handle.write(("\n".join(head) + "\n").encode())
+    plain = "<edge source=%s target=%s/>\n"
+    weighted = '<edge source=%s target=%s><data key="weight">%s</data></edge>\n'
+    write_edges(graph, handle, quoted, quoted[n_left or 0 :], plain, weighted)
+    handle.write(b"</graph>\n</graphml>\n")
+
+
+def write_gml(graph: EdgeStore, handle: BinaryIO) -> None:
+    """Write GML in ASCII that networkx, igraph and we read with the same labels.
+
+    Raises:
+        FileFormatError: a label that is not of printable ASCII.
+    """
+    names = _written_names(graph, ".gml")
+    n_left = _left_count(graph)
+    head = [
+        'Creator "graphcuts-dp"',
+        "graph [",
+        f"  directed {int(isinstance(graph.space, Arcs))}",
+        f'  {_GML_FACTS} "{_escaped(_schema_json(graph))}"',
+    ]
+    for row, name in enumerate(names):
+        side = "" if n_left is None else f" bipartite {int(row >= n_left)}"
+        head.append(f'  node [ id {row} label "{_escaped(name)}"{side} ]')
+    handle.write(("\n".join(head) + "\n").encode("ascii"))
+    ids = [str(row) for row in range(len(names))]
+    edge = "  edge [ source %s target %s"
+    plain, weighted = f"{edge} ]\n", edge + " weight %s ]\n"
+    write_edges(graph, handle, ids, ids[n_left or 0 :], plain, weighted, _real)
+    handle.write(b"]\n")
+
+
+def write_pajek(graph: EdgeStore, handle: BinaryIO) -> None:
+    """Write a Pajek file; of one vertex set, networkx, igraph and we read it with the same labels.
+
+    Raises:
+        FileFormatError: a label with a quotation mark, a line end, a control character, or a
+            backslash before another one or at its end.
+    """
+    names = _written_names(graph, ".net")
+    offset = _left_count(graph) or 0
+    head = [
+        f"*Network {MARK} {_schema_json(graph)}",
+        f"*Vertices {len(names)} {offset}" if offset else f"*Vertices {len(names)}",
+        *(f'{row} "{name}"' for row, name in enumerate(names, 1)),
+        "*Arcs\n" if isinstance(graph.space, Arcs) else "*Edges\n",
+    ]
+    handle.write("\n".join(head).encode())
+    ids = [str(row) for row in range(1, len(names) + 1)]
+    write_edges(graph, handle, ids, ids[offset:], "%s %s\n", "%s %s %s\n")
+
+
+def _raw_edges(contents: GraphContents, options: Options) -> RawEdges:
     """Return the edges of a file by row numbers, for `assemble`.
 
     Raises:
@@ -112,6 +281,7 @@ def to_raw(contents: Contents, options: Options) -> RawEdges:
             raise FileFormatError(f"{position}: an edge ends at a vertex that is not declared")
         endpoints.append(rows)
     declared = Schema() if contents.facts is None else load_schema(contents.facts)
+    # True if either declares weights; else what our JSON says, and None if there is none.
     has_weights = contents.has_weights or declared.weighted
     return edges_by_rows(
         endpoints,
@@ -128,12 +298,12 @@ def to_raw(contents: Contents, options: Options) -> RawEdges:
     )
 
 
-def exchange_facts(graph: EdgeStore) -> str:
-    """Return our JSON for these formats: the schema, and labels that are text but look like ints.
+def _schema_json(graph: EdgeStore) -> str:
+    """Return our JSON for these formats: the schema, and the labels that are text of integers.
 
-    The labels themselves are in the file anyway, and other programs may change them.
+    The other labels are not in it: the file holds them anyway, and other programs may change them.
     """
-    text = [
+    integer_texts = [
         label
         for vertices in sets_in(graph.space)
         if not vertices.is_default
@@ -141,15 +311,15 @@ def exchange_facts(graph: EdgeStore) -> str:
         if isinstance(label, str) and is_integer_literal(label)
     ]
     facts: dict[str, Any] = json.loads(dump_schema(graph, labels=False))
-    return json.dumps({**facts, "text": text})
+    return json.dumps({**facts, "text": integer_texts})
 
 
-def left_count(graph: EdgeStore) -> int | None:
+def _left_count(graph: EdgeStore) -> int | None:
     """Return the number of left vertices of a bipartite graph; None for other graphs."""
     return graph.shape[0] if not one_set(graph.space) else None
 
 
-def written_names(graph: EdgeStore, ending: str = ".graphml") -> list[str]:
+def _written_names(graph: EdgeStore, ending: str = ".graphml") -> list[str]:
     """Return the labels as text, left before right.
 
     Raises:
@@ -166,103 +336,6 @@ def written_names(graph: EdgeStore, ending: str = ".graphml") -> list[str]:
     return names
 
 
-def write_graphml(
-    graph: EdgeStore, handle: BinaryIO, about: Mapping[str, float | str] | None = None
-) -> None:
-    """Write GraphML that networkx, igraph and we read with the same labels.
-
-    Args:
-        graph: the graph.
-        handle: of the open file.
-        about: names and values that become attributes of the graph.
-
-    Raises:
-        FileFormatError: a label that XML cannot hold.
-    """
-    from xml.sax.saxutils import escape, quoteattr  # at use: it imports urllib, http and ssl
-
-    names = written_names(graph)
-    ids = names if len(set(names)) == len(names) else [f"n{row}" for row in range(len(names))]
-    quoted = [quoteattr(name, _BLANKS) for name in ids]
-    head = [
-        '<?xml version="1.0" encoding="utf-8"?>',
-        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">',
-        f'<key id="facts" for="graph" attr.name="{FACTS}" attr.type="string"/>',
-        '<key id="name" for="node" attr.name="name" attr.type="string"/>',
-    ]
-    n_left = left_count(graph)
-    if n_left is not None:
-        head.append('<key id="side" for="node" attr.name="bipartite" attr.type="int"/>')
-    if graph.weighted:
-        head.append('<key id="weight" for="edge" attr.name="weight" attr.type="double"/>')
-    facts = dict(about or {})
-    for name, value in facts.items():
-        kind = "string" if isinstance(value, str) else "double"
-        named = quoteattr(name, _BLANKS)
-        head.append(f'<key id={named} for="graph" attr.name={named} attr.type="{kind}"/>')
-    direction = "directed" if isinstance(graph.space, Arcs) else "undirected"
-    head.append(f'<graph edgedefault="{direction}">')
-    head.append(f'<data key="facts">{escape(exchange_facts(graph))}</data>')
-    for name, value in facts.items():
-        head.append(f"<data key={quoteattr(name, _BLANKS)}>{escape(str(value), _BLANKS)}</data>")
-    for row, name in enumerate(names):
-        side = "" if n_left is None else f'<data key="side">{int(row >= n_left)}</data>'
-        text = escape(name, _BLANKS)
-        head.append(f'<node id={quoted[row]}><data key="name">{text}</data>{side}</node>')
-    handle.write(("\n".join(head) + "\n").encode())
-    plain = "<edge source=%s target=%s/>\n"
-    weighted = '<edge source=%s target=%s><data key="weight">%s</data></edge>\n'
-    write_edges(graph, handle, quoted, quoted[n_left or 0 :], plain, weighted)
-    handle.write(b"</graph>\n</graphml>\n")
-
-
-def read_graphml(file: BinaryIO, options: Options) -> RawEdges:
-    """Read the vertices and edges of a GraphML file, see `io.graphml`."""
-    data = whole_file(file, text=False)
-    return to_raw(graphml_contents(data, options.columns, weighted=options.weighted), options)
-
-
-def read_gml(file: BinaryIO, options: Options) -> RawEdges:
-    """Read the vertices and edges of a GML file.
-
-    The `label` of a node is its label where every node has one and all differ, else its `name`
-    (igraph), else its `id`. The weight of an edge is the attribute that the caller names, else its
-    `weight`, else its `value`.
-
-    Raises:
-        FileFormatError: malformed (with the line number), not UTF-8, no graph or more than one.
-    """
-    named = named_attribute(options)
-    contents, graphs = Contents(has_weights=named is not None), 0
-    weight_keys = [named] if named is not None else ["weight", "value"]
-    nodes: list[dict[str, str]] = []
-    for path, values, line in _records(_text(file, options).rstrip()):
-        if path == "graph":
-            graphs += 1
-            contents.facts = values.get(_GML_FACTS)
-            contents.undirected = values.get("directed", "0") == "0"
-        elif path == "graph/node":
-            if "id" not in values:
-                raise FileFormatError(f"line {line}: a node needs an id")
-            nodes.append(values)
-        elif path == "graph/edge":
-            if not {"source", "target"} <= values.keys():
-                raise FileFormatError(f"line {line}: an edge needs a source and a target")
-            weight = next((values[key] for key in weight_keys if key in values), None)
-            contents.add(values["source"], values["target"], weight, line)
-    if graphs != 1:
-        raise FileFormatError("a GML file to read holds exactly one graph [ ... ]")
-    contents.ids = [node["id"] for node in nodes]
-    labels = [node.get("label") for node in nodes]
-    contents.names = pick_names(contents.ids, [labels, [node.get("name") for node in nodes]])
-    if contents.facts and None not in labels:  # sides may share labels
-        contents.names = [label or "" for label in labels]
-    contents.sides = [parse_side(node.get("bipartite", node.get("type"))) for node in nodes]
-    if contents.facts is None:
-        contents.reading = other_attributes(weight_keys)
-    return to_raw(contents, options)
-
-
 def _text(file: BinaryIO, options: Options) -> str:
     """Return the text of a file, without a byte-order mark."""
     return decode_utf8(whole_file(file, options.columns.encoding)).removeprefix(BYTE_ORDER_MARK)
@@ -273,13 +346,13 @@ def _records(text: str) -> Iterator[tuple[str, dict[str, str], int]]:
     stack: list[tuple[str, dict[str, str]]] = [("", {})]
     line, counted_to = 1, 0
     for token in _GML_TOKEN.finditer(text):
-        kind = token.lastgroup
+        kind, (name, values) = token.lastgroup, stack[-1]
         if kind == "open":
             stack.append((token["open"], {}))
         elif kind == "bare":
-            stack[-1][1][token["key"]] = token["bare"]
+            values[token["key"]] = token["bare"]
         elif kind == "text":
-            stack[-1][1][token["key"]] = html.unescape(token["text"])
+            values[token["key"]] = html.unescape(token["text"])
         elif kind is not None:
             line += text.count("\n", counted_to, token.end())
             counted_to = token.end()
@@ -287,37 +360,12 @@ def _records(text: str) -> Iterator[tuple[str, dict[str, str], int]]:
                 raise FileFormatError(f"line {line}: malformed GML")
             if len(stack) == 1:
                 raise FileFormatError(f"line {line}: a bracket too many")
-            name, values = stack.pop()
+            stack.pop()
             if len(stack) <= 2:
                 parents = [parent for parent, _ in stack[1:]]
                 yield "/".join([*parents, name]), values, line
     if len(stack) > 1:
         raise FileFormatError("malformed GML: a bracket is not closed; is the file cut off?")
-
-
-def write_gml(graph: EdgeStore, handle: BinaryIO) -> None:
-    """Write GML in ASCII that networkx, igraph and we read with the same labels.
-
-    Raises:
-        FileFormatError: a label that is not of printable ASCII.
-    """
-    names = written_names(graph, ".gml")
-    n_left = left_count(graph)
-    head = [
-        'Creator "graphcuts-dp"',
-        "graph [",
-        f"  directed {int(isinstance(graph.space, Arcs))}",
-        f'  {_GML_FACTS} "{_escaped(exchange_facts(graph))}"',
-    ]
-    for row, name in enumerate(names):
-        side = "" if n_left is None else f" bipartite {int(row >= n_left)}"
-        head.append(f'  node [ id {row} label "{_escaped(name)}"{side} ]')
-    handle.write(("\n".join(head) + "\n").encode("ascii"))
-    ids = [str(row) for row in range(len(names))]
-    edge = "  edge [ source %s target %s"
-    plain, weighted = f"{edge} ]\n", edge + " weight %s ]\n"
-    write_edges(graph, handle, ids, ids[n_left or 0 :], plain, weighted, _real)
-    handle.write(b"]\n")
 
 
 def _escaped(text: str) -> str:
@@ -330,42 +378,17 @@ def _real(weight: str) -> str:
     return weight.replace("e", ".0e") if "e" in weight and "." not in weight else weight
 
 
-def read_pajek(file: BinaryIO, options: Options) -> RawEdges:
-    """Read the sections *Vertices, *Edges, *Arcs, *Edgeslist, *Arcslist, *Matrix of a Pajek file.
-
-    Labels are those of the vertex lines where all differ, else the numbers 1..n that Pajek uses.
-    `*Vertices n n_left` declares the first n_left vertices as the left side of a bipartite graph.
-
-    Raises:
-        FileFormatError: malformed (with the line number), or not UTF-8.
-    """
-    text = _text(file, options)
-    reader = _Pajek(max(_VERTICES_ALWAYS, _VERTICES_PER_BYTE * len(text)))
-    section = ""
-    for number, content in enumerate(text.split("\n"), 1):
-        line = content.strip()
-        if line.startswith("*"):
-            section, problem = reader.open(line)
-        elif line and line[0] != "%":
-            problem = reader.take(section, line, number)
-        else:
-            continue
-        if problem:
-            raise FileFormatError(f"line {number}: {problem}")
-    return to_raw(reader.finish(), options)
-
-
-class _Pajek:
-    """Reader of the lines of a Pajek file; its methods return the fault of a line, or ""."""
+class _PajekReader:
+    """Reads the lines of a Pajek file; `open` and `take` return the fault of a line, or ""."""
 
     def __init__(self, most_vertices: int) -> None:
-        self.contents = Contents()
+        self.contents = GraphContents()
         self._most_vertices = most_vertices
         self._n = self._n_left = self._matrix_row = 0
         self._names: dict[int, str] = {}
 
     def open(self, line: str) -> tuple[str, str]:
-        """Start a section; return its name, and the fault of the line."""
+        """Start a section, and return its name and the fault of the line."""
         name, *remainder = line.split(None, 1)
         section, words = name[1:].casefold(), "".join(remainder)
         if section == "network":
@@ -378,7 +401,7 @@ class _Pajek:
             self._n, self._n_left = int(counts[0]), int(counts[1]) if len(counts) > 1 else 0
             if self._n > self._most_vertices:
                 return section, (
-                    "far more vertices than a file of this size tells of; write it as .mtx"
+                    "far more vertices than a file of this size can name; write it as .mtx"
                 )
         elif section not in ("edges", "arcs", "edgeslist", "arcslist", "matrix"):
             return section, "a section that this reader does not know"
@@ -388,13 +411,13 @@ class _Pajek:
         return section, ""
 
     def take(self, section: str, line: str, number: int) -> str:
-        """Read one line of a section."""
+        """Read one line of a section, and return its fault."""
         fields = line.split()
         add = self.contents.add
         self.contents.undirected |= section in ("edges", "edgeslist")
         if section in ("edges", "arcs"):
             if len(fields) < 2:
-                return "malformed row: an edge has two ends"
+                return "malformed row: an edge has two endpoints"
             # A third field that is no number is a keyword of the drawing, such as c Blue.
             has_weight = len(fields) > 2 and parse_number(fields[2]) is not None
             weight = fields[2] if has_weight else None
@@ -424,7 +447,7 @@ class _Pajek:
             return "text before the first section"
         return ""
 
-    def finish(self) -> Contents:
+    def finish(self) -> GraphContents:
         """Return the contents, with labels and sides."""
         contents = self.contents
         contents.ids = [str(row) for row in range(1, self._n + 1)]
@@ -437,23 +460,3 @@ class _Pajek:
         if self._n_left:
             contents.sides = [int(row >= self._n_left) for row in range(self._n)]
         return contents
-
-
-def write_pajek(graph: EdgeStore, handle: BinaryIO) -> None:
-    """Write a Pajek file; of one vertex set, networkx, igraph and we read it with the same labels.
-
-    Raises:
-        FileFormatError: a label with a quotation mark, a line end, a control character, or a
-            backslash before another one or at its end.
-    """
-    names = written_names(graph, ".net")
-    offset = left_count(graph) or 0
-    head = [
-        f"*Network {MARK} {exchange_facts(graph)}",
-        f"*Vertices {len(names)} {offset}" if offset else f"*Vertices {len(names)}",
-        *(f'{row} "{name}"' for row, name in enumerate(names, 1)),
-        "*Arcs\n" if isinstance(graph.space, Arcs) else "*Edges\n",
-    ]
-    handle.write("\n".join(head).encode())
-    ids = [str(row) for row in range(1, len(names) + 1)]
-    write_edges(graph, handle, ids, ids[offset:], "%s %s\n", "%s %s %s\n")

@@ -20,7 +20,7 @@ class FileFormat:
     Attributes:
         read: reads raw edges from an open file, by the options.
         write: writes a graph to an open file; None for a format that is only read.
-        text: how lines of a text edge list are split; None for other formats.
+        text: how lines of a text edge list are split; None for formats that are no text edge list.
         opening: opens a table with stored types; None for other formats.
         columns: whether the caller may name columns, as of edge lists and tables.
         named_weight: whether edges have attributes, of which the caller may name the weight.
@@ -49,15 +49,15 @@ def table_format(opening: Opening, write: Callable[..., None]) -> FileFormat:
     )
 
 
-def edge_list_format(form: TextFormat) -> FileFormat:
-    """Return the format of edge lists whose lines are split as `form` says."""
+def edge_list_format(text_format: TextFormat) -> FileFormat:
+    """Return the format of edge lists whose lines are split as a text format describes."""
     return FileFormat(
-        read=partial(read_edge_list, form=form),
-        write=None if form.konect else partial(write_edge_list, form=form),
-        text=form,
+        read=partial(read_edge_list, form=text_format),
+        write=None if text_format.konect else partial(write_edge_list, form=text_format),
+        text=text_format,
         columns=True,
         encoded=True,
-        described_apart=form.has_header,
+        described_apart=text_format.has_header,
     )
 
 

@@ -56,6 +56,7 @@ from graphcuts_dp.schema.vertices import VertexSet
 
 VertexSource = Vertices | PathLike
 
+# Files of other programs, and what to do with each.
 _SHEET = (
     "a spreadsheet; save it as CSV (File, Save As, CSV UTF-8), or in Python: "
     "gc.Graph.of(pandas.read_excel(FILE), columns=gc.Columns(source=..., target=...))"
@@ -68,7 +69,7 @@ _DUCKDB = (
     "a database; export the table as CSV or Parquet, or in Python: "
     'duckdb.connect(FILE).sql("from TABLE").write_parquet("table.parquet")'
 )
-_ELSEWHERE = {
+_OTHER_PROGRAMS = {
     **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"), _SHEET),
     **dict.fromkeys((".sqlite", ".sqlite3", ".sql"), _DATABASE),
     ".duckdb": _DUCKDB,
@@ -98,7 +99,7 @@ FORMATS = PlugInTable(
 
 @contextmanager
 def naming_file(path: PathLike) -> Iterator[None]:
-    """Turn errors while a file is read into errors of its format that name the file once."""
+    """Turn errors while a file is read into `FileFormatError`, with the name of the file once."""
     try:
         yield
     except (FileFormatError, GraphError) as problem:
@@ -107,37 +108,184 @@ def naming_file(path: PathLike) -> Iterator[None]:
 
 
 def read_raw(path: PathLike, options: Options) -> RawEdges:
-    """Read the edges of a file, and its schema, from the file beside it if it stands there.
+    """Read the edges of a file and its schema, which may stand in a file beside it.
 
     Raises:
         FileFormatError: as `Graph.read`.
         ParameterError: no such encoding or delimiter.
     """
     ending = ending_of(path)
-    form = FORMATS[ending]
+    file_format = FORMATS[ending]
     check_columns(ending, options.columns)
     with opened_unpacked(path) as file:
-        raw = form.read(file, options)
-        if form.described_apart and raw.schema == Schema():
+        raw = file_format.read(file, options)
+        if file_format.described_apart and raw.schema == Schema():
             raw.schema = schema_beside(path)
         return raw
 
 
-def check_columns(ending: str, columns: Columns) -> None:
-    """Check that what the caller says about columns is for a format.
+def read_vertices(path: PathLike) -> VertexSet:
+    """Read a public vertex set: a text file with one label on each line, perhaps packed (.gz).
+
+    Labels are integers if all are integer literals, else strings as they stand.
 
     Raises:
-        FileFormatError: it is for other formats.
+        FileFormatError: the file cannot be read, is not UTF-8, has an empty line (with its
+            number) before the end, or is a table: a .csv or .tsv file with several columns.
+        GraphError: no label, or one twice.
     """
-    form = FORMATS[ending]
-    typed = replace(columns, weight=None) if form.named_weight else columns
-    if not form.columns and typed.is_for_tables:
+    names = [line.rstrip("\r\n") for line in io.StringIO(read_text(path), newline="\n")]
+    while names and not names[-1]:
+        names.pop()
+    if "" in names:
+        raise FileFormatError(f"{path!s}: line {names.index('') + 1}: the label is empty")
+    separators = {".csv": ",;\t|", ".tsv": "\t"}.get(Path(path).suffix.lower(), "")
+    if names and any(all(separator in name for name in names) for separator in separators):
+        raise FileFormatError(
+            f"{path!s}: this is a table; vertices stand in a file with one label on each line, and "
+            "nothing else"
+        )
+    return VertexSet(labels_of(names))
+
+
+def public_vertices_of(vertices: Any, bipartite: bool) -> GivenVertices:
+    """Return the public vertex set that a caller gives, or a pair of them.
+
+    Args:
+        vertices: a count, labels, a `VertexSet` or a file of labels; a pair of these for a
+            bipartite graph; None if the caller gives none.
+        bipartite: whether the graph has two sides.
+
+    Raises:
+        GraphError: no pair for a bipartite graph, or no vertex set.
+    """
+    if vertices is None:
+        return None
+    if bipartite:
+        if not isinstance(vertices, tuple | list) or len(vertices) != 2:
+            raise GraphError("vertices of a bipartite graph are a pair: left and right")
+        return _vertex_set(vertices[0]), _vertex_set(vertices[1])
+    return _vertex_set(vertices)
+
+
+def ending_of(path: PathLike) -> str:
+    """Return the ending of a file name, one of `FORMATS`; ".konect" for out.*.
+
+    Args:
+        path: of the file; ".gz" at its end is left out.
+
+    Raises:
+        FileFormatError: an unknown ending, or none.
+    """
+    name = Path(path).name
+    plain = name[:-3] if name.lower().endswith(".gz") else name
+    ending = Path(plain).suffix.lower()
+    if ending in FORMATS:
+        return ending
+    if plain.startswith("out.") and len(plain) > 4:
+        return ".konect"
+    if os.fspath(path).startswith(("/dev/", "/proc/")):
+        raise FileFormatError(
+            f"{path!s}: the name of a device or a pipe tells no format; name a file such as x.csv"
+        )
+    if ending in _OTHER_PROGRAMS:
+        raise FileFormatError(f"{name}: {_OTHER_PROGRAMS[ending]}")
+    raise FileFormatError(
+        f"{name}: unknown ending; known are {' '.join(FORMATS)}, each also with .gz, "
+        "and out.* for KONECT"
+    )
+
+
+def check_columns(ending: str, columns: Columns) -> None:
+    """Check that a format has the options of columns that the caller passes.
+
+    Raises:
+        FileFormatError: an option is for other formats.
+    """
+    file_format = FORMATS[ending]
+    other_options = replace(columns, weight=None) if file_format.named_weight else columns
+    if not file_format.columns and other_options.is_for_tables:
         raise FileFormatError(
             "columns= are for edge lists and tables (header=, delimiter= and decimal= for edge "
-            f"lists alone), not {ending}" + (", but for weight=" if form.named_weight else "")
+            f"lists alone), not {ending}"
+            + (", but for weight=" if file_format.named_weight else "")
         )
-    if not form.encoded and columns.encoding is not None:
+    if not file_format.encoded and columns.encoding is not None:
         raise FileFormatError(f"encoding= is for edge lists, .gml and .net, not {ending}")
+
+
+def schema_beside(path: PathLike) -> Schema:
+    """Return the facts that `write_graph` wrote beside a file; an empty schema if there are none.
+
+    Raises:
+        FileFormatError: they cannot be read, or are damaged.
+    """
+    file = _schema_path(path)
+    try:
+        return load_schema(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return Schema()
+    except OSError as problem:
+        raise FileFormatError(f"cannot read {file.name}: {problem.strerror}") from None
+    except (FileFormatError, UnicodeDecodeError):
+        raise FileFormatError(
+            f"{file.name} beside it is damaged; repair it, or delete it and give vertices="
+        ) from None
+
+
+def describe_reading(
+    *,
+    vertices_given: bool,
+    inferred: bool = False,
+    weighted: bool,
+    has_maximum: bool = False,
+    merge: Merge | None = None,
+    bipartite: bool = False,
+    directed: bool = False,
+    repeats: bool = True,
+) -> tuple[str, ...]:
+    """Return sentences for the user on how a file is read.
+
+    They depend on the options and the format alone, never on the rows: a file without any loop,
+    for example, gets the same sentence about loops.
+
+    Args:
+        vertices_given: whether the caller passes the vertex set.
+        inferred: whether the vertices are those that occur in edges.
+        weighted: whether weights are read.
+        has_maximum: whether weights have a maximum.
+        merge: as for `Graph.read`.
+        bipartite: whether the graph has two sides.
+        directed: whether edges are arcs.
+        repeats: whether the format can name an edge twice, see `FileFormat`.
+    """
+    notes: list[str] = []
+    if inferred:
+        notes.append(
+            "The vertices are taken from the edges, so the release is not private in its vertex "
+            "set: pass --vertices, or --public-vertices-from-file if they are public."
+        )
+    elif not vertices_given:
+        notes.append("The vertices in the file are taken as public; pass them yourself if not.")
+    if directed:
+        notes.append("Edges from a vertex to itself are dropped: they join nobody to anybody else.")
+    elif not bipartite:
+        notes.append("Edges from a vertex to itself are dropped: they cross no cut.")
+    one_way = directed or bipartite
+    if repeats or not one_way:
+        merging = {
+            "max": "the largest weight is kept",
+            "min": "the smallest weight is kept",
+            "sum": "their weights are added up",
+        }[merge or (ADDED if repeats else "max")]
+        merged = "Reciprocal edges are merged"
+        if repeats:
+            order = "" if one_way else ", in either order,"
+            merged = f"A pair that occurs in several lines{order} counts once"
+        notes.append(f"{merged}; {merging}." if weighted else f"{merged}.")
+    if weighted and has_maximum:
+        notes.append("Weights above the maximum are clipped to it.")
+    return tuple(notes)
 
 
 def write_graph(
@@ -156,10 +304,10 @@ def write_graph(
     Args:
         graph: of any kind. The file holds its edges: only write graphs that are
             synthetic, or that stay private.
-        path: where; the ending tells the format, as for `Graph.read`, KONECT excepted.
+        path: where; the ending determines the format, as for `Graph.read`, KONECT excepted.
         force: replace a file that is there.
         about: facts about the graph, such as the epsilon of its release. GraphML holds them as
-            attributes of the graph; other formats have no place for them.
+            attributes of the graph; other formats cannot hold them.
 
     Raises:
         FileFormatError: unknown ending, missing folder, a file that is there, a label that the
@@ -191,7 +339,7 @@ def check_writable_graph(path: PathLike, *, force: bool = False) -> str:
     """Check that a graph can be written here; call it before privacy budget is spent.
 
     Returns:
-        The ending, which tells the format.
+        The ending, which determines the format.
 
     Raises:
         FileFormatError: as `write_graph`, labels and full disks excepted.
@@ -204,80 +352,15 @@ def check_writable_graph(path: PathLike, *, force: bool = False) -> str:
 
 
 def graph_files(path: PathLike) -> tuple[Path, ...]:
-    """Return the files that `write_graph` writes: `path`, after its schema if that is a file."""
+    """Return the files that `write_graph` writes: that of the schema, if any, and then `path`."""
     if FORMATS[ending_of(path)].described_apart:
         return _schema_path(path), Path(path)
     return (Path(path),)
 
 
-def describe_reading(
-    *,
-    vertices_given: bool,
-    inferred: bool = False,
-    weighted: bool,
-    capped: bool = False,
-    merge: Merge | None = None,
-    bipartite: bool = False,
-    directed: bool = False,
-    repeats: bool = True,
-) -> tuple[str, ...]:
-    """Return sentences for the user on how a file is read.
-
-    They depend on the options and the format alone, never on the rows, and are the same whether or
-    not there are such edges. `inferred` says that the vertices are those that occur in edges;
-    `repeats`, that the format can name an edge twice, see `FileFormat`.
-    """
-    notes: list[str] = []
-    if inferred:
-        notes.append(
-            "The vertices are taken from the edges, so the release is not private in its vertex "
-            "set: pass --vertices, or --public-vertices-from-file if they are public."
-        )
-    elif not vertices_given:
-        notes.append("The vertices in the file are taken as public; pass them yourself if not.")
-    if directed:
-        notes.append("Edges from a vertex to itself are dropped: they join nobody to anybody else.")
-    elif not bipartite:
-        notes.append("Edges from a vertex to itself are dropped: they cross no cut.")
-    one_way = directed or bipartite
-    if repeats or not one_way:
-        merging = {
-            "max": "the largest weight is kept",
-            "min": "the smallest weight is kept",
-            "sum": "their weights are added up",
-        }[merge or (ADDED if repeats else "max")]
-        merged = "Reciprocal edges are merged"
-        if repeats:
-            order = "" if one_way else ", in either order,"
-            merged = f"A pair that occurs in several lines{order} counts once"
-        notes.append(f"{merged}; {merging}." if weighted else f"{merged}.")
-    if weighted and capped:
-        notes.append("Weights above the cap are clipped to it.")
-    return tuple(notes)
-
-
 def _schema_path(path: PathLike) -> Path:
     """Return the path of the schema of a file that has it beside it."""
     return Path(f"{os.fspath(path)}.schema.json")
-
-
-def schema_beside(path: PathLike) -> Schema:
-    """Return the facts beside a file that `write_graph` wrote; no facts of another file.
-
-    Raises:
-        FileFormatError: they cannot be read, or are damaged.
-    """
-    file = _schema_path(path)
-    try:
-        return load_schema(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return Schema()
-    except OSError as problem:
-        raise FileFormatError(f"cannot read {file.name}: {problem.strerror}") from None
-    except (FileFormatError, UnicodeDecodeError):
-        raise FileFormatError(
-            f"{file.name} beside it is damaged; repair it, or delete it and give vertices="
-        ) from None
 
 
 def _write_file(
@@ -288,7 +371,7 @@ def _write_file(
     *,
     force: bool = False,
 ) -> None:
-    """Write one file, packed if its name says so."""
+    """Write a graph to one file, packed if its name ends in .gz."""
     with atomic_write(path, force=force) as handle:
         if str(path).endswith(".gz"):
             with gzip.GzipFile("", "wb", 6, handle, mtime=0) as packed:
@@ -304,9 +387,9 @@ def _write(
     about: Mapping[str, float | str] | None = None,
 ) -> None:
     """Write a graph to an open file in the format of an ending."""
-    facts = {"about": about} if about and FORMATS[ending].attributes else {}
+    options = {"about": about} if about and FORMATS[ending].attributes else {}
     try:
-        _writer(ending)(graph, handle, **facts)
+        _writer(ending)(graph, handle, **options)
     except UnicodeEncodeError:
         raise FileFormatError("a label is not valid Unicode; rename it") from None
     except GraphError as problem:
@@ -325,81 +408,10 @@ def _writer(ending: str) -> Callable[..., None]:
     return write
 
 
-def ending_of(path: PathLike) -> str:
-    """Return the ending of a file name, one of `FORMATS`; ".konect" for out.*.
-
-    Args:
-        path: of the file; ".gz" at its end is left out.
-
-    Raises:
-        FileFormatError: an unknown ending, or none.
-    """
-    name = Path(path).name
-    plain = name[:-3] if name.lower().endswith(".gz") else name
-    ending = Path(plain).suffix.lower()
-    if ending in FORMATS:
-        return ending
-    if plain.startswith("out.") and len(plain) > 4:
-        return ".konect"
-    if os.fspath(path).startswith(("/dev/", "/proc/")):
-        raise FileFormatError(
-            f"{path!s}: the name of a device or a pipe tells no format; name a file such as x.csv"
-        )
-    if ending in _ELSEWHERE:
-        raise FileFormatError(f"{name}: {_ELSEWHERE[ending]}")
-    raise FileFormatError(
-        f"{name}: unknown ending; known are {' '.join(FORMATS)}, each also with .gz, "
-        "and out.* for KONECT"
-    )
-
-
-def public_vertices_of(vertices: Any, bipartite: bool) -> GivenVertices:
-    """Return the public vertex set that a caller gives, or a pair of them.
-
-    Args:
-        vertices: a count, labels, a `VertexSet` or a file of labels; a pair of these for a
-            bipartite graph; None if the caller gives none.
-        bipartite: whether the graph has two sides.
-
-    Raises:
-        GraphError: no pair for a bipartite graph, or no vertex set.
-    """
-    if vertices is None:
-        return None
-    if bipartite:
-        if not isinstance(vertices, tuple | list) or len(vertices) != 2:
-            raise GraphError("vertices of a bipartite graph are a pair: left and right")
-        return _vertex_set(vertices[0]), _vertex_set(vertices[1])
-    return _vertex_set(vertices)
-
-
 def _vertex_set(source: VertexSource) -> VertexSet:
+    """Return the vertex set of a count, of labels or of a file; a `VertexSet` as it is."""
     if isinstance(source, VertexSet):
         return source
     if isinstance(source, str) or hasattr(source, "__fspath__"):
         return read_vertices(cast(PathLike, source))
     return VertexSet(source)
-
-
-def read_vertices(path: PathLike) -> VertexSet:
-    """Read a public vertex set: a text file with one label on each line, perhaps packed (.gz).
-
-    Labels are integers if all are integer literals, else strings as they stand.
-
-    Raises:
-        FileFormatError: the file cannot be read, is not UTF-8, has an empty line (with its
-            number) before the end, or is a table: a .csv or .tsv file with several columns.
-        GraphError: no label, or one twice.
-    """
-    names = [line.rstrip("\r\n") for line in io.StringIO(read_text(path), newline="\n")]
-    while names and not names[-1]:
-        names.pop()
-    if "" in names:
-        raise FileFormatError(f"{path!s}: line {names.index('') + 1}: the label is empty")
-    between = {".csv": ",;\t|", ".tsv": "\t"}.get(Path(path).suffix.lower(), "")
-    if names and any(all(sign in name for name in names) for sign in between):
-        raise FileFormatError(
-            f"{path!s}: this is a table; vertices stand in a file with one label on each line, and "
-            "nothing else"
-        )
-    return VertexSet(labels_of(names))

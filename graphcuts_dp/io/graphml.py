@@ -20,14 +20,14 @@ from graphcuts_dp.schema.columns import Columns, is_integer_literal
 from graphcuts_dp.schema.text_rows import labels_of
 from graphcuts_dp.schema.vertices import Label
 
-FACTS = "graphcuts_dp"
-_NEEDED = {"edge": ("source", "target"), "node": ("id",)}
+FACTS = "graphcuts_dp"  # the attribute of a graph with our JSON
+_NEEDED = {"edge": ("source", "target"), "node": ("id",)}  # attributes of elements
 _MISSING = {"edge": "an edge needs a source and a target", "node": "a node needs an id"}
-_NUMERIC = ("int", "long", "float", "double")
+_NUMERIC = ("int", "long", "float", "double")  # types of attributes that are numbers
 
 
 @dataclass(slots=True)
-class Contents:
+class GraphContents:
     """Vertices and edges of a file, edges by vertex ids.
 
     Attributes:
@@ -64,46 +64,25 @@ class Contents:
         self.lines.append(line)
 
 
-def pick_names(ids: list[str], candidates: Sequence[list[str | None]]) -> list[str]:
-    """Return the first list of names that names every vertex, each once; else the ids."""
-    for names in candidates:
-        complete = [name for name in names if name is not None]
-        if len(complete) == len(ids) == len(set(complete)):
-            return complete
-    return ids
+@final
+@dataclass(frozen=True, slots=True)
+class GraphmlHead:
+    """Declarations of a GraphML file above its vertices and edges. Public.
+
+    Attributes:
+        names: of the attributes that edges may have.
+        numeric: whether each is declared to be a number.
+        of_edges: whether each is declared for edges alone.
+        directed: whether edges have a direction by default.
+    """
+
+    names: tuple[str, ...]
+    numeric: tuple[bool, ...]
+    of_edges: tuple[bool, ...]
+    directed: bool
 
 
-def parse_side(text: str | None) -> int | None:
-    """Return the side of a vertex: networkx writes 0 or 1, igraph false or true."""
-    return {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}.get((text or "").lower())
-
-
-def labels_in(contents: Contents) -> list[Label]:
-    """Return the labels of the vertices of a file: integers where all are integer literals."""
-    names = contents.ids if contents.names is None else contents.names
-    if contents.facts is None:
-        return labels_of(names)
-    text = json.loads(contents.facts).get("text", [])
-    if not isinstance(text, list) or not all(isinstance(name, str) for name in text):
-        text = []
-    text_names = set(text)
-    return [
-        int(name)
-        if len(name) < 4000 and is_integer_literal(name) and name not in text_names
-        else name
-        for name in names
-    ]
-
-
-def attributes_read(weight: str | None, others: Sequence[str]) -> str:
-    """Return a sentence about declared edge attributes; empty where there was nothing to choose."""
-    ignored = f"ignored edge attributes: {shown_names(others)}" if others else ""
-    if weight in (None, "weight"):
-        return f"{ignored.capitalize()}." if ignored else ""
-    return f"Read as the weight of an edge: {weight!r:.60}" + (f"; {ignored}." if ignored else ".")
-
-
-def graphml_contents(data: bytes, columns: Columns, *, weighted: bool | None) -> Contents:
+def graphml_contents(data: bytes, columns: Columns, *, weighted: bool | None) -> GraphContents:
     """Read the vertices and edges of a GraphML file with one graph.
 
     The id of a node is its label. Where ids are just n0, n1, ... as igraph writes them, the
@@ -133,16 +112,68 @@ def graphml_head(data: bytes) -> "GraphmlHead":
     """
     parser = expat.ParserCreate()
     reader = _Reader(lambda: parser.CurrentLineNumber, Columns(), None, head_only=True)
-    with suppress(_HeadError):
+    with suppress(_HeadEnd):
         _parse(parser, reader, data)
     return reader.head()
 
 
-class _HeadError(Exception):
+def pick_names(ids: list[str], candidates: Sequence[list[str | None]]) -> list[str]:
+    """Return the first list of names that names every vertex, each once; else the ids."""
+    for names in candidates:
+        complete = [name for name in names if name is not None]
+        if len(complete) == len(ids) == len(set(complete)):
+            return complete
+    return ids
+
+
+def parse_side(text: str | None) -> int | None:
+    """Return the side of a vertex: networkx writes 0 or 1, igraph false or true."""
+    return {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}.get((text or "").lower())
+
+
+def labels_in(contents: GraphContents) -> list[Label]:
+    """Return the labels of the vertices of a file: integers where all are integer literals."""
+    names = contents.ids if contents.names is None else contents.names
+    if contents.facts is None:
+        return labels_of(names)
+    text = json.loads(contents.facts).get("text", [])
+    if not isinstance(text, list) or not all(isinstance(name, str) for name in text):
+        text = []
+    text_names = set(text)
+    return [
+        int(name)
+        if len(name) < 4000 and is_integer_literal(name) and name not in text_names
+        else name
+        for name in names
+    ]
+
+
+def attributes_read(weight: str | None, others: Sequence[str]) -> str:
+    """Return a sentence for the user about declared edge attributes.
+
+    Args:
+        weight: the attribute that was read as the weight; None if there is none.
+        others: those that were not read.
+
+    Returns:
+        Which were read and ignored; "" if there is nothing but `weight`.
+    """
+    ignored = f"ignored edge attributes: {shown_names(others)}" if others else ""
+    if weight in (None, "weight"):
+        return f"{ignored.capitalize()}." if ignored else ""
+    return f"Read as the weight of an edge: {weight!r:.60}" + (f"; {ignored}." if ignored else ".")
+
+
+class _HeadEnd(Exception):  # noqa: N818  # it is no error
     """Stops the parser where vertices and edges begin."""
 
 
 def _parse(parser: expat.XMLParserType, reader: "_Reader", data: bytes) -> None:
+    """Pass the elements of a GraphML file to a reader.
+
+    Raises:
+        FileFormatError: not well-formed XML, a DOCTYPE, or no graph.
+    """
     parser.buffer_text = True
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end
@@ -162,24 +193,6 @@ def _refuse_doctype(*_: object) -> None:
     raise FileFormatError("the file has a DOCTYPE, which may hold entity bombs; delete it")
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class GraphmlHead:
-    """Declarations of a GraphML file above its vertices and edges. Public.
-
-    Attributes:
-        names: of the attributes that edges may have.
-        numeric: whether each is declared to be a number.
-        of_edges: whether each is declared for edges alone.
-        directed: whether edges have a direction by default.
-    """
-
-    names: tuple[str, ...]
-    numeric: tuple[bool, ...]
-    of_edges: tuple[bool, ...]
-    directed: bool
-
-
 @dataclass(slots=True)
 class _Key:
     """A declared attribute."""
@@ -188,6 +201,23 @@ class _Key:
     name: str
     numeric: bool
     default: str | None = None
+
+
+@dataclass(slots=True)
+class _Element:
+    """An element of XML.
+
+    Attributes:
+        name: without the prefix of its namespace.
+        attributes: by name.
+        line: number of the line where it begins.
+        data: texts of the <data> elements in it, by the id of their key.
+    """
+
+    name: str
+    attributes: dict[str, str]
+    line: int
+    data: dict[str, str] = field(default_factory=dict)
 
 
 class _Reader:
@@ -202,7 +232,7 @@ class _Reader:
         head_only: bool = False,
     ) -> None:
         self._head_only = head_only
-        self.contents = Contents()
+        self.contents = GraphContents()
         self.has_graph = False
         self.text: list[str] = []  # of the latest data
         self._line = line
@@ -211,10 +241,14 @@ class _Reader:
         self._keys: dict[str, _Key] = {}  # by id
         self._weight: str | None = None  # id of the key of weights
         self._nodes: list[dict[str, str]] = []  # of each node, its data by id of their key
-        # The open elements, outermost first: name, attributes, data by id of their key, line.
-        self._open: list[tuple[str, dict[str, str], dict[str, str], int]] = [("", {}, {}, 0)]
+        self._open = [_Element("", {}, 0)]  # elements that are not closed, outermost first
 
     def start(self, element: str, attributes: dict[str, str]) -> None:
+        """Open an element; of a key keep what it declares, of the graph choose the weight.
+
+        Raises:
+            FileFormatError: an element that makes the file malformed.
+        """
         name = element.rpartition(":")[2]
         if not attributes.keys() >= {*_NEEDED.get(name, ())}:
             raise self._malformed(_MISSING[name])
@@ -230,17 +264,17 @@ class _Reader:
             if self.has_graph:
                 raise self._malformed("more than one graph, or nested ones; keep one")
             self.has_graph = True
-            if not self._head_only:  # which lists the attributes even if none can be chosen
+            if not self._head_only:  # a head lists the attributes; the caller chooses among them
                 self._choose_weight()
             if attributes.get("edgedefault") == "undirected":
                 self._directed = "false"
             if self._head_only:
-                raise _HeadError
+                raise _HeadEnd
         elif name == "hyperedge":
             raise self._malformed("hyperedges are not edges of a graph")
         if name in ("data", "default", "node", "edge"):  # other markup may stand within data
             self.text.clear()
-        self._open.append((name, attributes, {}, self._line()))
+        self._open.append(_Element(name, attributes, self._line()))
 
     def head(self) -> "GraphmlHead":
         """Return what is declared above the vertices."""
@@ -267,26 +301,28 @@ class _Reader:
         )
 
     def end(self, _: str) -> None:
-        name, attributes, data, line = self._open.pop()
-        if name == "data":
-            self._open[-1][2][attributes.get("key", "")] = "".join(self.text)
-        elif name == "default":
-            key = self._keys.get(self._open[-1][1].get("id", ""))
+        """Close an element; take over an edge, a node, or the text of a key or of data."""
+        element, parent = self._open.pop(), self._open[-1]
+        attributes, data = element.attributes, element.data
+        if element.name == "data":
+            parent.data[attributes.get("key", "")] = "".join(self.text)
+        elif element.name == "default":
+            key = self._keys.get(parent.attributes.get("id", ""))
             if key is not None:
                 key.default = "".join(self.text)
-        elif name == "edge":
+        elif element.name == "edge":
             key_id = self._weight
             weight = None if key_id is None else data.get(key_id, self._keys[key_id].default)
-            self.contents.add(attributes["source"], attributes["target"], weight, line)
+            self.contents.add(attributes["source"], attributes["target"], weight, element.line)
             self.contents.undirected |= attributes.get("directed", self._directed) == "false"
-        elif name == "node":
+        elif element.name == "node":
             self.contents.ids.append(attributes["id"])
             self._nodes.append(data)
-        elif name == "graph":
-            named = (text for key, text in data.items() if self._name(key) == FACTS)
-            self.contents.facts = next(named, None)
+        elif element.name == "graph":
+            our_facts = (text for key_id, text in data.items() if self._name(key_id) == FACTS)
+            self.contents.facts = next(our_facts, None)
 
-    def finish(self) -> Contents:
+    def finish(self) -> GraphContents:
         """Return the contents, with labels and sides."""
         contents, ids = self.contents, self.contents.ids
         if ids == [f"n{row}" for row in range(len(ids))]:

@@ -15,7 +15,7 @@ from graphcuts_dp.files import PathLike
 from graphcuts_dp.io.arrow import open_folder, open_table_file
 from graphcuts_dp.io.assemble import UNDIRECTED, assemble
 from graphcuts_dp.io.batches import TableBatch
-from graphcuts_dp.io.codes import Gathered
+from graphcuts_dp.io.codes import BatchCollector
 from graphcuts_dp.io.files import (
     FORMATS,
     check_columns,
@@ -46,7 +46,7 @@ from graphcuts_dp.schema.vertices import VertexSet
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_FORMS = {
+_FORMS = {  # formats in words, by ending
     ".parquet": "a Parquet file",
     ".arrow": "an Arrow file",
     ".feather": "an Arrow file",
@@ -118,6 +118,29 @@ class FileHead:
         return None if self.schema is None else self.schema.time_zone
 
 
+@final
+@dataclass(frozen=True, kw_only=True)
+class BadRowCounts:
+    """Numbers of unusable rows of a private file. NOT PRIVATE: no noise hides these numbers.
+
+    Attributes:
+        rows: number of rows.
+        skipped: number of rows that `on_bad="skip"` leaves out.
+        faults: number of times each kind of fault was met; a row may have several.
+        positions: where the first faults of each kind are, such as "line 3".
+    """
+
+    rows: int
+    skipped: int
+    faults: Mapping[str, int] = field(default_factory=dict)
+    positions: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def share(self) -> float:
+        """The share of the rows that `on_bad="skip"` leaves out."""
+        return self.skipped / self.rows if self.rows else 0.0
+
+
 def read_head(path: PathLike, options: Options) -> FileHead:
     """Read the head of a file, or of a folder of Parquet files.
 
@@ -128,38 +151,135 @@ def read_head(path: PathLike, options: Options) -> FileHead:
     if Path(path).is_dir():
         return _table_head(open_folder(path), options, "a folder of Parquet files, one table")
     ending = ending_of(path)
-    form = FORMATS[ending]
+    file_format = FORMATS[ending]
     with naming_file(path), opened_unpacked(path) as file:
         check_columns(ending, options.columns)
-        if form.text is not None:
-            head = _text_head(file, options, form.text)
-        elif form.opening is not None:
-            head = _table_head(open_table_file(file, form.opening), options, _FORMS[ending])
+        if file_format.text is not None:
+            head = _text_head(file, options, file_format.text)
+        elif file_format.opening is not None:
+            table = open_table_file(file, file_format.opening)
+            head = _table_head(table, options, _FORMS[ending])
         else:
             head = _graph_head(file, options, ending)
-        if form.described_apart and head.declared == Schema():
+        if file_format.described_apart and head.declared == Schema():
             head = replace(head, declared=schema_beside(path))
     problem = _kind_problem(head, options)
     return head if problem is None else replace(head, problems=[*head.problems, problem])
 
 
+def count_bad_rows(path: PathLike, options: Options) -> BadRowCounts:
+    """Read all rows of a file and count those that cannot be used. NOT PRIVATE.
+
+    Of a graph or a matrix, which is refused as a whole, only the edges are counted.
+
+    Args:
+        path: a file, or a folder of Parquet files.
+        options: of the reader; endpoints outside the vertex set are counted if it is given.
+
+    Raises:
+        FileFormatError: the file cannot be read even without its bad rows.
+    """
+    bad = CountedBadRows()
+    options = replace(options, columns=replace(options.columns, on_bad="skip"))
+    if Path(path).is_dir():
+        return _count_in_table(open_folder(path), options, bad)
+    ending = ending_of(path)
+    file_format = FORMATS[ending]
+    text_format, opening = file_format.text, file_format.opening
+    with naming_file(path):
+        if opening is not None:
+            with opened_unpacked(path) as file:
+                return _count_in_table(open_table_file(file, opening), options, bad)
+        if text_format is None:
+            raw = read_raw(
+                path, replace(options, columns=replace(options.columns, on_bad="refuse"))
+            )
+            raw.bad, edge_count = bad, len(raw.sources)
+            assemble(raw, options)
+            return BadRowCounts(
+                rows=edge_count, skipped=0, faults=bad.counts, positions=bad.positions
+            )
+        with opened_unpacked(path) as file:
+            table = text_batches(file, options, form=text_format, bad=bad)
+            declared = table.schema
+            if file_format.described_apart and declared == Schema():
+                declared = schema_beside(path)
+            converted, usable = _count_rows(
+                table.batches, table.roles, declared, options, bad, "line"
+            )
+            return BadRowCounts(
+                rows=converted + bad.rows,
+                skipped=converted + bad.rows - usable,
+                faults=bad.counts,
+                positions=bad.positions,
+            )
+
+
 def _kind_problem(head: FileHead, options: Options) -> GraphCutsError | None:
-    """Return why the file holds another kind of graph than the one to be read; None if it fits."""
+    """Return why the file holds another kind of graph than the one to be read; None if it fits.
+
+    A graph without edges is assembled from what the head declares: its error is returned.
+    """
     if head.is_directed is False and options.directed:
         return FileFormatError(UNDIRECTED)
     vertices = options.vertices
     if vertices is None and head.declared.vertices is None and head.declared.sides is None:
-        one = VertexSet(1)
-        vertices = (one, one) if options.bipartite else one
-    roles = ["source", "target", *["weight"] * (head.has_weights is True)]
-    cap = None if head.has_weights is None else options.max_weight  # fits if there are weights
+        any_set = VertexSet(1)  # in place of vertices that only rows name
+        vertices = (any_set, any_set) if options.bipartite else any_set
+    # If only rows show whether there are weights, `max_weight` may fit.
+    max_weight = None if head.has_weights is None else options.max_weight
+    roles = ["source", "target", "weight"] if head.has_weights else ["source", "target"]
     try:
         assemble(
-            _raw([], head.declared, roles), replace(options, vertices=vertices, max_weight=cap)
+            _raw([], head.declared, roles),
+            replace(options, vertices=vertices, max_weight=max_weight),
         )
     except GraphCutsError as problem:
         return problem
     return None
+
+
+def _text_head(file: BinaryIO, options: Options, text_format: TextFormat) -> FileHead:
+    """Read the head of a text file."""
+    columns = options.columns
+    try:
+        has_header(columns.header, columns.named, text_format)
+    except FileFormatError as problem:
+        return FileHead(form="text", problems=[problem])
+    table = open_text_head(file, text_format, columns)
+    batches, without_weights, problems = _try_without_weights(
+        lambda options: batches_of(table, options, BadRows(skip=columns.skip)), options
+    )
+    if len(table.first_cells) == 1:  # which `batches_of` refuses
+        raise problems[0]  # no table, or split at another character
+    column_positions = None if batches is None else batches.columns
+    names: Sequence[str] = ()
+    width = 0 if column_positions is None else column_positions.width
+    if table.has_header:
+        names = _public_names(table.first_cells, columns)
+        width = len(table.first_cells)
+        if column_positions is not None:
+            column_positions = replace(column_positions, names=tuple(names))
+    return FileHead(
+        form=_text_form(table, text_format, columns),
+        columns=[
+            HeadColumn(
+                name=names[position] if names else "",
+                typed_as=_typed_as(position, names, table.first_cells),
+                type="text",
+                role=_role(position, column_positions),
+            )
+            for position in range(width)
+        ],
+        open_ended=not table.has_header,
+        positions=column_positions,
+        named=table.has_header,
+        declared=Schema() if batches is None else batches.schema,
+        has_weights=column_positions is not None and column_positions.weight is not None,
+        is_directed=False if table.konect_words and table.konect_words[0] == "sym" else None,
+        without_weights=without_weights,
+        problems=problems,
+    )
 
 
 def _try_without_weights(
@@ -181,90 +301,49 @@ def _try_without_weights(
         return None, False, [problem]
 
 
-def _text_head(file: BinaryIO, options: Options, form: TextFormat) -> FileHead:
-    """Read the head of a text file."""
-    columns = options.columns
-    try:
-        has_header(columns.header, columns.named, form)
-    except FileFormatError as problem:
-        return FileHead(form="text", problems=[problem])
-    table = open_text_head(file, form, columns)
-    batches, without_weights, problems = _try_without_weights(
-        lambda options: batches_of(table, options, BadRows(skip=columns.skip)), options
-    )
-    if len(table.first_cells) == 1:
-        raise problems[0]  # no table, or split at another character
-    column_positions = None if batches is None else batches.columns
-    names: Sequence[str] = ()
-    if table.has_header:
-        names = _public_names(table.first_cells, columns)
-        column_positions = (
-            None if column_positions is None else replace(column_positions, names=tuple(names))
-        )
-    width = (
-        len(table.first_cells)
-        if table.has_header
-        else 0
-        if column_positions is None
-        else column_positions.width
-    )
-    return FileHead(
-        form=_text_form(table, form, columns),
-        columns=[
-            HeadColumn(
-                name=names[position] if names else "",
-                typed_as=_typed_as(position, names, table.first_cells),
-                type="text",
-                role=_role(position, column_positions),
-            )
-            for position in range(width)
-        ],
-        open_ended=not table.has_header,
-        positions=column_positions,
-        named=table.has_header,
-        declared=Schema() if batches is None else batches.schema,
-        has_weights=column_positions is not None and column_positions.weight is not None,
-        is_directed=False if table.konect_words and table.konect_words[0] == "sym" else None,
-        without_weights=without_weights,
-        problems=problems,
-    )
-
-
-def _text_form(table: TextTable, form: TextFormat, given: Columns) -> str:
+def _text_form(table: TextTable, text_format: TextFormat, options: Columns) -> str:
     """Return how lines are split, in words."""
-    delimiter = table.reader.delimiter if table.has_header else given.delimiter or form.delimiter
-    between = "commas or blanks"
+    delimiter = (
+        table.reader.delimiter if table.has_header else options.delimiter or text_format.delimiter
+    )
+    separators = "commas or blanks"
     if delimiter is not None:
-        between = _SEPARATORS.get(delimiter, f"the character {delimiter!r}")
-    elif form.konect:
-        between = "blanks"
+        separators = _SEPARATORS.get(delimiter, f"the character {delimiter!r}")
+    elif text_format.konect:
+        separators = "blanks"
     comment = ""
     if table.konect_words:
         weights = "with" if konect_weighted(table.konect_words) else "without"
         comment = f"; its first comment declares a third column {weights} weights"
     header = "with a header" if table.has_header else "without a header"
-    return f"text {header}, {between} between columns{comment}"
+    return f"text {header}, {separators} between columns{comment}"
 
 
-def _public_names(first: Sequence[str], given: Columns) -> list[str]:
+def _public_names(first_line: Sequence[str], options: Columns) -> list[str]:
     """Return the names of a header that may be quoted; "" in place of others.
 
-    All are public where the caller says that there is a header, or names a column that it has. Else
-    the first line could be a row, and only words are quoted that are known here.
+    All are public where the caller says that there is a header, or names a column of it. Else the
+    first line could be a row, and only words are quoted that are known here.
     """
-    if given.header or any(isinstance(column, str) for column in given.named):
-        return list(first)
-    if len(first) < 2:
-        return [""] * len(first)
-    by_place = Columns(source=0, target=1)
-    return list(find_columns(first, by_place, weighted=False, declared=None).names)
+    if options.header or any(isinstance(column, str) for column in options.named):
+        return list(first_line)
+    if len(first_line) < 2:
+        return [""] * len(first_line)
+    by_position = Columns(source=0, target=1)
+    return list(find_columns(first_line, by_position, weighted=False, declared=None).names)
 
 
-def _typed_as(position: int, names: Sequence[str], first: Sequence[str]) -> Column:
-    """Return a name as it is typed, if it may be quoted and names one column, else the position."""
+def _typed_as(position: int, names: Sequence[str], header: Sequence[str]) -> Column:
+    """Return a name as it is typed, if it may be quoted and names one column, else the position.
+
+    Args:
+        position: of the column.
+        names: those that may be quoted; "" in place of others.
+        header: all names.
+    """
     name = names[position] if names else ""
-    plain = name and name == first[position] == name.strip() and name.isprintable()
-    return name if plain and first.count(name) == 1 and column_of(name) == name else position
+    plain = name and name == header[position] == name.strip() and name.isprintable()
+    return name if plain and header.count(name) == 1 and column_of(name) == name else position
 
 
 def _role(position: int, positions: ColumnPlaces | None) -> str:
@@ -278,7 +357,7 @@ def _role(position: int, positions: ColumnPlaces | None) -> str:
         "period": positions.period,
         "weight": positions.weight,
     }
-    return " and ".join(role for role, of_role in roles.items() if of_role == position)
+    return " and ".join(role for role, read_at in roles.items() if read_at == position)
 
 
 def _table_head(table: OpenedTable, options: Options, form: str) -> FileHead:
@@ -312,6 +391,7 @@ def _table_head(table: OpenedTable, options: Options, form: str) -> FileHead:
 
 
 def _declared(table: OpenedTable) -> Schema:
+    """Return the facts that a file of this package declares; an empty schema for other tables."""
     return Schema() if table.facts is None else load_schema(table.facts)
 
 
@@ -336,6 +416,7 @@ def _graph_head(file: BinaryIO, options: Options, ending: str) -> FileHead:
 
 
 def _matrix_head(line: bytes) -> FileHead:
+    """Return the head of a MatrixMarket file from its first line."""
     shape, entries, symmetry = banner_of(line)
     return FileHead(
         form=f"a MatrixMarket file: {shape}, {entries}, {symmetry}",
@@ -346,6 +427,7 @@ def _matrix_head(line: bytes) -> FileHead:
 
 
 def _graphml_head(data: bytes, options: Options) -> FileHead:
+    """Return the head of a GraphML file."""
     if not data.strip():
         raise FileFormatError("the file is empty")
     head = graphml_head(data)
@@ -376,73 +458,8 @@ def _graphml_head(data: bytes, options: Options) -> FileHead:
     )
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class BadRowCounts:
-    """Numbers of unusable rows of a private file. NOT PRIVATE: no noise hides these numbers.
-
-    Attributes:
-        rows: number of rows.
-        skipped: number of rows that `on_bad="skip"` leaves out.
-        faults: number of times each kind of fault was met; a row may have several.
-        positions: where the first faults of each kind are, such as "line 3".
-    """
-
-    rows: int
-    skipped: int
-    faults: Mapping[str, int] = field(default_factory=dict)
-    positions: Mapping[str, Sequence[str]] = field(default_factory=dict)
-
-    @property
-    def share(self) -> float:
-        """The share of the rows that `on_bad="skip"` leaves out."""
-        return self.skipped / self.rows if self.rows else 0.0
-
-
-def count_bad_rows(path: PathLike, options: Options) -> BadRowCounts:
-    """Read all rows of a file and count those that cannot be used. NOT PRIVATE.
-
-    Of a graph or a matrix, which is refused as a whole, only the edges are counted.
-
-    Args:
-        path: a file, or a folder of Parquet files.
-        options: of the reader; endpoints outside the vertex set are counted if it is given.
-
-    Raises:
-        FileFormatError: the file cannot be read even without its bad rows.
-    """
-    bad = CountedBadRows()
-    options = replace(options, columns=replace(options.columns, on_bad="skip"))
-    if Path(path).is_dir():
-        return _count_in_table(open_folder(path), options, bad)
-    ending = ending_of(path)
-    form, opening = FORMATS[ending].text, FORMATS[ending].opening
-    with naming_file(path):
-        if opening is not None:
-            with opened_unpacked(path) as file:
-                return _count_in_table(open_table_file(file, opening), options, bad)
-        if form is None:
-            raw = read_raw(
-                path, replace(options, columns=replace(options.columns, on_bad="refuse"))
-            )
-            raw.bad, count = bad, len(raw.sources)
-            assemble(raw, options)
-            return BadRowCounts(rows=count, skipped=0, faults=bad.counts, positions=bad.positions)
-        with opened_unpacked(path) as file:
-            table = text_batches(file, options, form=form, bad=bad)
-            declared = table.schema
-            if FORMATS[ending].described_apart and declared == Schema():
-                declared = schema_beside(path)
-            read, joined = _count_rows(table.batches, table.roles, declared, options, bad, "line")
-            return BadRowCounts(
-                rows=read + bad.rows,
-                skipped=read + bad.rows - joined,
-                faults=bad.counts,
-                positions=bad.positions,
-            )
-
-
 def _count_in_table(table: OpenedTable, options: Options, bad: CountedBadRows) -> BadRowCounts:
+    """Count the bad rows of a table with stored types."""
     total = 0
 
     def parts(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
@@ -455,9 +472,9 @@ def _count_in_table(table: OpenedTable, options: Options, bad: CountedBadRows) -
     roles = {column.role for column in plan.schema}
     if options.periods is None:  # whose numbers are then unknown
         roles.discard("period")
-    _, joined = _count_rows(plan.batches(options, bad), roles, plan.declared, options, bad)
+    _, usable = _count_rows(plan.batches(options, bad), roles, plan.declared, options, bad)
     return BadRowCounts(
-        rows=total, skipped=total - joined, faults=bad.counts, positions=bad.positions
+        rows=total, skipped=total - usable, faults=bad.counts, positions=bad.positions
     )
 
 
@@ -469,24 +486,27 @@ def _count_rows(
     bad: CountedBadRows,
     noun: str = "row",
 ) -> tuple[int, int]:
-    """Return how many rows were converted, and how many of them join two public vertices."""
-    read = joined = rows_before = 0
+    """Return how many rows were converted, and how many of these are usable.
+
+    Rows that could not be converted are in `bad.rows`. Those that `assemble` leaves out are not:
+    they were converted.
+    """
+    converted = usable = 0
     for batch in batches:
         if not len(batch):
             continue
         raw = _raw([batch], declared, roles, bad, noun)
-        rows_before = bad.rows
-        count = len(raw.sources)
+        converted += len(raw.sources)
+        unconverted = bad.rows
         try:
             _, parts, _ = assemble(raw, options, complete=False)
-            joined += len(parts.rows)
+            usable += len(parts.rows)
         except GraphCutsError:
             if len(raw.sources):
                 raise
             # No row of this batch is left, so that without a vertex set there is no vertex.
-        read += count
-        bad.rows = rows_before  # these rows are among those that were read
-    return read, joined
+        bad.rows = unconverted
+    return converted, usable
 
 
 def _raw(
@@ -496,13 +516,14 @@ def _raw(
     bad: BadRows | None = None,
     noun: str = "row",
 ) -> RawEdges:
-    gathered = Gathered(roles)
+    """Return the edges of batches; `noun` is what messages call a row."""
+    collector = BatchCollector(roles)
     for batch in batches:
-        gathered.add(batch)
+        collector.add(batch)
     return RawEdges(
-        **gathered.take(),
+        **collector.take(),
         schema=declared,
         bad=BadRows() if bad is None else bad,
-        where=lambda position: f"{noun} {gathered.row_number(position)}",
+        where=lambda position: f"{noun} {collector.row_number(position)}",
         error=FileFormatError,
     )

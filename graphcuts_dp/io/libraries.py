@@ -81,44 +81,17 @@ def edges_of_list(edges: Iterable[Any], options: Options) -> RawEdges:
         if not is_sound.all():
             bad.add(fault, _where(int(np.argmin(is_sound))))
     good_indices = np.flatnonzero(good)
-    ends = _coded([list(compress(values, good)) for values in columns[:2]], options)
+    good_labels = [list(compress(values, good)) for values in columns[:2]]
+    first, second = _identifiers(good_labels, options)
     return RawEdges(
-        sources=ends[0],
-        targets=ends[1],
+        sources=first,
+        targets=second,
         weights=None if weights is None else weights[good],
         literal_integers=False,
         bad=bad,
         where=lambda position: _where(int(good_indices[position])),
         undeclared=True,
     )
-
-
-def _are_labels(values: Sequence[Any]) -> BoolVector:
-    """Return which values are labels: strings or integers."""
-    if _is_plain(values):
-        return np.ones(len(values), dtype=np.bool_)
-    return np.fromiter(map(is_label, values), np.bool_, len(values))
-
-
-def _is_plain(values: Sequence[Any]) -> bool:
-    """Return whether all are exactly of type int or str, as in most lists: none needs a check."""
-    return set(map(type, values)) <= {int, str}
-
-
-def _coded(columns: Sequence[Sequence[Any]], options: Options) -> Sequence[Identifiers]:
-    """Return integers as arrays if both columns hold nothing else; else labels by number.
-
-    Labels become text if they will be looked up in a public vertex set.
-    """
-    labels = [values if _is_plain(values) else list(map(plain_label, values)) for values in columns]
-    if all(set(map(type, values)) <= {int} for values in labels):
-        try:
-            return [np.array(values, dtype=np.int64) for values in labels]
-        except OverflowError:
-            pass
-    if options.vertices is not None:
-        labels = [list(map(str, values)) for values in labels]
-    return numbered_labels(*labels)
 
 
 def edges_of_matrix(matrix: Any, options: Options) -> RawEdges:
@@ -151,7 +124,7 @@ def edges_of_networkx(graph: "nx.Graph[Any]", options: Options) -> RawEdges:
         for side in (0, 1)
     ]
     declared = None if named is None else True
-    left_out = _vertex_attributes(graph) + ([_PARALLEL] if graph.is_multigraph() else [])
+    left_out = _vertex_attributes_note(graph) + ([_PARALLEL] if graph.is_multigraph() else [])
     weights = listed_weights([edge[2] for edge in triples], options, declared, _where)
     return edges_by_rows(
         endpoints,
@@ -176,18 +149,18 @@ def edges_of_igraph(graph: "igraph.Graph", options: Options) -> RawEdges:
     """
     _check_direction(graph, options)
     n = graph.vcount()
-    of_vertices, of_edges = graph.vs.attributes(), graph.es.attributes()
+    vertex_attributes, edge_attributes = graph.vs.attributes(), graph.es.attributes()
     nodes = vertex_labels(graph)
-    sides: list[Any] = list(graph.vs["type"]) if "type" in of_vertices else [None] * n
+    sides: list[Any] = list(graph.vs["type"]) if "type" in vertex_attributes else [None] * n
     pairs = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
     named, weights = named_attribute(options), None
-    if named is not None and named not in of_edges:
+    if named is not None and named not in edge_attributes:
         raise GraphError(f"the graph has no edge attribute {named!r:.60}; pass another weight=")
     weight = named or _WEIGHT
-    if weight in of_edges:
+    if weight in edge_attributes:
         weights = listed_weights(list(graph.es[weight]), options, True, _where)
-    of_edges_read = attributes_read(named, [name for name in of_edges if name != weight])
-    left_out = [*filter(None, [of_edges_read]), *_vertex_attributes(graph)]
+    edge_note = attributes_read(named, [name for name in edge_attributes if name != weight])
+    left_out = [*filter(None, [edge_note]), *_vertex_attributes_note(graph)]
     return edges_by_rows(
         list(pairs.T),
         nodes,
@@ -196,22 +169,13 @@ def edges_of_igraph(graph: "igraph.Graph", options: Options) -> RawEdges:
         options,
         where=_where,
         reading=" ".join(left_out),
-        left_out="" if named else " ".join(left_out),
+        left_out="" if named else " ".join(left_out),  # who names one knows the attributes
         arbitrary_order=True,
     )
 
 
-def _vertex_attributes(graph: Any) -> list[str]:
-    """Return a sentence about the attributes of vertices, if there are any; these are public."""
-    names = unread_attributes(graph)
-    if not names:
-        return []
-    advice = f"groups of one are made by Groups.of({names[0]!r:.60}, graph)"
-    return [f"Attributes of vertices are not kept ({shown_names(names)}); {advice}."]
-
-
 def to_networkx(graph: EdgeStore) -> "nx.Graph[Any]":
-    """See `Graph.to_networkx`."""
+    """Return a graph of networkx, as `Graph.to_networkx` describes."""
     import networkx as nx
 
     space = graph.space
@@ -234,7 +198,7 @@ def to_networkx(graph: EdgeStore) -> "nx.Graph[Any]":
 
 
 def to_igraph(graph: EdgeStore) -> "igraph.Graph":
-    """See `Graph.to_igraph`."""
+    """Return a graph of igraph, as `Graph.to_igraph` describes."""
     import igraph
 
     labels = [label for vertices in sets_in(graph.space) for label in vertices.labels]
@@ -247,6 +211,43 @@ def to_igraph(graph: EdgeStore) -> "igraph.Graph":
     if graph.weighted:
         result.es["weight"] = graph.weights.tolist()
     return result
+
+
+def _are_labels(values: Sequence[Any]) -> BoolVector:
+    """Return which values are labels: strings or integers."""
+    if _is_plain(values):
+        return np.ones(len(values), dtype=np.bool_)
+    return np.fromiter(map(is_label, values), np.bool_, len(values))
+
+
+def _is_plain(values: Sequence[Any]) -> bool:
+    """Return whether all are exactly of type int or str, as in most lists: none needs a check."""
+    return set(map(type, values)) <= {int, str}
+
+
+def _identifiers(columns: Sequence[Sequence[Any]], options: Options) -> Sequence[Identifiers]:
+    """Return integers as arrays if both columns hold nothing else; else labels by number.
+
+    Labels become text if they will be looked up in a public vertex set.
+    """
+    labels = [values if _is_plain(values) else list(map(plain_label, values)) for values in columns]
+    if all(set(map(type, values)) <= {int} for values in labels):
+        try:
+            return [np.array(values, dtype=np.int64) for values in labels]
+        except OverflowError:
+            pass
+    if options.vertices is not None:
+        labels = [list(map(str, values)) for values in labels]
+    return numbered_labels(*labels)
+
+
+def _vertex_attributes_note(graph: Any) -> list[str]:
+    """Return a sentence about the attributes of vertices, which are public; [] without any."""
+    names = unread_attributes(graph)
+    if not names:
+        return []
+    advice = f"groups of one are made by Groups.of({names[0]!r:.60}, graph)"
+    return [f"Attributes of vertices are not kept ({shown_names(names)}); {advice}."]
 
 
 def _check_direction(graph: Any, options: Options) -> None:

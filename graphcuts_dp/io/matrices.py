@@ -44,7 +44,7 @@ _FIELDS = {  # the fields of each form of MatrixMarket files that are read
 }
 _WRONG_ENTRIES = (
     "malformed MatrixMarket file: an entry outside the matrix, or not as many entries as its size "
-    "line tells"
+    "line states"
 )
 # Matches the end of the line before the first one that is no comment. No group is repeated
 # possessively: before Python 3.11.5 such a group keeps a failed match.
@@ -77,7 +77,8 @@ def read_npz(file: BinaryIO, options: Options) -> RawEdges:
         FileFormatError: not such a file, far too large unpacked, entries that are not real
             numbers, or not square.
     """
-    data, schema = whole_file(file, text=False), Schema()
+    data = whole_file(file, text=False)
+    schema = Schema()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -89,7 +90,7 @@ def read_npz(file: BinaryIO, options: Options) -> RawEdges:
                     schema = load_schema(str(members[_NPZ_MEMBER]))
             matrix = sp.coo_array(matrix)
             without_weights = matrix.dtype == np.bool_ or schema.weighted is False
-            matrix = _added(matrix)  # touches every index, so that bad ones are found here
+            matrix = _summed(matrix)  # touches every index, so that bad ones are found here
     except GraphCutsError:
         raise
     except Exception:  # noqa: BLE001, RUF100  # whatever a crafted archive provokes
@@ -99,20 +100,58 @@ def read_npz(file: BinaryIO, options: Options) -> RawEdges:
         schema,
         options,
         unweighted=without_weights,
-        triangle="upper" if schema.directed is False else None,  # our own hold each edge twice
+        # Only files of this package have a schema, and theirs hold each edge twice.
+        triangle="upper" if schema.directed is False else None,
         error=FileFormatError,
     )
 
 
-def _added(entries: sp.coo_array) -> sp.coo_array:
-    """Add up entries of the same pair, as scipy does in all its matrices.
+def read_mtx(file: BinaryIO, options: Options) -> RawEdges:
+    """Read the edges of a MatrixMarket file, coordinate or array, real, integer or pattern.
 
-    They are added as float64. In a type of few bits a sum can wrap around, and then a change of one
-    weight by 1 would change it by 2^8 or more.
+    Raises:
+        FileFormatError: malformed (with the line number if known), complex, not square, or a
+            symmetric matrix for a directed graph.
     """
-    added = entries.astype(np.float64) if entries.dtype.kind in "iuf" else entries
-    added.sum_duplicates()
-    return added
+    data = whole_file(file, text=False)
+    form, field, symmetry = banner_of(data[: data.find(b"\n") + 1])
+    symmetric = symmetry == "symmetric"
+    dense = form == "array"
+    pattern = field == "pattern"
+    if symmetric and options.directed:
+        raise FileFormatError(UNDIRECTED)
+    start = _match_end(_COMMENTS, data, 0)
+    end = data.find(b"\n", start) + 1 or len(data)
+    line = data.count(b"\n", 0, start) + 1
+    size = data[start:end].split()
+    size_count = 2 if dense else 3
+    if len(size) != size_count or not all(map(_SIZE.fullmatch, size)):
+        raise FileFormatError(f"line {line}: expected {size_count} whole numbers, the size")
+    height, width, *stated = map(int, size)
+    if symmetric and height != width:
+        raise FileFormatError("malformed MatrixMarket file: a symmetric matrix is square")
+    # scipy adds the other triangle of a "symmetric" matrix. It stays out where one entry is one
+    # edge: in a coordinate matrix of a plain graph, read as "general".
+    mirrored = "symmetric" if symmetric and (options.bipartite or dense) else "general"
+    kind = f"{form} {'pattern' if pattern else 'real'} {mirrored}"
+    head = b"%%%%MatrixMarket matrix %s\n%s\n" % (kind.encode(), b" ".join(size))
+    text = b"".join([head, memoryview(data)[end:], b"\n"])
+    sound = _match_end(_UNSOUND_ROWS["pattern" if pattern else form], text, len(head) - 1)
+    if sound < len(text):
+        line += 1 + text.count(b"\n", len(head), sound)
+        raise FileFormatError(f"line {line}: malformed row")
+    entries = stated[0] if stated else height * (height + 1) // 2 if symmetric else height * width
+    if entries > text.count(b"\n") or (dense and not entries):  # scipy makes room for them first
+        raise FileFormatError(_WRONG_ENTRIES)
+    pieces = _SCHEMA.findall(data, 0, start)
+    return matrix_edges(
+        _matrix(text, line - 2),  # `text` has the banner and the size in two lines
+        load_schema(b"".join(pieces).decode("latin-1")) if pieces else Schema(),
+        options,
+        unweighted=pattern,
+        triangle=None if not symmetric else "upper" if dense else "any",
+        error=FileFormatError,
+    )
 
 
 def matrix_edges(
@@ -136,7 +175,7 @@ def matrix_edges(
         matrix = np.asarray(matrix)
     if matrix.ndim != 2 or matrix.dtype.kind not in "biuf" or 0 in matrix.shape:
         raise error("a matrix of a graph has two dimensions, real entries, and at least one row")
-    entries = _added(sp.coo_array(matrix))
+    entries = _summed(sp.coo_array(matrix))
     height, width = entries.shape
     if height != width and not options.bipartite:
         raise error("the matrix is not square; a biadjacency matrix makes a BipartiteGraph")
@@ -171,88 +210,6 @@ def matrix_edges(
     )
 
 
-def write_npz(graph: EdgeStore, handle: BinaryIO) -> None:
-    """Write a file for `scipy.sparse.load_npz`, with one more member for the schema.
-
-    It is written in coordinate form, piece by piece, without a second copy of a large graph.
-    """
-    rows, columns, weights = [graph.rows], [graph.columns], [graph.weights]
-    if isinstance(graph.space, VertexSet):
-        rows, columns, weights = [*rows, *columns], [*columns, *rows], weights * 2
-    packed = io.BytesIO()  # an archive is patched as it is written, which a .gz cannot be
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
-        for name, pieces in (
-            ("row", rows),
-            ("col", columns),
-            ("data", weights),
-            ("shape", [np.array(graph.shape)]),
-            ("format", [np.array(b"coo")]),
-            ("_is_array", [np.array(True)]),
-            (_NPZ_MEMBER, [np.array(dump_schema(graph))]),
-        ):
-            _write_member(archive, name, pieces)
-    handle.write(packed.getbuffer())
-
-
-def _write_member(archive: zipfile.ZipFile, name: str, pieces: Sequence[npt.NDArray[Any]]) -> None:
-    """Write an array, in one piece or several, as a member of an archive."""
-    member = zipfile.ZipInfo(f"{name}.npy")  # with a fixed date
-    member.compress_type = zipfile.ZIP_DEFLATED
-    first = pieces[0]
-    shape = (sum(map(len, pieces)),) if first.ndim else ()
-    header = {"descr": first.dtype.str, "fortran_order": False, "shape": shape}
-    with archive.open(member, "w", force_zip64=True) as stream:
-        np.lib.format.write_array_header_1_0(stream, header)
-        for piece in pieces:
-            flat = piece.reshape(-1)
-            for start in range(0, flat.size, _NPZ_PIECE):
-                stream.write(flat[start : start + _NPZ_PIECE].tobytes())
-
-
-def read_mtx(file: BinaryIO, options: Options) -> RawEdges:
-    """Read the edges of a MatrixMarket file, coordinate or array, real, integer or pattern.
-
-    Raises:
-        FileFormatError: malformed (with the line number if known), complex, not square, or a
-            symmetric matrix for a directed graph.
-    """
-    data = whole_file(file, text=False)
-    form, field, symmetry = banner_of(data[: data.find(b"\n") + 1])
-    symmetric, dense, pattern = symmetry == "symmetric", form == "array", field == "pattern"
-    if symmetric and options.directed:
-        raise FileFormatError(UNDIRECTED)
-    start = _end(_COMMENTS, data, 0)
-    end = data.find(b"\n", start) + 1 or len(data)
-    line = data.count(b"\n", 0, start) + 1
-    size, count = data[start:end].split(), 2 if dense else 3
-    if len(size) != count or not all(map(_SIZE.fullmatch, size)):
-        raise FileFormatError(f"line {line}: expected {count} whole numbers, the size")
-    height, width, *stated = map(int, size)
-    if symmetric and height != width:
-        raise FileFormatError("malformed MatrixMarket file: a symmetric matrix is square")
-    # An edge of a plain graph is one entry of a symmetric matrix; elsewhere scipy adds the other.
-    mirrored = "symmetric" if symmetric and (options.bipartite or dense) else "general"
-    kind = f"{form} {'pattern' if pattern else 'real'} {mirrored}"
-    head = b"%%%%MatrixMarket matrix %s\n%s\n" % (kind.encode(), b" ".join(size))
-    text = b"".join([head, memoryview(data)[end:], b"\n"])
-    sound = _end(_UNSOUND_ROWS["pattern" if pattern else form], text, len(head) - 1)
-    if sound < len(text):
-        line += 1 + text.count(b"\n", len(head), sound)
-        raise FileFormatError(f"line {line}: malformed row")
-    entries = stated[0] if stated else height * (height + 1) // 2 if symmetric else height * width
-    if entries > text.count(b"\n") or (dense and not entries):  # scipy makes room for them first
-        raise FileFormatError(_WRONG_ENTRIES)
-    pieces = _SCHEMA.findall(data, 0, start)
-    return matrix_edges(
-        _matrix(text, line - 2),
-        load_schema(b"".join(pieces).decode("latin-1")) if pieces else Schema(),
-        options,
-        unweighted=pattern,
-        triangle=None if not symmetric else "upper" if dense else "any",
-        error=FileFormatError,
-    )
-
-
 def banner_of(line: bytes) -> tuple[str, str, str]:
     """Return form, field and symmetry that the first line of a MatrixMarket file declares.
 
@@ -270,22 +227,27 @@ def banner_of(line: bytes) -> tuple[str, str, str]:
     return form, field, symmetry
 
 
-def _end(pattern: re.Pattern[bytes], text: bytes, start: int) -> int:
-    """Return the end of the first match; the end of the text without a match."""
-    match = pattern.search(text, start)
-    return len(text) if match is None else match.end()
+def write_npz(graph: EdgeStore, handle: BinaryIO) -> None:
+    """Write a file for `scipy.sparse.load_npz`, with one more member for the schema.
 
-
-def _matrix(text: bytes, left_out: int) -> Any:
-    """Return the matrix of a sound text, which has `left_out` lines fewer than the file."""
-    from scipy.io import mmread  # here, since other formats do without
-
-    try:
-        return mmread(io.BytesIO(text), spmatrix=False)
-    except (ValueError, OverflowError) as problem:
-        match = re.match(r"Line ([0-9]+)", str(problem))
-        where = "" if match is None else f"line {int(match[1]) + left_out}: "
-        raise FileFormatError(where + _WRONG_ENTRIES) from None
+    It is written in coordinate form, piece by piece, without a second copy of a large graph.
+    """
+    rows, columns, weights = [graph.rows], [graph.columns], [graph.weights]
+    if isinstance(graph.space, VertexSet):
+        rows, columns, weights = [*rows, *columns], [*columns, *rows], [*weights, *weights]
+    packed = io.BytesIO()  # an archive is patched as it is written, which a .gz cannot be
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
+        for name, pieces in (
+            ("row", rows),
+            ("col", columns),
+            ("data", weights),
+            ("shape", [np.array(graph.shape)]),
+            ("format", [np.array(b"coo")]),
+            ("_is_array", [np.array(True)]),
+            (_NPZ_MEMBER, [np.array(dump_schema(graph))]),
+        ):
+            _write_member(archive, name, pieces)
+    handle.write(packed.getbuffer())
 
 
 def write_mtx(graph: EdgeStore, handle: BinaryIO) -> None:
@@ -303,3 +265,47 @@ def write_mtx(graph: EdgeStore, handle: BinaryIO) -> None:
     names = [[str(i + 1) for i in range(size)] for size in shape]
     # Of a symmetric matrix the format stores the lower triangle.
     write_edges(graph, handle, names[0], names[1], "%s %s\n", "%s %s %s\n", lower=symmetric)
+
+
+def _summed(entries: sp.coo_array) -> sp.coo_array:
+    """Add up entries of the same pair, as scipy does in all its matrices.
+
+    They are added as float64. In a type of few bits a sum can wrap around, and then a change of one
+    weight by 1 would change it by 2^8 or more.
+    """
+    summed = entries.astype(np.float64) if entries.dtype.kind in "iuf" else entries
+    summed.sum_duplicates()
+    return summed
+
+
+def _match_end(pattern: re.Pattern[bytes], text: bytes, start: int) -> int:
+    """Return the end of the first match; the end of the text without a match."""
+    match = pattern.search(text, start)
+    return len(text) if match is None else match.end()
+
+
+def _matrix(text: bytes, left_out: int) -> Any:
+    """Return the matrix of a sound text, which has `left_out` lines fewer than the file."""
+    from scipy.io import mmread  # here, since other formats do without
+
+    try:
+        return mmread(io.BytesIO(text), spmatrix=False)
+    except (ValueError, OverflowError) as problem:
+        match = re.match(r"Line ([0-9]+)", str(problem))
+        where = "" if match is None else f"line {int(match[1]) + left_out}: "
+        raise FileFormatError(where + _WRONG_ENTRIES) from None
+
+
+def _write_member(archive: zipfile.ZipFile, name: str, pieces: Sequence[npt.NDArray[Any]]) -> None:
+    """Write an array, in one piece or several, as a member of an archive."""
+    member = zipfile.ZipInfo(f"{name}.npy")  # with a fixed date
+    member.compress_type = zipfile.ZIP_DEFLATED
+    first = pieces[0]
+    shape = (sum(map(len, pieces)),) if first.ndim else ()
+    header = {"descr": first.dtype.str, "fortran_order": False, "shape": shape}
+    with archive.open(member, "w", force_zip64=True) as stream:
+        np.lib.format.write_array_header_1_0(stream, header)
+        for piece in pieces:
+            flat = piece.reshape(-1)
+            for start in range(0, flat.size, _NPZ_PIECE):
+                stream.write(flat[start : start + _NPZ_PIECE].tobytes())

@@ -15,12 +15,16 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import IntegerVector, IntVector
 from graphcuts_dp.io.codes import CodedText, Identifiers
 from graphcuts_dp.io.edge_store import pieces
-from graphcuts_dp.io.raw_edges import GivenVertices, Options, RawEdges, token_table
+from graphcuts_dp.io.raw_edges import GivenVertices, Options, RawEdges
 from graphcuts_dp.schema.columns import is_integer_literal
 from graphcuts_dp.schema.text_rows import labels_of
 from graphcuts_dp.schema.vertices import Label, VertexSet, label_order
 
 _MOST_DIGITS = 4000  # of an integer identifier: Python converts longer texts slowly, or refuses
+# Integers get their index from a table over their range, unless it has more entries than this many
+# for each integer, and some more.
+_TABLE_ENTRIES = 4
+_MORE_TABLE_ENTRIES = 1024
 _Conversion = Callable[[IntegerVector], IntegerVector]
 
 
@@ -37,11 +41,11 @@ def row_numbers(
     """
     declared = raw.schema.sides if options.bipartite else raw.schema.vertices
     if raw.as_rows:
-        return _renumbered(raw, options.vertices, declared)
+        return _public_row_numbers(raw, options.vertices, declared)
     endpoints = _zero_based(raw) if options.columns.one_based else [raw.sources, raw.targets]
     public = declared if options.vertices is None else options.vertices
     if public is None:
-        rows, columns, sets = _occurring(endpoints, raw, options.bipartite)
+        rows, columns, sets = _rank_occurring(endpoints, raw, options.bipartite)
         if not options.public_vertices:
             sets = tuple(VertexSet(vertices, inferred=True) for vertices in sets)
         return rows, columns, sets
@@ -72,10 +76,10 @@ def codes_and_names(identifiers: Identifiers) -> tuple[IntegerVector, Sequence[A
     return codes, distinct.tolist()
 
 
-def _renumbered(
+def _public_row_numbers(
     raw: RawEdges, public: GivenVertices, declared: GivenVertices
 ) -> tuple[IntegerVector, IntegerVector, tuple[VertexSet, ...]]:
-    """Return row numbers of the source, converted to the public vertex sets if they are others."""
+    """Return endpoints that are row numbers of the source as row numbers of the public sets."""
     assert declared is not None  # noqa: S101  # rows are rows of something
     old = declared if isinstance(declared, tuple) else (declared,)
     rows, columns = (np.asarray(numbers, np.int64) for numbers in (raw.sources, raw.targets))
@@ -120,7 +124,7 @@ def _zero_based(raw: RawEdges) -> list[Identifiers]:
     return [
         CodedText(identifiers.codes, names)
         if isinstance(identifiers, CodedText)
-        else _converted(identifiers, lambda piece: piece - 1, raw.owned)
+        else _convert(identifiers, lambda piece: piece - 1, raw.owned)
         for identifiers in (raw.sources, raw.targets)
     ]
 
@@ -142,12 +146,12 @@ def _find(
     rows: IntegerVector
     if isinstance(identifiers, np.ndarray) and vertices.is_default:
         n = len(vertices)
-        rows = _converted(identifiers, lambda piece: np.where(piece < n, piece, -1), raw.owned)
+        rows = _convert(identifiers, lambda piece: np.where(piece < n, piece, -1), raw.owned)
     elif isinstance(identifiers, np.ndarray):
-        distinct, (codes,) = _coded([identifiers], raw.owned)
-        rows = _looked_up(codes, list(map(str, distinct.tolist())), vertices, raw)
+        distinct, (codes,) = _index_distinct([identifiers], raw.owned)
+        rows = _look_up(codes, list(map(str, distinct.tolist())), vertices, raw)
     else:
-        rows = _looked_up(identifiers.codes, [*map(str, identifiers.names)], vertices, raw)
+        rows = _look_up(identifiers.codes, [*map(str, identifiers.names)], vertices, raw)
     if len(rows) and rows.min() < 0:
         hint = "" if not vertices.is_default else f" 0..{len(vertices) - 1}"
         fault = f"a vertex is not in the public vertex set{hint}"
@@ -158,16 +162,16 @@ def _find(
     return rows
 
 
-def _looked_up(
+def _look_up(
     codes: IntegerVector, names: Sequence[Any], vertices: VertexSet, raw: RawEdges
 ) -> IntegerVector:
     """Return the row number of each name by its code; -1 if the vertex set has no such name."""
-    find = token_table(vertices).get
+    find = vertices.text_index.get
     rows_of_names = np.fromiter(map(find, names, repeat(-1)), dtype=np.int32, count=len(names))
-    return _converted(codes, rows_of_names.__getitem__, raw.owned)
+    return _convert(codes, rows_of_names.__getitem__, raw.owned)
 
 
-def _occurring(
+def _rank_occurring(
     endpoints: list[Identifiers], raw: RawEdges, bipartite: bool
 ) -> tuple[IntegerVector, IntegerVector, tuple[VertexSet, ...]]:
     """Return row numbers among the vertices that occur, and these vertices, sorted."""
@@ -175,20 +179,20 @@ def _occurring(
         raw.bad.check(raw.error)
         raise raw.error("no edges and no vertices; give the public vertex set with vertices=")
     if bipartite:
-        left, (rows,) = _ranked(endpoints[:1], raw)
-        right, (columns,) = _ranked(endpoints[1:], raw)
+        left, (rows,) = _rank(endpoints[:1], raw)
+        right, (columns,) = _rank(endpoints[1:], raw)
         return rows, columns, (left, right)
-    vertices, (rows, columns) = _ranked(endpoints, raw)
+    vertices, (rows, columns) = _rank(endpoints, raw)
     return rows, columns, (vertices,)
 
 
-def _ranked(columns: list[Identifiers], raw: RawEdges) -> tuple[VertexSet, list[IntegerVector]]:
+def _rank(columns: list[Identifiers], raw: RawEdges) -> tuple[VertexSet, list[IntegerVector]]:
     """Return the distinct identifiers of some columns, sorted, and row numbers among them."""
     if all(isinstance(identifiers, np.ndarray) for identifiers in columns):
-        integers, rows = _coded(cast(list[IntegerVector], columns), raw.owned)
+        integers, rows = _index_distinct(cast(list[IntegerVector], columns), raw.owned)
         return VertexSet(integers), rows
     texts = cast(list[CodedText], columns)
-    used, codes = _coded([text.codes for text in texts], raw.owned)
+    used, codes = _index_distinct([text.codes for text in texts], raw.owned)
     names = [texts[0].names[code] for code in used.tolist()]
     labels: Sequence[Label] = labels_of(names) if raw.literal_integers else names
     same_type = len({type(label) for label in labels}) == 1  # they sort without a key, faster
@@ -198,11 +202,13 @@ def _ranked(columns: list[Identifiers], raw: RawEdges) -> tuple[VertexSet, list[
     ranks[order] = np.arange(len(order))
     vertices = VertexSet([labels[i] for i in order])
     return vertices, [
-        _converted(column_codes, ranks.__getitem__, raw.owned) for column_codes in codes
+        _convert(column_codes, ranks.__getitem__, raw.owned) for column_codes in codes
     ]
 
 
-def _coded(arrays: list[IntegerVector], owned: bool) -> tuple[IntVector, list[IntegerVector]]:
+def _index_distinct(
+    arrays: list[IntegerVector], owned: bool
+) -> tuple[IntVector, list[IntegerVector]]:
     """Return the distinct integers of some arrays, sorted, and of each entry its index in them.
 
     A table over the range of the integers is used unless they are sparse in it.
@@ -210,10 +216,10 @@ def _coded(arrays: list[IntegerVector], owned: bool) -> tuple[IntVector, list[In
     size = sum(map(len, arrays))
     low = min(int(array.min()) for array in arrays if len(array)) if size else 0
     high = max(int(array.max()) for array in arrays if len(array)) if size else -1
-    if high - low >= 4 * size + 1024:
+    if high - low >= _TABLE_ENTRIES * size + _MORE_TABLE_ENTRIES:
         distinct = _distinct(arrays)
         return distinct, [
-            _converted(array, lambda piece: _indices_in(distinct, piece), owned) for array in arrays
+            _convert(array, lambda piece: _indices_in(distinct, piece), owned) for array in arrays
         ]
     is_present = np.zeros(high - low + 1, dtype=np.bool_)
     for array in arrays:
@@ -221,11 +227,9 @@ def _coded(arrays: list[IntegerVector], owned: bool) -> tuple[IntVector, list[In
             is_present[piece - low] = True
     distinct = np.flatnonzero(is_present) + low
     if len(distinct) == len(is_present):
-        return distinct, [_converted(array, lambda piece: piece - low, owned) for array in arrays]
+        return distinct, [_convert(array, lambda piece: piece - low, owned) for array in arrays]
     index = np.cumsum(is_present, dtype=np.int32) - np.int32(1)
-    return distinct, [
-        _converted(array, lambda piece: index[piece - low], owned) for array in arrays
-    ]
+    return distinct, [_convert(array, lambda piece: index[piece - low], owned) for array in arrays]
 
 
 def _distinct(arrays: list[IntegerVector]) -> IntVector:
@@ -253,7 +257,7 @@ def _indices_in(labels: IntVector, piece: IntegerVector) -> IntegerVector:
     return np.searchsorted(labels, distinct)[inverse]
 
 
-def _converted(values: IntegerVector, convert: _Conversion, owned: bool) -> IntegerVector:
+def _convert(values: IntegerVector, convert: _Conversion, owned: bool) -> IntegerVector:
     """Return convert(values), a piece at a time, in place if `owned` and writeable."""
     result = values if owned and values.flags.writeable else np.empty(len(values), values.dtype)
     for old, new in zip(pieces(values), pieces(result), strict=True):

@@ -1,7 +1,7 @@
-"""Private dates and times become the numbers of declared periods, each by itself.
+"""Number the declared periods of private dates and times, each value by itself.
 
-What a value becomes depends on that value, the public periods and the public time zone alone. Equal
-values are looked up once; that saves time and changes nothing.
+The number depends on the value, the public periods and the public time zone alone. Equal values are
+looked up once; that saves time and changes nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -50,9 +50,9 @@ def period_numbers_of_text(texts: "pa.Array", options: Options) -> tuple[IntVect
         texts = compute.if_else(timed, days, texts)
     coded = texts.dictionary_encode()
     texts_once = coded.dictionary.to_pylist()
-    read = _period_parser(options)
-    of_each_text = np.fromiter(map(read, texts_once), dtype=np.int64, count=len(texts_once))
-    numbers = of_each_text[coded.indices.to_numpy()]
+    number_of = _period_parser(options)
+    numbers_once = np.fromiter(map(number_of, texts_once), dtype=np.int64, count=len(texts_once))
+    numbers = numbers_once[coded.indices.to_numpy()]
     return numbers, numbers > UNSOUND
 
 
@@ -65,27 +65,28 @@ def period_numbers_of_objects(
         values: None among them is unsound.
         options: as for `period_numbers_of_text`, as is what is returned.
     """
-    read_text = _period_parser(options)
+    number_of_text = _period_parser(options)
     periods, zone = options.periods, options.columns.time_zone
     assert periods is not None  # noqa: S101
 
-    def read(value: Any) -> int:
+    def number_of(value: Any) -> int:
         if isinstance(value, str):
-            return read_text(value)
+            return number_of_text(value)
         if isinstance(value, int | np.integer) and not isinstance(value, bool):
-            return read_text(str(int(value)))
+            return number_of_text(str(int(value)))
+        # NaT of pandas is a date that differs from itself.
         if isinstance(value, date) and value == value and periods.by in DATES:
             day = local_date(value, zone)
             return UNSOUND if day is None else periods.number(day)
         return UNSOUND
 
-    def read_any(value: Any) -> int:
+    def number_or_unsound(value: Any) -> int:
         try:
-            return read(value)
+            return number_of(value)
         except Exception:  # noqa: BLE001, RUF100  # thousands of digits, or a day before year 1
             return UNSOUND
 
-    numbers = np.fromiter(map(read_any, values), dtype=np.int64, count=len(values))
+    numbers = np.fromiter(map(number_or_unsound, values), dtype=np.int64, count=len(values))
     return numbers, numbers > UNSOUND
 
 
@@ -110,22 +111,22 @@ def period_numbers_of_times(
         unit = 1000 if pa.types.is_date64(times.type) else _UNITS_PER_SECOND[times.type.unit]
         seconds = times.cast(pa.int64()).fill_null(0).to_numpy() // unit
         days = seconds // DAY_SECONDS if zone is None else local_days(seconds, zone)
-    starts, ends = periods.days
-    numbers = np.searchsorted(starts, days, side="right") - 1
-    inside = (numbers >= 0) & (days <= ends[numbers])
+    first_days, last_days = periods.days
+    numbers = np.searchsorted(first_days, days, side="right") - 1
+    inside = (numbers >= 0) & (days <= last_days[numbers])
     return np.where(inside, numbers, UNDECLARED), sound
 
 
 def _period_parser(options: Options) -> Callable[[str], int]:
-    """Return the function that numbers the period that a text names."""
+    """Return a function that takes a text and returns the number of the period that it names."""
     periods, columns = options.periods, options.columns
     assert isinstance(periods, Periods)  # noqa: S101
     dated = periods.by in DATES
 
-    def read(text: str) -> int:
+    def number_of(text: str) -> int:
         named = date_of_text(text, columns.date_format, columns.time_zone) if dated else text
         if named is None or not periods.is_one(named):
             return UNSOUND
         return periods.number(named)
 
-    return read
+    return number_of

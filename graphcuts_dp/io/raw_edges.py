@@ -3,15 +3,14 @@
 Every reader hands over `RawEdges`; `io.assemble` makes a graph of them.
 
 A `Schema` holds the facts that a source states beside its edges, all of them public: vertices,
-weighted or not, maximum weight. Formats that have no place for them carry them as one line of JSON
-after the mark `MARK`, so that a round trip keeps isolated vertices, the order and the types of
+weighted or not, maximum weight. Formats that cannot hold them have them as one line of JSON after
+the mark `MARK`, so that a round trip keeps isolated vertices, the order and the types of
 labels, and the maximum weight.
 """
 
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -93,6 +92,13 @@ class Options:
     counting: Counting = "rows"
     weight_unit: float = 1.0
 
+    def __post_init__(self) -> None:
+        maximum = self.max_weight
+        if maximum is not None and not (np.isfinite(maximum) and maximum > 0):
+            raise ParameterError("max_weight must be a positive, finite number")
+        if self.merge not in (None, "max", "min", "sum"):
+            raise ParameterError("merge must be 'max', 'min' or 'sum'")
+
     def space(self, sets: tuple[VertexSet, ...]) -> Space:
         """Return the pairs that a graph on these vertex sets may join.
 
@@ -103,13 +109,6 @@ class Options:
             left, right = sets
             return left, right
         return Arcs(sets[0]) if self.directed else sets[0]
-
-    def __post_init__(self) -> None:
-        largest = self.max_weight
-        if largest is not None and not (np.isfinite(largest) and largest > 0):
-            raise ParameterError("max_weight must be a positive, finite number")
-        if self.merge not in (None, "max", "min", "sum"):
-            raise ParameterError("merge must be 'max', 'min' or 'sum'")
 
 
 @dataclass(slots=True, kw_only=True, repr=False)
@@ -180,21 +179,10 @@ class RawEdges:
             return
         for name in ("sources", "targets", "weights", "users", "periods"):
             values = getattr(self, name)
-            setattr(self, name, None if values is None else selected(values, good))
-
-
-def selected(values: Any, good: BoolVector) -> Any:
-    """Return the good ones of the endpoints, users, periods or weights of rows."""
-    if isinstance(values, np.ndarray):
-        return values[good]
-    if isinstance(values, CodedText):
-        return CodedText(values.codes[good], values.names)
-    return list(compress(values, good))
-
-
-def token_table(vertices: VertexSet) -> dict[str, int]:
-    """Return the row number of each label as text; a `VertexSet` has each text once."""
-    return vertices.text_index
+            if isinstance(values, CodedText):
+                setattr(self, name, CodedText(values.codes[good], values.names))
+            elif values is not None:
+                setattr(self, name, values[good])
 
 
 def dump_schema(graph: EdgeStore, *, labels: bool = True) -> str:

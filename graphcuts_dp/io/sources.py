@@ -1,9 +1,7 @@
 """Choose the reader of a table, a graph of another library, a matrix, or a list of edges.
 
-The rules are those of files: loops are dropped, arcs are edges (unless a `DirectedGraph` is read),
-weights of parallel edges are added, weights above the maximum are clipped. Without `vertices` the
-labels are sorted, since their order in the source may depend on the order in which edges were
-added.
+The rules are those of files, see `io.assemble`. Without public vertices the labels are sorted,
+since their order in the source may depend on the order in which edges were added.
 """
 
 import os
@@ -55,7 +53,7 @@ def edges_of(source: Any, options: Options) -> RawEdges:
 
 
 def to_frame(graph: EdgeStore, kind: Any = None) -> Any:
-    """See `Graph.to_frame`."""
+    """Return a table with a row for each edge, as `Graph.to_frame` describes."""
     columns: dict[str, Any] = {}
     for name, rows, vertices in zip(
         ("source", "target"), (graph.rows, graph.columns), vertex_sets(graph.space), strict=True

@@ -16,7 +16,7 @@ import numpy as np
 
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError
 from graphcuts_dp.io.batches import TableBatch
-from graphcuts_dp.io.codes import Gathered
+from graphcuts_dp.io.codes import BatchCollector
 from graphcuts_dp.io.convert import convert_batches, row_label
 from graphcuts_dp.io.raw_edges import Options, RawEdges, Schema, load_schema
 from graphcuts_dp.schema.bad_rows import BadRows
@@ -30,12 +30,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ENGINE_BATCH_ROWS = 1 << 20  # rows that an engine hands over at a time
-_ROW_BYTES = 24  # of a row in memory
+_ROW_BYTES = 24  # of a row in memory: two endpoints and a weight
 _NOT_A_TABLE = (
     "this is no table: hand over one of pandas, Polars, Arrow, DuckDB or PySpark, or the path of a "
     "Parquet file"
 )
 _ONE_NAME = "two columns have one name; rename one"
+# The error if the rows of a table cannot be read, which quotes none of them.
 _FAILED = "the table cannot be read to its end; look at it with the program that made it"
 
 
@@ -49,7 +50,7 @@ class OpenedTable:
         types: stored type of each column; None of a column of Python values.
         parts: gives the columns at some positions, a batch of rows at a time, once.
         facts: what one of our own files declares, as JSON; None of others.
-        packed: bytes of the file, which bound how far its rows may unpack; None without a bound.
+        file_bytes: size of the file, which bounds how far its rows may unpack; None if absent.
         error: class of the errors about this table.
         session_zone: whether stored time zones are those of a session, not of the data.
         lazy: whether reading its rows starts a computation.
@@ -60,7 +61,7 @@ class OpenedTable:
     types: "Sequence[pa.DataType | None]"
     parts: Callable[[Sequence[int]], Iterable[Sequence[Any]]]
     facts: str | None = None
-    packed: int | None = None
+    file_bytes: int | None = None
     session_zone: bool = False
     lazy: bool = False
     damaged: str = _FAILED
@@ -70,7 +71,8 @@ class OpenedTable:
         """Yield the columns of a schema by role, a batch of rows at a time.
 
         Raises:
-            FileFormatError: they unpack to far too much.
+            GraphCutsError: of class `error`: a stored type has changed since the table was opened.
+            FileFormatError: the columns unpack to far too much.
         """
         positions = list(dict.fromkeys(column.position for column in schema))
         count = 0
@@ -81,15 +83,15 @@ class OpenedTable:
                 if not column.stored:
                     continue
                 stored = by_position[column.position].type
-                if stored_kind(stored, column.role) != column.kind:  # changed since it was opened
+                if stored_kind(stored, column.role) != column.kind:
                     raise self.error(self.damaged)
-            if self.packed is not None:
-                check_unpacked(count * _ROW_BYTES, self.packed)
+            if self.file_bytes is not None:
+                check_unpacked(count * _ROW_BYTES, self.file_bytes)
             yield {column.role: by_position[column.position] for column in schema}
 
     @contextmanager
     def quoting_no_row(self) -> Iterator[None]:
-        """Turn errors of whatever reads the rows, which may quote them, into one plain line."""
+        """Turn errors of the library that reads the rows, which may quote them, into our errors."""
         try:
             yield
         except GraphCutsError:
@@ -105,14 +107,14 @@ class OpenedTable:
 @final
 @dataclass(frozen=True)
 class ReadingPlan:
-    """Plan how a table is read: a public fact, which follows from options, names and stored types.
+    """A table and the roles of its columns. Public: they follow from options, names and types.
 
     Attributes:
         table: the table, whose rows have not been read.
         schema: its columns that are read, and their types.
         columns: the positions of these columns.
         declared: facts that a file of this package declares.
-        reading: a note that names columns that are read and ignored.
+        reading: sentences that name the columns that are read and ignored.
     """
 
     table: OpenedTable
@@ -176,12 +178,13 @@ def edges_of_table(table: OpenedTable, options: Options) -> RawEdges:
     Raises:
         GraphCutsError: as `plan_reading`; or the rows cannot be read.
     """
-    plan, bad = plan_reading(table, options), BadRows(skip=options.columns.skip)
-    gathered = Gathered([column.role for column in plan.schema])
-    with table.quoting_no_row():
+    plan = plan_reading(table, options)
+    bad = BadRows(skip=options.columns.skip)
+    collector = BatchCollector([column.role for column in plan.schema])
+    with table.quoting_no_row():  # also if there is no memory for the collected rows
         for batch in plan.batches(options, bad):
-            gathered.add(batch)
-        fields = gathered.take()
+            collector.add(batch)
+        fields = collector.take()
     return RawEdges(
         **fields,
         schema=plan.declared,
@@ -192,7 +195,7 @@ def edges_of_table(table: OpenedTable, options: Options) -> RawEdges:
         time_zone=plan.schema.time_zone,
         literal_integers=table.facts is not None,
         bad=bad,
-        where=lambda position: row_label(gathered.row_number(position)),
+        where=lambda position: row_label(collector.row_number(position)),
         error=table.error,
     )
 
@@ -213,10 +216,23 @@ def open_table(source: Any) -> OpenedTable | None:
         ) from None
 
 
+def not_a_table_error() -> GraphError:
+    """Return the error of something that is no table."""
+    return GraphError(_NOT_A_TABLE)
+
+
+def columns_at(
+    batches: "Iterable[pa.RecordBatch]", positions: Sequence[int]
+) -> Iterator[Sequence[Any]]:
+    """Yield the columns at some positions of each batch."""
+    for batch in batches:
+        yield [batch.column(position) for position in positions]
+
+
 def _open_table(source: Any) -> OpenedTable | None:
     """Open a table by the library that it is of; None if it is none."""
-    for known, opening in (("duckdb", _open_duckdb), ("pyspark", _open_spark)):
-        if _library_of(source) == known:
+    for library, opening in (("duckdb", _open_duckdb), ("pyspark", _open_spark)):
+        if _library_of(source) == library:
             return opening(source)
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(source, pandas.DataFrame):
@@ -235,6 +251,11 @@ def _open_table(source: Any) -> OpenedTable | None:
     )
 
 
+def _library_of(source: Any) -> str:
+    """Return the name of the library that a table is of."""
+    return type(source).__module__.split(".")[0].lstrip("_")
+
+
 def _batches_of(source: Any) -> "pa.RecordBatchReader":
     """Return the batches of a stream of Arrow.
 
@@ -250,19 +271,6 @@ def _batches_of(source: Any) -> "pa.RecordBatchReader":
     if isinstance(source, pa.RecordBatchReader):
         return source
     return pa.RecordBatchReader.from_stream(source)
-
-
-def _library_of(source: Any) -> str:
-    """Return the name of the library that a table is of."""
-    return type(source).__module__.split(".")[0].lstrip("_")
-
-
-def columns_at(
-    batches: "Iterable[pa.RecordBatch]", positions: Sequence[int]
-) -> Iterator[Sequence[Any]]:
-    """Yield the columns at some positions of each batch."""
-    for batch in batches:
-        yield [batch.column(position) for position in positions]
 
 
 def _frame_of(source: Any) -> Any:
@@ -322,14 +330,14 @@ def _open_lazy(frame: Any) -> OpenedTable:
         names, types = list(schema.names), list(schema.types)
 
     def parts(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
-        picked = frame.select(nw.nth(*positions))  # a name could look like a pattern
-        lazy = picked.to_native()
+        selected = frame.select(nw.nth(*positions))  # a name could look like a pattern
+        lazy = selected.to_native()
         if frame.implementation.is_polars() and hasattr(lazy, "collect_batches"):
             tables: Iterator[Any] = (
                 piece.to_arrow() for piece in lazy.collect_batches(chunk_size=ENGINE_BATCH_ROWS)
             )
         else:
-            tables = iter([picked.collect("pyarrow").to_native()])
+            tables = iter([selected.collect("pyarrow").to_native()])
         for table in tables:
             yield from columns_at(table.to_batches(), range(len(positions)))
 
@@ -337,7 +345,7 @@ def _open_lazy(frame: Any) -> OpenedTable:
 
 
 def _type_of(column: Any) -> "pa.DataType":
-    """Return the stored type of a column, or one that nothing here can use if Arrow has none."""
+    """Return the stored type of a column; if Arrow has none, binary, which no role can use."""
     import pyarrow as pa
 
     try:
@@ -347,20 +355,6 @@ def _type_of(column: Any) -> "pa.DataType":
         return pa.binary()
 
 
-def _in_one_piece(values: Any) -> Any:
-    """Return a column of one piece."""
-    import pyarrow as pa
-
-    if not isinstance(values, pa.ChunkedArray):
-        return values
-    kind = values.type
-    if pa.types.is_dictionary(kind):  # indices of several chunks may not fit into one
-        values, kind = values.cast(kind.value_type), kind.value_type
-    if pa.types.is_string(kind) or pa.types.is_string_view(kind):
-        values, kind = values.cast(pa.large_string()), pa.large_string()
-    return pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], kind)
-
-
 def _open_duckdb(relation: Any) -> OpenedTable:
     """Open a relation of DuckDB, which is evaluated once, in a stream."""
     import pyarrow as pa
@@ -368,12 +362,12 @@ def _open_duckdb(relation: Any) -> OpenedTable:
     names = list(relation.columns)
     types = list(relation.limit(0).to_arrow_table().schema.types)
     for position, kind in enumerate(relation.types):
-        if str(kind) == "UHUGEINT":  # which comes with other values
+        if str(kind) == "UHUGEINT":  # DuckDB hands over other values of this type
             types[position] = pa.binary()
 
     def parts(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
-        picked = ", ".join(_quoted(names[position], '"') for position in positions)
-        reader = relation.project(picked).arrow(ENGINE_BATCH_ROWS)
+        quoted_names = ", ".join(_quoted(names[position], '"') for position in positions)
+        reader = relation.project(quoted_names).arrow(ENGINE_BATCH_ROWS)
         yield from columns_at(reader, range(len(positions)))
 
     return OpenedTable(names=names, types=types, parts=parts, session_zone=True, lazy=True)
@@ -385,8 +379,8 @@ def _open_spark(frame: Any) -> OpenedTable:
     types = frame.limit(0).toArrow().schema.types
 
     def parts(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
-        picked = (_quoted(names[position], "`") for position in positions)
-        table = frame.select(*picked).toArrow()
+        quoted_names = (_quoted(names[position], "`") for position in positions)
+        table = frame.select(*quoted_names).toArrow()
         yield from columns_at(table.to_batches(), range(len(positions)))
 
     return OpenedTable(names=names, types=types, parts=parts, session_zone=True, lazy=True)
@@ -425,7 +419,7 @@ def _pandas_type(column: Any) -> "pa.DataType | None":
     try:
         return _arrow_array(column.iloc[:0]).type
     except (pa.ArrowException, TypeError, ValueError, NotImplementedError):
-        return pa.binary()  # of a type that nothing here can use, whatever is in it
+        return pa.binary()  # which no role can use
 
 
 def _pandas_values(column: Any, stored: "pa.DataType | None") -> Any:
@@ -447,6 +441,15 @@ def _arrow_array(column: Any) -> Any:
         return pa.Array.from_pandas(column)
 
 
-def not_a_table_error() -> GraphError:
-    """Return the error of something that is no table."""
-    return GraphError(_NOT_A_TABLE)
+def _in_one_piece(values: Any) -> Any:
+    """Return a column of one or several chunks as one."""
+    import pyarrow as pa
+
+    if not isinstance(values, pa.ChunkedArray):
+        return values
+    kind = values.type
+    if pa.types.is_dictionary(kind):  # indices of several chunks may not fit into one
+        values, kind = values.cast(kind.value_type), kind.value_type
+    if pa.types.is_string(kind) or pa.types.is_string_view(kind):
+        values, kind = values.cast(pa.large_string()), pa.large_string()
+    return pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], kind)

@@ -16,7 +16,7 @@ import numpy as np
 from graphcuts_dp.arrays import BoolVector, FloatArray, IntVector
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.io.batches import TableBatch, shared_integers
-from graphcuts_dp.io.codes import ENDPOINT_ROLES, Gathered, integers_of
+from graphcuts_dp.io.codes import ENDPOINT_ROLES, BatchCollector, integers_of
 from graphcuts_dp.io.convert import MISSING, join_batches, period_fault
 from graphcuts_dp.io.edge_store import EdgeStore, write_edges
 from graphcuts_dp.io.periods import period_numbers_of_text
@@ -26,7 +26,6 @@ from graphcuts_dp.io.raw_edges import (
     Schema,
     dump_schema,
     load_schema,
-    token_table,
 )
 from graphcuts_dp.schema.bad_rows import BadRows
 from graphcuts_dp.schema.column_search import (
@@ -76,7 +75,7 @@ def read_edge_list(file: BinaryIO, options: Options, *, form: TextFormat) -> Raw
     Args:
         file: open at its start.
         options: its columns, and whether weights are read.
-        form: separators, as the ending of the file's name tells.
+        form: separators, by the ending of the file's name.
 
     Raises:
         FileFormatError: not text in its encoding, a malformed row (with its line number), or a file
@@ -93,10 +92,10 @@ def edges_of_text(table: "TextBatches", options: Options, bad: BadRows) -> RawEd
     Raises:
         FileFormatError: as `read_edge_list`.
     """
-    gathered = Gathered(table.roles)
+    collector = BatchCollector(table.roles)
     for batch in table.batches:
-        gathered.add(batch)
-    fields = gathered.take()
+        collector.add(batch)
+    fields = collector.take()
     return RawEdges(
         **fields,
         schema=table.schema,
@@ -105,7 +104,7 @@ def edges_of_text(table: "TextBatches", options: Options, bad: BadRows) -> RawEd
         columns=table.columns,
         reading=table.reading,
         bad=bad,
-        where=lambda position: f"line {gathered.row_number(position)}",
+        where=lambda position: f"line {collector.row_number(position)}",
         error=FileFormatError,
     )
 
@@ -137,7 +136,7 @@ def text_batches(
     Args:
         file: open at its start.
         options: its columns, whether weights are read, and its periods.
-        form: separators, as the ending of the file's name tells.
+        form: separators, by the ending of the file's name.
         bad: takes bad rows; leaves them out if `options` say so.
 
     Raises:
@@ -173,22 +172,102 @@ def batches_of(table: TextTable, options: Options, bad: BadRows) -> TextBatches:
     )
 
 
+def numbers_of(texts: "pa.Array", decimal: str) -> tuple[FloatArray, BoolVector]:
+    """Return weights, and which cells are numbers: those of `parse_number`.
+
+    Args:
+        texts: trimmed cells, of large_string.
+        decimal: the character before decimals.
+    """
+    import pyarrow as pa
+    from pyarrow import compute
+
+    plain = compute.match_substring_regex(texts, _PLAIN_NUMBER[decimal])
+    weights, good = np.zeros(len(texts)), np.ones(len(texts), dtype=np.bool_)
+    is_plain = plain.to_numpy(zero_copy_only=False).copy()
+    try:
+        plain_texts = texts if is_plain.all() else texts.filter(plain)
+        plain_texts = (
+            plain_texts if decimal == "." else compute.replace_substring(plain_texts, ",", ".")
+        )
+        weights[is_plain] = plain_texts.cast(pa.float64()).to_numpy()
+    except pa.ArrowInvalid:  # digits beyond the range of floats
+        is_plain[:] = False
+    other_texts = texts.filter(pa.array(~is_plain)).to_pylist()
+    for position, text in zip(np.flatnonzero(~is_plain).tolist(), other_texts, strict=True):
+        number = parse_number(text, decimal)
+        weights[position], good[position] = 0.0 if number is None else number, number is not None
+    return weights, good
+
+
+def write_edge_list(graph: EdgeStore, handle: BinaryIO, *, form: TextFormat) -> None:
+    """Write one row for each edge.
+
+    A comment `# graphcuts-dp: {...}` above them holds the vertex set, so isolated vertices and the
+    types of labels survive. Files with a delimiter begin with a header instead, `source,target` or
+    `source,target,weight`, for the programs that take their first line for one.
+
+    Raises:
+        FileFormatError: a label cannot be written in this format.
+    """
+    left, right = vertex_sets(graph.space)
+    sources = edge_names(left, form)
+    targets = sources if right is left else edge_names(right, form)
+    separator = form.delimiter or " "
+    if form.delimiter is None:
+        handle.write(f"# {MARK} {dump_schema(graph)}\n".encode())
+    else:
+        names = ["source", "target", "weight"][: 3 if graph.weighted else 2]
+        handle.write((separator.join(names) + "\n").encode())
+    plain, weighted = (separator.join(["%s"] * count) + "\n" for count in (2, 3))
+    write_edges(graph, handle, sources, targets, plain, weighted)
+
+
+def edge_names(vertices: VertexSet, form: TextFormat) -> list[str]:
+    """Return each label as it stands in a row, quoted if the format has quotes.
+
+    Raises:
+        FileFormatError: a label cannot be written in this format.
+    """
+    names = list(vertices.text_index)
+    if vertices.is_default:
+        return names
+    if "" in names:
+        raise FileFormatError("a text edge list cannot hold an empty label; write .graphml or .gml")
+    if form.delimiter is not None:
+        if any("\n" in name or "\r" in name for name in names):
+            raise FileFormatError(
+                "a label holds a line break, and a row is one line; write .graphml"
+            )
+        return [_quoted(name, form.delimiter) for name in names]
+    for name in names:
+        if name[0] in "#%\ufeff" or "," in name or len(name.split()) != 1 or name != name.strip():
+            raise FileFormatError(
+                "a label holds blanks, a comma, or starts with # or %; write .csv or .graphml"
+            )
+    return names
+
+
 def _columns(table: TextTable, options: Options, declared: bool | None) -> ColumnPlaces:
-    """Find the columns by the names in the header, or by their numbers."""
+    """Find the columns by the names in the header, or by their numbers.
+
+    Where the caller announces neither a header nor columns, the first line is checked to be what
+    the ending of the file's name says.
+    """
     columns_option, first, weighted = options.columns, table.first_cells, options.weighted
-    announced = columns_option.header is not None or any(
+    is_announced = columns_option.header is not None or any(
         column is not None for column in columns_option.named
     )
     if not table.has_header:
-        if not announced and not columns_option.skip:
+        if not is_announced and not columns_option.skip:
             check_no_names(first)
         return number_columns(
             columns_option, len(first), table.line, weighted=weighted, declared=declared
         )
-    if not announced:
+    if not is_announced:
         check_names(first)
     columns = find_columns(first, columns_option, weighted=weighted, declared=declared)
-    if not announced:
+    if not is_announced:
         check_names(first, columns)
     return columns
 
@@ -207,7 +286,6 @@ class _BlockReader:
     def __init__(
         self, table: TextTable, columns: ColumnPlaces, options: Options, bad: BadRows
     ) -> None:
-
         self.positions = dict(columns.used)  # of the columns that are read, by role
         self._reader, self._columns, self._bad = table.reader, columns, bad
         self._options, self._decimal = options, options.columns.decimal
@@ -228,7 +306,7 @@ class _BlockReader:
             rows = self._rows_by_arrow(block, line_ends, plain, line, separator)
         if rows is None or not plain.all():
             rows_by_fields = self._rows_by_fields(block, line_ends, ~plain, line)
-            rows = rows_by_fields if rows is None else _in_order(rows, rows_by_fields)
+            rows = rows_by_fields if rows is None else _joined_in_order(rows, rows_by_fields)
         return self._converted(rows)
 
     def _separator(self, first: bytes) -> bytes:
@@ -247,7 +325,7 @@ class _BlockReader:
         return delimiter.encode() if usual else b""
 
     def _plain_lines(self, block: bytes, line_ends: IntVector, separator: bytes) -> BoolVector:
-        """Return which lines Arrow splits as `fields` does, given a cell for each column."""
+        """Return which lines Arrow splits as `fields` does, if they have a cell for each column."""
         delimiter = self._reader.delimiter
         marks = _CONTROLS
         if self._reader.comments != "keep":
@@ -272,7 +350,11 @@ class _BlockReader:
     def _rows_by_arrow(
         self, block: bytes, line_ends: IntVector, plain: BoolVector, line: int, separator: bytes
     ) -> TableBatch | None:
-        """Read plain lines. Those that cannot be kept are taken out of `plain`."""
+        """Return the rows of plain lines; None if Arrow refuses them all.
+
+        Lines with another number of cells, an empty cell or a weight that is no number are taken
+        out of `plain`: they are read by fields.
+        """
         from pyarrow import compute
 
         content = block
@@ -294,17 +376,20 @@ class _BlockReader:
         for text in cells.values():
             good &= shared_integers(compute.binary_length(text)) > 0
         plain[lines[~good]] = False
-        # A range takes no memory, and nearly all blocks have nothing else.
-        all_numbers = range(line, line + len(line_ends)) if len(lines) == len(line_ends) else None
-        rows = TableBatch(cells, weights, None, all_numbers or line + lines)
+        row_numbers: range | IntVector = line + lines
+        if len(lines) == len(line_ends):  # as in nearly all blocks: a range takes no memory
+            row_numbers = range(line, line + len(line_ends))
+        rows = TableBatch(cells, weights, None, row_numbers)
         return rows if good.all() else rows.take(np.flatnonzero(good))
 
     def _cells(
         self, content: bytes, separator: bytes
     ) -> tuple["dict[str, pa.Array] | None", list[int]]:
-        """Split lines into cells, by the roles of their columns; None if Arrow refuses.
+        """Split lines into cells.
 
-        Also returns which lines were left out since they have another number of cells.
+        Returns:
+            Cells by the roles of their columns, None if Arrow refuses; and the indices of the lines
+            that are left out since they have another number of cells.
         """
         import pyarrow as pa
         from pyarrow import compute, csv
@@ -318,7 +403,7 @@ class _BlockReader:
         used = [names[position] for position in self.positions.values()]
         miscounted: list[int] = []
 
-        def note(row: "csv.InvalidRow") -> str:
+        def leave_out(row: "csv.InvalidRow") -> str:
             miscounted.append(row.number - 1)
             return "skip"
 
@@ -332,7 +417,7 @@ class _BlockReader:
                     escape_char=False,
                     newlines_in_values=False,
                     ignore_empty_lines=False,
-                    invalid_row_handler=note,
+                    invalid_row_handler=leave_out,
                 ),
                 csv.ConvertOptions(
                     check_utf8=False,  # it is
@@ -353,7 +438,9 @@ class _BlockReader:
     ) -> TableBatch:
         """Read the chosen lines, each by itself, and note bad rows.
 
-        Where bad rows are refused, those with an endpoint stay, so that other faults are found.
+        Where bad rows are refused, a row with one endpoint or without a sound weight stays, with
+        another value in its place: its endpoints and its period are then checked, too, so that the
+        error names all kinds of faults.
         """
         import pyarrow as pa
 
@@ -421,9 +508,10 @@ class _BlockReader:
             if not sound.all():  # an empty period was noted as missing already
                 sound |= compute.equal(texts, "").to_numpy(zero_copy_only=False)
             if not sound.all():
-                first = rows.row_numbers[int(np.argmin(sound))]
-                bad = int(np.count_nonzero(~sound))
-                self._bad.add(period_fault(self._options), f"line {first}", bad)
+                first_line = rows.row_numbers[int(np.argmin(sound))]
+                unsound_count = int(np.count_nonzero(~sound))
+                fault = period_fault(self._options)
+                self._bad.add(fault, f"line {first_line}", unsound_count)
                 rows = rows.take(np.flatnonzero(sound)) if self._bad.skip else rows
         for role in rows.columns.keys() - self._text:
             integers = integers_of(rows.columns[role])
@@ -434,35 +522,7 @@ class _BlockReader:
         return rows
 
 
-def numbers_of(texts: "pa.Array", decimal: str) -> tuple[FloatArray, BoolVector]:
-    """Return weights, and which cells are numbers: those of `parse_number`.
-
-    Args:
-        texts: trimmed cells, of large_string.
-        decimal: what stands before decimals.
-    """
-    import pyarrow as pa
-    from pyarrow import compute
-
-    plain = compute.match_substring_regex(texts, _PLAIN_NUMBER[decimal])
-    weights, good = np.zeros(len(texts)), np.ones(len(texts), dtype=np.bool_)
-    is_plain = plain.to_numpy(zero_copy_only=False).copy()
-    try:
-        plain_texts = texts if is_plain.all() else texts.filter(plain)
-        plain_texts = (
-            plain_texts if decimal == "." else compute.replace_substring(plain_texts, ",", ".")
-        )
-        weights[is_plain] = plain_texts.cast(pa.float64()).to_numpy()
-    except pa.ArrowInvalid:  # digits beyond the range of floats
-        is_plain[:] = False
-    other_texts = texts.filter(pa.array(~is_plain)).to_pylist()
-    for position, text in zip(np.flatnonzero(~is_plain).tolist(), other_texts, strict=True):
-        number = parse_number(text, decimal)
-        weights[position], good[position] = 0.0 if number is None else number, number is not None
-    return weights, good
-
-
-def _in_order(first: TableBatch, second: TableBatch) -> TableBatch:
+def _joined_in_order(first: TableBatch, second: TableBatch) -> TableBatch:
     """Join two batches in the order of their row numbers."""
     rows = join_batches([first, second])
     return rows.take(np.argsort(rows.row_numbers))
@@ -490,54 +550,6 @@ def _single_blanks(content: bytes, blank: bytes) -> bytes:
     if b"\n" + blank in content or blank + b"\n" in content:
         content = content.replace(b"\n" + blank, b"\n").replace(blank + b"\n", b"\n")
     return content.removeprefix(blank)
-
-
-def write_edge_list(graph: EdgeStore, handle: BinaryIO, *, form: TextFormat) -> None:
-    """Write one row for each edge.
-
-    A comment `# graphcuts-dp: {...}` above them holds the vertex set, so isolated vertices and the
-    types of labels survive. Files with a delimiter begin with a header instead, `source,target` or
-    `source,target,weight`, for the programs that take their first line for one.
-
-    Raises:
-        FileFormatError: a label cannot be written in this format.
-    """
-    left, right = vertex_sets(graph.space)
-    sources = edge_names(left, form)
-    targets = sources if right is left else edge_names(right, form)
-    separator = form.delimiter or " "
-    if form.delimiter is None:
-        handle.write(f"# {MARK} {dump_schema(graph)}\n".encode())
-    else:
-        names = ["source", "target", "weight"][: 3 if graph.weighted else 2]
-        handle.write((separator.join(names) + "\n").encode())
-    plain, weighted = (separator.join(["%s"] * count) + "\n" for count in (2, 3))
-    write_edges(graph, handle, sources, targets, plain, weighted)
-
-
-def edge_names(vertices: VertexSet, form: TextFormat) -> list[str]:
-    """Return each label as it stands in a row, quoted if the format has quotes.
-
-    Raises:
-        FileFormatError: a label cannot be written in this format.
-    """
-    names = list(token_table(vertices))
-    if vertices.is_default:
-        return names
-    if "" in names:
-        raise FileFormatError("a text edge list cannot hold an empty label; write .graphml or .gml")
-    if form.delimiter is not None:
-        if any("\n" in name or "\r" in name for name in names):
-            raise FileFormatError(
-                "a label holds a line break, and a row is one line; write .graphml"
-            )
-        return [_quoted(name, form.delimiter) for name in names]
-    for name in names:
-        if name[0] in "#%\ufeff" or "," in name or len(name.split()) != 1 or name != name.strip():
-            raise FileFormatError(
-                "a label holds blanks, a comma, or starts with # or %; write .csv or .graphml"
-            )
-    return names
 
 
 def _quoted(name: str, delimiter: str) -> str:

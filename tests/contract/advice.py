@@ -1039,7 +1039,7 @@ ADVICE = (
         ),
     ),
     Advice(
-        "far more vertices than a file of this size tells of; write it as .mtx",
+        "far more vertices than a file of this size can name; write it as .mtx",
         file("*Vertices 1000000000\n*Edges\n1 2\n", "x.net"),
         (
             (

@@ -38,7 +38,7 @@ def test_what_is_kept_of_arcs():
     capped = DirectedGraph(graph.rows, graph.columns, graph.weights, vertices=3, max_weight=4)
     grid = Grid.of(capped)
     assert grid.total(graph) == grid.steps(graph.weights).sum() > 0
-    assert repr(capped) == "DirectedGraph(n=3, weighted, cap=4)"
+    assert repr(capped) == "DirectedGraph(n=3, weighted, max_weight=4)"
     matrix = np.array([[9, 4, 0], [3, 0, 0], [0, 0, 1]])
     for same in (
         *(DirectedGraph.of(matrix), DirectedGraph.of(sp.csr_array(matrix))),

@@ -539,7 +539,7 @@ def test_what_bash_makes_of_a_process_is_read_as_a_list_of_labels():
 
 
 def test_notes_depend_on_options_alone():
-    notes = describe_reading(vertices_given=False, weighted=True, capped=True, merge="sum")
+    notes = describe_reading(vertices_given=False, weighted=True, has_maximum=True, merge="sum")
     assert len(notes) == 4
     assert all(note.endswith(".") for note in notes)
     sides = {"vertices_given": True, "weighted": False, "bipartite": True}

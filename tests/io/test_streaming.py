@@ -17,7 +17,7 @@ from hypothesis import example, given, settings
 from graphcuts_dp import Columns, FileFormatError, Graph, GraphCutsError, read_graph
 from graphcuts_dp.io import codes
 from graphcuts_dp.io import text as edge_lists
-from graphcuts_dp.io.codes import CodedText, Growing, IdentifierColumns, integers_of
+from graphcuts_dp.io.codes import CodedText, GrowingArray, IdentifierColumns, integers_of
 from graphcuts_dp.io.edge_store import sorted_merged
 from graphcuts_dp.io.text import numbers_of, text_batches
 from graphcuts_dp.plugins import Options
@@ -233,7 +233,7 @@ def test_a_large_file_takes_no_more_than_twice_the_memory_of_its_arrays(put, for
 
 def test_a_growing_array_grows_by_little():
     tracemalloc.start()
-    grown = Growing(np.int64)
+    grown = GrowingArray(np.int64)
     for start in range(0, 1 << 20, 1 << 12):
         grown.extend(np.arange(start, start + (1 << 12)))
     peak = tracemalloc.get_traced_memory()[1]
