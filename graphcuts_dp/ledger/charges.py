@@ -1,6 +1,6 @@
-"""Charging a use that is no session, keeping what it measured, and taking up what was interrupted.
+"""Charge a use that is no session, keep what it measured, and resume one that was interrupted.
 
-Order of such a use, and what a crash at each point leaves:
+The steps of such a use, and what a crash between them leaves:
     1. BEGIN is committed                 before: nothing was spent, nothing is lost
     2. noise is drawn                     in between: the cost is spent, and there is no result
     3. FINISHED is committed, with what was measured
@@ -65,9 +65,9 @@ from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, warn_of_delta
 from graphcuts_dp.privacy.provenance import Provenance
 
-# Data that were used without a store in this process, by `id`; and whether that was told.
+# Data that were used without a store in this process, by `id`.
 _USED_WITHOUT_STORE: dict[int, "weakref.ref[Any]"] = {}
-_warned = False
+_warned = False  # whether this process has warned of a second use without a store
 
 
 @final
@@ -76,9 +76,9 @@ class KeptMeasurement:
     """A measurement of a use, as its store keeps it.
 
     Attributes:
-        content: the packed measurement, see `results.bundle.pack`.
-        completion: how the result is made of it, plain values.
-        complete: False if a second measurement is still to be made.
+        content: the packed measurement, see `results.packing.pack`.
+        completion: plain values that say how the result is computed from it.
+        complete: False if a second measurement is missing.
         later: the packed second measurement; None if absent.
     """
 
@@ -91,13 +91,13 @@ class KeptMeasurement:
 @final
 @dataclass(frozen=True)
 class Charge:
-    """A use that was paid for.
+    """A use that may draw noise: its cost is charged to a store, or there is no store.
 
     Attributes:
         provenance: of its result.
-        store: that was charged; None if none was.
-        use: its record; None without a store.
-        measurement: what it has measured; None if that is still to be done.
+        store: the store that was charged; None without one.
+        use: the record of the use; None without a store.
+        measurement: what the store has kept of an earlier run; None if nothing was measured yet.
     """
 
     provenance: Provenance
@@ -107,24 +107,23 @@ class Charge:
 
     @property
     def keeps(self) -> bool:
-        """Return whether `keep` stores what was measured."""
+        """Return whether `keep` stores the measurement itself, not its digest alone."""
         return self.store is not None and self.store.keep
 
     def keep(self, content: bytes, completion: Mapping[str, Any], *, last: bool = True) -> "Charge":
         """Store what was measured; only then may it be shown.
 
         Args:
-            content: the packed measurement; of a store that does not keep it, its digest alone is
-                recorded.
-            completion: how the result is made of it, plain values.
+            content: the packed measurement. A store with `keep=False` records its digest alone.
+            completion: plain values that say how the result is computed from it.
             last: whether this finishes the use; if not, `keep_later` does.
 
         Returns:
-            This charge, whose provenance names what was measured.
+            This charge, whose provenance has the digest of the measurement.
 
         Raises:
             LedgerError: it cannot be stored, or another process has finished this use meanwhile.
-                What was measured here is then to be forgotten.
+                The caller then must not use this measurement.
         """
         if self.store is None or self.use is None:
             return self
@@ -134,7 +133,7 @@ class Charge:
         return replace(self, provenance=replace(self.provenance, measured=digest))
 
     def keep_later(self, content: bytes) -> None:
-        """Store what was measured of the result, which finishes the use; only then show it.
+        """Store the second measurement, which finishes the use; only then may it be shown.
 
         Args:
             content: the packed measurement, as in `keep`.
@@ -148,6 +147,11 @@ class Charge:
 
     def _write(self, kind: Kind, body: dict[str, Any], content: bytes) -> None:
         """Write the record of a measurement, with its content, in one transaction.
+
+        Args:
+            kind: FINISHED, or MEASURED for the first of two measurements.
+            body: of the record; that of a second measurement has the key "later".
+            content: the packed measurement.
 
         Raises:
             LedgerError: as `keep`.
@@ -169,23 +173,19 @@ class Charge:
                 entries.add(kind, number, body)
 
     def record_files(self, digests: Mapping[str, str]) -> None:
-        """Record which files hold the result. It is a note: a store that is busy goes without.
+        """Record which files hold the result, see `record_files_of_use`.
 
         Args:
             digests: SHA-256 of each file, in hexadecimal, by its name.
         """
-        if self.store is None or self.use is None:
-            return
-        with (
-            contextlib.suppress(LedgerError),
-            closing(open_ledger(self.store, whole=False)) as ledger,
-            ledger.locked(),
-            ledger.writing() as entries,
-        ):
-            entries.add(Kind.SAVED, self.use.number, {"time": time_now(), "files": {**digests}})
+        if self.store is not None and self.use is not None:
+            record_files_of_use(self.store, self.use, digests)
 
     def advice(self, *, force: bool = False) -> str:
-        """Return what `BegunCharge.advice` does; empty without a store."""
+        """Return what was spent and how to get the result; empty without a store.
+
+        See `observed.BegunCharge.advice`.
+        """
         if self.store is None or self.use is None:
             return ""
         cost = self.use.cost
@@ -212,28 +212,29 @@ def begin_charge(
 ) -> Charge:
     """Charge a use that is no session: its whole cost is on the disk when this returns.
 
-    Whatever happens afterwards, the cost stays spent. A store that is to `resume` is charged
-    nothing: a use that it has charged already is taken up.
+    Whatever happens afterwards, the cost stays spent. A store with `resume` is charged nothing: it
+    returns the charge of an earlier use by the same call.
 
     Args:
-        store: where; None charges nothing.
+        store: the store to charge; None charges nothing.
         data: private.
-        kind: what the use is.
-        parameters: public, plain values.
-        cost: of all that it measures.
-        guarantee: of the same.
-        periods: labels of the declared periods that it reads: rows of others change nothing that
-            it draws. None where it may read everything. They count for themselves where neighbours
-            differ in one period, see `uses`, and else for every period.
+        kind: of the use, as `Use.kind`.
+        parameters: of the mechanism, public, plain values.
+        cost: of all that the use measures.
+        guarantee: for all that the use measures.
+        periods: labels of the declared periods that it reads: rows of other periods change nothing
+            that it draws. None if it may read everything. The cost counts for these periods alone
+            if neighbours differ in one period, see `uses`, and otherwise for every period.
         inputs: digest of public inputs, see `public_digest`.
         content_bytes: the largest size of what it measures, in bytes, from public sizes.
         stacklevel: of `warnings.warn`, as seen from the caller.
 
     Raises:
-        BudgetError: the budget does not allow it.
-        LedgerError: the store cannot be used, or has charged no such use that could be resumed, or
-            is to keep more than it can.
-        ParameterError: periods that are none, or options of the store that do not fit.
+        BudgetError: the budget does not allow the use.
+        LedgerError: the store cannot be used, has charged no such use that could be resumed, or
+            cannot keep as much as the use measures.
+        ParameterError: the tuple of periods or a label in it is empty, or options of the store do
+            not fit.
 
     Warns:
         PrivacyWarning: before anything is charged, when delta is too large.
@@ -252,7 +253,7 @@ def begin_charge(
             "most 1 GB of a use; nothing was spent: use Store(..., keep=False), or --no-keep"
         )
     column = "" if periods is None else str(Subject.of(data).schema.get("period") or "")
-    described: dict[str, Any] = {
+    call: dict[str, Any] = {
         "kind": kind,
         "parameters": parameters,
         "cost": cost,
@@ -261,56 +262,79 @@ def begin_charge(
         "column": column,
         "inputs": inputs,
     }
-    with closing(_opened_to_charge(chosen_store, data, cost, guarantee)) as ledger:
-        before = math.inf
+    if chosen_store.resume:  # a missing store has nothing to resume, and is not created
+        opened = open_ledger(chosen_store, data)
+    else:
+        opened = open_to_charge(chosen_store, data, cost, guarantee)
+    with closing(opened) as ledger:
+        uses_before = math.inf
         try:
             with ledger.locked():
-                before = ledger.spending.uses
+                uses_before = ledger.spending.uses
                 if chosen_store.resume:
-                    charge = _taken_up(ledger, chosen_store, described)
+                    charge = _resumed_charge(ledger, chosen_store, call)
                 else:
-                    use = begin_use(
-                        ledger, **described, rows_read=rows_read(data), store=chosen_store
-                    )
+                    use = begin_use(ledger, **call, rows_read=rows_read(data), store=chosen_store)
                     if chosen_store.same_people:
                         join_data(ledger, data)
-                    charge = Charge(_provenance(ledger, use), chosen_store, use)
+                    charge = Charge(_unmeasured_provenance(ledger, use), chosen_store, use)
         except LedgerError:
-            _observe_if_charged(ledger, chosen_store, before, cost)
+            _observe_if_charged(ledger, chosen_store, uses_before, cost)
             raise
-    observe(charge)
+        observe(charge)
     return charge
 
 
-def _observe_if_charged(ledger: Ledger, store: Store, before: float, cost: Cost) -> None:
+def _observe_if_charged(ledger: Ledger, store: Store, uses_before: float, cost: Cost) -> None:
     """Observe the charge of a use whose record is in the store although writing it failed.
 
     The last of the system calls of a transaction can fail when the record is on the disk already.
     Then the use is charged, and the error says so.
 
     Args:
-        ledger: the ledger.
+        ledger: of the store.
         store: the options of the store.
-        before: how many uses there were before; infinite if that was not read.
+        uses_before: number of uses before this one; infinite if that was not read.
         cost: of the use.
     """
     with contextlib.suppress(LedgerError), ledger.locked():
         for use in uses_of(ledger):
-            if use.number > before and use.cost == cost:
-                observe(Charge(_provenance(ledger, use), store, use))
+            if use.number > uses_before and use.cost == cost:
+                observe(Charge(_unmeasured_provenance(ledger, use), store, use))
+
+
+def record_files_of_use(store: Store, use: Use, digests: Mapping[str, str]) -> None:
+    """Record which files hold the result of a use; nothing is recorded if the store is busy.
+
+    Args:
+        store: that was charged.
+        use: its record.
+        digests: SHA-256 of each file, in hexadecimal, by its name.
+    """
+    with (
+        contextlib.suppress(LedgerError),
+        closing(open_ledger(store, whole=False)) as ledger,
+        ledger.locked(),
+        ledger.writing() as entries,
+    ):
+        entries.add(Kind.SAVED, use.number, {"time": time_now(), "files": {**digests}})
 
 
 def charge_of_use(ledger: Ledger, store: Store, use: Use) -> Charge:
-    """Return the charge of a use that is on the record. Within `Ledger.locked`."""
+    """Return the charge of a recorded use, without what it measured. Within `Ledger.locked`."""
     return Charge(provenance_of(ledger, use), store, use)
 
 
 def warn_of_second_use(data: object, *, stacklevel: int) -> None:
-    """Warn, once in a process, where the same object is used twice without a store.
+    """Warn, once in a process, if the same object is used twice without a store.
 
-    A graph that was made of what a function was given counts as that.
+    A graph that a function of this package has built from a caller's object counts as that object.
+
+    Args:
+        data: private.
+        stacklevel: of `warnings.warn`, as seen from the caller.
     """
-    global _warned  # once in a process
+    global _warned
     origin = getattr(data, "origin", None)
     data = data if origin is None else origin()
     known = _USED_WITHOUT_STORE.get(id(data))
@@ -330,14 +354,20 @@ def warn_of_second_use(data: object, *, stacklevel: int) -> None:
 def open_to_charge(
     store: Store, data: PrivateData | Subject, cost: Cost, guarantee: PrivacyGuarantee
 ) -> Ledger:
-    """Open the ledger of a store; make it if it is not there and allows a first use of this cost.
+    """Open the ledger of a store; create it if it is missing and its budget allows this cost.
 
     All uses of a store have the privacy unit of the first one.
 
+    Args:
+        store: the store to charge.
+        data: private.
+        cost: of the use that is about to begin.
+        guarantee: of that use.
+
     Raises:
-        BudgetError: it does not allow it.
-        LedgerError: as `open_ledger`.
-        ParameterError: likewise.
+        BudgetError: a new store's budget does not allow this cost.
+        LedgerError: as `open_ledger`, or as `check_known` for a store that is `registered`.
+        ParameterError: as `open_ledger`.
     """
     subject = Subject.of(data)
     if store.registered:
@@ -349,30 +379,37 @@ def open_to_charge(
     try:
         if store.registered:
             with index_locked():  # nobody charges another store meanwhile
-                check_known(subject, store)
-                register(subject, str(store.file), store_id(ledger))
+                identifier = store_id(ledger)
+                check_known(subject, store, identifier)
+                register(subject, str(store.file), identifier)
     except BaseException:
         ledger.close()
         raise
     return ledger
 
 
-def check_known(subject: Subject, store: Store | None) -> None:
+def check_known(subject: Subject, store: Store | None, identifier: str | None = None) -> None:
     """Refuse data that this account has charged to another store, unless a reason is stated.
 
     Args:
         subject: the data.
-        store: that is to be charged; None for none.
+        store: the store to charge; None if no store is charged.
+        identifier: of that store, see `opening.store_id`; None to look it up in the file.
 
     Raises:
-        LedgerError: they were, or the index of the account cannot be read.
+        LedgerError: the data were charged to another store, or the index of the account cannot be
+            read.
     """
     if store is not None and (store.separate_budget or store.resume):
         return
     charged = [use for use in uses_of_data(subject) if use.store]
-    identifier = None if store is None else peek_store_id(store.file)
+    if identifier is None and store is not None:
+        identifier = peek_store_id(store.file)
     if not charged or identifier in {use.identifier for use in charged}:
         return
+    own_path = str(store.file) if store is not None and store.exists else ""
+    if identifier is None and own_path in {use.store for use in charged}:
+        return  # busy, or left by a killed process within a transaction: opening it says more
     path = charged[0].store
     advice = f": add --store {shlex.quote(path)}, so that what is spent adds up"
     if not Path(path).exists():
@@ -383,22 +420,14 @@ def check_known(subject: Subject, store: Store | None) -> None:
     )
 
 
-def _opened_to_charge(
-    store: Store, data: PrivateData | Subject, cost: Cost, guarantee: PrivacyGuarantee
-) -> Ledger:
-    if store.resume:  # a store that is not there has nothing to resume, and is not made
-        return open_ledger(store, data)
-    return open_to_charge(store, data, cost, guarantee)
-
-
 def kept_by_use(ledger: Ledger, number: int) -> KeptMeasurement | None:
-    """Return what a use has measured; None if nothing was kept. Within `Ledger.locked`.
+    """Return what a use has measured; None if it has measured nothing. Within `Ledger.locked`.
 
     Raises:
-        LedgerError: it has measured, but its store does not keep it; or the store was altered.
+        LedgerError: it has measured, but its store has not kept it; or the store was altered.
     """
     totals = ledger.totals(number)
-    record = _first_record(ledger, number)
+    record = _first_measurement(ledger, number)
     if record is None:
         return None
     _, body = ledger.record(record)
@@ -415,23 +444,24 @@ def kept_by_use(ledger: Ledger, number: int) -> KeptMeasurement | None:
     return KeptMeasurement(content, body["completion"], complete=complete, later=later)
 
 
-def _first_record(ledger: Ledger, number: int) -> int | None:
-    """Return the record of what a use has measured first; None if it has measured nothing."""
+def _first_measurement(ledger: Ledger, number: int) -> int | None:
+    """Return the record of the first measurement of a use; None if it has measured nothing."""
     totals = ledger.totals(number)
     return totals.finished if totals.measured is None else totals.measured
 
 
 def provenance_of(ledger: Ledger, use: Use) -> Provenance:
     """Return the provenance of the result of a use. Within `Ledger.locked`."""
-    provenance = _provenance(ledger, use)
-    record = _first_record(ledger, use.number)
+    provenance = _unmeasured_provenance(ledger, use)
+    record = _first_measurement(ledger, use.number)
     if record is None:
         return provenance
     _, body = ledger.record(record)
     return replace(provenance, measured=str(body.get("measured", "")))
 
 
-def _provenance(ledger: Ledger, use: Use) -> Provenance:
+def _unmeasured_provenance(ledger: Ledger, use: Use) -> Provenance:
+    """Return the provenance of a use without the digest of what it has measured."""
     provenance = Provenance(
         time=use.time,
         made_by=use.made_by,
@@ -444,17 +474,25 @@ def _provenance(ledger: Ledger, use: Use) -> Provenance:
     return provenance.of_rows(use.named_columns, use.on_bad)
 
 
-def _taken_up(ledger: Ledger, store: Store, described: Mapping[str, Any]) -> Charge:
-    """Take up the last use that was begun by the same call.
+def _resumed_charge(ledger: Ledger, store: Store, call: Mapping[str, Any]) -> Charge:
+    """Return the charge of the last use that was begun by the same call.
+
+    Among such uses an unfinished one comes first. Within `Ledger.locked`.
+
+    Args:
+        ledger: of the store.
+        store: its options; `Store.resume` may name one use.
+        call: fields of `Use` that the call determines, by name.
 
     Raises:
-        LedgerError: there is none, or its measurement was not kept.
+        BudgetError: the privacy unit is another than that of the store.
+        LedgerError: there is no such use, or its measurement was not kept.
     """
-    check_privacy_unit(ledger, described["guarantee"])
+    check_privacy_unit(ledger, call["guarantee"])
     uses = [
         use
         for use in uses_of(ledger)
-        if all(_same(getattr(use, name), value) for name, value in described.items())
+        if all(_same(getattr(use, name), value) for name, value in call.items())
         and (store.resume is True or use.number == store.resume)
     ]
     if not uses:
@@ -477,7 +515,7 @@ def _taken_up(ledger: Ledger, store: Store, described: Mapping[str, Any]) -> Cha
 
 
 def _same(recorded: Any, value: Any) -> bool:
-    """Return whether a value is the one that was recorded, in which tuples have become lists."""
+    """Return whether a value equals a recorded one, in which tuples may have become lists."""
     if isinstance(value, Mapping):
         return (
             isinstance(recorded, Mapping)

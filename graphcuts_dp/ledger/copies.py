@@ -1,4 +1,4 @@
-"""Whole copies of SQLite files, by SQLite's own backup: pages of a journal are in them."""
+"""Copy whole SQLite files by SQLite's backup interface, with what is in a journal or WAL file."""
 
 import os
 import sqlite3
@@ -6,23 +6,23 @@ from contextlib import closing
 from pathlib import Path
 
 from graphcuts_dp.errors import LedgerError
-from graphcuts_dp.files import BYTES, open_secret
-from graphcuts_dp.ledger.file import explained
+from graphcuts_dp.files import open_secret
+from graphcuts_dp.ledger.file import explained, flush_file
 
 
 def copy_database(source: sqlite3.Connection, target: Path, *, shown: Path) -> None:
     """Copy a database as it is now into a new file, which this account alone can read.
 
     The copy is one file without a journal, and on the disk when this returns. Nobody may write the
-    source meanwhile; for a store, its lock is held.
+    source meanwhile; for a store, the caller holds its lock.
 
     Args:
-        source: open.
-        target: a new file; what has been written of it is left where this fails.
+        source: an open connection.
+        target: path of the copy; no file may be there. If this fails, a part of it may stay there.
         shown: name of the copy in messages.
 
     Raises:
-        LedgerError: it cannot be written, or the source cannot be read.
+        LedgerError: the copy cannot be written, or the source cannot be read.
     """
     try:
         os.close(open_secret(target, new=True))
@@ -33,19 +33,6 @@ def copy_database(source: sqlite3.Connection, target: Path, *, shown: Path) -> N
         flush_file(target)
     except OSError as problem:
         raise LedgerError(f"cannot write {shown}: {problem.strerror}") from None
-
-
-def flush_file(path: Path) -> None:
-    """Have a file on the disk.
-
-    Raises:
-        OSError: the disk fails.
-    """
-    handle = os.open(path, os.O_RDWR | BYTES)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -1,11 +1,12 @@
 """The file under a ledger: an SQLite database that is created whole, locked, and never rewritten.
 
-Beside `mail.db` lie, while it is in use, `mail.db-lock` and `mail.db-journal` (SQLite's rollback
-journal). Closing leaves `mail.db` alone. All are readable by their owner only.
+While `mail.db` is in use, `mail.db-lock` and `mail.db-journal` (SQLite's rollback journal) lie
+beside it; the last process that closes it removes both. Only the account that created them may read
+these files.
 
 - A store appears under its name complete or not at all (written elsewhere, flushed, then linked).
-- A step holds an exclusive lock on the lock file, which the system releases when a process dies.
-  SQLite's own locks protect the single transactions, this one the whole step between two of them.
+- A step of a session or of another use holds an exclusive lock on the lock file, which the system
+  releases when a process dies. SQLite's locks protect single transactions, this one the whole step.
 - When a transaction has ended, all of it is in `mail.db` itself, and flushed. A journal is needed
   only to take back a transaction that was cut off. So `mail.db` alone, copied or moved after a
   crash, holds every answer that was shown; if its journal stayed behind, it may hold a part of the
@@ -70,30 +71,33 @@ def _schema() -> dict[str, str]:
 
 
 def create_store(path: Path, header: bytes, digest: bytes, *, timeout: float = 30.0) -> bool:
-    """Make a store with no records.
+    """Create a store with no records.
 
     Args:
-        path: where.
+        path: of the new store.
         header: what the ledger is about, kept unchanged for ever.
         digest: of the header: the start of the chain of records.
-        timeout: seconds to wait for others that make it.
+        timeout: seconds to wait for other processes that create it.
 
     Returns:
-        Whether it was made; False if something is there already, perhaps made meanwhile.
+        Whether it was created; False if something is at the path, perhaps created meanwhile.
 
     Raises:
         LedgerError: the file cannot be written.
     """
     part = _part_of(path)
-    with contextlib.closing(_Lock(path, timeout=timeout, doing="create the store")) as lock:
+    with contextlib.closing(_Lock(path, timeout=timeout, purpose="create the store")) as lock:
         lock.take()
         try:
             if path.exists():
                 return False
             _remove(part)  # what a killed process has left
+            if os.path.lexists(part):
+                raise LedgerError(f"cannot create {path}: {part} is in the way; remove it")
             # 1. An empty file of mode 0600 whatever the umask: SQLite keeps the mode.
             os.close(open_secret(part, new=True))
-            # 2. Everything in one transaction. Nobody knows the file: a journal is for nothing.
+            # 2. Everything in one transaction. Nobody knows the file yet, so a journal on the disk
+            # would be of no use.
             with explained(path), contextlib.closing(_connect(part, timeout=5.0)) as connection:
                 connection.execute("PRAGMA journal_mode = MEMORY")
                 connection.execute("PRAGMA synchronous = FULL")
@@ -106,11 +110,12 @@ def create_store(path: Path, header: bytes, digest: bytes, *, timeout: float = 3
                 connection.execute(f"PRAGMA user_version = {VERSION}")
                 connection.execute("COMMIT")
             # 3. Its name.
-            _flush(part)
-            os.link(part, path)
+            flush_file(part)
+            try:
+                os.link(part, path)
+            except FileExistsError:
+                return False
             flush_folder(path.parent)
-        except FileExistsError:
-            return False
         except OSError as problem:
             raise LedgerError(f"cannot create the store {path}: {_reason(problem)}") from None
         finally:
@@ -119,9 +124,26 @@ def create_store(path: Path, header: bytes, digest: bytes, *, timeout: float = 3
     return True
 
 
+def flush_file(path: Path) -> None:
+    """Write a file to the disk.
+
+    Raises:
+        OSError: the disk fails.
+    """
+    handle = os.open(path, os.O_RDWR | BYTES)  # Windows flushes what may be written
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 @contextlib.contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn what SQLite raises into one line about the store."""
+    """Raise a `LedgerError` of one line about the store where the body raises an error of SQLite.
+
+    Args:
+        path: of the store, for the message.
+    """
     try:
         yield
     except sqlite3.Error as problem:
@@ -132,24 +154,32 @@ def explained(path: Path) -> Iterator[None]:
 
 @final
 class _Lock:
-    """The lock beside a store, for one thread at a time.
+    """The lock file beside a store, for one thread at a time.
 
-    Whoever closes the store removes the file while holding the lock; those who then get the lock of
-    the removed file notice that it has no name any more, and make another.
+    A process that closes the store removes the file while it has the lock; another one that then
+    gets the lock of the removed file notices that it has no name any more, and creates a new file.
+
+    Args:
+        path: of the store.
+        timeout: seconds that `take` waits.
+        purpose: what the lock is for, in messages: "lock", "create the store".
     """
 
-    def __init__(self, path: Path, *, timeout: float, doing: str) -> None:
+    def __init__(self, path: Path, *, timeout: float, purpose: str) -> None:
+        self._store = path
         self._path = Path(f"{path}-lock")
-        self._of = path
         self._timeout = timeout
-        self._doing = doing
+        self._purpose = purpose
         self._handle: int | None = None
 
     def take(self, deadline: float | None = None) -> None:
         """Wait for the lock.
 
+        Args:
+            deadline: of `time.monotonic()`; None for the timeout from now on.
+
         Raises:
-            LedgerError: somebody else held it for all of the timeout, or the file cannot be made.
+            LedgerError: another process or thread had it until then, or the file cannot be written.
         """
         if deadline is None:
             deadline = time.monotonic() + self._timeout
@@ -170,15 +200,15 @@ class _Lock:
                     self.close()
             except OSError as problem:
                 reason = _reason(problem)
-                raise LedgerError(f"cannot {self._doing} {self._of}: {reason}") from None
+                raise LedgerError(f"cannot {self._purpose} {self._store}: {reason}") from None
 
-    def give(self) -> None:
-        """Let others have it."""
+    def release(self) -> None:
+        """Release the lock; the file stays open."""
         if self._handle is not None:
             unlock_descriptor(self._handle)
 
     def remove(self) -> None:
-        """Remove its file and give it back for good; only while it is held.
+        """Remove the file and release the lock, which this process must have.
 
         A lock file that stays is harmless.
         """
@@ -189,19 +219,21 @@ class _Lock:
         self.close()
 
     def close(self) -> None:
-        """Give it back for good."""
+        """Close the file, which releases the lock; `take` opens it again."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
 
     def busy(self) -> LedgerError:
-        """Return the error for when somebody else has it."""
-        return LedgerError(f"the store {self._of} is busy: another process works on it; try again")
+        """Return the error that another process or thread has the lock."""
+        return LedgerError(
+            f"the store {self._store} is busy: another process works on it; try again"
+        )
 
 
 @final
 class StoreFile:
-    """One open handle on a store. Threads take turns by `locked`; a fork must open its own.
+    """An open handle on a store. Threads take turns by `locked`; a fork must open its own.
 
     Args:
         path: an existing store.
@@ -210,8 +242,8 @@ class StoreFile:
             what is read as it is, and writers wait until this handle is closed.
 
     Attributes:
-        path: as given.
-        header: what was given to `create_store`.
+        path: of the store.
+        header: as it was passed to `create_store`.
 
     Raises:
         LedgerError: not a store of this version, readable by others, damaged, or busy.
@@ -222,16 +254,17 @@ class StoreFile:
         self._read_only = read_only
         self._timeout = timeout
         self._process = os.getpid()
-        self._turn = threading.RLock()
-        self._depth = 0
-        self._lock = _Lock(path, timeout=timeout, doing="lock")
+        self._thread_lock = threading.RLock()
+        self._depth = 0  # of nested `locked`
+        self._lock = _Lock(path, timeout=timeout, purpose="lock")
         self._connection: sqlite3.Connection | None = None
         _check_file(path)
         try:
             with self.locked(), explained(path):
                 try:
                     if not read_only:
-                        _remove(_part_of(path))  # a second name of this file, or one left behind
+                        # Left by a process that was killed; perhaps a second name of this file.
+                        _remove(_part_of(path))
                     self._connection = _connect(path, timeout=timeout, read_only=read_only)
                     self.header: bytes = self._open(self._connection)
                 except BaseException:
@@ -242,18 +275,26 @@ class StoreFile:
             raise
 
     def _open(self, connection: sqlite3.Connection) -> bytes:
-        for pragma, expected, name in (
+        """Check that a new connection is to a store, prepare it, and return the store's header.
+
+        Raises:
+            LedgerError: it is to something else, or to a damaged store.
+        """
+        checks: list[tuple[str, object, str]] = [
             ("application_id", APPLICATION, "is not a store of this program"),
             (
                 "user_version",
                 VERSION,
                 "is of version {}, written by another version of this program; use that one",
             ),
-            ("journal_mode = TRUNCATE", "truncate", "is on a disk that cannot hold a journal"),
-        )[: 2 if self._read_only else 3]:
+        ]
+        if not self._read_only:
+            needs_journal = "is on a disk that cannot hold a journal"
+            checks.append(("journal_mode = TRUNCATE", "truncate", needs_journal))
+        for pragma, expected, problem in checks:
             (stored,) = connection.execute(f"PRAGMA {pragma}").fetchone()
             if stored != expected:
-                raise LedgerError(f"the store {self.path} {name.format(stored)}")
+                raise LedgerError(f"the store {self.path} {problem.format(stored)}")
         (page_size,) = connection.execute("PRAGMA page_size").fetchone()
         if self.path.stat().st_size % page_size:
             raise LedgerError(f"the store {self.path} is damaged: it was cut short")
@@ -272,7 +313,7 @@ class StoreFile:
         return header
 
     def check_pages(self) -> None:
-        """Check that the pages of the file fit together; within `locked`.
+        """Check that the pages of the file fit together. Within `locked`.
 
         Raises:
             LedgerError: they do not.
@@ -287,7 +328,7 @@ class StoreFile:
         """Return the connection; use it within `locked` and `explained`.
 
         Raises:
-            LedgerError: closed, or inherited by a fork.
+            LedgerError: this handle was closed, or is used in a fork of its process.
         """
         if self._process != os.getpid():
             raise LedgerError("an open store does not survive a fork; open it in the new process")
@@ -300,12 +341,12 @@ class StoreFile:
         """Keep all other threads and processes out of the store; may be nested.
 
         Raises:
-            LedgerError: somebody else held it for all of the timeout.
+            LedgerError: another thread or process had it for all of the timeout.
         """
         if self._process != os.getpid():
             raise LedgerError("an open store does not survive a fork; open it in the new process")
         deadline = time.monotonic() + self._timeout
-        if not self._turn.acquire(timeout=self._timeout):
+        if not self._thread_lock.acquire(timeout=self._timeout):
             raise self._lock.busy()
         try:
             if self._depth == 0 and not self._read_only:
@@ -316,13 +357,15 @@ class StoreFile:
             finally:
                 self._depth -= 1
                 if self._depth == 0 and not self._read_only:
-                    self._lock.give()
+                    self._lock.release()
         finally:
-            self._turn.release()
+            self._thread_lock.release()
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Make one durable change: on the disk once the body has ended without an error, or undone.
+        """Yield the connection within a transaction, which is undone if the body raises an error.
+
+        All of it is on the disk once the `with` statement has ended without an error.
 
         Raises:
             LedgerError: the disk is full or fails, or the store is busy.
@@ -341,16 +384,39 @@ class StoreFile:
                 raise
 
     def close(self) -> None:
-        """Give the handle back; nothing but the store is left."""
+        """Close the handle; the last one that is closed leaves nothing but the store.
+
+        What was written is in the store already, so a store that another process works on is no
+        error here: that process removes the lock file and the journal when it closes.
+
+        Raises:
+            LedgerError: another thread used this handle for all of the timeout.
+        """
         if self._connection is None or self._process != os.getpid():
             return
-        with self.locked(), explained(self.path):
-            self._disconnect()
+        if not self._thread_lock.acquire(timeout=self._timeout):
+            raise self._lock.busy()
+        try:
+            with explained(self.path):
+                self._disconnect(alone=self._depth > 0 or self._is_free())
+        finally:
+            self._thread_lock.release()
         self._lock.close()
 
-    def _disconnect(self) -> None:
-        connection, self._connection = self._connection, None
+    def _is_free(self) -> bool:
+        """Return whether this process has taken the lock, without waiting for another one."""
         if self._read_only:
+            return False
+        try:
+            self._lock.take(time.monotonic())
+        except LedgerError:
+            return False
+        return True
+
+    def _disconnect(self, *, alone: bool = True) -> None:
+        """Close the connection; if this handle is `alone`, remove its files beside the store."""
+        connection, self._connection = self._connection, None
+        if self._read_only or not alone:
             if connection is not None:
                 connection.close()
             return
@@ -372,6 +438,11 @@ def _connect(path: Path, *, timeout: float, read_only: bool = False) -> sqlite3.
 
 
 def _check_file(path: Path) -> None:
+    """Check that a store may be at a path, before it is opened.
+
+    Raises:
+        LedgerError: nothing is there, no regular file, an empty one, or one that others may read.
+    """
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -389,26 +460,19 @@ def _check_file(path: Path) -> None:
 
 
 def _part_of(path: Path) -> Path:
-    """Return the path at which a store is made, before it gets its name."""
+    """Return the path at which a store is written before it gets its name."""
     return path.with_name(f".{path.name}.part")
 
 
 def _remove(part: Path) -> None:
+    """Remove a partly written store and its journal, where the disk allows it."""
     for suffix in ("", "-journal"):
         with contextlib.suppress(OSError):  # a disk that fails
             Path(f"{part}{suffix}").unlink(missing_ok=True)
 
 
-def _flush(path: Path) -> None:
-    handle = os.open(path, os.O_RDWR | BYTES)  # Windows flushes what may be written
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def _diagnosis(problem: sqlite3.Error) -> str:
-    """Return what is wrong with a store, and what to do, by the error of SQLite."""
+    """Return what is wrong with a store, and what to do, from the error of SQLite."""
     code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_CANTOPEN and _no_handle_left():
         return "cannot be opened: too many files are open; raise the limit (ulimit -n)"
@@ -435,6 +499,7 @@ def _no_handle_left() -> bool:
 
 
 def _reason(problem: Exception) -> str:
+    """Return why a file cannot be used, from the error of the system."""
     if isinstance(problem, OSError) and problem.errno is not None:
         if problem.errno in (errno.ENOSPC, errno.EDQUOT):
             return "the disk is full; free some space and try again"

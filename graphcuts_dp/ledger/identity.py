@@ -1,4 +1,4 @@
-"""Recognise private data that a store knows, by digests of what they are, not how they are read.
+"""Recognise private data that a store knows, by digests that no way of reading them changes.
 
 A digest is a keyed function of a multiset of rows, each a few integers w_1, w_2, ... below the
 prime p = 2^61 - 1: the product of z + s_1 w_1 + s_2 w_2 + ... mod p over the rows, where z and s
@@ -19,12 +19,12 @@ Data are recognised by any of these digests that two readings have in common:
 - entries: of a graph, its pairs and weights as read.
 - rows, weighed rows: of rows with users, (user, pair), and (user, pair, weight) where weights
   were read; of all rows, with users or without, (pair), and (pair, weight), under names of their
-  own. Two tables of few places may have the same pairs, and are told apart by these.
+  own. Two tables between few vertices may have the same pairs; these digests differ.
 
 Rows that stay in an engine have no such digest: one that is the same in every engine would need
-each row here, in integers of 61 bits. They are known by a name that their user gives, which says
-nothing of the rows: the same rows under two names are two data sets, and other rows under one name
-are one.
+each row here, in integers of 61 bits. They are known by a name that the caller chooses, which
+reveals nothing of the rows: the same rows under two names count as two data sets, and different
+rows under one name as one.
 """
 
 import hashlib
@@ -45,21 +45,26 @@ Identity = dict[str, str]
 _Words = npt.NDArray[np.uint64]
 
 ENTRIES = "entries"
-WITHOUT_USERS = " without owners"  # ends the name of the digest of such rows
+WITHOUT_USERS = " without owners"  # last words of the name of the digest of rows without users
 NAME = "name"
-_LONGEST_NAME = 100
+_LONGEST_NAME = 100  # characters
 _PRIME = 2**61 - 1
 _P = np.uint64(_PRIME)
-_BLOCK = 2**15  # rows that are multiplied at once, at most
-_LANES = 2
-_TEXT = 2**60  # numbers of names lie from here on, plain integers below
-_LOW_31, _LOW_30 = np.uint64(2**31 - 1), np.uint64(2**30 - 1)
-_1, _30, _31, _32, _61 = (np.uint64(shift) for shift in (1, 30, 31, 32, 61))
+_BLOCK = 2**15  # rows that are multiplied side by side, at most; a power of two
+_LANES = 2  # independent products in a digest
+_TEXT = 2**60  # tags of names are at least this, those of plain integers are below
+_LOW_31, _LOW_30 = np.uint64(2**31 - 1), np.uint64(2**30 - 1)  # masks of the low bits
+_1, _30, _31, _32, _61 = (np.uint64(shift) for shift in (1, 30, 31, 32, 61))  # shifts
 
 
 def identity_of_edges(graph: AnyGraph, key: bytes) -> Identity:
-    """Return digests of a graph under a store's salt."""
-    numbers, tags = _joined(graph.space, key)
+    """Return digests of a graph.
+
+    Args:
+        graph: private.
+        key: salt of a store, or key of the index of an account.
+    """
+    numbers, tags = _numbers_and_tags(graph.space, key)
     first, second = numbers[0][graph.rows], numbers[1][graph.columns]
     one_sided = isinstance(graph.space, VertexSet)
     endpoints = _in_order(first, second, tags) if one_sided else (first, second)
@@ -68,18 +73,23 @@ def identity_of_edges(graph: AnyGraph, key: bytes) -> Identity:
     return {
         ENTRIES: _digest(key, ENTRIES, *words, *weights),
         "pairs": (
-            _digest(key, "pairs", *words)  # which are different already
+            _digest(key, "pairs", *words)  # no pair is in a graph twice
             if one_sided
-            else _pairs(key, _pair_keys(first, second), tags)
+            else _pairs_digest(key, _pair_keys(first, second), tags)
         ),
     }
 
 
 def identity_of_rows(rows: Rows, key: bytes) -> Identity:
-    """Return digests of rows: of all of them, whatever is counted and bounded."""
+    """Return digests of all rows, also of those that a bound on contributions leaves out.
+
+    Args:
+        rows: private, in memory.
+        key: salt of a store, or key of the index of an account.
+    """
     row_arrays = rows.row_arrays
-    assert row_arrays is not None  # noqa: S101  # others are known by name
-    numbers, tags = _joined(rows.space, key)
+    assert row_arrays is not None  # noqa: S101  # rows in an engine are known by a name
+    numbers, tags = _numbers_and_tags(rows.space, key)
     first, second = numbers[0][row_arrays.endpoints[0]], numbers[1][row_arrays.endpoints[1]]
     keys = _pair_keys(first, second)
     if isinstance(rows.space, VertexSet):
@@ -92,30 +102,36 @@ def identity_of_rows(rows: Rows, key: bytes) -> Identity:
     if row_arrays.weights is not None:
         positive = row_arrays.weights > 0
         if not positive.all():
-            digests["positive"] = _pairs(key, keys[positive], tags)
+            digests["positive"] = _pairs_digest(key, keys[positive], tags)
         for kind, row in words.items():
             name = f"weighed rows{kind}"
             digests[name] = _digest(key, name, *row, *_float_words(row_arrays.weights))
-    return digests | {"pairs": _pairs(key, keys, tags)}  # which writes over the keys
+    return digests | {"pairs": _pairs_digest(key, keys, tags)}  # last, since it overwrites `keys`
 
 
 def identity_of_counts(counts: IntVector, key: bytes) -> Identity:
-    """Return a digest of how many people are at each vertex."""
+    """Return a digest of how many people are at each vertex.
+
+    Args:
+        counts: private, shape (vertices,).
+        key: salt of a store.
+    """
     data = counts.astype("<i8", copy=False).tobytes()
     return {"counts": hmac.new(key, data, hashlib.sha256).hexdigest()}
 
 
 def identity_of_name(name: str, key: bytes) -> Identity:
-    """Return what a store keeps of the name of data: no name can be read from it."""
+    """Return a digest of the name of data, from which the name cannot be read without the key."""
     text = unicodedata.normalize("NFC", name).encode()
     return {NAME: hmac.new(key, b"name=" + text, hashlib.sha256).hexdigest()}
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that data cannot have.
+    """Check the name of data.
 
     Raises:
-        ParameterError: no printable text of 1 to 100 characters, or blanks at its ends.
+        ParameterError: it is no printable text of 1 to 100 characters, or begins or ends with a
+            blank.
     """
     good = isinstance(name, str) and name.isprintable() and name == name.strip()
     if not good or not 0 < len(name) <= _LONGEST_NAME:
@@ -125,50 +141,55 @@ def check_name(name: str) -> None:
         )
 
 
-def _pairs(key: bytes, keys: _Words, tags: _Words) -> str:
-    """Return a digest of the different pairs among these, without loops, which some readings drop.
+def _pairs_digest(key: bytes, keys: _Words, tags: _Words) -> str:
+    """Return a digest of the distinct pairs, without loops, which some ways of reading leave out.
 
-    Writes over the keys.
+    Args:
+        key: of the digest.
+        keys: of the pairs, see `_pair_keys`; their memory is overwritten.
+        tags: of the labels, by number.
     """
-    different = sorted_distinct(keys.view(np.int64)).view(np.uint64)
-    first, second = different >> _32, different & np.uint64(2**32 - 1)
-    proper = first != second
-    endpoints = _in_order(first[proper], second[proper], tags)
+    distinct = sorted_distinct(keys.view(np.int64)).view(np.uint64)
+    first, second = distinct >> _32, distinct & np.uint64(2**32 - 1)
+    is_pair = first != second
+    endpoints = _in_order(first[is_pair], second[is_pair], tags)
     return _digest(key, "pairs", tags[endpoints[0]], tags[endpoints[1]])
 
 
 def _pair_keys(first: _Words, second: _Words) -> _Words:
+    """Return one integer for each unordered pair of numbers of labels: 32 bits for each label."""
     return np.minimum(first, second) << _32 | np.maximum(first, second)
 
 
 def _in_order(first: _Words, second: _Words, tags: _Words) -> tuple[_Words, _Words]:
-    """Put the endpoint with the smaller tag first: row numbers depend on the order of vertices."""
-    turned = tags[first] > tags[second]
-    return np.where(turned, second, first), np.where(turned, first, second)
+    """Put the label with the smaller tag first: numbers depend on the order of the vertices."""
+    is_swapped = tags[first] > tags[second]
+    return np.where(is_swapped, second, first), np.where(is_swapped, first, second)
 
 
-def _joined(space: Space, key: bytes) -> tuple[tuple[_Words, _Words], _Words]:
-    """Return the number of the label for row numbers of both sides, and a tag for each label.
+def _numbers_and_tags(space: Space, key: bytes) -> tuple[tuple[_Words, _Words], _Words]:
+    """Return the number of the label of each vertex, by side, and the tag of each label by number.
 
-    A label that stands on both sides is one: whoever reads the file without sides sees it so.
+    A label that is on both sides has one number, as when the file is read as one set of vertices.
     """
     tags = [_tags(vertices, key) for vertices in sets_in(space)]
     if len(tags) == 1:
         same = np.arange(len(tags[0]), dtype=np.uint64)
         return (same, same), tags[0]
-    different, inverse = np.unique(np.concatenate(tags), return_inverse=True)
+    distinct, inverse = np.unique(np.concatenate(tags), return_inverse=True)
     numbers: _Words = inverse.astype(np.uint64)
-    return (numbers[: len(tags[0])], numbers[len(tags[0]) :]), different
+    return (numbers[: len(tags[0])], numbers[len(tags[0]) :]), distinct
 
 
 def _tags(vertices: VertexSet, key: bytes) -> _Words:
-    """Return a number below p for each label: a plain integer, text or not, is its own."""
+    """Return a tag below p for each label: a plain integer, also as text, is its own tag."""
     if vertices.is_default:
         return np.arange(len(vertices), dtype=np.uint64)
     return np.array([_tag(label, key) for label in vertices.labels], dtype=np.uint64)
 
 
 def _tag(label: Label, key: bytes) -> int:
+    """Return the tag of one label, see `_tags`."""
     text = str(label)
     if len(text) < 18 and text.isascii() and text.isdecimal() and (text[0] != "0" or text == "0"):
         return int(text)
@@ -178,22 +199,23 @@ def _tag(label: Label, key: bytes) -> int:
 
 
 def _float_words(weights: FloatArray) -> tuple[_Words, _Words]:
+    """Return both halves of the bits of each weight; -0.0 counts as 0.0."""
     bits = (weights.astype(np.float64) + 0.0).view(np.uint64)
     return bits >> _32, bits & np.uint64(2**32 - 1)
 
 
 def _digest(key: bytes, name: str, *words: _Words) -> str:
-    """Return the digest of rows, each of so many integers below p, in any order.
+    """Return a digest of a multiset of rows of integers below p.
 
     Args:
-        key: the store's salt.
+        key: salt of a store, or key of the index of an account.
         name: of the digest: digests of different names are independent.
-        words: the integers, at most five for each row.
+        words: the integers, at most five for each row: one array for each column.
     """
     text = ""
     block_size = min(_BLOCK, 1 << max(len(words[0]) - 1, 0).bit_length())  # a power of two
     for lane in range(_LANES):
-        constant, *factors = (_scale(key, f"{name}/{lane}/{i}") for i in range(len(words) + 1))
+        constant, *factors = (_factor(key, f"{name}/{lane}/{i}") for i in range(len(words) + 1))
         products = np.ones(block_size, dtype=np.uint64)
         for start in range(0, len(words[0]), block_size):
             pieces = [word[start : start + block_size] for word in words]
@@ -206,19 +228,21 @@ def _digest(key: bytes, name: str, *words: _Words) -> str:
     return hmac.new(key, f"{name}={text}".encode(), hashlib.sha256).hexdigest()
 
 
-def _scale(key: bytes, name: str) -> np.uint64:
+def _factor(key: bytes, name: str) -> np.uint64:
+    """Return a pseudorandom integer below p."""
     digest = hmac.new(key, name.encode(), hashlib.sha256).digest()
     return np.uint64(int.from_bytes(digest[:16], "big") % _PRIME)
 
 
 def _product(values: _Words) -> int:
+    """Return the product of integers modulo p."""
     while len(values) > 1:  # the length is a power of two
         values = _times(*np.split(values, 2))
     return int(values[0])
 
 
 def _times(first: _Words, second: "_Words | np.uint64") -> _Words:
-    """Multiply numbers below p modulo p: 31 and 30 bits at a time, 2^61 being 1."""
+    """Multiply integers below p modulo p, 31 and 30 bits at a time, where 2^61 is 1."""
     low, high = first & _LOW_31, first >> _31
     other_low, other_high = second & _LOW_31, second >> _31
     middle = high * other_low + low * other_high
@@ -228,6 +252,7 @@ def _times(first: _Words, second: "_Words | np.uint64") -> _Words:
 
 
 def _reduced(numbers: _Words) -> _Words:
+    """Return integers below 2^64 modulo p."""
     folded = (numbers & _P) + (numbers >> _61)
     reduced: _Words = np.where(folded >= _P, folded - _P, folded)
     return reduced

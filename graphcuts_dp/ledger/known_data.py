@@ -2,8 +2,8 @@
 
 A store knows its own data, but two stores know nothing of each other. The index of an account lies
 in its state folder and names, for data that commands have charged, the store. Data are known by
-digests under a key of the account (`ledger.identity`), so the index tells nothing without the key.
-Both are readable by the account alone.
+digests under a key of the account (`ledger.identity`), so without the key the index reveals
+nothing. Only the account may read both.
 
 The index is a reminder against accidents: whoever removes it, or works under another account, is
 not stopped. A store beside the data is found without it (`opening.stores_beside`).
@@ -36,13 +36,13 @@ _LOCKED: ContextVar[Path | None] = ContextVar("folder of the index that is locke
 @final
 @dataclass(frozen=True)
 class KnownUse:
-    """A line of the index: data that were charged to a store, or to none.
+    """A line of the index: data that were charged to a store, or used without one.
 
     Attributes:
         digests: of the data, under the key of the account.
         reading: how they were read, see `opening.READING`.
-        store: whole path of the store; empty where nothing was charged.
-        identifier: of the store, see `opening.store_id`; empty where nothing was charged.
+        store: absolute path of the store; empty if none was charged.
+        identifier: of the store, see `opening.store_id`; empty if none was charged.
     """
 
     digests: Identity
@@ -51,27 +51,37 @@ class KnownUse:
     identifier: str
 
     def concerns(self, digests: Identity, schema: dict[str, Any]) -> bool:
-        """Return whether data with these digests and this schema are the same."""
+        """Return whether data with these digests and this schema are those of this line."""
         common = not set(self.digests.values()).isdisjoint(digests.values())
         return common and digests_agree(self.digests, self.reading, digests, schema)
 
 
 def state_folder() -> Path:
-    """Return the folder of the index: that of the system for state, or as the environment says."""
+    """Return the folder of the index: that of the system for state, or as the environment says.
+
+    Raises:
+        LedgerError: the environment names none, and the home folder of the account is not known.
+    """
     chosen = os.environ.get(STATE_FOLDER)
     if chosen:
         return Path(chosen)
+    variable, below_home = "XDG_STATE_HOME", Path(".local", "state")
     if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    else:
-        base = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-    return base / "graphcuts-dp"
+        variable, below_home = "LOCALAPPDATA", Path("AppData", "Local")
+    base = os.environ.get(variable)
+    try:
+        return (Path(base) if base else Path.home() / below_home) / "graphcuts-dp"
+    except RuntimeError:  # a container whose user has no name
+        raise LedgerError(
+            "the home folder of this account is not known, and with it that of the index of known "
+            f"data; name a folder by the variable {STATE_FOLDER}"
+        ) from None
 
 
 def uses_of_data(subject: Subject) -> tuple[KnownUse, ...]:
-    """Return what the index knows of data, in order.
+    """Return the lines of the index about data, in order.
 
-    Data without digests and without a name are not known.
+    There are none about rows that stay in an engine and have no name.
 
     Raises:
         LedgerError: the index cannot be read.
@@ -85,7 +95,12 @@ def uses_of_data(subject: Subject) -> tuple[KnownUse, ...]:
 
 
 def register(subject: Subject, store: str, identifier: str = "") -> None:
-    """Note that data are charged to a store; an empty path notes that they are charged to none.
+    """Add a line about data to the index, unless it is there already.
+
+    Args:
+        subject: the data.
+        store: absolute path of the store that is charged; empty if none is.
+        identifier: of that store, see `opening.store_id`.
 
     Raises:
         LedgerError: the index cannot be written.
@@ -100,14 +115,14 @@ def register(subject: Subject, store: str, identifier: str = "") -> None:
             return
         handle = open_secret(folder / _INDEX)
         with os.fdopen(handle, "r+b") as file:
-            cut_off = file.read()[-1:] not in (b"", b"\n")
+            is_cut_off = file.read()[-1:] not in (b"", b"\n")  # its last line
             stored = {
                 "digests": digests,
                 "reading": {name: subject.schema.get(name) for name in READING},
                 "store": store,
                 "identifier": identifier,
             }
-            before = "\n" if cut_off else ""
+            before = "\n" if is_cut_off else ""
             file.write(f"{before}{json.dumps(stored)}\n".encode())
             file.flush()
             os.fsync(file.fileno())
@@ -115,7 +130,11 @@ def register(subject: Subject, store: str, identifier: str = "") -> None:
 
 @contextmanager
 def index_locked() -> Iterator[Path]:
-    """Keep other processes and threads out of the index; may be nested. Yields its folder."""
+    """Yield the folder of the index, and keep other processes and threads out; may be nested.
+
+    Raises:
+        LedgerError: the folder cannot be used.
+    """
     locked_folder = _LOCKED.get()
     if locked_folder is not None:
         yield locked_folder
@@ -141,6 +160,7 @@ def index_locked() -> Iterator[Path]:
 
 
 def _digests(folder: Path, subject: Subject) -> Identity:
+    """Return digests of data under the key of the account; none of rows without a name."""
     try:
         return subject.identify(_key(folder))
     except LedgerError:  # rows of an engine without a name
@@ -148,7 +168,7 @@ def _digests(folder: Path, subject: Subject) -> Identity:
 
 
 def _key(folder: Path) -> bytes:
-    """Return the key of the account; made when it is first needed."""
+    """Return the key of the account, which is drawn when it is first needed."""
     file = folder / _KEY
     key = file.read_bytes() if file.exists() else b""
     if len(key) == _KEY_BYTES:
@@ -166,13 +186,12 @@ def _key(folder: Path) -> bytes:
 
 
 def _lines(folder: Path) -> Iterator[KnownUse]:
+    """Yield the lines of the index that are whole."""
     file = folder / _INDEX
     if not file.exists():
         return
     for line in file.read_bytes().splitlines():
-        with suppress(
-            ValueError, LookupError, TypeError, AttributeError
-        ):  # a line that was cut off
+        with suppress(ValueError, LookupError, TypeError, AttributeError):  # of a cut-off line
             stored = json.loads(line)
             digests = {str(name): str(digest) for name, digest in stored["digests"].items()}
             reading = dict(stored["reading"])

@@ -1,30 +1,30 @@
-"""The durable record of what was asked, spent and answered about one graph.
+"""The durable record of what was asked, spent and answered about one private data set.
 
 Records are numbered from 1 and never change. A running SHA-256 over the header and all records up
-to the last one is kept beside them, so that whoever reads the records notices that some were lost,
-altered, added or reordered. All totals come from records. Large contents (queries, hypotheses) lie
-apart under their own SHA-256, which the records name; they are checked when they are read. What a
-mechanism needs to go on (`StoredState`) is replaced by each step; the record of the step holds a
-digest of the public part, and a commitment to the secret part that is salted with a nonce, which is
-overwritten together with the secret.
+to the last one is stored beside them, so that a reader notices if records were lost, altered, added
+or reordered. All totals come from records. Large contents (queries, hypotheses) are in a table of
+their own under their SHA-256, which the records name; they are checked when they are read. The
+state that a mechanism continues from (`StoredState`) is replaced by each step; the record of the
+step holds a digest of the public part, and a commitment to the secret part that is salted with a
+nonce, which is overwritten together with the secret.
 
-**Checkpoints.** From time to time a record holds what the uses before it add up to, and the running
-digest before it; there the digest starts again from that. Whoever wants to charge one more use
-reads the records from the latest checkpoint on, and needs nothing that lies before. So a use costs
-the same however many there were. Everything else reads and checks all records (`Ledger.uses`), and
-compares each checkpoint with the sums of the records before it.
+**Checkpoints.** From time to time a record holds the sums of the costs of all uses before it, and
+the running digest before it; the digest starts again from that. To charge one more use it suffices
+to read the records from the latest checkpoint on, so a use takes the same time however many there
+were. Everything else reads and checks all records (`Ledger.uses`), and compares each checkpoint
+with the sums of the records before it.
 
 The digests detect accidents and edits; by themselves they cannot detect that somebody put back an
 older copy, or recomputed every digest. Whoever may write the store is trusted; whoever keeps a
 `Head` notices an older copy.
 
-Order of a step of a session, and what a crash at each point leaves:
-    1. RESERVE is committed             before: nothing was spent, nothing is lost
-    2. noise is drawn, the step is made  in between: the reservation counts as spent; the next
-                                         process to come applies and records `interrupted`, once
+The steps of a query in a session, and what a crash between them leaves:
+    1. RESERVE is committed              before: nothing was spent, nothing is lost
+    2. noise is drawn, the mechanism     in between: the reservation counts as spent; the next
+       takes its step                    process that opens the store records INTERRUPTED, once
     3. ANSWER and the next state are committed in one transaction
-    4. the answer is shown              before: it is on the record, and asking again shows it
-Between 1 and 3 the store is locked, so a reservation without an answer that anybody else sees
+    4. the answer is shown               before: it is on the record, and asking again shows it
+Between 1 and 3 the store is locked, so a reservation without an answer that another process sees
 belongs to a dead process. A failed commit in 1 spends nothing; in 3 it counts as a crash.
 """
 
@@ -56,11 +56,11 @@ from graphcuts_dp.ledger.spending import Coverage, SpendingTotals
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 
-_FETCH = 4096  # records; a transaction has far fewer
-_VALUES = 500  # of one statement: SQLite allows 999 and more
-_CHECKPOINT_RECORDS = 64  # after which a transaction begins with a checkpoint
-# Of the rules by which spending is added up: raise it when `SpendingTotals` or `Coverage` change
-# what they make of the same records. Checkpoints of other rules are not relied on.
+_FETCHED_RECORDS = 4096  # that are read at a time; a transaction has far fewer
+_STATEMENT_VALUES = 500  # of one statement: SQLite allows 999 and more
+_CHECKPOINT_RECORDS = 64  # after so many records, a transaction begins with a checkpoint
+# Version of the rules by which spending is added up: raise it when `SpendingTotals` or `Coverage`
+# compute other sums from the same records. Checkpoints of other versions are not used.
 _SUMMING_RULES = 1
 
 
@@ -71,22 +71,22 @@ class Ledger:
     Args:
         path: an existing store.
         timeout: seconds to wait for other processes and threads.
-        expected: where the ledger stood at some time; None if nobody knows.
+        expected: an earlier head of the ledger; None if none is known.
         whole: True reads and checks all records. False begins at the latest checkpoint, if there is
-            one: enough to charge a use, and to finish it. The rest is read when it is needed.
+            one: enough to charge a use, and to finish it. Earlier records are read when needed.
         read_only: as for `StoreFile`.
 
     Attributes:
         file: the store.
         header: what the ledger is about, plain values.
-        records: how many records there are.
+        records: number of records.
         chain: running SHA-256 of header and records.
-        joined: records of other data about the same people.
-        registry: record of the latest change of who may use a server, or None.
+        joined: numbers of the JOINED records, each of other data about the same people.
+        registry: number of the latest REGISTRY record; None if there is none.
 
     Raises:
-        LedgerError: damaged, altered, cut short, of another version, older than `expected`, or
-            busy.
+        LedgerError: the store is damaged, altered, cut short, of another version, older than
+            `expected`, or busy.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Ledger:
     ) -> None:
         self.file: StoreFile = StoreFile(path, timeout=timeout, read_only=read_only)
         self._expected = expected
-        self._forget()
+        self._reset()
         try:
             self.header: Any = current(decode(self.file.header, path))
             with self.file.locked():
@@ -112,21 +112,21 @@ class Ledger:
             self.file.close()
             raise
 
-    def _forget(self) -> None:
-        """Stand before the first record."""
+    def _reset(self) -> None:
+        """Set all totals to those before the first record."""
         self.records: int = 0
         self.chain: Any = hashlib.sha256(self.file.header)
         self.joined: list[int] = []
         self.registry: int | None = None
-        self._opening = True  # whether no record was read yet
-        self._whole = True  # whether all records were read
-        self._uses: dict[int, UseTotals] = {}
-        self._checkpoint = 0  # record of the latest one
-        self._spending: SpendingTotals | None = None  # of the uses but for those in `_uncounted`
-        self._uncounted: list[bytes] = []  # BEGIN records of uses that `_spending` lacks
+        self._is_unread = True  # whether no record was read yet
+        self._whole = True  # whether reading began at the first record
+        self._uses: dict[int, UseTotals] = {}  # of the records that were read
+        self._checkpoint = 0  # number of the latest CHECKPOINT record
+        self._spending: SpendingTotals | None = None  # without the uses in `_uncounted`
+        self._uncounted: list[bytes] = []  # bodies of BEGIN records
 
     def _begin_at_checkpoint(self) -> bool:
-        """Stand before the latest checkpoint, with its sums; False if there is none to rely on.
+        """Set all totals to those before the latest checkpoint; False if no checkpoint can be used.
 
         The digest of all records from there on proves that the checkpoint is as it was written.
         """
@@ -150,8 +150,8 @@ class Ledger:
         return True
 
     def _read_whole(self) -> None:
-        """Read and check everything."""
-        self._forget()
+        """Read and check all records."""
+        self._reset()
         self.file.check_pages()
         self._catch_up()
         self._check_whole()
@@ -164,34 +164,43 @@ class Ledger:
         return self._uses
 
     def totals(self, use: int) -> UseTotals:
-        """Return the totals of one use; no more is read than they need. Within `locked`."""
+        """Return the totals of one use. Reads earlier records if it began there. Within `locked`.
+
+        Args:
+            use: its number.
+        """
         return self._uses[use] if use in self._uses else self.uses[use]
 
     def answers(self, use: int) -> Mapping[bytes, int]:
-        """Return the record of the latest answer of a use, by digest of the query.
+        """Return the number of the record of the latest answer to each query of a session.
 
-        They are read when they are first asked for, and kept up to date until `forget_answers`.
-        Within `locked`.
+        The first call reads them; they are kept up to date until `forget_answers`. Within `locked`.
+
+        Args:
+            use: number of the session.
+
+        Returns:
+            Numbers of records by digest of the query.
         """
         totals = self.totals(use)
         if totals.answers is None:
             statement = "SELECT query, seq FROM records WHERE seq IN ({}) ORDER BY seq"
             latest: dict[bytes, int] = {}
             with explained(self.file.path):
-                for start in range(0, len(totals.shown), _VALUES):
-                    records = totals.shown[start : start + _VALUES].tolist()
+                for start in range(0, len(totals.shown), _STATEMENT_VALUES):
+                    records = totals.shown[start : start + _STATEMENT_VALUES].tolist()
                     marks = ",".join("?" * len(records))
                     latest.update(self.file.connection.execute(statement.format(marks), records))
             totals.answers = latest
         return totals.answers
 
     def forget_answers(self, use: int) -> None:
-        """Free the memory of `answers`: nobody works on this use. They can be read again."""
+        """Free the memory of `answers`, which can be read again."""
         if use in self._uses:
             self._uses[use].answers = None
 
     @property
-    def spending(self) -> "SpendingTotals":
+    def spending(self) -> SpendingTotals:
         """Return the costs of all uses, added up. Within `locked`.
 
         Raises:
@@ -204,19 +213,22 @@ class Ledger:
                 self._spending = SpendingTotals.under(terms)
             while self._uncounted:
                 use = current(decode(self._uncounted[0], self.file.path))
-                self._spending.add([_counted(use)])
+                self._spending.add([_coverage_and_cost(use)])
                 del self._uncounted[0]
             return self._spending
 
     @property
     def head(self) -> Head:
-        """Return where the ledger stands."""
+        """Return the position of the latest record."""
         return Head(self.records, self.chain.digest())
 
     def _check_whole(self) -> None:
-        """Check what the chain does not cover: states, and that the latest queries are there.
+        """Check what the chain does not cover: states, and that no latest query is missing.
 
-        Earlier ones were there when their transaction ended; each is checked when it is read.
+        Earlier queries were there when their transaction ended; each is checked when it is read.
+
+        Raises:
+            LedgerError: a state does not fit, a query is missing, or this is an older copy.
         """
         for use in self._uses:
             self.state(use)
@@ -224,7 +236,7 @@ class Ledger:
             missing = self.file.connection.execute(
                 "SELECT 1 FROM records WHERE seq > ? AND query <> x'' AND NOT EXISTS "
                 "(SELECT 1 FROM contents WHERE contents.digest = records.query) LIMIT 1",
-                (self.records - _FETCH,),
+                (self.records - _FETCHED_RECORDS,),
             ).fetchone()
         if missing:
             raise LedgerError(f"the store {self.file.path} was altered: a content is missing")
@@ -236,22 +248,35 @@ class Ledger:
 
     @classmethod
     def create(cls, path: Path, header: dict[str, Any]) -> bool:
-        """Make a ledger with no records; see `create_store`."""
+        """Create a ledger with no records, and return whether it was created; see `create_store`.
+
+        Args:
+            path: of the new store.
+            header: what the ledger is about, plain values.
+        """
         text = encode(header)
         return create_store(path, text, hashlib.sha256(text).digest())
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep everybody else out, with the totals up to date."""
+        """Keep other threads and processes out of the store, with the totals up to date.
+
+        Raises:
+            LedgerError: as `StoreFile.locked`, or what others have written is damaged.
+        """
         with self.file.locked():
             self._catch_up()
             yield
 
     @contextmanager
     def writing(self) -> Iterator[Entries]:
-        """Write records: all are on the disk when the body has ended, or none of them."""
-        due = self.records - self._checkpoint >= _CHECKPOINT_RECORDS
-        sums = self._sums() if due else None
+        """Yield an object that writes records: all are on the disk after the body, or none.
+
+        Raises:
+            LedgerError: as `StoreFile.transaction`.
+        """
+        is_due = self.records - self._checkpoint >= _CHECKPOINT_RECORDS
+        sums = self._sums() if is_due else None
         with self.file.transaction() as connection:
             entries = Entries(connection, self.records, self.chain.copy())
             if sums is not None:
@@ -260,49 +285,67 @@ class Ledger:
             connection.execute(
                 "UPDATE head SET seq = ?, digest = ?", (entries.records, entries.chain.digest())
             )
-        self._follow(entries.rows, entries.chain)
+        self._count(entries.rows, entries.chain)
 
     def _catch_up(self) -> None:
-        """Replay what others have written since, and check it against the chain."""
+        """Read the records that others have written since, and check them against the chain."""
         path = self.file.path
         with explained(path):
             connection = self.file.connection
             head = connection.execute("SELECT seq, digest FROM head").fetchone()
             if head is None or (head[0] == self.records and head[1] != self.chain.digest()):
                 raise LedgerError(f"the store {path} was altered: its records do not fit together")
-            if head[0] != self.records or self._opening:
-                self._opening = False
-                self._replay(head)
+            if head[0] != self.records or self._is_unread:
+                self._is_unread = False
+                self._read_up_to(head)
 
-    def _replay(self, head: tuple[int, bytes]) -> None:
+    def _read_up_to(self, head: tuple[int, bytes]) -> None:
+        """Read the records after those that were read, and check that they end at a head.
+
+        Args:
+            head: number of the last record, and the chain after it, as the store has them.
+
+        Raises:
+            LedgerError: they do not, or a record is damaged, or they are not those of `expected`.
+        """
         path, expected = self.file.path, self._expected
         if expected is not None and not expected.records and self.records == 0:
-            self._compare(expected, self.chain)
+            self._check_expected(expected, self.chain)
         cursor = self.file.connection.execute(
             "SELECT seq, use, kind, query, body FROM records WHERE seq > ? ORDER BY seq",
             (self.records,),
         )
-        while rows := cursor.fetchmany(_FETCH):
+        while rows := cursor.fetchmany(_FETCHED_RECORDS):
             chain = self.chain.copy()
             try:
                 for row in rows:
                     chain = extended_chain(chain, row)
                     if expected is not None and row[0] == expected.records:
-                        self._compare(expected, chain)
-                self._follow(rows, chain)
+                        self._check_expected(expected, chain)
+                self._count(rows, chain)
             except (TypeError, struct.error, KeyError, ValueError):
                 raise LedgerError(f"the store {path} was altered: a record is damaged") from None
         if (self.records, self.chain.digest()) != head:
             raise LedgerError(f"the store {path} was altered: its records do not fit together")
 
-    def _compare(self, expected: Head, chain: Any) -> None:
+    def _check_expected(self, expected: Head, chain: Any) -> None:
+        """Check the chain after the last record of an expected head.
+
+        Raises:
+            LedgerError: it is another one.
+        """
         if chain.digest() != expected.digest:
             raise LedgerError(
                 f"{self.file.path} is not the store that the expected head was read from"
             )
 
-    def _follow(self, rows: Sequence[Row], chain: Any) -> None:
-        """Take records into the totals, with the chain after them."""
+    def _count(self, rows: Sequence[Row], chain: Any) -> None:
+        """Add records to the totals.
+
+        Args:
+            rows: the records, in order.
+            chain: after the last one.
+        """
         for seq, use, kind, query, body in rows:
             if kind == Kind.BEGIN:
                 self._uses[use] = UseTotals(use, seq)
@@ -310,7 +353,7 @@ class Ledger:
             elif kind == Kind.JOINED:
                 self.joined.append(seq)
             elif kind == Kind.CHECKPOINT:
-                self._compare_sums(decode(body, self.file.path))
+                self._check_sums(decode(body, self.file.path))
                 self._checkpoint = seq
             elif kind == Kind.REGISTRY:
                 self.registry = seq
@@ -320,7 +363,7 @@ class Ledger:
         self.chain = chain
 
     def _sums(self) -> dict[str, Any]:
-        """Return what a checkpoint holds, if it is the next record."""
+        """Return the body of a checkpoint that is the next record."""
         return {
             "before": self.chain.digest().hex(),
             "rules": _SUMMING_RULES,
@@ -329,8 +372,8 @@ class Ledger:
             "spending": self.spending.to_dict(),
         }
 
-    def _compare_sums(self, stored: dict[str, Any]) -> None:
-        """Compare a checkpoint with the records before it.
+    def _check_sums(self, stored: dict[str, Any]) -> None:
+        """Check the body of a checkpoint against the records before it.
 
         Raises:
             LedgerError: they do not fit together.
@@ -346,7 +389,11 @@ class Ledger:
             )
 
     def record(self, seq: int) -> tuple[bytes, dict[str, Any]]:
-        """Return the query digest and the plain values of one record."""
+        """Return the digest of the query (empty if none) and the plain values of a record.
+
+        Raises:
+            LedgerError: it is missing or damaged.
+        """
         with explained(self.file.path):
             row = self.file.connection.execute(
                 "SELECT query, body FROM records WHERE seq = ?", (seq,)
@@ -356,7 +403,11 @@ class Ledger:
         return row[0], current(decode(row[1], self.file.path))
 
     def content(self, digest: bytes) -> bytes:
-        """Return large contents by their digest, checked."""
+        """Return a large content by its SHA-256, checked.
+
+        Raises:
+            LedgerError: it is missing or damaged.
+        """
         with explained(self.file.path):
             row = self.file.connection.execute(
                 "SELECT data FROM contents WHERE digest = ?", (digest,)
@@ -367,7 +418,11 @@ class Ledger:
         return data
 
     def state(self, use: int) -> StoredState | None:
-        """Return the state of a mechanism, checked; None before it has started."""
+        """Return the state of the mechanism of a use, checked; None before it has started.
+
+        Raises:
+            LedgerError: it is missing or damaged.
+        """
         seq = self.totals(use).state
         if seq is None:
             return None
@@ -379,7 +434,7 @@ class Ledger:
         if row is not None and row[0] == seq:
             state = StoredState(row[2], row[3])
             recorded, computed = body.get("state"), seal(row[1], state)
-            # Without its secret a state is still good for `interrupted`.
+            # A state without its secret is enough to record an interruption.
             if recorded == computed or (
                 state.secret is None and recorded and recorded[0] == computed[0]
             ):
@@ -390,7 +445,7 @@ class Ledger:
         """Check every page, record, state and content, from the first one on.
 
         Returns:
-            How many contents there are.
+            Number of contents.
 
         Raises:
             LedgerError: something was altered or is damaged.
@@ -415,13 +470,13 @@ class Ledger:
         return len(digests)
 
     def close(self) -> None:
-        """Give the store back."""
+        """Close the store."""
         self.file.close()
 
 
 @final
 class _Resumed:
-    """A running digest of which only the value is known: it can go on at a checkpoint alone."""
+    """A running digest of which only the value is known, so that a checkpoint must follow."""
 
     def __init__(self, value: bytes) -> None:
         self._value = value
@@ -431,21 +486,22 @@ class _Resumed:
         return self._value
 
     def copy(self) -> "_Resumed":
-        """Return this: it never changes."""
+        """Return this object, which never changes."""
         return self
 
 
-def _counted(use: dict[str, Any]) -> tuple[Coverage | None, Cost]:
-    """Return what a BEGIN record counts for, and its cost.
+def _coverage_and_cost(use: dict[str, Any]) -> tuple[Coverage | None, Cost]:
+    """Return the periods that a BEGIN record counts for, and its cost.
 
     Raises:
-        one of `plain_values.DAMAGED`: it is no such record.
+        LookupError, TypeError, ValueError, ArithmeticError, AttributeError: it is no such record,
+            see `plain_values.DAMAGED`.
     """
     periods, column = use.get("periods"), use.get("column", "")
     if periods is not None and not (isinstance(periods, list) and periods and all(periods)):
-        raise ValueError("periods that are none")
+        raise ValueError("there are no periods, or one has no label")
     labels = from_plain(tuple[str, ...] | None, periods)
-    # A record leaves out what is the default of a guarantee.
+    # A record leaves out fields of the guarantee that have their default value.
     unit = from_plain(str, use["guarantee"].get("privacy_unit", PrivacyGuarantee.privacy_unit))
     coverage = Coverage.of(labels, from_plain(str, column), unit)
     return coverage, from_plain(Cost, use["cost"])

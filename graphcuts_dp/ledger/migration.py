@@ -1,8 +1,8 @@
-"""Stores of earlier formats: what has to change in them, a copy beforehand, and a check.
+"""Migrate stores of earlier formats: check all of a store, copy it, and rewrite what has to change.
 
 So far nothing has to change. The digest chain of a store begins with its header, which names the
-format: a rewritten header would make every head that somebody has written down a wrong one. So
-stores of older formats are read as they are, and a migration checks all of one and copies it.
+format: with a rewritten header, every head that somebody has written down would be refused. So
+stores of older formats are read as they are, and a migration only checks and copies them.
 """
 
 import os
@@ -25,19 +25,19 @@ from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.ledger.uses import spent_together, uses_of
 from graphcuts_dp.privacy.composition import Cost
 
-# What rewrites a store of a format into one of the next, in one transaction. None has to so far.
+# By format, the function that rewrites a store of it into the next format, in one transaction.
 STEPS: Mapping[int, Callable[[Ledger], None]] = {}
 
 
 @final
 @dataclass(frozen=True)
 class Account:
-    """The spending of a store, which must be the same before and after.
+    """The spending of a store, which a migration must not change.
 
     Attributes:
-        uses: how many uses of the private data are recorded.
-        total: what all of them cost together.
-        budget: the most that they may cost; None without a limit.
+        uses: number of recorded uses of the private data.
+        total: cost of all of them together.
+        budget: of the store; None without one.
     """
 
     uses: int
@@ -59,12 +59,12 @@ class Migration:
     Attributes:
         before: format that the store had.
         after: format that this version writes.
-        steps: formats whose stores were rewritten on the way.
-        records: how many were checked.
-        contents: how many large contents were checked.
-        head: where the record stands; a migration that rewrites nothing leaves it as it is.
-        account: what was spent, and of how much: the same before and after.
-        backup: the copy of the store as it was.
+        steps: formats that a function of `STEPS` was run for.
+        records: number of records that were checked.
+        contents: number of large contents that were checked.
+        head: of the ledger; a migration that rewrites nothing leaves it as it is.
+        account: the spending before, which is that after.
+        backup: path of the copy of the store as it was; a dry run has not written it.
         dry_run: whether nothing was written.
     """
 
@@ -90,11 +90,11 @@ def migrate_store(path: Path, *, dry_run: bool, timeout: float = 30.0) -> Migrat
     Args:
         path: an existing store; it may be in use.
         dry_run: True opens the store for reading alone and writes no file at all.
-        timeout: seconds to wait for others that use it.
+        timeout: seconds to wait for other processes that use it.
 
     Raises:
-        LedgerError: missing, no store, damaged, of a format that this version cannot read, in use
-            for longer, or the copy cannot be written or is there already.
+        LedgerError: the store is missing, no store, damaged, of a format that this version cannot
+            read, or busy for longer; or the copy cannot be written, or is there already.
     """
     backup = path.with_name(f"{path.name}.before-{__version__}")
     if dry_run:
@@ -127,7 +127,7 @@ def migrate_store(path: Path, *, dry_run: bool, timeout: float = 30.0) -> Migrat
 
 
 def account_of(ledger: Ledger) -> Account:
-    """Return how much was spent, and of how much; the ledger is locked by the caller."""
+    """Return the spending of a store. Within `Ledger.locked`."""
     uses, budget = uses_of(ledger), ledger_budget(ledger)
     total = spent_together(uses, budget) if uses else Cost.of_pure(Fraction(0))
     return Account(len(uses), total, budget)
@@ -137,7 +137,7 @@ def _check_journal(path: Path) -> None:
     """Refuse a store that a killed process left within a transaction: reading would roll it back.
 
     Raises:
-        LedgerError: it is one.
+        LedgerError: there is a journal that is not empty.
     """
     try:
         unfinished = os.stat(f"{path}-journal").st_size > 0  # noqa: PTH116  # a suffix, not a name
@@ -151,7 +151,11 @@ def _check_journal(path: Path) -> None:
 
 
 def _back_up(ledger: Ledger, backup: Path) -> None:
-    """Copy a locked store to a new file, which appears whole or not at all."""
+    """Copy a locked store to a new file, which appears whole or not at all.
+
+    Raises:
+        LedgerError: it cannot be written, or the copy differs from the store.
+    """
     part = backup.with_name(f".{backup.name}.{token_hex(4)}.part")
     try:
         copy_database(ledger.file.connection, part, shown=backup)

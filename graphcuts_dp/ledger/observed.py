@@ -1,6 +1,6 @@
-"""The charges that began within a run, for whoever says what was spent when the run fails.
+"""Collect the charges of a command, so that its error message can say what was spent.
 
-A module of its own: a command line needs it before it needs anything that spends.
+It is a module of its own because the command line imports it before anything that spends.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,22 +12,26 @@ _CHARGES: ContextVar["list[BegunCharge] | None"] = ContextVar("charges", default
 
 
 class BegunCharge(Protocol):
-    """A charge of which something can be said and noted: see `charges.Charge`."""
+    """The part of `charges.Charge` and `series.PeriodCharge` that a command line uses."""
 
     def advice(self, *, force: bool = False) -> str:
         """Return a sentence that says what was spent and how to get the result.
 
         Args:
-            force: whether files of the result are there, which have to be replaced.
+            force: whether files of the result exist, so that they have to be replaced.
         """
 
     def record_files(self, digests: Mapping[str, str]) -> None:
-        """Record which files hold the result."""
+        """Record which files hold the result.
+
+        Args:
+            digests: SHA-256 of each file, in hexadecimal, by its name.
+        """
 
 
 @contextmanager
 def observed_charges() -> Iterator[list[BegunCharge]]:
-    """Collect the charges that begin within the `with` statement, in order."""
+    """Yield the list of the charges that begin within the `with` statement, in order."""
     charges: list[BegunCharge] = []
     before = _CHARGES.set(charges)
     try:
@@ -43,7 +47,7 @@ def latest_charge() -> BegunCharge | None:
 
 
 def observe(charge: BegunCharge) -> None:
-    """Add a charge to those that are collected, if any are."""
+    """Add a charge to the list of `observed_charges`; do nothing outside of it."""
     charges = _CHARGES.get()
     if charges is not None:
         charges.append(charge)

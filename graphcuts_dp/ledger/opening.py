@@ -1,4 +1,9 @@
-"""Open and make ledgers: which private data one is about, and within which budget."""
+"""Open and create ledgers: which private data one is about, and which budget it has.
+
+Read first: `Store`, the options of a caller; `Subject`, the private data by digests; `open_ledger`
+and `create_ledger`. The rest compares data with those that a store was created for, identifies
+stores, and looks for stores in folders.
+"""
 
 import contextlib
 import hashlib
@@ -13,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from functools import partial
-from itertools import product
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -43,19 +48,19 @@ from graphcuts_dp.privacy.guarantee import exact_epsilon, warn_of_delta
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.schema.vertices import Arcs, VertexSet, labels_or_number, sets_in
 
-FORMAT = 10
+FORMAT = 10  # of new stores
 _READABLE = (9, FORMAT)
-_SQLITE = b"SQLite format 3\0"
-_PLACE = slice(68, 72)  # of the application's number in the first page
+_SQLITE = b"SQLite format 3\0"  # first bytes of a database
+_APPLICATION_BYTES = slice(68, 72)  # of the first page: the number of the application
 READING = ("kind", "weighted", "max_weight")  # parts of a schema that change digests of entries
-_MOST_FILES = 10_000
+_MOST_FILES = 10_000  # of a folder that are looked at
 _LONGEST_TEXT = 500  # characters of a purpose or an author
 
 
 @final
 @dataclass(frozen=True)
 class Budget:
-    """The most that all uses of a graph may cost together: of those that read periods, on each.
+    """The most that all uses of the private data may cost together, on each period that they read.
 
     Raises:
         ParameterError: a number out of range.
@@ -86,30 +91,29 @@ class Budget:
         return cls(*(as_stored(plain_number(number)) for number in numbers))
 
     def allows(self, costs: Sequence[Cost]) -> bool:
-        """Return whether uses of these costs, each chosen after seeing the others' answers, fit in.
+        """Return whether uses of these costs are within the budget together.
 
         Args:
             costs: in the order in which the uses were begun.
 
-        Guarantee: all uses that this rule admits are (epsilon, delta)-DP together, also when
-        their parameters are chosen adaptively and their queries interleave: see `admits`.
+        Guarantee: all uses that this rule admits are (epsilon, delta)-DP together, also if each is
+        chosen after seeing the others' answers and their queries interleave: see `admits`.
         """
         return admits(costs, epsilon=self.epsilon, delta=self.delta)
 
     def enlarged_for(self, costs: Sequence[Cost]) -> "Budget | None":
-        """Return a budget that includes this one and allows uses of these costs, hardly larger.
+        """Return a budget that includes this one, allows uses of these costs, and is hardly larger.
 
-        None if it would be above the largest budget.
-
-        Its delta stays as it is where that suffices; else it is the sum of those of the costs, or
-        twice that, since uses share half of it. Numbers are rounded up to 3 digits.
+        Its delta stays as it is if that suffices; else it is the sum of the deltas of the costs, or
+        twice that, since uses share half of it. Numbers are rounded up to 3 digits. None if it
+        would be above the largest budget.
 
         Args:
             costs: in the order in which the uses were begun.
         """
-        stated = float(sum(Fraction(cost.delta) for cost in costs))
-        plain = _rounded_up(float(sum(cost.exact_epsilon for cost in costs)))
-        for delta in (self.delta, _rounded_up(stated), _rounded_up(2 * stated)):
+        sum_of_deltas = float(sum(Fraction(cost.delta) for cost in costs))
+        sum_of_epsilons = float(sum(cost.exact_epsilon for cost in costs))
+        for delta in (self.delta, _rounded_up(sum_of_deltas), _rounded_up(2 * sum_of_deltas)):
             if self.delta <= delta < 1:
                 with suppress(ParameterError):  # this delta is too small
                     epsilon = _rounded_up(least_epsilon(costs, delta=delta))
@@ -117,7 +121,10 @@ class Budget:
                     if enlarged.allows(costs):
                         return enlarged
         with suppress(ParameterError):  # out of range
-            return Budget(max(self.epsilon, plain), max(self.delta, _rounded_up(stated)))
+            return Budget(
+                max(self.epsilon, _rounded_up(sum_of_epsilons)),
+                max(self.delta, _rounded_up(sum_of_deltas)),
+            )
         return None
 
     def __str__(self) -> str:
@@ -125,12 +132,12 @@ class Budget:
 
 
 def _rounded_up(number: float) -> float:
-    """Return the least number of 3 decimal digits that is not below a number."""
+    """Return the least number of 3 significant decimal digits that is not below a number."""
     if not number:
         return 0.0
-    shown = Decimal(number)
-    digit = shown.adjusted() - 2
-    return float(shown.quantize(Decimal(1).scaleb(digit), rounding=ROUND_CEILING))
+    exact = Decimal(number)
+    last_digit = Decimal(1).scaleb(exact.adjusted() - 2)
+    return float(exact.quantize(last_digit, rounding=ROUND_CEILING))
 
 
 @final
@@ -139,34 +146,35 @@ class Store:
     """The file that records what was spent on one private data set, and the checks on it.
 
     Attributes:
-        path: for example "mail.db". It is made if it is not there. It holds secrets: only its
-            user may read it.
+        path: for example "mail.db". A missing store is created. It holds secrets: only the account
+            that creates it may read it.
         budget: the most that all uses of the data may cost together, for ever: epsilon, or a pair
-            (epsilon, delta); of uses that read some periods only, on each period. It is fixed when
-            the store is made; None accepts what was fixed.
-        expect_head: what `store_status` gave as head at some time: a store that has forgotten
-            anything since, such as an older copy, is refused. None looks for nothing.
+            (epsilon, delta); uses that read some periods only count on these periods. It is fixed
+            when the store is created; None accepts what was fixed.
+        expect_head: an earlier `store_status(...).head`: a store that lacks a record from before
+            it, such as an older copy, is refused. None accepts any store.
         timeout: seconds to wait for other processes and threads.
         purpose: what the next uses are for, in a few words; it is kept with each of them, and in
             the receipts of their results. Empty if not stated.
         author: who begins these uses, for receipts; the store also keeps the name of the account.
-        keep: whether what is measured is kept in the store, from which `resume` makes the result
+        keep: whether what is measured is kept in the store, from which `resume` computes the result
             again, free of charge, after a crash, a full disk or a lost file.
-        resume: True takes over the last use that this store has charged for the same call on the
-            same data, a number the use of that number: it costs nothing more. What was measured
-            comes from the store; if the use was interrupted before it was stored, it is measured
-            again.
+        resume: True continues the last use that this store has charged for the same call on the
+            same data, a number (from 1 on) the use of that number: it costs nothing more. What was
+            measured comes from the store; if the use was interrupted before it was stored, it is
+            measured again.
         same_people: True charges data to the store of other data about the same people, such as
             the same table with later or corrected rows. They share its budget from then on.
-        separate_budget: why data that were charged to another store have a budget of their own
-            here; it is kept with each use, and in receipts. Empty refuses such data, where they
-            are known: the command line knows data that it has charged.
+        separate_budget: why data that were charged to another store have a separate budget here; it
+            is kept with each use, and in receipts. Empty refuses such data if they are known: the
+            command line knows data that it has charged.
         registered: whether data are compared with those that this account has charged to other
-            stores, and noted among them; the command line does.
+            stores, and added to their list; the command line does so.
         command: words of the command line that begins the uses; empty outside of it.
 
     Raises:
-        ParameterError: a purpose, an author or a reason that is no text of at most 500 characters.
+        ParameterError: `purpose`, `author` or `separate_budget` is no printable text of at most 500
+            characters, or `resume` is neither a truth value nor the number of a use.
 
     Examples:
         >>> import tempfile, pathlib
@@ -199,10 +207,14 @@ class Store:
                 raise ParameterError(
                     f"{name} is a printable text of at most {_LONGEST_TEXT} characters"
                 )
+        resume: object = self.resume
+        is_number = isinstance(resume, Integral) and int(resume) >= 1
+        if not isinstance(resume, bool) and not is_number:
+            raise ParameterError("resume is True, or the number of a use, from 1 on")
 
     @classmethod
     def of(cls, store: "PathLike | Store") -> "Store":
-        """Return a store from its path.
+        """Return a `Store` from a path, or the store itself.
 
         Args:
             store: a path, or a `Store`.
@@ -211,7 +223,7 @@ class Store:
 
     @property
     def file(self) -> Path:
-        """Return the file itself: SQLite puts its journal beside that, not beside a link to it.
+        """Return the path with links followed: SQLite puts its journal beside the file itself.
 
         Raises:
             LedgerError: no file can have this name.
@@ -236,7 +248,7 @@ class Store:
         """Return the budget that was asked for, or None.
 
         Raises:
-            ParameterError: it is none.
+            ParameterError: it is no budget.
         """
         return None if self.budget is None else Budget.of(self.budget)
 
@@ -247,9 +259,10 @@ class Subject:
     """The private data that a ledger is about.
 
     Attributes:
-        schema: what is public about it, as plain values.
-        identify: digests of the data, or of the name that they go by, under a salt. Private: they
-            tell whether a guess is right. It raises a LedgerError where data have neither.
+        schema: what is public about the data, as plain values, see `data_schema`.
+        identify: function of a salt that returns digests of the data, or of their name. Private:
+            they show whether a guess of the data is right. It raises a `LedgerError` for rows in
+            an engine without a name.
     """
 
     schema: dict[str, Any]
@@ -257,7 +270,11 @@ class Subject:
 
     @classmethod
     def of(cls, data: "PrivateData | Subject") -> "Subject":
-        """Return a graph, or rows, as the subject of a ledger."""
+        """Return a graph, or rows, as the subject of a ledger; a `Subject` itself.
+
+        Raises:
+            ParameterError: rows have a name that data cannot have.
+        """
         if isinstance(data, Subject):
             return data
         if isinstance(data, Rows):
@@ -269,14 +286,14 @@ class Subject:
 
     @classmethod
     def named(cls, schema: dict[str, Any], name: str | None) -> "Subject":
-        """Return data that stay in an engine: they are known by the name of their user, if any.
+        """Return data that stay in an engine, which are known by the name that the caller chose.
 
         Args:
             schema: as the attribute.
-            name: for example "trips-2026"; None where no store is to know them.
+            name: for example "trips-2026"; None if they have none, so that no store can be used.
 
         Raises:
-            ParameterError: no name that data can have.
+            ParameterError: data cannot have this name.
         """
         if name is None:
             return cls(schema, _nameless)
@@ -285,6 +302,11 @@ class Subject:
 
 
 def _nameless(_: bytes) -> Identity:
+    """Refuse rows in an engine without a name, as their `Subject.identify`.
+
+    Raises:
+        LedgerError: always.
+    """
     raise LedgerError(
         "rows that stay in an engine are known to a store by a name: pass one with the rows, for "
         "example data_name='trips-2026', the same one each time"
@@ -292,7 +314,7 @@ def _nameless(_: bytes) -> Identity:
 
 
 def data_schema(data: PrivateData) -> dict[str, Any]:
-    """Return what is public of private data that a ledger is about. Reads no row."""
+    """Return what is public about private data, as plain values. Reads no row."""
     schema: dict[str, Any] = {
         "vertices": [labels_or_number(side) for side in sets_in(data.space)],
         "weighted": data.weighted,
@@ -307,13 +329,13 @@ def data_schema(data: PrivateData) -> dict[str, Any]:
             "user": data.user_column,
             "endpoints": list(data.endpoint_columns),
         }
-    cap = data.max_weight
-    finite = None if cap is None or math.isinf(cap) else cap
+    largest = data.max_weight
+    finite = None if largest is None or math.isinf(largest) else largest
     return schema | {"kind": "graph", "max_weight": finite}
 
 
 def size_of(data: PrivateData | Subject) -> tuple[int, str]:
-    """Return how many people, or vertices, there are in public, and which of both is counted."""
+    """Return the public number of people, or else of vertices, and the word for what is counted."""
     if not isinstance(data, Subject):
         return sum(map(len, sets_in(data.space))), "vertices"
     if "people" in data.schema:
@@ -323,19 +345,19 @@ def size_of(data: PrivateData | Subject) -> tuple[int, str]:
 
 
 def reading_of(data: PrivateData) -> dict[str, Any]:
-    """Return how data were read that can be read in several ways: sessions go on with the same."""
+    """Return the choices in reading data that a session must repeat when it is opened again."""
     schema = data_schema(data)
     names = "counting", "unit", "weighted", "max_weight"
     return {name: schema[name] for name in names if name in schema}
 
 
-def rows_read(data: "PrivateData | Subject") -> dict[str, Any]:
-    """Return how the rows of a table were read, from its options alone; {} if it is no table.
+def rows_read(data: PrivateData | Subject) -> dict[str, Any]:
+    """Return how the rows of a table were read, from public options alone; {} of a graph.
 
     Returns:
-        `named_columns`, pairs of a role and the column that the caller named for it, in order; and
-        `on_bad`, what happened to rows that could not be used. How many there were is private, and
-        never part of it.
+        `named_columns`, sorted pairs of a role and the column that the caller named for it; and
+        `on_bad`, what happens to rows that cannot be used. The number of such rows is private, and
+        not part of it.
     """
     if not isinstance(data, Rows):
         return {}
@@ -361,20 +383,20 @@ def open_ledger(
 
     Raises:
         LedgerError: as `Ledger`; or the ledger is about other data, or these have changed.
-        ParameterError: another budget than the one that was fixed, or no head.
+        ParameterError: the budget is another one than was fixed, or `expect_head` is no head.
     """
     chosen_store = Store.of(store)
-    path, cap = chosen_store.file, chosen_store.cap
+    path, budget = chosen_store.file, chosen_store.cap
     expected = None if chosen_store.expect_head is None else Head.parse(chosen_store.expect_head)
     ledger = Ledger(
         path, timeout=chosen_store.timeout, expected=expected, whole=whole, read_only=read_only
     )
     try:
         _check_header(ledger, data, same_people=chosen_store.same_people)
-        if cap not in (None, ledger_budget(ledger)):
+        if budget not in (None, ledger_budget(ledger)):
             raise ParameterError(
                 f"the budget of {path} was fixed when the store was made: "
-                f"{ledger_budget(ledger) or 'no cap'}"
+                f"{ledger_budget(ledger) or 'no limit'}"
             )
     except BaseException:
         ledger.close()
@@ -386,7 +408,7 @@ def check_format(ledger: Ledger) -> int:
     """Return the format of a store that this version can read.
 
     Raises:
-        LedgerError: it cannot.
+        LedgerError: this version cannot read it.
     """
     version = ledger.header.get("format")
     if version not in _READABLE:
@@ -398,33 +420,42 @@ def check_format(ledger: Ledger) -> int:
 
 
 def _check_header(ledger: Ledger, data: PrivateData | Subject | None, *, same_people: bool) -> None:
+    """Check that a ledger is about these data, and that they are read as it needs them.
+
+    Args:
+        ledger: the ledger.
+        data: the private data; None to check the header alone.
+        same_people: whether they may be other data about the same people.
+
+    Raises:
+        LedgerError: the format is another one, the header is damaged, or the data do not fit.
+    """
     header, path = ledger.header, ledger.file.path
     check_format(ledger)
     subject = None if data is None else Subject.of(data)
     try:
         schema, _ = dict(header["subject"]), ledger_budget(ledger)
-        identity = None if subject is None else subject.identify(bytes.fromhex(header["salt"]))
-        joined = identity is not None and (same_people or _was_joined(ledger, identity))
-        known = identity is None or joined or _in_common(header, identity)
-        other = ""
-        if subject is not None:
-            other = _read_otherwise(schema, subject.schema, other_vertices=joined)
-        if identity is not None and subject is not None and not other:
-            unchanged = digests_agree(header["data"], schema, identity, subject.schema)
-            known = joined or (known and unchanged)
+        if subject is None:
+            return
+        identity = subject.identify(bytes.fromhex(header["salt"]))
+        is_joined = same_people or _was_joined(ledger, identity)
+        difference = _difference(schema, subject.schema, other_vertices=is_joined)
+        is_known = is_joined or _in_common(header, identity)
+        if not difference and not is_joined:  # digests of data that are read otherwise may differ
+            is_known &= digests_agree(header["data"], schema, identity, subject.schema)
     except (LookupError, TypeError, ValueError, AttributeError):
         raise LedgerError(f"the store {path} was altered: its header is damaged") from None
-    if identity is not None and not known:
+    if not is_known:
         raise LedgerError(
-            f"{path} {_not_known(header['data'], identity)}; what is spent elsewhere on the same "
-            "people adds to what is spent here"
+            f"{path} {_unknown_data(header['data'], identity)}; what is spent elsewhere on the "
+            "same people adds to what is spent here"
         )
-    if other:
-        raise _otherwise(path, other)
+    if difference:
+        raise _read_differently(path, difference)
 
 
 def check_reading(ledger: Ledger, schema: dict[str, Any], *, same_people: bool) -> None:
-    """Refuse data that are read in another way than those that a ledger was made for.
+    """Check that data are read like those that a ledger was created for.
 
     Args:
         ledger: the ledger.
@@ -432,43 +463,44 @@ def check_reading(ledger: Ledger, schema: dict[str, Any], *, same_people: bool) 
         same_people: whether they are other data about the same people.
 
     Raises:
-        LedgerError: they are.
+        LedgerError: they are read in another way.
     """
-    other = _read_otherwise(ledger.header["subject"], schema, other_vertices=same_people)
-    if other:
-        raise _otherwise(ledger.file.path, other)
+    difference = _difference(ledger.header["subject"], schema, other_vertices=same_people)
+    if difference:
+        raise _read_differently(ledger.file.path, difference)
 
 
-def _otherwise(path: Path, other: str) -> LedgerError:
+def _read_differently(path: Path, difference: str) -> LedgerError:
+    """Return the error that a store's data were read in another way, see `_difference`."""
     return LedgerError(
-        f"{path} is about these data, but read {other}: read them so, and both uses "
+        f"{path} is about these data, but read {difference}: read them so, and both uses "
         "share its budget"
     )
 
 
 def create_ledger(store: Store, data: PrivateData | Subject, *, privacy_unit: str) -> None:
-    """Make a ledger about private data, unless somebody else has just made one at this path.
+    """Create a ledger about private data, unless another process has just created one there.
 
-    The digests of the data are keyed by a salt that lies beside them, so all are as private as the
-    store.
+    The digests of the data are keyed by a salt that is stored with them, so both are as private as
+    the store.
 
     Args:
-        store: where.
+        store: its path and budget.
         data: private.
         privacy_unit: of all guarantees of this store, see
             `PrivacyGuarantee.privacy_unit`.
 
     Raises:
         LedgerError: the file cannot be written.
-        ParameterError: a budget that is none.
+        ParameterError: the budget is no budget.
 
     Warns:
-        PrivacyWarning: its delta is too large.
+        PrivacyWarning: the delta of the budget is too large.
     """
-    salt, cap, subject = secrets.token_bytes(32), store.cap, Subject.of(data)
-    if cap is not None:
-        count, of = size_of(subject)
-        warn_of_delta(cap.delta, count=count, of=of, stacklevel=3)
+    salt, budget, subject = secrets.token_bytes(32), store.cap, Subject.of(data)
+    if budget is not None:
+        count, counted = size_of(subject)
+        warn_of_delta(budget.delta, count=count, of=counted, stacklevel=3)
     header = {
         "format": FORMAT,
         "made_by": f"graphcuts_dp {__version__}",
@@ -476,17 +508,23 @@ def create_ledger(store: Store, data: PrivateData | Subject, *, privacy_unit: st
         "data": subject.identify(salt),
         "subject": subject.schema,
         "privacy_unit": privacy_unit,
-        "budget": None if cap is None else asdict(cap),
+        "budget": None if budget is None else asdict(budget),
     }
     Ledger.create(store.file, header)
 
 
 def _in_common(header: dict[str, Any], identity: Identity) -> bool:
+    """Return whether data have a digest in common with those of a store."""
     return not set(identity.values()).isdisjoint(header["data"].values())
 
 
-def _not_known(stored: Identity, identity: Identity) -> str:
-    """Return what a store says of data that are not its own, and what to do."""
+def _unknown_data(stored: Identity, identity: Identity) -> str:
+    """Return why data are not those of a store, and what to do, for a message.
+
+    Args:
+        stored: digests of the data of the store.
+        identity: digests of the data under the same salt.
+    """
     if NAME in stored and NAME in identity:
         return "is about data of another name: pass the name that it was made for, as data_name="
     if NAME in stored:
@@ -511,25 +549,26 @@ def _not_known(stored: Identity, identity: Identity) -> str:
 def digests_agree(
     digests: Identity, before: dict[str, Any], other: Identity, schema: dict[str, Any]
 ) -> bool:
-    """Return whether all digests that follow from two readings of data are the same.
+    """Return whether all digests that two ways of reading data have in common are the same.
 
-    Data may have a digest in common, such as that of their pairs, and yet be other data.
+    Different data may share a digest, such as that of their pairs.
 
     Args:
-        digests: of one reading.
-        before: its schema; `READING` of it count.
-        other: digests of the other one.
-        schema: its schema.
+        digests: of the data that were read first.
+        before: schema of these data, of which only `READING` counts.
+        other: digests of the data that were read later.
+        schema: schema of these data.
     """
-    kinds = product(("rows", "weighed rows"), ("", WITHOUT_USERS))
-    names = [f"{rows}{whose}" for rows, whose in kinds]
+    names = [
+        f"{rows}{suffix}" for rows in ("rows", "weighed rows") for suffix in ("", WITHOUT_USERS)
+    ]
     if all(before.get(name) == schema.get(name) for name in READING):
         names.append(ENTRIES)
     return all(digests[name] == other[name] for name in names if name in digests and name in other)
 
 
 def _was_joined(ledger: Ledger, identity: Identity) -> bool:
-    """Return whether data were charged before as data about the same people."""
+    """Return whether a store has charged these data before as data about the same people."""
     with ledger.locked():
         joined = [ledger.record(record)[1]["data"] for record in ledger.joined]
     return any(not set(identity.values()).isdisjoint(data.values()) for data in joined)
@@ -540,48 +579,53 @@ def join_data(ledger: Ledger, data: PrivateData | Subject) -> None:
 
     Privacy: each call adds a record, also for data that the store knows already. The head of a
     ledger is shown and holds the number of its records, which must not depend on private rows.
+
+    Raises:
+        LedgerError: the store cannot be written, or data in an engine have no name.
     """
     identity = Subject.of(data).identify(bytes.fromhex(ledger.header["salt"]))
     with ledger.locked(), ledger.writing() as entries:
         entries.add(Kind.JOINED, 0, {"data": identity})
 
 
-def _read_otherwise(before: dict[str, Any], schema: dict[str, Any], *, other_vertices: bool) -> str:
-    """Return how a store's data were read, where that changes what its record or guarantees mean.
+def _difference(before: dict[str, Any], schema: dict[str, Any], *, other_vertices: bool) -> str:
+    """Return how a store's data were read, if this read gives its records another meaning; else "".
 
     Recorded queries are about its vertex set. Whether a pair is one arc or two, and whether all of
-    its weight is hidden or a change by one, makes different neighbours, whose costs do not add up.
-    Caps on weights do not: under each of them a pair may have any weight. Rows that are known by a
-    name have the same users and endpoints each time: the privacy units of two uses must be
-    the same.
+    its weight is protected or a change by one, makes different neighbours, whose costs do not add
+    up. Different maxima of weights do not: under each of them a pair may have any weight. Rows that
+    are known by a name must have the same columns of users and of endpoints each time, so that the
+    privacy units of two uses are the same.
 
     Args:
-        before: schema of the data that the store was made for.
-        schema: of the data that are used now.
-        other_vertices: whether they may have other vertices: those of data about the same people.
+        before: schema of the data that the store was created for.
+        schema: schema of the data that are used now.
+        other_vertices: whether these may have other vertices, as data about the same people may.
     """
     if before["vertices"] != schema["vertices"] and not other_vertices:
         return "on another vertex set"
     if before.get("directed") != schema.get("directed"):
         return "as directed edges" if before["directed"] else "as undirected edges"
-    for name, role in (("user", "users"), ("endpoints", "endpoints")):  # of rows with a name
+    for name, role in (("user", "users"), ("endpoints", "endpoints")):  # absent for graphs
         columns = before.get(name), schema.get(name)
         if all(columns) and columns[0] != columns[1]:
             return f"with {role} from other columns"
-    if before["kind"] == schema["kind"] == "graph" and _by_one(before) != _by_one(schema):
-        if _by_one(before):
+    is_graph = before["kind"] == schema["kind"] == "graph"
+    if is_graph and _is_change_by_one(before) != _is_change_by_one(schema):
+        if _is_change_by_one(before):
             return "with max_weight_change=1"
-        cap = before["max_weight"]
-        return f"with max_weight={cap:g}" if before["weighted"] else "without weights"
+        largest = before["max_weight"]
+        return f"with max_weight={largest:g}" if before["weighted"] else "without weights"
     return ""
 
 
-def _by_one(schema: dict[str, Any]) -> bool:
+def _is_change_by_one(schema: dict[str, Any]) -> bool:
+    """Return whether neighbours differ by a change of one weight by 1."""
     return bool(schema["weighted"]) and schema["max_weight"] is None
 
 
 def ledger_budget(ledger: Ledger) -> Budget | None:
-    """Return the budget for all uses together, or None."""
+    """Return the budget of a store; None if it has none."""
     stored = ledger.header["budget"]
     return None if stored is None else Budget(**stored)
 
@@ -589,14 +633,18 @@ def ledger_budget(ledger: Ledger) -> Budget | None:
 def store_id(ledger: Ledger) -> str:
     """Return the public identifier of a store: 32 hexadecimal digits, the same in all its copies.
 
-    It is a digest of the header. It tells nothing of that, since the header holds a salt of 32
-    random bytes that is known to the store alone.
+    It is a digest of the header, and reveals nothing of it, since the header holds a salt of 32
+    random bytes that only the store has.
     """
     return _id_of(ledger.file.header)
 
 
 def peek_store_id(path: Path) -> str | None:
-    """Return the identifier of the store in a file; None if there is none that can be read."""
+    """Return the identifier of the store in a file without locking it; None if it cannot be read.
+
+    It cannot be read if the file is no store, while another process writes to it, or after a
+    process was killed within a transaction.
+    """
     if not _is_store(path):
         return None
     try:
@@ -606,6 +654,7 @@ def peek_store_id(path: Path) -> str | None:
 
 
 def _id_of(header: bytes) -> str:
+    """Return the identifier of the store with a header, see `store_id`."""
     return hashlib.sha256(b"store " + header).hexdigest()[:32]
 
 
@@ -613,7 +662,7 @@ def _peek_header(path: Path) -> bytes:
     """Return the header of a store without locking it.
 
     Raises:
-        sqlite3.Error, TypeError: the file is no store.
+        sqlite3.Error, TypeError: the file is no store, or cannot be read now.
     """
     uri = f"{path.absolute().as_uri()}?mode=ro"
     with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=1.0)) as connection:
@@ -622,13 +671,13 @@ def _peek_header(path: Path) -> bytes:
 
 
 def check_vertices(ledger: Ledger, subject: Subject) -> None:
-    """Refuse data whose vertices are others than those that a store was made for.
+    """Check that data have the vertices that a store was created for.
 
-    The recorded queries of sessions are about these. Other uses of data about the same people may
-    have more vertices.
+    The recorded queries of sessions are about these vertices. Other uses of data about the same
+    people may have more vertices.
 
     Raises:
-        LedgerError: they are others.
+        LedgerError: they have others.
     """
     if ledger.header["subject"]["vertices"] != subject.schema["vertices"]:
         raise LedgerError(
@@ -638,21 +687,21 @@ def check_vertices(ledger: Ledger, subject: Subject) -> None:
 
 
 def ledger_universe(ledger: Ledger) -> Universe:
-    """Return the public vertex pairs of the graph that a ledger is about."""
+    """Return the universe of public vertex pairs of the graph that a ledger is about."""
     subject = ledger.header["subject"]
     left, *right = (VertexSet(labels) for labels in subject["vertices"])
     return Universe(left, *right, directed=subject.get("directed", False))
 
 
 def stores_beside(folders: Iterable[Path], data: PrivateData | Subject) -> Iterator[Path]:
-    """Find stores among the files of some folders that are about these data.
+    """Yield the stores about these data among the files of some folders.
 
-    Files that cannot be read are passed over: this is a reminder, not a lock. Data without digests
-    and without a name have none.
+    Files that cannot be read are left out: this is a reminder, not a lock. There are none for rows
+    in an engine without a name.
 
     Args:
-        folders: they are not searched further down.
-        data: private; only whether a store is about them is told.
+        folders: whose files are looked at, without those of folders inside.
+        data: private; only which stores are about them is revealed.
     """
     subject = Subject.of(data)
     for folder in folders:
@@ -665,17 +714,20 @@ def stores_beside(folders: Iterable[Path], data: PrivateData | Subject) -> Itera
 
 
 def _is_store(path: Path) -> bool:
+    """Return whether a file begins like a store."""
     try:
         if not path.is_file():
             return False
         with path.open("rb") as handle:
-            start = handle.read(_PLACE.stop)
+            start = handle.read(_APPLICATION_BYTES.stop)
     except OSError:
         return False
-    return start.startswith(_SQLITE) and start[_PLACE] == APPLICATION.to_bytes(4, "big")
+    application = start[_APPLICATION_BYTES]
+    return start.startswith(_SQLITE) and application == APPLICATION.to_bytes(4, "big")
 
 
 def _concerns(path: Path, subject: Subject) -> bool:
+    """Return whether the store in a file can be read and is about these data."""
     try:
         header = json.loads(_peek_header(path))
         if header["format"] not in _READABLE:

@@ -1,8 +1,8 @@
-"""Dataclasses as plain values for the records of a ledger, and back.
+"""Turn dataclasses into plain values (those that JSON has) for the records of a ledger, and back.
 
 `plain` writes a dataclass by the names of its fields; `from_plain` reads it by their types, and
-refuses everything else. Fields that are secret, or made again of something else, are marked by
-their metadata, `SECRET` and `APART`.
+refuses everything else. The metadata `SECRET` marks fields that are stored elsewhere since they are
+secret, and `APART` those that are not stored here at all, since the caller sets them afterwards.
 """
 
 import types
@@ -16,15 +16,15 @@ from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hin
 from graphcuts_dp.errors import LedgerError
 from graphcuts_dp.queries.universe import Universe
 
-_KEPT = "kept"
-# Noise that is still in use: who reads it can take it away again. The value of a field
-# whose secret was lost is "lost" of its metadata, else None.
-SECRET: Mapping[str, Any] = {_KEPT: "secret"}
-APART: Mapping[str, Any] = {_KEPT: "apart"}  # made again of something else
-# The errors that `from_plain` raises of damaged values.
+_STORAGE = "kept"  # key of the metadata of a field
+# Fields with noise that is still in use: whoever reads it can subtract it. If the secret was lost,
+# the field gets the value that its metadata have under the key "lost", or None.
+SECRET: Mapping[str, Any] = {_STORAGE: "secret"}
+APART: Mapping[str, Any] = {_STORAGE: "apart"}
+# The errors that `from_plain` raises if values are damaged.
 DAMAGED = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
 _AS_DICT = "stored_as_dict"  # attribute of classes with `to_dict` and `from_dict`
-_FORMER = "former_fields"  # of classes: names of older versions, which `from_former` reads
+_FORMER = "former_fields"  # attribute of classes: fields of older versions, for `from_former`
 _SIMPLE = {int: (int,), float: (int, float), bool: (bool,), str: (str,)}
 
 _hints = lru_cache(get_type_hints)
@@ -33,16 +33,20 @@ _hints = lru_cache(get_type_hints)
 @lru_cache
 def _members(kind: Any) -> tuple[tuple["Field[Any]", Any], ...]:
     """Return the fields of a dataclass, each with None, "secret" or "apart"."""
-    return tuple((member, member.metadata.get(_KEPT)) for member in fields(kind))
+    return tuple((member, member.metadata.get(_STORAGE)) for member in fields(kind))
 
 
 def plain(value: Any, secrets: list[Any] | None = None) -> Any:
     """Return a dataclass as plain values: its fields by name, without those at their defaults.
 
-    Fields may be numbers, texts, fractions, tuples and other such dataclasses. Those marked
-    `SECRET` are put into `secrets`; those marked `APART`, and those that are not compared, are
-    left out. A class with the attribute `stored_as_dict` is stored by its `to_dict`. Of a universe
-    only the numbers of vertices and the kind are stored.
+    Fields may be numbers, texts, fractions, tuples and other such dataclasses. Fields marked
+    `APART`, and those that are not compared, are left out. A class with the attribute
+    `stored_as_dict` is stored by its `to_dict`. Of a universe only the numbers of vertices and the
+    kind are stored.
+
+    Args:
+        value: the dataclass.
+        secrets: fields marked `SECRET` are appended to this list; None leaves them out.
     """
     if isinstance(value, Universe):
         return [*value.shape, value.bipartite, value.directed]
@@ -64,22 +68,34 @@ def plain(value: Any, secrets: list[Any] | None = None) -> Any:
 
 @contextmanager
 def intact(damaged: str) -> Iterator[None]:
-    """Raise an error with this message if the body reads values that were not written so.
+    """Raise a `LedgerError` if the body fails to read stored values.
+
+    Args:
+        damaged: the message.
 
     Raises:
         LedgerError: the body raised one of `DAMAGED`.
     """
     try:
         yield
-    except DAMAGED:  # whose words may quote stored secrets
+    except DAMAGED:  # whose messages may quote stored secrets
         raise LedgerError(damaged) from None
 
 
 def from_plain(hint: Any, value: Any, secrets: list[Any] | None = None) -> Any:
-    """Return the value that `plain` made these of; what lies apart, and lost secrets, is None.
+    """Return the value that `plain` turned into these plain values.
+
+    Fields marked `APART` are None.
+
+    Args:
+        hint: type of the value.
+        value: plain values.
+        secrets: the list that `plain` has filled, which this empties; None if the secrets were
+            lost, see `SECRET`.
 
     Raises:
-        one of `DAMAGED`: other values. Nothing is quoted: it may be secret.
+        LookupError, TypeError, ValueError, ArithmeticError, AttributeError: `plain` has not written
+            these values for this type. The message quotes nothing, since it may be secret.
     """
     if hint in _SIMPLE:
         if type(value) in _SIMPLE[hint]:
@@ -96,7 +112,7 @@ def from_plain(hint: Any, value: Any, secrets: list[Any] | None = None) -> Any:
         return from_plain(kinds[0], value, secrets)
     if origin is tuple:
         inner = get_args(hint)
-        if not isinstance(value, list | tuple):  # the letters of a text are none
+        if not isinstance(value, list | tuple):  # a text is no tuple of letters
             raise ValueError(hint)
         if inner[-1] is ...:
             return tuple(from_plain(inner[0], part, secrets) for part in value)
@@ -111,6 +127,7 @@ def from_plain(hint: Any, value: Any, secrets: list[Any] | None = None) -> Any:
 
 
 def _dataclass_of(hint: Any, value: dict[str, Any], secrets: list[Any] | None) -> Any:
+    """Return an object of a dataclass, see `from_plain`; empties `value`."""
     if value.pop("class") != hint.__name__:
         raise ValueError(hint)
     if getattr(hint, _AS_DICT, False):

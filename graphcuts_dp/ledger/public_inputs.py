@@ -1,7 +1,7 @@
 """A digest of the public inputs of a use: groups, terminals, queries, a map.
 
-Its store keeps it with the use. A use is resumed with the inputs that it was begun with alone:
-what was measured says nothing about others.
+Its store keeps it with the use. A use is resumed only with the inputs that it was begun with, since
+what was measured does not fit others.
 """
 
 import hashlib
@@ -14,12 +14,15 @@ from graphcuts_dp.schema.groups import Groups
 
 
 def public_digest(*inputs: Any) -> str:
-    """Return the SHA-256 of public inputs, in hexadecimal; empty if there is none but None.
+    """Return the SHA-256 of public inputs, in hexadecimal; empty if all of them are None.
 
     Args:
         inputs: numbers, texts, arrays of numbers, `Groups`, None, and sequences and mappings of
-            these. They have the same digest if they are equal, of the same kinds, and in the same
+            these. They have the same digest if they are equal, of the same types, and in the same
             order.
+
+    Raises:
+        TypeError: an input of another type.
     """
     if all(value is None for value in inputs):
         return ""
@@ -29,10 +32,10 @@ def public_digest(*inputs: Any) -> str:
 
 
 def _add(digest: Any, value: Any) -> None:
-    """Add a value to a digest, so that no two values are written alike.
+    """Add a value to a digest, with its type and length, so that no two values are encoded alike.
 
     Raises:
-        TypeError: a value of another kind.
+        TypeError: a value of another type.
     """
     if isinstance(value, Groups):
         _add(digest, ("groups", value.tree.to_dict(), value.codes()))

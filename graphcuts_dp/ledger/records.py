@@ -1,8 +1,8 @@
-"""Records of a ledger: their kinds, how they are written, and what those of one use add up to.
+"""Records of a ledger: their kinds, how they are written, and the totals of those of one use.
 
 `Entries` writes records within a transaction of the store. Each record extends a running SHA-256
-(`extended_chain`), which whoever reads the records computes again. `UseTotals` follows the records
-of one use of the data. `ledger` has the order in which records are written, and the reasons.
+(`extended_chain`), which every reader computes again. `UseTotals` adds up the records of one use of
+the data. `ledger` has the order in which records are written, and the reasons.
 """
 
 import hashlib
@@ -22,8 +22,8 @@ from graphcuts_dp.errors import LedgerError, ParameterError
 
 DIGEST_SIZE = hashlib.sha256().digest_size
 Row = tuple[int, int, int, bytes, bytes]  # number, use, kind, query, body
-_FRAME = struct.Struct(">QqBQQ")  # what the digest of a record starts with
-_PLAIN, _COMPRESSED = b"\0", b"\1"  # what a stored content starts with
+_FRAME = struct.Struct(">QqBQQ")  # number, use, kind, and lengths of query and body
+_PLAIN, _COMPRESSED = b"\0", b"\1"  # first byte of a stored content
 
 
 class Kind(IntEnum):
@@ -99,20 +99,20 @@ class UseTotals:
         begin: number of its BEGIN record.
         started: whether a session's mechanism has a state, or another use has its result.
         reserved: steps that are reserved and not yet answered.
-        corrected: answers that corrected the hypothesis.
-        interruptions: times that reserved steps were lost.
-        lost: records of interruptions since the latest answer.
-        answers: record of the latest answer, by digest of the query; None until somebody asks for
-            it, see `Ledger.answers`.
-        shown: records of all answers, in order.
-        snapshot: record of the latest hypothesis, or None.
-        corrections: records of corrections since that snapshot.
-        state: record that the stored state belongs to, or None.
-        measured: record of the first measurement of a use that has two, or None.
-        finished: record of what a use that is no session has measured, or None.
-        saved: records of the files that were written of that, in order.
-        published: records of the periods of a series, in order.
-        ended: record of the early end of a series, or None.
+        corrected: number of answers that corrected the hypothesis.
+        interruptions: number of times that reserved steps were lost.
+        lost: numbers of the INTERRUPTED records since the latest answer.
+        answers: number of the record of the latest answer, by digest of the query; None until
+            `Ledger.answers` is called.
+        shown: numbers of the records of all answers, in order.
+        snapshot: number of the record of the latest hypothesis, or None.
+        corrections: numbers of the CORRECTION records since that snapshot.
+        state: number of the record that the stored state belongs to, or None.
+        measured: number of the MEASURED record, or None.
+        finished: number of the FINISHED record, or None.
+        saved: numbers of the SAVED records, in order.
+        published: numbers of the PERIOD records of a series, in order.
+        ended: number of the ENDED record of a series, or None.
     """
 
     number: int
@@ -134,7 +134,14 @@ class UseTotals:
     ended: int | None = None
 
     def follow(self, seq: int, kind: int, query: bytes, body: bytes) -> None:
-        """Take one more record into account."""
+        """Add one more record of the use.
+
+        Args:
+            seq: its number.
+            kind: one of `Kind`.
+            query: digest of its query; empty if it has none.
+            body: its plain values, encoded; of a RESERVE record the digests of its steps.
+        """
         if kind in (Kind.ANSWER, Kind.CORRECTION):
             self._show(query, seq)
             self.lost = ()
@@ -174,6 +181,7 @@ class UseTotals:
             self.state = self.ended = seq
 
     def _show(self, query: bytes, seq: int) -> None:
+        """Add the record of an answer that was shown."""
         self.shown.append(seq)
         if self.answers is not None:
             self.answers[query] = seq
@@ -182,7 +190,7 @@ class UseTotals:
 @final
 @dataclass(frozen=True)
 class StoredState:
-    """State that a mechanism goes on from. Secret: no repr, no export.
+    """State that a mechanism continues from. Secret: no repr, no export.
 
     Attributes:
         public: `State.public`.
@@ -195,7 +203,18 @@ class StoredState:
 
 @final
 class Entries:
-    """Records that are being written in one transaction."""
+    """Records that are being written in one transaction.
+
+    Args:
+        connection: within a transaction.
+        records: number of the last record before it.
+        chain: running digest after that record.
+
+    Attributes:
+        records: number of the last record so far.
+        chain: running digest after that record.
+        rows: the records so far.
+    """
 
     def __init__(self, connection: sqlite3.Connection, records: int, chain: Any) -> None:
         self._connection = connection
@@ -212,7 +231,15 @@ class Entries:
         query: bytes = b"",
         state: StoredState | None = None,
     ) -> None:
-        """Append a record; one with a state replaces that of its use."""
+        """Append a record, and store the state of its use if there is a new one.
+
+        Args:
+            kind: of the record.
+            use: number of the use; 0 of records that belong to none.
+            body: plain values, or encoded already.
+            query: digest of the query; empty if it has none.
+            state: replaces the one of the same use; `body` must then be plain values.
+        """
         nonce = secrets.token_bytes(32)
         if state is not None:
             body = {**cast(dict[str, Any], body), "state": seal(nonce, state)}
@@ -230,15 +257,15 @@ class Entries:
             )
 
     def content(self, data: bytes, *, packed: bool = False) -> bytes:
-        """Keep large contents once; returns the digest that names them.
+        """Store a large content, unless it is stored already, and return the digest that names it.
 
         Args:
-            data: the contents.
-            packed: whether they are compressed already; if not, they are compressed here.
+            data: the content.
+            packed: whether it is compressed already; otherwise it is compressed here.
         """
         digest = hashlib.sha256(data).digest()
-        smaller = data if packed else zlib.compress(data)
-        stored = _COMPRESSED + smaller if len(smaller) < len(data) else _PLAIN + data
+        compressed = data if packed else zlib.compress(data)
+        stored = _COMPRESSED + compressed if len(compressed) < len(data) else _PLAIN + data
         self._connection.execute(
             "INSERT INTO contents (digest, data) SELECT :digest, :data "
             "WHERE NOT EXISTS (SELECT 1 FROM contents WHERE digest = :digest)",
@@ -248,12 +275,20 @@ class Entries:
 
 
 def encode(value: bytes | dict[str, Any]) -> bytes:
-    """Write plain values as bytes."""
+    """Return plain values as JSON in bytes; bytes as they are."""
     return value if isinstance(value, bytes) else json.dumps(value, separators=(",", ":")).encode()
 
 
 def decode(text: bytes, path: Path) -> dict[str, Any]:
-    """Read plain values from bytes; `path` is of the store, for errors."""
+    """Return plain values from JSON in bytes.
+
+    Args:
+        text: as `encode` returned it.
+        path: of the store, for the message.
+
+    Raises:
+        LedgerError: it is no object of JSON.
+    """
     try:
         value = json.loads(text)
     except ValueError:
@@ -264,18 +299,18 @@ def decode(text: bytes, path: Path) -> dict[str, Any]:
 
 
 def framed(seq: int, use: int, kind: int, query: bytes, body: bytes) -> bytes:
-    """Return a record as the running digest reads it: no two records are written alike."""
+    """Return a record as bytes for the running digest: no two records have the same bytes."""
     return _FRAME.pack(seq, use, kind, len(query), len(body)) + query + body
 
 
 def extended_chain(chain: Any, row: Row) -> Any:
-    """Return the running digest with one more record; `chain` is used up.
+    """Return the running digest with one more record; `chain` itself may be changed.
 
-    At a checkpoint it starts again from its value before, which the checkpoint holds. So whoever
-    begins there arrives at the same digests.
+    At a checkpoint it starts again from its value before, which the checkpoint holds. So a reader
+    who begins there computes the same digests.
 
     Raises:
-        LookupError, ValueError: the checkpoint names another value before it.
+        LookupError, ValueError: the checkpoint holds another value before it.
     """
     if row[2] == Kind.CHECKPOINT:
         before = chain.digest()

@@ -1,11 +1,10 @@
 """Store a series: one use of the private data that publishes something with each period.
 
-Its periods are a horizon that is fixed when it begins.
+Its periods are a horizon that is fixed when it begins, and its whole cost is charged then, for all
+periods of the horizon together. With each period it publishes a content, and replaces a state that
+later periods need (`measure.updates`).
 
-Its whole cost is charged when it begins, for all periods of the horizon together. With each period
-it publishes a content, and replaces a state that later periods need (`measure.updates`).
-
-Order of a period, and what a crash at each point leaves:
+The steps of a period, and what a crash between them leaves:
     1. BEGIN is committed, by the first period  before: nothing was spent, nothing is lost
     2. rows are read, noise is drawn            in between: the same command does it again
     3. PERIOD is committed, with the content and the next state, in one transaction
@@ -13,18 +12,19 @@ Order of a period, and what a crash at each point leaves:
 
 Nothing of a period leaves the process before 3. So a period that was interrupted is measured again
 under the same charge (SECURITY.md, "Measuring again after a crash"), from the state before it. Once
-it is on the record, it is never measured again: what is asked for it is the content of the record.
-Periods are published in their order. Rows of a period that come after it was published do not
-count: this is a public rule, and no reading of later periods looks at them.
+it is on the record, it is never measured again: the same command returns the recorded content.
+Periods are published in their order. Rows of a period that arrive after it was published do not
+count: this is a public rule, and later periods do not read them.
 
-The state has a secret part: true sums, and what users have used up of a bound. It lies in the table
-of states, which is readable by the account alone, and is overwritten with zeros by the next one
+The state has a secret part: true sums, and what users have used up of a bound. It is in the table
+of states, which only the account may read, and is overwritten with zeros by the next one
 (`secure_delete`). The last period of the horizon, or `end_series`, erases it.
 
-Rows of a series are about the same people, from one period to the next: each table that it reads
-shares the budget of the store, as `Store.same_people` says.
+The tables that a series reads, one after the other, are about the same people: each shares the
+budget of the store, as with `Store.same_people`.
 """
 
+import contextlib
 import hashlib
 import shlex
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ from typing import Any, final
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.rows import PrivateData
-from graphcuts_dp.ledger.charges import charge_of_use, open_to_charge
+from graphcuts_dp.ledger.charges import charge_of_use, open_to_charge, record_files_of_use
 from graphcuts_dp.ledger.file import LARGEST_CONTENT
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.observed import observe
@@ -48,7 +48,7 @@ from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, warn_of_delta
 from graphcuts_dp.privacy.provenance import Provenance
 
 FLOWS_OVER_TIME = "flows over time"  # kind of the use
-# Parameters that are digests: a refusal does not show their values.
+# Names of parameters that are digests: messages do not show their values.
 _DIGESTS = ("vertices", "groups", "published sums")
 
 
@@ -58,12 +58,12 @@ class SeriesTerms:
     """Public terms of a series, which stay the same in all of its periods.
 
     Attributes:
-        name: of the series, each once in a store.
-        parameters: plain values, by the words by which a refusal names what has changed.
+        name: of the series, unique in a store.
+        parameters: plain values by name; the message names the one that has changed.
         cost: of all periods together.
-        guarantee: for the same.
+        guarantee: for all periods together.
         periods: labels of the horizon.
-        column: that tells the period of a row.
+        column: name of the column with the period of a row.
     """
 
     name: str
@@ -82,9 +82,9 @@ class SeriesRecord:
     Attributes:
         provenance: of what it publishes, without the digest of a content.
         use: its record.
-        contents: of the periods that are published, in order.
-        state: that the next period goes on from; None before the first one.
-        ended: whether it publishes no more.
+        contents: packed contents of the periods that are published, in order.
+        state: state that the next period continues from; None before the first one.
+        ended: whether `end_series` has ended it.
     """
 
     provenance: Provenance
@@ -97,34 +97,32 @@ class SeriesRecord:
 @final
 @dataclass(frozen=True)
 class PeriodCharge:
-    """Charge of a series, for the message of a command that fails: see `BegunCharge`."""
+    """Charge of a series, as an `observed.BegunCharge`."""
 
     store: Store
     use: Use
 
     def advice(self, *, force: bool = False) -> str:
-        """Return what `BegunCharge.advice` does."""
-        del force  # the command that goes on never replaces files
+        """Return what was spent and how to get the result, see `observed.BegunCharge.advice`."""
+        del force  # the command that continues a series never replaces files
         return (
             f"the series {self.use.name!r} was begun (use {self.use.number} of "
             f"{shlex.quote(str(self.store.path))}); the same command again costs nothing more"
         )
 
     def record_files(self, digests: Mapping[str, str]) -> None:
-        """Record which files hold the result, see `Charge.record_files`."""
-        with closing(open_ledger(self.store)) as ledger, ledger.locked():
-            charge = charge_of_use(ledger, self.store, self.use)
-        charge.record_files(digests)
+        """Record which files hold the result, see `charges.record_files_of_use`."""
+        record_files_of_use(self.store, self.use, digests)
 
 
 def find_series(
     store: PathLike | Store, terms: SeriesTerms, *, read_only: bool = False
 ) -> SeriesRecord | None:
-    """Return the series of a name; None if it has not begun. Reads no private data.
+    """Return the record of a series; None if it has not begun. Reads no private data.
 
     Args:
         store: of the series.
-        terms: what it was begun with.
+        terms: with the name of the series, and as it must have been begun.
         read_only: as for `open_ledger`.
 
     Raises:
@@ -139,17 +137,19 @@ def find_series(
 
 
 def begin_series(store: PathLike | Store, data: PrivateData, terms: SeriesTerms) -> SeriesRecord:
-    """Charge a series to a store, or find the one that has begun: its cost is on the disk then.
+    """Charge a series to a store unless it has begun, and return its record.
+
+    Its cost is on the disk when this returns.
 
     Args:
-        store: where; made if it is not there.
-        data: private, as read for the next period.
+        store: the store to charge, which is created if it is missing.
+        data: private, the rows for the next period.
         terms: of the series.
 
     Raises:
         BudgetError: the budget does not allow it.
         LedgerError: the store cannot be used.
-        ParameterError: the series was begun with other terms, or the store is to keep nothing.
+        ParameterError: the series was begun with other terms, or the store has `keep=False`.
 
     Warns:
         PrivacyWarning: before anything is charged, when delta is too large.
@@ -161,46 +161,67 @@ def begin_series(store: PathLike | Store, data: PrivateData, terms: SeriesTerms)
         raise ParameterError(
             "keep=False is not for a table over time: later periods need the store"
         )
-    with (
-        closing(open_to_charge(chosen_store, data, terms.cost, terms.guarantee)) as ledger,
-        ledger.locked(),
-    ):
-        record = _record(ledger, chosen_store, terms)
-        if record is None:
-            begin_use(
-                ledger,
-                kind=FLOWS_OVER_TIME,
-                name=terms.name,
-                parameters=dict(terms.parameters),
-                cost=terms.cost,
-                guarantee=terms.guarantee,
-                periods=terms.periods,
-                column=terms.column,
-                rows_read=rows_read(data),
-                store=chosen_store,
-            )
-            record = _record(ledger, chosen_store, terms)
-        join_data(ledger, data)
-    assert record is not None  # noqa: S101  # it was begun above
-    observe(PeriodCharge(chosen_store, record.use))
+    with closing(open_to_charge(chosen_store, data, terms.cost, terms.guarantee)) as ledger:
+        try:
+            with ledger.locked():
+                record = _record(ledger, chosen_store, terms)
+                if record is None:
+                    _begin(ledger, chosen_store, data, terms)
+                    record = _record(ledger, chosen_store, terms)
+                join_data(ledger, data)
+        except LedgerError:
+            _observe_if_begun(ledger, chosen_store, terms.name)
+            raise
+        assert record is not None  # noqa: S101  # it was begun above
+        observe(PeriodCharge(chosen_store, record.use))
     return record
+
+
+def _begin(ledger: Ledger, store: Store, data: PrivateData, terms: SeriesTerms) -> None:
+    """Charge a series. Within `Ledger.locked`.
+
+    Raises:
+        BudgetError: the budget does not allow it.
+        LedgerError: the store cannot be written.
+    """
+    begin_use(
+        ledger,
+        kind=FLOWS_OVER_TIME,
+        name=terms.name,
+        parameters=dict(terms.parameters),
+        cost=terms.cost,
+        guarantee=terms.guarantee,
+        periods=terms.periods,
+        column=terms.column,
+        rows_read=rows_read(data),
+        store=store,
+    )
+
+
+def _observe_if_begun(ledger: Ledger, store: Store, name: str) -> None:
+    """Observe the charge of a series that is on the record although an error came after it."""
+    with contextlib.suppress(LedgerError), ledger.locked():
+        use = _use_of(ledger, name)
+        if use is not None:
+            observe(PeriodCharge(store, use))
 
 
 def publish_period(
     store: PathLike | Store, record: SeriesRecord, content: bytes, state: StoredState
 ) -> None:
-    """Record what a series publishes with its next period, and its next state; then show it.
+    """Record what a series publishes with its next period, and its next state.
+
+    Only then may the content be shown.
 
     Args:
         store: of the series.
-        record: as `begin_series` returned it: from its state the content was made.
-        content: packed; only what is stored here may be shown.
-        state: that the period after it goes on from; its secret part takes the place of the one
-            before.
+        record: as `begin_series` returned it; the content was computed from its state.
+        content: packed.
+        state: state that the period after it continues from; it replaces the one before.
 
     Raises:
         LedgerError: it cannot be stored, or another process has published this period meanwhile.
-            What was measured here is then to be forgotten.
+            The caller then must not use this content.
     """
     chosen_store, number = Store.of(store), record.use.number
     if len(content) > LARGEST_CONTENT or len(state.secret or b"") > LARGEST_CONTENT:
@@ -223,7 +244,7 @@ def end_series(store: PathLike | Store, name: str = "flows") -> None:
     """End a series before its horizon does, and erase what its store keeps of the private data.
 
     True sums of earlier periods, and how many rows of each user have counted, are overwritten with
-    zeros. What was published stays, and what was spent stays spent. The end is for ever.
+    zeros. What was published stays, and what was spent stays spent. This cannot be undone.
 
     Args:
         store: of the series.
@@ -252,20 +273,26 @@ def end_series(store: PathLike | Store, name: str = "flows") -> None:
 
 
 def series_state(published: int, secret: bytes | None) -> StoredState:
-    """Return the state after so many periods."""
+    """Return the state after some periods.
+
+    Args:
+        published: number of periods that are published.
+        secret: private, what later periods need; None if nothing.
+    """
     return StoredState(encode({"published": published}), secret)
 
 
 def _use_of(ledger: Ledger, name: str) -> Use | None:
+    """Return the use that is the series of a name; None if it has not begun."""
     uses = (use for use in uses_of(ledger) if use.kind == FLOWS_OVER_TIME and use.name == name)
     return next(uses, None)
 
 
 def _record(ledger: Ledger, store: Store, terms: SeriesTerms) -> SeriesRecord | None:
-    """Return the record of a series; None if there is none. Within `Ledger.locked`.
+    """Return the record of a series; None if it has not begun. Within `Ledger.locked`.
 
     Raises:
-        LedgerError: it was altered.
+        LedgerError: a record of it was altered.
         ParameterError: it was begun with other terms.
     """
     use = _use_of(ledger, terms.name)
@@ -282,7 +309,7 @@ def _record(ledger: Ledger, store: Store, terms: SeriesTerms) -> SeriesRecord | 
 
 
 def _check_terms(use: Use, terms: SeriesTerms) -> None:
-    """Refuse other terms than those with which a series was begun.
+    """Check that a series was begun with these terms.
 
     Raises:
         ParameterError: one has changed; the message names it.

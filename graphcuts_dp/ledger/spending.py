@@ -1,8 +1,8 @@
-"""Sums of what the uses of a store cost, by the periods that they read.
+"""Sums of the costs of the uses of a store, by the periods that they read.
 
-A store admits one more use by sums alone. `SpendingTotals` keeps them: one `CostSum` for each
-`Coverage`, which is a set of periods that some uses have read. So their number grows with the
-periods of the data, not with the uses, and a checkpoint of a ledger holds all of them (see
+Whether a store admits one more use depends on these sums alone. `SpendingTotals` has one `CostSum`
+for each `Coverage`, which is a set of periods that some uses have read. So the number of sums grows
+with the periods of the data, not with the uses, and a checkpoint of a ledger holds all of them (see
 `ledger`). The theorem about periods is in `uses`.
 """
 
@@ -15,7 +15,7 @@ from graphcuts_dp.privacy.filters import CostSum, renyi_order
 from graphcuts_dp.privacy.guarantee import time_within
 from graphcuts_dp.schema.periods import DATES, around, kind_of
 
-PeriodPath = tuple[str, ...]  # a period after the coarser ones that hold it, see `periods.around`
+PeriodPath = tuple[str, ...]  # the coarser periods that contain a period, then itself: `around`
 _ANY_TIME: PeriodPath = ()
 
 
@@ -25,8 +25,8 @@ class Coverage:
     """The periods that the cost of a use counts for.
 
     Attributes:
-        scheme: the column of the rows that tells periods, and the kind of their labels.
-        paths: the periods, each after those that hold it.
+        scheme: the column of the rows that has their periods, and the kind of the labels.
+        paths: the periods, each as a `PeriodPath`.
     """
 
     scheme: tuple[str, str]
@@ -34,13 +34,13 @@ class Coverage:
 
     @classmethod
     def of(cls, periods: Sequence[str] | None, column: str, privacy_unit: str) -> "Coverage | None":
-        """Return what a use of these periods counts for; None: for every period.
+        """Return the periods that a use counts for; None if it counts for every period.
 
-        Where neighbours differ in all of a month, a day counts for its month.
+        If neighbours may differ in all of a month, a day counts for its month.
 
         Args:
-            periods: labels; None for all.
-            column: that tells the period of a row.
+            periods: labels of the periods that it reads; None if it may read all.
+            column: name of the column with the period of a row.
             privacy_unit: of the use, see `PrivacyGuarantee.privacy_unit`.
         """
         unit_of_time = time_within(privacy_unit)
@@ -59,22 +59,23 @@ class Coverage:
         return cls((column, kind if dates else "name"), frozenset(paths))
 
     def holds(self, period: PeriodPath) -> bool:
-        """Return True if all of a period lies in one of these."""
+        """Return whether one of these periods is or contains a period."""
         return any(period[:depth] in self.paths for depth in range(1, len(period) + 1))
 
 
 def readers_by_period(
     coverages: Sequence[Coverage | None], period: PeriodPath = _ANY_TIME
 ) -> dict[PeriodPath, tuple[int, ...]]:
-    """Return the numbers of the coverages that hold each named period, and of those of any time.
+    """Return, for each period that a coverage names, the indices of all coverages that hold it.
 
-    These are all sets of uses that a row may be read by: whatever periods hold the row hold the
-    smallest of them, and where none does, the uses that read everything are left. Uses of other
-    schemes than the first may read any row.
+    These are all sets of uses that may read one and the same row: a row lies in a smallest named
+    period, which is held by the same coverages as the row, or in no named period, where only the
+    uses that read everything are left (under `_ANY_TIME`). Uses of another scheme than the first
+    one may read any row.
 
     Args:
         coverages: of uses, or of sums of uses with the same coverage.
-        period: only it and those that it holds are returned; `_ANY_TIME` for all.
+        period: restricts the result to this period and those within it, and replaces `_ANY_TIME`.
     """
     scheme = next((coverage.scheme for coverage in coverages if coverage is not None), None)
     comparable = [
@@ -86,8 +87,8 @@ def readers_by_period(
     )
     return {
         path: tuple(
-            number
-            for number, coverage in enumerate(comparable)
+            index
+            for index, coverage in enumerate(comparable)
             if coverage is None or coverage.holds(path)
         )
         for path in [*(path for path in named if path[: len(period)] == period), period]
@@ -101,8 +102,8 @@ class SpendingTotals:
 
     Attributes:
         order: Renyi order of its budget, see `filters.renyi_order`; None if it has no delta.
-        uses: how many there are.
-        sums: of their costs, by coverage, in the order of the first use of each.
+        uses: number of uses.
+        sums: of their costs, by coverage, in the order of the first use of each coverage.
     """
 
     order: float | None = None
@@ -111,7 +112,7 @@ class SpendingTotals:
 
     @classmethod
     def under(cls, budget: tuple[float, float] | None) -> "SpendingTotals":
-        """Return the spending of no use.
+        """Return totals without any use.
 
         Args:
             budget: epsilon and delta of the store; None if it has no budget.
@@ -119,16 +120,20 @@ class SpendingTotals:
         return cls(renyi_order(*budget) if budget is not None and 0 < budget[1] < 1 else None)
 
     def add(self, costs: Iterable[tuple[Coverage | None, Cost]]) -> None:
-        """Count further uses, each with its coverage and its cost."""
+        """Add further uses.
+
+        Args:
+            costs: coverage and cost of each use.
+        """
         for coverage, cost in costs:
-            present = self.sums.get(coverage, CostSum(order=self.order))
-            self.sums[coverage] = present + CostSum.of([cost], self.order)
+            earlier = self.sums.get(coverage, CostSum(order=self.order))
+            self.sums[coverage] = earlier + CostSum.of([cost], self.order)
             self.uses += 1
 
     def allows(
         self, cost: Cost, coverage: Coverage | None, *, epsilon: float, delta: float
     ) -> bool:
-        """Return True if one more use stays within a budget on each period that it reads.
+        """Return whether one more use stays within a budget on each period that it reads.
 
         Args:
             cost: of the use.
@@ -140,18 +145,18 @@ class SpendingTotals:
             The theorem of `uses`, with `filters.admits` on each set of uses that reads a period.
         """
         sums = [*self.sums.values(), CostSum.of([cost], self.order)]
-        together = set(readers_by_period([*self.sums, coverage]).values())
+        readers = set(readers_by_period([*self.sums, coverage]).values())
         return all(
-            sum((sums[number] for number in numbers), CostSum(order=self.order)).admitted(
+            sum((sums[index] for index in indices), CostSum(order=self.order)).admitted(
                 epsilon=epsilon, delta=delta
             )
-            for numbers in together
-            if len(sums) - 1 in numbers
+            for indices in readers
+            if len(sums) - 1 in indices
         )
 
     @property
     def scheme(self) -> tuple[str, str] | None:
-        """Return the scheme of the first use that reads some periods; None if all read all."""
+        """Return the scheme of the first use that reads some periods; None if there is none."""
         return next((coverage.scheme for coverage in self.sums if coverage is not None), None)
 
     def to_dict(self) -> dict[str, Any]:
@@ -171,10 +176,11 @@ class SpendingTotals:
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> "SpendingTotals":
-        """Read what `to_dict` wrote.
+        """Return the totals that `to_dict` described.
 
         Raises:
-            one of `plain_values.DAMAGED`: it wrote something else.
+            LookupError, TypeError, ValueError, ArithmeticError, AttributeError: it has not written
+                these values.
         """
         sums: dict[Coverage | None, CostSum] = {}
         order = stored["order"]
@@ -186,12 +192,12 @@ class SpendingTotals:
         return cls(order, stored["uses"], sums)
 
     def agrees(self, other: "SpendingTotals") -> bool:
-        """Return True if two sums of the same uses are the same, up to rounding.
+        """Return whether two totals of the same uses are the same, up to rounding.
 
-        Divergences are floats, which other machines may round otherwise.
+        Divergences are floats, which other machines may round differently.
         """
         same_size = (self.uses, list(self.sums)) == (other.uses, list(other.sums))
         return same_size and all(
-            mine.agrees(theirs)
-            for mine, theirs in zip(self.sums.values(), other.sums.values(), strict=True)
+            own_sum.agrees(other_sum)
+            for own_sum, other_sum in zip(self.sums.values(), other.sums.values(), strict=True)
         )

@@ -1,4 +1,4 @@
-"""Stores that end with their process: for sessions that nobody goes on with later."""
+"""Stores that end with their process: for sessions that nobody continues later."""
 
 import os
 import shutil
@@ -8,26 +8,30 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self, final
 
+from graphcuts_dp.errors import LedgerError
 from graphcuts_dp.ledger.opening import Store
 
-_MEMORY = Path("/dev/shm")  # noqa: S108  # of Linux: its files are in memory
+_MEMORY = Path("/dev/shm")  # noqa: S108  # of Linux, whose files there are in memory
 
 
 @final
 class TemporaryStore:
-    """A store in a folder of its own, which goes when it is removed, forgotten, or Python ends.
+    """A store in a folder of its own, which lasts as long as this object.
 
-    The folder is in memory where the system has such a place, else among temporary files; only its
-    owner may read it. If the process is killed, the folder stays.
+    The folder is deleted by `remove`, when the object is garbage, or when Python ends; if the
+    process is killed, it stays. It is in memory where the system has such a folder, else among
+    temporary files, and only this account may read it.
 
     Attributes:
         store: the store.
-        remove: removes the folder; a second call does nothing.
+        remove: deletes the folder; a second call does nothing.
+
+    Raises:
+        LedgerError: there is no room for a folder.
     """
 
     def __init__(self) -> None:
-        in_memory = _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK | os.X_OK)
-        folder = tempfile.mkdtemp(prefix="graphcuts-dp-", dir=_MEMORY if in_memory else None)
+        folder = _new_folder()
         self.store: Store = Store(Path(folder) / "session.db")
         self.remove: Callable[[], object] = weakref.finalize(
             self, shutil.rmtree, folder, ignore_errors=True
@@ -38,3 +42,19 @@ class TemporaryStore:
 
     def __exit__(self, *problem: object) -> None:
         self.remove()
+
+
+def _new_folder() -> str:
+    """Return a new folder that this account alone may read.
+
+    Raises:
+        LedgerError: there is no room for it.
+    """
+    in_memory = _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK | os.X_OK)
+    try:
+        return tempfile.mkdtemp(prefix="graphcuts-dp-", dir=_MEMORY if in_memory else None)
+    except OSError as problem:
+        raise LedgerError(
+            f"cannot make a temporary store: {problem.strerror}; name a store, or another folder "
+            "for temporary files by the variable TMPDIR"
+        ) from None

@@ -16,8 +16,8 @@ tosses its own coins. With its coins fixed, it begins uses that read q, side by 
 which every path is admitted: whether a use is refused follows from costs and periods, which are
 public. So the theorem of `privacy.filters` holds: P(S) <= e^epsilon Q(S) + delta for every
 event S, with the coins. The coins have the same distribution on both sides, and the mean over them
-keeps the inequality. (A use that takes the whole budget of q by whichever of its bounds is the
-least may be begun after others of other periods: given the coins, it is fixed.)
+keeps the inequality. (If the least of several bounds admits a use that spends all of the budget of
+q, that bound may depend on earlier uses of other periods: with the coins fixed, it is fixed.)
 
 It needs neighbours that differ in one period (`PrivacyGuarantee.differs_within`):
 
@@ -28,11 +28,11 @@ It needs neighbours that differ in one period (`PrivacyGuarantee.differs_within`
 It does not hold for a user with all rows of all periods, whatever bound each use has, nor for
 edges or vertices of a graph without periods: they differ in every part, so twelve months cost them
 twelve times. Such uses count for every period, whichever they read. For a user in one period, all
-rows of all periods are as many changes as there are periods: `in_all_periods` tells that sum.
+rows of all periods are as many changes as there are periods: `in_all_periods` returns that sum.
 
-Months and days of one column lie in each other. Where a neighbour differs in one month, what is
-read of a day counts for its month. Names of other kinds are told apart only within one column of
-names: two names of it are two values of that column, and no row has both.
+Months of a column contain days of the same column. If neighbours differ in one month, a use that
+reads a day counts for its month. Other names of periods are comparable only within one column: two
+names are two values of that column, and no row has both.
 """
 
 import getpass
@@ -68,39 +68,40 @@ MADE_BY = f"graphcuts_dp {__version__}"  # the program that writes a record
 @final
 @dataclass(frozen=True, kw_only=True)
 class Use:
-    """One use of the private data, as its BEGIN record tells. All of it is public.
+    """One use of the private data, as its BEGIN record describes it.
+
+    All of it is public, except `source`, `command` and `folder`, which name files and are as
+    private as the store.
 
     Attributes:
         number: of the use, from 1.
         kind: "session", "release", "distances", ...
-        name: of a session, each once in a ledger; empty for other uses.
+        name: of a session or series, unique in a ledger; empty for other uses.
         parameters: of the mechanism, plain values.
-        cost: what all of it costs.
-        guarantee: what it guarantees.
+        cost: of all that it measures.
+        guarantee: for all that it measures.
         source: how to read the data again; empty if that is not known.
-        reading: of a session, how its data were read that may be read in several ways.
+        reading: of a session, the choices in reading its data, see `opening.reading_of`.
         named_columns: of a table of rows, pairs of a role and the column that was named for it,
-            see `opening.rows_read`; empty of graphs, and of earlier versions.
+            see `opening.rows_read`; empty for graphs, and for uses of earlier versions.
         on_bad: what happened to rows of such a table that could not be used; empty likewise.
-        periods: labels of the finest periods that it reads, of those that were declared; None for
-            all that there is.
-        column: that tells the period of a row.
+        periods: labels of the finest declared periods that it reads; None if it may read all data.
+        column: name of the column with the period of a row.
         inputs: digest of its public inputs, see `public_digest`; empty if there were none.
-        time: when it began, in UTC, as ISO 8601 writes it.
-        user: of the operating system, who began it.
-        made_by: the version of this program.
+        time: when it began, in UTC, in ISO 8601.
+        user: name of the account of the operating system that began it.
+        made_by: name and version of the program that began it.
         purpose: what it is for, as stated; empty if nothing was stated.
         author: who released it, as stated; empty if nothing was stated.
-        separate_budget: why the data have a budget of their own here, though they were charged to
+        separate_budget: why the data have a separate budget here, although they were charged to
             another store, too; empty if they were not.
-        command: words of the command line that began it; empty outside of the command line. They
-            name files, so they are as private as the store.
+        command: words of the command line that began it; empty outside of the command line.
         folder: working folder of that command; empty likewise.
         keeps_first: whether what is measured is stored before anything of it is shown, so that an
             unfinished use may be measured again; earlier versions did not.
 
     Raises:
-        ParameterError: periods that are none.
+        ParameterError: the tuple of periods or a label in it is empty.
     """
 
     number: int
@@ -127,9 +128,9 @@ class Use:
     keeps_first: bool = False
 
     def __post_init__(self) -> None:
-        # What reads no period would cost nothing.
-        named = isinstance(self.periods, tuple) and self.periods and all(self.periods)
-        if self.periods is not None and not named:
+        # A use that reads no period would cost nothing.
+        has_periods = isinstance(self.periods, tuple) and self.periods and all(self.periods)
+        if self.periods is not None and not has_periods:
             raise ParameterError("name the periods that are read, or None where all are")
 
     @cached_property
@@ -139,17 +140,25 @@ class Use:
 
     @property
     def seed(self) -> int | None:
-        """Return the seed of the noise, or None; a seed voids the guarantee."""
+        """Return the seed of the noise, which voids the guarantee; None without one."""
         return self.guarantee.seed
 
 
 def uses_of(ledger: Ledger) -> list[Use]:
-    """Return all uses, in order; within `Ledger.locked`."""
+    """Return all uses, in order. Within `Ledger.locked`.
+
+    Raises:
+        LedgerError: as `use_of`.
+    """
     return [use_of(ledger, number) for number in ledger.uses]
 
 
 def use_of(ledger: Ledger, number: int) -> Use:
-    """Return one use; within `Ledger.locked`."""
+    """Return one use. Within `Ledger.locked`.
+
+    Raises:
+        LedgerError: its record is damaged, or another version has written it.
+    """
     with intact(f"the store {ledger.file.path} was written by another version, or is damaged"):
         use: Use = from_plain(Use, ledger.record(ledger.uses[number].begin)[1])
         if use.number != number:
@@ -158,21 +167,22 @@ def use_of(ledger: Ledger, number: int) -> Use:
 
 
 def total_cost(costs: Sequence[Cost], budget: Budget | None = None) -> Cost:
-    """Return what at least one use cost together, as a valid odometer.
+    """Return the cost of uses together, as a valid odometer.
 
-    Whoever stops before it passes numbers fixed beforehand is within these, though each was
-    chosen after seeing the others' answers. With a budget that has a delta: the least epsilon for
-    that delta (`least_epsilon`). Else the sums of the stated numbers; one use is its own cost.
+    If the uses stop before it passes a limit that was fixed beforehand, they are within that limit,
+    although each was chosen after seeing the others' answers. With a budget that has a delta, it is
+    the least epsilon for that delta (`least_epsilon`), otherwise the sums of the stated numbers.
+    The cost of a single use is its own.
 
     Args:
-        costs: in the order in which the uses were begun.
-        budget: of the store, fixed when it was made.
+        costs: at least one, in the order in which the uses were begun.
+        budget: of the store, fixed when it was created.
     """
     return total_of(CostSums(costs), budget)
 
 
 def total_of(sums: CostSums, budget: Budget | None = None) -> Cost:
-    """Return what at least one use cost together, from sums of their costs; see `total_cost`."""
+    """Return the cost of uses together from sums of their costs, see `total_cost`."""
     plain = sums.at(None)
     if plain.single is not None:
         return plain.single
@@ -186,7 +196,7 @@ def total_of(sums: CostSums, budget: Budget | None = None) -> Cost:
 
 
 class CountedUse(Protocol):
-    """Periods and cost of a use: all that adding up reads of it."""
+    """The part of a `Use` that adding up costs needs."""
 
     @property
     def coverage(self) -> Coverage | None:
@@ -194,21 +204,23 @@ class CountedUse(Protocol):
 
     @property
     def cost(self) -> Cost:
-        """Return what all of it costs."""
+        """Return the cost of all that it measures."""
 
 
 def spent_together(uses: Sequence[CountedUse], budget: Budget | None = None) -> Cost:
-    """Return the most that at least one use spent together on one period; see `total_cost`.
+    """Return the largest cost of uses on one period, whichever neighbours differ in.
 
-    Whatever period neighbours differ in, what is spent on it is at most this.
+    Args:
+        uses: at least one, in the order in which they were begun.
+        budget: as for `total_cost`.
     """
     return _largest(_totals(uses, budget).values())
 
 
 def spent_by_period(uses: Sequence[CountedUse], budget: Budget | None = None) -> dict[str, Cost]:
-    """Return what was spent on each period that a use names, in order; see `total_cost`.
+    """Return the cost of uses on each period that a use names, in order; see `total_cost`.
 
-    Of a period that holds others, what was spent on the dearest of them.
+    For a period that contains other named ones, it is the largest cost of those.
     """
     costs_within: dict[PeriodPath, list[Cost]] = {}
     totals = _totals(uses, budget)
@@ -220,11 +232,11 @@ def spent_by_period(uses: Sequence[CountedUse], budget: Budget | None = None) ->
 
 
 def spent_on(uses: Sequence[Use], period: str, budget: Budget | None = None) -> Cost | None:
-    """Return what was spent on a period, or on the dearest part of it; None if nothing was.
+    """Return the largest cost of uses on a period or a part of it; None if no use reads it.
 
     Args:
         uses: in the order in which they were begun.
-        period: a label such as "2026-03"; "2026" holds it.
+        period: a label such as "2026-03", or "2026", which contains it.
         budget: as for `total_cost`.
     """
     totals = _totals(uses, budget, around(period))
@@ -237,18 +249,18 @@ def _totals(
     """Return the cost of each set of `readers_by_period` that is not empty, by period."""
     readers = readers_by_period([use.coverage for use in uses], period)
     total = {
-        numbers: total_cost([uses[i].cost for i in numbers], budget)
-        for numbers in dict.fromkeys(readers.values())
-        if numbers
+        indices: total_cost([uses[index].cost for index in indices], budget)
+        for indices in dict.fromkeys(readers.values())
+        if indices
     }
-    return {path: total[numbers] for path, numbers in readers.items() if numbers}
+    return {path: total[indices] for path, indices in readers.items() if indices}
 
 
 def in_all_periods(uses: Sequence[Use]) -> Cost | None:
-    """Return what was spent on somebody who differs in all periods, once for each of them.
+    """Return the cost of uses for neighbours that differ in all periods, once in each of them.
 
-    None where a use may read any number of periods, and where neighbours differ in one row, which
-    is in one period.
+    None if a use may read any number of periods, or if neighbours differ in one row, which is in
+    one period.
     """
     coverages = [use.coverage for use in uses]
     if not uses or any(use.guarantee.differs_within == "row" for use in uses):
@@ -260,7 +272,7 @@ def in_all_periods(uses: Sequence[Use]) -> Cost | None:
 
 
 def _largest(alternatives: Iterable[Cost]) -> Cost:
-    """Return a cost that covers each of these, of which neighbours have one."""
+    """Return the least cost that is at least each of these."""
     costs = list(dict.fromkeys(alternatives))
     if len(costs) == 1:
         return costs[0]
@@ -275,13 +287,13 @@ def _largest(alternatives: Iterable[Cost]) -> Cost:
 def check_budget(
     budget: Budget | None, before: Sequence[Use], cost: Cost, coverage: Coverage | None = None
 ) -> None:
-    """Refuse a use that the budget does not allow on one of the periods that it reads.
+    """Check that the budget allows one more use on each of the periods that it reads.
 
     Args:
-        budget: of the store.
+        budget: of the store; None allows all uses.
         before: all uses that were begun, in order.
-        cost: of the next one.
-        coverage: of the same.
+        cost: of the next use.
+        coverage: of the next use.
 
     Raises:
         BudgetError: it would cost too much.
@@ -295,12 +307,12 @@ def check_budget(
 
 
 def check_spending(budget: Budget | None, spending: SpendingTotals, cost: Cost) -> None:
-    """Refuse a use of all periods that the budget does not allow, in O(1) of the earlier uses.
+    """Check that the budget allows one more use of all periods, without reading the earlier uses.
 
     Args:
-        budget: of the store.
+        budget: of the store; None allows all uses.
         spending: of all uses that were begun.
-        cost: of the next one.
+        cost: of the next use.
 
     Raises:
         BudgetError: it would cost too much.
@@ -309,24 +321,33 @@ def check_spending(budget: Budget | None, spending: SpendingTotals, cost: Cost) 
         return
     if spending.allows(cost, None, epsilon=budget.epsilon, delta=budget.delta):
         return
-    before = sum(spending.sums.values(), CostSum(order=spending.order))
-    together = Cost(epsilon=rounded_up(before.stated), delta=rounded_up(before.deltas))
-    raise BudgetError(_too_much(budget, [*[together][: before.count], cost]))
+    earlier = sum(spending.sums.values(), CostSum(order=spending.order))
+    total = Cost(epsilon=rounded_up(earlier.stated), delta=rounded_up(earlier.deltas))
+    raise BudgetError(_refusal_text(budget, [*([total] if earlier.count else []), cost]))
 
 
 def _refusal(budget: Budget, before: Sequence[Use], cost: Cost, coverage: Coverage | None) -> str:
-    """Say which period has no budget left for a use, see `check_budget`."""
+    """Return the message that names the period without enough budget for a use.
+
+    Arguments as for `check_budget`.
+    """
     costs = [*(use.cost for use in before), cost]
     readers = readers_by_period([*(use.coverage for use in before), coverage])
-    concerned = [(path, uses) for path, uses in readers.items() if len(before) in uses]
-    for path, uses in concerned:
-        if not budget.allows([costs[number] for number in uses]):
-            return _too_much(budget, [costs[number] for number in uses], *path[-1:])
-    return _too_much(budget, costs)
+    for path, indices in readers.items():
+        costs_on_period = [costs[index] for index in indices]
+        if len(before) in indices and not budget.allows(costs_on_period):
+            return _refusal_text(budget, costs_on_period, *path[-1:])
+    return _refusal_text(budget, costs)
 
 
-def _too_much(budget: Budget, costs: Sequence[Cost], period: str = "") -> str:
-    """Return what to say of the last of some uses, which the budget does not allow."""
+def _refusal_text(budget: Budget, costs: Sequence[Cost], period: str = "") -> str:
+    """Return the message that a budget does not allow the last of some uses.
+
+    Args:
+        budget: of the store.
+        costs: of the uses, in order; the last one is refused.
+        period: the period that they read; "" if that is not known, or if they read all data.
+    """
     *earlier_costs, cost = costs
     deltas = sum(other.delta for other in costs if other.pure is None)
     hint = (
@@ -348,7 +369,7 @@ def _too_much(budget: Budget, costs: Sequence[Cost], period: str = "") -> str:
     spent = ""
     if earlier_costs and not period:
         spent = f"; epsilon = {total_cost(earlier_costs, budget).epsilon:.4g} of it is used up"
-    published = "; what is published can still be asked, free of charge" * bool(earlier_costs)
+    published = "; what is published can still be asked, free of charge" if earlier_costs else ""
     return (
         f"the graph's budget ({budget}) does not allow {before} use of epsilon = "
         f"{cost.epsilon:g}, delta = {cost.delta:g}{where}; nothing was spent"
@@ -357,10 +378,10 @@ def _too_much(budget: Budget, costs: Sequence[Cost], period: str = "") -> str:
 
 
 def _check_scheme(spending: SpendingTotals, coverage: Coverage | None) -> None:
-    """Refuse periods of which nobody knows whether they overlap those of a store.
+    """Check that periods can be compared with those of the earlier uses of a store.
 
     Raises:
-        LedgerError: they are told by another column, or by labels of another kind.
+        LedgerError: they come from another column, or their labels are of another kind.
     """
     scheme = spending.scheme
     if coverage is not None and scheme is not None and coverage.scheme != scheme:
@@ -375,13 +396,13 @@ def _check_scheme(spending: SpendingTotals, coverage: Coverage | None) -> None:
 
 
 def check_privacy_unit(ledger: Ledger, guarantee: PrivacyGuarantee) -> None:
-    """Refuse a use whose privacy unit is another than that of the other uses of a store.
+    """Check that the privacy unit of a use is that of the store.
 
     Costs for edges, for ten edges, for a user and for a vertex are costs for different
     neighbours: their sum would guarantee nothing.
 
     Raises:
-        BudgetError: the store is for another privacy unit.
+        BudgetError: the store has another privacy unit.
     """
     privacy_unit = ledger.header.get("privacy_unit")
     if privacy_unit != guarantee.privacy_unit:
@@ -410,18 +431,19 @@ def begin_use(  # noqa: PLR0913  # the fields of a record
     inputs: str = "",
     store: Store | None = None,
 ) -> Use:
-    """Write that a use begins; its whole cost is spent from then on. Within `Ledger.locked`.
+    """Record that a use begins, from which on its whole cost is spent. Within `Ledger.locked`.
 
     Args:
         ledger: the ledger.
-        kind: and all others as for `Use`.
-        rows_read: its `named_columns` and `on_bad`; None of what is no table of rows.
-        store: that states purpose, author and command; None if nothing is stated.
+        kind: as in `Use`, like all arguments that are not named here.
+        rows_read: its `named_columns` and `on_bad`; None if the data are no table of rows.
+        store: states purpose, author and command; None if nothing is stated.
 
     Raises:
-        BudgetError: the budget does not allow it.
-        LedgerError: the store cannot be written, or its periods cannot be compared with these.
-        ParameterError: periods that are none.
+        BudgetError: the budget does not allow it, or the store has another privacy unit.
+        LedgerError: the store cannot be written, its periods cannot be compared with these, or the
+            working folder of the command was removed.
+        ParameterError: the tuple of periods or a label in it is empty.
     """
     spending = ledger.spending
     use = Use(
@@ -449,29 +471,49 @@ def begin_use(  # noqa: PLR0913  # the fields of a record
     if budget is not None and not spending.allows(
         cost, use.coverage, epsilon=budget.epsilon, delta=budget.delta
     ):
-        check_budget(budget, uses_of(ledger), cost, use.coverage)  # it says why
+        check_budget(budget, uses_of(ledger), cost, use.coverage)  # its message has the reason
     with ledger.writing() as entries:
         entries.add(Kind.BEGIN, use.number, plain(use))
     return use
 
 
 def time_now() -> str:
-    """Return the time in UTC, as ISO 8601 writes it, to the second."""
+    """Return the present time in UTC, in ISO 8601, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _stated_by(store: Store) -> dict[str, Any]:
-    folder = str(Path.cwd()) if store.command else ""
+    """Return the fields of a `Use` that its caller states.
+
+    Raises:
+        LedgerError: as `_working_folder`.
+    """
     return {
         "purpose": store.purpose,
         "author": store.author,
         "separate_budget": store.separate_budget,
         "command": store.command,
-        "folder": folder,
+        "folder": _working_folder() if store.command else "",
     }
 
 
+def _working_folder() -> str:
+    """Return the working folder of this process, in which `resume` runs a command again.
+
+    Raises:
+        LedgerError: it was removed, or may not be read.
+    """
+    try:
+        return str(Path.cwd())
+    except OSError as problem:
+        raise LedgerError(
+            f"the working folder cannot be used: {problem.strerror}; nothing was spent: change to "
+            "another folder, and repeat the command"
+        ) from None
+
+
 def _user() -> str:
+    """Return the name of the user of the operating system, or the number if there is no name."""
     try:
         return getpass.getuser()
     except (ImportError, KeyError, OSError):  # a container whose user has no name

@@ -15,7 +15,8 @@ from typing import Any, final
 
 from graphcuts_dp.errors import LedgerError
 from graphcuts_dp.files import flush_folder
-from graphcuts_dp.ledger.copies import copy_database, flush_file
+from graphcuts_dp.ledger.copies import copy_database
+from graphcuts_dp.ledger.file import flush_file
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.migration import Account, account_of
 from graphcuts_dp.ledger.opening import Store, open_ledger, store_id

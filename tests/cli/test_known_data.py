@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.ledger import known_data
+from graphcuts_dp import LedgerError
+from graphcuts_dp.ledger import charges, known_data
 from graphcuts_dp.ledger.opening import Subject
 
 LINE = "--epsilon 1 --vertices 34 --fit none"
@@ -77,6 +78,23 @@ def test_a_store_that_was_moved_is_the_same_store(done, club):
     Path("a.db").rename("moved.db")
     done(*release(club, "b.edges", "--store", "moved.db"))
     assert gc.store_status("moved.db").epsilon == 2.0
+
+
+def test_a_store_that_cannot_be_looked_at_for_now_is_still_the_same_store(done, club, monkeypatch):
+    done(*release(club, "a.edges", "--store", "a.db"))
+    monkeypatch.setattr(charges, "peek_store_id", lambda _: None)  # as while another one writes
+    done(*release(club, "b.edges", "--store", "a.db"))
+    assert gc.store_status("a.db").epsilon == 2.0
+
+
+def test_a_store_in_place_of_another_is_another_store(done, refused, club, tmp_path, monkeypatch):
+    done(*release(club, "a.edges", "--store", "a.db"))
+    Path("a.db").rename("moved.db")
+    graph = gc.read_graph(club, vertices=34)
+    gc.release_graph(graph, epsilon=1.0, store="a.db", fit="none")
+    monkeypatch.setattr(charges, "peek_store_id", lambda _: None)
+    message = refused(*release(club, "b.edges", "--store", "a.db"))
+    assert f"these data were charged to the store {tmp_path / 'a.db'}" in message
 
 
 def test_uses_without_any_store_are_told_of(done, club):
@@ -185,3 +203,16 @@ def test_where_the_index_is(monkeypatch, tmp_path, platform, variable, ends):
         monkeypatch.setenv(variable, str(tmp_path / "own"))
     assert str(known_data.state_folder()).startswith(str(tmp_path))
     assert known_data.state_folder().as_posix().endswith(ends)
+
+
+def test_an_account_without_a_home_folder_is_told_to_name_one(monkeypatch):
+    for name in (known_data.STATE_FOLDER, "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(known_data.sys, "platform", "linux")
+
+    def unknown():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(known_data.Path, "home", unknown)
+    with pytest.raises(LedgerError, match="name a folder by the variable GRAPHCUTS_DP_STATE"):
+        known_data.state_folder()

@@ -1,5 +1,6 @@
 """What a use has measured is kept, one measurement for each, and taken up again for nothing."""
 
+import errno
 import json
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ from products import PRODUCTS, SESSIONS, kind_of, make
 
 import graphcuts_dp as gc
 from graphcuts_dp import LedgerError, ParameterError, graph_job
-from graphcuts_dp.ledger import charges, uses
+from graphcuts_dp.ledger import charges, temporary, uses
 from graphcuts_dp.ledger.charges import begin_charge
 from graphcuts_dp.ledger.file import StoreFile
 from graphcuts_dp.ledger.observed import observed_charges
@@ -341,6 +342,34 @@ def test_a_charge_is_told_of_where_its_record_was_written_and_an_error_came_afte
     assert [charge.use.number for charge in begun] == [2]
     assert "epsilon = 1 was spent (use 2)" in begun[0].advice()
     assert len(gc.store_status(path).uses) == 2
+
+
+@pytest.mark.parametrize("resume", [0, -1, "yes", None])
+def test_what_is_no_number_of_a_use_is_not_taken_for_a_new_use(path, graph, resume):
+    gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
+    with pytest.raises(ParameterError, match="resume is True, or the number of a use"):
+        gc.release_graph(graph, epsilon=1.0, store=gc.Store(path, resume=resume), fit="none")
+    assert len(gc.store_status(path).uses) == 1
+
+
+def test_a_command_in_a_folder_that_was_removed_spends_nothing(path, graph, tmp_path, monkeypatch):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    store = gc.Store(path, command=("release", "mail.csv"))
+    with pytest.raises(LedgerError, match=r"working folder cannot be used: .*nothing was spent"):
+        gc.release_graph(graph, epsilon=1.0, store=store, fit="none")
+    assert not gc.store_status(path).uses
+
+
+def test_a_temporary_store_that_has_no_room_is_told_of(graph, monkeypatch):
+    def full(**_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(temporary.tempfile, "mkdtemp", full)
+    with pytest.raises(LedgerError, match="cannot make a temporary store: No space left"):
+        gc.open_session(graph, epsilon=1.0, queries=5)
 
 
 def test_what_is_too_large_to_keep_is_refused_before_it_is_charged(path, graph, monkeypatch):

@@ -11,7 +11,7 @@ import session_workers as workers
 
 import graphcuts_dp as gc
 from graphcuts_dp import LedgerError, ParameterError
-from graphcuts_dp.ledger.file import explained
+from graphcuts_dp.ledger.file import StoreFile, explained
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.session.session import session_of
@@ -69,6 +69,27 @@ def test_a_process_killed_while_it_makes_a_store_leaves_nothing_for_good(tmp_pat
     (tmp_path / ".a.db.part-journal").write_bytes(b"half of one")
     workers.begin(path).close()
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a.db", "a.log"]
+
+
+def test_a_store_that_is_in_use_elsewhere_is_closed_without_an_error(tmp_path):
+    """What was written is safe, so a result must not be lost by an error of closing."""
+    path = tmp_path / "a.db"
+    Ledger.create(path, {"format": 1})
+    first, second = (StoreFile(path, timeout=0.01) for _ in range(2))
+    with second.locked():
+        first.close()
+        with pytest.raises(LedgerError, match="is closed"):
+            _ = first.connection
+        with second.transaction() as connection:  # its journal is still its own
+            connection.execute("UPDATE head SET seq = 0")
+    second.close()
+    assert [file.name for file in tmp_path.iterdir()] == ["a.db"]
+
+
+def test_what_lies_where_a_store_is_made_is_named(tmp_path):
+    (tmp_path / ".a.db.part").mkdir()
+    with pytest.raises(LedgerError, match="part is in the way; remove it"):
+        Ledger.create(tmp_path / "a.db", {"format": 1})
 
 
 def grown_by(path, queries, n):

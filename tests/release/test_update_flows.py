@@ -1,5 +1,6 @@
 """A table that is published period after period: its order, its state, its results."""
 
+import dataclasses
 import itertools
 import sqlite3
 import stat
@@ -22,6 +23,7 @@ from graphcuts_dp import (
 from graphcuts_dp.array_archive import ArrayForm
 from graphcuts_dp.ledger import ledger as ledger_module
 from graphcuts_dp.ledger import series as ledger_series
+from graphcuts_dp.ledger.observed import observed_charges
 from graphcuts_dp.ledger.opening import open_ledger
 from graphcuts_dp.ledger.records import Kind
 from graphcuts_dp.measure.updates import UpdateState
@@ -397,6 +399,34 @@ def test_windows_that_are_none_are_refused():
             flows.between("a", "b", periods)
     with pytest.raises(QueryError, match="unknown group"):
         flows.between("a", "nowhere")
+
+
+def test_a_charge_is_reported_where_an_error_came_after_it(monkeypatch):
+    def failing(*_):
+        raise LedgerError("the disk fails")
+
+    join_data = ledger_series.join_data
+    monkeypatch.setattr(ledger_series, "join_data", failing)
+    with observed_charges() as begun, pytest.raises(LedgerError, match="the disk fails"):
+        update(trips(), MONTHS[0])
+    monkeypatch.setattr(ledger_series, "join_data", join_data)
+    assert gc.store_status("s.db").epsilon == 1.0
+    (charge,) = begun
+    assert charge.advice().endswith("the same command again costs nothing more")
+    update(trips(), MONTHS[0])
+    assert gc.store_status("s.db").epsilon == 1.0
+
+
+def test_a_store_that_is_busy_only_lacks_the_names_of_the_files():
+    with observed_charges() as begun:
+        update(trips(), MONTHS[0])
+    (charge,) = begun
+    with closing(open_ledger("s.db")) as ledger, ledger.locked():
+        impatient = gc.Store("s.db", timeout=0.01)
+        dataclasses.replace(charge, store=impatient).record_files({"flows.csv": "0" * 64})
+    assert not gc.store_status("s.db").uses[0].files
+    charge.record_files({"flows.csv": "0" * 64})
+    assert gc.store_status("s.db").uses[0].files == {"flows.csv": "0" * 64}
 
 
 def test_graphs_and_rows_without_periods_are_refused():
