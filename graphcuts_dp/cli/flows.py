@@ -459,6 +459,8 @@ def _plain(plan: ContributionBoundPlan) -> dict[str, Any]:
     rows = [asdict(row) for row in plan.rows]
     for row in rows:
         row["left_out"] = [count if isfinite(count) else None for count in row["left_out"]]
+        if row["left_out"][1] is None:
+            row["share_left_out"] = None
     fields = {"what": plan.what, "confidence": plan.confidence, "undetectable": plan.undetectable}
     fields |= {"warning": plan.warning, "coverage": plan.coverage}
     if plan.chosen is not None:

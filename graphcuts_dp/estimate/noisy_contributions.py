@@ -232,6 +232,25 @@ class Contributions(Displayed):
             if users > self.radius
         )
 
+    def counted_at_least(self, bound: int) -> int:
+        """Return a lower bound of the rows (pairs, units) that count with a bound.
+
+        It holds with the default confidence for all bounds at once, and together with `left_out`,
+        since both rest on counts of users of which none is wrong by more than `radius`.
+
+        Args:
+            bound: one of `bounds`.
+
+        Raises:
+            ParameterError: if it is none of the bounds.
+        """
+        self._bound_index(bound)
+        fewest = (1, *(lower + 1 for lower in self.bounds))  # rows of a user of each class
+        return sum(
+            max(0, int(users) - self.radius) * min(least, bound)
+            for users, least in zip(self.counts, fewest, strict=True)
+        )
+
     def _classes_above(self, bound: int, known_max: int | None) -> list[_ClassAbove]:
         """Return the classes above a bound that can have users."""
         largest = math.inf if known_max is None else float(known_max)

@@ -52,9 +52,12 @@ class ContributionBoundRow:
         left_out: what is left out of all that there is: pairs, rows or units, from and to, see
             `Contributions.left_out`; the second is infinite where it is unknown.
         left_out_by_detected: of the users that noise cannot hide, at most, see
-            `Contributions.left_out_by_detected`.
-        error: sqrt(noise^2 + loss^2), where the loss is the most that is left out of one cell: by
-            all users where that is known, else by those that noise cannot hide.
+            `Contributions.left_out_by_detected`. No bound of what is left out: users that noise
+            hides may have far more.
+        share_left_out: what is left out, as a share of all that there is, at most; 1 where it is
+            unknown. It holds together with `left_out`.
+        error: root of the squares of the noise and of what is left out of one of the cells at
+            most: of all users where that is known, else of those that noise cannot hide.
 
     Examples:
         >>> import pandas
@@ -74,6 +77,7 @@ class ContributionBoundRow:
     users_above_error: int
     left_out: tuple[float, float]
     left_out_by_detected: float
+    share_left_out: float
     error: float
 
     @property
@@ -129,11 +133,12 @@ class ContributionBoundPlan(Tabled):
             return ""
         bound, (least, _) = self.chosen or (self.best.max_contributions, self.best.left_out)
         return (
-            f"A bound of {bound:,} leaves out at least {math.floor(least):,} {self.what} for sure. "
-            "A few users with very many may be invisible, and one user may have any number of "
-            f"{self.what}: nobody can tell privately how many are left out at most. The bound "
-            "suits the visible users. If it is publicly known that no user has more than some "
-            "number, known_max= (--contributions table:known-max=) gives an upper bound."
+            f"A bound of {bound:,} leaves out at least {math.floor(least):,} {self.what} for sure, "
+            f"and may leave out most of them: noise hides up to {self.undetectable:,} users of "
+            f"each size, and one user may have any number of {self.what}, so that nobody can tell "
+            "privately how many are left out at most. If it is publicly known that no user has "
+            "more than some number, known_max= (--contributions table:known-max=) gives an upper "
+            "bound. A larger epsilon hides fewer users."
         )
 
     @property
@@ -159,16 +164,17 @@ class ContributionBoundPlan(Tabled):
             notes.insert(
                 0,
                 f"Bounds from {self.rows[len(shown_rows)].max_contributions:,} to "
-                f"{self.rows[-1].max_contributions:,} are left out: no users above them show above "
-                "the noise.",
+                f"{self.rows[-1].max_contributions:,} are not shown: noise hides how many users "
+                f"are above them, up to {self.undetectable:,} of each size.",
             )
+        of_whom = "for users whom noise does not hide, " if self.warning else ""
         return Card(
             title=f"Bounds on users, and {self.what} left out, with confidence "
-            f"{percent(self.confidence)}; the best is {self.best.max_contributions:,}",
+            f"{percent(self.confidence)}; {of_whom}the best is {self.best.max_contributions:,}",
             facts=facts,
             columns=(
                 *("bound", "noise", "users above", "±", "left out, at least"),
-                *("of visible sizes, at most", "of all, at most"),
+                *("at most", f"share of all {self.what}, at most"),
             ),
             rows=[
                 (
@@ -176,11 +182,11 @@ class ContributionBoundPlan(Tabled):
                     f"{row.noise:,.4g}",
                     f"{max(0, row.users_above):,}",
                     f"{row.users_above_error:,}",
-                    f"{row.left_out[0]:,.4g}",
-                    f"{row.left_out_by_detected:,.4g}"
-                    if row.left_out_by_detected
-                    else "none visible",
-                    f"{row.left_out[1]:,.4g}" if math.isfinite(row.left_out[1]) else "unknown",
+                    f"{math.floor(row.left_out[0]):,}",
+                    f"{math.ceil(row.left_out[1]):,}"
+                    if math.isfinite(row.left_out[1])
+                    else "unknown",
+                    _share_text(row),
                 )
                 for row in shown_rows
             ],
@@ -255,6 +261,7 @@ def plan_contribution_bounds(
                 users_above_error=users_above_error,
                 left_out=left_out,
                 left_out_by_detected=detected,
+                share_left_out=_largest_share(left_out[1], contributions.counted_at_least(bound)),
                 error=math.hypot(noise, loss / cells),
             )
         )
@@ -276,6 +283,25 @@ def plan_contribution_bounds(
             confidence="" if contributions.rate is None else f"{DEFAULT_PERCENT}, together",
         ),
     )
+
+
+def _share_text(row: ContributionBoundRow) -> str:
+    """Return the largest share of all rows that is left out, rounded up to whole per cent."""
+    if math.isinf(row.left_out[1]):
+        return "unknown"
+    return f"{math.ceil(100 * row.share_left_out)} %"
+
+
+def _largest_share(left_out: float, counted: float) -> float:
+    """Return the largest share of all rows that is left out.
+
+    Args:
+        left_out: the most rows that are left out; infinite if that is unknown.
+        counted: the fewest that count.
+    """
+    if math.isinf(left_out):
+        return 1.0
+    return left_out / (left_out + counted) if left_out else 0.0
 
 
 def _coverage(

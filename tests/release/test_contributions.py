@@ -229,7 +229,7 @@ def test_rows_of_users_that_noise_cannot_hide():
         plan = plan_contribution_bounds(longer, epsilon=1, known_max=known_max)
         shown = [int(row[0].replace(",", "")) for row in plan._card().rows]
         assert shown == [bound for bound in bounds if bound <= end]
-        assert ("are left out: no users" in str(plan)) == (end < 100)
+        assert ("are not shown: noise hides how many users" in str(plan)) == (end < 100)
         assert [row.max_contributions for row in plan.rows] == list(bounds)
     for row in plan.rows:
         number, error = longer.users_above(row.max_contributions)
@@ -240,6 +240,33 @@ def test_rows_of_users_that_noise_cannot_hide():
     few = Contributions(counts=np.array([900, 9, 2, 0]), **noisy)
     assert plan_contribution_bounds(few, epsilon=0.1).best.max_contributions == 1
     assert plan_contribution_bounds(few, epsilon=0.1, known_max=30).best.max_contributions == 20
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
+def test_the_share_that_a_bound_leaves_out_is_no_larger_than_stated(epsilon):
+    """With a known maximum, for all bounds at once, where every count is within its radius."""
+    sizes = [1] * 500 + [4] * 300 + [18] * 120 + [55] * 25
+    truths = {
+        bound: sum(max(0, size - bound) for size in sizes) / sum(sizes) for bound in (1, 5, 20, 50)
+    }
+    held = 0
+    for seed in range(20):
+        table = release_contributions(
+            rows_of(sizes), epsilon=epsilon, bounds=[1, 5, 20, 50], seed=seed
+        )
+        plan = plan_contribution_bounds(table, epsilon=1, known_max=60)
+        held += all(
+            row.share_left_out >= truths[row.max_contributions] and row.share_left_out <= 1
+            for row in plan.rows
+        )
+        unknown = plan_contribution_bounds(table, epsilon=1)
+        assert {row.share_left_out for row in unknown.rows} == {1.0}
+    assert held >= 17  # of 20 with at least 95 %: fewer with a chance of 0.3 %
+    public = Contributions.public((1, 5, 20), [500, 300, 120, 25])
+    # At least one row of each of 500 users, two of each of 300, and five of each of 145.
+    assert public.counted_at_least(5) == 500 + 300 * 2 + 145 * 5
+    row = plan_contribution_bounds(public, epsilon=1, known_max=60).rows[1]
+    assert row.share_left_out == (120 * 15 + 25 * 55) / (120 * 15 + 25 * 55 + 1825)
 
 
 def test_a_bound_that_is_chosen_is_near_the_quantile(tmp_path):
