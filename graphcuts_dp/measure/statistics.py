@@ -201,8 +201,7 @@ def measure_total(
     `measure_degrees`), and the discrete Laplace noise k, added before doubling, has P(k)
     proportional to e^(-epsilon |k|/s). May be negative.
     """
-    counts, changes, unit = _total(graph, distribution)
-    return draw("total", Total(), counts, changes, unit=unit, epsilon=epsilon, source=source)
+    return refinable_total(graph, distribution, epsilon=epsilon, source=source).measurement
 
 
 def refinable_total(
@@ -212,7 +211,7 @@ def refinable_total(
     epsilon: Fraction,
     source: EntropySource,
 ) -> Refinable[Total]:
-    """Measure as `measure_total`, with the same noise and guarantee, and prepare a finer copy."""
+    """Measure as `measure_total`, with its guarantee, and keep what a finer copy needs."""
     counts, changes, unit = _total(graph, distribution)
     return Refinable.draw(
         "total", Total(), counts, changes, unit=unit, epsilon=epsilon, source=source
@@ -263,15 +262,9 @@ def measure_degrees(
     Source: Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009.
     Side channel: adding up takes time proportional to the number of edges.
     """
-    grid = sums_grid(distribution, without_cap=without_cap)
-    return draw(
-        "degrees",
-        Degrees(),
-        *_degrees(graph, grid),
-        unit=grid.unit,
-        epsilon=epsilon,
-        source=source,
-    )
+    return refinable_degrees(
+        graph, distribution, epsilon=epsilon, source=source, without_cap=without_cap
+    ).measurement
 
 
 def refinable_degrees(
@@ -283,7 +276,7 @@ def refinable_degrees(
     name: str = "degrees",
     without_cap: bool = False,
 ) -> Refinable[Degrees]:
-    """Measure as `measure_degrees`, with the same noise and guarantee, and prepare a finer copy."""
+    """Measure as `measure_degrees`, with its guarantee, and keep what a finer copy needs."""
     grid = sums_grid(distribution, without_cap=without_cap)
     counts, changes = _degrees(graph, grid)
     return Refinable.draw(

@@ -208,6 +208,10 @@ def test_all_noise_loses_no_more_than_epsilon_and_hardly_less(epsilon, change):
         lost = rates.loss(change, halvings)
         assert f > 0
         assert float(epsilon) == pytest.approx(max(parted, never, at_last), rel=1e-12)
+        of_free_pair = replace(rates, terminal=Fraction(0), between=Fraction(0))
+        assert float(of_free_pair.loss(change, halvings)) == pytest.approx(
+            float(epsilon), rel=1e-12
+        )
         assert f + max(a + x, halvings * a, (halvings - 1) * a + x) == b == lost == epsilon
         for name in ("cut", "terminal", "between"):
             more = replace(rates, **{name: getattr(rates, name) * Fraction(1001, 1000)})

@@ -16,8 +16,9 @@ from graphcuts_dp import CutQuery, GraphError, Groups, QueryError, release_graph
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, DEFAULT_PERCENT
 from graphcuts_dp.estimate import pair_types
 from graphcuts_dp.estimate.estimator import Sizes, log_cuts
-from graphcuts_dp.estimate.measurement import CellSums
+from graphcuts_dp.estimate.measurement import CellSums, Total
 from graphcuts_dp.estimate.pair_types import best_combination
+from graphcuts_dp.estimate.usable_sums import UsableMeasurements
 from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.schema.layout import Layout
@@ -80,7 +81,27 @@ def cuts_of(release, count):
 @pytest.mark.parametrize("epsilon", [1.0, 30.0])
 def test_the_value_is_the_best_of_all_unbiased_ones(case, how, epsilon):
     make, noise = CASES[case]
-    release = drawn(*make(), how, noise=noise, epsilon=epsilon)
+    assert_best(drawn(*make(), how, noise=noise, epsilon=epsilon))
+
+
+@pytest.mark.parametrize("case", [f"{shape}, {KINDS[2][0]} 3.0" for shape in (9, (5, 6), "arcs")])
+def test_a_total_that_no_decision_has_looked_at_is_used(case):
+    """As in releases of many vertices, where decisions look at a coarser copy of the total."""
+    make, noise = CASES[case]
+    release = drawn(*make(), "auto", noise=noise, epsilon=1.0)
+    total = release.measurements.find(Total)
+    assert total.used_in_decision
+    values = [
+        replace(part, used_in_decision=False) if part is total else part
+        for part in release.measurements.values
+    ]
+    unseen = replace(release.measurements, values=tuple(values))
+    assert UsableMeasurements.of(unseen).for_values.total is not None
+    assert_best(replace(release, measurements=unseen))
+
+
+def assert_best(release):
+    """Compare answers and their variances with least squares on all that answers may use."""
     pairs, patterns, values, variances = observations(release)
     inverse = np.linalg.inv(patterns.T @ (patterns / variances[:, None]))
     best = inverse @ (patterns.T @ (values / variances))

@@ -207,6 +207,8 @@ STREETS = ["von", "Straße", "nach"]
         ("a.txt", b"user from\n" + ROW, {}, []),
         ("a.txt", b"user from\n" + ROW, {"header": "yes"}, ["user", "from"]),
         ("a.csv", ROW, {}, []),  # holds a number: it may be a row
+        ("a.csv", ROW, {"header": "yes"}, []),
+        ("a.csv", b"from,to,7\n", {}, []),
         ("a.csv", b"user;from\n" + ROW, {"header": "no"}, []),
         ("a.graphml", b"<graphml/>", {}, []),
     ],

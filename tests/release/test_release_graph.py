@@ -30,6 +30,7 @@ from graphcuts_dp.plugins import Fit, FitMethod, SeededEntropy
 from graphcuts_dp.privacy.entropy import SystemEntropy
 from graphcuts_dp.release import graph_jobs
 from graphcuts_dp.release import measuring as mechanism
+from graphcuts_dp.synth.fit_weights import DECIMALS
 from graphcuts_dp.synth.query_game import QueryGame
 
 NORM_FITS = ["cutting-plane", "first-order", "spectral", "game"]  # they minimise a norm, to a gap
@@ -201,6 +202,9 @@ def test_heavy_weights_without_a_cap_stay_integers_and_sums_exact():
 def test_the_certificate_is_of_the_synthetic_graph_as_released(weights):
     graph, noise = (weighted(5.0), "laplace") if weights else (graph_of(), "binary")
     made = release_graph(graph, epsilon=3.0, noise=noise, seed=4)
+    if weights:
+        assert made.graph.weights.max() <= 5.0
+        assert made.graph.weights.tolist() == made.graph.weights.round(DECIMALS).tolist()
     difference = made.graph.dense() - made.noisy.estimate()
     assert math.isclose(made.certificate.verify(difference), made.certificate.lower)
     S, T = made.certificate.S, made.certificate.T
