@@ -1,7 +1,10 @@
-"""Graphs as values: immutable, validated, on a public vertex set.
+"""Define graphs as values: immutable, validated, on a public vertex set.
 
-A graph may be private, so nothing here prints its edges or their number: `repr` and errors tell
+A graph may be private, so nothing here prints its edges or their number: `repr` and errors show
 the vertex set and the schema (weighted or not, maximum weight), which are public.
+
+Read `Graph` first. Whoever makes graphs of arrays calls `on_space`, `from_parts_on` or
+`from_rows_on`.
 """
 
 import warnings
@@ -37,13 +40,13 @@ from graphcuts_dp.io.raw_edges import Options, RawEdges
 from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.vertices import Arcs, Label, Space, VertexSet, sets_in, vertex_sets
 
-OTHER_VERTICES = "the graphs have different vertices; read both with the same vertices="
-_P = ParamSpec("_P")
-_G = TypeVar("_G")
-
 if TYPE_CHECKING:
     import igraph
     import networkx as nx
+
+OTHER_VERTICES = "the graphs have different vertices; read both with the same vertices="
+_P = ParamSpec("_P")
+_G = TypeVar("_G")
 
 
 class _Kind(EdgeStore):
@@ -89,17 +92,18 @@ class _Kind(EdgeStore):
             vertices: the public vertex set: a count n (ids 0..n-1), labels, or the path of a file
                 with one label on each line; for bipartite graphs a pair of these, left and right.
                 Without it, the vertices that the file lists are taken, or else those that occur in
-                edges, sorted (order in a file may tell of edges) unless we wrote the file. A set
-                that was taken from edges tells of them, and every guarantee then says so.
+                edges; they are sorted, unless this package wrote the file, as their order in the
+                file may reveal edges. A set that was taken from edges reveals which vertices have
+                some, and every guarantee then says so.
             public_vertices_from_file: say that the vertices that occur in this file are public.
             weighted: None reads weights if the file declares them (.gml and Pajek files of others
                 declare nothing: if all edges have one); False ignores them; True requires them.
             max_weight: public bound on any weight; larger weights are clipped to it. Without it,
                 the one that the file declares, if any.
-            max_weight_change: 1 to have weights without a cap: then a change of a weight by at most
-                1 is hidden, and no edge that weighs more. Rows that weigh more than 2^40 (1.1e12)
-                are refused, or count as 2^40 with `on_bad="skip"`. One of the two is needed for all
-                that draws noise.
+            max_weight_change: 1 to have weights without a maximum. The guarantee is then for a
+                change of a weight by at most 1: an edge that weighs more is detectable. Rows that
+                weigh more than 2^40 (1.1e12) are refused, or count as 2^40 with `on_bad="skip"`.
+                Whatever draws noise needs this or `max_weight`.
             merge: weight of parallel and reciprocal edges: their "sum", which is then clipped to
                 `max_weight`, the largest ("max", for lists that name each edge in both directions)
                 or the smallest ("min", for lengths). None for the sum; but a matrix (.mtx, .npz)
@@ -112,8 +116,9 @@ class _Kind(EdgeStore):
         Comments are lines that start with # or %; in `.csv` and `.tsv` files only above the header.
         A row is a line: quotes end where it ends. What `write` put beside such a file, in
         `<path>.schema.json`, is read with it. Text edge lists and tables are read a piece at a
-        time: at the peak they take no more than twice the memory of the graph. Tables (Parquet,
-        Arrow) hold integers, strings or both by number as ends, and no nulls.
+        time: at the peak they take no more than twice the memory of the graph. Endpoints in tables
+        (Parquet, Arrow) are integers or strings, perhaps dictionary-encoded; a null is a missing
+        endpoint.
 
         Raises:
             FileFormatError: the file cannot be read, its ending is unknown, a row is malformed or
@@ -121,7 +126,7 @@ class _Kind(EdgeStore):
                 option does not fit the file or is needed.
             GraphError: `vertices` holds a label twice, or none.
             ParameterError: `max_weight`, `max_weight_change`, `merge`, `delimiter` or `encoding` is
-                none, or a user or a period is named.
+                out of its range, or `columns` names a user or a period.
 
         Examples:
             >>> import tempfile, pathlib
@@ -141,7 +146,7 @@ class _Kind(EdgeStore):
             merge=merge,
         )
         with naming_file(path):
-            graph = cls._built(read_raw(path, options), options)
+            graph = cls._of_raw_edges(read_raw(path, options), options)
         if tell is not None and graph.reading:
             tell(graph.reading)
         return graph
@@ -166,12 +171,12 @@ class _Kind(EdgeStore):
             source: one of the following.
 
                 Pairs (source, target) or triples (source, target, weight): an iterable of tuples,
-                all of the same length. Ends are strings or integers; left before right. Dicts, sets
-                and strings are no edges.
+                all of the same length. Endpoints are strings or integers; left before right. Dicts,
+                sets and strings are no edges.
 
                 A table with a row for each edge: of pandas, polars, pyarrow, or any library that
                 narwhals knows, or whatever hands out batches of Arrow (`__arrow_c_stream__`), which
-                are read one at a time. Ends are integers or strings; none may be missing.
+                are read one at a time. Endpoints are integers or strings, and none is missing.
 
                 A matrix, scipy sparse or dense; its diagonal is ignored. Both entries of a pair are
                 one edge, whether they are equal or not, see `merge`; of a `DirectedGraph` the entry
@@ -186,24 +191,26 @@ class _Kind(EdgeStore):
             columns: of a table, as for `read`; of networkx and igraph `Columns(weight=...)` names
                 the edge attribute with the weight, "weight" without it; others are ignored.
             vertices: as for `read`. Isolated vertices of matrices, networkx and igraph are kept.
-            weighted: None: use weights where there are any: of a matrix unless its entries are
-                truth values; of networkx if all edges have them (some and not all is an error); of
-                no edges those that a cap is given for. False: ignore them; True: require them.
+            weighted: False ignores weights; True requires them. None uses those that there are: of
+                a matrix, unless its entries are truth values; of networkx, if all edges have them
+                (an error if only some have); of a source without edges that declares nothing, if
+                `max_weight` is passed and not 1.
             max_weight: public bound on any weight; larger ones are clipped to it.
-            max_weight_change: 1 to have weights without a cap, see `read`.
+            max_weight_change: 1 to have weights without a maximum, see `read`.
             merge: as for `read`. Of a matrix a "sum" would count each edge of a symmetric one
-                twice, and whether it is symmetric is not for its entries to tell: to add up arcs,
-                give `matrix + matrix.T`.
+                twice, and no entry may decide whether a matrix is symmetric: to add up arcs, pass
+                `matrix + matrix.T`.
             tell: as for `read`; of networkx and igraph sentences about attributes. Without it, a
                 warning says what is joined or left out.
 
         Raises:
             FileFormatError: a file of vertices that cannot be read.
             KindError: none of these sources.
-            GraphError: ends that are neither strings nor integers, or missing; no such columns; a
-                matrix that is not real, finite, non-negative or, but for two sides, square; an end
-                outside the vertex set; no vertices; weights that are negative or not finite.
-            ParameterError: `max_weight` or `merge` is none.
+            GraphError: endpoints that are neither strings nor integers, or missing; no such
+                columns; a matrix that is not real, finite, non-negative or, but for two sides,
+                square; an endpoint outside the vertex set; no vertices; weights that are negative
+                or not finite.
+            ParameterError: `max_weight`, `max_weight_change` or `merge` is out of its range.
 
         Warns:
             ConversionWarning: attributes of vertices, declared attributes of edges, or columns that
@@ -229,7 +236,7 @@ class _Kind(EdgeStore):
             max_weight_change=max_weight_change,
             merge=merge,
         )
-        graph, left_out = cls._converted(source, options)
+        graph, left_out = cls._of_source(source, options)
         if tell is not None and graph.reading:
             tell(graph.reading)
         elif tell is None and left_out:
@@ -237,29 +244,32 @@ class _Kind(EdgeStore):
         return graph
 
     @classmethod
-    def _converted(cls, source: Any, options: Options) -> tuple[Self, str]:
+    def _of_source(cls, source: Any, options: Options) -> tuple[Self, str]:
+        """Return the graph of a source, and a sentence about what is joined or left out."""
         raw = sources.edges_of(source, options)
         left_out = raw.left_out
-        return cls._built(raw, options), left_out
+        return cls._of_raw_edges(raw, options), left_out
 
     @classmethod
-    def _options(cls, vertices: Any, **given: Any) -> Options:
+    def _options(cls, vertices: Any, **options: Any) -> Options:
         """Return the options of a reader, with the kind of graph that this class is."""
-        columns = given["columns"]
+        columns = options["columns"]
         if columns.user is not None or columns.period is not None:
             raise ParameterError("user= and period= are for rows: read them with Rows.read")
         public = public_vertices_of(vertices, cls._sides)
-        return Options(vertices=public, bipartite=cls._sides, directed=cls._directed, **given)
+        return Options(vertices=public, bipartite=cls._sides, directed=cls._directed, **options)
 
     @classmethod
-    def _built(cls, raw: RawEdges, options: Options) -> Self:
-        space, parts, cap = assemble(raw, options)
+    def _of_raw_edges(cls, raw: RawEdges, options: Options) -> Self:
+        """Return the graph of raw edges, which are taken out of `raw`."""
+        space, parts, max_weight = assemble(raw, options)
         graph = object.__new__(cls)
         note, change = raw.schema.note, options.max_weight_change
-        # Where bad rows are left out, no row decides whether the table is read, nor do their sums.
+        # Where bad rows are left out, no row may decide whether the table is read, and so no sum of
+        # rows may.
         above: Above = "clip" if raw.bad.skip else "refuse"
         merge = merging(raw, options)
-        graph._set_up(space, parts, cap, change, note, clip=True, above=above, merge=merge)
+        graph._set_up(space, parts, max_weight, change, note, clip=True, above=above, merge=merge)
         graph.reading = raw.reading
         return graph
 
@@ -279,10 +289,10 @@ class _Kind(EdgeStore):
         that stay private.
 
         Args:
-            path: where; the ending tells the format, as for `read`, KONECT excepted.
+            path: where; the ending determines the format, as for `read`, KONECT excepted.
             force: replace a file that is there.
             about: facts about the graph, such as the epsilon of its release. GraphML holds them as
-                attributes of the graph; other formats have no place for them.
+                attributes of the graph; other formats cannot hold them.
 
         Raises:
             FileFormatError: unknown ending, missing folder, a file that is there, a label that the
@@ -309,7 +319,7 @@ class _Kind(EdgeStore):
         return libraries.to_igraph(self)
 
     def to_scipy(self) -> sp.csr_array:
-        """Make a sparse matrix of `shape`: row u, column v for u -> v; symmetric without arcs."""
+        """Make a sparse matrix of `shape`: row u, column v for u -> v; symmetric for a `Graph`."""
         return self._matrix().copy()
 
     def difference(self, other: "AnyGraph") -> sp.csr_array:
@@ -329,7 +339,7 @@ class _Kind(EdgeStore):
         Isolated vertices are not in it; pass `vertices=graph.vertices` to `of`.
 
         Args:
-            kind: "pandas", "polars" or "pyarrow", or a table whose kind it shall have; None for the
+            kind: "pandas", "polars" or "pyarrow", or a table of the wanted library; None for the
                 first of these that is installed.
 
         Raises:
@@ -386,20 +396,21 @@ class Graph(_OneSet):
     """An undirected graph without loops on a public vertex set.
 
     Args:
-        rows: first end of each edge, row numbers in 0..n-1, shape (edges,).
-        columns: second end, likewise. Loops are dropped (they never cross a cut); a pair that
-            occurs more than once, in either direction, is one edge with the largest weight.
+        rows: first endpoint of each edge, row numbers in 0..n-1, shape (edges,).
+        columns: second endpoint of each edge, as `rows`. Loops are dropped (they never cross a
+            cut); a pair that occurs more than once, in either direction, is one edge with the
+            largest weight.
         weights: None for a simple graph, else finite numbers >= 0; zeros are no edges.
         vertices: public vertex set: a count, labels, or a `VertexSet`.
-        max_weight: public bound on any weight. Neighbouring graphs then differ in one pair by up
-            to the cap.
-        max_weight_change: 1 to have weights without a cap, and to hide a change of one by at most
-            1.
+        max_weight: public bound on any weight. Neighbouring graphs then differ in one pair, by up
+            to this maximum.
+        max_weight_change: 1 to have weights without a maximum. Neighbouring graphs then differ in
+            one weight, by at most 1.
         note: public remark that goes with the graph, also into files.
 
     Raises:
-        GraphError: ends out of range, arrays of unequal length, non-finite or negative weights,
-            or a weight above the cap.
+        GraphError: endpoints out of range, arrays of unequal length, non-finite or negative
+            weights, or a weight above the maximum.
     """
 
     space: VertexSet
@@ -436,12 +447,12 @@ class BipartiteGraph(_TwoSided):
     """A bipartite graph: edges between two public vertex sets, left and right.
 
     Args:
-        rows: left end of each edge, row numbers in 0..n_left-1.
-        columns: right end of each edge, in 0..n_right-1. A pair that occurs more than once is one
-            edge with the largest weight.
+        rows: left endpoint of each edge, row numbers in 0..n_left-1, shape (edges,).
+        columns: right endpoint of each edge, row numbers in 0..n_right-1. A pair that occurs more
+            than once is one edge with the largest weight.
         weights: None for a simple graph, else finite numbers >= 0; zeros are no edges.
         left: public left vertex set: a count, labels, or a `VertexSet`.
-        right: public right vertex set, likewise. A label may occur on both sides.
+        right: public right vertex set, as `left`. A label may occur on both sides.
         max_weight: as for `Graph`.
         max_weight_change: as for `Graph`.
         note: as for `Graph`.
@@ -479,12 +490,12 @@ class DirectedGraph(_OneSet, _TwoSided):
 
     Args:
         rows: tail of each arc (the vertex that it leaves), row numbers in 0..n-1, shape (arcs,).
-        columns: head, likewise. Loops are dropped; an arc that occurs more than once is one arc
-            with the largest weight. u -> v and v -> u are two arcs.
+        columns: head of each arc, as `rows`. Loops are dropped; an arc that occurs more than once
+            is one arc with the largest weight. u -> v and v -> u are two arcs.
         weights: None for a simple graph, else finite numbers >= 0; zeros are no arcs.
         vertices: public vertex set: a count, labels, or a `VertexSet`.
         max_weight: public bound on any weight. Neighbouring graphs differ in one arc: it is there
-            or not, or its weight differs by up to the cap.
+            or not, or its weight differs by up to this maximum.
         max_weight_change: as for `Graph`.
         note: as for `Graph`.
 
@@ -520,7 +531,7 @@ def read_graph(*source: Any, **options: Any) -> Graph:
     return Graph.read(*source, **options)
 
 
-def converted(
+def graph_of_source(
     source: Any, kind: type[AnyGraph], *, weighted: bool | None = None
 ) -> tuple[AnyGraph, str]:
     """Return the graph that `kind.of` makes of a source, and the text of its warning.
@@ -533,7 +544,7 @@ def converted(
     Raises:
         GraphError: as `Graph.of`.
     """
-    return kind._converted(source, kind._options(None, columns=Columns(), weighted=weighted))
+    return kind._of_source(source, kind._options(None, columns=Columns(), weighted=weighted))
 
 
 def check_kinds(g: EdgeStore, h: EdgeStore | type[EdgeStore]) -> None:
@@ -598,9 +609,9 @@ def on_space(
     Args:
         space: one vertex set, two, or `Arcs`.
         rows: as for `Graph`.
-        columns: likewise.
-        weights: likewise.
-        schema: its other keywords.
+        columns: as for `Graph`.
+        weights: as for `Graph`.
+        schema: other keywords of `Graph`.
 
     Raises:
         GraphError: as for `Graph`.
@@ -619,10 +630,10 @@ def from_parts_on(
 
     Args:
         space: as for `on_space`.
-        parts: the edges, row numbers within the space; empty then.
+        parts: the edges, row numbers within the space; empty afterwards.
         merge: weight of a pair that occurs more than once.
         max_weight: as for `Graph`.
-        schema: its other keywords.
+        schema: other keywords of `Graph`.
 
     Raises:
         GraphError: as for `Graph`.

@@ -1,4 +1,4 @@
-"""From coded rows to integers in cells: the bounded group-by, in SQL of DuckDB.
+"""Add up coded rows to integers in cells: the bounded group-by, in SQL of DuckDB.
 
 What a row adds follows from that row and public constants alone, and what a user adds from the
 user's own rows, so no digit depends on the order of the rows or on how they are split into parts.
@@ -18,16 +18,20 @@ from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.graph.row_store import hiding_rows_in_errors
 from graphcuts_dp.schema.counting import STEPS, Counting
 
-MOST = 2**20  # rows, pairs or units of one user
+MOST = 2**20  # the largest bound: rows, pairs or units of one user
 _MOST_UNITS = 2**41  # of one row whose weight is not bounded: its steps are exact in 64-bit floats
 _MOST_TOP = 2**61  # the largest dividend of a division by a user's total: 64 bits hold it
 _MOST_SUM = 2.0**62  # the largest sum of weights in one cell, in steps, for the same reason
 _MOST_CELLS = 2**63  # numbers of cells are 64-bit integers
 _TABLE = "rows_of_graphcuts_dp"  # the name of the coded rows within one query
-# The total of each user, and all parts, with those of users within the bound merged.
-# The total goes along only where it is used, since each column of 10^8 rows takes time.
-# (A hash of two columns is that of one shifted by that of the other, by which users would keep
-# alike; so it is hashed again.)
+# What stands in place of a cell in the rows that a bounded query appends; see `_bounded`.
+_LARGEST = -1  # the largest contribution of a user
+_MISSED = -2  # how much of users above the bound the join missed
+_LEFT_OUT = -3  # what bounding leaves out
+# Statements of a bounded query: `_MERGED`, then `_SCALED` or `_KEPT`, then `_SUMS`, and perhaps
+# `_LEFT_OUT_SUM`. The first one has the total of each user, and all parts, with those of users
+# within the bound merged. The total goes along only where it is used, since each column of 10^8
+# rows takes time.
 _MERGED = """
 with totals as materialized (
     select {who}, {sum} as total from {rows} group by {who}
@@ -44,6 +48,8 @@ _SCALED = """bounded as materialized (
             else amount * {unit} end) // {whole} * {whole} as amount
     from merged
 )"""
+# DuckDB's hash of two columns is that of one shifted by that of the other, so that different users
+# would keep the same cells; so it is hashed again.
 _KEPT = """bounded as materialized (
     select {who}, {above_bound} as above_bound, cell, amount as contributed,
         greatest(least(amount, {bound} - (reached - amount)), 0) * {unit} as amount
@@ -60,17 +66,18 @@ _KEPT = """bounded as materialized (
 )"""
 _SUMS = """
 select cell::bigint as cell, sum(amount)::bigint as amount from bounded group by cell
-union all select -1, coalesce(max(largest), 0) from (
+union all select {largest_code}, coalesce(max(largest), 0) from (
     select sum(amount)::bigint as largest from bounded where above_bound group by {who}
     union all select total * {unit} from totals as part anti join above on {join_on_user}
 )
-union all select -2,
+union all select {missed_code},
     (select coalesce(sum(total), 0)::bigint from above)
     - (select coalesce(sum(contributed), 0)::bigint from bounded where above_bound)
 """
-# What bounding leaves out of the users above the bound, each of whom counts for {most_left_out}.
-_LEFT_OUT = """
-union all select -3, coalesce(sum(least(total * {unit} - kept, {most_left_out})), 0)::bigint
+# What bounding leaves out of users above the bound, each of whom counts at most {most_left_out}.
+_LEFT_OUT_SUM = """
+union all select
+    {left_out_code}, coalesce(sum(least(total * {unit} - kept, {most_left_out})), 0)::bigint
 from above as part join (
     select {who}, sum(amount) as kept from bounded where above_bound group by {who}
 ) as above on {join_on_user}
@@ -80,15 +87,16 @@ from above as part join (
 @final
 @dataclass(frozen=True)
 class Cells:
-    """Hold the content of each cell that has any, in grid units ("steps"). Private.
+    """The contents of all cells that are not empty, in grid units ("steps"). Private.
 
     Attributes:
         first: numbers of the first endpoints; the smaller ones of unordered pairs.
         second: numbers of the second endpoints.
-        period: numbers of the periods; 0 without.
-        steps: > 0. Sorted by period, first and second, each once.
-        left_out: steps that bounding users has left out, see `most_left_out`; None if it was not
-            asked for.
+        period: numbers of the periods; 0 without periods.
+        steps: what is in each cell, > 0. Cells are sorted by period, first and second endpoint, and
+            each is there once.
+        left_out: steps that bounding users has left out, see `most_left_out`; None if they were not
+            counted.
     """
 
     first: IntVector
@@ -116,7 +124,7 @@ class Cells:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """Describe how coded rows become cells. Public.
+    """The rule by which coded rows become cells. Public.
 
     A coded row has the number of its cell, (period * left + first) * right + second, and perhaps a
     `user_key`, a `mark` and a `weight`.
@@ -127,7 +135,7 @@ class Shape:
             their weights in units.
         left: how many vertices first endpoints have.
         right: how many vertices second endpoints have.
-        periods: how many there are; 1 without.
+        periods: how many there are; 1 without periods.
         one_set: whether both endpoints are of one set.
         loops: whether rows whose endpoints are equal count; of one vertex set only.
         owned: whether each row has a user.
@@ -148,14 +156,14 @@ class Shape:
     per_period: bool = False
     weight_unit: float = 1.0
 
+    def __post_init__(self) -> None:
+        if self.cell_count >= _MOST_CELLS:
+            raise GraphError("there are too many cells; name fewer vertices or periods")
+
     @property
-    def cells(self) -> int:
+    def cell_count(self) -> int:
         """Number of cells."""
         return self.left * self.right * self.periods
-
-    def __post_init__(self) -> None:
-        if self.cells >= _MOST_CELLS:
-            raise GraphError("there are too many cells; name fewer vertices or periods")
 
     @property
     def bounded(self) -> tuple[str, ...]:
@@ -163,7 +171,7 @@ class Shape:
         mark = ("mark",) if self.marked else ()
         return ("user_key", *mark, *(("period",) if self.per_period else ()))
 
-    def cell(
+    def cell_numbers(
         self,
         first: IntegerVector,
         second: IntegerVector,
@@ -186,12 +194,12 @@ class Shape:
         return cell
 
 
-def cells(table: Any, shape: Shape) -> Cells:
+def unbounded_cells(table: Any, shape: Shape) -> Cells:
     """Return what is in each cell, when nobody is bounded. Private.
 
     Weights are rounded row by row to the nearest step.
 
-    Sensitivity: one row changes one cell, by at most 1024 steps; of weights by any number.
+    Sensitivity: one row changes one cell, by at most 1024 steps; a row of weight by any number.
 
     Raises:
         GraphError: sums that are too large for 64-bit integers.
@@ -200,24 +208,24 @@ def cells(table: Any, shape: Shape) -> Cells:
         if shape.counting == "weight":
             rows = _rows_sql(shape, _MOST_UNITS)
             total = f"select coalesce(sum(amount::double), 0) as total from ({rows})"  # noqa: S608
-            if _collected(table, total)["total"][0] > _MOST_SUM:
+            if _fetch(table, total)["total"][0] > _MOST_SUM:
                 raise GraphError(
                     "the weights are too large for this unit; pass a larger weight_unit="
                 )
-            return _summed(table, shape, rows)
+            return _sums(table, shape, rows)
         rows = _user_cells_sql(shape, MOST) if shape.counting == "users" else _rows_sql(shape, MOST)
         counts = f"select cell, count(*) * {STEPS} as amount from ({rows}) group by cell"  # noqa: S608
-        return _cells_of(_collected(table, counts), shape)
+        return _cells_of(_fetch(table, counts), shape)
 
 
 def scaled_cells(
     table: Any, shape: Shape, *, bound: int, whole: bool = False, known_max: int | None = None
 ) -> Cells:
-    """Return what is in each cell, everybody's cells scaled down to a sum of at most C. Private.
+    """Return what is in each cell, where the rows of each user are scaled down to C. Private.
 
     Let c_i >= 0 be what a user has in cell i (a period and a pair): rows, 1 for
     `counting="users"`, or steps of weight, in which each row counts at most C units; T their sum,
-    and B the bound: C rows or pairs, or 1024 C steps. An user with T <= B adds c_i to each cell,
+    and B the bound: C rows or pairs, or 1024 C steps. A user with T <= B adds c_i to each cell,
     another one floor(1024 C c_i / T) steps; or whole rows and units, rounded down for each user.
 
     Sensitivity: one user changes all cells of all periods together by at most 1024 C steps in L1.
@@ -236,7 +244,7 @@ def scaled_cells(
         shape: how rows become cells.
         bound: C, in 1..2^20.
         whole: whether what a user adds to a cell is rounded down to whole units.
-        known_max: to count what is left out, too, see `most_left_out`; None for not.
+        known_max: M of `most_left_out`, to count what is left out; None not to count it.
 
     Raises:
         ParameterError: another bound, no users, or `counting="edges"`, which cannot be scaled; or
@@ -253,7 +261,7 @@ def scaled_cells(
 
 
 def kept_cells(table: Any, shape: Shape, *, bound: int, known_max: int | None = None) -> Cells:
-    """Return what is in each cell, of which at most k whole rows of each user count. Private.
+    """Return what is in each cell, where at most k whole rows of each user count. Private.
 
     Of a user with more than k rows, or for "users" and "edges" pairs in periods, k are kept:
     the cells are put in the order of a hash of the user and the cell, and filled in it until k
@@ -268,7 +276,7 @@ def kept_cells(table: Any, shape: Shape, *, bound: int, known_max: int | None = 
         table: as for `scaled_cells`.
         shape: how rows become cells; not weights.
         bound: k, in 1..2^20.
-        known_max: to count what is left out, too, see `most_left_out`; None for not.
+        known_max: M of `most_left_out`, to count what is left out; None not to count it.
 
     Raises:
         ParameterError: another bound, no users, or `counting="weight"`; or as `most_left_out`.
@@ -279,6 +287,23 @@ def kept_cells(table: Any, shape: Shape, *, bound: int, known_max: int | None = 
         raise ParameterError("weights are bounded by scaling, since rows of weight are no unit")
     with hiding_rows_in_errors():
         return _bounded(table, shape, bound, _KEPT, known_max=known_max)
+
+
+def clipped_cells(table: Any, shape: Shape, *, bound: int) -> Cells:
+    """Return the sum of weights in each cell, where each row counts at most C units. Private.
+
+    Sensitivity: one row changes one cell, by at most 1024 C steps; so one row changes all cells of
+    all periods together by that in L1, and a row that moves by twice that. What a row adds is
+    floor(1024 min(w / weight_unit, C) + 1/2), in 64-bit floats, which depends on no other row.
+
+    Raises:
+        ParameterError: a bound outside 1..2^20, or not weights.
+    """
+    check_bound(bound)
+    if shape.counting != "weight":
+        raise ParameterError("clipping is for counting='weight'; a row counts as one row")
+    with hiding_rows_in_errors():
+        return _sums(table, shape, _rows_sql(shape, bound))
 
 
 def most_left_out(shape: Shape, *, bound: int, known_max: int, kept: bool) -> int:
@@ -320,32 +345,16 @@ def most_left_out(shape: Shape, *, bound: int, known_max: int, kept: bool) -> in
         )
     if known_max == bound:
         return 0
-    rounding = 0 if kept else min(known_max, shape.cells) - 1
+    rounding = 0 if kept else min(known_max, shape.cell_count) - 1
     return STEPS * (known_max - bound) + rounding
-
-
-def clipped_cells(table: Any, shape: Shape, *, bound: int) -> Cells:
-    """Return the sum of weights in each cell, of which each row counts at most C units. Private.
-
-    Sensitivity: one row changes one cell, by at most 1024 C steps; so one row changes all cells of
-    all periods together by that in L1, and a row that moves by twice that. What a row adds is
-    floor(1024 min(w / weight_unit, C) + 1/2), in 64-bit floats, which depends on no other row.
-
-    Raises:
-        ParameterError: a bound outside 1..2^20, or not weights.
-    """
-    check_bound(bound)
-    if shape.counting != "weight":
-        raise ParameterError("clipping is for counting='weight'; a row counts as one row")
-    with hiding_rows_in_errors():
-        return _summed(table, shape, _rows_sql(shape, bound))
 
 
 def contributions(table: Any, shape: Shape) -> IntVector:
     """Return the pairs, rows or units of each user that has any, in no order. Private.
 
     Of pairs (`counting` "edges" and "users") each counts once in every period. Units are rounded
-    up; a row counts at most 2^20 of them. So a user is above a bound if and only if this is.
+    up; a row counts at most 2^20 of them. So a bound takes something from a user if and only if
+    this number is above the bound.
 
     Raises:
         ParameterError: no users.
@@ -355,7 +364,7 @@ def contributions(table: Any, shape: Shape) -> IntVector:
             f"select sum(amount)::bigint as total from ({_user_cells_sql(shape, MOST)}) "  # noqa: S608
             f"group by {', '.join(shape.bounded)}"
         )
-        totals = np.sort(_collected(table, query)["total"].astype(np.int64))
+        totals = np.sort(_fetch(table, query)["total"].astype(np.int64))
     totals = totals[totals > 0]
     return -(-totals // STEPS) if shape.counting == "weight" else totals
 
@@ -382,11 +391,11 @@ def user_cells(table: Any, shape: Shape, *, period: int) -> dict[str, npt.NDArra
         "group by user_key, cell"
     )
     with hiding_rows_in_errors():
-        return _collected(table, query)
+        return _fetch(table, query)
 
 
-def cells_of(amounts: IntVector, cells: IntVector, shape: Shape) -> Cells:
-    """Return sorted cells of what users have in them, in steps. Private.
+def cells_of_amounts(amounts: IntVector, cells: IntVector, shape: Shape) -> Cells:
+    """Return the sums of amounts that users have in cells. Private.
 
     Args:
         amounts: steps >= 0.
@@ -421,10 +430,12 @@ def _rows_sql(shape: Shape, most_units: int) -> str:
             f"least(weight / {float(shape.weight_unit)!r}::double, {float(most_units)!r}::double)"
         )
         amount = f"floor({units} * {float(STEPS)!r}::double + 0.5::double)::bigint"
-    count = ""
+    without_loops = ""
     if shape.one_set and not shape.loops:
-        count = f" where cell % {pairs} // {shape.right} <> cell % {shape.right}"
-    return f"select {', '.join([*picked, 'cell', f'{amount} as amount'])} from {_TABLE}{count}"  # noqa: S608
+        without_loops = f" where cell % {pairs} // {shape.right} <> cell % {shape.right}"
+    return (
+        f"select {', '.join([*picked, 'cell', f'{amount} as amount'])} from {_TABLE}{without_loops}"  # noqa: S608
+    )
 
 
 def _user_cells_sql(shape: Shape, most_units: int) -> str:
@@ -435,9 +446,10 @@ def _user_cells_sql(shape: Shape, most_units: int) -> str:
     return f"select distinct * from ({rows})" if shape.counting in ("edges", "users") else rows  # noqa: S608
 
 
-def _summed(table: Any, shape: Shape, rows: str) -> Cells:
+def _sums(table: Any, shape: Shape, rows: str) -> Cells:
+    """Return the sum in each cell of the amounts of a statement of rows."""
     query = f"select cell, sum(amount)::bigint as amount from ({rows}) group by cell"  # noqa: S608
-    return _cells_of(_collected(table, query), shape)
+    return _cells_of(_fetch(table, query), shape)
 
 
 def _bounded(
@@ -452,16 +464,16 @@ def _bounded(
     """Return the cells of users bounded one way.
 
     Users within the bound are merged at once, unless what each of them adds is rounded to whole
-    units: only the parts of others stay apart. The query appends two rows for `_check_engine`: cell
-    -1 holds the largest contribution of a user, of those within the bound as it was counted, of
-    others after the bounding; cell -2 how much of users above the bound the join missed, which must
-    be 0.
+    units: only the parts of others stay apart. The query appends two rows for `_check_engine`, with
+    a code in place of a cell: `_LARGEST` has the largest contribution of a user, of those within
+    the bound as it was counted, of others after the bounding; `_MISSED` has how much of users above
+    the bound the join missed, which must be 0.
     """
     who, weights, keeps_rows = shape.bounded, shape.counting == "weight", bounding_sql is _KEPT
     most, left_out_sql = 0, ""
     if known_max is not None:
         most = most_left_out(shape, bound=bound, known_max=known_max, kept=keeps_rows)
-        left_out_sql = _LEFT_OUT
+        left_out_sql = _LEFT_OUT_SUM
     query = (_MERGED + bounding_sql + _SUMS + left_out_sql).format(
         rows="part_rows",
         who=", ".join(who),
@@ -477,39 +489,42 @@ def _bounded(
         steps=bound * STEPS,
         most=_MOST_TOP // (bound * STEPS),
         most_left_out=most,
+        largest_code=_LARGEST,
+        missed_code=_MISSED,
+        left_out_code=_LEFT_OUT,
     )
     parts = f"part_rows as ({_user_cells_sql(shape, bound)}), "
-    columns = _collected(table, query.replace("with ", f"with {parts}", 1))
-    largest, unseen = (columns["amount"][columns["cell"] == code] for code in (-1, -2))
-    _check_engine(bool(largest <= bound * STEPS and unseen == 0))
+    columns = _fetch(table, query.replace("with ", f"with {parts}", 1))
+    codes = (_LARGEST, _MISSED)
+    largest, missed = (columns["amount"][columns["cell"] == code] for code in codes)
+    _check_engine(bool(largest <= bound * STEPS and missed == 0))
     left_out = None
     if known_max is not None:
-        left_out = int(columns["amount"][columns["cell"] == -3][0])
+        left_out = int(columns["amount"][columns["cell"] == _LEFT_OUT][0])
     columns["amount"][columns["cell"] < 0] = 0  # of no cell
     return replace(_cells_of(columns, shape), left_out=left_out)
 
 
-def _check_engine(good: bool) -> None:
-    """Refuse a result of the engine whose own control figures contradict it.
+def _check_engine(is_consistent: bool) -> None:
+    """Refuse a result of the engine that its own control figures contradict; see `_bounded`.
 
-    Engines have had windows and joins that were wrong without an error. So each query also returns
-    the largest contribution of a user after the bounding, which must be within the bound.
+    Engines have had windows and joins that were wrong without an error.
     """
-    if not good:
+    if not is_consistent:
         raise GraphError(
             "the engine returned a user above the bound, which is a fault of the engine: use "
             "another version of it"
         )
 
 
-def _collected(table: Any, query: str) -> dict[str, npt.NDArray[Any]]:
+def _fetch(table: Any, query: str) -> dict[str, npt.NDArray[Any]]:
     """Return the columns of a query."""
     columns = table.query(_TABLE, query).fetchnumpy()
     return {name: np.ma.getdata(column) for name, column in columns.items()}
 
 
 def _cells_of(columns: dict[str, npt.NDArray[Any]], shape: Shape) -> Cells:
-    """Return sorted cells of columns, which are taken out, so that they go when they are used."""
+    """Return the cells of the columns "cell" and "amount", sorted; empties `columns` on the way."""
     steps = columns.pop("amount").astype(np.int64, copy=False)
     if shape.counting == "edges":
         steps = np.minimum(steps, STEPS)

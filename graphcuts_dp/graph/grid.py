@@ -1,7 +1,7 @@
 """Count true answers in whole grid units ("steps"), so that noise can be integer and exact.
 
-A cut is the weight that crosses it, or the bounded cut, which hides all edges of a vertex. Read
-`Grid` first; `doubled_sums` computes bounded cuts.
+The value of a cut is the weight that crosses it, or the bounded cut, for guarantees for all edges
+of a vertex. Read `Grid` first; `doubled_sums` computes bounded cuts.
 
 The bounded cut. Let q count the weights w_e of some edges E_q of a graph, each once: those that
 cross a cut, lie in a cell between groups, or all. For a bound D let
@@ -53,7 +53,7 @@ _LARGEST_INT = 2**31 - 1  # the largest capacity of scipy's flow solver, which h
 @final
 @dataclass(frozen=True)
 class Grid:
-    """Count values of cuts in whole steps of a public unit.
+    """A public unit, and how values of cuts are counted in whole steps of it.
 
     Weights are rounded down to the grid one by one. That keeps the sensitivity: if a weight grows
     by at most `sensitivity` steps, so does its rounded value, since floor(a + s) = floor(a) + s for
@@ -88,7 +88,11 @@ class Grid:
 
     @property
     def largest(self) -> int:
-        """The most steps of one pair; 1 without weights, or without a maximum."""
+        """The most steps of one pair; 1 without weights.
+
+        A pair without a maximum weight has no such bound: then this is the number of steps of a
+        change by 1, or 1 on a grid of bounded cuts.
+        """
         if self.bounded is None:
             return self.sensitivity
         return math.ceil((self.cap or self.unit) / self.unit)
@@ -118,7 +122,7 @@ class Grid:
         whole: bool = False,
         cells: int = 1,
     ) -> "Grid":
-        """Return the grid of bounded cuts, which hide all edges of a vertex. Reads the schema only.
+        """Return the grid of bounded cuts, for all edges of a vertex. Reads the schema only.
 
         Args:
             graph: the private graph. Its weights need no maximum.
@@ -222,9 +226,8 @@ class Grid:
 
         In a bounded cut, each pair loses at most one step, and the cut itself is rounded down.
         """
-        if self.bounded:
-            pairs += 1
-        return pairs * self.unit if self.weighted else 0.0
+        lost_steps = pairs + 1 if self.bounded else pairs
+        return lost_steps * self.unit if self.weighted else 0.0
 
     def most(self, pairs: int) -> float:
         """Return the most that a cut of that many pairs can weigh."""
@@ -315,10 +318,13 @@ def bounded_cut(
     counted = S[rows] & T[columns]
     two_sided = isinstance(graph, BipartiteGraph) or not (S & T).any()
     if isinstance(graph, Graph):
-        reversed_ = T[rows] & S[columns]
-        counted |= reversed_
+        is_reversed = T[rows] & S[columns]
+        counted |= is_reversed
         if two_sided:  # the first endpoint is the one in S
-            rows, columns = np.where(reversed_, columns, rows), np.where(reversed_, rows, columns)
+            rows, columns = (
+                np.where(is_reversed, columns, rows),
+                np.where(is_reversed, rows, columns),
+            )
     first, second = endpoints_of(graph, rows[counted], columns[counted])
     edges = BoundedEdges(
         first,
@@ -350,7 +356,7 @@ def vertices_of(graph: AnyGraph) -> int:
 @final
 @dataclass(frozen=True, eq=False)
 class BoundedEdges:
-    """Hold the edges of several sums f_D that share no vertex: of each sum, its "part". Private.
+    """The edges of several sums f_D that share no vertex, each the sum of a "part". Private.
 
     Attributes:
         first: one endpoint of each edge, numbers of vertices in 0..vertices-1, shape (edges,).
@@ -394,8 +400,8 @@ def doubled_sums(edges: BoundedEdges, bound: int) -> IntVector:
 
     Args:
         edges: of all parts.
-        bound: D >= 0 in steps, with D times the number of vertices at most 2^52; any where all
-            weights are 1: vertices that reach the flow have bounds below their degrees.
+        bound: D >= 0 in steps, with D times the number of vertices at most 2^52. If all weights are
+            1 it may be larger, since a vertex that reaches step 4 has a bound below its degree.
 
     Cost: a pass over the edges for each round, and a maximum flow on the remaining ones, which are
     few unless the bound is far below most degrees.
@@ -420,8 +426,8 @@ def doubled_sums(edges: BoundedEdges, bound: int) -> IntVector:
         accepted = np.minimum(offered, remaining)
         remaining -= accepted
         sums += _sums_of_parts(edges, kept_weight + accepted)
-        open_ = ~(free_first | free_second) & (remaining[first] > 0) & (remaining[second] > 0)
-        first, second, weights = first[open_], second[open_], weights[open_]
+        undecided = ~(free_first | free_second) & (remaining[first] > 0) & (remaining[second] > 0)
+        first, second, weights = first[undecided], second[undecided], weights[undecided]
         weights = np.minimum(weights, np.minimum(remaining[first], remaining[second]))
     sums *= 2
     if len(first):

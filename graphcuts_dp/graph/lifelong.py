@@ -48,11 +48,11 @@ _LARGEST_AMOUNT = 2**31  # steps of one user in one cell: times what is left, 64
 @final
 @dataclass(frozen=True, eq=False)
 class UsedContributions:
-    """Count what each user has used up of a bound. Private: its repr shows nothing.
+    """Counts of what each user has used up of a bound. Private: its repr shows nothing.
 
     Attributes:
         key: of the hash of names, 32 random bytes.
-        steps: by the hash of a name, in 1..1024 k.
+        steps: what a user has used up, by the hash of the user's name, in 1..1024 k.
     """
 
     key: bytes = field(repr=False)
@@ -70,11 +70,11 @@ class UsedContributions:
 
     def to_arrays(self) -> dict[str, Any]:
         """Return arrays for the store: the key, hashes in order, and steps."""
-        ordered = sorted(self.steps)
+        hashes = sorted(self.steps)
         return {
             "key": np.frombuffer(self.key, dtype=np.uint8),
-            "users": np.frombuffer(b"".join(ordered), dtype=np.uint8),
-            "used": np.array([self.steps[user] for user in ordered], dtype=np.int64),
+            "users": np.frombuffer(b"".join(hashes), dtype=np.uint8),
+            "used": np.array([self.steps[user_hash] for user_hash in hashes], dtype=np.int64),
         }
 
     @classmethod
@@ -86,8 +86,8 @@ class UsedContributions:
         """
         joined, used = arrays["users"].tobytes(), arrays["used"].tolist()
         starts = range(0, len(joined), _NAME_BYTES)
-        users = [joined[start : start + _NAME_BYTES] for start in starts]
-        return cls(arrays["key"].tobytes(), dict(zip(users, used, strict=True)))
+        hashes = [joined[start : start + _NAME_BYTES] for start in starts]
+        return cls(arrays["key"].tobytes(), dict(zip(hashes, used, strict=True)))
 
 
 def has_lifelong_bound(privacy_unit: PrivacyUnit) -> bool:
@@ -126,11 +126,11 @@ def lifelong_cells(
         period: number of the period among those of the rows.
         whole: whether what a user adds to a cell is rounded down to whole rows or units.
 
+    Sensitivity: see the theorem of this module.
+
     Raises:
         ParameterError: as `check_lifelong`.
         GraphError: bad rows, unless these are left out.
-
-    Sensitivity: see the theorem of this module.
     """
     check_lifelong(rows, privacy_unit)
     if rows.without_any:
@@ -143,14 +143,14 @@ def lifelong_cells(
     before = np.array([used.steps.get(user, 0) for user in hashes], dtype=np.int64)
     amounts = columns["amount"].astype(np.int64)
     steps = amounts if rows.counting == "weight" else np.minimum(amounts, _LARGEST_AMOUNT) * STEPS
-    counted, totals = bounded_steps(
+    counted, used_now = bounded_steps(
         np.minimum(steps, _LARGEST_AMOUNT), users, STEPS * privacy_unit.group_size - before
     )
     if whole:
         counted = counted // STEPS * STEPS
-    changed = zip(hashes, (before + totals).tolist(), strict=True)
-    after = {**used.steps, **{user: steps_used for user, steps_used in changed if steps_used}}
-    counted_cells = engine.cells_of(counted, columns["cell"].astype(np.int64), shape)
+    totals = zip(hashes, (before + used_now).tolist(), strict=True)
+    after = {**used.steps, **{user_hash: total for user_hash, total in totals if total}}
+    counted_cells = engine.cells_of_amounts(counted, columns["cell"].astype(np.int64), shape)
     return counted_cells, UsedContributions(used.key, after)
 
 

@@ -27,7 +27,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from graphcuts_dp.errors import ConversionWarning, KindError, PrivacyWarning
-from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph, Graph, converted
+from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph, Graph, graph_of_source
 from graphcuts_dp.graph.rows import PrivateData, Rows
 from graphcuts_dp.schema.library_graphs import library_of
 from graphcuts_dp.schema.vertices import sets_in
@@ -87,8 +87,8 @@ def private_data(
         raise KindError(f"a class was passed; pass an object: {source.__name__}(...)")
     kind: type[AnyGraph] = Graph
     if library_of(source) is not None:
-        directed = cast(LibraryGraph, source).is_directed()
-        kind = DirectedGraph if directed else Graph
+        if cast(LibraryGraph, source).is_directed():
+            kind = DirectedGraph
     elif not (sp.issparse(source) or _is_matrix(source) or _is_table(source)):
         raise KindError(
             "private data are a graph of this package, networkx or igraph, a matrix of scipy or "
@@ -96,7 +96,7 @@ def private_data(
             "gc.Graph.of"
         )
     ignores_weights = library_of(source) == "networkx" and not shows_truth
-    graph, left_out = converted(source, kind, weighted=False if ignores_weights else None)
+    graph, left_out = graph_of_source(source, kind, weighted=False if ignores_weights else None)
     notes = [left_out, _WEIGHTS_NOT_READ if ignores_weights else ""]
     if any(notes):
         warnings.warn(" ".join(filter(None, notes)), ConversionWarning, stacklevel=stacklevel)

@@ -27,7 +27,7 @@ def row_options(
     periods: Any,
     kind: str,
     *,
-    inferred: bool = False,
+    public_vertices_from_file: bool = False,
 ) -> Options:
     """Check the options of `Rows.read`, and return those of the reader.
 
@@ -38,14 +38,15 @@ def row_options(
         weight_unit: weight of one unit.
         periods: the public periods.
         kind: of the graph of the rows.
-        inferred: whether the vertices that occur in the file are declared to be public.
+        public_vertices_from_file: whether the vertices that occur in the file are declared to be
+            public.
 
     Raises:
         ParameterError: no vertices, or options that do not fit each other.
         GraphError: `vertices` holds a label twice, or none.
     """
     check_counting(counting, weight_unit)
-    if vertices is None and not inferred:
+    if vertices is None and not public_vertices_from_file:
         raise ParameterError(
             "rows need the public vertex set, since which vertices they name is private: pass "
             "vertices="
@@ -56,7 +57,7 @@ def row_options(
         raise ParameterError("counting='users' needs the column of the users: user=")
     if (columns.period is None) is not (periods is None):
         raise ParameterError(
-            "periods= declares the periods that the column period= tells: pass both, or neither"
+            "periods= declares the periods that the column period= has: pass both, or neither"
         )
     declared = None if periods is None else Periods.of(periods)
     reads_times = columns.time_zone is not None or columns.date_format is not None
@@ -69,7 +70,7 @@ def row_options(
     return Options(
         columns=columns,
         vertices=public_vertices_of(vertices, kind == "bipartite"),
-        public_vertices=inferred,
+        public_vertices=public_vertices_from_file,
         periods=declared,
         weighted=None if counting == "weight" else False,
         bipartite=kind == "bipartite",
@@ -93,14 +94,14 @@ def check_counting(counting: Any, weight_unit: float) -> None:
     )
     if not is_number or not _SMALLEST_UNIT <= weight_unit < np.inf:
         raise ParameterError(
-            "weight_unit must be a positive, finite number: the weight of one step"
+            "weight_unit must be a positive, finite number: the weight of one unit"
         )
     if weight_unit != 1 and counting != "weight":
         raise ParameterError("weight_unit is for counting='weight'")
 
 
 def period_column(options: Options, time_zone: str | None) -> str:
-    """Return the column of the periods of rows, and how its times become dates; "" without periods.
+    """Return in words the column of periods, and how times become dates; "" without periods.
 
     Uses of one store that read periods in different ways share no period; see `ledger.uses`.
     """

@@ -56,7 +56,7 @@ class RowArrays:
 
 
 class RowSource(ABC):
-    """Make a table of coded rows at its first use, and keep it. Private."""
+    """Rows that become a table of coded rows at their first use. Private."""
 
     def __init__(self) -> None:
         self._store: RowStore | None = None
@@ -95,7 +95,7 @@ class RowSource(ABC):
 
 @final
 class RowsInMemory(RowSource):
-    """Code rows that are in memory. Private.
+    """Rows that are in memory. Private.
 
     Args:
         row_arrays: the rows.
@@ -117,7 +117,9 @@ class RowsInMemory(RowSource):
             counted = period >= 0
             period = period[counted]
         first, second = (np.asarray(endpoint)[counted] for endpoint in row_arrays.endpoints)
-        columns: dict[str, Any] = {"cell": shape.cell(first, second, period, unordered=unordered)}
+        columns: dict[str, Any] = {
+            "cell": shape.cell_numbers(first, second, period, unordered=unordered)
+        }
         if row_arrays.users is not None:
             columns["user_key"] = np.asarray(row_arrays.users)[counted]
             # A user's name alone decides which of that user's rows are kept.
@@ -129,7 +131,7 @@ class RowsInMemory(RowSource):
 
 @final
 class StreamedRows(RowSource):
-    """Code rows of a table that is read once, at its first use. Private.
+    """Rows of a table that is read once, at its first use. Private.
 
     Args:
         plan: the role of each column.
@@ -145,10 +147,10 @@ class StreamedRows(RowSource):
         import pyarrow as pa
 
         plan, options = self._plan, self._options
-        column = plan.schema.find("user")
-        fields = [("cell", pa.int32() if shape.cells < 2**31 else pa.int64())]
+        user_column = plan.schema.find("user")
+        fields = [("cell", pa.int32() if shape.cell_count < 2**31 else pa.int64())]
         if shape.owned:
-            has_integer_keys = column is None or column.kind == "integer"
+            has_integer_keys = user_column is None or user_column.kind == "integer"
             fields.append(("user_key", pa.int64() if has_integer_keys else pa.large_string()))
         if shape.counting == "weight":
             fields.append(("weight", pa.float64()))
@@ -158,13 +160,13 @@ class StreamedRows(RowSource):
             for batch in merge_batches(plan.batches(options, bad), CONVERTED_ROWS):
                 if not len(batch):  # all of its rows are bad
                     continue
-                yield _coded(batch, plan, options, bad, schema, shape, unordered=unordered)
+                yield _code_batch(batch, plan, options, bad, schema, shape, unordered=unordered)
             bad.check(plan.table.error)
 
         return RowStore(batches(), schema=schema)
 
 
-def _coded(
+def _code_batch(
     batch: TableBatch,
     plan: ReadingPlan,
     options: Options,
@@ -195,7 +197,7 @@ def _coded(
     period = raw.periods
     counted = np.ones(len(parts.rows), np.bool_) if period is None else period >= 0
     columns: dict[str, Any] = {
-        "cell": shape.cell(
+        "cell": shape.cell_numbers(
             parts.rows[counted],
             parts.columns[counted],
             None if period is None else period[counted],

@@ -29,33 +29,6 @@ _LOCKING_SECONDS = 60.0  # a younger folder may not have its lock yet
 _ROWS, _INCOMING = "coded_rows", "incoming_rows"  # names of tables in the database
 
 
-def _spill_folder(folder: PathLike | None) -> tuple[str, int]:
-    """Make a folder that only this user can read, and lock it as long as the process lives.
-
-    First, folders of this user are removed whose lock nobody holds: their processes were killed.
-
-    Returns:
-        The folder, and the descriptor of its lock.
-    """
-    for lock_file in Path(folder or tempfile.gettempdir()).glob(f"{_FOLDER_PREFIX}*/{_LOCK}"):
-        with suppress(OSError):  # it has gone, or belongs to another account
-            if time.time() - lock_file.lstat().st_mtime > _LOCKING_SECONDS:
-                descriptor = open_secret(lock_file)
-                is_abandoned = lock_descriptor(descriptor, blocking=False)
-                os.close(descriptor)
-                if is_abandoned:
-                    shutil.rmtree(lock_file.parent, ignore_errors=True)
-    spill = tempfile.mkdtemp(prefix=_FOLDER_PREFIX, dir=folder)  # of mode 700
-    lock = open_secret(Path(spill, _LOCK), new=True)
-    lock_descriptor(lock, blocking=True)
-    return spill, lock
-
-
-def _remove_spill(spill: str, lock: int) -> None:
-    os.close(lock)
-    shutil.rmtree(spill, ignore_errors=True)
-
-
 @final
 class RowStore:
     """A table of coded rows in a database of its own. Private.
@@ -169,3 +142,33 @@ def hiding_rows_in_errors() -> Iterator[None]:
             f"the database failed ({type(problem).__name__:.60}): free memory and space on "
             "the disk, and try again"
         ) from None
+
+
+def _spill_folder(folder: PathLike | None) -> tuple[str, int]:
+    """Make a folder for data beyond memory that only this user can read, and lock it.
+
+    The lock is held until `_remove_spill`, or as long as the process lives.
+
+    First, folders of this user are removed whose lock nobody holds: their processes were killed.
+
+    Returns:
+        The folder, and the descriptor of its lock.
+    """
+    for lock_file in Path(folder or tempfile.gettempdir()).glob(f"{_FOLDER_PREFIX}*/{_LOCK}"):
+        with suppress(OSError):  # it has gone, or belongs to another account
+            if time.time() - lock_file.lstat().st_mtime > _LOCKING_SECONDS:
+                descriptor = open_secret(lock_file)
+                is_abandoned = lock_descriptor(descriptor, blocking=False)
+                os.close(descriptor)
+                if is_abandoned:
+                    shutil.rmtree(lock_file.parent, ignore_errors=True)
+    spill = tempfile.mkdtemp(prefix=_FOLDER_PREFIX, dir=folder)  # of mode 700
+    lock = open_secret(Path(spill, _LOCK), new=True)
+    lock_descriptor(lock, blocking=True)
+    return spill, lock
+
+
+def _remove_spill(spill: str, lock: int) -> None:
+    """Unlock and remove what `_spill_folder` made."""
+    os.close(lock)
+    shutil.rmtree(spill, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Private rows: trips, calls, payments, with two endpoints, perhaps a user, a period, an amount.
+"""Hold private rows: trips, calls, payments; two endpoints, perhaps a user, a period, an amount.
 
 Rows are read into memory, or stay in Parquet files, a database or a cluster until their first use,
 when they are read once. Either way each becomes a few whole numbers, which `graph.engine` groups
@@ -57,6 +57,8 @@ from graphcuts_dp.schema.periods import Periods
 from graphcuts_dp.schema.vertices import Arcs, Space, VertexSet, sets_in, vertex_sets
 
 _STREAM_NAME = "the rows that come in"  # what messages call a stream, which has no file name
+_NO_WEIGHTS = "there is no column of weights; name it by weight=, or count rows"
+_NO_GRAPH = "the first argument must be a Graph; make one by Graph.of, or read_graph"
 
 
 @final
@@ -77,15 +79,13 @@ class Rows:
         user_is_source: public: whether the user of a row is its source.
         data_name: public: the name by which a store knows rows that stay in an engine; or None.
         row_arrays: the rows, if they are in memory. Private.
-        period_column: public: the name or number of the column of periods, and how its times
-            become dates.
+        period_column: public: in words the column of periods, and how its times become dates.
         user_column: public: the name of the column of users, if rows stay in an engine.
         endpoint_columns: public: the names of the columns of endpoints, if rows stay in an engine.
         named_columns: public: the columns of users, sources, targets and weights as the caller
             named them, by role; for every source.
         on_bad: public: "skip" if rows that could not be used were left out, else "refuse".
-        reading: public: a sentence that names the columns that were read and ignored, if a file
-            was read into memory.
+        reading: public: sentences that name the columns that were read and ignored.
 
     Examples:
         >>> trips = [("ann", "a", "b"), ("ann", "b", "a"), ("bo", "a", "b")]
@@ -160,18 +160,18 @@ class Rows:
             weight_unit,
             periods,
             kind,
-            inferred=public_vertices_from_file,
+            public_vertices_from_file=public_vertices_from_file,
         )
         if not isinstance(path, str | os.PathLike):
             raw = _of_stream(path, options, data_name)
             with naming_file(_STREAM_NAME):
-                return cls._of_arrays(raw, options)
+                return cls._of_raw_edges(raw, options)
         if data_name is not None or Path(path).is_dir():
-            return cls._staying(plan_reading(open_folder(path), options), options, data_name)
+            return cls._of_plan(plan_reading(open_folder(path), options), options, data_name)
         if not FORMATS[ending_of(path)].columns:
             raise FileFormatError(f"{path!s}: rows stand in an edge list or a table")
         with naming_file(path):
-            return cls._of_arrays(read_raw(path, options), options)
+            return cls._of_raw_edges(read_raw(path, options), options)
 
     @classmethod
     @refuses_former_options()
@@ -212,8 +212,8 @@ class Rows:
         if opened is None:
             raise not_a_table_error()
         if data_name is not None or opened.lazy:
-            return cls._staying(plan_reading(opened, options), options, data_name)
-        return cls._of_arrays(edges_of_table(opened, options), options)
+            return cls._of_plan(plan_reading(opened, options), options, data_name)
+        return cls._of_raw_edges(edges_of_table(opened, options), options)
 
     @classmethod
     @refuses_former_options()
@@ -242,72 +242,6 @@ class Rows:
         """
         return cls._without_rows(
             row_options(columns, vertices, counting, weight_unit, periods, kind)
-        )
-
-    @classmethod
-    def _without_rows(cls, options: Options) -> Self:
-        """Return an object without rows, of the schema of options with public vertices."""
-        columns, vertices = options.columns, options.vertices
-        assert vertices is not None  # noqa: S101  # the caller has checked
-        has_users = columns.user is not None
-        return cls(
-            space=options.space(vertices if isinstance(vertices, tuple) else (vertices,)),
-            counting=options.counting,
-            weight_unit=float(options.weight_unit),
-            periods=options.periods,
-            owned=has_users,
-            user_is_source=has_users and columns.user in (TAIL, columns.source),
-            period_column=period_column(options, columns.time_zone),
-            named_columns=_named_columns(columns),
-            on_bad=columns.on_bad,
-        )
-
-    @classmethod
-    def _of_arrays(cls, raw: RawEdges, options: Options) -> Self:
-        """Return rows that were read into memory."""
-        counting, positions = options.counting, raw.columns
-        if counting == "weight" and raw.weights is None:
-            raise raw.error("there is no column of weights; name it by weight=, or count rows")
-        has_users = options.columns.user is not None
-        # Users without a column of their own are those of an endpoint.
-        user_is_endpoint = has_users and raw.users is None
-        user_is_source = user_is_endpoint and (
-            positions is None or positions.user == positions.source
-        )
-        space, parts, _ = assemble(raw, options)  # takes bad rows out of `raw`
-        users: IntegerVector | None = None
-        names: Sequence[Any] | None = None
-        marks: Marks = np.zeros(0, dtype=np.uint64)
-        if raw.users is not None:
-            users, names = codes_and_names(raw.users)
-            marks = _marks(names)
-        elif user_is_endpoint:
-            # A copy, since arrays of endpoints may be written over.
-            users = np.array(parts.rows if user_is_source else parts.columns)
-            # Numbers of vertices in the public vertex set: they depend on no row.
-            marks = np.arange(max(map(len, sets_in(space))), dtype=np.uint64)
-        row_arrays = RowArrays(
-            endpoints=(parts.rows, parts.columns),
-            users=users,
-            marks=marks,
-            periods=None if raw.periods is None else np.asarray(raw.periods),
-            weights=parts.weights,
-            names=names,
-        )
-        rows = cls.of_arrays(
-            space,
-            row_arrays,
-            counting=counting,
-            weight_unit=options.weight_unit,
-            periods=options.periods,
-            user_is_source=user_is_source,
-        )
-        return replace(
-            rows,
-            period_column=period_column(options, raw.time_zone or options.columns.time_zone),
-            named_columns=_named_columns(options.columns),
-            on_bad=options.columns.on_bad,
-            reading=raw.reading,
         )
 
     @classmethod
@@ -344,30 +278,6 @@ class Rows:
             user_is_source=user_is_source,
             row_arrays=row_arrays,
             _source=RowsInMemory(row_arrays),
-        )
-
-    @classmethod
-    def _staying(cls, plan: ReadingPlan, options: Options, data_name: str | None) -> Self:
-        """Return rows that stay where they are until their first use."""
-        if options.vertices is None:
-            raise ParameterError(
-                "folders and tables that stay in an engine need vertices=, a count or labels"
-            )
-        positions, names = plan.columns, plan.table.names
-        if options.counting == "weight" and positions.weight is None:
-            raise plan.table.error(
-                "there is no column of weights; name it by weight=, or count rows"
-            )
-        rows = cls._without_rows(options)
-        return replace(
-            rows,
-            user_is_source=rows.owned and positions.user == positions.source,
-            data_name=data_name,
-            reading=plan.reading,
-            period_column=period_column(options, plan.schema.time_zone),
-            user_column="" if positions.user is None else names[positions.user],
-            endpoint_columns=(names[positions.source], names[positions.target]),
-            _source=StreamedRows(plan, options),
         )
 
     @property
@@ -429,7 +339,7 @@ class Rows:
 
     @property
     def without_any(self) -> bool:
-        """True if there is only a schema, and no rows were given; see `empty`. Public."""
+        """True if there is only a schema, as of `empty` and `without_rows`. Public."""
         return self._source is None
 
     def names_of_users(self, keys: Sequence[Any]) -> list[Any]:
@@ -458,8 +368,9 @@ class Rows:
             privacy_unit: with group size k. "edge": each pair counts once, unbounded; "row": a row
                 counts at most k units of weight, or 1; "user": of a user at most k pairs, rows or
                 units count, in each period if `per_period`, else altogether.
-            whole: of a user with too many rows: True keeps k whole rows, or whole units of weight;
-                False lets each row count for a share, so that they count for k together.
+            whole: of a user with too many rows: True keeps k whole rows, or rounds the share of
+                each cell down to whole units of weight; False lets each row count for a share, so
+                that they count for k together.
             loops: whether rows whose endpoints are equal count.
             known_max: of a user: to count what bounding leaves out, too, see `most_left_out`.
 
@@ -488,7 +399,7 @@ class Rows:
             return engine.scaled_cells(table, shape, bound=bound, whole=whole, known_max=known_max)
         if self.counting == "weight":
             return engine.clipped_cells(table, shape, bound=bound)
-        return engine.cells(table, shape)
+        return engine.unbounded_cells(table, shape)
 
     def most_left_out(
         self, privacy_unit: PrivacyUnit, *, whole: bool, known_max: int | None
@@ -518,10 +429,6 @@ class Rows:
             known_max=known_max,
             kept=self._keeps_rows(whole),
         )
-
-    def _keeps_rows(self, whole: bool) -> bool:
-        """Return whether whole rows or pairs of a user are kept, and none is scaled down."""
-        return self.counting != "weight" and (whole or self.counting == "edges")
 
     def bounded(self, privacy_unit: PrivacyUnit) -> AnyGraph:
         """Return the graph of these rows, bounded for the privacy unit. Private.
@@ -584,15 +491,108 @@ class Rows:
 
     __hash__: ClassVar[None] = None  # type: ignore[assignment]  # a hash would be a fingerprint of the rows
 
+    @classmethod
+    def _of_raw_edges(cls, raw: RawEdges, options: Options) -> Self:
+        """Return the rows of raw edges, which are taken out of `raw`."""
+        counting, positions = options.counting, raw.columns
+        if counting == "weight" and raw.weights is None:
+            raise raw.error(_NO_WEIGHTS)
+        has_users = options.columns.user is not None
+        # Users without a column of their own are those of an endpoint.
+        user_is_endpoint = has_users and raw.users is None
+        user_is_source = user_is_endpoint and (
+            positions is None or positions.user == positions.source
+        )
+        space, parts, _ = assemble(raw, options)  # takes bad rows out of `raw`
+        users: IntegerVector | None = None
+        names: Sequence[Any] | None = None
+        marks: Marks = np.zeros(0, dtype=np.uint64)
+        if raw.users is not None:
+            users, names = codes_and_names(raw.users)
+            marks = _marks(names)
+        elif user_is_endpoint:
+            # A copy, since arrays of endpoints may be written over.
+            users = np.array(parts.rows if user_is_source else parts.columns)
+            # Numbers of vertices in the public vertex set: they depend on no row.
+            marks = np.arange(max(map(len, sets_in(space))), dtype=np.uint64)
+        row_arrays = RowArrays(
+            endpoints=(parts.rows, parts.columns),
+            users=users,
+            marks=marks,
+            periods=None if raw.periods is None else np.asarray(raw.periods),
+            weights=parts.weights,
+            names=names,
+        )
+        rows = cls.of_arrays(
+            space,
+            row_arrays,
+            counting=counting,
+            weight_unit=options.weight_unit,
+            periods=options.periods,
+            user_is_source=user_is_source,
+        )
+        return replace(
+            rows,
+            period_column=period_column(options, raw.time_zone or options.columns.time_zone),
+            named_columns=_named_columns(options.columns),
+            on_bad=options.columns.on_bad,
+            reading=raw.reading,
+        )
+
+    @classmethod
+    def _of_plan(cls, plan: ReadingPlan, options: Options, data_name: str | None) -> Self:
+        """Return the rows of a table that stay where they are until their first use."""
+        if options.vertices is None:
+            raise ParameterError(
+                "folders and tables that stay in an engine need vertices=, a count or labels"
+            )
+        positions, names = plan.columns, plan.table.names
+        if options.counting == "weight" and positions.weight is None:
+            raise plan.table.error(_NO_WEIGHTS)
+        rows = cls._without_rows(options)
+        return replace(
+            rows,
+            user_is_source=rows.owned and positions.user == positions.source,
+            data_name=data_name,
+            reading=plan.reading,
+            period_column=period_column(options, plan.schema.time_zone),
+            user_column="" if positions.user is None else names[positions.user],
+            endpoint_columns=(names[positions.source], names[positions.target]),
+            _source=StreamedRows(plan, options),
+        )
+
+    @classmethod
+    def _without_rows(cls, options: Options) -> Self:
+        """Return an object without rows, of the schema of options with public vertices."""
+        columns, vertices = options.columns, options.vertices
+        assert vertices is not None  # noqa: S101  # the caller has checked
+        has_users = columns.user is not None
+        return cls(
+            space=options.space(vertices if isinstance(vertices, tuple) else (vertices,)),
+            counting=options.counting,
+            weight_unit=float(options.weight_unit),
+            periods=options.periods,
+            owned=has_users,
+            user_is_source=has_users and columns.user in (TAIL, columns.source),
+            period_column=period_column(options, columns.time_zone),
+            named_columns=_named_columns(columns),
+            on_bad=columns.on_bad,
+        )
+
+    def _keeps_rows(self, whole: bool) -> bool:
+        """Return whether whole rows or pairs of a user are kept, and none is scaled down."""
+        return self.counting != "weight" and (whole or self.counting == "edges")
+
 
 @final
 @dataclass(frozen=True, eq=False)
 class PairCounts:
-    """Hold what each pair counts in each period, bounded for a privacy unit. Private.
+    """Counts of pairs in periods, bounded for a privacy unit. Private.
 
     Attributes:
-        cells: the counts, in `STEPS` parts of a row or unit.
-        step: parts that one step of the counting has: 1, or `STEPS` if counts are whole numbers.
+        cells: the counts, in steps: a row, or a unit of weight, has `STEPS` steps.
+        step: how many of these steps one grid unit of a measurement has: `STEPS` if whole rows or
+            units are counted, else 1.
         counting: public: what is counted, as of `Rows`.
     """
 
@@ -623,7 +623,7 @@ def without_rows(data: PrivateData) -> PrivateData:
     if isinstance(data, Rows):
         return replace(data, row_arrays=None, _source=None)
     if not isinstance(data, AnyGraph):
-        raise KindError("the first argument must be a Graph; make one by Graph.of, or read_graph")
+        raise KindError(_NO_GRAPH)
     return data.without_edges()
 
 
@@ -696,7 +696,7 @@ def paired_graph(
         ParameterError: as `PrivacyUnit.of_pairs` and `bounded_graph`.
     """
     if not isinstance(data, PrivateData):
-        raise KindError("the first argument must be a Graph; make one by Graph.of, or read_graph")
+        raise KindError(_NO_GRAPH)
     unit = PrivacyUnit.of_pairs(privacy_unit, pairs_of_vertex=max(data.shape) - 1, epsilon=epsilon)
     return bounded_graph(data, unit), unit
 

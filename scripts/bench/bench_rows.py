@@ -33,7 +33,7 @@ GROUP_BY = {  # what DuckDB counts in a cell
     "weight": "sum(paid)",
     "users": "count(distinct who)",
 }
-UNBOUNDED = "engine.cells(rows.coded_table(), rows.shape_of_cells())"
+UNBOUNDED = "engine.unbounded_cells(rows.coded_table(), rows.shape_of_cells())"
 SCALED = "rows.cells(gc.PrivacyUnit.user(max_contributions={k}), whole=False)"
 CHOSEN = "rows.cells(gc.PrivacyUnit.user(max_contributions={k}), whole=True)"
 WAYS = {  # what is counted, and how; None: by a group-by of DuckDB

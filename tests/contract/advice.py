@@ -917,7 +917,7 @@ ADVICE = (
         ((rows("o,d\na,b\n", **TRIPS), AB),),
     ),
     Advice(
-        "periods= declares the periods that the column period= tells: pass both, or neither",
+        "periods= declares the periods that the column period= has: pass both, or neither",
         rows("o,d,t\na,b,2026-01\n", **TRIPS, period="t"),
         (
             (rows("o,d,t\na,b,2026-01\n", **TRIPS, **MONTHS), IN_JANUARY),
@@ -1287,4 +1287,4 @@ def _huge(unit: float) -> Any:
     how: dict[str, Any] = {"vertices": ["a", "b"], "counting": "weight", "weight_unit": unit}
     private = gc.Rows.of(given, columns=gc.Columns(**TRIPS, weight="w"), **how)
     shape = private.shape_of_cells()
-    return (engine.cells(private.coded_table(), shape).steps / STEPS).tolist()
+    return (engine.unbounded_cells(private.coded_table(), shape).steps / STEPS).tolist()

@@ -20,11 +20,11 @@ from graphcuts_dp.graph import engine as under_test
 from graphcuts_dp.graph.engine import (
     Cells,
     Shape,
-    cells,
     clipped_cells,
     contributions,
     kept_cells,
     scaled_cells,
+    unbounded_cells,
 )
 from graphcuts_dp.graph.row_store import RowStore
 from graphcuts_dp.schema.counting import STEPS
@@ -79,7 +79,7 @@ class Case:
         columns = [list(column) for column in zip(*listed, strict=True)] or [[]] * 5
         who, first, second, period, paid = columns
         numbers = [np.array(each, dtype=np.int64) for each in (first, second, period)]
-        cell = self.shape.cell(
+        cell = self.shape.cell_numbers(
             *numbers[:2], numbers[2] if self.periods else None, unordered=self.unordered
         )
         made = {"cell": cell, "user_key": pa.array(who, pa.string())}
@@ -204,7 +204,7 @@ def as_dict(found):
 def test_cells_are_those_of_plain_python(counting, name):
     rows = random_rows(np.random.default_rng(5), 60)
     case = Case(counting=counting, **SHAPES[name])
-    assert as_dict(cells(case.coded(rows), case.shape)) == plain_cells(rows, case)
+    assert as_dict(unbounded_cells(case.coded(rows), case.shape)) == plain_cells(rows, case)
 
 
 @pytest.mark.parametrize("counting", COUNTINGS[1:])
@@ -414,7 +414,7 @@ GOOD = ("p1", "a", "b", "2026-01-05", 1.0)
 def test_no_row_gives_no_cell(counting):
     case = Case(counting=counting, periods=MONTHS)
     table = case.coded([])
-    assert as_dict(cells(table, case.shape)) == {}
+    assert as_dict(unbounded_cells(table, case.shape)) == {}
     if counting != "edges":
         assert as_dict(scaled_cells(table, case.shape, bound=2)) == {}
     if counting != "weight":
@@ -453,7 +453,7 @@ def test_too_many_cells_are_refused():
 def test_errors_of_the_database_quote_no_row():
     table = DATABASE.sql("select 'secret' as cell, 1 as user_key")
     with pytest.raises(GraphError, match="the database failed") as found:
-        cells(table, Case(loops=False).shape)
+        unbounded_cells(table, Case(loops=False).shape)
     assert found.value.__cause__ is None
     assert "secret" not in str(found.value)
 
@@ -469,7 +469,7 @@ def test_large_weights_are_exact_or_refused():
         assert found == plain_scaled(rows, case, bound)
     tiny = replace(case, weight_unit=1e-30)
     with pytest.raises(GraphError, match="larger weight_unit"):
-        cells(tiny.coded(rows * 500), tiny.shape)
+        unbounded_cells(tiny.coded(rows * 500), tiny.shape)
 
 
 @pytest.mark.parametrize("whole", [False, True])
