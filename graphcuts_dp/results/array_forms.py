@@ -1,10 +1,10 @@
 """Types and shapes of the arrays of saved results, as far as their receipts determine them.
 
-The arrays of a result come from a file that anybody may have made. `check_forms` compares the
-headers of that file with the receipt before an array is unpacked: no array has a name that results
-of its kind do not have, another type, or another length than that of the vertices, pairs and cells
-that the receipt names. So whatever is computed from the arrays is of the size that the receipt
-says, and of the size that was unpacked.
+The arrays of a result come from a file that anybody may have written. `check_forms` compares the
+headers of that file with the receipt before an array is unpacked: each array must have a name and a
+type that results of its kind have, and the length that follows from the vertices, pairs and cells
+of the receipt. So everything that is computed from the arrays is as large as the receipt says, and
+as what was unpacked.
 
 A form is a tuple of lengths. A length is a number, or None where the receipt does not determine it.
 """
@@ -26,12 +26,12 @@ _ROW = ("i4",)
 _INTEGER_OR_TEXT = ("i8", "U")  # integers of any size are stored as text
 _ANY_INTEGER = ("i1", "i2", "i4", "i8", "u1", "u2", "u4")
 _TEXT = ("U",)
-_MATRICES = (f"{NoisyMatrix.name}/values", "weights", "matrix", "picture")  # used as they are
-TABLES_OF_CELLS = ("flows", "flows over time")  # kinds whose table has a row for each number
+# Arrays that stay arrays; of others, lists of Python are made.
+_MATRICES = (f"{NoisyMatrix.name}/values", "weights", "matrix", "picture")
+TABLES_OF_CELLS = ("flows", "flows over time")  # kinds whose table has a row for each cell
 _LONGEST_TEXT = 1000  # characters of each text of an array
-_LEAST_CELL_BYTES = 8  # of a row of a table of flows, which has a row for each cell
-# The vertices of a release are stored as JSON. What belongs to it beside the labels.
-_JSON_FIELDS = 16
+_LEAST_CELL_BYTES = 8  # of a row of such a table
+_JSON_FIELDS = 16  # values beside the labels in the JSON of the vertices of a release
 _QUOTED = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')  # a text of JSON
 
 
@@ -39,8 +39,8 @@ class Expected(NamedTuple):
     """The form that an array must have.
 
     Attributes:
-        types: of its entries.
-        shape: its lengths; None for one that is not determined.
+        types: that its entries may have.
+        shape: its lengths; None for a length that the receipt does not determine.
         optional: whether the array may be missing.
     """
 
@@ -72,7 +72,7 @@ def check_forms(
     expected = arrays_of(fields, forms)
     for name, form in forms.items():
         if name not in expected or not _fits(form, expected[name]):
-            raise FileFormatError(f"the array {name!r} is not one that the receipt describes")
+            raise FileFormatError(f"the array {name!r:.60} is not one that the receipt describes")
     for name, array in expected.items():
         if name not in forms and not array.optional:
             raise FileFormatError(f"the array {name!r} is missing")
@@ -83,16 +83,16 @@ def check_forms(
 
 
 def check_lists(forms: Mapping[str, ArrayForm], *, limit: int) -> None:
-    """Check how many bytes the arrays have of which objects of Python are made, one for each row.
+    """Check the size of the arrays that become lists of Python objects.
 
-    Such objects take up to thirty times the memory of the array; matrices are used as they are.
+    Such objects take up to thirty times the memory of the array; `_MATRICES` stay arrays.
 
     Args:
         forms: of all arrays of a file.
         limit: most bytes of all lists together.
 
     Raises:
-        FileFormatError: they have more.
+        FileFormatError: the lists have more bytes.
     """
     listed = sum(form.nbytes for name, form in forms.items() if name not in _MATRICES)
     if listed > limit:
@@ -103,26 +103,26 @@ def check_lists(forms: Mapping[str, ArrayForm], *, limit: int) -> None:
 
 
 def check_label_count(stored: bytes, sides: Iterable[int]) -> None:
-    """Check that vertices in JSON are no more than the receipt says, before they are parsed.
+    """Check that JSON has no more vertices than the receipt says, before it is parsed.
 
     Lists of millions of empty lists are short as text, and long in memory.
 
     Args:
-        stored: an object of JSON.
-        sides: numbers of vertices.
+        stored: an object of JSON with the vertices.
+        sides: number of vertices of each side.
 
     Raises:
         FileFormatError: there are more values.
     """
-    outside = _QUOTED.sub(b"", stored)
-    values = sum(outside.count(mark) for mark in (b",", b"[", b"{"))
+    without_texts = _QUOTED.sub(b"", stored)
+    values = sum(without_texts.count(mark) for mark in (b",", b"[", b"{"))
     if values > sum(sides) + _JSON_FIELDS:
         raise FileFormatError("there are more vertices than the receipt says")
 
 
 def _fits(form: ArrayForm, expected: Expected) -> bool:
-    """Return whether an array has a type and a shape."""
-    name = form.dtype.str[1:]
+    """Return whether an array has the form that it must have."""
+    name = form.dtype.str[1:]  # without the byte order
     if form.dtype.kind == "U":
         fits = "U" in expected.types and form.dtype.itemsize <= 4 * _LONGEST_TEXT
     else:
@@ -138,7 +138,7 @@ def _fits(form: ArrayForm, expected: Expected) -> bool:
 
 
 def _length(forms: Mapping[str, ArrayForm], name: str) -> int | None:
-    """Return the length of an array that others must have, too; None if it is missing."""
+    """Return the length of an array, which others must have, too; None if it is missing."""
     form = forms.get(name)
     return form.shape[0] if form is not None and form.shape else None
 
@@ -197,8 +197,8 @@ def _counts(
 
     Args:
         kind: of their map.
-        measurement: their fields.
-        sides: numbers of vertices of each side; none if the receipt does not have them.
+        measurement: fields of the measurement.
+        sides: number of vertices of each side; empty if the receipt does not have them.
     """
     lengths: list[int | None]
     if kind == "total":
@@ -209,12 +209,12 @@ def _counts(
         lengths = [*_cell_counts(measurement)]
     else:
         lengths = [None] * len(measurement["parameters"])
-    copies = ["steps"]
-    if measurement.get("look") is not None:  # the coarse copy, and what does not depend on it
-        copies += ["look", "fresh"]
+    prefixes = ["steps"]
+    if measurement.get("look") is not None:  # the arrays of `estimate.looks.Look`
+        prefixes += ["look", "fresh"]
     expected = {
-        f"{copy} {index}": Expected(_INTEGER_OR_TEXT, (length,))
-        for copy in copies
+        f"{prefix} {index}": Expected(_INTEGER_OR_TEXT, (length,))
+        for prefix in prefixes
         for index, length in enumerate(lengths)
     }
     if kind == "weight classes":
@@ -226,12 +226,12 @@ def _counts(
 
 
 def _cell_counts(measurement: Mapping[str, Any]) -> list[int]:
-    """Return how many cells each measured level has, and how many margins if these are measured.
+    """Return the number of cells of each measured level, and of margins if these were measured.
 
     Cells are counted without numbering them; see `CellTree`.
 
     Raises:
-        FileFormatError: there is no such level.
+        FileFormatError: a measured level does not exist.
     """
     one_set = measurement["columns"] is None
     rows = measurement["rows"]["levels"]
@@ -298,7 +298,7 @@ def _iterative(fields: Mapping[str, Any], forms: Mapping[str, ArrayForm]) -> dic
         queries = _length(forms, name) if name in forms else queries
     expected = {
         "header": Expected(_BYTE, (None,), optional=True),
-        # Of no answers at all, numpy stores floats.
+        # Without any answer, numpy stores floats.
         "round": Expected(("i8", "f8"), (answers,)),
         "value": Expected(_FLOAT, (answers,)),
         "updated": Expected(("b1", "f8"), (answers,)),
@@ -333,10 +333,10 @@ def _partition(fields: Mapping[str, Any], forms: Mapping[str, ArrayForm]) -> dic
 
 
 def _vertex_counts(fields: Mapping[str, Any]) -> tuple[int, ...]:
-    """Return the numbers of vertices of one side, or of two, from the labels or a count.
+    """Return the number of vertices of each side, from the labels or a count.
 
     Raises:
-        FileFormatError: there are no vertices, or more than two sides.
+        FileFormatError: a side is empty, or the number of sides is wrong.
     """
     sides = tuple(side if isinstance(side, int) else len(side) for side in fields["vertices"])
     if len(sides) != (2 if fields["bipartite"] else 1) or 0 in sides:

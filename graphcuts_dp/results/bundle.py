@@ -7,7 +7,7 @@
 
 All of these files appear, or none. The receipt is written last and names the SHA-256 of the other
 files and of its own fields, so a set that was interrupted, mixed or damaged is refused when it is
-read. Nothing here tells more than the released numbers do: they are all that is written.
+read. All that is written was released, so the files reveal nothing else.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ from graphcuts_dp.results.receipts import check_fields
 from graphcuts_dp.schema.vertices import Arcs, Space, VertexSet, labels_or_number, sets_in
 
 # Unpacked bytes that the arrays of a result may have, however small their file is: 32 MiB, of which
-# 4 MiB are lists, see `array_forms`. Larger ones may have `array_archive.MOST_RATIO` bytes for each
+# 4 MiB may be lists, see `array_forms`. More are allowed up to `array_archive.MOST_RATIO` for each
 # byte of the file.
 ALWAYS_ALLOWED = 1 << 25
 LISTS_ALLOWED = 1 << 22
@@ -79,12 +79,17 @@ KINDS = {
 
 
 def receipt_path(path: PathLike) -> Path:
-    """Return the path of the receipt of a result at `path`."""
+    """Return the path of the receipt of the result at a path."""
     return Path(f"{os.fspath(path)}{RECEIPT_SUFFIX}")
 
 
 def check_path(kind: str, path: PathLike, *, force: bool = False) -> None:
-    """Check that a result can be saved here; call it before anything is spent.
+    """Check that a result can be saved at a path. Call this before anything is spent.
+
+    Args:
+        kind: of the result, one of `KINDS`.
+        path: of the result.
+        force: whether files that are there may be replaced.
 
     Raises:
         FileFormatError: unknown ending, missing folder, no permission, or a file that is there.
@@ -98,21 +103,26 @@ def check_path(kind: str, path: PathLike, *, force: bool = False) -> None:
 
 
 def marked(columns: Mapping[str, Any], guarantee: PrivacyGuarantee) -> dict[str, Any]:
-    """Return the columns of a table; of a seeded run with one more, which says so in every row.
+    """Return the columns of a table, of a seeded run with a column `mark` that says so.
 
-    A column, since whoever copies rows leaves a first line behind.
-    """
-    rows = len(next(iter(columns.values())))
-    mark = {} if guarantee.is_private else {"mark": [SEEDED_WARNING] * rows}
-    return {**columns, **mark}
-
-
-def counted(columns: Mapping[str, Any], sentence: str) -> dict[str, Any]:
-    """Return the columns of a table with one more, whose first row says which rows it counts.
+    Every row has the mark, since a first line is lost when rows are copied.
 
     Args:
         columns: of the table, all of one length.
-        sentence: empty where all rows count: then there is no such column.
+        guarantee: of the table.
+    """
+    if guarantee.is_private:
+        return dict(columns)
+    rows = len(next(iter(columns.values())))
+    return {**columns, "mark": [SEEDED_WARNING] * rows}
+
+
+def counted(columns: Mapping[str, Any], sentence: str) -> dict[str, Any]:
+    """Return the columns of a table with a column `counted`: its first row says which rows count.
+
+    Args:
+        columns: of the table, all of one length.
+        sentence: on the rows that count; empty if all do: then there is no such column.
     """
     rows = len(next(iter(columns.values())))
     if not sentence or not rows:
@@ -123,9 +133,13 @@ def counted(columns: Mapping[str, Any], sentence: str) -> dict[str, Any]:
 def save(
     parts: ResultParts, path: PathLike, *, force: bool, spreadsheet: bool = False
 ) -> tuple[str, ...]:
-    """Write the files of a result, all or none; returns their paths, the receipt last.
+    """Write the files of a result, all or none, and return their paths, the receipt last.
 
-    A table is written as CSV; for a spreadsheet as `csv_bytes` says.
+    Args:
+        parts: of the result.
+        path: of the graph, the table or the arrays.
+        force: whether files that are there are replaced.
+        spreadsheet: whether the table is written for a spreadsheet, see `csv_bytes`.
 
     Raises:
         FileFormatError: as `check_path`, or a full disk. Older files then stay as they are.
@@ -134,6 +148,7 @@ def save(
     arrays, form = parts.arrays, KINDS[kind]
     check_path(kind, path, force=force)
     names = form.files(path)
+    # Without its graph, a result has arrays and a receipt.
     written = names[-2:] if form.graph and graph is None else names
     about_graph, provenance = None, guarantee.provenance
     if graph is not None:
@@ -174,25 +189,25 @@ def load(path: PathLike) -> Any:
 
     Raises:
         FileFormatError: a file is missing, damaged, of another version, or not the one that the
-            receipt names; or answers about distances, of which nothing is kept but their table.
+            receipt names; or the path is that of distances, which are saved as a table alone.
 
     Examples:
         >>> import tempfile, pathlib
-        >>> made = gc.release_graph(gc.datasets.load("karate"), epsilon=1.0, fit="none")
+        >>> release = gc.release_graph(gc.datasets.load("karate"), epsilon=1.0, fit="none")
         >>> file = pathlib.Path(tempfile.mkdtemp()) / "club.csv"
-        >>> _ = made.save(file)
-        >>> gc.load(file).guarantee == made.guarantee
+        >>> _ = release.save(file)
+        >>> gc.load(file).guarantee == release.guarantee
         True
     """
     kind = kind_at(path)
-    module, _, name = KINDS[kind].home.rpartition(".")
-    if not name:
+    module, _, class_name = KINDS[kind].home.rpartition(".")
+    if not class_name:
         raise FileFormatError(f"{path!s} is a table of {kind}; any program that reads CSV opens it")
-    return getattr(import_module(f"graphcuts_dp.{module}"), name).load(path)
+    return getattr(import_module(f"graphcuts_dp.{module}"), class_name).load(path)
 
 
 def kind_at(path: PathLike) -> str:
-    """Return the kind of the result at `path`, by its receipt.
+    """Return the kind of the result at a path, as its receipt states it.
 
     Raises:
         FileFormatError: there is no receipt, or it is damaged or of another version.
@@ -204,7 +219,8 @@ def guarantee_of(receipt: Mapping[str, Any]) -> PrivacyGuarantee:
     """Return the guarantee that a receipt states, with the provenance if it has one.
 
     Raises:
-        LookupError, TypeError, ValueError, ArithmeticError, AttributeError: it states none.
+        LookupError, TypeError, ValueError, ArithmeticError, AttributeError: the fields are those of
+            no guarantee.
     """
     guarantee, stored = PrivacyGuarantee.from_dict(receipt["guarantee"]), receipt.get("provenance")
     return guarantee.released_as(None if stored is None else Provenance.from_dict(stored))
@@ -219,7 +235,7 @@ class Saved:
         path: as for `save`.
         kind: one of `KINDS`.
         fields: of the receipt.
-        with_graph: whether the graph is read.
+        with_graph: whether `graph` reads the graph.
     """
 
     path: PathLike
@@ -256,7 +272,7 @@ class Saved:
         return space_from(self.fields)
 
     def graph(self, space: Space) -> AnyGraph | None:
-        """Return the graph on a space; None if none was saved, or it is not to be read."""
+        """Return the graph on a space; None if none was saved, or without `with_graph`."""
         stored, sets = self.fields["graph"], sets_in(space)
         if stored is None or not self.with_graph:
             return None
@@ -272,9 +288,14 @@ class Saved:
 def opened(path: PathLike, *kinds: str, graph: bool = True) -> Iterator[Saved]:
     """Yield a saved result of one of these kinds, to be read within the `with` statement.
 
-    Its files are compared with their checksums before and after, since other processes may replace
-    them meanwhile, and have to be the same files, since these may be put back. Any error while they
-    are read is reported as damage. Without `graph`, the graph is not read and may be missing.
+    Its files are compared with their checksums before and after the body, since another process may
+    replace them meanwhile. They must also be the same files afterwards, since the first ones may be
+    put back. Any error in the body is reported as damage.
+
+    Args:
+        path: as for `save`.
+        kinds: of `KINDS`.
+        graph: False does not read the graph, which may then be missing.
 
     Raises:
         FileFormatError: a file is missing, damaged, not the one that the receipt names, or of
@@ -301,15 +322,14 @@ def opened(path: PathLike, *kinds: str, graph: bool = True) -> Iterator[Saved]:
             yield Saved(path, kind, fields, graph)
             check_files(path, files)
             for handle, name in zip(open_files, names, strict=True):
-                # A file that is held keeps its inode, so another in its place shows.
+                # An open file keeps its inode, so a file that replaced it has another one.
                 if not os.path.samestat(os.fstat(handle.fileno()), _file(path, name).stat()):
                     raise FileFormatError(f"{path!s} was replaced while it was read; read it again")
     except (FileFormatError, MemoryError):
         raise
     except OSError as problem:
         raise FileFormatError(f"cannot read {path!s}: {problem.strerror}") from None
-    except Exception:
-        # Many kinds of damage, one thing to tell.
+    except Exception:  # damaged fields may raise any
         raise FileFormatError(f"{receipt} is damaged or of another version") from None
 
 
@@ -324,10 +344,10 @@ def space_fields(space: Space) -> dict[str, Any]:
 
 
 def space_from(stored: Mapping[str, Any]) -> Space:
-    """Read what `space_fields` gave.
+    """Return the space that `space_fields` described.
 
     Raises:
-        GraphError, LookupError, TypeError, ValueError: it is something else.
+        GraphError, LookupError, TypeError, ValueError: the fields describe no space.
     """
     sets = [VertexSet(labels) for labels in stored["vertices"]]
     if len(sets) > 1:
@@ -340,7 +360,7 @@ def space_from(stored: Mapping[str, Any]) -> Space:
 def _write_arrays(
     handle: BinaryIO, kind: str, guarantee: PrivacyGuarantee, arrays: Mapping[str, Any]
 ) -> None:
-    """Write arrays with a header that tells whoever finds the file alone whether it is private."""
+    """Write arrays with a header, which says without the receipt whether they are private."""
     entropy = guarantee.to_dict()["entropy"]
     header = json.dumps({"format": FORMAT, "kind": kind, "entropy": entropy})
     stored = {"header": np.frombuffer(header.encode(), dtype=np.uint8), **arrays}
@@ -348,7 +368,15 @@ def _write_arrays(
 
 
 def write_receipt(file: Path, fields: Mapping[str, Any]) -> None:
-    """Write a receipt, with versions and a digest of its fields."""
+    """Write a receipt, with versions and a digest of its fields.
+
+    Args:
+        file: path of the receipt.
+        fields: plain values.
+
+    Raises:
+        FileFormatError: the file cannot be written.
+    """
     versions = {
         "graphcuts_dp": __version__,
         "python": platform.python_version(),
@@ -382,7 +410,7 @@ def read_receipt(file: Path) -> dict[str, Any]:
 
 
 def _parsed_receipt(file: Path) -> dict[str, Any]:
-    """Return the fields of a receipt of a version that is read, whose digest is right.
+    """Return the fields of a receipt, after a check of its version and its digest.
 
     Raises:
         FileFormatError: none is there, or it is damaged or of another version.
@@ -407,7 +435,7 @@ def _receipt_bytes(file: Path) -> bytes:
 
     Raises:
         FileFormatError: none is there, it cannot be read, or is larger than receipts are.
-        ValueError: `file` is no name of a file.
+        ValueError: no file can have this name.
     """
     try:
         if file.exists() and not file.is_file():
@@ -426,10 +454,14 @@ def _receipt_bytes(file: Path) -> bytes:
 
 
 def check_files(path: PathLike, files: Mapping[str, str]) -> None:
-    """Check that the files beside `path` are those that its receipt names.
+    """Check that the files beside a path are those that its receipt names.
+
+    Args:
+        path: of the result, or of its receipt.
+        files: SHA-256 of each file, in hexadecimal, by its name.
 
     Raises:
-        FileFormatError: one is missing, or another one.
+        FileFormatError: a file is missing, or has another SHA-256.
     """
     for name, digest in files.items():
         file = _file(path, name)
@@ -440,15 +472,15 @@ def check_files(path: PathLike, files: Mapping[str, str]) -> None:
 
 
 def _file(path: PathLike, name: str) -> Path:
-    """Return the file of a name, see `_is_file_name`, beside `path`."""
+    """Return the path of a file beside another path, by its name, see `_is_file_name`."""
     return Path(path).parent / name
 
 
 def _is_file_name(name: str) -> bool:
-    """Return whether a text of a receipt names a file of the same folder, and no other one.
+    """Return whether a text of a receipt is the name of a file in the same folder.
 
-    A link in that folder may lead elsewhere. What it leads to is read only if it has the digest
-    that the receipt names, so whoever made the receipt knows the contents.
+    A link in that folder may lead elsewhere. Its target is read only if it has the digest that the
+    receipt names, so the contents are known to whoever wrote the receipt.
     """
     return "\0" not in name and name not in ("", ".", "..") and Path(name).name == name
 
@@ -467,4 +499,5 @@ def sha256_of(file: Path) -> str:
 
 
 def _digest(receipt: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of the fields of a receipt, in hexadecimal."""
     return hashlib.sha256(json.dumps(receipt, sort_keys=True).encode()).hexdigest()

@@ -1,8 +1,8 @@
 """Prepare pictures of a table of flows: for matplotlib, and for a page in a browser.
 
-`picture_of` is one table as `plotting` draws it, `places_of` says where its groups are, and
-`page_data` is all that a page of `Flows.to_html` holds. All of it is released already. Titles name
-the period, so that a map of March is not taken for one of the year.
+`picture_of` returns a table as `plotting` draws it, `places_of` the positions of its groups, and
+`page_data` all that a page of `Flows.to_html` holds. All of it is released already. Titles name the
+period, so that a map of March is not taken for one of the year.
 """
 
 import calendar
@@ -29,16 +29,13 @@ if TYPE_CHECKING:
 
     from graphcuts_dp.plotting.flow_tables import FlowPicture
 
-CELLS, PERIODS = "cells", "periods"  # what the panels of a picture over periods are of
-MOST_PANELS = 36  # periods that have a panel each
-_LONGEST_NAME = 28  # characters in the title of a panel
-_ENDS = ("from", "to")  # columns of a table
+CELLS, PERIODS = "cells", "periods"  # a picture over periods has a panel for each cell, or period
+MOST_PANELS = 36  # of a picture with a panel for each period
+_LONGEST_NAME = 28  # characters of a group in the title of a panel
 _MONTH = re.compile(r"(\d{4})-(\d{2})")
-
-# Of a page.
-MOST_SHOWN = 60  # groups on a side of a matrix, those with the largest sums
-MOST_FLOWS = 400  # flows of a period on a map, those with the largest lower ends
-_DIGITS = 6  # significant ones of the numbers
+MOST_SHOWN = 60  # groups on a side of the matrix of a page, those with the largest sums
+MOST_FLOWS = 400  # flows of a period on the map of a page, those with the largest lower bounds
+_DIGITS = 6  # significant digits of the numbers of a page
 
 
 def period_words(label: Label) -> str:
@@ -54,6 +51,12 @@ def picture_of(
 ) -> "FlowPicture":
     """Return the table of a level as it is drawn.
 
+    Args:
+        flows: the table.
+        level: None for the finest.
+        period: one of the level; None for the sums over all of them.
+        title: None for "Flows by LEVEL".
+
     Raises:
         QueryError: no such level or period.
     """
@@ -64,26 +67,26 @@ def picture_of(
     rows, columns = flows.labels(level)
     count = len(flows.cells.period_cells(level_index)[0])
     possible = flows.cells.matrix(level_index, np.ones(count, dtype=np.bool_))
-    alone_low, alone_high = flows.intervals(level, period)
-    low, _ = flows.intervals(level, period, simultaneous=True)
+    low, high = flows.intervals(level, period)
+    simultaneous_low, _ = flows.intervals(level, period, simultaneous=True)
     return FlowPicture(
-        values=np.clip(flows.values(level, period), alone_low, alone_high),
+        values=np.clip(flows.values(level, period), low, high),
         half_widths=flows.half_widths(level, period),
-        low=low,
+        low=simultaneous_low,
         possible=possible,
         row_names=[str(label) for label in rows],
         column_names=[str(label) for label in columns],
         enclosing=(_enclosing(flows.groups, names[0]), _enclosing(flows.right_groups, names[1])),
         axis_names=axis_names(flows, level),
         symmetric=flows.cells.symmetric,
-        title=_guaranteed(flows, _title(flows, level, period, title)),
+        title=_with_guarantee(flows, _title(flows, level, period, title)),
         unit=flows.noisy.map.counted,
         integral=flows.noisy.map.integral,
     )
 
 
 def axis_names(flows: FlowTable, level: str | None) -> tuple[str, str]:
-    """Return what the rows and what the columns of a matrix are, with the levels of the groups."""
+    """Return the names of the axes of a matrix, which hold the levels of the groups."""
     left, right = flows.cells.names(flows.cells.level_index(level))
     words = ("between", "and") if flows.cells.symmetric else ("from", "to")
     return f"{words[0]}: {left}", f"{words[1]}: {right}"
@@ -92,29 +95,41 @@ def axis_names(flows: FlowTable, level: str | None) -> tuple[str, str]:
 def _title(flows: FlowTable, level: str | None, period: str | None, title: str | None) -> str:
     """Return the title of a table with its period, without the guarantee."""
     level_index = flows.cells.level_index(level)
-    own_level = flows.cells.period_level(level_index)
-    name = flows.cells.levels[level_index - 1].removesuffix(f" by {own_level}")
-    if flows.periods is None or own_level is None:
+    period_level = flows.cells.period_level(level_index)
+    name = _group_level(flows, level_index)
+    if flows.periods is None or period_level is None:
         return title or f"Flows by {name}"
-    labels = list(flows.periods.labels(own_level)) if period is None else [period]
+    labels = list(flows.periods.labels(period_level)) if period is None else [period]
     words = [period_words(label) for label in labels]
     if len(words) > 2:
         words = [f"{len(words)} periods from {words[0]} to {words[-1]}"]
     if title is None:
         return f"Flows by {name}, {' and '.join(words)}"
     # A title of the caller stays as it is, except that a single period is added if it lacks it.
-    is_named = len(labels) > 1 or words[0] in title or str(labels[0]) in title
-    return title if is_named else f"{title}, {words[0]}"
+    is_complete = len(labels) > 1 or words[0] in title or str(labels[0]) in title
+    return title if is_complete else f"{title}, {words[0]}"
 
 
-def _guaranteed(flows: FlowTable, title: str) -> str:
-    """Return a title with the guarantee, and what is said of rows that are left out."""
-    end = f"; {flows.counted_sentence}" if flows.counted_sentence else ""
-    return f"{title} ({guarantee_text(flows.guarantee)}){end}"
+def _group_level(flows: FlowTable, level_index: int) -> str:
+    """Return the name of a level of cells without that of its level of periods."""
+    period_level = flows.cells.period_level(level_index)
+    return flows.cells.levels[level_index - 1].removesuffix(f" by {period_level}")
+
+
+def _with_guarantee(flows: FlowTable, title: str) -> str:
+    """Return a title with the guarantee, and with the sentence on rows that are left out."""
+    counted = f"; {flows.counted_sentence}" if flows.counted_sentence else ""
+    return f"{title} ({guarantee_text(flows.guarantee)}){counted}"
 
 
 def over_periods(flows: FlowTable, level: str | None, by: str, title: str | None) -> "Figure":
     """Draw the largest cells of a level over its periods.
+
+    Args:
+        flows: the table.
+        level: None for the finest with these periods.
+        by: name of the level of periods.
+        title: None for one with the names of the levels.
 
     Raises:
         QueryError: no such level, or none with these periods.
@@ -122,26 +137,31 @@ def over_periods(flows: FlowTable, level: str | None, by: str, title: str | None
     from graphcuts_dp.plotting.flow_tables import MAX_PANELS, periods_figure
     from graphcuts_dp.plotting.labels import shortened
 
-    cells, level_index = flows.cells, _place_by(flows, level, by)
-    table = flows.rows_of(level_index, DEFAULT_CONFIDENCE, True)  # its largest cells are picked
+    cells, level_index = flows.cells, _level_index_by(flows, level, by)
+    # Simultaneous intervals, since the largest cells are picked.
+    table = flows.rows_of(level_index, DEFAULT_CONFIDENCE, True)
     count = len(cells.lengths(level_index))
     names = ("estimate", *SIMULTANEOUS_COLUMNS)
     values, low, high = (table[name].reshape(count, -1).T for name in names)
     order = np.argsort(-values.sum(axis=1), kind="stable")[:MAX_PANELS]
     arrow = "-" if cells.symmetric else "\N{RIGHTWARDS ARROW}"
-    groups = ([shortened(str(a), _LONGEST_NAME) for a in table[end][order]] for end in _ENDS)
+    sources, targets = (
+        [shortened(str(label), _LONGEST_NAME) for label in table[column][order]]
+        for column in ("from", "to")
+    )
     titles = [
-        f"within {a}" if cells.one_set and a == b else f"{a} {arrow} {b}"
-        for a, b in zip(*groups, strict=True)
+        f"within {source}" if cells.one_set and source == target else f"{source} {arrow} {target}"
+        for source, target in zip(sources, targets, strict=True)
     ]
-    level_name = cells.levels[level_index - 1].removesuffix(f" by {by}")
     return periods_figure(
         periods=[str(label) for label in _labels_by(flows, by)],
         cells=titles,
         values=np.clip(values, low, high)[order],
         low=low[order],
         high=high[order],
-        title=_guaranteed(flows, title or f"Largest flows by {level_name} and {by}"),
+        title=_with_guarantee(
+            flows, title or f"Largest flows by {_group_level(flows, level_index)} and {by}"
+        ),
         unit=flows.noisy.map.counted,
         omitted=len(values) - len(order),
     )
@@ -152,12 +172,20 @@ def by_period(
 ) -> "Figure":
     """Draw a heat map or a map of each period of a level, all in one scale.
 
+    Args:
+        flows: the table.
+        level: None for the finest with these periods.
+        by: name of the level of periods.
+        places: of the groups, for maps; None for heat maps.
+        title: None for one with the names of the levels.
+
     Raises:
         QueryError: no such level, none with these periods, or more than 36 of them.
     """
     from graphcuts_dp.plotting import flow_maps, flow_tables
 
-    name = flows.levels[_place_by(flows, level, by) - 1]
+    level_index = _level_index_by(flows, level, by)
+    name = flows.levels[level_index - 1]
     labels = [str(label) for label in _labels_by(flows, by)]
     if len(labels) > MOST_PANELS:
         raise QueryError(
@@ -165,15 +193,15 @@ def by_period(
             "single ones with period="
         )
     pictures = {period_words(period): picture_of(flows, name, period, title) for period in labels}
-    groups = name.removesuffix(f" by {by}")
-    heading = _guaranteed(flows, title or f"Flows by {groups} and {by}")
+    default_title = f"Flows by {_group_level(flows, level_index)} and {by}"
+    heading = _with_guarantee(flows, title or default_title)
     if places is None:
         return flow_tables.heat_maps_figure(pictures, heading)
     return flow_maps.flow_maps_figure(pictures, places, heading)
 
 
-def _place_by(flows: FlowTable, level: str | None, by: str) -> int:
-    """Return the index of a level of cells with these periods; the finest if none is named.
+def _level_index_by(flows: FlowTable, level: str | None, by: str) -> int:
+    """Return the index of a level of cells with periods of a level; the finest if none is named.
 
     Raises:
         QueryError: no such level, or none with these periods.
@@ -201,7 +229,7 @@ def _labels_by(flows: FlowTable, by: str) -> tuple[Label, ...]:
 
 
 def _enclosing(groups: GroupTree, level: str) -> list[tuple[str, int]]:
-    """Return the groups of the level before, and how many of this level's groups each one holds."""
+    """Return the groups of the next coarser level, each with its number of groups of a level."""
     position = groups.levels.index(level)
     if position == 0:
         return []
@@ -218,9 +246,15 @@ def places_of(
 ) -> MapPlaces | None:
     """Return positions on a plane of the groups of rows and of columns; None without positions.
 
+    Args:
+        flows: the table.
+        level: None for the finest.
+        locations: public locations in degrees, see `GroupLocations.of`; or None.
+        coordinates: public places (x, y) by label; or None.
+
     Raises:
-        QueryError: a group without a place, places that are no pairs of numbers, or both kinds.
-        FileFormatError, ParameterError: locations that are none.
+        QueryError: a group without a place, places that are no pairs of numbers, or both arguments.
+        FileFormatError, ParameterError: as for `GroupLocations.of`.
     """
     if locations is None and coordinates is None:
         return None
@@ -237,7 +271,7 @@ def places_of(
 
 
 def _on_plane(labels: Sequence[Label], coordinates: Mapping[Label, Sequence[float]]) -> FloatMatrix:
-    """Return positions of groups, shape (groups, 2).
+    """Return the coordinates of groups, shape (groups, 2).
 
     Raises:
         QueryError: a group without a place, or places that are no pairs of numbers.
@@ -248,7 +282,9 @@ def _on_plane(labels: Sequence[Label], coordinates: Mapping[Label, Sequence[floa
             f"{len(missing)} of {len(labels)} groups have no coordinates: {missing[0]!r:.60}"
         )
     try:
-        points: npt.NDArray[np.float64] = np.array([coordinates[x] for x in labels], dtype=float)
+        points: npt.NDArray[np.float64] = np.array(
+            [coordinates[label] for label in labels], dtype=float
+        )
     except (TypeError, ValueError):
         points = np.empty(0)
     if points.shape != (len(labels), 2) or not np.isfinite(points).all():
@@ -261,9 +297,9 @@ def page_data(
 ) -> dict[str, Any]:
     """Return what a page of a level shows, for `plotting.flow_page`.
 
-    Large tables are shown in part, and the page says so: with places, of each period the flows
-    whose intervals, which hold at once, are above 0, and of these at most 400; else the matrix of
-    the groups with the largest sums, at most 60 a side.
+    Large tables are shown in part, and the page says so: with places, at most 400 flows of each
+    period, which simultaneous intervals prove to be above 0; otherwise the matrix of the groups
+    with the largest sums, at most 60 a side.
 
     Args:
         flows: the table.
@@ -275,8 +311,11 @@ def page_data(
         QueryError: no such level.
     """
     level_index = flows.cells.level_index(level)
-    own_level = flows.cells.period_level(level_index)
-    labels = [] if own_level is None else [str(period) for period in _labels_by(flows, own_level)]
+    period_level = flows.cells.period_level(level_index)
+    labels = (
+        [] if period_level is None else [str(label) for label in _labels_by(flows, period_level)]
+    )
+    # None stands for all periods together.
     periods: list[str | None] = [*([None] if len(labels) != 1 else []), *labels]
     rows, columns = ([str(label) for label in side] for side in flows.labels(level))
     a, b = flows.cells.period_cells(level_index)
@@ -285,18 +324,16 @@ def page_data(
         shown = _largest_groups(tables, a, b, len(rows), len(columns), flows.cells.one_set)
     else:
         shown = _surest_flows(tables)
-    name = flows.cells.levels[level_index - 1].removesuffix(f" by {own_level}")
-    heading = title or f"Flows by {name}"
-    together = ""
+    name_of_all = ""
     if len(labels) > 1:
         first, last = period_words(labels[0]), period_words(labels[-1])
-        together = f"{first} to {last} ({len(labels)} periods)"
+        name_of_all = f"{first} to {last} ({len(labels)} periods)"
     used: tuple[list[int], list[int]] = sorted({*a[shown].tolist()}), sorted({*b[shown].tolist()})
     if flows.cells.one_set:
-        both = sorted({*used[0], *used[1]})
-        used = both, both
+        used_on_either_side = sorted({*used[0], *used[1]})
+        used = used_on_either_side, used_on_either_side
     return {
-        "title": heading,
+        "title": title or f"Flows by {_group_level(flows, level_index)}",
         "guarantee": guarantee_text(flows.guarantee),
         "counted": flows.counted_sentence,
         "verdict": flows.noise_verdict,
@@ -308,7 +345,7 @@ def page_data(
         "columns": columns,
         "one_set": flows.cells.one_set,
         "shown": [list(side) for side in used],
-        "periods": [together if period is None else period_words(period) for period in periods],
+        "periods": [name_of_all if period is None else period_words(period) for period in periods],
         "cells": [[int(a[cell]), int(b[cell])] for cell in shown],
         "numbers": [
             [[_rounded(column[cell]) for column in table] for cell in shown] for table in tables
@@ -325,12 +362,12 @@ def page_data(
 def _cells_of(
     flows: FlowTable, level: str | None, period: str | None, a: IntVector, b: IntVector
 ) -> tuple[FloatVector, ...]:
-    """Return value, half width, low, high and simultaneous low of each cell of a period."""
+    """Return value, half width, low, high and simultaneous low of each cell (a, b) of a period."""
     low, high = flows.intervals(level, period)
     values = np.clip(flows.values(level, period), low, high)
     half_widths = flows.half_widths(level, period)
-    at_once, _ = flows.intervals(level, period, simultaneous=True)
-    return tuple(matrix[a, b] for matrix in (values, half_widths, low, high, at_once))
+    simultaneous_low, _ = flows.intervals(level, period, simultaneous=True)
+    return tuple(matrix[a, b] for matrix in (values, half_widths, low, high, simultaneous_low))
 
 
 def _largest_groups(
@@ -341,7 +378,7 @@ def _largest_groups(
     columns: int,
     one_set: bool,
 ) -> list[int]:
-    """Return the cells between the groups with the largest sums, in the order of the groups."""
+    """Return the indices of the cells between the groups with the largest sums, in order."""
     values = tables[0][0]
     left = np.bincount(a, values, minlength=rows)
     right = np.bincount(b, values, minlength=columns)
@@ -357,7 +394,7 @@ def _largest_groups(
 
 
 def _surest_flows(tables: Sequence[tuple[FloatVector, ...]]) -> list[int]:
-    """Return the cells that are above 0 for sure in some period: of each period the surest."""
+    """Return the indices of the cells that are surely above 0 in a period, the surest of each."""
     chosen = (
         np.argsort(-low, kind="stable")[: min(MOST_FLOWS, int((low > 0).sum()))].tolist()
         for *_, low in tables
@@ -366,5 +403,5 @@ def _surest_flows(tables: Sequence[tuple[FloatVector, ...]]) -> list[int]:
 
 
 def _rounded(value: float) -> float | None:
-    """Return a number with six digits; None for an end that nothing bounds."""
+    """Return a number with six significant digits; None if it is infinite."""
     return float(f"{value:.{_DIGITS}g}") if np.isfinite(value) else None

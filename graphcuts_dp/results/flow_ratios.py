@@ -1,6 +1,6 @@
 """Compute ratios of functions of one table of flows, with intervals whose tails are proven.
 
-With X the matrix of a level, E is the table of the endpoints of edges: E = X where arcs have a
+With X the matrix of a level, E is the table of the endpoints of edges: E = X if edges have a
 direction, and E = X + diag(X) for one vertex set without directions, where an edge is counted at
 both of its endpoints. t = sum E, r and c are the sums of its rows and columns.
 
@@ -23,10 +23,10 @@ from graphcuts_dp.results.flow_table import ROUNDING, FlowTable, checked_failure
 from graphcuts_dp.results.flow_values import Statistic
 from graphcuts_dp.schema.vertices import Label
 
-_OUTWARD = 1e-9  # more than floats and the search lose
-_ROUNDS = 60
-_FEW = 64  # groups
-_BOX = 0.1  # of the failure: for the sums of rows and columns, all at once
+_OUTWARD = 1e-9  # more than floats and the bisection of `squared_shares` lose
+_ROUNDS = 60  # of that bisection
+_FEW_GROUPS = 64  # up to so many, `mixing` also computes the interval by shares
+_FORMS_SHARE = 0.1  # of the failure probability, for all linear forms at once in `_by_gradient`
 
 
 def level_index_of_one(flows: FlowTable, level: str | None) -> int:
@@ -72,21 +72,28 @@ class EndpointTable:
         self.labels: tuple[Label, ...] = cells.rows.labels(cells.names(self.level_index)[0])
         self.codes: tuple[IntVector, IntVector] = cells.cells(self.level_index)
         self.diagonal: BoolVector = self.codes[0] == self.codes[1]
-        self.twice: float = (
-            2.0 if cells.symmetric else 1.0
-        )  # an edge has two endpoints where arcs have one
-        self.everything: FloatVector = np.full(len(self.codes[0]), self.twice)  # of t
+        # An edge is counted at both of its endpoints, an arc once.
+        self.weight_of_edge: float = 2.0 if cells.symmetric else 1.0
+        self.everything: FloatVector = np.full(len(self.codes[0]), self.weight_of_edge)  # of t
         self.inside: FloatVector = self.everything * self.diagonal  # of the trace of E
 
     def leaving(self, group: int) -> FloatVector:
-        """Return the form of r of a group: of the endpoints in it, or of the arcs from it."""
+        """Return the form of r_a: the endpoints in a group, or with directions the arcs from it.
+
+        Args:
+            group: its code.
+        """
         coefficients: FloatVector = (self.codes[0] == group).astype(np.float64)
         if self.flows.cells.symmetric:
             coefficients += self.codes[1] == group
         return coefficients
 
     def entering(self, group: int) -> FloatVector:
-        """Return the form of c of a group, of a table with directions."""
+        """Return the form of c_a, the arcs to a group, of a directed table.
+
+        Args:
+            group: its code.
+        """
         return np.asarray((self.codes[1] == group).astype(np.float64))
 
     def forms(self) -> Iterator[FloatVector]:
@@ -101,7 +108,10 @@ class EndpointTable:
     def side(self, form: FloatVector) -> Side:
         """Return a form as the numerator or the denominator of a ratio, in grid units.
 
-        Its slack is what rounding weights down, and floats, can have moved the estimate by.
+        Its slack bounds the error of the estimate by floats and by rounding weights down.
+
+        Args:
+            form: coefficients of the cells.
         """
         flows, sizes = self.flows, np.abs(form)
         estimates = flows.estimates[self.level_index] / flows.noisy.unit
@@ -111,7 +121,14 @@ class EndpointTable:
         return Side(float(form @ estimates), noise_coefficients, slack)
 
     def bounds(self, top: Side, bottom: Side, below: float, above: float) -> RatioBounds:
-        """Return the bounds of a ratio; see `ratio_bounds`."""
+        """Return the bounds of the ratio top/bottom; see `ratio_bounds`.
+
+        Args:
+            top: numerator.
+            bottom: denominator.
+            below: failure probability of the lower bound.
+            above: failure probability of the upper bound.
+        """
         noisy = self.flows.noisy
         indices = noisy.map.noise_indices
         return ratio_bounds(noisy.noise, indices, top, bottom, below=below, above=above)
@@ -124,9 +141,17 @@ class EndpointTable:
         possible: tuple[float, float],
         confidence: float,
     ) -> Statistic:
-        """Return a ratio with its interval, cut to what is possible."""
+        """Return a ratio with its interval, cut to what is possible.
+
+        Args:
+            name: of the statistic.
+            sides: numerator and denominator.
+            bounds: of the ratio.
+            possible: its smallest and its largest possible value.
+            confidence: of the bounds.
+        """
         top, bottom = sides
-        low, high = (float(np.clip(end, *possible)) for end in (bounds.low, bounds.high))
+        low, high = (float(np.clip(bound, *possible)) for bound in (bounds.low, bounds.high))
         ratio = top.value / bottom.value if bottom.value > 0 else float("nan")
         return Statistic(
             name=name,
@@ -141,9 +166,17 @@ class EndpointTable:
 def conductance(endpoints: EndpointTable, group: int, failure: float) -> tuple[float, float, float]:
     """Return the larger of cut/volume and cut/(remaining volume), with its interval.
 
-    The truth is one of the two ratios, and which one is no matter of the noise. Its own upper bound
-    fails with half of the failure, so the larger upper bound does. The larger lower bound fails
-    only if one of the two does: a quarter each.
+    The truth is one of the two ratios, and which one does not depend on the noise. The upper bound
+    of that ratio fails with half of the failure probability, and so does the larger upper bound.
+    The larger lower bound fails only if one of the two does: a quarter each.
+
+    Args:
+        endpoints: of a table without directions.
+        group: its code.
+        failure: probability.
+
+    Returns:
+        Value, lower bound and upper bound.
     """
     inside = endpoints.leaving(group)
     crossing = np.where((endpoints.codes[0] == group) & endpoints.diagonal, 0, inside)
@@ -162,18 +195,29 @@ def mixing(flows: FlowTable, level: str | None, confidence: float, *, corrected:
 
     The assortativity has the denominator t^2 - sum r c.
 
-    Where there are few groups, half of the failure goes to each of two intervals, and what lies in
-    both comes out: `_by_shares` is the shorter one for few edges, `_by_gradient` for many.
+    If there are few groups, each of two intervals gets half of the failure probability, and their
+    intersection is returned: `_by_shares` is the shorter one for few edges, `_by_gradient` for
+    many.
+
+    Args:
+        flows: the table.
+        level: None for the finest.
+        confidence: of the interval, in (0, 1).
+        corrected: True for the assortativity.
+
+    Raises:
+        QueryError: as for `EndpointTable`, or a confidence out of range.
     """
     endpoints = EndpointTable(flows, level)
     failure = checked_failure(confidence)
-    few = len(endpoints.labels) <= _FEW
-    sides, bounds = _by_gradient(endpoints, failure / 2 if few else failure, corrected=corrected)
+    has_few_groups = len(endpoints.labels) <= _FEW_GROUPS
+    gradient_failure = failure / 2 if has_few_groups else failure
+    sides, bounds = _by_gradient(endpoints, gradient_failure, corrected=corrected)
     low, high = bounds.low, bounds.high
-    if few:
+    if has_few_groups:
         second = _by_shares(endpoints, failure / 2, corrected=corrected)
         low, high = max(low, second.low), min(high, second.high)
-        low, high = min(low, high), max(low, high)  # apart only if one of them failed
+        low, high = min(low, high), max(low, high)  # disjoint only if one of them failed
     name = "assortativity" if corrected else "modularity"
     least = -0.5 if flows.cells.symmetric and not corrected else -1.0
     return endpoints.statistic(name, sides, RatioBounds(low, high), (least, 1.0), confidence)
@@ -188,16 +232,13 @@ def _by_gradient(
     f(estimate) = f(truth) + g e + f(e), where g is the gradient at the truth: a fixed combination
     of cells, independent of the noise, so that its radius is proven. It is known up to the error of
     the gradient at the estimate. Let d be bounds on the errors of the forms t, trace E, r and c,
-    all at once (a tenth of the failure). A product l m of two forms has |f(e)| <= d_l d_m, and the
-    error of its gradient, e_m l + e_l m, has a radius of at most 2 d_l d_m, since a radius is a
-    norm that is at most d_l for the form l. So 3 d_l d_m for each product is added to the radius
-    of the gradient at the estimate.
+    all at once (a tenth of the failure probability). A product l m of two forms has
+    |f(e)| <= d_l d_m, and the error of its gradient, e_m l + e_l m, has a radius of at most
+    2 d_l d_m, since a radius is a norm that is at most d_l for the form l. So 3 d_l d_m for each
+    product is added to the radius of the gradient at the estimate.
     """
-    noisy, count, symmetric = (
-        endpoints.flows.noisy,
-        len(endpoints.labels),
-        endpoints.flows.cells.symmetric,
-    )
+    flows, count = endpoints.flows, len(endpoints.labels)
+    noisy = flows.noisy
     forms = [endpoints.side(form) for form in endpoints.forms()]
     indices = noisy.map.noise_indices
     sizes = [[np.abs(form.coefficients[index]) for index in indices] for form in forms]
@@ -206,32 +247,32 @@ def _by_gradient(
         np.array([[size.max(initial=0.0) for size in form_sizes] for form_sizes in sizes]),
         len(forms),
     )
-    errors = noisy.noise.radii(spread, failure=failure * _BOX)  # d
+    errors = noisy.noise.radii(spread, failure=failure * _FORMS_SHARE)  # d
     errors = errors + np.array([form.slack for form in forms])
-    slack = float(errors[2 : 2 + count] @ errors[-count:])
+    products_slack = float(errors[2 : 2 + count] @ errors[-count:])  # sum of d_r d_c
     # The sum of r c at the estimates, and its gradient by cells.
     a, b = endpoints.codes
-    cells = endpoints.flows.estimates[endpoints.level_index] / noisy.unit
+    cells = flows.estimates[endpoints.level_index] / noisy.unit
     rows, columns = (
         np.bincount(codes, weights=cells, minlength=count) for codes in endpoints.codes
     )
-    if symmetric:
+    if flows.cells.symmetric:
         rows = columns = rows + columns
-    products, gradient = float(rows @ columns), endpoints.twice * (columns[a] + rows[b])
+    products, gradient = float(rows @ columns), endpoints.weight_of_edge * (columns[a] + rows[b])
     total, trace = forms[0].value, forms[1].value
     top = endpoints.side(total * endpoints.inside + trace * endpoints.everything - gradient)
     bottom = endpoints.side(2 * total * endpoints.everything - (gradient if corrected else 0.0))
     top = replace(
         top,
         value=total * trace - products,
-        slack=top.slack + 3 * (errors[0] * errors[1] + slack),
+        slack=top.slack + 3 * (errors[0] * errors[1] + products_slack),
     )
     bottom = replace(
         bottom,
         value=total**2 - (products if corrected else 0.0),
-        slack=bottom.slack + 3 * (errors[0] ** 2 + (slack if corrected else 0.0)),
+        slack=bottom.slack + 3 * (errors[0] ** 2 + (products_slack if corrected else 0.0)),
     )
-    tail_failure = failure * (1 - _BOX) / 2
+    tail_failure = failure * (1 - _FORMS_SHARE) / 2
     return (top, bottom), endpoints.bounds(top, bottom, tail_failure, tail_failure)
 
 
@@ -270,13 +311,13 @@ def _by_shares(endpoints: EndpointTable, failure: float, *, corrected: bool) -> 
 def squared_shares(low: FloatVector, high: FloatVector) -> tuple[float, float]:
     """Return bounds on sum p^2 over all p with low <= p <= high and sum p = 1.
 
-    The least is found by water filling: p is one number, clipped to its bounds. For the largest,
-    p^2 <= (low + high) p - low high between the bounds; the sum of that is linear in p and largest
-    where what low leaves of 1 goes to the largest low + high first.
+    The least is reached by water filling: all p are the same number, clipped to their bounds. For
+    the largest, p^2 <= (low + high) p - low high between the bounds; the sum of that is linear in
+    p, and largest if 1 - sum low is added to the p with the largest low + high first.
 
     Args:
         low: shape (groups,), sum at most 1.
-        high: likewise, at least low, sum at least 1.
+        high: shape (groups,), at least low, sum at least 1.
     """
     left, right = 0.0, 1.0
     for _ in range(_ROUNDS):

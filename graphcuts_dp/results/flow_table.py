@@ -1,4 +1,8 @@
-"""The noisy table between public groups: its estimates, intervals, and what it is on disk."""
+"""The noisy table between public groups: its estimates and intervals, as matrices and as columns.
+
+Read first: `FlowTable.fit` and `FlowTable.estimates`, then `FlowTable._radii` (half widths) and
+`FlowTable._bounds` (intervals from them).
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -41,14 +45,14 @@ from graphcuts_dp.schema.cells import CellTree
 from graphcuts_dp.schema.group_tree import GroupTree
 from graphcuts_dp.schema.vertices import Label
 
-Table = dict[str, npt.NDArray[Any]]  # columns of one level: its names, then its numbers
+Table = dict[str, npt.NDArray[Any]]  # columns of cells by name
 
 # Columns of numbers that need not be whole.
 NUMBERS = ("estimate", *INTERVAL_COLUMNS, *SIMULTANEOUS_COLUMNS)
 ALL_NUMBERS = ("all_low", "all_high")  # intervals of all rows, where a bound leaves out some
-_SUMS_SHARE = 0.02  # of the failure, for sums by their own noise; the others add up cells
-_LEAST_LOG_FAILURE = -600.0  # floats hold e to this
-ROUNDING = 1e-12  # relative to a value: more than floats lose in the two passes
+_SUMS_SHARE = 0.02  # of the failure probability, for sums of cells: see `_radius_at_once`
+_LEAST_LOG_FAILURE = -600.0  # a float can hold e to this power
+ROUNDING = 1e-12  # relative to a value: more than floats lose in the two passes of the fit
 _LOST = 2.0**-46  # relative to the largest sum: a small cell may be the difference of large ones
 MOSTLY = 0.5  # share of numbers below their errors above which a table is mostly noise
 
@@ -57,12 +61,12 @@ class CellSum(NamedTuple):
     """A linear combination of the cells of a level, or of the grand total.
 
     Attributes:
-        level_index: 0 for the grand total, else 1 plus the number of the level.
+        level_index: 0 for the grand total, else 1 plus the index of the level.
         coefficients: one for each cell, shape (cells,).
         union: whether they are 1 or 0, so that the sum is a weight, and not below 0.
-        log_choices: of a union ln(1/w), where w is its share of the failure among all unions that
-            could have been asked for; the shares of all of them add up to at most 1. None for a
-            combination whose simultaneous interval adds up those of its cells.
+        log_choices: of a union ln(1/w), where w is its share of the failure probability among all
+            unions that could have been asked for; the shares of all unions add up to at most 1.
+            None for a combination whose simultaneous interval adds up those of its cells.
     """
 
     level_index: int
@@ -97,12 +101,12 @@ class FlowTable:
 
     @property
     def groups(self) -> GroupTree:
-        """Names and sizes of the groups; of two sides those of the left one."""
+        """Names and sizes of the groups; with two sides, those of the left one."""
         return self.cells.rows
 
     @property
     def right_groups(self) -> GroupTree:
-        """Names and sizes of the groups of the right side; else `groups`."""
+        """Names and sizes of the groups of the right side; with one side, `groups`."""
         return self.cells.columns
 
     @property
@@ -121,7 +125,7 @@ class FlowTable:
 
     @cached_property
     def variances(self) -> FloatVector:
-        """Variances of one sum of each level, and last of one margin, in squared steps.
+        """Variances of a sum of each level, and last of a margin, in squared grid units.
 
         Infinite if not measured.
         """
@@ -133,7 +137,7 @@ class FlowTable:
         return self.fit_on(self.cells)
 
     def fit_on(self, cells: CellTree) -> LeastSquares | MarginFit:
-        """Return the least squares of a table of other periods that was measured like this one.
+        """Return the least squares of a table with other periods that was measured like this one.
 
         Args:
             cells: of the other table.
@@ -143,7 +147,7 @@ class FlowTable:
 
     @cached_property
     def estimates(self) -> Values:
-        """Estimates of all cells in units of weight: of the grand total, then of each level."""
+        """Estimates in units of weight: of the grand total, then of the cells of each level."""
         sums = {
             index: values.astype(np.float64)
             for index, values in zip(self.noisy.map.noise_indices, self.noisy.steps, strict=True)
@@ -155,7 +159,7 @@ class FlowTable:
 
         Args:
             level: None for the finest.
-            period: one of the level; None for all of them together.
+            period: one of the level; None for the sums over all of them.
 
         Returns:
             Shape (groups, groups), symmetric for one vertex set without directions.
@@ -173,7 +177,7 @@ class FlowTable:
 
         Args:
             level: of the groups; the finest if None.
-            period: one period; all together if None.
+            period: one of the level; None for the sums over all of them.
 
         Raises:
             QueryError: no such level or period.
@@ -190,13 +194,13 @@ class FlowTable:
         confidence: float = DEFAULT_CONFIDENCE,
         simultaneous: bool = False,
     ) -> tuple[FloatMatrix, FloatMatrix]:
-        """Lower and upper ends of the intervals of `values`, cut to what is possible.
+        """Return lower and upper bounds of the intervals of `values`, cut to what is possible.
 
         Args:
             level: None for the finest.
-            period: one of the level; None for all of them together.
+            period: one of the level; None for the sums over all of them.
             confidence: of each interval, in (0, 1).
-            simultaneous: ask for intervals that hold for all cells of all levels (and periods) at
+            simultaneous: whether the intervals hold for all cells of all levels (and periods) at
                 once; without a period, for all sums over the periods at once. Choose it for cells
                 that are picked after looking at the table.
 
@@ -218,12 +222,12 @@ class FlowTable:
     ) -> FloatMatrix:
         """Return the half widths of the intervals of `values`, each for this number alone.
 
-        This is what stands behind "\N{PLUS-MINUS SIGN}" everywhere. Intervals are cut to what is
+        These are the numbers after "\N{PLUS-MINUS SIGN}" everywhere. Intervals are cut to what is
         possible; half widths are not.
 
         Args:
             level: None for the finest.
-            period: one of the level; None for all of them together.
+            period: one of the level; None for the sums over all of them.
             confidence: of each interval, in (0, 1).
 
         Raises:
@@ -239,14 +243,14 @@ class FlowTable:
         """Return the half width of each cell of a level alone, of the default confidence.
 
         Args:
-            level_index: 0 for the grand total, else 1 plus the number of a level.
+            level_index: 0 for the grand total, else 1 plus the index of a level.
         """
         radii = self._radii(level_index, DEFAULT_CONFIDENCE, False)
         return np.asarray(radii + self.lost_by_rounding(level_index))
 
     @property
     def noisy_numbers(self) -> tuple[int, int]:
-        """Return how many numbers of the finest level are below their ±, and how many there are.
+        """Return how many numbers of the finest level are at most their ±, and how many there are.
 
         Each is compared with its own half width, of the default confidence. Both were published.
         """
@@ -269,9 +273,10 @@ class FlowTable:
         return np.asarray(self.cells.summed(level_index, radii, period))
 
     def _level_index_of(self, level: str | None, period: str | None) -> int:
-        """Return the index of the estimates of a level; of all periods, if these are independent.
+        """Return the index of a level; without a period at most that of the finest groups.
 
-        Cells add up over the levels, so all finer periods are together what the coarsest ones are.
+        That level has the coarsest periods. Cells add up over the levels, so the sums over all
+        finer periods are those over the coarsest ones.
 
         Raises:
             QueryError: no such level, or several periods.
@@ -294,19 +299,19 @@ class FlowTable:
         """Return the cells as a table, one row a cell.
 
         Columns are level, period if there are any, from, to, count, estimate, low, high and
-        outside. `count` is the rounded cell, see `rounded`, and `estimate` the unbiased one: sums
-        are made of estimates. `low` and `high` are the interval of this cell alone, and `outside`
+        outside. `count` is the rounded cell, see `rounded`, and `estimate` the unbiased one: add up
+        estimates, not counts. `low` and `high` are the interval of this cell alone, and `outside`
         says whether the rounded cell lies outside of it.
 
         Where a bound leaves out rows (see `counted_rows`), these are of counted rows; all_low is a
-        lower end for all rows, and with a known maximum all_high an upper one.
+        lower bound for all rows, and with a known maximum all_high an upper one.
 
         Args:
             level: None for all levels, from the coarsest to the finest.
             confidence: of each interval, in (0, 1).
-            simultaneous: add the columns simultaneous_low and simultaneous_high: intervals that
-                hold for all cells of all levels and periods at once, for cells that are picked
-                after looking at the table.
+            simultaneous: whether to add the columns simultaneous_low and simultaneous_high:
+                intervals that hold for all cells of all levels and periods at once, for cells that
+                are picked after looking at the table.
             kind: see `Graph.to_frame`.
 
         Raises:
@@ -327,22 +332,25 @@ class FlowTable:
 
         Args:
             level: of the groups; all levels if None.
-            confidence: probability with which each interval holds, in (0, 1).
-            simultaneous: whether all intervals of the level hold at once with that probability.
+            confidence: of each interval, in (0, 1).
+            simultaneous: whether to add the columns of simultaneous intervals.
+
+        Raises:
+            QueryError: no such level, or a confidence out of range.
         """
         level_indices = (
             range(1, self.cells.depth) if level is None else [self.cells.level_index(level)]
         )
-        parts = [self.rows_of(p, confidence, simultaneous) for p in level_indices]
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        tables = [self.rows_of(index, confidence, simultaneous) for index in level_indices]
+        return {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
 
     def rows_of(self, level_index: int, confidence: float, simultaneous: bool) -> Table:
-        """Return the cells of a level as the columns of a table.
+        """Return the cells of a level as the columns of a table, see `to_frame`.
 
         Args:
-            level_index: 0 for everything, else 1 plus the index of a level.
-            confidence: probability with which each interval holds, in (0, 1).
-            simultaneous: whether all intervals of the level hold at once with that probability.
+            level_index: 1 plus the index of a level.
+            confidence: of each interval, in (0, 1).
+            simultaneous: whether to add the columns of simultaneous intervals.
         """
         a, b = self.cells.cells(level_index)
         left, right = (
@@ -350,9 +358,9 @@ class FlowTable:
         )
         low, high = self._bounds(level_index, self._radii(level_index, confidence, False))
         table: Table = {"level": np.full(len(a), self.levels[level_index - 1], dtype=object)}
-        time = self.cells.period_level(level_index)
-        if self.periods is not None and time is not None:
-            labels = np.array(self.periods.labels(time), dtype=object)
+        period_level = self.cells.period_level(level_index)
+        if self.periods is not None and period_level is not None:
+            labels = np.array(self.periods.labels(period_level), dtype=object)
             table["period"] = labels[self.cells.periods_of(level_index)]
         count = self.rounded().column(level_index)
         table |= {"from": left[a], "to": right[b], "count": count}
@@ -366,10 +374,10 @@ class FlowTable:
     def rounded(self) -> RoundedFlows:
         """Return possible whole numbers, at least 0, that add up too; biased for small cells.
 
-        From the top down: of the numbers within [0, what is possible] that add up to their cell,
-        those that are nearest to the estimates in least squares, then rounded to whole steps by
-        largest remainders. Each of the coarsest periods begins with its own total. Post-processing
-        of the estimates, which stay as they are.
+        From the coarsest level down, each cell is divided among the cells within it: first into
+        those numbers from 0 to what is possible that are nearest to the estimates in least squares,
+        then these are rounded to whole grid units by largest remainders. Each of the coarsest
+        periods begins with its own total. Post-processing of the estimates, which stay as they are.
         """
         return self._rounded
 
@@ -378,7 +386,7 @@ class FlowTable:
         return rounded_cells(self.noisy, self.fit, self.estimates)
 
     def sentences(self, *, simultaneous: bool = False) -> tuple[str, ...]:
-        """Return what every table says of its numbers: the first line of a file, notes elsewhere.
+        """Return sentences on the numbers: the first line of a file of the table, notes elsewhere.
 
         Args:
             simultaneous: whether the table has simultaneous intervals.
@@ -402,7 +410,10 @@ class FlowTable:
         return (*counted, rounding, interval, *((at_once,) if simultaneous else ()))
 
     def _all_rows_of(self, level_index: int, confidence: float) -> Table:
-        """Return the columns of intervals of all rows, see `estimate.counted_rows`; or none."""
+        """Return the columns of intervals of all rows; none if no bound leaves out rows.
+
+        See `estimate.counted_rows`.
+        """
         counted_rows = self.counted_rows
         if counted_rows is None:
             return {}
@@ -420,16 +431,16 @@ class FlowTable:
     ) -> tuple[float | None, float | None] | None:
         """Return an interval of a combination of cells in the table of all rows.
 
-        Every cell gains at least 0 rows, and all cells together gain no more than the upper bound
-        of what is left out, which so enters the interval once.
+        Rows that are left out add at least 0 to every cell, and to all cells together no more than
+        their upper bound, which the interval therefore needs only once.
 
         Args:
             query: the combination.
             options: confidence, and whether intervals hold at once.
 
         Returns:
-            The interval, with None for an end that nothing bounds; None if no bound leaves out
-            rows.
+            The interval, with None in place of a bound that does not exist; None if no bound
+            leaves out rows.
         """
         counted_rows = self.counted_rows
         if counted_rows is None:
@@ -492,13 +503,13 @@ class FlowTable:
         )
 
     def _radius_at_once(self, query: CellSum, spread: ErrorSpread, failure: float) -> float:
-        """Return the half width of a combination that holds for all others at once, in weight.
+        """Return the half width of a combination, in units of weight, that holds with all others.
 
-        Two events have all of the failure: with .98 of it, the intervals of all cells hold at once,
-        and so do their sums with any coefficients. With .02 of it, each union has an interval of
-        its own noise, with the share of it that `log_choices` says. On both, the shorter one holds.
-        A single cell has the first alone, with all of the failure: these are the intervals of all
-        cells at once.
+        The failure probability is divided among two events. With .98 of it, the intervals of all
+        cells hold at once, and so do their sums with any coefficients. With .02 of it, each union
+        has an interval from its own noise, which fails with the share of it that `log_choices`
+        states. If neither fails, the shorter of both intervals holds. A single cell has the first
+        interval, with all of the failure probability, as in `intervals`.
         """
         noisy, sizes = self.noisy, np.abs(query.coefficients)
         log_choices = query.log_choices
@@ -518,8 +529,13 @@ class FlowTable:
     ) -> FloatVector:
         """Return half widths of the intervals of the cells of a level, in units of weight.
 
-        Of all coarsest periods `together` the noise is independent, so that spreads add up. At once
-        they hold for the sums over these periods of all cells of all levels of groups.
+        Args:
+            level_index: 0 for the grand total, else 1 plus the index of a level.
+            confidence: of each interval, in (0, 1).
+            simultaneous: whether the intervals of all cells of all levels hold at once; with
+                `together`, those of the sums over the periods of all cells of all levels of groups.
+            together: whether to return half widths of the sums over the coarsest periods. The noise
+                of these periods is independent, so that spreads add up.
         """
         noisy, count = self.noisy, len(self.cells.lengths(level_index))
         failure = checked_failure(confidence)
@@ -531,9 +547,9 @@ class FlowTable:
         spread = self.fit.spreads(level_index)
         if together:
             least = spread.largest if spread.least_largest is None else spread.least_largest
-            tables = (spread.squares, spread.largest, spread.absolute, least)
             squares, largest, absolute, least = (
-                table.reshape(count, -1, table.shape[1]) for table in tables
+                norms.reshape(count, -1, norms.shape[1])
+                for norms in (spread.squares, spread.largest, spread.absolute, least)
             )
             spread = ErrorSpread(
                 squares.sum(axis=0), largest.max(axis=0), absolute.sum(axis=0), least.max(axis=0)
@@ -543,24 +559,24 @@ class FlowTable:
         return radii * float(noisy.unit)
 
     def lost_by_rounding(self, level_index: int) -> FloatVector:
-        """Return how much rounding weights down can have lowered the sums, shape (cells,).
+        """Return the most by which rounding weights down has lowered the sums, shape (cells,).
 
         Args:
-            level_index: 0 for the grand total, else 1 plus the number of a level.
+            level_index: 0 for the grand total, else 1 plus the index of a level.
         """
         if self.noisy.map.integral or self.noisy.map.rounding == "none":
             return np.zeros(self.cells.size(level_index))
-        steps = self.cells.pairs(level_index)
+        grid_units = self.cells.pairs(level_index)
         if self.noisy.map.max_degree is not None:  # each bounded sum is rounded down itself, too
-            parts = np.ones(self.cells.size(self.cells.depth - 1), dtype=np.int64)
-            for at in range(self.cells.depth - 1, level_index, -1):
-                parts = self.cells.sums(at, parts)
-            steps = steps + parts
-        return np.asarray(steps.astype(np.float64) * self.noisy.unit)
+            finest_cells = np.ones(self.cells.size(self.cells.depth - 1), dtype=np.int64)
+            for finer_index in range(self.cells.depth - 1, level_index, -1):
+                finest_cells = self.cells.sums(finer_index, finest_cells)
+            grid_units = grid_units + finest_cells
+        return np.asarray(grid_units.astype(np.float64) * self.noisy.unit)
 
     @cached_property
     def lost_by_floats(self) -> float:
-        """Return the most that floats move the estimate of a cell beside the largest sum."""
+        """Return the most by which rounding errors of large sums move the estimate of a cell."""
         return _LOST * max(float(np.abs(sums).max(initial=0)) for sums in self.noisy.values)
 
     def _bounds(
@@ -569,7 +585,13 @@ class FlowTable:
         radii: FloatVector,
         part: Callable[[Any], Any] = lambda values: values,
     ) -> tuple[FloatVector, FloatVector]:
-        """Return the ends of intervals of these half widths, for what `part` makes of all cells."""
+        """Return lower and upper bounds of intervals, cut to what is possible.
+
+        Args:
+            level_index: of the cells.
+            radii: half widths, one for each number that `part` returns.
+            part: selects or adds up cells, such as `CellTree.summed` for one period.
+        """
         values, pairs = self.estimates[level_index], self.cells.pairs(level_index)
         radii = radii + part(ROUNDING * np.abs(values) + self.lost_by_floats)
         low, high = part(values) - radii, part(values + self.lost_by_rounding(level_index)) + radii
@@ -578,20 +600,20 @@ class FlowTable:
     def _possible(
         self, low: FloatVector, high: FloatVector, pairs: IntVector
     ) -> tuple[FloatVector, FloatVector]:
-        """Return the parts of intervals in which sums over so many pairs can lie."""
+        """Return the parts of intervals that are possible for sums over numbers of pairs."""
         most = self._most(pairs)
         if self.noisy.map.integral:
             low, high = np.ceil(low), np.floor(high)
-            # No whole number lies between: take those beside.
+            # If no whole number lies in an interval, take the nearest ones on both sides.
             low, high = np.minimum(low, high), np.maximum(low, high)
         return np.clip(low, 0.0, most), np.clip(high, 0.0, most)
 
     def _most(self, pairs: IntVector) -> FloatVector:
-        """Return the largest possible sums over so many pairs; infinite without a public bound."""
-        cap, is_whole = self.noisy.map.max_weight, self.noisy.map.integral
-        if cap is None:
+        """Return the largest possible sums over numbers of pairs; infinite without a maximum."""
+        max_weight, is_whole = self.noisy.map.max_weight, self.noisy.map.integral
+        if max_weight is None:
             return np.full(len(pairs), np.inf)
-        heaviest = math.floor(cap) if is_whole else cap
+        heaviest = math.floor(max_weight) if is_whole else max_weight
         most: FloatVector = np.nextafter(pairs * float(heaviest), np.inf).astype(np.float64)
         return np.floor(most) if is_whole else most
 
@@ -602,8 +624,8 @@ def noise_verdict(noisy: int, numbers: int, what: str = "this table") -> str:
     It compares published numbers with published errors, so it costs nothing.
 
     Args:
-        noisy: how many numbers are smaller than their half width.
-        numbers: how many there are.
+        noisy: number of the numbers that are smaller than their half width.
+        numbers: number of all of them.
         what: the table, in words.
     """
     if noisy <= MOSTLY * numbers:
@@ -618,7 +640,7 @@ def checked_failure(confidence: float) -> float:
     """Return one minus a confidence, checked.
 
     Raises:
-        QueryError: it is no number between 0 and 1.
+        QueryError: the confidence is no number between 0 and 1.
     """
     check_confidence(confidence)
     return 1 - confidence

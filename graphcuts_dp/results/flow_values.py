@@ -6,11 +6,7 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.confidence import (
-    INTERVAL_COLUMNS,
-    SIMULTANEOUS_COLUMNS,
-    percent,
-)
+from graphcuts_dp.confidence import INTERVAL_COLUMNS, SIMULTANEOUS_COLUMNS, percent
 from graphcuts_dp.estimate.answers import nearest_within
 from graphcuts_dp.frames import made_frame
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
@@ -24,10 +20,10 @@ class Statistic:
 
     Attributes:
         name: what it is.
-        value: of the unbiased estimates put in, moved to the nearest number of the interval; NaN
-            where the estimated denominator is not above 0.
-        interval: (low, high), cut to what is possible; all that is possible where the noise hides
-            whether the denominator is 0.
+        value: computed from the unbiased estimates, then moved to the nearest number of the
+            interval; NaN if the estimated denominator is not above 0.
+        interval: (low, high), cut to what is possible; all that is possible if the denominator may
+            be 0 under the noise.
         confidence: that the interval holds the truth, in (0, 1).
         seeded: whether the noise came from a seed, so that the number is not private.
         counted: which rows the flows count and what is left out, which the interval does not allow
@@ -60,8 +56,8 @@ class LevelStatistic:
         labels: of the groups; of numbers for every two of them those of the rows, and of the
             columns.
         values: see `Statistic.value`, shape (groups,) or (rows, columns).
-        low: of the intervals, likewise.
-        high: likewise.
+        low: lower bounds of the intervals, of the same shape.
+        high: upper bounds of the intervals, of the same shape.
         confidence: of each interval, or of all of them at once.
         simultaneous: whether all intervals (of cells: of all levels) hold at once.
         seeded: whether the noise came from a seed, so that the numbers are not private.
@@ -84,13 +80,13 @@ class LevelStatistic:
 
         Its columns are low and high, or simultaneous_low and simultaneous_high.
         """
-        ends = np.meshgrid(*(np.array(side, dtype=object) for side in self.labels), indexing="ij")
-        names = ("group",) if len(ends) == 1 else ("from", "to")
-        columns = (*ends, self.values, self.low, self.high)
+        labels = np.meshgrid(*(np.array(side, dtype=object) for side in self.labels), indexing="ij")
+        label_names = ("group",) if len(labels) == 1 else ("from", "to")
         interval = SIMULTANEOUS_COLUMNS if self.simultaneous else INTERVAL_COLUMNS
-        heads = (*names, "value", *interval)
+        names = (*label_names, "value", *interval)
+        columns = (*labels, self.values, self.low, self.high)
         return made_frame(
-            {head: column.ravel().tolist() for head, column in zip(heads, columns, strict=True)},
+            {name: column.ravel().tolist() for name, column in zip(names, columns, strict=True)},
             kind,
         )
 
@@ -102,11 +98,11 @@ class RankedFlow:
 
     Attributes:
         source: label of the group of the row.
-        target: of the column.
+        target: label of the group of the column.
         estimate: unbiased, in units of weight; it may lie outside of the interval.
         interval: of the cell; the intervals of all cells of the level hold at once. `value` lies
             in it.
-        ranks: the best and the worst place that the cell can have, from 1, on these intervals.
+        ranks: the best and the worst rank, from 1, that the cell can have if all intervals hold.
     """
 
     source: Label
@@ -128,10 +124,10 @@ class TopFlows:
 
     Attributes:
         level: of the groups.
-        flows: from the largest estimate on.
+        flows: the largest estimate first.
         set_chance: confidence that these are the largest cells, in any order; see
             `Flows.top_flows`.
-        order_chance: likewise that this is their true order.
+        order_chance: confidence that these are the largest cells in their true order.
         confidence: of the intervals and the ranks, all at once.
         seeded: whether the noise came from a seed, so that the table is not private.
         counted: which rows the flows count and what is left out; empty where all count.
@@ -149,11 +145,12 @@ class TopFlows:
 @final
 @dataclass(frozen=True, kw_only=True)
 class IndependenceTest:
-    """Chi-square against independence of the two ends. May be published.
+    """Chi-square against independence of the two endpoints. May be published.
 
     Attributes:
         statistic: the sum over cells of (estimate - expected)^2/(expected + variance of the noise).
-        p_value: how often tables without dependence, with noise of the same law, reach it.
+        p_value: share of simulated tables of independent endpoints, with noise of the same law,
+            whose statistic is at least as large.
         simulations: number of such tables.
         degrees_of_freedom: of the table without noise, for reference.
         level: of the groups.

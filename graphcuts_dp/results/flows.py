@@ -15,11 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, final
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.confidence import (
-    DEFAULT_CONFIDENCE,
-    DEFAULT_PERCENT,
-    percent,
-)
+from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, DEFAULT_PERCENT, percent
 from graphcuts_dp.display import MOST_PICTURED, Card, Displayed, joined
 from graphcuts_dp.errors import FileFormatError, QueryError
 from graphcuts_dp.estimate.answers import nearest_within
@@ -37,13 +33,13 @@ from graphcuts_dp.results.flow_statistics import FlowStatistics
 from graphcuts_dp.results.flow_table import ALL_NUMBERS, NUMBERS, CellSum
 from graphcuts_dp.results.margins import margin_columns
 from graphcuts_dp.results.packing import ResultParts, SavedParts
+from graphcuts_dp.schema.cells import Picked
 from graphcuts_dp.schema.counting import CONTRIBUTED
 from graphcuts_dp.schema.vertices import Label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Picked = Label | Iterable[Label]
 _DIGITS = 10  # significant ones of the numbers in the saved table
 
 
@@ -90,7 +86,7 @@ class FlowAnswer:
 
     @property
     def value(self) -> float:
-        """The number to read: of the interval the nearest to the estimate. Biased, but possible."""
+        """The number of the interval that is nearest to the estimate. Biased, but possible."""
         return nearest_within(self.estimate, self.interval)
 
     def __str__(self) -> str:
@@ -151,17 +147,19 @@ class Flows(FlowStatistics, Displayed):
 
         Args:
             a: label of a group, or several; they may overlap with b. Every edge counts once.
-            b: likewise; of a directed graph where the arcs go, of two sides on the right.
+            b: likewise; in a directed graph the targets of the arcs, of two sides the right one.
             level: None for the finest.
             period: label of a period of the level, or several; None for all of them together.
             confidence: of the interval, in (0, 1).
-            simultaneous: for groups that are picked after looking at the table. Of two groups in
-                one period: an interval that holds at once with those of all cells. Of a sum: with
-                those of all unions of groups and periods; it is made from the noise of the sum.
+            simultaneous: whether the interval holds at once with others: that of two groups in one
+                period with those of all cells, that of a sum with those of all unions of groups and
+                periods (it follows from the noise of the sum). Choose it for groups that are picked
+                after looking at the table.
 
         Raises:
             QueryError: no such level, group or period, or a confidence out of range.
         """
+        a, b, period = _reusable(a), _reusable(b), None if period is None else _reusable(period)
         level_index = self.cells.level_index(level)
         coefficients = self.cells.picked(level_index, a, b, period).astype(np.float64)
         choices = self._log_choices(level_index, a, b, period) if simultaneous else None
@@ -169,10 +167,10 @@ class Flows(FlowStatistics, Displayed):
         return self._answer(query, confidence, simultaneous)
 
     def _log_choices(self, level_index: int, a: Picked, b: Picked, period: Picked | None) -> float:
-        """Return ln of 1 over the share of the failure that a union has, see `CellSum`.
+        """Return -ln of the share of the failure probability that a union gets, see `CellSum`.
 
-        Levels, and numbers of groups and of periods, have equal shares; so have all unions of as
-        many groups and periods.
+        The shares of all levels are equal. So are, within a level, those of all numbers of groups
+        and of periods, and with these numbers, those of all unions.
         """
         rows, columns = self.cells.shape(level_index)
         periods = len(self.cells.lengths(level_index))
@@ -200,9 +198,9 @@ class Flows(FlowStatistics, Displayed):
             level: None for the finest.
             period: of one matrix: the periods that it is for; None for all of them together.
             confidence: of the interval, in (0, 1).
-            simultaneous: ask for intervals that hold for all combinations at once: the sum of
-                |coefficient| times the half widths of the cells. Choose it for coefficients that
-                were made after looking at the table.
+            simultaneous: whether intervals hold for all combinations at once: their half width is
+                the sum of |coefficient| times the half widths of the cells. Choose it for
+                coefficients that were chosen after looking at the table.
 
         Raises:
             QueryError: no such level or period, coefficients that do not fit, or a confidence out
@@ -244,16 +242,19 @@ class Flows(FlowStatistics, Displayed):
         if not self.cells.has_period_trees:
             return self
         tree, level_indices = self.cells.of_period(label), self.noisy.map.measured_levels
-        parts = zip(level_indices, self.noisy.steps, strict=False)
-        steps = [steps[self.cells.in_period(level_index, code)] for level_index, steps in parts]
+        measured_levels = zip(level_indices, self.noisy.steps, strict=False)
+        steps = [
+            level_steps[self.cells.in_period(level_index, code)]
+            for level_index, level_steps in measured_levels
+        ]
         if self.noisy.map.margins:
-            # All margins of a period stand together, `width` of them.
-            inside = self.cells.in_period(self.cells.depth - 1, code)
+            # The margins of a finest period are next to each other, `width` of them.
+            cells_inside = self.cells.in_period(self.cells.depth - 1, code)
             margins = self.cells.margins
-            touched = np.zeros(margins.total, dtype=np.bool_)
             width = margins.total // len(self.cells.lengths(self.cells.depth - 1))
-            touched[margins.leaving[inside] // width * width] = True
-            steps.append(self.noisy.steps[-1][np.repeat(touched[::width], width)])
+            is_inside = np.zeros(margins.total // width, dtype=np.bool_)  # of each finest period
+            is_inside[margins.leaving[cells_inside] // width] = True
+            steps.append(self.noisy.steps[-1][np.repeat(is_inside, width)])
         noisy = replace(self.noisy, map=replace(self.noisy.map, tree=tree), steps=tuple(steps))
         fit = self.fit_on(tree)
         deviations = tuple(math.sqrt(float(variances.mean())) for variances in fit.variances)
@@ -345,23 +346,23 @@ class Flows(FlowStatistics, Displayed):
         Args:
             level: None for the finest.
             period: one of the level; None for all of them together.
-            by: "month", for example: draw the periods of this level beside each other.
+            by: name of a level of periods, such as "month", which are drawn beside each other.
             locations: for a map: public places of the groups in degrees, see `to_od`.
-            coordinates: instead, the place (x, y) of each group of the level on a plane, in one
-                unit on both axes. None of both for a heat map.
+            coordinates: for a map, in place of `locations`: the place (x, y) of each group of the
+                level on a plane, in the same unit on both axes.
             panels: with `by`: "cells" for a chart over time of each of the largest cells, "periods"
                 for a heat map, or with places a map, of each period. None for "periods" with
                 places, else "cells".
-            title: above the picture, before the guarantee; None for "Flows by LEVEL" and period. A
-                single period is named behind it.
+            title: above the picture, before the guarantee; None for "Flows by LEVEL". A single
+                period is added.
 
         Returns:
             A figure of matplotlib: `figure.savefig("flows.png")`.
 
         Raises:
-            QueryError: no such level or period, a group without a place, or things that do not
-                go together.
-            FileFormatError, ParameterError: locations that are none, as for `to_od`.
+            QueryError: no such level or period, a group without a place, or arguments that exclude
+                each other.
+            FileFormatError, ParameterError: as for `to_od`.
         """
         from graphcuts_dp.plotting import flow_maps, flow_tables  # matplotlib is slow to import
 
@@ -410,7 +411,7 @@ class Flows(FlowStatistics, Displayed):
 
         Raises:
             QueryError: no such level, or a group without a place.
-            FileFormatError, ParameterError: locations that are none; another ending, a missing
+            FileFormatError, ParameterError: locations as for `to_od`; another ending, a missing
                 folder, a file that is there, a full disk.
         """
         flow_page.check_html(path, force=force)
@@ -430,12 +431,11 @@ class Flows(FlowStatistics, Displayed):
     ) -> None:
         """Write the table of `Flows.to_frame` as a Parquet file; of a seeded run with a `mark`.
 
-        The metadata of the file has the `sentences` as a note.
-
-        Labels are written as strings where a column has both strings and integers.
+        The metadata of the file has the `sentences` as a note. Labels are written as strings if a
+        column has both strings and integers.
 
         Args:
-            path: where.
+            path: of the file.
             level: None for all levels.
             confidence: of each interval, in (0, 1).
             simultaneous: see `to_frame`.
@@ -473,8 +473,8 @@ class Flows(FlowStatistics, Displayed):
             locations: public places of the groups, in degrees: the path of a .csv or .tsv file, or
                 a table, with columns id, lat, lon, and perhaps name.
             level: None for the finest.
-            all_cells: ask for all flows; else only those that are above 0 for sure, by the
-                simultaneous intervals. Most others are noise.
+            all_cells: True for all flows; False for those that the simultaneous intervals prove to
+                be above 0. Most others are noise.
             confidence: of the intervals, in (0, 1).
             kind: see `Graph.to_frame`.
 
@@ -491,10 +491,10 @@ class Flows(FlowStatistics, Displayed):
     def to_locations(self, locations: Any, level: str | None = None, *, kind: Any = None) -> Any:
         """Return the positions of the groups of a level for flowmap.blue: id, name, lat, lon.
 
-        Arguments and errors as for `to_od`.
+        Errors as for `to_od`.
 
         Args:
-            locations: where the people are, on the same map. Private.
+            locations: public places of the groups, see `to_od`.
             level: of the groups; the finest if None.
             kind: library of the frame, such as `pandas`; the one that is installed if None.
         """
@@ -522,7 +522,7 @@ class Flows(FlowStatistics, Displayed):
             locations: see `to_od`; lines need them.
             level: None for the finest.
             all_cells: see `to_od`.
-            confidence: likewise.
+            confidence: of the intervals, in (0, 1).
             force: replace files that are there.
 
         Returns:
@@ -607,7 +607,7 @@ class Flows(FlowStatistics, Displayed):
 
     @property
     def _intervals_text(self) -> str:
-        """Return the words that say what the intervals of the table hold for."""
+        """Return in words what the intervals of the table hold for."""
         text = f"{DEFAULT_PERCENT} for each cell by itself"
         max_degree = self.noisy.map.max_degree
         if self.counted_rows is not None:
@@ -635,14 +635,14 @@ class Flows(FlowStatistics, Displayed):
 
     @classmethod
     def from_saved(cls, saved: SavedParts) -> Self:
-        """Read what `to_parts` returned.
+        """Return the flows that `to_parts` described.
 
         Args:
             saved: the parts of a saved result, as `gc.load` reads them.
 
         Raises:
-            GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: it is something
-                else.
+            GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: the parts are not
+                those of flows.
         """
         fields = saved.fields
         noisy = CountMeasurement[CellSums].from_parts("flows", fields["sums"], saved.arrays())
@@ -662,7 +662,7 @@ class Flows(FlowStatistics, Displayed):
         )
         counting, stored = noisy.map.counting, fields.get("counted_rows")
         counted_rows = None if stored is None else CountedRows.from_fields(stored)
-        if stored is None and counting is not None:  # perhaps saved by a version before 0.2.0
+        if stored is None and counting is not None:  # versions before 0.2.0 did not store it
             counted_rows = CountedRows.stated(saved.guarantee.neighbours, CONTRIBUTED[counting])
         return cls(
             noisy=noisy, strategy=strategy, guarantee=saved.guarantee, counted_rows=counted_rows
@@ -684,8 +684,8 @@ class Flows(FlowStatistics, Displayed):
         )
 
     def _picture(self) -> "Figure | None":
-        few = self.cells.size(self.cells.depth - 1) <= MOST_PICTURED**2
-        return self.plot() if few else None
+        is_small = self.cells.size(self.cells.depth - 1) <= MOST_PICTURED**2
+        return self.plot() if is_small else None
 
     def _card(self) -> Card:
         finest = self.cells.depth - 1
@@ -717,13 +717,18 @@ class Flows(FlowStatistics, Displayed):
         return f"Flows({counts}, epsilon={self.guarantee.epsilon:g}{mark})"
 
 
+def _reusable(labels: Picked) -> Picked:
+    """Return labels that can be read more than once: an iterator as a list."""
+    return labels if isinstance(labels, str) or not isinstance(labels, Iterable) else list(labels)
+
+
 def _count(labels: Picked) -> int:
-    """Return how many labels were picked."""
+    """Return the number of different labels."""
     if isinstance(labels, str) or not isinstance(labels, Iterable):
         return 1
     return len(set(labels))
 
 
 def _log_binomial(total: int, chosen: int) -> float:
-    """Return the logarithm of the number of sets of so many of `total` things."""
+    """Return the natural logarithm of a binomial coefficient."""
     return math.lgamma(total + 1) - math.lgamma(chosen + 1) - math.lgamma(total - chosen + 1)

@@ -1,7 +1,7 @@
 """Estimate what passes between public groups in any window of time: `FlowsOverTime`.
 
-All of it is post-processing of noisy numbers that were published with the periods so far: see
-`estimate.time_strategy` for what these are, and `estimate.time_estimator` for the estimates.
+All of it is post-processing of noisy numbers that were published with the periods so far:
+`estimate.time_strategy` says which numbers these are, `estimate.time_estimator` has the estimates.
 """
 
 from collections.abc import Iterable, Sequence
@@ -59,9 +59,9 @@ class Window(NamedTuple):
 class FlowsOverTime(Displayed):
     """Noisy weights between public groups in the periods so far. All may be published.
 
-    Estimates are unbiased, add up over windows of periods, and are the most accurate ones that can
-    be made of all that is published: each period that is added makes those of earlier windows more
-    accurate, or leaves them as they are.
+    Estimates are unbiased, add up over windows of periods, and are the least squares of all that is
+    published: each further period makes those of earlier windows more accurate, or leaves them as
+    they are.
 
     Attributes:
         noisy: what was published, see `SumsOverTime`.
@@ -154,7 +154,7 @@ class FlowsOverTime(Displayed):
         return stacked_numbers(self.noisy)
 
     def window(self, periods: str | Sequence[str] | None = None) -> Window:
-        """Return which periods a text or a list of labels names.
+        """Return the window of the periods that a text or a list of labels names.
 
         Args:
             periods: one label, "2026-03"; a range, "2026-01..2026-12"; a coarser date, "2026", for
@@ -162,8 +162,8 @@ class FlowsOverTime(Displayed):
                 all that are published.
 
         Raises:
-            QueryError: no such periods, or some that are not published, or that do not follow each
-                other.
+            QueryError: no such periods, or some that are not published, that do not follow each
+                other, or in a range that ends before it begins.
         """
         known = {label: index for index, label in enumerate(self.periods)}
         if periods is None:
@@ -171,7 +171,10 @@ class FlowsOverTime(Displayed):
         labels = [periods] if isinstance(periods, str) else list(periods)
         if len(labels) == 1 and _RANGE in labels[0] and labels[0] not in known:
             first, _, last = (part.strip() for part in labels[0].partition(_RANGE))
-            return Window(self.window(first).first, self.window(last).stop)
+            window = Window(self.window(first).first, self.window(last).stop)
+            if window.first >= window.stop:
+                raise QueryError(f"{labels[0]!r:.60} ends before it begins: name the earlier first")
+            return window
         if len(labels) == 1 and labels[0] not in known:
             indices_inside = [known[label] for label in known if labels[0] in around(label)]
             if not indices_inside:
@@ -186,6 +189,7 @@ class FlowsOverTime(Displayed):
         return Window(indices[0], indices[-1] + 1)
 
     def _not_published(self, label: str = "") -> str:
+        """Return the message that a period is not published."""
         published = self.periods
         shown = published[0] if len(published) == 1 else f"{published[0]} to {published[-1]}"
         return f"{label!r:.60} is not published; the periods so far are {shown}"
@@ -203,7 +207,7 @@ class FlowsOverTime(Displayed):
 
         Args:
             a: label of a group, or several; they may overlap with b. Every row counts once.
-            b: likewise; of directed rows where they go.
+            b: likewise; of directed rows their targets.
             periods: see `window`; None for the running total, all periods so far.
             level: of the groups; None for the finest.
             confidence: of the interval, in (0, 1).
@@ -258,6 +262,7 @@ class FlowsOverTime(Displayed):
     def windows(self) -> dict[str, Window]:
         """Return the windows of the table by name: each period, each year, all periods so far."""
         names = {Window(index, index + 1): label for index, label in enumerate(self.periods)}
+        # A window that is already named, such as a year with one period, keeps its name.
         for year in dict.fromkeys(around(label)[0] for label in self.periods):
             window = self.window(year)
             names.setdefault(window, self._name(window, year))
@@ -265,11 +270,16 @@ class FlowsOverTime(Displayed):
         names.setdefault(everything, self._name(everything, ""))
         return {name: window for window, name in names.items()}
 
-    def _name(self, window: Window, whole: str) -> str:
-        """Return the name of a window: that of a year if all of its periods are published."""
+    def _name(self, window: Window, year: str) -> str:
+        """Return the name of a window: a year, or a range if not all of the year is published.
+
+        Args:
+            window: the window.
+            year: that contains all of it; "" if none does.
+        """
         labels = self.periods[window.first : window.stop]
-        if whole and sum(whole in around(label) for label in self.horizon) == len(labels):
-            return whole
+        if year and sum(year in around(label) for label in self.horizon) == len(labels):
+            return year
         return labels[0] if len(labels) == 1 else f"{labels[0]}{_RANGE}{labels[-1]}"
 
     def columns(
@@ -292,7 +302,7 @@ class FlowsOverTime(Displayed):
         if periods is not None:
             names = [periods] if isinstance(periods, str) else list(periods)
             windows = {name: self.window(name) for name in names}
-        unit, (froms, tos) = self.noisy.unit, self.labels(None)
+        unit, (row_labels, column_labels) = self.noisy.unit, self.labels(None)
         a, b = self.cells.cells(self.cells.depth - 1)
         estimates, deviations, radii = [], [], []
         for window in windows.values():
@@ -303,8 +313,12 @@ class FlowsOverTime(Displayed):
         values, widths = np.concatenate(estimates) * unit, np.concatenate(radii) * unit
         return {
             "periods": np.repeat(np.array(list(windows), dtype=object), len(a)),
-            "from": np.array([froms[code] for code in a.tolist()] * len(windows), dtype=object),
-            "to": np.array([tos[code] for code in b.tolist()] * len(windows), dtype=object),
+            "from": np.array(
+                [row_labels[code] for code in a.tolist()] * len(windows), dtype=object
+            ),
+            "to": np.array(
+                [column_labels[code] for code in b.tolist()] * len(windows), dtype=object
+            ),
             "estimate": values,
             "deviation": np.concatenate(deviations) * unit,
             "low": np.maximum(0.0, values - widths),
@@ -339,13 +353,13 @@ class FlowsOverTime(Displayed):
         return made_frame(self.columns(periods, confidence=confidence), kind)
 
     def sentences(self) -> tuple[str, ...]:
-        """Return what whoever reads the table should know, a sentence each."""
+        """Return sentences that every reader of the table needs."""
         counted = self.counted_sentence
-        several = f"{len(self.periods)} of {len(self.horizon)} periods are published"
+        published = f"{len(self.periods)} of {len(self.horizon)} periods are published"
         return (
             *([f"{counted[:1].upper()}{counted[1:]}."] if counted else []),
             f"Intervals are {DEFAULT_PERCENT} for each cell and window by itself.",
-            f"{several}; the guarantee is for all of them together.",
+            f"{published}; the guarantee is for all of them together.",
         )
 
     def save(
@@ -402,14 +416,14 @@ class FlowsOverTime(Displayed):
 
     @classmethod
     def from_saved(cls, saved: SavedParts) -> Self:
-        """Read what `to_parts` returned.
+        """Return the flows that `to_parts` described.
 
         Args:
             saved: the parts of a saved result, as `gc.load` reads them.
 
         Raises:
-            GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: it is something
-                else.
+            GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: the parts are not
+                those of flows over time.
         """
         fields = saved.fields
         noisy = CountMeasurement[SumsOverTime].from_parts(NAME, fields["sums"], saved.arrays())

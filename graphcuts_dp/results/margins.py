@@ -1,9 +1,9 @@
 """Margins of a table of flows: what leaves each group, and what enters it, with intervals.
 
-A *margin* is the sum of all cells of a level that begin (or end) in a group, in one period. Its
-estimate is the sum of the estimates, with the interval of this sum; its count is the sum of the
-rounded cells, so that published margins add up with the published cells. Without directions a cell
-lies in the margins of both of its groups. All of it is post-processing.
+A *margin* is the sum of all cells of a level from (or to) a group, in one period. Its estimate is
+the sum of the estimates, with the interval of this sum; its count is the sum of the rounded cells,
+so that published margins add up with the published cells. Without directions a cell counts in the
+margins of both of its groups. All of it is post-processing.
 
 Where margins were measured (`release_flows(measure_margins=True)`), cells are estimated from them,
 too, and so are these sums.
@@ -54,12 +54,11 @@ def margin_columns(flows: "Flows", level: str | None, confidence: float) -> Tabl
 
 
 def _margins(flows: "Flows", level_index: int, confidence: float) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of one table."""
+    """Yield the rows of the margins of a table, see `margin_columns` for their columns."""
     cells, counts = flows.cells, flows.rounded().column(level_index)
     name, period_level = cells.levels[level_index - 1], cells.period_level(level_index)
-    has_periods = flows.periods is not None and period_level is not None
     periods: tuple[Label | None, ...] = (None,)
-    if has_periods and flows.periods is not None:
+    if flows.periods is not None and period_level is not None:
         periods = tuple(flows.periods.labels(period_level))
     options = AnswerOptions(confidence=confidence)
     for code, period in enumerate(periods):

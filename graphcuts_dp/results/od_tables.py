@@ -1,8 +1,8 @@
-"""Tables of flows as programs for maps read them: from where, to where, how much; and the places.
+"""Tables of flows as programs for maps read them: origins, destinations, numbers, and places.
 
-flowmap.blue reads two tables: flows (origin, dest, count, and time where there are periods) and
-locations (id, name, lat, lon). kepler.gl reads one, with two columns for the place of each end
-(origin_lat, origin_lng, dest_lat, dest_lng). Both pass over other columns, here the intervals. A
+flowmap.blue reads two tables: flows (origin, dest, count, and time if there are periods) and
+locations (id, name, lat, lon). kepler.gl reads one, with two columns for each of both places
+(origin_lat, origin_lng, dest_lat, dest_lng). Both ignore other columns, here the intervals. A
 file of GeoJSON (RFC 7946) has a line for each flow. Places are public, as the groups are.
 """
 
@@ -32,7 +32,7 @@ OdColumns = dict[str, Any]  # by name, all of one length
 _IDS = ("id", "group", "label")
 _LATITUDES = ("lat", "latitude")
 _LONGITUDES = ("lon", "lng", "long", "longitude")
-_BOUNDS = np.array([90.0, 180.0])  # of latitudes and longitudes, either way
+_BOUNDS = np.array([90.0, 180.0])  # of the sizes of latitudes and longitudes
 _ENDINGS = (".csv", ".parquet", ".geojson")
 
 
@@ -42,7 +42,7 @@ class GroupLocations:
     """Locations of public groups, in degrees of WGS84.
 
     Attributes:
-        names: what to call the group of each label, as text.
+        names: name of each group for people, by its label as text.
         degrees: latitude and longitude of each, in the same order, shape (groups, 2).
 
     Examples:
@@ -59,8 +59,9 @@ class GroupLocations:
     def of(cls, source: Any, groups: Groups | tuple[Groups, Groups] | None = None) -> Self:
         """Read locations from a .csv or .tsv file with a header, or a table of any library.
 
-        The group is in the column id, group or label, else in the first one; perhaps its name in
-        a column name; its place in lat and lon (or latitude, and lng, long or longitude).
+        The label of a group is in the column id, group or label, else in the first column; its name
+        may be in a column name; its place is in lat and lon (or latitude, and lng, long or
+        longitude).
 
         Args:
             source: path of the file, or the table.
@@ -69,9 +70,9 @@ class GroupLocations:
                 middle of its vertices.
 
         Raises:
-            FileFormatError: the file cannot be read, has no such columns, or, by the number of its
-                line, a place that is none on earth or a group that has a row already.
-            ParameterError: something else.
+            FileFormatError: the file cannot be read, or has no such columns; or a line, which the
+                message names, has a place that is none on earth, or the group of an earlier line.
+            ParameterError: the source is something else.
             QueryError: with `groups`, locations that are neither those of all groups nor those of
                 all vertices.
         """
@@ -96,13 +97,24 @@ class GroupLocations:
     def _of_rows(
         cls, source: str, heads: list[str], rows: Iterable[tuple[str, int, Sequence[Any]]]
     ) -> Self:
+        """Read locations from rows.
+
+        Args:
+            source: what to call the table in messages.
+            heads: names of its columns, in lower case.
+            rows: of the table, each after the word ("line" or "row") and the number that messages
+                name it by.
+
+        Raises:
+            FileFormatError: as for `of`.
+        """
         columns = [
-            next((heads.index(name) for name in known if name in heads), None)
-            for known in (_IDS, ("name",), _LATITUDES, _LONGITUDES)
+            next((heads.index(name) for name in names_of_column if name in heads), None)
+            for names_of_column in (_IDS, ("name",), _LATITUDES, _LONGITUDES)
         ]
-        key, name = columns[0] or 0, columns[1]
-        pair = [column for column in columns[2:] if column is not None]
-        if len(pair) < 2:
+        label_column, name_column = columns[0] or 0, columns[1]
+        place_columns = [column for column in columns[2:] if column is not None]
+        if len(place_columns) < 2:
             raise FileFormatError(f"{source}: the columns of places are called lat and lon")
         names: dict[str, str] = {}
         points: list[list[float]] = []
@@ -110,12 +122,12 @@ class GroupLocations:
             where = f"{source}: {word} {number}"
             if len(cells) != len(heads):
                 raise FileFormatError(f"{where}: expected {len(heads)} columns, as in the header")
-            label = str(cells[key]).strip()
+            label = str(cells[label_column]).strip()
             if label in names:
                 raise FileFormatError(f"{where}: this group has a {word} already")
-            names[label] = label if name is None else str(cells[name]).strip()
+            names[label] = label if name_column is None else str(cells[name_column]).strip()
             try:
-                point = [float(cells[column]) for column in pair]
+                point = [float(cells[column]) for column in place_columns]
             except (TypeError, ValueError):
                 raise FileFormatError(f"{where}: a coordinate is not a number") from None
             if not (np.abs(point) <= _BOUNDS).all():
@@ -126,7 +138,10 @@ class GroupLocations:
         return cls(names=names, degrees=np.array(points, dtype=np.float64).reshape(-1, 2))
 
     def of_groups(self, sides: Sequence[Groups]) -> Self:
-        """Return the locations of the finest groups of each side, from theirs or their vertices'.
+        """Return the locations of the finest groups of each side.
+
+        These locations are either those of the groups, or those of their vertices: then a group is
+        in the middle of its vertices.
 
         Args:
             sides: the groups of each side.
@@ -146,7 +161,7 @@ class GroupLocations:
                 members = zip(vertices, (labels[code] for code in codes), strict=True)
             else:
                 if not vertex_count:
-                    self.of_labels(labels)  # names a group without a location
+                    self.of_labels(labels)  # raises an error that names a group
                 raise QueryError(
                     f"the locations name {group_count} of {len(labels)} groups and {vertex_count} "
                     f"of {len(vertices)} vertices: give those of all groups, or of all vertices"
@@ -170,7 +185,7 @@ class GroupLocations:
             labels: of the groups.
 
         Raises:
-            QueryError: a group that has none.
+            QueryError: a group has no location.
         """
         rows = self._rows
         missing = [label for label in labels if str(label) not in rows]
@@ -184,7 +199,7 @@ class GroupLocations:
 def _middle(degrees: FloatMatrix) -> FloatVector:
     """Return the middle of places on the sphere: the direction of the sum of their unit vectors.
 
-    It is the first place where this sum is 0, as for two places opposite each other.
+    If this sum is 0, as for two places opposite each other, it is the first place.
 
     Args:
         degrees: latitudes and longitudes, shape (places, 2).
@@ -205,21 +220,24 @@ def _middle(degrees: FloatMatrix) -> FloatVector:
 
 
 def on_a_plane(degrees: FloatMatrix) -> FloatMatrix:
-    """Return positions as x and y, true along their middle latitude, shape (groups, 2).
+    """Return positions as x and y, in the scale of their middle latitude, shape (groups, 2).
 
     The plane is cut where the longitudes leave the widest gap, not always at 180 degrees.
+
+    Args:
+        degrees: latitudes and longitudes, shape (groups, 2).
     """
     if not len(degrees):
         return degrees
-    around = np.unique(degrees[:, 1])
-    gaps = np.diff(around, append=around[0] + 360)
-    first = around[(int(np.argmax(gaps)) + 1) % len(around)]
+    longitudes = np.unique(degrees[:, 1])
+    gaps = np.diff(longitudes, append=longitudes[0] + 360)
+    first = longitudes[(int(np.argmax(gaps)) + 1) % len(longitudes)]
     x = first + (degrees[:, 1] - first) % 360
     return np.stack([x * longitude_scale(degrees), degrees[:, 0]], axis=1)
 
 
 def longitude_scale(degrees: FloatMatrix) -> float:
-    """Return what a degree of longitude is in degrees of latitude, on the middle latitude.
+    """Return the length of a degree of longitude on the middle latitude, in degrees of latitude.
 
     Args:
         degrees: latitudes and longitudes, shape (groups, 2), at least one group.
@@ -253,10 +271,10 @@ def od_columns(
     if "period" in table:
         columns["time"] = table["period"][rows]
     if known is not None:
-        for end, side in zip(("origin", "dest"), flows.labels(level), strict=True):
-            point_of = dict(zip(side, known.of_labels(side), strict=True))
-            points = np.array([point_of[label] for label in columns[end]]).reshape(-1, 2)
-            columns |= {f"{end}_lat": points[:, 0], f"{end}_lng": points[:, 1]}
+        for name, labels in zip(("origin", "dest"), flows.labels(level), strict=True):
+            point_of = dict(zip(labels, known.of_labels(labels), strict=True))
+            points = np.array([point_of[label] for label in columns[name]]).reshape(-1, 2)
+            columns |= {f"{name}_lat": points[:, 0], f"{name}_lng": points[:, 1]}
     return columns
 
 
@@ -274,7 +292,7 @@ def od_files(path: PathLike, *, located: bool) -> tuple[Path, ...]:
     """Return the files that `write_od` writes: for CSV with locations a second one for these.
 
     Args:
-        path: of the first one.
+        path: of the first file.
         located: whether there are locations.
 
     Raises:
@@ -296,13 +314,15 @@ def od_files(path: PathLike, *, located: bool) -> tuple[Path, ...]:
 def write_od(
     path: PathLike, flows: OdColumns, places: OdColumns | None, *, note: str, force: bool
 ) -> tuple[str, ...]:
-    """Write flows, and in the ending's form where the groups are; returns the paths.
+    """Write flows, with the places of the groups if there are any, and return the paths.
+
+    The ending of the path decides the format.
 
     Args:
         path: see `od_files`.
         flows: see `od_columns`.
         places: see `location_columns`.
-        note: on the numbers, for files whose format has room for it.
+        note: on the numbers; a .csv file has no place for it.
         force: replace files that are there.
 
     Raises:
@@ -325,17 +345,17 @@ def write_od(
 
 
 def _digits(flows: FlowTable, level: str | None) -> int:
-    """Return after how many digits the numbers of a level end: two digits of their least error."""
+    """Return the number of decimals of the numbers of a level: to two digits of the least error."""
     level_index = flows.cells.level_index(level)
     error = math.sqrt(float(flows.fit.variances[level_index].min())) * flows.noisy.unit
     return max(1 - math.floor(math.log10(error)), 0)
 
 
-def _outward(ends: FloatVector, digits: int, *, up: bool) -> FloatVector:
-    """Return ends of intervals with so many digits, rounded up or down."""
-    step = 10.0**-digits
-    steps = np.ceil(ends / step) if up else np.floor(ends / step)
-    return np.asarray(np.round(steps * step, digits))
+def _outward(bounds: FloatVector, digits: int, *, up: bool) -> FloatVector:
+    """Return bounds of intervals with a number of decimals, rounded up or down."""
+    last_digit = 10.0**-digits
+    multiples = np.ceil(bounds / last_digit) if up else np.floor(bounds / last_digit)
+    return np.asarray(np.round(multiples * last_digit, digits))
 
 
 def _geojson(columns: OdColumns, note: str) -> bytes:
@@ -344,7 +364,9 @@ def _geojson(columns: OdColumns, note: str) -> bytes:
     What passes inside a group is a point. A line that crosses the meridian of 180 degrees is cut
     there, as RFC 7946 (3.1.9) wants it.
     """
-    ends = [columns[f"{end}_{axis}"] for end in ("origin", "dest") for axis in ("lng", "lat")]
+    coordinates = [
+        columns[f"{name}_{axis}"] for name in ("origin", "dest") for axis in ("lng", "lat")
+    ]
     json_columns = {
         name: plain(columns[name]) for name in columns if not name.endswith(("_lat", "_lng"))
     }
@@ -354,7 +376,9 @@ def _geojson(columns: OdColumns, note: str) -> bytes:
             "geometry": _geometry((x, y), (u, v)),
             "properties": dict(zip(json_columns, values, strict=True)),
         }
-        for x, y, u, v, *values in zip(*map(plain, ends), *json_columns.values(), strict=True)
+        for x, y, u, v, *values in zip(
+            *map(plain, coordinates), *json_columns.values(), strict=True
+        )
     ]
     collection = {"type": "FeatureCollection", "note": note, "features": features[::-1]}
     return (json.dumps(collection, ensure_ascii=False, allow_nan=False) + "\n").encode()
@@ -367,8 +391,8 @@ def _geometry(start: tuple[float, float], end: tuple[float, float]) -> dict[str,
     (x, y), (u, v) = start, end
     if abs(u - x) <= 180:
         return {"type": "LineString", "coordinates": [list(start), list(end)]}
-    edge = math.copysign(180.0, x)  # where it leaves the map; it comes back on the other side
-    width = u + 2 * edge - x  # 0 where both lie on this meridian
-    crossing = y + (v - y) * (edge - x) / width if width else y
-    parts = [[[x, y], [edge, crossing]], [[-edge, crossing], [u, v]]]
+    meridian = math.copysign(180.0, x)  # where the line leaves the map; it enters it at -meridian
+    width = u + 2 * meridian - x  # 0 if both points are on this meridian
+    crossing = y + (v - y) * (meridian - x) / width if width else y
+    parts = [[[x, y], [meridian, crossing]], [[-meridian, crossing], [u, v]]]
     return {"type": "MultiLineString", "coordinates": parts}

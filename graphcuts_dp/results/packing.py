@@ -1,9 +1,9 @@
-"""The parts that a result is saved as, and the same in one piece of bytes for a store.
+"""The parts that a result is saved as, in files or, for a store, as bytes.
 
-`ResultParts` are what a kind of results writes: plain values, arrays, a graph or a table.
-`bundle.save` makes files of them, and `pack` makes bytes, which a store keeps with the use that was
-charged.
-`SavedParts` is what both are read back as: from files by `bundle.opened`, from bytes by `unpack`.
+`ResultParts` has the parts that a result is written from: plain values, arrays, a graph or a table.
+`bundle.save` writes them to files, and `pack` returns them as bytes, which a store keeps with the
+use that was charged. `SavedParts` has the parts that are read back: from files by `bundle.opened`,
+from bytes by `unpack`.
 """
 
 import io
@@ -28,7 +28,7 @@ from graphcuts_dp.schema.vertices import Space
 
 RECEIPT_SUFFIX = ".json"  # added to the path of a result
 _HEADER = "header"  # name of the array that holds the plain values, as JSON in UTF-8
-_GRAPH = "graph"  # what the names of the arrays of a graph begin with
+_GRAPH = "graph"  # beginning of the names of the arrays of a graph
 _ALWAYS_ALLOWED = 1 << 22  # unpacked bytes of an archive of any size
 
 
@@ -41,7 +41,7 @@ class ResultParts:
         kind: of the result, as `bundle.KINDS` names it, or of a measurement.
         guarantee: of differential privacy, with its provenance.
         fields: plain values, public.
-        arrays: by name; None where there are none.
+        arrays: by name; None without arrays.
         graph: the graph that belongs to it; None without one.
         table: columns by name; None without a table.
         comment: first line of the file of the table; "" for none.
@@ -106,7 +106,7 @@ class SavedParts(Protocol):
         """Return the arrays by their names."""
 
     def graph(self, space: Space) -> AnyGraph | None:
-        """Return the graph on a space; None where none was saved or none is wanted."""
+        """Return the graph on a space; None if none was saved, or it is not to be read."""
 
 
 def pack(parts: ResultParts) -> bytes:
@@ -139,7 +139,7 @@ def pack(parts: ResultParts) -> bytes:
 @final
 @dataclass(frozen=True)
 class Unpacked:
-    """The parts that `pack` packed: see `SavedParts`."""
+    """The parts that `pack` has packed, as `SavedParts`."""
 
     kind: str
     guarantee: PrivacyGuarantee = field(repr=False)
@@ -148,13 +148,13 @@ class Unpacked:
     _about_graph: Mapping[str, Any] | None = field(repr=False)
 
     def arrays(self) -> dict[str, Any]:
-        """See `SavedParts.arrays`."""
+        """Return the arrays by their names, without those of the graph."""
         prefix = f"{_GRAPH}/"
         names = (name for name in self._arrays if not name.startswith(prefix))
         return {name: self._arrays[name] for name in names}
 
     def graph(self, space: Space) -> AnyGraph | None:
-        """See `SavedParts.graph`."""
+        """Return the graph on a space; None if there is none."""
         about = self._about_graph
         if about is None:
             return None
@@ -169,14 +169,14 @@ class Unpacked:
 
 
 def unpack(content: bytes, provenance: Provenance) -> Unpacked:
-    """Read what `pack` returned.
+    """Return the parts that `pack` has packed.
 
     Args:
         content: from a store that has checked its digest.
         provenance: of the use that it belongs to.
 
     Raises:
-        LedgerError: the content is something else.
+        LedgerError: `pack` has not returned this content.
     """
     try:
         limit = most_unpacked(len(content), _ALWAYS_ALLOWED)

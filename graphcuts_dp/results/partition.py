@@ -2,8 +2,8 @@
 
 A partition of a release is computed from the release, so it costs no privacy. It is chosen after
 looking at the noise, so an interval for a partition that was named beforehand would be wrong.
-Intervals here hold for all partitions at once, with the given confidence together with the bound on
-the optimum: a tenth of the failure probability is for the total weight, three tenths each for
+Intervals here hold for all partitions at once, and together with the bound on the optimum, with the
+given confidence: a tenth of the failure probability is for the total weight, three tenths each for
 `Release.answer`, for all cuts in two and for all partitions (`PartitionNoise`).
 
 With z the noisy matrix and A the truth, a bound on the best partition of z by a relaxation bounds
@@ -47,9 +47,10 @@ if TYPE_CHECKING:
 
 KIND = "partition"  # of `bundle`
 HIDDEN = "Noise hides it: the interval holds nearly all values that it could have."
-_MOST_BINS, _NAMED = 220, 60  # bins of a picture; a name stands at one part in so many
-_MOST_SPARSE = 50_000  # vertices
-_MOST_SHOWN = 20  # parts
+_MOST_BINS = 220  # of a picture
+_NAMED_SHARE = 60  # a part is named in a picture if it has at least 1/60 of the vertices
+_MOST_SPARSE_VERTICES = 50_000  # of a sparse release that is partitioned
+_MOST_SHOWN = 20  # parts in a notebook
 Interval = tuple[float, float]
 
 
@@ -66,16 +67,17 @@ class Partition(Displayed):
         kind: "least-cut", or "max-cut", "sparsest", "balanced", "clusters", "hierarchy".
         space: the public vertices, or `Arcs` of a directed graph.
         names: of the parts: the first terminal of each; of a release 1, 2, ..., the largest first.
-        codes: the number of the part of each vertex, from 0 on, shape (n,).
+        codes: index of the part of each vertex, shape (n,).
         guarantee: of differential privacy; for a partition of a release that of the release.
         shortfall: bound on how much worse it is than the best partition of the true graph.
-        confidence: with which shortfall, interval and optimum are right together.
+        confidence: of shortfall, interval and optimum together, in (0, 1).
         options: of the search, with the resolution; None for a least cut.
         value: in the release: `measure` of the synthetic weights in which it was searched. It is
             nearly always better than in the truth, since the partition was chosen for it; so it is
             no estimate, and may lie outside of `interval`. For a least cut its noisy weight, moved
             into the interval if noise made it impossible; None for one of version 0.1.
-        interval: holds its value in the true graph, although it was chosen after looking; or None.
+        interval: holds its value in the true graph, although it was chosen after looking at the
+            release; or None.
         optimum: holds the value of the best such partition of the true graph; or None.
         notes: further remarks, in sentences.
         picture: weights of the release between bins of vertices, ordered by part. None for a least
@@ -113,7 +115,7 @@ class Partition(Displayed):
 
     @property
     def is_uninformative(self) -> bool:
-        """True if the interval is the whole range of values of such a partition: noise hides it."""
+        """True if the interval holds nearly all values that such a partition could have."""
         return HIDDEN in self.notes
 
     @property
@@ -128,9 +130,9 @@ class Partition(Displayed):
 
     @cached_property
     def parts(self) -> tuple[tuple[Label, ...], ...]:
-        """The vertices of each part, in the order of `names`; of two, S and T."""
-        labels, ends = self.vertices.labels, np.cumsum(self.sizes)[:-1]
-        members = np.split(np.argsort(self.codes, kind="stable"), ends)
+        """The vertices of each part, in the order of `names`; of two parts, S and T."""
+        labels, starts = self.vertices.labels, np.cumsum(self.sizes)[:-1]
+        members = np.split(np.argsort(self.codes, kind="stable"), starts)
         return tuple(tuple(labels[row] for row in rows.tolist()) for rows in members)
 
     @property
@@ -140,6 +142,7 @@ class Partition(Displayed):
 
     @property
     def _columns(self) -> dict[str, list[Label]]:
+        """Columns of the table: each vertex with its part."""
         return {"vertex": list(self.vertices.labels), "part": self.part_names}
 
     def part_of(self, vertex: Label) -> Label:
@@ -155,7 +158,7 @@ class Partition(Displayed):
 
     @cached_property
     def groups(self) -> Groups:
-        """The parts as public groups, by which `release_flows` tells what passes between them."""
+        """The parts as public groups, for example for `release_flows`."""
         return Groups(self.vertices, {"part": self.part_names})
 
     def to_frame(self, kind: Any = None) -> Any:
@@ -167,10 +170,10 @@ class Partition(Displayed):
         return made_frame(self._columns, kind)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON, by names of attributes; without vertices and arrays."""
-        values = {item.name: getattr(self, item.name) for item in fields(self)}
-        array_types = np.ndarray | VertexSet | Arcs | PrivacyGuarantee
-        plain = {name: item for name, item in values.items() if not isinstance(item, array_types)}
+        """Return plain values by names of attributes, without vertices, guarantee and arrays."""
+        values = {member.name: getattr(self, member.name) for member in fields(self)}
+        left_out = np.ndarray | VertexSet | Arcs | PrivacyGuarantee
+        plain = {name: value for name, value in values.items() if not isinstance(value, left_out)}
         return plain | {"options": self.options and asdict(self.options)}
 
     def plot(
@@ -182,10 +185,10 @@ class Partition(Displayed):
         """Draw the weights of the release with vertices ordered by part, or the vertices on a map.
 
         Args:
-            positions: where each vertex is, (longitude, latitude) or any plane; each part has a
-                colour and shape of its own, and vertices without a place are left out. None for the
-                weights, which are not known of a least cut.
-            title: above the picture; None for what it is and the guarantee.
+            positions: place of each vertex, (longitude, latitude) or on any plane; each part has
+                its own colour and shape, and vertices without a place are left out. None for the
+                weights, which a least cut does not have.
+            title: above the picture; None for a description with the guarantee.
 
         Returns:
             A figure of matplotlib: `figure.savefig("parts.png")`.
@@ -193,16 +196,18 @@ class Partition(Displayed):
         Raises:
             GraphError: no vertex has a position, or a least cut without positions.
         """
-        from graphcuts_dp.plotting import partition_plot as drawn  # slow: matplotlib
+        from graphcuts_dp.plotting import partition_plot  # slow: matplotlib
 
         title = f"{self._words} ({guarantee_text(self.guarantee)})" if title is None else title
         if positions is None and self.picture is not None and self.bins is not None:
             last_is_part = len(self.bins) == len(self.names)
             unit = self.guarantee.counted
-            return drawn.blocks_figure(
+            return partition_plot.blocks_figure(
                 self.picture, self.bins, title=title, unit=unit, last_is_part=last_is_part
             )
-        return drawn.map_figure(positions or {}, self.vertices.labels, self.codes, title=title)
+        return partition_plot.map_figure(
+            positions or {}, self.vertices.labels, self.codes, title=title
+        )
 
     def save(
         self, path: PathLike, *, force: bool = False, spreadsheet: bool = False
@@ -255,14 +260,14 @@ class Partition(Displayed):
 
     @classmethod
     def from_saved(cls, saved: SavedParts) -> Self:
-        """Read what `to_parts` returned.
+        """Return the partition that `to_parts` described.
 
         Args:
             saved: the parts of a saved result, as `gc.load` reads them.
 
         Raises:
-            GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: it is something
-                else.
+            GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: the parts are not
+                those of a partition.
         """
         stored: dict[str, Any] = saved.fields["partition"] | saved.arrays()
         for name in ("names", "interval", "optimum", "notes"):
@@ -275,7 +280,7 @@ class Partition(Displayed):
         return partition
 
     def _check_arrays(self) -> None:
-        """Refuse arrays of a saved partition that do not belong together.
+        """Check that the arrays of a saved partition belong together.
 
         Raises:
             FileFormatError, ValueError: they do not.
@@ -297,6 +302,7 @@ class Partition(Displayed):
 
     @property
     def _words(self) -> str:
+        """A description for titles: the kind, and the value or the names of the parts."""
         if self.value is None or self.interval is None or self.kind not in KINDS:
             return f"{self.kind} of {', '.join(map(str, self.names))}"
         return f"{self.kind}: {short(self.value)} in {short_interval(self.interval)}"
@@ -344,14 +350,14 @@ class Partition(Displayed):
 
 
 def partition_of(release: "Release", kind: str, options: Partitioning) -> Partition:
-    """See `Release.partition`."""
+    """Find a partition in a release, see `Release.partition`."""
     search.check_kind(kind, options)
     if not isinstance(release.space, VertexSet):
         raise GraphError(
             "partitions are of undirected graphs with one set of vertices; this release has "
             "two sides or directions"
         )
-    weights = _searched(release)
+    weights = _searched_weights(release)
     if kind == "clusters" and options.resolution is None:
         options = replace(options, resolution=search.mean_weight(weights))
     codes, tree = KINDS[kind].search(weights, options)
@@ -384,15 +390,20 @@ def partition_of(release: "Release", kind: str, options: Partitioning) -> Partit
     )
 
 
-def _searched(release: Any) -> Any:
-    """Return the weights in which partitions are searched: synthetic ones, or the noisy matrix."""
+def _searched_weights(release: Any) -> Any:
+    """Return the weights in which partitions are searched: synthetic ones, or the noisy matrix.
+
+    Raises:
+        GraphError: a sparse release has too many vertices.
+    """
     if release.measurements.matrix is not None:
-        dense = release.expected.adjacency.toarray() if release.has_graph else release.noisy
-        return dense.astype(np.float64) if release.has_graph else np.asarray(dense.estimate())
-    if release.shape[0] > _MOST_SPARSE:
+        if release.has_graph:
+            return release.expected.adjacency.toarray().astype(np.float64)
+        return np.asarray(release.noisy.estimate())
+    if release.shape[0] > _MOST_SPARSE_VERTICES:
         raise GraphError(
-            f"partitions are found of up to {_MOST_SPARSE:,} vertices; work on release.graph for "
-            "more"
+            f"partitions are found of up to {_MOST_SPARSE_VERTICES:,} vertices; work on "
+            "release.graph for more"
         )
     return release.graph.adjacency.astype(np.float64)
 
@@ -400,19 +411,19 @@ def _searched(release: Any) -> Any:
 def _picture(
     weights: Any, codes: IntVector, tree: FloatMatrix | None
 ) -> tuple[FloatMatrix, IntVector]:
-    """Draw weights between bins of vertices in the order of parts; in each part the heaviest first.
+    """Return weights between bins of vertices, in the order of parts, in each the heaviest first.
 
     Returns:
-        The weights, and how many bins each part has, where those that are too narrow to be named
-        are one together.
+        The weights, and the number of bins of each part; the parts that are too small to be named
+        count as one.
     """
     n = len(codes)
-    codes = np.minimum(codes, np.count_nonzero(np.bincount(codes) * _NAMED >= n))
+    codes = np.minimum(codes, np.count_nonzero(np.bincount(codes) * _NAMED_SHARE >= n))
     ranks = np.argsort(-np.asarray(weights.sum(axis=1))) if tree is None else leaves_list(tree)
     order, bins = np.empty(n, dtype=np.int64), min(n, _MOST_BINS)
     order[ranks[np.argsort(codes[ranks], kind="stable")]] = np.arange(n) * bins // n
-    ends = np.cumsum(np.bincount(codes)) * bins // n
-    return search.dense(search.block_sums(weights, order)), np.diff(ends, prepend=0)
+    stops = np.cumsum(np.bincount(codes)) * bins // n
+    return search.dense(search.block_sums(weights, order)), np.diff(stops, prepend=0)
 
 
 @final
@@ -422,8 +433,14 @@ class _Proof:
     All bounds hold for all partitions at once. A sparse release has no noisy matrix z, and fewer
     bounds.
 
+    Args:
+        release: of a graph with one vertex set.
+        kind: of the partition.
+        partitioning: options of the search.
+        parts: the partition.
+
     Attributes:
-        failure: probability of each of three kinds of statements, see the docstring of the file.
+        failure: probability of each of three kinds of statements, see the docstring of this module.
         total: holds the total weight.
         z: the noisy matrix.
         noisy_total: total weight of z.
@@ -458,30 +475,30 @@ class _Proof:
             low, high = self.total[0] - between[1], self.total[1] - between[0]
         else:
             low, high = self._within()
-        price = (self.partitioning.resolution or 0.0) * sum(s * (s - 1) for s in self.sizes) / 2
-        return max(low, 0.0) - price, min(high, self.total[1]) - price
+        pairs_within = sum(size * (size - 1) for size in self.sizes) / 2
+        cost = (self.partitioning.resolution or 0.0) * pairs_within
+        return max(low, 0.0) - cost, min(high, self.total[1]) - cost
 
     def _between(self) -> Interval:
-        """Return the weight between parts; of a tree, between the clusters of each of n levels."""
-        least, times = (0.0, 1) if self.tree is None else (2 * self.total[0], len(self.codes))
+        """Return an interval of the weight between parts; of a tree, summed over its n levels."""
+        least, level_count = (0.0, 1) if self.tree is None else (2 * self.total[0], len(self.codes))
         low, high = 0.0, math.inf
         if not self.sparse and (self.tree is not None or len(self.sizes) > 2):
-            radius_within = self._within()
-            low, high = (
-                times * self.total[0] - radius_within[1],
-                times * self.total[1] - radius_within[0],
-            )
+            within = self._within()
+            low = level_count * self.total[0] - within[1]
+            high = level_count * self.total[1] - within[0]
         elif self.tree is None:
-            estimate = self.release.answer_all(
+            # The cuts of single parts count each pair between parts twice.
+            answers = self.release.answer_all(
                 [CutQuery(self.codes == code) for code in range(len(self.sizes))],
                 confidence=1 - self.failure,
                 simultaneous=True,
-            )  # a pair between parts leaves two of them
-            low, high = (math.fsum(one.interval[end] for one in estimate) / 2 for end in (0, 1))
-        return max(low, least), min(high, times * self.total[1])
+            )
+            low, high = (math.fsum(answer.interval[i] for answer in answers) / 2 for i in (0, 1))
+        return max(low, least), min(high, level_count * self.total[1])
 
     def _within(self) -> Interval:
-        """Return the weight within parts; of a tree, that within the clusters of all levels."""
+        """Return an interval of the weight within parts; of a tree, summed over its n levels."""
         levels = [(1, self.sizes)] if self.tree is None else list(search.levels(self.tree))
         if self.tree is None:
             inner_weight = float(search.block_sums(self.z, self.codes).trace()) / 2

@@ -1,4 +1,4 @@
-"""Model the fields of receipts: one class for each object that may stand in the JSON file.
+"""Model the fields of receipts: one class for each object that may be in the JSON file.
 
 Each class here is the model of one object of a receipt, and each field of a class that of one of
 its values. The type of a field is a type of Python, or one of the types with a range or a pattern
@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-_LARGEST_FLOAT = 1e300  # so that sums and squares of a few numbers are no errors of arithmetic
-_MOST_DIGITS = 1000  # of whole numbers of any size, such as both of a fraction
+_LARGEST_FLOAT = 1e300  # so that sums of a few numbers are finite
+_MOST_DIGITS = 1000  # of whole numbers of any size, such as numerator and denominator of a fraction
 # A fraction as text. Without exponents, a short text cannot name a number that fills the memory.
 _FRACTION = re.compile(r"[0-9]{1,600}(/[0-9]{1,600})?")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -25,7 +25,7 @@ class Range:
         least: the smallest one.
         most: the largest one.
         infinite: whether it may also be infinite.
-        open: whether `least` and `most` themselves are none.
+        open: whether `least` and `most` themselves are excluded.
     """
 
     least: float
@@ -34,7 +34,7 @@ class Range:
     open: bool = False
 
     def holds(self, value: float) -> bool:
-        """Return whether a number is one of them; NaN never is."""
+        """Return whether a number is in the range; NaN never is."""
         if self.infinite and value in (math.inf, -math.inf):
             return value >= self.least
         if self.open and value in (self.least, self.most):
@@ -52,8 +52,8 @@ class Pattern:
     """The form that a text must have.
 
     Attributes:
-        expression: that matches all of it.
-        name: what it is called, for messages.
+        expression: must match all of the text.
+        name: of the form, for messages.
     """
 
     expression: re.Pattern[str]
@@ -341,7 +341,7 @@ class PartitionOptions:
 
 @dataclass(frozen=True)
 class PartitionFields:
-    """Fields of a partition; its arrays stand for themselves. See `Partition`."""
+    """Fields of a partition without its arrays; see `Partition`."""
 
     kind: str
     names: list[Label]
@@ -352,7 +352,7 @@ class PartitionFields:
     interval: tuple[RealOrInfinite, RealOrInfinite] | None
     optimum: tuple[RealOrInfinite, RealOrInfinite] | None
     notes: list[str]
-    # Null of all but the arrays, which take their place.
+    # Null, or absent in favour of the array of the same name.
     picture: None = None
     bins: None = None
     tree: None = None

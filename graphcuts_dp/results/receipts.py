@@ -1,12 +1,12 @@
 """Check the fields of receipts: the JSON files beside saved results.
 
-A receipt may come from anybody: its digest shows damage, but whoever writes a receipt can compute
-one. So `check_fields` compares all fields that a reader of results uses with the classes of
+A receipt may come from anybody: its digest shows damage, but anybody can compute one. So
+`check_fields` compares all fields that a reader of results uses with the classes of
 `receipt_fields`, before any of them is used: their types, their ranges, and that numbers are
 finite.
 
-A reader still has to check how fields fit together: that groups have as many vertices as there are,
-say, or that shares of a budget add up.
+A reader still has to check that fields fit together: for example, that the sizes of groups add up
+to the number of vertices, or shares to a budget.
 """
 
 from collections.abc import Mapping
@@ -70,23 +70,24 @@ _COUNTS: Mapping[str, type[Counts]] = {
     "sums over time": OverTimeFields,
     SquaredDistance.kind: SquaredDistanceFields,
 }
-# Objects that are passed on whole to a class of the same fields, so that they have no others.
-_CLOSED = (
-    *(
-        FitFields,
+# Models of objects that may have no other fields, since all fields are passed to a class.
+_CLOSED = frozenset(
+    {
         Certificate,
-        RandomHalvesFields,
+        FitFields,
+        IterativeAccuracy,
+        IterativeSettings,
+        NetLaw,
         PartitionFields,
         PartitionOptions,
-        IterativeSettings,
-        IterativeAccuracy,
-    ),
-    *(StoredGrid, NetLaw),
+        RandomHalvesFields,
+        StoredGrid,
+    }
 )
 
 
 class _WrongFieldError(ValueError):
-    """A value that does not fit its model; the text says where it is, and what belongs there."""
+    """The error that a value does not fit its model; it says where, and what is expected."""
 
 
 def check_fields(kind: str, stored: Mapping[str, Any]) -> Receipt:
@@ -112,7 +113,7 @@ def check_fields(kind: str, stored: Mapping[str, Any]) -> Receipt:
                     raise _WrongFieldError(f"{where:.{_MOST_QUOTED}} must be an object")
                 _checked(measurement_model(name, measurement), measurement, where)
     except LookupError:
-        raise FileFormatError("its field measurements has an unknown one") from None
+        raise FileFormatError("its field measurements has an unknown measurement") from None
     except _WrongFieldError as problem:
         raise FileFormatError(f"its field {problem}") from None
     return receipt
@@ -136,15 +137,15 @@ def measurement_model(name: str, stored: Mapping[str, Any]) -> type[Any]:
 
 
 def _checked(hint: Any, value: Any, where: str) -> Any:
-    """Return a value of JSON as one of a type, checked.
+    """Return a value of JSON as a value of a type, checked.
 
     Args:
         hint: a type of Python, one with a range or a pattern, or a class of `receipt_fields`.
         value: of JSON.
-        where: the names of the fields that lead to it, with dots between them.
+        where: the names of the fields that lead to the value, with dots between them.
 
     Raises:
-        _WrongFieldError: it is none of this type.
+        _WrongFieldError: the value is not of this type.
     """
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
@@ -156,25 +157,26 @@ def _checked(hint: Any, value: Any, where: str) -> Any:
         return value
     if origin is Literal:
         if not any(type(value) is type(choice) and value == choice for choice in arguments):
-            raise _WrongFieldError(f"{where} must be {' or '.join(map(str, arguments))}")
+            choices = " or ".join(map(str, arguments))
+            raise _WrongFieldError(f"{where:.{_MOST_QUOTED}} must be {choices}")
         return value
     if origin is list:
         return _checked_list(arguments[0], value, where)
     if origin is tuple:
         if not isinstance(value, list) or len(value) != len(arguments):
-            raise _WrongFieldError(f"{where} must be a list of {len(arguments)}")
+            raise _WrongFieldError(f"{where:.{_MOST_QUOTED}} must be a list of {len(arguments)}")
         pairs = zip(arguments, value, strict=True)
-        return tuple(_checked(each_hint, item, f"{where}[]") for each_hint, item in pairs)
+        return tuple(_checked(item_hint, item, f"{where}[]") for item_hint, item in pairs)
     if origin is dict:
         if not isinstance(value, dict):
-            raise _WrongFieldError(f"{where} must be an object")
+            raise _WrongFieldError(f"{where:.{_MOST_QUOTED}} must be an object")
         return {
             _checked_plain(str, name, where): _checked(arguments[1], item, f"{where}.{name}")
             for name, item in value.items()
         }
     if hint in (None, type(None)):
         if value is not None:
-            raise _WrongFieldError(f"{where} must be null")
+            raise _WrongFieldError(f"{where:.{_MOST_QUOTED}} must be null")
         return None
     if isinstance(hint, type):
         return _checked_object(hint, value, where)
@@ -186,17 +188,18 @@ def _checked_plain(hint: type, value: Any, where: str) -> Any:
     kinds = (int, float) if hint is float else (hint,)
     if type(value) not in kinds:
         raise _WrongFieldError(f"{where:.{_MOST_QUOTED}} must be {_NAMES[hint]}")
-    if hint is str and not _printable(value):
+    if hint is str and not _is_writable(value):
         raise _WrongFieldError(f"{where:.{_MOST_QUOTED}} is too long, or no text of Unicode")
     return value
 
 
-def _printable(text: str) -> bool:
-    """Return whether a text is not too long, and can be written as UTF-8."""
+def _is_writable(text: str) -> bool:
+    """Return whether a text can be written as UTF-8, and is not too long."""
     try:
-        return len(text) <= _LONGEST_TEXT and bool(text.encode() or True)
+        text.encode()
     except UnicodeEncodeError:  # one half of a pair of surrogates
         return False
+    return len(text) <= _LONGEST_TEXT
 
 
 def _checked_number_or_text(hint: type, rule: Range | Pattern, value: Any, where: str) -> Any:
@@ -211,7 +214,7 @@ def _checked_number_or_text(hint: type, rule: Range | Pattern, value: Any, where
 
 
 def _checked_list(hint: Any, value: Any, where: str) -> list[Any]:
-    """Return a list, checked; see `_checked`. Long lists of labels and whole numbers are quick."""
+    """Return a list, checked; see `_checked`. Long lists of whole numbers are checked quickly."""
     if not isinstance(value, list):
         raise _WrongFieldError(f"{where:.{_MOST_QUOTED}} must be a list")
     if get_origin(hint) is Annotated and set(map(type, value)) == {int}:
@@ -234,7 +237,7 @@ def _checked_object(model: type[Model], value: Any, where: str) -> Model:
                 hints[field.name], value[field.name], f"{prefix}{field.name}"
             )
         elif field.default is MISSING:
-            raise _WrongFieldError(f"{prefix}{field.name} is missing")
+            raise _WrongFieldError(f"{prefix:.{_MOST_QUOTED}}{field.name} is missing")
     if model in _CLOSED and len(checked) < len(value):
         raise _WrongFieldError(f"{where:.{_MOST_QUOTED}} has fields that are unknown")
     return model(**checked)
@@ -247,7 +250,7 @@ def _hints(model: Any) -> dict[str, Any]:
 
 
 def _checked_union(hints: tuple[Any, ...], value: Any, where: str) -> Any:
-    """Return a value of one of several types; see `_checked`. The last one tells what is wrong."""
+    """Return a value of one of several types, checked; errors are those of the last type."""
     if value is None and type(None) in hints:
         return None
     kinds = [hint for hint in hints if hint is not type(None)]

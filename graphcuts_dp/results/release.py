@@ -1,6 +1,7 @@
 """The object that `release_graph` returns: answers, a synthetic graph, its errors and guarantee.
 
-`release_parts` has the parts that its files consist of.
+In docstrings, A is the adjacency matrix of the private graph, z the noisy matrix, and x that of the
+synthetic graph. `release_parts` writes and reads the fields and arrays of the files.
 """
 
 import math
@@ -71,8 +72,8 @@ from graphcuts_dp.synth.base import FitSummary, Stopped
 from graphcuts_dp.synth.fit_weights import DECIMALS, row_parts
 
 _MOST_DRAWN = 200  # vertices of a side in a picture
-_SAME = 1e-6  # largest difference, also relative, of one number computed on two machines
-_ENDS: dict[Stopped, str] = {  # why a fit ended, in words
+_TOLERANCE = 1e-6  # absolute and relative, between a number computed on two machines
+_STOPPED_TEXTS: dict[Stopped, str] = {  # why a fit ended
     "gap": "ended within its tolerance",
     "settled": "ended when it changed no more",
     "rounds": "ended at its limit of rounds",
@@ -126,19 +127,19 @@ class Release(Displayed):
 
     @cached_property
     def _least_squares(self) -> MatrixEstimator:
-        """Estimates queries from the noisy matrix and what was measured beside it."""
+        """The estimator from the noisy matrix and what was measured beside it."""
         return MatrixEstimator(self.measurements, self.noisy)
 
     @cached_property
     def _shrunk_estimator(self) -> Estimator[LinearQuery]:
-        """Estimates cuts with the help of the synthetic graph; a sparse release, by its model."""
+        """The estimator of `estimate="shrunk"`; of a sparse release, `estimator`."""
         if self._model is not None:
             return self.estimator
         return ShrunkEstimator(self._least_squares, self._synthetic if self.has_graph else None)
 
     @property
     def _noise_name(self) -> str | None:
-        """The distribution of the noise of the entries; None of a sparse release."""
+        """Name of the distribution of the noise of the entries; None for a sparse release."""
         noisy = self.measurements.matrix
         return None if noisy is None else noisy.distribution.name
 
@@ -147,7 +148,7 @@ class Release(Displayed):
         """The noisy matrix, unbiased.
 
         Raises:
-            GraphError: a sparse release, which has none.
+            GraphError: this is a sparse release, which has no noisy matrix.
         """
         noisy = self.measurements.matrix
         if noisy is None:
@@ -166,15 +167,16 @@ class Release(Displayed):
 
     @property
     def degrees(self) -> CountMeasurement[Degrees] | None:
-        """Noisy degrees, if the budget was split; they went into the synthetic graph.
+        """Noisy degrees, if they were measured; the fit of the synthetic graph used them.
 
-        Where degrees were measured twice, early ones to choose how to spend the rest, the later.
+        If they were measured twice, the first time to choose how the remaining budget is spent,
+        these are the later ones.
         """
         return self.measurements.find(Degrees)
 
     @property
     def total(self) -> CountMeasurement[Total] | None:
-        """Noisy total by which the mechanism was chosen, if it was; the fit used it, too."""
+        """Noisy total, if it was measured to choose the mechanism; the fit used it, too."""
         return self.measurements.find(Total)
 
     @cached_property
@@ -196,16 +198,16 @@ class Release(Displayed):
 
     @cached_property
     def expected(self) -> AnyGraph:
-        """The synthetic graph with the weights of its fit, on every pair.
+        """The weights of the fit on every pair, from which `graph` was rounded at random.
 
-        A graph without weights is rounded from them: it has each edge with the probability that is
-        its weight here, to the last decimal. Of a graph with weights, few pairs are edges, and the
-        expected weight of each pair is its weight here. No cut differs by more than
-        `FitSummary.rounding`. Otherwise `graph`.
+        A graph without weights has each edge with the probability that is its weight here, to the
+        last decimal. A graph with weights has few edges, and the expected weight of each pair is
+        its weight here. No cut of `graph` differs by more than `FitSummary.rounding`. If nothing
+        was rounded, this is `graph`.
 
         Raises:
-            GraphError: the release was made with fit="none", or is a sparse one, whose model holds
-                what its graph was drawn from.
+            GraphError: the release was made with fit="none", or is a sparse one, whose graph was
+                drawn from its model.
         """
         if self._model is not None:
             raise GraphError("a sparse release has no weight for each pair; its model answers cuts")
@@ -227,7 +229,7 @@ class Release(Displayed):
 
     @cached_property
     def _synthetic(self) -> Synthetic:
-        """Graph or model that shrunk answers are drawn to."""
+        """The synthetic graph that shrunk answers are drawn towards."""
         return Synthetic(
             self.expected.to_scipy(),
             self.space,
@@ -250,13 +252,13 @@ class Release(Displayed):
 
         The lesser of two bounds, edges inside both sets counted twice: the certificate plus
         `noise_cut_bound`; and the larger of both total weights, since x and A have no weights below
-        0, so that x(S, T) - A(S, T) lies between minus that of A and that of x. A tenth of the
-        failure probability is for the total of A, which `answer` bounds. Holds with the given
-        probability over the noise, for all cuts at once. With discrete-laplace noise, A has its
-        weights rounded down to whole numbers. Of a sparse release only the second bound is proven.
+        0, so that x(S, T) - A(S, T) lies between minus the total of A and the total of x. A tenth
+        of the failure probability is for the total of A, which `answer` bounds. It holds with the
+        given probability over the noise, for all cuts at once. With discrete-laplace noise, A has
+        its weights rounded down to whole numbers. A sparse release has the second bound alone.
 
         On 29 graphs of 200 to 600 vertices at epsilon = .5 to 5 it was 2.4 to 38 times the largest
-        error that was found (median 5.5), and up to 209 times on a graph that x got nearly right.
+        known error of a cut (median 5.5), and up to 209 times for an x that is nearly A.
 
         Args:
             confidence: in (0, 1).
@@ -266,31 +268,33 @@ class Release(Displayed):
             QueryError: confidence out of range.
         """
         check_confidence(confidence)
-        graph, failure, noise = self.graph, 1 - confidence, math.inf
+        graph, failure, certified = self.graph, 1 - confidence, math.inf
         if self.certificate is not None:
-            noise = noise_cut_bound(
+            certified = noise_cut_bound(
                 self.noisy.distribution,
                 self.shape,
                 symmetric=self.noisy.symmetric,
                 confidence=1 - failure * (1 - FOR_TOTAL),
             )
-            noise += self.certificate.upper
+            certified += self.certificate.upper
             confidence = 1 - failure * FOR_TOTAL
         everything = CutQuery(*(np.ones(n, dtype=np.bool_) for n in self.shape))
         total = self.answer(everything, confidence=confidence).interval[1]
-        twice = 2 if isinstance(graph.space, VertexSet) else 1
-        return min(noise, twice * max(total, everything.value(graph) * (1 + 1e-12)))
+        entries_of_edge = 2 if isinstance(graph.space, VertexSet) else 1
+        return min(certified, entries_of_edge * max(total, everything.value(graph) * (1 + 1e-12)))
 
     @property
     def _unweighted_fit(self) -> Units | None:
-        """The expected weights, in units of 10^-4, of a graph without weights; None of others."""
+        """The weights of the fit of a graph without weights, in units of 10^-4; None for others."""
         if self._weights is None or self._weights.dtype == np.float64:
             return None
         return cast("Units", self._weights)
 
     @cached_property
     def fitted_weights(self) -> FittedWeights:
-        """The weights of the fit as its squared distance is measured; see `random_halves`.
+        """The weights of the fit in the form in which its squared distance is measured.
+
+        See `random_halves`.
 
         Raises:
             GraphError: as `expected`.
@@ -305,13 +309,13 @@ class Release(Displayed):
     def random_halves(self, confidence: float = DEFAULT_CONFIDENCE) -> RandomHalves | None:
         """Return proven bounds on the error of cuts of `expected` between random halves.
 
-        Of a random half of the vertices, each of which is in it with probability 1/2, and the
-        others. The bound for one cut that you name, whatever it is, is `worst_cut_error_bound`. The
-        synthetic graph itself was rounded from `expected`, which adds to its errors.
+        Each vertex is in the first half with probability 1/2, otherwise in the second. The bound
+        for any single cut is `worst_cut_error_bound`. The synthetic graph itself was rounded from
+        `expected`, which adds to its errors.
 
-        None if no squared distance of this fit was measured: of a sparse release, of weights
+        None if no squared distance of this fit was measured: for a sparse release, for weights
         without a maximum, with "certificate=no" among the options of the fit, at an epsilon of
-        which 1 % is too small, and where the fit was made again and came out otherwise.
+        which 1 % is too small, and if the fit was computed again with another result.
 
         Args:
             confidence: of all bounds together, in (0, 1).
@@ -350,28 +354,28 @@ class Release(Displayed):
     ) -> CutAnswer:
         """Answer any linear query from all that was measured; free, as often as you like.
 
-        The value is the unbiased estimate of least variance that entries, degrees and the total
-        give together, so that values may be added up and averaged; the interval alone is cut to
-        what is possible. It holds whatever the graph is, see `NoiseSum.radius`. A sparse release
-        measured some cuts only: unions of groups, one vertex and the others. Elsewhere its model
-        answers, and `kind` of the answer is "model". The typical error beside the proven interval
+        The value is the unbiased estimate of least variance from entries, degrees and the total
+        together, so that values may be added up and averaged; only the interval is cut to what is
+        possible. It holds whatever the graph is, see `NoiseSum.radius`. A sparse release measured
+        some cuts only: unions of groups, one vertex and the others. Other cuts are answered by its
+        model, and `kind` of the answer is "model". The typical error beside the proven interval
         is then an estimate and no guarantee, see `CutAnswer`.
 
-        Rank-one, matrix and other linear queries are answered from entries and degrees, of
-        releases up to 2^24 pairs; a sparse release answers cuts alone.
+        Rank-one, matrix and other linear queries are answered from entries and degrees, by
+        releases of up to 2^24 pairs; a sparse release answers cuts alone.
 
         Args:
             S: vertex labels or a truth vector, or "*" for all vertices, or a whole query, such as a
                 `CutQuery` or a `RankOneQuery`; in a release with groups also names such as
                 "@Sales", see `GroupNames`. Labels of a bipartite release may be of both sides, see
                 `MixedCut`.
-            T: likewise; None for all vertices outside S (all right ones).
+            T: likewise; None for all vertices outside S (with two sides, all right ones).
             confidence: of the interval, in (0, 1).
-            simultaneous: ask for an interval that holds for all cuts at once, and for all rank-one
+            simultaneous: whether the interval holds for all cuts at once, and for all rank-one
                 queries. Choose it when the query was picked after looking at this release.
             estimate: "unbiased", or "shrunk": drawn towards the synthetic graph's value where the
                 two agree, which is nearer to the truth on most cuts, and has no guarantee. The
-                interval stays the proven one. "model" of a sparse release: its model always.
+                interval stays the proven one. "model": always the model of a sparse release.
 
         Raises:
             QueryError: an unknown vertex, a confidence out of range, or an unknown estimate.
@@ -397,20 +401,19 @@ class Release(Displayed):
     ) -> AnswerList:
         """Answer several queries; see `answer`.
 
-        Each interval holds with the given confidence by itself, or all cuts of the graph at once.
-        Shrunk estimates of a list are made together: how far the synthetic graph is right for a
-        kind of cuts (sets that overlap alike, no size far from the next) is learnt from all of that
-        kind, so a list of thirty cuts gains much more than one cut.
+        Each interval holds with the given confidence by itself unless `simultaneous` or `joint` is
+        given. Shrunk estimates of a list are computed together: the accuracy of the synthetic graph
+        for a kind of cuts (with similar overlaps and sizes) is estimated from all cuts of that kind
+        in the list, so a list of thirty cuts gains much more than one cut.
 
         Args:
             queries: cuts, and other linear queries.
             confidence: of the intervals, in (0, 1).
             simultaneous: see `answer`.
-            joint: ask for intervals of which, with this confidence, not one is wrong, for a list
-                that was made before looking at this release. Each of k different cuts may fail
-                with a probability of (1 - confidence)/k, and the probability that any does is at
-                most their sum (Bonferroni): intervals 1.5 times as long for 100 cuts, twice for
-                10,000.
+            joint: whether with this confidence not one of the intervals is wrong, for a list that
+                was chosen before looking at this release. Each of k different cuts may fail with a
+                probability of (1 - confidence)/k, and the probability that any does is at most
+                their sum (Bonferroni): intervals 1.5 times as long for 100 cuts, twice for 10,000.
             estimate: see `answer`.
 
         Raises:
@@ -436,11 +439,11 @@ class Release(Displayed):
     ) -> "Partition":
         """Find a partition of the vertices in what was released; free, as often as you like.
 
-        It is found in the weights of the synthetic graph, or in the noisy matrix without one. Its
-        interval holds although it was chosen after looking, and there is a bound on how much better
-        the best partition of the true graph can be. Both are wide where noise hides the graph: that
-        of a cut in two halves is about 0.6 n^1.5 standard deviations of an entry to either side. Of
-        a sparse release the proven numbers say little.
+        It is searched in the weights of the synthetic graph, or in the noisy matrix without one.
+        Its interval holds although it was chosen after looking, and there is a bound on how much
+        better the best partition of the true graph can be. Both are wide if there is much noise:
+        that of a cut in two halves is about 0.6 n^1.5 standard deviations of an entry to either
+        side. The proven numbers of a sparse release are wider still.
 
         Args:
             kind: "max-cut": two parts with much weight between them. "sparsest": two sides with
@@ -493,16 +496,16 @@ class Release(Displayed):
         from graphcuts_dp.plotting.answer_lists import answer_list_figure  # slow: matplotlib
 
         names: list[str] = []
-        across = "query number"
+        x_label = "query number"
         if queries is None:
             side = sets_in(self.space)[0]
             step = -(-len(side) // _MOST_DRAWN)
             labels = side.labels[::step]
             names = [str(label) for label in labels]
             cuts = [CutQuery([label]) for label in labels]
-            across = "vertex, by its answer"
+            x_label = "vertex, by its answer"
             if step > 1:
-                across += f" (one vertex in {step})"
+                x_label += f" (one vertex in {step})"
             title = title or "Edges of each vertex"
         else:
             cuts = list(queries)
@@ -510,20 +513,20 @@ class Release(Displayed):
             raise QueryError("there are no queries to draw")
         answers = self.answer_all(cuts)
         values = np.array([answer.value for answer in answers])
-        ends = np.array([answer.interval for answer in answers])
-        other = np.array(answer_all(cuts, self.graph)) if self.has_graph else None
+        low, high = np.array([answer.interval for answer in answers]).T
+        synthetic = np.array(answer_all(cuts, self.graph)) if self.has_graph else None
         order = np.arange(len(cuts))
         if queries is None:
             order = np.argsort(-values, kind="stable")
         return answer_list_figure(
             values=values[order],
-            low=ends[order, 0],
-            high=ends[order, 1],
+            low=low[order],
+            high=high[order],
             names=[names[index] for index in order] if names else [],
-            second_values=None if other is None else other[order],
+            second_values=None if synthetic is None else synthetic[order],
             second_label="the synthetic graph",
             title=f"{title or 'Cuts'} ({guarantee_text(self.guarantee)})",
-            x_label=across,
+            x_label=x_label,
             unit=f"{self.guarantee.counted} between S and T",
         )
 
@@ -531,7 +534,7 @@ class Release(Displayed):
         """Write the release: the graph at `path`, a receipt and what was measured beside it.
 
         Args:
-            path: where; the ending tells the graph's format, as for `Graph.write`. The receipt is
+            path: of the graph; the ending decides its format, as for `Graph.write`. The receipt is
                 `path` + ".json", the measurements (and the model of a sparse release) are in
                 `path` + ".noisy.npz". With fit="none" no graph is written.
             force: replace files that are there.
@@ -558,8 +561,8 @@ class Release(Displayed):
 
         Args:
             path: the same path as for `save`.
-            graph: whether to read the synthetic graph of a sparse release, which is most of the
-                work; its answers come from the model, and do without.
+            graph: whether to read the synthetic graph of a sparse release, which takes most of the
+                time; its answers come from the model alone.
 
         Raises:
             FileFormatError: a file is missing, damaged, or not the one that the receipt names.
@@ -586,7 +589,7 @@ class Release(Displayed):
         if self.fit is not None and self.certificate is not None:
             fit = self.fit
             facts |= {
-                "fit": f"{fit.method} ({fit.objective}), {_ENDS[fit.stopped]}",
+                "fit": f"{fit.method} ({fit.objective}), {_STOPPED_TEXTS[fit.stopped]}",
                 "distance_from_noisy_matrix_at_least": self.certificate.lower,
                 "distance_from_noisy_matrix_at_most": self.certificate.upper,
             }
@@ -628,15 +631,20 @@ class Release(Displayed):
     def __repr__(self) -> str:
         mark = "" if self.guarantee.is_private else f", {SEEDED_WARNING}"
         size = " x ".join(str(n) for n in self.shape)
-        how = "sparse"
+        mechanism = "sparse"
         if self._noise_name is not None:
             graph_text = "no synthetic graph" if self.fit is None else f"fit={self.fit.method!r}"
-            how = f"noise={self._noise_name!r}, {graph_text}"
-        return f"Release({size}, epsilon={self.guarantee.epsilon:g}, {how}{mark})"
+            mechanism = f"noise={self._noise_name!r}, {graph_text}"
+        return f"Release({size}, epsilon={self.guarantee.epsilon:g}, {mechanism}{mark})"
 
 
 def read_query(query: LinearQuery, names: GroupNames | None, space: Space) -> LinearQuery:
     """Return a query with sets in place of names of groups; a rank-one cut becomes a cut.
+
+    Args:
+        query: as a caller passes it.
+        names: of the groups of the release; None without groups.
+        space: of the graph.
 
     Raises:
         QueryError: no query, unknown groups or vertices.
@@ -651,17 +659,21 @@ def read_query(query: LinearQuery, names: GroupNames | None, space: Space) -> Li
 
 
 def _check_halves(release: Release, stated: Mapping[str, Any] | None) -> None:
-    """Check the bounds on random halves that a receipt states against the fit and measurements.
+    """Check the bounds on random halves that a receipt states against fit and measurements.
+
+    Args:
+        release: as it was read, with or without its graph.
+        stated: fields of the receipt; None if it states no bounds.
 
     Raises:
-        ValueError: they differ.
+        ValueError: the bounds differ.
     """
     if stated is None:
         return
     halves = release.random_halves(stated["confidence"]) if release._graph is not None else None
-    known = {} if halves is None else halves.to_dict()
+    computed = {} if halves is None else halves.to_dict()
     if halves is None or any(
-        not math.isclose(known[name], stated[name], rel_tol=_SAME, abs_tol=_SAME)
+        not math.isclose(computed[name], stated[name], rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
         for name in ("total_error_at_most", "scatter", "scatter_at_most")
     ):
         raise ValueError("the bounds on random halves are for another fit")

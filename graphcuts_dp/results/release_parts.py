@@ -1,9 +1,9 @@
-"""Write and read the parts of a release: the fields of its receipt, and its arrays.
+"""Describe a release by the fields of its receipt and by arrays, and read it back from these.
 
-`release_fields` and `read_release` are for a finished release. What a release measured before and
-after its fit is written on its own, so that an interrupted run can continue from the store:
-`measurement_parts` and `later_measurement_parts` write it, `read_measurements` and
-`with_later_measurement` read it.
+`release_fields` and `read_release` are for a finished release. What a release measures before and
+after its fit is described separately, so that an interrupted run can continue from the store: by
+`measurement_parts` and `later_measurement_parts`, which `read_measurements` and
+`with_later_measurement` read.
 """
 
 import json
@@ -25,6 +25,7 @@ from graphcuts_dp.estimate.measurement import (
 )
 from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.estimate.worst_cut_errors import noise_cut_bound
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.results.array_forms import check_label_count
 from graphcuts_dp.results.bundle import space_fields, space_from
@@ -46,11 +47,15 @@ _Arrays = dict[str, npt.NDArray[Any]]
 
 
 def release_fields(release: "Release") -> tuple[dict[str, Any], _Arrays]:
-    """Return the fields of the receipt of a release, and its arrays, with the vertices."""
+    """Return the fields of the receipt of a release, and its arrays with the vertices among them.
+
+    Args:
+        release: a finished one.
+    """
     model, fit, certificate = release._model, release.fit, release.certificate
     halves = release.random_halves()
     noisy = release.measurements.matrix
-    about = space_fields(release.space)
+    space_description = space_fields(release.space)
     described, arrays = _described(release.measurements, release.space)
     if release._weights is not None:  # of an undirected graph the upper half is enough
         symmetric = Layout.of(release.space).symmetric
@@ -59,8 +64,8 @@ def release_fields(release: "Release") -> tuple[dict[str, Any], _Arrays]:
         arrays |= {f"model/{name}": array for name, array in model.to_parts().items()}
     fields = {
         "shape": list(release.shape),
-        "bipartite": about["bipartite"],
-        "directed": about["directed"],
+        "bipartite": space_description["bipartite"],
+        "directed": space_description["directed"],
         "measurements": described,
         "model": None
         if model is None
@@ -78,9 +83,10 @@ def release_fields(release: "Release") -> tuple[dict[str, Any], _Arrays]:
 
 
 def _described(measurements: Measurements, space: Space) -> tuple[dict[str, Any], _Arrays]:
-    """Return plain values of measurements by name, and their arrays with the vertices."""
+    """Return fields of measurements by name, and their arrays with the vertices among them."""
+    described: dict[str, Any] = {}
     about = json.dumps(space_fields(space)).encode()
-    described, arrays = {}, {"about": np.frombuffer(about, dtype=np.uint8)}
+    arrays: _Arrays = {"about": np.frombuffer(about, dtype=np.uint8)}
     for measurement in measurements.values:
         described[measurement.name], arrays_of_measurement = measurement.parts()
         arrays |= {
@@ -129,7 +135,7 @@ def with_later_measurement(release: "Release", saved: SavedParts) -> "Release":
         saved: what `later_measurement_parts` returned.
 
     Raises:
-        GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: it is something else.
+        GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: the parts are others.
     """
     arrays, described = saved.arrays(), saved.fields["measurements"]
     later = [
@@ -143,10 +149,13 @@ def with_later_measurement(release: "Release", saved: SavedParts) -> "Release":
 
 
 def read_measurements(saved: SavedParts) -> tuple[Measurements, Space]:
-    """Return what a release measured, and its space, from what `measurement_parts` described.
+    """Return the measurements of a release, and its space, from parts of `measurement_parts`.
+
+    Args:
+        saved: these parts, as they were read.
 
     Raises:
-        GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: it is something else.
+        GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: the parts are others.
     """
     return _measurements(saved.guarantee, saved.fields, saved.arrays())
 
@@ -154,6 +163,7 @@ def read_measurements(saved: SavedParts) -> tuple[Measurements, Space]:
 def _measurements(
     guarantee: PrivacyGuarantee, fields: Mapping[str, Any], arrays: _Arrays
 ) -> tuple[Measurements, Space]:
+    """Return measurements and space from fields and arrays, see `read_measurements`."""
     space = space_from(json.loads(arrays["about"].tobytes()))
     values = [
         read_measurement(name, stored, _arrays_of(arrays, name), space)
@@ -163,11 +173,14 @@ def _measurements(
 
 
 def read_release(saved: SavedParts) -> dict[str, Any]:
-    """Return the arguments of `Release` from what `release_fields` described.
+    """Return the arguments of `Release` from the fields and arrays of `release_fields`.
+
+    Args:
+        saved: the files of a release, see `bundle.opened`.
 
     Raises:
-        GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: other files than
-            `release_fields` describes; see `bundle.opened`.
+        GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: `release_fields` has
+            not described them.
     """
     fields, arrays = saved.fields, saved.arrays()
     check_label_count(arrays["about"].tobytes(), fields["shape"])
@@ -181,23 +194,20 @@ def read_release(saved: SavedParts) -> dict[str, Any]:
         raise ValueError("the degrees are of other vertices, or of another kind of graph")
     model_fields, model = fields["model"], None
     if model_fields is not None:
-        cap = None if model_fields["max_weight"] is None else float(model_fields["max_weight"])
+        largest = model_fields["max_weight"]
         model = SparseModel.from_parts(
-            _arrays_of(arrays, "model"), space, max_weight=cap, integral=bool(model_fields["whole"])
+            _arrays_of(arrays, "model"),
+            space,
+            max_weight=None if largest is None else float(largest),
+            integral=bool(model_fields["whole"]),
         )
-    required = measurements.matrix if model is None else degrees
-    if required is None:
+    if (measurements.matrix if model is None else degrees) is None:
         raise ValueError("without entries, or degrees and a model")
     fit, certificate, graph = fields["fit"], fields["certificate"], saved.graph(space)
     weights = arrays.get("weights")
     if weights is not None:
         weights = _stored_weights(weights, layout)
-    rounded = graph is not None and model is None
-    if weights is None:
-        mismatched = rounded and graph is not None and not graph.weighted
-    else:  # units of decimals for graphs without weights, floats for those with weights
-        mismatched = not rounded or graph is None or graph.weighted != (weights.dtype == np.float64)
-    if mismatched:
+    if not _belong_together(weights, graph, is_sparse=model is not None):
         raise ValueError("a graph that was rounded goes with its weights")
     return {
         "measurements": measurements,
@@ -211,13 +221,28 @@ def read_release(saved: SavedParts) -> dict[str, Any]:
     }
 
 
+def _belong_together(
+    weights: npt.NDArray[Any] | None, graph: AnyGraph | None, *, is_sparse: bool
+) -> bool:
+    """Return whether a release may have these weights of a fit together with this graph.
+
+    Graphs without weights were rounded from units of decimals, some graphs with weights from
+    floats. The graph of a sparse release was drawn from its model.
+    """
+    if graph is None or is_sparse:
+        return weights is None
+    if weights is None:
+        return graph.weighted
+    return bool(graph.weighted == (weights.dtype == np.float64))
+
+
 def _stored_weights(
     stored: npt.NDArray[Any], layout: Layout
 ) -> npt.NDArray[np.uint16 | np.float64]:
     """Return the weights of the fit as `release_fields` stores them, for all pairs.
 
     Raises:
-        ValueError: they are of other pairs, below 0 or infinite, or without weights larger than 1.
+        ValueError: they are of other pairs, below 0, infinite, or in units and larger than 1.
     """
     if stored.dtype not in (np.uint16, np.float64) or stored.shape != layout.shape:
         raise ValueError("the weights are of other pairs")
@@ -235,7 +260,11 @@ def _stored_weights(
 def _checked_measurements(
     guarantee: PrivacyGuarantee, values: Sequence[Measurement], shape: tuple[int, int]
 ) -> Measurements:
-    """Return measurements after checks: those of the guarantee, of a matrix of this shape."""
+    """Return measurements, after a check against the guarantee and the shape of the matrix.
+
+    Raises:
+        ValueError: the guarantee is for other measurements, or groups are of other vertices.
+    """
     names = [value.name for value in values]
     plan = guarantee.budget_plan
     planned = names[-1:] if plan is None or plan.ran is None else list(plan.names.values())
@@ -257,6 +286,7 @@ def _arrays_of(arrays: _Arrays, name: str) -> _Arrays:
 
 
 def _describe_certificate(certificate: CutNormCertificate) -> dict[str, Any]:
+    """Return plain values of a certificate, with its sets as lists of rows and columns."""
     fields = {
         member.name: getattr(certificate, member.name) for member in dataclass_fields(certificate)
     }
@@ -265,6 +295,7 @@ def _describe_certificate(certificate: CutNormCertificate) -> dict[str, Any]:
 
 
 def _read_certificate(stored: dict[str, Any], shape: tuple[int, ...]) -> CutNormCertificate:
+    """Return the certificate that `_describe_certificate` described."""
     fields = {key: value for key, value in stored.items() if key != "of"}
     for name, size in zip(("S", "T"), shape, strict=True):
         mask = np.zeros(size, dtype=np.bool_)

@@ -90,7 +90,7 @@ def test_impossible_cells_are_not_expected():
 
 
 def test_refusals(model):
-    for simulations in (5, True, 2.5):
+    for simulations in (5, True, 2.5, 10**8):
         with pytest.raises(QueryError, match="simulations"):
             model.independence_test(simulations=simulations)
     weighted = Graph([0, 1], [2, 3], [1.0, 2.0], vertices=4, max_weight_change=1)

@@ -394,6 +394,8 @@ def test_windows_that_are_none_are_refused():
         ("2030", "not published"),
         (["2026-11", "2027-01"], "follow each other"),
         ([], "not published"),
+        ("2027-01..2026-12", "ends before it begins"),
+        ("2027..2026", "ends before it begins"),
     ):
         with pytest.raises(QueryError, match=message):
             flows.between("a", "b", periods)

@@ -281,3 +281,13 @@ def test_flows_of_a_directed_graph_have_a_direction():
     for (a, b), arcs in {"XY": 2, "YX": 1, "XX": 1, "YY": 2}.items():
         assert flows.between(a, b).estimate == arcs
     assert "one ordered pair is an arc" in flows.guarantee.neighbours
+
+
+def test_labels_may_come_from_an_iterator():
+    """Once an iterator counted as no label, and the simultaneous interval was half as long."""
+    groups = gc.Groups(gc.VertexSet(30), {"fine": list(range(30))})
+    flows = released(groups=groups, epsilon=2.0)
+    left, right = range(13), range(15, 28)
+    answer = flows.between(left, right, simultaneous=True)
+    assert flows.between(iter(left), iter(right), simultaneous=True) == answer
+    assert answer.interval != flows.between(left, right).interval

@@ -10,7 +10,7 @@ import scipy
 from helpers import random_graph
 from statistic_cases import exact_flows, many_flows, planted
 
-from graphcuts_dp import Graph, Groups, QueryError, release_flows
+from graphcuts_dp import Graph, Groups, QueryError, VertexSet, release_flows
 from graphcuts_dp.schema.cells import CellTree
 
 RELEASES, FEW = 2000, 300
@@ -163,6 +163,22 @@ def test_all_intervals_of_ratios_hold_with_every_noise(law):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("statistic", ["contacts", "social_connectedness"])
+def test_numbers_per_head_have_intervals_from_0_on(statistic):
+    """Rounding downward once turned 0 into -5e-324."""
+    graph = random_graph(34, 2)
+    groups = Groups(VertexSet(34), {"part": np.arange(34) % 8})
+    low = getattr(release_flows(graph, groups, epsilon=1.5, seed=3), statistic)().low
+    assert (low >= 0).all()
+    assert (low == 0).any()
+
+
+@pytest.mark.parametrize("simultaneous", [True, False])
+def test_conductances_of_no_groups_are_an_empty_table(simultaneous):
+    conductances = noisy().conductance("part", groups=[], simultaneous=simultaneous)
+    assert conductances.values.shape == conductances.low.shape == conductances.high.shape == (0,)
+
+
 def test_conductances_hold_one_by_one_and_all_at_once():
     graph, _, groups, _ = case()
     truth = exact_flows(graph, groups).conductance("part").values
