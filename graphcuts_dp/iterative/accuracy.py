@@ -61,7 +61,7 @@ class NetChoice:
     rate: Fraction
 
     def error(self, beta: float) -> float:
-        """Return a bound on the error of all queries at once that fails with probability <= beta.
+        """Return a bound on the error of all queries at once, which fails with probability <= beta.
 
         alpha + (2 Delta/epsilon) ln((members - 1)/beta), rounded down to a whole unit, where Delta
         is the sensitivity of the queries; `rounding` is added twice. DR14, Proposition 5.2 has
@@ -77,15 +77,18 @@ class CountNoise:
     """The distribution of the noise on all counts of a list.
 
     Attributes:
-        noise: in grid units.
-        grid: the grid that cuts were counted on; rounding to it lowers answers further.
+        noise: the noise on all counts, in grid units.
+        grid: the grid on which cuts were counted; rounding to it lowers answers further.
     """
 
     noise: KNormNoise
     grid: Grid
 
     def error(self, beta: float) -> float:
-        """Return a bound on the noise of all answers, in weight; it fails with probability beta."""
+        """Return a bound on the noise of all answers, in weight, which fails with probability beta.
+
+        The rounding of answers to the grid is not in it, see `Grid.rounding`.
+        """
         return self.noise.radius(beta) * self.grid.unit
 
     def measure(self, queries: CutList, graph: AnyGraph, source: EntropySource) -> list[float]:
@@ -108,7 +111,7 @@ def law_fields(law: Law | None) -> dict[str, Any] | None:
 
 
 def law_from(fields: dict[str, Any] | None, arrays: dict[str, Any]) -> Law | None:
-    """Return a law from its fields and from the facets of the noise among the arrays."""
+    """Return the law of `law_fields`; the arrays have the facets of K-norm noise."""
     if fields is None:
         return None
     rate = Fraction(fields["rate"])

@@ -29,9 +29,9 @@ from graphcuts_dp.queries.plain import plain_query
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.schema.vertices import Space
 
-SUM_BITS = 61  # of answers in units: differences of two fit into 64 bits
+SUM_BITS = 61  # answers stay below 2^61 units: differences of two fit into 64 bits
 MOST_SENSED_PAIRS = 1 << 25  # 256 MiB for a hypothesis
-_MOST_BITS = 20  # the largest coefficient and the largest rating have 2^20 to 2^21 units, or fewer
+_MOST_BITS = 20  # the largest coefficient and rating have 2^20 to 2^21 units; of many pairs, fewer
 _LARGEST_DEVIATION = 2**55  # of noise, in units: 64-bit integers hold every sample
 
 
@@ -48,8 +48,8 @@ class AnswerGrid:
         cap: public largest rating.
 
     Attributes:
-        queries: as given.
-        cap: as given.
+        queries: the list.
+        cap: the largest rating.
         sensitivity: Delta: the largest change of an answer by one rating, in units.
         unit: weight of a unit, a power of two.
         rounding: largest difference between an answer on the grid and the true one, in weight.
@@ -92,10 +92,18 @@ class AnswerGrid:
             answers.append(int(self._coefficient_units(coefficients).astype(np.int64) @ weights))
         return np.array(answers, dtype=np.int64)
 
-    def _coefficient_units(self, coefficients: FloatVector) -> FloatVector:
-        """Return coefficients in whole units, none above that of the largest coefficient."""
-        most = self._most_coefficient_units
-        return np.clip(np.rint(coefficients / self._coefficient_unit), -most, most)
+    @cached_property
+    def squared_sensitivity(self) -> int:
+        """The squared length of the largest change of the list of answers by one rating, in units.
+
+        The largest over pairs of the sum over queries of squared coefficients, with a margin for
+        the rounding of floats, times the square of the largest rating, all in units.
+        """
+        total = np.zeros(self.universe.shape)
+        for query in self.queries:
+            units = self._coefficient_units(self.universe.coefficients(query))
+            total += units * units
+        return math.ceil(float(total.max()) * (1 + 1e-9)) * self._most_rating_units**2
 
     def noise(self, rho: Fraction, rounds: int) -> tuple[Fraction, ValueNoise]:
         """Return the rate of each choice and the noise of each measurement of some rounds.
@@ -112,25 +120,6 @@ class AnswerGrid:
             raise ParameterError("the noise does not fit into 64 bits: use more epsilon")
         return root_at_most(4 * rho / rounds) / (2 * self.sensitivity), noise
 
-    def in_units(self, answers: FloatVector) -> IntVector:
-        """Return answers of a hypothesis in units, clipped to a range far beyond any truth."""
-        limit = 2.0**SUM_BITS
-        units: IntVector = np.rint(np.clip(answers / self.unit, -limit, limit)).astype(np.int64)
-        return units
-
-    @cached_property
-    def squared_sensitivity(self) -> int:
-        """The squared length of the largest change of the list of answers by one rating, in units.
-
-        The largest over pairs of the sum over queries of squared coefficients, with a margin for
-        the rounding of floats, times the square of the largest rating, all in units.
-        """
-        total = np.zeros(self.universe.shape)
-        for query in self.queries:
-            units = self._coefficient_units(self.universe.coefficients(query))
-            total += units * units
-        return math.ceil(float(total.max()) * (1 + 1e-9)) * self._most_rating_units**2
-
     def noise_for_all(self, rho: Fraction) -> ValueNoise | None:
         """Return the noise of measurements of all queries; None if 64 bits do not hold it."""
         noise = ValueNoise("gaussian", self.squared_sensitivity / (2 * rho))
@@ -146,17 +135,29 @@ class AnswerGrid:
         return (self.unit * noise.radius(failure) + self.rounding) * (1 + 1e-9)
 
     def slack(self, rate: Fraction, noise: ValueNoise, beta: float, *, queries: int) -> float:
-        """Return what the largest error on a list may exceed the gap of the last round by.
+        """Return a bound on the largest error on a list, less the gap of the last round.
 
         Args:
-            rate: of the choice of the last round.
-            noise: of its measurement.
+            rate: rate of the choice of the last round.
+            noise: noise on its measurement.
             beta: probability of a larger error, at most.
             queries: length of the list.
         """
-        choices = 2 * queries
-        short = math.log(2 * choices / beta) / float(rate) + 1  # and the estimates' rounding
-        return (self.unit * (noise.radius(beta / 2) + short) + self.rounding) * (1 + 1e-9)
+        signed_queries = 2 * queries
+        # How far the choice is below the largest gap, and 1 for the rounding of estimates.
+        shortfall = math.log(2 * signed_queries / beta) / float(rate) + 1
+        return (self.unit * (noise.radius(beta / 2) + shortfall) + self.rounding) * (1 + 1e-9)
+
+    def in_units(self, answers: FloatVector) -> IntVector:
+        """Return answers of a hypothesis in units, clipped to a range far beyond any truth."""
+        limit = 2.0**SUM_BITS
+        units: IntVector = np.rint(np.clip(answers / self.unit, -limit, limit)).astype(np.int64)
+        return units
+
+    def _coefficient_units(self, coefficients: FloatVector) -> FloatVector:
+        """Return coefficients in whole units, none above that of the largest coefficient."""
+        most = self._most_coefficient_units
+        return np.clip(np.rint(coefficients / self._coefficient_unit), -most, most)
 
 
 def plain_queries(queries: Sequence[LinearQuery], space: Space) -> list[LinearQuery]:
@@ -166,24 +167,25 @@ def plain_queries(queries: Sequence[LinearQuery], space: Space) -> list[LinearQu
         QueryError: a query that does not fit, or queries of classes of the user's own that together
             have more than 2^24 coefficients.
     """
-    plain, coefficients = [], 0
+    plain_list, coefficients = [], 0
     for query in queries:
         sided = with_sides(query, space)
-        plain.append(plain_query(sided, space))
-        if plain[-1] is not sided and isinstance(plain[-1], MatrixQuery):
+        plain = plain_query(sided, space)
+        plain_list.append(plain)
+        if plain is not sided and isinstance(plain, MatrixQuery):  # a class of the user's own
             coefficients += math.prod(Universe.over(space).shape)
         if coefficients > MOST_NUMBERS:
             raise QueryError(
                 f"queries of classes of your own hold at most {MOST_NUMBERS:,} coefficients"
                 " together: give fewer, or cuts and rank-one queries"
             )
-    return plain
+    return plain_list
 
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class QueryBlocks:
-    """A list of queries on a matrix, and the same list on a smaller matrix with an entry a block.
+    """A list of queries on a matrix, and the same list on a smaller one with one entry for a block.
 
     All cuts of the list are sums of whole blocks. Replacing the entries x of a block by one entry
     sqrt(rows columns) x maps matrices that are constant on blocks to smaller ones, and keeps inner

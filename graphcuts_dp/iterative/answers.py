@@ -18,7 +18,7 @@ from graphcuts_dp.privacy.k_norm import MOST_COUNTS, NORMS, KNormNoise
 from graphcuts_dp.release.job import Job
 
 MOST_ANSWERS = 1000
-_COARSER = 1 << 20  # grid units that make one unit of an answer: the largest weight has about 2^10
+_COARSER = 1 << 20  # grid units in a unit of answers, of which the largest weight has about 2^10
 
 
 @final
@@ -65,7 +65,6 @@ class Answers:
         accuracy = Accuracy(
             error=law.error(task.failure), confidence=task.confidence, queries="measured"
         )
-
         return task.job(
             kind="answers",
             parameters={"queries": len(listed), "noise": name},
@@ -95,10 +94,12 @@ class Answers:
             grid = replace(grid, unit=grid.unit * _COARSER, sensitivity=sensitivity)
         rate = Fraction(task.privacy_unit.per_change(task.epsilon)) / grid.sensitivity
         columns = pair_columns(listed)
-        possible = NORMS if len(listed) <= MOST_COUNTS else ("laplace",)
+        names: tuple[str, ...] = (self.noise,)
+        if self.noise == "auto":
+            names = tuple(NORMS) if len(listed) <= MOST_COUNTS else ("laplace",)
         return {
             name: CountNoise(noise=KNormNoise.of_columns(columns, rate, norm=name), grid=grid)
-            for name in (possible if self.noise == "auto" else (self.noise,))
+            for name in names
         }
 
 

@@ -95,13 +95,85 @@ class IterativeConstruction(RoundsMechanism):
         self._rounds_calibration.check_parameters()
 
     @property
-    def _rounds_calibration(self) -> IterativeCalibration:
-        """The calibration with the budget that the first measurements leave for the rounds."""
-        remaining = self.calibration
+    def universe(self) -> Universe:
+        """The public vertex pairs."""
+        return self.learner.universe
+
+    @property
+    def name(self) -> str:
+        """The name of the construction, with its norm unless that is l2."""
+        norm = self.learner.norm if isinstance(self.learner, MirrorDescentLearner) else "l2"
+        return self.learner.name if norm == "l2" else f"{self.learner.name}, norm {norm}"
+
+    @property
+    def distinguisher_name(self) -> str:
+        """The name of the distinguisher."""
+        return self.distinguisher.name
+
+    @property
+    def listed(self) -> CutList | QuestionList | None:
+        """The public list in which queries are found; None if there is none."""
+        listed: CutList | QuestionList | None = getattr(self.distinguisher, "queries", None)
+        return listed
+
+    @property
+    def first_measurements(self) -> dict[str, int]:
+        """See `RoundsMechanism.first_measurements`."""
+        norm = getattr(self.learner, "measured_norm", None)
+        return super().first_measurements | ({} if norm is None else {norm: PRIVATE_NORMS[norm][0]})
+
+    def run(
+        self, graph: AnyGraph, source: EntropySource, *, progress: Progress = silent
+    ) -> Outcome:
+        """See `RoundsMechanism.run`; the steps are those of the class."""
+        checked_graph(graph, self.universe, self.grid)
+        rounding = self.grid.rounding(self.universe.size) / self.unit
         if self.total_weight is None:
-            for sensitivity in self.first_measurements.values():
-                remaining = remaining.with_total(sensitivity)[3]
-        return remaining
+            total_weight, noise_error, remaining = measure_total(
+                self.calibration, graph, self.grid, source
+            )
+            total_error = noise_error + rounding
+        else:
+            total_weight, total_error = self.total_weight / self.unit, rounding
+            remaining = self.calibration
+        learner: Any = self.learner
+        norm = getattr(learner, "measured_norm", None)
+        if norm is not None:
+            sensitivity, measure = PRIVATE_NORMS[norm]
+            noise, radius, _, remaining = remaining.with_total(sensitivity)
+            learner = learner.with_norm_bound(measure(graph, self.grid, noise, radius, source))
+        tuning = self._tuned(remaining, learner, total_weight, total_error)
+        if isinstance(learner, MirrorDescentLearner):
+            learner = learner.with_chosen_norm(
+                alpha=tuning.alpha, total_weight=total_weight, total_error=total_error
+            )
+        construction = learner.construction(
+            **_construction_terms(tuning, total_weight, total_error)
+        )
+        outcome = Outcome(
+            hypothesis=construction.initial(),
+            tuning=tuning,
+            total_weight=total_weight,
+            total_error=total_error,
+            error=tuning.error,
+        )
+        search = tuning.distinguisher.begin(graph, source) if tuning.rounds else None
+        mechanism = replace(self, learner=learner)
+        while search is not None and outcome.used < tuning.rounds and outcome.stopped == "rounds":
+            mechanism._round(outcome, search, graph, source)
+            progress(outcome.used / tuning.rounds, f"round {outcome.used} of {tuning.rounds}")
+        prove = getattr(search, "prove", None)
+        if outcome.error is None and prove is not None:
+            outcome.error = prove(self._in_weight(outcome), source) / self.unit
+        elif outcome.error is not None and tuning.threshold is None:
+            outcome.error += outcome.gap
+        if self.listed is not None:
+            for index, measured in enumerate(outcome.transcript):
+                query, factor = self.listed.public_query(measured.query)
+                outcome.transcript[index] = replace(
+                    measured, query=query, value=measured.value * factor
+                )
+        return outcome
 
     def check_rounds(self) -> None:
         """Refuse a release that would run no round on any graph of this size.
@@ -137,15 +209,9 @@ class IterativeConstruction(RoundsMechanism):
             low, high = (low, middle) if self._runs_a_round(middle) else (middle, high)
         return (
             "this calibration runs a round only if the total weight is above"
-            f" {low * self.unit:,.4g} of {size * self.unit:,.4g}; else the answer is a flat guess,"
-            " for the whole budget"
+            f" {low * self.unit:,.4g} of {size * self.unit:,.4g}; else all pairs get the same"
+            " weight, for the whole budget"
         )
-
-    def _runs_a_round(self, total_weight: float) -> bool:
-        """Return whether a graph of this total weight, in units, gets a round."""
-        if not isinstance(self._rounds_calibration, PaperIterative):
-            return True  # other calibrations have at least one
-        return self.tuning_at(total_weight).rounds > 0
 
     def tuning_at(self, total_weight: float) -> IterativeTuning:
         """Return the tuning for a graph of this total weight, from public numbers alone.
@@ -173,121 +239,14 @@ class IterativeConstruction(RoundsMechanism):
         text = ",".join(f"{name}={value!r}" for name, value in values.items())
         return [f"Its parameters, {about}: {text}."]
 
-    def _noise_scale(self, tuning: IterativeTuning) -> float:
-        """Return sigma in units: a Gaussian deviation, or the scale of Laplace noise."""
-        noise = cast(ValueNoise, tuning.noise)
-        scale = float(noise.parameter)
-        scale = math.sqrt(scale) if noise.distribution == "gaussian" else 1 / scale
-        return scale / self.grid.sensitivity
-
-    @property
-    def universe(self) -> Universe:
-        """The public vertex pairs."""
-        return self.learner.universe
-
-    @property
-    def first_measurements(self) -> dict[str, int]:
-        """See `RoundsMechanism.first_measurements`."""
-        norm = getattr(self.learner, "measured_norm", None)
-        return super().first_measurements | ({} if norm is None else {norm: PRIVATE_NORMS[norm][0]})
-
-    @property
-    def name(self) -> str:
-        """The name of the construction, with its norm unless that is l2."""
-        norm = self.learner.norm if isinstance(self.learner, MirrorDescentLearner) else "l2"
-        return self.learner.name if norm == "l2" else f"{self.learner.name}, norm {norm}"
-
-    @property
-    def distinguisher_name(self) -> str:
-        """The name of the distinguisher."""
-        return self.distinguisher.name
-
-    @property
-    def listed(self) -> CutList | QuestionList | None:
-        """The public list in which queries are found; None if there is none."""
-        listed: CutList | QuestionList | None = getattr(self.distinguisher, "queries", None)
-        return listed
-
-    def run(
-        self, graph: AnyGraph, source: EntropySource, *, progress: Progress = silent
-    ) -> Outcome:
-        """See `RoundsMechanism.run`; the steps are those of the class."""
-        checked_graph(graph, self.universe, self.grid)
-        rounding = self.grid.rounding(self.universe.size) / self.unit
-        if self.total_weight is None:
-            total_weight, noise_error, remaining = measure_total(
-                self.calibration, graph, self.grid, source
-            )
-            total_error = noise_error + rounding
-        else:
-            total_weight, total_error = self.total_weight / self.unit, rounding
-            remaining = self.calibration
-        learner: Any = self.learner
-        norm = getattr(learner, "measured_norm", None)
-        if norm is not None:
-            sensitivity, measure = PRIVATE_NORMS[norm]
-            noise, radius, _, remaining = remaining.with_total(sensitivity)
-            learner = learner.with_norm_bound(measure(graph, self.grid, noise, radius, source))
-        tuning = self._tuned(remaining, learner, total_weight, total_error)
-        if isinstance(learner, MirrorDescentLearner):
-            learner = learner.with_chosen_norm(
-                alpha=tuning.alpha, total_weight=total_weight, total_error=total_error
-            )
-        construction = learner.construction(**_terms(tuning, total_weight, total_error))
-        outcome = Outcome(
-            hypothesis=construction.initial(),
-            tuning=tuning,
-            total_weight=total_weight,
-            total_error=total_error,
-            error=tuning.error,
-        )
-        search = tuning.distinguisher.begin(graph, source) if tuning.rounds else None
-        tuned = replace(self, learner=learner)
-        while search is not None and outcome.used < tuning.rounds and outcome.stopped == "rounds":
-            tuned._round(outcome, search, graph, source)
-            progress(outcome.used / tuning.rounds, f"round {outcome.used} of {tuning.rounds}")
-        prove = getattr(search, "prove", None)
-        if outcome.error is None and prove is not None:
-            outcome.error = prove(self._in_weight(outcome), source) / self.unit
-        elif outcome.error is not None and tuning.threshold is None:
-            outcome.error += outcome.gap
-        if self.listed is not None:
-            for index, measured in enumerate(outcome.transcript):
-                query, factor = self.listed.public_query(measured.query)
-                outcome.transcript[index] = replace(
-                    measured, query=query, value=measured.value * factor
-                )
-        return outcome
-
-    def _tuned(
-        self,
-        calibration: IterativeCalibration,
-        learner: Learner,
-        total_weight: float,
-        total_error: float,
-    ) -> IterativeTuning:
-        """Return the tuning of the rounds, from public numbers in units."""
-        return calibration.tune(
-            self._update_bound(total_weight, total_error, learner),
-            self.distinguisher,
-            unit_weight=self.unit,
-            sensitivity=self.grid.sensitivity,
-        )
-
-    def _in_weight(self, outcome: Outcome) -> Hypothesis:
-        """Return the current hypothesis in weight; that of a run is in units."""
-        if self.unit == 1:
-            return cast(Hypothesis, outcome.hypothesis)
-        return DenseHypothesis(self.universe, outcome.hypothesis.dense() * self.unit)
-
     def _round(
         self, outcome: Outcome, search: Search, graph: AnyGraph, source: EntropySource
     ) -> None:
-        """Run steps 2 and 3."""
+        """Run steps 2 and 3 once."""
         tuning = outcome.tuning
         outcome.used += 1
         query: Any = search.find(self._in_weight(outcome), source).query
-        value = self._measured(tuning, query, graph, source)
+        value = self._measure(tuning, query, graph, source)
         outcome.gap = abs(value - outcome.hypothesis.estimate(query))
         if tuning.threshold is not None:
             learns = outcome.gap >= tuning.threshold
@@ -300,6 +259,41 @@ class IterativeConstruction(RoundsMechanism):
         )
         if learns:
             self._refit(outcome)
+
+    def _measure(
+        self, tuning: IterativeTuning, query: Any, graph: AnyGraph, source: EntropySource
+    ) -> float:
+        """Return the noisy answer of step 2b, in units."""
+        if self.listed is not None:
+            count = self.listed.counted(query, graph, self.grid)
+        elif isinstance(query, CutQuery):
+            count = self.grid.count(query, graph)
+        else:
+            raise QueryError("the distinguisher found another query than a cut; let it find cuts")
+        noise = cast(ValueNoise, tuning.noise)  # a tuning with rounds has one
+        return float(Fraction(count + noise.draw(source), self.grid.sensitivity))
+
+    def _correct(self, outcome: Outcome, query: Any, value: float) -> bool:
+        """Run step 2d if the gap is large enough; return whether the hypothesis was corrected."""
+        tuning, gap = outcome.tuning, value - outcome.hypothesis.estimate(query)
+        sign: Sign = 1 if gap > 0 else -1
+        terms = _construction_terms(tuning, outcome.total_weight, outcome.total_error)
+        measured_value: float | None = value
+        if tuning.threshold is None:
+            step = abs(gap) - tuning.value_error
+            if step <= tuning.value_error / 100:
+                return False
+            # Nothing proven rests on the step, so the total weight is taken at its value.
+            terms = {"alpha": step, "total_weight": outcome.total_weight, "total_error": 0.0}
+            measured_value = None
+        elif abs(gap) < tuning.threshold:
+            return False
+        try:
+            rule = self.learner.construction(**terms)
+            outcome.hypothesis = rule.update(outcome.hypothesis, query, sign, measured_value)
+        except HypothesisError:
+            return False  # a cut without pairs, whose answer was all noise
+        return True
 
     def _refit(self, outcome: Outcome) -> None:
         """Run step 3: correct by earlier answers, the one with the largest error first."""
@@ -318,56 +312,42 @@ class IterativeConstruction(RoundsMechanism):
             if not self._correct(outcome, queries[worst], float(values[worst])):
                 break
 
-    def _measured(
-        self, tuning: IterativeTuning, query: Any, graph: AnyGraph, source: EntropySource
-    ) -> float:
-        """Return the noisy answer of step 2b, in units."""
-        if self.listed is not None:
-            counted = self.listed.counted(query, graph, self.grid)
-        elif isinstance(query, CutQuery):
-            counted = self.grid.count(query, graph)
-        else:
-            raise QueryError("the distinguisher found another query than a cut; let it find cuts")
-        noise = cast(ValueNoise, tuning.noise)  # a tuning with rounds has one
-        return float(Fraction(counted + noise.draw(source), self.grid.sensitivity))
+    def _in_weight(self, outcome: Outcome) -> Hypothesis:
+        """Return the current hypothesis in weight; that of a run is in units."""
+        if self.unit == 1:
+            return cast(Hypothesis, outcome.hypothesis)
+        return DenseHypothesis(self.universe, outcome.hypothesis.dense() * self.unit)
 
-    def _correct(self, outcome: Outcome, query: Any, value: float) -> bool:
-        """Run step 2d if the gap calls for an update, and return whether it did."""
-        tuning, gap = outcome.tuning, value - outcome.hypothesis.estimate(query)
-        sign: Sign = 1 if gap > 0 else -1
-        terms = _terms(tuning, outcome.total_weight, outcome.total_error)
-        measured_value: float | None = value
-        if tuning.threshold is None:
-            step = abs(gap) - tuning.value_error
-            if step <= tuning.value_error / 100:
-                return False
-            # Nothing proven rests on the step, so the total weight is taken at its value.
-            terms = {"alpha": step, "total_weight": outcome.total_weight, "total_error": 0.0}
-            measured_value = None
-        elif abs(gap) < tuning.threshold:
-            return False
-        try:
-            rule = self.learner.construction(**terms)
-            outcome.hypothesis = rule.update(outcome.hypothesis, query, sign, measured_value)
-        except HypothesisError:
-            return False  # a cut without pairs, whose answer was all noise
-        return True
+    def _tuned(
+        self,
+        calibration: IterativeCalibration,
+        learner: Learner,
+        total_weight: float,
+        total_error: float,
+    ) -> IterativeTuning:
+        """Return the tuning of the rounds, from public numbers in units."""
+        return calibration.tune(
+            self._update_bound(total_weight, total_error, learner),
+            self.distinguisher,
+            unit_weight=self.unit,
+            sensitivity=self.grid.sensitivity,
+        )
 
     def _update_bound(
         self, total_weight: float, total_error: float, learner: Learner
     ) -> Callable[[float], float]:
         """Return B of a tolerance in units: 0 if no error can be so large, infinite if unproven."""
         # The largest difference between the answers of the start and of the truth, in units.
-        farthest = float(self.universe.size)  # both weigh at most 1 on each pair
+        largest_error = float(self.universe.size)  # both weigh at most 1 on each pair
         if isinstance(learner, _LEARNERS_OF_THE_TOTAL):
             signed = self.listed is not None and self.listed.signed
-            farthest = (total_weight + total_error) * (2 if signed else 1)
+            largest_error = (total_weight + total_error) * (2 if signed else 1)
         update_bound = bound_of(
-            learner, alpha=farthest + 1, total_weight=total_weight, total_error=total_error
+            learner, alpha=largest_error + 1, total_weight=total_weight, total_error=total_error
         )
 
         def bound(alpha: float) -> float:
-            if alpha > farthest:
+            if alpha > largest_error:
                 return 0.0
             try:
                 return update_bound(alpha)
@@ -376,9 +356,33 @@ class IterativeConstruction(RoundsMechanism):
 
         return bound
 
+    @property
+    def _rounds_calibration(self) -> IterativeCalibration:
+        """The calibration with the budget that the first measurements leave for the rounds."""
+        remaining = self.calibration
+        if self.total_weight is None:
+            for sensitivity in self.first_measurements.values():
+                remaining = remaining.with_total(sensitivity)[3]
+        return remaining
 
-def _terms(tuning: IterativeTuning, total_weight: float, total_error: float) -> dict[str, Any]:
-    """Return the arguments that a learner is tuned with."""
+    def _runs_a_round(self, total_weight: float) -> bool:
+        """Return whether a graph of this total weight, in units, gets a round."""
+        if not isinstance(self._rounds_calibration, PaperIterative):
+            return True  # other calibrations have at least one
+        return self.tuning_at(total_weight).rounds > 0
+
+    def _noise_scale(self, tuning: IterativeTuning) -> float:
+        """Return sigma in units: a Gaussian deviation, or the scale of Laplace noise."""
+        noise = cast(ValueNoise, tuning.noise)
+        scale = float(noise.parameter)
+        scale = math.sqrt(scale) if noise.distribution == "gaussian" else 1 / scale
+        return scale / self.grid.sensitivity
+
+
+def _construction_terms(
+    tuning: IterativeTuning, total_weight: float, total_error: float
+) -> dict[str, Any]:
+    """Return the arguments of `Learner.construction`."""
     return {
         "alpha": tuning.alpha,
         "total_weight": total_weight,

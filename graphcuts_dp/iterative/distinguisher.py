@@ -39,7 +39,7 @@ from graphcuts_dp.queries.universe import Universe
 
 MOST_VERTICES = 22  # of `ExactCuts`: 2^22 products, both signs: 64 MiB
 _CHUNK_BITS = 10  # products of 2^10 sets are computed together
-_FLOAT_ERROR = 2.0**-40  # more than the error of e^x/(1 + e^x) in floats
+_FLOAT_ERROR = 2.0**-40  # above the error of e^x/(1 + e^x) in floats
 
 
 @final
@@ -179,47 +179,6 @@ class Distinguisher(Protocol):
         """
 
 
-def root_at_most(number: float | Fraction) -> Fraction:
-    """Return a fraction of few digits, at most the square root of a number > 0.
-
-    Raises:
-        ParameterError: a number out of range.
-    """
-    check_positive(budget=float(number))
-    bits = max(0, 60 - math.frexp(float(number))[1])
-    return Fraction(math.isqrt(math.floor(Fraction(number) * 4**bits)), 2**bits)
-
-
-def written_out(hypothesis: Hypothesis, universe: Universe) -> FloatMatrix:
-    """Return the matrix of a hypothesis.
-
-    Raises:
-        HypothesisError: it is over another universe, or no matrix (the median's).
-    """
-    if hypothesis.universe != universe:
-        raise HypothesisError("the hypothesis is over another universe than the distinguisher")
-    dense = getattr(hypothesis, "dense", None)
-    if dense is None:
-        raise HypothesisError(
-            "this distinguisher needs a hypothesis that is a matrix; use the distinguisher"
-            " 'exponential'"
-        )
-    matrix: FloatMatrix = dense()
-    return matrix
-
-
-def checked_graph(graph: AnyGraph, universe: Universe, grid: Grid | None = None) -> None:
-    """Check a private graph against what a distinguisher was made for; reads the schema only.
-
-    Raises:
-        ParameterError: other vertices, or weights that are counted on another grid.
-    """
-    if universe.space != graph.space:
-        raise ParameterError("the graph has other vertices than the distinguisher")
-    if grid is not None and Grid.of(graph) != grid:
-        raise ParameterError("the graph's weights are counted on another grid: use Grid.of")
-
-
 @dataclass(frozen=True, kw_only=True)
 class ChargedByCall:
     """Base of distinguishers by the exponential mechanism, which are charged by the call.
@@ -323,7 +282,7 @@ class Exponential(ChargedByCall):
 @final
 @dataclass(frozen=True, kw_only=True)
 class ExactCuts(ChargedByCall):
-    """Finds a cut by its gap among all cuts between disjoint S and T; S left, T right if bipartite.
+    """Find a cut by its gap among all cuts between disjoint S and T; S left, T right if bipartite.
 
     P(S, T) is proportional to e^(c score), exactly; each cut counts as (S, T) and as (T, S), which
     are two cuts in a directed graph. The sign is drawn along with S.
@@ -343,6 +302,8 @@ class ExactCuts(ChargedByCall):
 
     universe: Universe
 
+    name = "exact-cuts"
+
     def __post_init__(self) -> None:
         if min(self.universe.shape) > MOST_VERTICES or not self.universe.size:
             raise ParameterError(
@@ -350,8 +311,6 @@ class ExactCuts(ChargedByCall):
                 " another distinguisher"
             )
         self.scoring.rate(self.epsilon)
-
-    name = "exact-cuts"
 
     def shortfall(self, gamma: float) -> float:
         """Return (n ln 3 + ln(1/gamma))/c, and a sub-step a pair for rounding, in weight.
@@ -384,9 +343,10 @@ class ExactCuts(ChargedByCall):
         return matrix + matrix.T if self.universe.symmetric else matrix
 
     def _find(
-        self, counted: IntMatrix, hypothesis: Hypothesis, source: EntropySource
+        self, counts: IntMatrix, hypothesis: Hypothesis, source: EntropySource
     ) -> ProposedQuery:
-        gaps = counted - self.scoring.rounded(written_out(hypothesis, self.universe))
+        """Draw a cut by its gap; the counts of all pairs are private."""
+        gaps = counts - self.scoring.rounded(written_out(hypothesis, self.universe))
         rate = self.scoring.rate(self.epsilon)
         cuts = CutSampler(gaps, rate, bipartite=self.universe.bipartite)
         S, T, sign = cuts.draw(source)
@@ -425,7 +385,7 @@ class CutSampler:
 
     def draw(self, source: EntropySource) -> tuple[BoolVector, BoolVector, Sign]:
         """Draw the truth vectors of S and T, and the sign."""
-        S, sign = self._set(self._choice.draw(source))
+        S, sign = self._first_set(self._choice.draw(source))
         T = self._second_set(S, sign, source)
         return (T, S, sign) if self._transposed else (S, T, sign)
 
@@ -439,26 +399,26 @@ class CutSampler:
         for high in range(1 << (self._n - low)):
             chosen = (high >> np.arange(self._n - low) & 1).astype(np.bool_)
             terms = terms_low + self._gaps[low:][chosen].sum(axis=0) * c
-            absent: FloatVector | float = 0.0
-            if self._disjoint:  # a term of 0 for each vertex in S, which adds ln 2
+            surplus: FloatVector | float = 0.0
+            if self._disjoint:  # terms of vertices in S are 0 here, and each adds ln 2 too much
                 terms[:, :low] *= 1 - inside
                 terms[:, low:] *= ~chosen
-                absent = (inside.sum(axis=1) + chosen.sum()) * math.log(2)
-            # ln(1 + e^x) = x/2 + |x|/2 + ln(1 + e^-|x|)
+                surplus = (inside.sum(axis=1) + chosen.sum()) * math.log(2)
+            # ln(1 + e^x) = x/2 + |x|/2 + ln(1 + e^-|x|), of which the sign changes x/2 alone.
             sizes = np.abs(terms)
-            both = sizes @ ones / 2 + _log_products(np.exp(-sizes) + 1) - absent
-            half = terms @ ones / 2
-            yield both + half, both - half
+            even_sum = sizes @ ones / 2 + _log_products(np.exp(-sizes) + 1) - surplus
+            odd_sum = terms @ ones / 2
+            yield even_sum + odd_sum, even_sum - odd_sum
 
     def _exact_log_sum(self, index: int) -> Decimal:
         """Return the logarithm of the sum over T for one set S and sign, to all digits."""
-        S, sign = self._set(index)
+        S, sign = self._first_set(index)
         total = Decimal(0)
         for r in self._sums(S)[self._outside(S)].tolist():
             total += (1 + self._power(sign * r).exp()).ln()
         return total
 
-    def _set(self, index: int) -> tuple[BoolVector, Sign]:
+    def _first_set(self, index: int) -> tuple[BoolVector, Sign]:
         """Return the set S and the sign of an index: a bit for each vertex, then the sign."""
         sign: Sign = -1 if index >> self._n else 1
         S: BoolVector = (index >> np.arange(self._n) & 1).astype(np.bool_)
@@ -491,6 +451,7 @@ class CutSampler:
         return T
 
     def _power(self, r: int) -> Decimal:
+        """Return c r, to all digits."""
         return r * Decimal(self._rate.numerator) / Decimal(self._rate.denominator)
 
     def _share(self, r: int) -> Decimal:
@@ -500,6 +461,47 @@ class CutSampler:
             return 1 / (1 + (-power).exp())
         exponential = power.exp()
         return exponential / (1 + exponential)
+
+
+def written_out(hypothesis: Hypothesis, universe: Universe) -> FloatMatrix:
+    """Return the matrix of a hypothesis.
+
+    Raises:
+        HypothesisError: it is over another universe, or no matrix (the median's).
+    """
+    if hypothesis.universe != universe:
+        raise HypothesisError("the hypothesis is over another universe than the distinguisher")
+    dense = getattr(hypothesis, "dense", None)
+    if dense is None:
+        raise HypothesisError(
+            "this distinguisher needs a hypothesis that is a matrix; use the distinguisher"
+            " 'exponential'"
+        )
+    matrix: FloatMatrix = dense()
+    return matrix
+
+
+def checked_graph(graph: AnyGraph, universe: Universe, grid: Grid | None = None) -> None:
+    """Check a private graph against what a distinguisher was made for; reads the schema only.
+
+    Raises:
+        ParameterError: other vertices, or weights that are counted on another grid.
+    """
+    if universe.space != graph.space:
+        raise ParameterError("the graph has other vertices than the distinguisher")
+    if grid is not None and Grid.of(graph) != grid:
+        raise ParameterError("the graph's weights are counted on another grid: use Grid.of")
+
+
+def root_at_most(number: float | Fraction) -> Fraction:
+    """Return a fraction of few digits, at most the square root of a number > 0.
+
+    Raises:
+        ParameterError: a number out of range.
+    """
+    check_positive(budget=float(number))
+    bits = max(0, 60 - math.frexp(float(number))[1])
+    return Fraction(math.isqrt(math.floor(Fraction(number) * 4**bits)), 2**bits)
 
 
 def _log_products(factors: npt.NDArray[np.float64]) -> FloatVector:

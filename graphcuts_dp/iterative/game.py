@@ -1,7 +1,8 @@
 """The query release game: a query player draws cuts, a data player plays matrices.
 
-`Game` has the options, `PlayerGame` plays on a private graph. Of the two players one, or both, have
-no regret. (A data player without regret against the worst query is `IterativeConstruction`.)
+`Game` has the options, `PlayerGame` plays on a private graph. The query player, or both players,
+have no regret: by multiplicative weights they gain nearly as much as by the best fixed strategy.
+(A data player without regret against the worst query is `IterativeConstruction`.)
 """
 
 import math
@@ -49,63 +50,6 @@ MOST_PLAYS = 2000  # rounds of a game
 _TEST_SHARE = Fraction(1, 4)  # of the budget after the total weight: for the test at the end
 _LARGEST_SCORE = 1 << 60  # scores stay below, so that their differences fit into 64 bits
 _LEAST_ENTROPY = 0.1  # of the data player's step: at 0 it would never move
-
-
-def best_response(universe: Universe, total: float, draws: Sequence[SignedCut]) -> FloatMatrix:
-    """Return a matrix against which the draws of a round gain least.
-
-    Among the matrices with entries in [0, 1] and a given total it has the largest sum of s q(x):
-    1 on the pairs that most draws count with +, until the total is reached. If equally good pairs
-    do not all fit, they share what is left equally.
-
-    Args:
-        universe: the public vertex pairs.
-        total: in (0, X].
-        draws: signed cuts of this round.
-    """
-    worth = signed_sum(universe, draws)[universe.pairs()]
-    levels, counts = np.unique(-worth, return_counts=True)
-    of_better_levels = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    weights = np.clip(total - of_better_levels, 0, counts) / counts
-    return universe.matrix_of(weights[np.searchsorted(levels, -worth)])
-
-
-@final
-class WeightsPlayer:
-    """Multiplicative weights over pairs: h ~ exp(rate * sum of the draws' mean coefficients).
-
-    Guarantee, for mean coefficients in [-1, 1] and a comparator of the same total whose relative
-    entropy to the uniform matrix is K: its regret in T rounds is at most
-    total (K/rate + rate T/2), the usual proof with Hoeffding's lemma.
-
-    Args:
-        universe: the public vertex pairs.
-        total: total weight of each play, > 0.
-        rate: > 0.
-    """
-
-    def __init__(self, universe: Universe, total: float, rate: float) -> None:
-        self._universe = universe
-        self._total = total
-        self._rate = rate
-        self._exponents = np.zeros(universe.shape)
-
-    def play(self, draws: Sequence[SignedCut]) -> FloatMatrix:
-        """Return the play of a round; its draws move the next play, not this one."""
-        universe = self._universe
-        weights = np.exp(self._exponents - self._exponents.max())
-        universe.clear_diagonal(weights)
-        play: FloatMatrix = weights * (self._total / universe.total(weights))
-        self._exponents += self._rate / len(draws) * signed_sum(universe, draws)
-        return play
-
-
-def signed_sum(universe: Universe, draws: Sequence[SignedCut]) -> FloatMatrix:
-    """Return the sum of the draws' signed coefficients, a matrix over the universe."""
-    total = np.zeros(universe.shape)
-    for query, sign in draws:
-        total += sign * universe.coefficients(query)
-    return total
 
 
 @final
@@ -276,7 +220,7 @@ class PlayerGame(RoundsMechanism):
     name = "query release game"
 
     def __post_init__(self) -> None:
-        self.scoring  # noqa: B018  # refuses weights that are too large
+        self.scoring  # noqa: B018  # computing it refuses weights that are too large
 
     @property
     def universe(self) -> Universe:
@@ -306,14 +250,14 @@ class PlayerGame(RoundsMechanism):
         total, total_error, remaining = measure_total(self.calibration, graph, self.grid, source)
         tuning = self.tune(total, total_error + 1, remaining)
         true_scores = self.queries.scored(graph, self.scoring)
-        play, plays = self.data_player(total, tuning.rounds), np.zeros(self.universe.shape)
-        for number in range(tuning.rounds):
-            scores = self.scores(true_scores, plays, number, tuning.reach)
+        play, sum_of_plays = self.data_player(total, tuning.rounds), np.zeros(self.universe.shape)
+        for played in range(tuning.rounds):
+            scores = self.scores(true_scores, sum_of_plays, played, tuning.reach)
             indices = exponential_choices(scores, tuning.rate, tuning.draws, source)
-            plays += play([self.signed_cut(index) for index in indices])
-            progress((number + 1) / tuning.rounds, f"round {number + 1} of {tuning.rounds}")
+            sum_of_plays += play([self.signed_cut(index) for index in indices])
+            progress((played + 1) / tuning.rounds, f"round {played + 1} of {tuning.rounds}")
         outcome = Outcome(
-            hypothesis=DenseHypothesis(self.universe, plays / tuning.rounds),
+            hypothesis=DenseHypothesis(self.universe, sum_of_plays / tuning.rounds),
             tuning=tuning,
             total_weight=total,
             total_error=total_error,
@@ -326,10 +270,10 @@ class PlayerGame(RoundsMechanism):
     def tune(self, total: float, total_error: float, remaining: IterativeCalibration) -> GameTuning:
         """Return the game whose error is usually least, from public numbers alone.
 
-        The sum of ln(2k)/(eta T) and of the usual cut norm over 2 sqrt(T), for the data player and
-        the chance of the draws, is least. That this is good is measured, not proven, as it is for
-        the rounds of `PracticalIterative`; the proven bound asks for so many rounds that little is
-        learned.
+        T minimises the sum of ln(2k)/(eta T) for the query player, and of the usual cut norm over
+        2 sqrt(T) for the data player and the chance of the draws. That this is good is measured,
+        not proven, as it is for the rounds of `PracticalIterative`; with the T of the least proven
+        bound little is learned.
 
         Args:
             total: noisy total weight, in units.
@@ -339,14 +283,20 @@ class PlayerGame(RoundsMechanism):
         Raises:
             ParameterError: the list is too short to be hidden, or no game fits the budget.
         """
-        sizes = round_numbers(2, MOST_PLAYS) if self.game.rounds is None else [self.game.rounds]
-        tunings = [self._tuned(rounds, total, total_error, remaining) for rounds in sizes]
-        possible = [tuning for tuning in tunings if tuning is not None]
-        if not possible:
+        if self.game.rounds is None:
+            tried_rounds = list(round_numbers(2, MOST_PLAYS))
+        else:
+            tried_rounds = [self.game.rounds]
+        best: tuple[float, GameTuning] | None = None
+        for rounds in tried_rounds:
+            candidate = self._tuned(rounds, total, total_error, remaining)
+            if candidate is not None and (best is None or candidate[0] < best[0]):
+                best = candidate
+        if best is None:
             raise ParameterError(
                 "no game fits: the list is too short to be hidden so well, or the budget too small"
             )
-        return min(possible, key=lambda pair: pair[0])[1]
+        return best[1]
 
     def _tuned(
         self, rounds: int, total: float, total_error: float, remaining: IterativeCalibration
@@ -358,10 +308,10 @@ class PlayerGame(RoundsMechanism):
             return None
         rho = Fraction(remaining.cost.rho or 0.0)
         squares = (rounds - 1) * rounds * (2 * rounds - 1) // 6  # 1^2 + ... + (T - 1)^2
-        of_test = rho * _TEST_SHARE if self.game.hide_queries is None else Fraction(0)
-        rate = root_at_most(2 * (rho - of_test) / (draws * sensitivity**2 * squares))
-        rho_of_draws = rounded_up(draws * (sensitivity * rate) ** 2 * squares / 2)
-        costs = [Cost.of_rho(rho_of_draws, delta=delta)]
+        test_rho = rho * _TEST_SHARE if self.game.hide_queries is None else Fraction(0)
+        rate = root_at_most(2 * (rho - test_rho) / (draws * sensitivity**2 * squares))
+        draws_rho = rounded_up(draws * (sensitivity * rate) ** 2 * squares / 2)
+        costs = [Cost.of_rho(draws_rho, delta=delta)]
         reach = distinguisher = noise = None
         if self.game.hide_queries is not None:
             reach = self._reach(rate, rounds * draws, self.game.hide_queries)
@@ -371,8 +321,8 @@ class PlayerGame(RoundsMechanism):
             # Half of the test's budget finds the cut, the other half measures it.
             distinguisher = Exponential(
                 queries=self.queries, epsilon=Fraction(1), grid=self.grid
-            ).with_rho(float(of_test / 2) * (1 - 1e-12), rounds=1)
-            noise = ValueNoise("gaussian", Fraction(self.grid.sensitivity**2) / of_test)
+            ).with_rho(float(test_rho / 2) * (1 - 1e-12), rounds=1)
+            noise = ValueNoise("gaussian", Fraction(self.grid.sensitivity**2) / test_rho)
             costs += [distinguisher.call, noise.cost(self.grid.sensitivity, delta=delta)]
         eta = float(rate * sensitivity)
         usual_error = usual_cut_norm(self.universe) / (2 * math.sqrt(rounds))
@@ -394,24 +344,29 @@ class PlayerGame(RoundsMechanism):
         """Return the proven bound on the error of T rounds, in units; see the class."""
         k, X = len(self.queries), self.universe.size
         D, e, gamma = total + total_error, total_error, self.beta / 4
-        regret = math.log(2 * k) / (eta * rounds) + eta * D**2 / 2
+        query_regret = math.log(2 * k) / (eta * rounds) + eta * D**2 / 2
         if self.game.player == "query":
-            chance = math.sqrt(2 * math.log(2 * X * rounds / gamma) / draws)
-            return regret + 2 * D * chance + e
+            deviation = math.sqrt(2 * math.log(2 * X * rounds / gamma) / draws)
+            return query_regret + 2 * D * deviation + e
         data_regret = total * math.sqrt(2 * _entropy(X, total, e) / rounds)
-        chance = math.sqrt(2 * math.log(1 / gamma) / (rounds * draws))
-        return regret + data_regret + D * chance + e
+        deviation = math.sqrt(2 * math.log(1 / gamma) / (rounds * draws))
+        return query_regret + data_regret + D * deviation + e
 
     def _reach(self, rate: Fraction, draws: int, hide: float) -> int | None:
         """Return the reach with which the list is hidden; None if no reach hides it.
 
         It solves 1 - (1 - c)^(L T) = `hide` for the reach, rounded down; see the class.
+
+        Args:
+            rate: eta, for a sub-step.
+            draws: L T, the number of all draws.
+            hide: largest total variation by which one query may change the result.
         """
-        chance = -math.expm1(math.log1p(-hide) / draws) * (1 - 1e-9)
-        height = chance * (len(self.queries) - 1) / (1 - chance)
-        if height < 1:
+        c = -math.expm1(math.log1p(-hide) / draws) * (1 - 1e-9)
+        cosh_of_reach = c * (len(self.queries) - 1) / (1 - c)
+        if cosh_of_reach < 1:
             return None
-        return math.floor(math.acosh(height) / float(rate) * (1 - 1e-9))
+        return math.floor(math.acosh(cosh_of_reach) / float(rate) * (1 - 1e-9))
 
     def data_player(
         self, total: float, rounds: int
@@ -428,22 +383,22 @@ class PlayerGame(RoundsMechanism):
         return WeightsPlayer(self.universe, total, math.sqrt(2 * entropy / rounds)).play
 
     def scores(
-        self, true_scores: npt.NDArray[np.int64], plays: FloatMatrix, number: int, reach: int | None
+        self, true_scores: npt.NDArray[np.int64], plays: FloatMatrix, rounds: int, reach: int | None
     ) -> npt.NDArray[np.int64]:
-        """Return the query player's gains in `number` rounds, in sub-steps. Private.
+        """Return the query player's gains in the first rounds, in sub-steps. Private.
 
         Args:
             true_scores: answers of the graph in sub-steps, shape (k,).
             plays: the sum of the plays of these rounds, in units.
-            number: of rounds.
+            rounds: the number of these rounds, t.
             reach: see `GameTuning`.
 
         Returns:
             A gain for each signed cut, shape (2k,): with sign +1, then with -1. One pair of the
-            graph moves each by number * Delta at most.
+            graph moves each by t Delta at most.
         """
-        gains = number * true_scores
-        if number:
+        gains = rounds * true_scores
+        if rounds:
             gains = gains - self.scoring.rounded(self.queries.answers(self._in_weight(plays)))
         if reach is not None:
             gains = np.clip(gains, -reach, reach)
@@ -475,6 +430,63 @@ class PlayerGame(RoundsMechanism):
         outcome.transcript.append(
             Measured(round=outcome.used, query=query, value=value * self.unit, updated=False)
         )
+
+
+def best_response(universe: Universe, total: float, draws: Sequence[SignedCut]) -> FloatMatrix:
+    """Return a matrix against which the draws of a round gain least.
+
+    Among the matrices with entries in [0, 1] and a given total it has the largest sum of s q(x):
+    1 on the pairs that most draws count with +, until the total is reached. If there are more
+    equally good pairs than weight left for them, they get equal weights.
+
+    Args:
+        universe: the public vertex pairs.
+        total: in (0, X].
+        draws: signed cuts of this round.
+    """
+    gains = signed_sum(universe, draws)[universe.pairs()]
+    levels, counts = np.unique(-gains, return_counts=True)
+    better_pairs = np.concatenate([[0], np.cumsum(counts)[:-1]])  # each has a weight of 1
+    weights = np.clip(total - better_pairs, 0, counts) / counts
+    return universe.matrix_of(weights[np.searchsorted(levels, -gains)])
+
+
+@final
+class WeightsPlayer:
+    """Multiplicative weights over pairs: h ~ exp(rate * sum of the draws' mean coefficients).
+
+    Guarantee, for mean coefficients in [-1, 1] and a comparator of the same total whose relative
+    entropy to the uniform matrix is K: its regret in T rounds is at most
+    total (K/rate + rate T/2), the usual proof with Hoeffding's lemma.
+
+    Args:
+        universe: the public vertex pairs.
+        total: total weight of each play, > 0.
+        rate: > 0.
+    """
+
+    def __init__(self, universe: Universe, total: float, rate: float) -> None:
+        self._universe = universe
+        self._total = total
+        self._rate = rate
+        self._exponents = np.zeros(universe.shape)
+
+    def play(self, draws: Sequence[SignedCut]) -> FloatMatrix:
+        """Return the play of a round; its draws move the next play, not this one."""
+        universe = self._universe
+        weights = np.exp(self._exponents - self._exponents.max())
+        universe.clear_diagonal(weights)
+        play: FloatMatrix = weights * (self._total / universe.total(weights))
+        self._exponents += self._rate / len(draws) * signed_sum(universe, draws)
+        return play
+
+
+def signed_sum(universe: Universe, draws: Sequence[SignedCut]) -> FloatMatrix:
+    """Return the sum of the draws' signed coefficients, a matrix over the universe."""
+    total = np.zeros(universe.shape)
+    for query, sign in draws:
+        total += sign * universe.coefficients(query)
+    return total
 
 
 def _entropy(pairs: int, total: float, total_error: float) -> float:

@@ -25,7 +25,7 @@ _FLOAT_ERROR = 1e-9  # relative: more than the rounding of a rank-one query's or
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class HypothesisEstimator:
-    """Estimates queries by a hypothesis, or by the values that were measured for a list.
+    """Estimate queries by a hypothesis, or by the values that were measured for a list.
 
     Where all disjoint cuts (bipartite: all cuts) are covered, so are rank-one queries, by the same
     bound E: draw vertex i into S with chance u_i, into T with v_i, else into neither; if
@@ -81,12 +81,12 @@ class HypothesisEstimator:
         confidence, only_confidence = options.confidence, self.accuracy.confidence
         if self.law is None and confidence != only_confidence:
             raise QueryError(
-                "this release was learned from a few answers: its intervals are what they are, for"
-                f" all queries at once with confidence {only_confidence:g}"
+                "this release was learned from a few answers: it has intervals for all queries at"
+                f" once with confidence {only_confidence:g} alone"
             )
-        together = None
+        sharing = None  # the number of queries that share the failure probability, if it is a list
         if isinstance(self.law, CountNoise) and self.listed is not None:
-            together = len(self.listed)
+            sharing = len(self.listed)
         return Estimates(
             [
                 self._statistic(query)
@@ -94,8 +94,8 @@ class HypothesisEstimator:
                 else self._linear(query, confidence)
                 for query in queries
             ],
-            together=1 if together is None else together,
-            simultaneous=together is None,
+            together=1 if sharing is None else sharing,
+            simultaneous=sharing is None,
         )
 
     def _linear(self, query: LinearQuery, confidence: float) -> QueryEstimate:
@@ -104,13 +104,14 @@ class HypothesisEstimator:
         if isinstance(query, RankOneQuery):
             query = as_cut(query, self.space) or query
         index = None if self.listed is None else self.listed.find(query)
-        least, most = interval = Extent.of(query, self.space).possible(self.cap)
+        least, most = Extent.of(query, self.space).possible(self.cap)
+        interval = least, most
         value, error = self._value(query, index), self._error(query, index, confidence)
         if error is not None:
-            above = error
+            error_above = error
             if isinstance(self.law, CountNoise) and isinstance(query, CutQuery):
-                above += self.law.grid.rounding(self.universe.pairs_between(query))
-            interval = value - error, value + above
+                error_above += self.law.grid.rounding(self.universe.pairs_between(query))
+            interval = value - error, value + error_above
         if self.clip_values:
             value = min(max(value, least), most)
         return QueryEstimate(value, interval, most, least, certain=error is None)
@@ -130,8 +131,10 @@ class HypothesisEstimator:
         """Return a proven bound on the error, in weight; None if none is proven for the query."""
         error, queries = self.accuracy.error, self.accuracy.queries
         if error is None or queries in ("listed", "measured"):
-            if index is None or self.law is None or confidence == self.accuracy.confidence:
-                return None if index is None else error
+            if index is None:
+                return None
+            if self.law is None or confidence == self.accuracy.confidence:
+                return error
             return self.law.error(math.nextafter(1 - confidence, 0))  # rounded down
         if isinstance(query, CutQuery):
             S, T = self.universe.masks(query)
@@ -141,8 +144,8 @@ class HypothesisEstimator:
         if not isinstance(query, RankOneQuery):
             return None
         u, v = query.vectors(self.universe.shape)
-        two_sides = self.universe.bipartite
-        scale = float(u.max() * v.max()) if two_sides else float((u + v).max()) ** 2
+        bipartite = self.universe.bipartite
+        scale = float(u.max() * v.max()) if bipartite else float((u + v).max()) ** 2
         return error * scale * (1 + _FLOAT_ERROR)
 
     def _statistic(self, query: GraphQuery) -> QueryEstimate:

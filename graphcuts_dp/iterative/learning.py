@@ -73,7 +73,7 @@ DISTINGUISHERS = PlugInTable(
     private=True,
 )
 DISTINGUISHER_NAMES = ("auto", *DISTINGUISHERS)
-LISTED = ("exponential", "released")  # the distinguishers that search a public list
+LISTED = ("exponential", "released")  # our distinguishers that search a public list
 _BUILT_IN = DISTINGUISHERS.built_in
 
 
@@ -97,9 +97,9 @@ class Learning(IterativeParameters):
             the result is proven to be good), or a paper's: "gru12", "dr14", "nik17" (which is
             Nik17 Alg. 1 with a list and multiplicative weights).
         rounds: largest number of rounds; None for the calibration's choice.
-        alpha: see `IterativeParameters`, with `threshold` and `sigma`. A number that is set
-            replaces the calibration's; if the numbers do not fit together, no bound on the error
-            holds, which the result states.
+        alpha: see `IterativeParameters`, also for `threshold` and `sigma`. Each of these that is
+            set replaces the calibration's number; if the numbers do not fit together, no bound on
+            the error holds, which the result states.
         refits: corrections by earlier answers after each round.
         eta: step of every update of "multiplicative-weights" (weights times exp(+-eta q)) and of
             "mirror-descent"; None for the calibration's.
@@ -171,14 +171,14 @@ class Learning(IterativeParameters):
         task.check_size()
         distinguisher = distinguisher_of(self.distinguisher, task)
         calibration = self._calibration(task, charged_once=distinguisher.call is None)
-        constants: Rule = "tight"
+        rule_constants: Rule = "tight"
         refits = self.refits
         if isinstance(calibration, PaperIterative):
             calibration.check_distinguisher(distinguisher)  # before anything is spent
-            constants, refits = "as printed", 0
+            rule_constants, refits = "as printed", 0
         mechanism = IterativeConstruction(
             learner=_learner(
-                self.rule, self.norm, constants, distinguisher, task.grid, self._fixed_step()
+                self.rule, self.norm, rule_constants, distinguisher, task.grid, self._fixed_step()
             ),
             distinguisher=distinguisher,
             calibration=calibration,
@@ -207,44 +207,14 @@ class Learning(IterativeParameters):
         if self.calibration == "practical" and charged_once:
             epsilon = as_stored(privacy_unit.per_change(task.epsilon))
             return PureIterative(universe=task.universe, epsilon=epsilon, **options)
-        in_zcdp = {"practical": PracticalIterative, "tight": TightIterative}.get(self.calibration)
+        zcdp_calibrations = {"practical": PracticalIterative, "tight": TightIterative}
+        zcdp_calibration = zcdp_calibrations.get(self.calibration)
         epsilon, delta = privacy_unit.budget_per_change(
-            epsilon=task.epsilon, delta=task.delta, zcdp=in_zcdp is not None
+            epsilon=task.epsilon, delta=task.delta, zcdp=zcdp_calibration is not None
         )
-        if in_zcdp is not None:
-            return in_zcdp(epsilon=epsilon, delta=delta, **options)
+        if zcdp_calibration is not None:
+            return zcdp_calibration(epsilon=epsilon, delta=delta, **options)
         return PaperIterative(paper=self.calibration, epsilon=epsilon, delta=delta, **options)
-
-
-def _learner(
-    construction: str | Learner,
-    norm: str | None,
-    rule: Rule,
-    distinguisher: Distinguisher,
-    grid: Grid,
-    step: float | None,
-) -> Learner:
-    """Return the learner of a construction for the queries that the distinguisher finds."""
-    universe, listed = distinguisher.universe, getattr(distinguisher, "queries", None)
-    questions = listed if isinstance(listed, QuestionList) else None
-    if construction == MEDIAN:
-        if grid.weighted or listed is None or norm is not None:
-            raise ParameterError(
-                "the median learns graphs without weights from a list of queries, and has no norm"
-            )
-        return MedianLearner(universe)
-    if questions is not None and questions.statistics:
-        raise ParameterError(
-            "statistics of whole graphs are for construction='median', on few vertices"
-        )
-    if questions is not None:
-        return learner_of(
-            construction, universe, signed=questions.signed, rule=rule, norm=norm, step=step
-        )
-    if norm is None and construction == "mirror-descent":
-        norm = "l2"
-    disjoint = listed.disjoint if listed is not None else distinguisher.name == "exact-cuts"
-    return learner_of(construction, universe, disjoint=disjoint, rule=rule, norm=norm, step=step)
 
 
 def distinguisher_of(name: str | Distinguisher, task: Task) -> Distinguisher:
@@ -280,6 +250,56 @@ def distinguisher_of(name: str | Distinguisher, task: Task) -> Distinguisher:
             " from, and the others take none"
         )
     return DISTINGUISHERS[name](task)
+
+
+def _learner(
+    construction: str | Learner,
+    norm: str | None,
+    rule_constants: Rule,
+    distinguisher: Distinguisher,
+    grid: Grid,
+    step: float | None,
+) -> Learner:
+    """Return the learner of a construction for the queries that the distinguisher finds.
+
+    Args:
+        construction: see `Learning.rule`.
+        norm: see `Learning`.
+        rule_constants: those of the update rule, proven here or as a paper prints them.
+        distinguisher: that finds the queries.
+        grid: of the graph.
+        step: of every update; None for the calibration's.
+
+    Raises:
+        ParameterError: options that do not fit the construction.
+    """
+    universe, listed = distinguisher.universe, getattr(distinguisher, "queries", None)
+    questions = listed if isinstance(listed, QuestionList) else None
+    if construction == MEDIAN:
+        if grid.weighted or listed is None or norm is not None:
+            raise ParameterError(
+                "the median learns graphs without weights from a list of queries, and has no norm"
+            )
+        return MedianLearner(universe)
+    if questions is not None and questions.statistics:
+        raise ParameterError(
+            "statistics of whole graphs are for construction='median', on few vertices"
+        )
+    if questions is not None:
+        return learner_of(
+            construction,
+            universe,
+            signed=questions.signed,
+            rule=rule_constants,
+            norm=norm,
+            step=step,
+        )
+    if norm is None and construction == "mirror-descent":
+        norm = "l2"
+    disjoint = listed.disjoint if listed is not None else distinguisher.name == "exact-cuts"
+    return learner_of(
+        construction, universe, disjoint=disjoint, rule=rule_constants, norm=norm, step=step
+    )
 
 
 def _released(task: Task) -> Distinguisher:

@@ -57,8 +57,8 @@ def release_iteratively(
 ) -> IterativeRelease:
     """Learn a synthetic graph from noisy answers to queries that a mechanism chooses.
 
-    The graph was worse than that of `release_graph` in all measurements. This function is for lists
-    of `queries`, for proven errors on small graphs, and for comparison.
+    In all measurements the synthetic graph was less accurate than that of `release_graph`. This
+    function is for lists of `queries`, for proven errors on small graphs, and for comparison.
 
     Args:
         graph: the private graph, or rows with users, or a graph of networkx or igraph, a matrix, or

@@ -34,7 +34,7 @@ from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.release.job import Job
 
 MOST_LISTED = 1 << 24  # members of the family times pairs or queries: 128 MiB
-_UNIT_BITS = 20  # the largest coefficient has 2^20 to 2^21 units
+_UNIT_BITS = 20  # the largest coefficient has 2^20 to 2^21 units, unless the unit is 1
 
 
 @refuses_former_options(within="family_error")
@@ -174,18 +174,18 @@ class _Net:
             first.sort()
             self.databases, answers = self.databases[first], answers[first]
         self.answers: IntMatrix = answers
-        # Rounding of coefficients changes answers by at most so much: a pair weighs at most 1.
-        of_truth = np.abs(coefficients - self.unit * self.coefficient_units).sum(axis=1).max()
-        of_member = np.abs(self.databases @ coefficients.T - self.unit * answers).max()
-        self.rounding = float(of_truth + of_member)
+        # The largest changes of answers by rounding: of the truth, where a pair weighs at most 1,
+        # and of a member.
+        truth_error = np.abs(coefficients - self.unit * self.coefficient_units).sum(axis=1).max()
+        member_error = np.abs(self.databases @ coefficients.T - self.unit * answers).max()
+        self.rounding = float(truth_error + member_error)
 
     def scores(self, graph: AnyGraph) -> npt.NDArray[np.int64]:
         """Return minus the largest error of each member, in units. Private."""
-        present = graph.dense()[self.universe.pairs()].astype(np.int64)
-        worst: npt.NDArray[np.int64] = np.abs(self.answers - self.coefficient_units @ present).max(
-            axis=1
-        )
-        return -worst
+        is_edge = graph.dense()[self.universe.pairs()].astype(np.int64)
+        errors: npt.NDArray[np.int64] = np.abs(self.answers - self.coefficient_units @ is_edge)
+        largest: npt.NDArray[np.int64] = errors.max(axis=1)
+        return -largest
 
     def graph(self, member: int, *, note: str) -> AnyGraph:
         """Return a member as a graph."""
@@ -199,10 +199,16 @@ class _Net:
 def _checked_family(
     universe: Universe, family: DatabaseFamily | None, queries: int
 ) -> DatabaseFamily:
-    """Return the family, or that of every graph; refuse before anything large is built."""
+    """Return the family, or that of every graph; refuse before anything large is built.
+
+    Raises:
+        ParameterError: family is no `DatabaseFamily`.
+        HypothesisError: too many databases to list, or a family that is not one of graphs on these
+            vertices.
+    """
     if family is not None and not isinstance(family, DatabaseFamily):
         raise ParameterError(f"family is a DatabaseFamily, not {family!r:.60}")
-    numbers = max(universe.size, queries)  # of each member
+    numbers = max(universe.size, queries)  # that are held of each member
     members = 2.0 ** min(universe.size, 999) if family is None else float(len(family))
     if members * numbers > MOST_LISTED:
         count = f"2^{universe.size} graphs" if family is None else f"{len(family)} databases"
@@ -220,7 +226,11 @@ def _checked_family(
 
 
 def _unit(coefficients: FloatMatrix, databases: FloatMatrix) -> float:
-    """Return 1 if all answers are then whole; else a power of two far below the coefficients."""
+    """Return the unit of answers: 1 if all are then whole, else far below the coefficients.
+
+    Raises:
+        ParameterError: all coefficients are 0.
+    """
     largest = float(np.abs(coefficients).max(initial=0.0))
     if largest == 0:
         raise ParameterError("all queries are constant: no graph is better than another")

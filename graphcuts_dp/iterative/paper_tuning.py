@@ -71,10 +71,11 @@ class PaperIterative(PaperBudget, IterativeCalibration):
     shortfall of T calls are within their margins, each with probability 1 - beta/2; both depend on
     alpha through T.
 
-    Corrections: GRU12 Alg. 3 runs B(alpha) rounds of updates at alpha/2, of which there may be
-    B(alpha/2), and its proof reaches 3 alpha/2; DR14 Theorem 5.7 prints 8 T and 16, where its own
-    Theorem 5.6 gives 32 T and 64; Nik17 has sqrt(L/delta) for sqrt(L ln(1/delta)), exponents and
-    noise upside down (here alpha counts edges, and no m appears), and reaches 4 alpha.
+    Corrections of the papers: GRU12 Alg. 3 runs B(alpha) rounds of updates at alpha/2, of which
+    there may be B(alpha/2), and its proof reaches 3 alpha/2; DR14 Theorem 5.7 prints 8 T and 16,
+    where its own Theorem 5.6 gives 32 T and 64; Nik17 has sqrt(L/delta) for sqrt(L ln(1/delta)),
+    exponents and noise upside down (here alpha counts edges, and no m appears), and reaches 4
+    alpha.
 
     Guarantee: (epsilon, delta)-DP: the threshold has no noise, T is fixed beforehand, and there are
     2 T mechanisms, T calls and T answers, each epsilon_0-DP:
@@ -101,20 +102,19 @@ class PaperIterative(PaperBudget, IterativeCalibration):
 
     paper: str
 
-    @property
-    def _pure(self) -> bool:  # type: ignore[override]
-        return self.paper == "dr14"
+    def check_parameters(self) -> None:
+        """See `IterativeCalibration.check_parameters`.
 
-    def epsilon_0(self, rounds: int) -> Fraction:
-        """Return the epsilon of one call or answer, rounded down.
-
-        Args:
-            rounds: T.
+        Raises:
+            ParameterError: noise on answers that is too small for the budget; a threshold without
+                rounds or alpha, from which the others follow; or sigma without rounds.
         """
-        if self.delta == 0:
-            return Fraction(self.epsilon) / (2 * rounds)
-        root = 4 * math.sqrt(rounds * math.log(1 / self.delta))
-        return Fraction(self.epsilon / root * (1 - 1e-12))
+        chosen = self.parameters.chosen
+        if chosen and "rounds" not in chosen and ("alpha" not in chosen or "sigma" in chosen):
+            alternative = "" if "sigma" in chosen else ", or alpha"
+            raise ParameterError(f"with calibration {self.paper!r} set rounds, too{alternative}")
+        if self.rounds is not None and "sigma" in chosen:
+            self._call_epsilon(self.rounds)
 
     def check_distinguisher(self, distinguisher: Distinguisher) -> None:
         """Refuse a distinguisher that the papers do not allow, before anything is spent.
@@ -124,8 +124,8 @@ class PaperIterative(PaperBudget, IterativeCalibration):
         """
         if distinguisher.setup is not None or distinguisher.call is None:
             raise ParameterError(
-                "the papers' calibrations are for distinguishers that pay by the call: exponential"
-                " or exact-cuts"
+                "the papers' calibrations are for distinguishers that are charged by the call:"
+                " exponential or exact-cuts"
             )
 
     def tune(
@@ -144,7 +144,7 @@ class PaperIterative(PaperBudget, IterativeCalibration):
             )
         margins = Margins.of(self.paper)
 
-        def at(alpha: float) -> IterativeTuning | None:
+        def tuned_at(alpha: float) -> IterativeTuning | None:
             """Return the tuning with this alpha; None if the margins are too narrow."""
             tolerance = float(margins.tolerance) * alpha
             bound = update_bound(tolerance)
@@ -164,8 +164,8 @@ class PaperIterative(PaperBudget, IterativeCalibration):
             tuned = distinguisher.with_epsilon(epsilon_0 * rounds, rounds=rounds)
             noise = ValueNoise("laplace", epsilon_0 / sensitivity)
             value_error = noise.radius(self.beta / (2 * rounds)) / sensitivity
-            short = tuned.shortfall(self.beta / (2 * rounds)) / unit_weight
-            if value_error > margins.noise * alpha or short > margins.shortfall * alpha:
+            shortfall = tuned.shortfall(self.beta / (2 * rounds)) / unit_weight
+            if value_error > margins.noise * alpha or shortfall > margins.shortfall * alpha:
                 return None
             return replace(
                 tuning,
@@ -176,61 +176,21 @@ class PaperIterative(PaperBudget, IterativeCalibration):
                 error=float(margins.error) * alpha,
             )
 
-        alpha = least_that_fits(lambda alpha: at(alpha) is not None)
-        tuning = None if alpha is None else at(alpha)
+        alpha = least_that_fits(lambda alpha: tuned_at(alpha) is not None)
+        tuning = None if alpha is None else tuned_at(alpha)
         if tuning is None:
             raise ParameterError("no alpha fits; use more epsilon")
         if tuning.rounds:
-            of_one_round = [tuning.distinguisher.call, Cost.of_pure(self.epsilon_0(tuning.rounds))]
+            costs_of_round = [
+                tuning.distinguisher.call,
+                Cost.of_pure(self.epsilon_0(tuning.rounds)),
+            ]
             cost = compose(
-                [cost for cost in of_one_round if cost] * tuning.rounds, delta=self.delta
+                [cost for cost in costs_of_round if cost] * tuning.rounds, delta=self.delta
             )
             if cost.epsilon > self.epsilon * (1 + 1e-9):
                 raise ParameterError("epsilon is too large for this calibration; use 'tight'")
         return tuning
-
-    def check_parameters(self) -> None:
-        """See `IterativeCalibration.check_parameters`.
-
-        Raises:
-            ParameterError: as there; or neither rounds nor alpha is set, from which the others
-                follow; or sigma is set without rounds.
-        """
-        chosen = self.parameters.chosen
-        if chosen and "rounds" not in chosen and ("alpha" not in chosen or "sigma" in chosen):
-            raise ParameterError(
-                f"with calibration {self.paper!r} set rounds, too"
-                + ("" if "sigma" in chosen else ", or alpha")
-            )
-        if self.rounds is not None and "sigma" in chosen:
-            self._call_epsilon(self.rounds)
-
-    def _call_epsilon(self, rounds: int) -> Fraction:
-        """Return the epsilon of one call: the budget that the noise on answers leaves.
-
-        All calls and answers have 2 T epsilon_0 for delta = 0, else T epsilon_0^2 in zCDP. An
-        answer with Laplace noise of scale sigma is 1/sigma-DP.
-
-        Raises:
-            ParameterError: the answers leave nothing.
-        """
-        epsilon_0, sigma = self.epsilon_0(rounds), self.parameters.sigma
-        if sigma is None:
-            return epsilon_0
-        of_answer = 1 / Fraction(sigma)
-        if self.delta == 0:
-            of_call = 2 * epsilon_0 - of_answer
-        else:
-            square = 2 * epsilon_0**2 - of_answer**2
-            of_call = root_at_most(square) if square > 0 else Fraction(0)
-        if of_call <= 0:
-            factor = 2 if self.delta == 0 else math.sqrt(2)
-            least = 1 / (factor * float(epsilon_0))
-            raise ParameterError(
-                f"the answers of {rounds} rounds alone would cost the whole budget: sigma must be"
-                f" above {least:.7g}, or take fewer rounds"
-            )
-        return of_call
 
     def _by_parameters(
         self,
@@ -251,8 +211,8 @@ class PaperIterative(PaperBudget, IterativeCalibration):
         chosen, margins = self.parameters, Margins.of(self.paper)
         rounds = self.rounds
         if rounds is None:
-            needed = update_bound(cast(float, chosen.alpha))
-            rounds = int(max(1, min(MOST_ROUNDS, needed)))
+            needed_rounds = update_bound(cast(float, chosen.alpha))
+            rounds = int(max(1, min(MOST_ROUNDS, needed_rounds)))
         alpha = chosen.alpha
         if alpha is None:
             alpha = least_tolerance(update_bound, rounds)
@@ -263,13 +223,13 @@ class PaperIterative(PaperBudget, IterativeCalibration):
         threshold = chosen.threshold
         if threshold is None:
             threshold = float(margins.threshold / margins.tolerance) * alpha
-        of_call, of_answer = self._call_epsilon(rounds), self.epsilon_0(rounds)
+        call_epsilon, answer_epsilon = self._call_epsilon(rounds), self.epsilon_0(rounds)
         if chosen.sigma is not None:
-            of_answer = 1 / Fraction(chosen.sigma)
-        tuned = distinguisher.with_epsilon(of_call * rounds, rounds=rounds)
-        noise = ValueNoise("laplace", of_answer / sensitivity)
+            answer_epsilon = 1 / Fraction(chosen.sigma)
+        tuned = distinguisher.with_epsilon(call_epsilon * rounds, rounds=rounds)
+        noise = ValueNoise("laplace", answer_epsilon / sensitivity)
         value_error = noise.radius(self.beta / (2 * rounds)) / sensitivity
-        short = tuned.shortfall(self.beta / (2 * rounds)) / unit_weight
+        shortfall = tuned.shortfall(self.beta / (2 * rounds)) / unit_weight
         void = void_reason(update_bound, rounds, alpha, threshold, value_error)
         return IterativeTuning(
             rounds=rounds,
@@ -278,6 +238,48 @@ class PaperIterative(PaperBudget, IterativeCalibration):
             distinguisher=tuned,
             noise=noise,
             value_error=value_error,
-            error=None if void is not None else threshold + value_error + short,
+            error=None if void is not None else threshold + value_error + shortfall,
             void_reason=void,
         )
+
+    def _call_epsilon(self, rounds: int) -> Fraction:
+        """Return the epsilon of one call: the budget that the noise on answers leaves.
+
+        All calls and answers have 2 T epsilon_0 for delta = 0, else T epsilon_0^2 in zCDP. An
+        answer with Laplace noise of scale sigma is 1/sigma-DP.
+
+        Raises:
+            ParameterError: the answers leave nothing.
+        """
+        epsilon_0, sigma = self.epsilon_0(rounds), self.parameters.sigma
+        if sigma is None:
+            return epsilon_0
+        answer_epsilon = 1 / Fraction(sigma)
+        if self.delta == 0:
+            call_epsilon = 2 * epsilon_0 - answer_epsilon
+        else:
+            square = 2 * epsilon_0**2 - answer_epsilon**2
+            call_epsilon = root_at_most(square) if square > 0 else Fraction(0)
+        if call_epsilon <= 0:
+            factor = 2 if self.delta == 0 else math.sqrt(2)
+            least = 1 / (factor * float(epsilon_0))
+            raise ParameterError(
+                f"the answers of {rounds} rounds alone would cost the whole budget: sigma must be"
+                f" above {least:.7g}, or take fewer rounds"
+            )
+        return call_epsilon
+
+    def epsilon_0(self, rounds: int) -> Fraction:
+        """Return the epsilon of one call or answer, rounded down.
+
+        Args:
+            rounds: T.
+        """
+        if self.delta == 0:
+            return Fraction(self.epsilon) / (2 * rounds)
+        root = 4 * math.sqrt(rounds * math.log(1 / self.delta))
+        return Fraction(self.epsilon / root * (1 - 1e-12))
+
+    @property
+    def _pure(self) -> bool:  # type: ignore[override]
+        return self.paper == "dr14"

@@ -4,13 +4,13 @@
 few noisy products with A find a unit pair u, v with a large u'Rv, where R = A - h, and the cut that
 `rank_one` makes of it.
 
-A certificate of the result is measured by more products, and one noisy quotient: for noisy products
-Y_t = R X_t + E_t, a value sigma is not the largest singular value of R if it would make some Y_t
-longer than it is, by Theorem "Noisy products bound the largest singular value". The theorem also
-states how likely the random start is short, and from which signal on the factor is small: about
-34/sqrt(rho) with a budget of rho.
+A certificate bounds the error of the result. It is measured by more products, and one noisy
+quotient: for noisy products Y_t = R X_t + E_t, a value sigma is not the largest singular value of R
+if it would make some Y_t longer than it is, by Theorem "Noisy products bound the largest singular
+value". The theorem also states how likely the random start is short, and from which signal on the
+bound is near the truth: about 34/sqrt(rho) with a budget of rho.
 
-Everything here but `PowerSearch` reads public numbers only.
+Everything here but `PowerSearch` and `symmetric_matrix` reads public numbers only.
 
 Source: Ball, *Cube slicing in R^n*, 1986; Hsu, Kakade, Zhang, *A tail inequality for quadratic
 forms of subgaussian random vectors*, 2012; Kuczynski, Wozniakowski 1992, for random starts without
@@ -36,7 +36,7 @@ from graphcuts_dp.iterative.distinguisher import ProposedQuery, checked_graph, w
 from graphcuts_dp.iterative.rank_one import (
     UnitPair,
     best_partner,
-    checked_budget,
+    check_budget,
     heavier_sign,
     pair_scale,
     proposed_cut,
@@ -53,11 +53,11 @@ _ENTRY_BITS = 8  # a vector of equal entries has about 2^8 units in each
 _CLIP = 0.5  # vectors are clipped at this over sqrt(n): nearly signs, which need the least noise
 _LARGEST = 2**61  # of products and of the noise, so that both fit into 64 bits
 # The certificate:
-COLUMNS = 8  # of the start: fewer may all be small, and more share the noise
+COLUMNS = 8  # of the start: of fewer all may be small, and more need more noise
 STEPS = 4  # noisy products
-_BITS = 12  # a vector of equal entries has about 2^12 units in each
+_CERTIFICATE_BITS = 12  # a vector of equal entries has about 2^12 units in each
 _PAIR_BITS = 8  # the same for the vectors of the quotient
-_SHARE = Fraction(9, 10)  # of the budget for products; the quotient gets the remaining tenth
+_PRODUCTS_SHARE = Fraction(9, 10)  # of the budget; the quotient gets the remaining tenth
 _ROUNDING = 1 + 1e-9  # covers the rounding of the special functions
 _BISECTION_STEPS = 80
 
@@ -65,7 +65,7 @@ _BISECTION_STEPS = 80
 @final
 @dataclass(frozen=True, kw_only=True)
 class PowerCertificate:
-    """Proven bounds on the largest singular value of R = A - h, and on u'Rv of a pair. Public.
+    """Bounds on the largest singular value of R = A - h, and on u'Rv of a pair, proven. Public.
 
     Measured by a block of noisy products and one noisy quotient; see the module for the proof.
 
@@ -95,10 +95,11 @@ class NoisyStep:
     """The public numbers of one noisy product.
 
     Attributes:
-        norm: ||Y_t||.
-        noise: tau_t: |u'E_t| for a fixed unit u is larger with a stated probability at most.
-        scale: a_t.
-        rounding: at least ||r_t||.
+        norm: ||Y_t||, the length of the noisy product.
+        noise: tau_t, a bound on |u'E_t| for a fixed unit vector u, which fails with a small stated
+            probability.
+        scale: a_t, by which Y_t is multiplied for the next X.
+        rounding: a bound on ||r_t||, the rounding of the next X to whole entries.
     """
 
     norm: float
@@ -134,10 +135,10 @@ class PowerRankOne:
         gaps of the cuts, unless the singular vectors are concentrated on few vertices.
         Side channel: products take time proportional to the number of edges.
 
-    No bound on the shortfall is proven beforehand: the start is random, and few steps lose a factor
-    of the largest singular value rather than a summand. `shortfall` is infinite; the experiment
-    `rank_one` measures it. Afterwards a certificate proves a factor, for graphs with a signal: see
-    `PowerSearch.certify`.
+    No bound on the shortfall is proven beforehand: the start is random, and with few steps the pair
+    has only a share of the largest singular value. So `shortfall` is infinite; the experiment
+    `rank_one` measures it. A certificate proves a bound afterwards, which is near the truth for
+    graphs with a signal: see `PowerSearch.certify`.
 
     Raises:
         ParameterError: a number out of range, or weights without a cap.
@@ -158,21 +159,8 @@ class PowerRankOne:
             raise ParameterError("steps must be at least 1")
         self._check(self.rho, 2 << _ENTRY_BITS, self.products)
         if self.certificate:
-            self._check(self.certificate, 8 << _BITS, sum(self.universe.shape) * COLUMNS * STEPS)
-
-    def _check(self, rho: float, largest_entry: int, samples: int) -> None:
-        """Refuse products, or noise on them, that do not fit into 64 bits.
-
-        Args:
-            rho: zCDP budget of all noise.
-            largest_entry: of X, in units.
-            samples: that share rho.
-        """
-        checked_budget(rho, self.grid)
-        term = largest_entry * self.grid.sensitivity
-        largest = max(sum(self.universe.shape) * term, 40 * term * math.sqrt(samples / rho))
-        if largest >= _LARGEST:
-            raise ParameterError("products of these weights do not fit into 64 bits; raise rho")
+            samples = sum(self.universe.shape) * COLUMNS * STEPS
+            self._check(self.certificate, 8 << _CERTIFICATE_BITS, samples)
 
     @property
     def name(self) -> str:
@@ -233,6 +221,20 @@ class PowerRankOne:
         checked_graph(graph, self.universe, self.grid)
         return PowerSearch(self, graph)
 
+    def _check(self, rho: float, largest_entry: int, samples: int) -> None:
+        """Refuse products, or noise on them, that do not fit into 64 bits.
+
+        Args:
+            rho: zCDP budget of all noise.
+            largest_entry: of X, in units.
+            samples: that share rho.
+        """
+        check_budget(rho, self.grid)
+        term = largest_entry * self.grid.sensitivity
+        largest = max(sum(self.universe.shape) * term, 40 * term * math.sqrt(samples / rho))
+        if largest >= _LARGEST:
+            raise ParameterError("products of these weights do not fit into 64 bits; raise rho")
+
 
 @final
 class PowerSearch:
@@ -251,7 +253,7 @@ class PowerSearch:
         if not distinguisher.universe.symmetric:
             self._sides.append(slice(rows, rows + columns))
         self._left, self._right = self._sides[0], self._sides[-1]
-        self._certified = not distinguisher.certificate
+        self._may_certify = bool(distinguisher.certificate)  # once
 
     def __repr__(self) -> str:
         return "PowerSearch()"
@@ -288,6 +290,91 @@ class PowerSearch:
         left, right = Y[self._left, 0], np.ldexp(X[self._right, 0], -bits)
         lengths = np.linalg.norm(left), np.linalg.norm(right)
         return UnitPair(left / lengths[0], right / lengths[1], float(lengths[0] / lengths[1]))
+
+    @property
+    def prove(self) -> Callable[[Hypothesis, EntropySource], float] | None:
+        """See `GraphSearch.prove`, for all cuts between disjoint sets, by the certificate."""
+        if not self._may_certify:
+            return None
+        return lambda hypothesis, source: self.certify(hypothesis, source).cut_bound
+
+    def certify(self, hypothesis: Hypothesis, source: EntropySource) -> PowerCertificate:
+        """Measure a certificate: a bound on sigma_1(R), and a pair with a bound on its u'Rv.
+
+        Steps:
+        1. A random start of k = 8 columns and T = 4 noisy products, with 9/10 of the budget.
+        2. The top singular pair of the last one, rounded to a grid; its Rayleigh quotient u'Rv with
+           discrete Gaussian noise, with the remaining budget.
+
+        Guarantee: `PowerRankOne.certificate`-zCDP. The products as in `PowerRankOne`; for whole U
+        and V the quotient U'AV moves by at most |U_i V_j| + |U_j V_i| units with pair {i, j}, hence
+        by 2 max |U| max |V| at most (half of that where pairs are ordered). It is measured once.
+        The certificate holds with probability 1 - beta: half of beta is for the start, a quarter
+        for the noise on the products, and a quarter for the noise on the quotient.
+
+        Args:
+            hypothesis: as for `find`.
+            source: where the noise comes from.
+
+        Raises:
+            ParameterError: there is no budget for it, or it was spent.
+            HypothesisError: as for `find`.
+        """
+        parameters = self._parameters
+        if not self._may_certify:
+            raise ParameterError("there is no budget left for a certificate: it is measured once")
+        dense = written_out(hypothesis, parameters.universe)
+        self._may_certify = False
+        X, Y, start_length, steps, is_Y_left = self._certificate_products(dense, source)
+        Y_vectors, _, combinations = np.linalg.svd(Y, full_matrices=False)
+        left, right = Y_vectors[:, 0], X @ combinations[0]
+        if not is_Y_left:
+            left, right = right, left
+        pair, radius = self.quotient(left, right, dense, source)
+        limit = _singular_value_limit(dense, parameters.grid.cap or math.inf)
+        return PowerCertificate(
+            pair=pair,
+            upper=largest_possible(start_length, steps, limit),
+            lower=pair.gap - radius,
+            scale=pair_scale(parameters.universe),
+            confidence=1 - parameters.beta,
+        )
+
+    def quotient(
+        self, left: FloatVector, right: FloatVector, dense: FloatMatrix, source: EntropySource
+    ) -> tuple[UnitPair, float]:
+        """Run step 2 of `certify`: measure the quotient of a pair.
+
+        Args:
+            left: u of any length, shape (n,), or (n1,) of two sides.
+            right: v of any length.
+            dense: h, the matrix of the hypothesis.
+            source: where the noise comes from.
+
+        Returns:
+            The rounded pair with its noisy quotient, and a bound on the error of that.
+        """
+        parameters = self._parameters
+        universe, grid = parameters.universe, parameters.grid
+        bits = _PAIR_BITS + math.ceil(math.log2(max(universe.shape)) / 2)
+        U, V = (_integer_vector(vector, bits) for vector in (left, right))
+        units = np.zeros(self._matrix.shape[0], dtype=np.int64)
+        units[self._right] = V
+        private = (self._matrix @ units)[self._left]
+        count = sum(int(a) * int(b) for a, b in zip(U, private, strict=True))
+        sensitivity = quotient_sensitivity(U, V, universe) * grid.sensitivity
+        budget = Fraction(parameters.certificate) * (1 - _PRODUCTS_SHARE)
+        noise = ValueNoise("gaussian", Fraction(max(1, sensitivity)) ** 2 / (2 * budget))
+        lengths = [float(np.linalg.norm(vector)) for vector in (U, V)]
+        scale = 1 / (lengths[0] * lengths[1])
+        public_quotient = float(U @ (dense @ V)) * scale  # of h
+        value = (count + noise.draw(source)) * grid.unit * scale - public_quotient
+        # The noise is sub-Gaussian; its exact tail takes seconds at such a scale.
+        bound = math.sqrt(2 * noise.parameter * math.log(8 / parameters.beta)) * (1 + 1e-9)
+        radius = bound * grid.unit * scale
+        sign = 1 if value >= 0 else -1
+        pair = UnitPair(sign * U / lengths[0], V / lengths[1], abs(value))
+        return pair, radius + 1e-9 * (radius + abs(public_quotient) + pair.gap)
 
     def _random_signs(self, source: EntropySource) -> IntMatrix:
         """Return random signs over sqrt(n), in units of 2^-vector_bits."""
@@ -339,68 +426,23 @@ class PowerSearch:
             Y[self._right] -= dense.T @ public_X[self._left]
         return Y, variance
 
-    @property
-    def prove(self) -> Callable[[Hypothesis, EntropySource], float] | None:
-        """See `GraphSearch.prove`, for all cuts between disjoint sets, by the certificate."""
-        if self._certified:
-            return None
-        return lambda hypothesis, source: self.certify(hypothesis, source).cut_bound
-
-    def certify(self, hypothesis: Hypothesis, source: EntropySource) -> PowerCertificate:
-        """Measure a certificate: a bound on sigma_1(R), and a pair with a bound on its u'Rv.
-
-        Steps:
-        1. A random start of k = 8 columns and T = 4 noisy products, with 9/10 of the budget.
-        2. The top singular pair of the last one, rounded to a grid; its Rayleigh quotient u'Rv with
-           discrete Gaussian noise, with the remaining budget.
-
-        Guarantee: `PowerRankOne.certificate`-zCDP. The products as in `PowerRankOne`; for whole U
-        and V the quotient U'AV moves by at most |U_i V_j| + |U_j V_i| units with pair {i, j}, hence
-        by 2 max |U| max |V| at most (half of that where pairs are ordered). It is measured once.
-        The certificate holds with probability 1 - beta: half of beta is for the start, a quarter
-        for the noise on the products, and a quarter for the noise on the quotient.
-
-        Args:
-            hypothesis: as for `find`.
-            source: where the noise comes from.
-
-        Raises:
-            ParameterError: there is no budget for it, or it was spent.
-            HypothesisError: as for `find`.
-        """
-        parameters = self._parameters
-        if self._certified:
-            raise ParameterError("there is no budget left for a certificate: it is measured once")
-        dense = written_out(hypothesis, parameters.universe)
-        self._certified = True
-        X, Y, start, steps, on_left = self._certificate_products(dense, source)
-        left_vectors, _, mixed = np.linalg.svd(Y, full_matrices=False)
-        left, right = left_vectors[:, 0], X @ mixed[0]
-        if not on_left:
-            left, right = right, left
-        pair, radius = self.quotient(left, right, dense, source)
-        limit = _singular_value_limit(dense, parameters.grid.cap or math.inf)
-        return PowerCertificate(
-            pair=pair,
-            upper=largest_possible(start, steps, limit),
-            lower=pair.gap - radius,
-            scale=pair_scale(parameters.universe),
-            confidence=1 - parameters.beta,
-        )
-
     def _certificate_products(
         self, dense: FloatMatrix, source: EntropySource
     ) -> tuple[FloatMatrix, FloatMatrix, float, list[NoisyStep], bool]:
-        """Run step 1; return the last X and Y, |z_0|, the steps, and whether Y is on the left."""
+        """Run step 1 of `certify`.
+
+        Returns:
+            The last X and Y, a lower bound on |z_0|, the steps, and whether Y is on the left side.
+        """
         parameters = self._parameters
-        bits = _BITS + math.ceil(math.log2(max(parameters.universe.shape)) / 2)
-        budget = Fraction(parameters.certificate) * _SHARE / STEPS
+        bits = _CERTIFICATE_BITS + math.ceil(math.log2(max(parameters.universe.shape)) / 2)
+        budget = Fraction(parameters.certificate) * _PRODUCTS_SHARE / STEPS
         side_of_X, side_of_Y = self._right, self._left
         length = side_of_X.stop - side_of_X.start
         largest = math.floor(math.sqrt(3 / length) * 2**bits)
         units = np.zeros((self._matrix.shape[0], COLUMNS), dtype=np.int64)
         units[side_of_X] = uniform_integers(largest, (length, COLUMNS), source)
-        start = math.ldexp(start_radius(largest, COLUMNS, parameters.beta / 2), -bits)
+        start_length = math.ldexp(start_radius(largest, COLUMNS, parameters.beta / 2), -bits)
         steps = []
         for _ in range(STEPS):
             X = np.ldexp(units[side_of_X].astype(np.float64), -bits)
@@ -410,7 +452,7 @@ class PowerSearch:
             step, units[side_of_Y] = self._next_step(Y, variance, bits)
             steps.append(step)
             side_of_X, side_of_Y = side_of_Y, side_of_X
-        return X, Y, start, steps, side_of_X == self._left
+        return X, Y, start_length, steps, side_of_X == self._left
 
     def _next_step(
         self, Y: FloatMatrix, variance: Fraction, bits: int
@@ -430,44 +472,14 @@ class PowerSearch:
         )
         return step, next_X
 
-    def quotient(
-        self, left: FloatVector, right: FloatVector, dense: FloatMatrix, source: EntropySource
-    ) -> tuple[UnitPair, float]:
-        """Run step 2 of `certify`.
-
-        Returns:
-            The rounded pair with its noisy quotient, and a bound on the error of that.
-        """
-        parameters = self._parameters
-        universe, grid = parameters.universe, parameters.grid
-        bits = _PAIR_BITS + math.ceil(math.log2(max(universe.shape)) / 2)
-        U, V = (_integer_vector(vector, bits) for vector in (left, right))
-        units = np.zeros(self._matrix.shape[0], dtype=np.int64)
-        units[self._right] = V
-        private = (self._matrix @ units)[self._left]
-        count = sum(int(a) * int(b) for a, b in zip(U, private, strict=True))
-        sensitivity = quotient_sensitivity(U, V, universe) * grid.sensitivity
-        budget = Fraction(parameters.certificate) * (1 - _SHARE)
-        noise = ValueNoise("gaussian", Fraction(max(1, sensitivity)) ** 2 / (2 * budget))
-        lengths = [float(np.linalg.norm(vector)) for vector in (U, V)]
-        scale = 1 / (lengths[0] * lengths[1])
-        of_hypothesis = float(U @ (dense @ V)) * scale
-        value = (count + noise.draw(source)) * grid.unit * scale - of_hypothesis
-        # The noise is sub-Gaussian; its exact tail takes seconds at such a scale.
-        bound = math.sqrt(2 * noise.parameter * math.log(8 / parameters.beta)) * (1 + 1e-9)
-        radius = bound * grid.unit * scale
-        sign = 1 if value >= 0 else -1
-        pair = UnitPair(sign * U / lengths[0], V / lengths[1], abs(value))
-        return pair, radius + 1e-9 * (radius + abs(of_hypothesis) + pair.gap)
-
 
 def largest_possible(start: float, steps: Sequence[NoisyStep], limit: float) -> float:
     """Return the largest singular value sigma that the noisy products leave possible.
 
     Args:
-        start: |z_0| is at least this.
-        steps: of the products, in order.
-        limit: a bound on sigma without any product.
+        start: a lower bound on |z_0|.
+        steps: those of the products, in order.
+        limit: an upper bound on sigma without any product.
     """
     low, high = 0.0, limit
     if _possible(high, start, steps):
@@ -478,24 +490,11 @@ def largest_possible(start: float, steps: Sequence[NoisyStep], limit: float) -> 
     return high * _ROUNDING
 
 
-def _possible(sigma: float, start: float, steps: Sequence[NoisyStep]) -> bool:
-    """Return whether no product would be longer than it is if sigma were the singular value."""
-    z = start
-    for step in steps:
-        y = sigma * z - step.noise
-        if y > step.norm * _ROUNDING:
-            return False
-        z = step.scale * y - step.rounding
-        if z <= 0:
-            return True
-    return True
-
-
 def start_radius(largest: int, columns: int, failure: float) -> float:
-    """Return r, in units, such that |v'X| of a random start is smaller with small probability.
+    """Return r, in units, such that |v'X| of a random start X is below r with small probability.
 
     Args:
-        largest: K: entries are uniform on -K .. K.
+        largest: K; entries of X are uniform on -K .. K.
         columns: k >= 1.
         failure: that probability, in (0, 1).
     """
@@ -578,15 +577,28 @@ def symmetric_matrix(graph: AnyGraph, grid: Grid) -> sp.csr_array:
 
 
 def on_grid(Y: FloatMatrix, bits: int) -> IntMatrix:
-    """Return an orthonormal basis of noisy columns, clipped at 1/(2 sqrt(n)), in units 2^-bits."""
+    """Return an orthonormal basis of noisy columns, clipped, in whole units of 2^-bits."""
     basis, _ = np.linalg.qr(Y)
     limit = _CLIP / math.sqrt(len(basis))
     units: IntMatrix = np.rint(np.ldexp(np.clip(basis, -limit, limit), bits)).astype(np.int64)
     return units
 
 
+def _possible(sigma: float, start: float, steps: Sequence[NoisyStep]) -> bool:
+    """Return whether no product would be longer than it is if sigma were the singular value."""
+    z = start
+    for step in steps:
+        y = sigma * z - step.noise
+        if y > step.norm * _ROUNDING:
+            return False
+        z = step.scale * y - step.rounding
+        if z <= 0:
+            return True
+    return True
+
+
 def _integer_vector(vector: FloatVector, bits: int) -> IntVector:
-    """Return a vector at length 1, rounded to units of 2^-bits; all ones for a zero vector."""
+    """Return a vector scaled to length 1, in whole units of 2^-bits; all 1 for a zero vector."""
     length = float(np.linalg.norm(vector))
     if not length:
         return np.ones(len(vector), dtype=np.int64)

@@ -17,14 +17,19 @@ from graphcuts_dp.schema.vertices import Space, VertexSet
 @final
 @dataclass(frozen=True)
 class Digests:
-    """A list of queries that are too large to be stored: the SHA-256 of each."""
+    """A list of queries that are too large to be stored: the SHA-256 of each.
+
+    Attributes:
+        universe: the public vertex pairs.
+        digests: of the queries, in their order, 32 bytes each.
+    """
 
     universe: Universe
     digests: tuple[bytes, ...]
 
     @classmethod
     def of(cls, queries: Sequence[LinearQuery], universe: Universe) -> Self:
-        """Return the digests of queries over two vertex sets."""
+        """Return the digests of a list of queries."""
         return cls(universe, tuple(query_digest(query, universe.space) for query in queries))
 
     def __len__(self) -> int:

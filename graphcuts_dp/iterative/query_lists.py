@@ -34,7 +34,7 @@ from graphcuts_dp.queries.mixed_cuts import with_sides
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.schema.vertices import Space
 
-EDGES = Grid()  # of graphs without weights
+EDGES = Grid()  # the grid of graphs without weights
 MOST_NUMBERS = 1 << 24  # queries times pairs of a `QuestionList`: 128 MiB
 _SUBSTEPS = 1 << 20  # of an edge, in graphs without weights
 _LARGEST_SCORE = 1 << 60  # scores stay below, so that sums and differences fit into 64 bits
@@ -84,10 +84,11 @@ class Scoring:
     def rate(self, epsilon: Fraction) -> Fraction:
         """Return c, such that a choice with probability proportional to e^(c score) is epsilon-DP.
 
-        With neighbours' scores s and s' = s + d, the log-ratio of a probability is c d minus the
-        logarithm of a mean of e^(c d): it lies within c (max d - min d) of 0, which is at most
-        twice the sensitivity. The difference of two log-ratios has the same bound: the loss has
-        range epsilon.
+        With neighbours' scores s and s' = s + d, the log-ratio of the probability of a query is c
+        times its d, minus the logarithm of a mean of e^(c d) over all queries. So its absolute
+        value is at most c (max d - min d), and |d| is at most the sensitivity, for both signs of a
+        gap: at most epsilon. The difference of two log-ratios has the same bound: the privacy loss
+        has range epsilon.
 
         Raises:
             ParameterError: an epsilon so small that scores would not matter.
@@ -238,8 +239,8 @@ class CutList(PublicList):
         )
         if self.universe.bipartite:
             return int((S * T).max())
-        twice = overlap * (overlap - 1) // 2 if self.universe.symmetric else 0
-        return int((S * T - overlap - twice).max())
+        counted_twice = overlap * (overlap - 1) // 2 if self.universe.symmetric else 0
+        return int((S * T - overlap - counted_twice).max())
 
     def find(self, query: Any) -> int | None:
         """See `PublicList.find`."""
@@ -336,68 +337,23 @@ class CutList(PublicList):
             matrix: a matrix over the universe.
         """
         answers = np.empty(len(self))
-        for part, S, T in self._batches():
-            answers[part] = np.einsum("ij,ij->i", S @ matrix, T)
+        for batch, S, T in self._batches():
+            answers[batch] = np.einsum("ij,ij->i", S @ matrix, T)
             if self.universe.symmetric:
                 overlap = S * T
                 overlapping = np.flatnonzero(overlap.any(axis=1))
                 inside = overlap[overlapping]
-                twice = np.einsum("ij,ij->i", inside @ matrix, inside)
-                answers[part.start + overlapping] -= twice / 2
+                counted_twice = np.einsum("ij,ij->i", inside @ matrix, inside)
+                answers[batch.start + overlapping] -= counted_twice / 2
         return answers
 
     def _batches(self) -> Iterator[tuple[slice, FloatMatrix, FloatMatrix]]:
+        """Yield batches of cuts: their indices, and the truth vectors of S and of T as floats."""
         size = max(1, _BATCH_ENTRIES // max(self.universe.shape))
         for start in range(0, len(self), size):
-            part = slice(start, start + size)
-            S, T = self._masks(side[part] for side in self.words)
-            yield part, S.astype(np.float64), T.astype(np.float64)
-
-
-def _pack_rows(masks: npt.NDArray[np.bool_]) -> Words:
-    bits = np.packbits(masks, axis=1, bitorder="little")
-    return np.pad(bits, ((0, 0), (0, -bits.shape[1] % 8))).view(np.uint64)
-
-
-def _matrix_of(graph: AnyGraph, weights: FloatVector) -> Any:
-    """Return the matrix with these weights on the edges; sparse if that is faster."""
-    rows, columns = graph.rows, graph.columns
-    shape = graph.shape
-    if isinstance(graph, Graph):
-        rows, columns = np.concatenate([rows, columns]), np.concatenate([columns, rows])
-        weights = np.concatenate([weights, weights])
-    matrix = sp.csr_array((weights, (rows, columns)), shape=shape)
-    # The choice depends on the private number of edges, which changes nothing but the time taken.
-    if max(shape) <= MOST_DENSE_VERTICES and 16 * matrix.nnz > shape[0] * shape[1]:
-        return matrix.toarray()
-    return matrix
-
-
-@final
-class RowQuery(LinearQuery):
-    """A linear query of a list, its coefficients divided by the largest one of the list.
-
-    Args:
-        universe: the public vertex pairs.
-        row: a coefficient in [-1, 1] for each pair, in the order of `Universe.pairs`.
-    """
-
-    def __init__(self, universe: Universe, row: FloatVector) -> None:
-        self._universe = universe
-        self._row = row
-
-    def __repr__(self) -> str:
-        return "RowQuery()"
-
-    def coefficients(self, space: Space) -> FloatMatrix:
-        """See `LinearQuery.coefficients`.
-
-        Raises:
-            QueryError: other vertex sets.
-        """
-        if space != self._universe.space:
-            raise QueryError("this query was made for other vertex sets")
-        return self._universe.matrix_of(self._row)
+            batch = slice(start, start + size)
+            S, T = self._masks(side[batch] for side in self.words)
+            yield batch, S.astype(np.float64), T.astype(np.float64)
 
 
 @final
@@ -567,25 +523,31 @@ class QuestionList(PublicList):
         return rounding_of(self.universe.size, grid)
 
 
-def rounding_of(pairs: int, grid: Grid) -> float:
-    """Return `QuestionList.rounding` of a list over so many pairs."""
-    coefficients = Fraction(pairs, 1 << _COEFFICIENT_BITS + 1)
-    return float(coefficients) * (grid.cap or 1.0) * (1 + 1e-9) + 2 * grid.unit
+@final
+class RowQuery(LinearQuery):
+    """A linear query of a list, its coefficients divided by the largest one of the list.
 
-
-def questions_on(universe: Universe, questions: Iterable[Question]) -> tuple[Question, ...]:
-    """Return questions as they are read on the vertices of a universe.
-
-    Privacy: a statistic is replaced by this package's own of that name, so that a user's subclass
-    does not count it. Lists read the sets or coefficients of other queries once, from the vertices,
-    and count by these.
+    Args:
+        universe: the public vertex pairs.
+        row: a coefficient in [-1, 1] for each pair, in the order of `Universe.pairs`.
     """
-    return tuple(
-        GraphQuery(question.statistic)
-        if isinstance(question, GraphQuery)
-        else with_sides(question, universe.space)
-        for question in questions
-    )
+
+    def __init__(self, universe: Universe, row: FloatVector) -> None:
+        self._universe = universe
+        self._row = row
+
+    def __repr__(self) -> str:
+        return "RowQuery()"
+
+    def coefficients(self, space: Space) -> FloatMatrix:
+        """See `LinearQuery.coefficients`.
+
+        Raises:
+            QueryError: other vertex sets.
+        """
+        if space != self._universe.space:
+            raise QueryError("this query was made for other vertex sets")
+        return self._universe.matrix_of(self._row)
 
 
 def as_list(universe: Universe, queries: Iterable[Question]) -> CutList | QuestionList:
@@ -605,3 +567,44 @@ def as_list(universe: Universe, queries: Iterable[Question]) -> CutList | Questi
     if len(cuts) == len(questions):
         return CutList(universe, cuts)
     return QuestionList(universe, questions)
+
+
+def questions_on(universe: Universe, questions: Iterable[Question]) -> tuple[Question, ...]:
+    """Return questions as they are read on the vertices of a universe.
+
+    Privacy: a statistic is replaced by this package's own of that name, so that a user's subclass
+    does not count it. Lists read the sets or coefficients of other queries once, from the vertices,
+    and count by these.
+    """
+    return tuple(
+        GraphQuery(question.statistic)
+        if isinstance(question, GraphQuery)
+        else with_sides(question, universe.space)
+        for question in questions
+    )
+
+
+def rounding_of(pairs: int, grid: Grid) -> float:
+    """Return `QuestionList.rounding` of a list over so many pairs."""
+    coefficients = Fraction(pairs, 1 << _COEFFICIENT_BITS + 1)
+    return float(coefficients) * (grid.cap or 1.0) * (1 + 1e-9) + 2 * grid.unit
+
+
+def _pack_rows(masks: npt.NDArray[np.bool_]) -> Words:
+    """Return truth vectors as 64-bit words, one row for each; see `CutList.words`."""
+    bits = np.packbits(masks, axis=1, bitorder="little")
+    return np.pad(bits, ((0, 0), (0, -bits.shape[1] % 8))).view(np.uint64)
+
+
+def _matrix_of(graph: AnyGraph, weights: FloatVector) -> Any:
+    """Return the matrix with these weights on the edges; sparse if that is faster."""
+    rows, columns = graph.rows, graph.columns
+    shape = graph.shape
+    if isinstance(graph, Graph):
+        rows, columns = np.concatenate([rows, columns]), np.concatenate([columns, rows])
+        weights = np.concatenate([weights, weights])
+    matrix = sp.csr_array((weights, (rows, columns)), shape=shape)
+    # The choice depends on the private number of edges, which changes nothing but the time taken.
+    if max(shape) <= MOST_DENSE_VERTICES and 16 * matrix.nnz > shape[0] * shape[1]:
+        return matrix.toarray()
+    return matrix

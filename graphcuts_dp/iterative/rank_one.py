@@ -3,11 +3,12 @@
 With R = G - h, the class is all queries scale * u'Rv with |u| = |v| = 1, where scale is n/2 (the
 geometric mean of both sides of a bipartite graph). Its largest value is scale * sigma_1(R), which
 singular vectors attain. Every cut between disjoint sets is in the ball: 1_S 1_T' = sqrt(|S||T|)
-times a unit pair, and |S||T| <= scale^2. So a distinguisher that is F short on unit pairs
-bounds all those cuts: max |R(S, T)| <= scale * (gap of the pair + F). The class of queries with
-vectors in [0, 1]^n is another one: its largest value is the cut norm, which is hard to find.
+times a unit pair, and |S||T| <= scale^2. So a distinguisher whose unit pair has a gap u'Rv of at
+least sigma_1(R) - F bounds all those cuts: max |R(S, T)| <= scale * (gap of the pair + F). The
+class of queries with vectors in [0, 1]^n is another one: its largest value is the cut norm, which
+is hard to find.
 
-The cut that a pair is rounded to has no such guarantee, since rounding may lose a factor:
+The cut to which a pair is rounded has no such guarantee, since rounding may lose a factor:
 `shortfall` is infinite. The first set is where u has one sign, the second its best partner on the
 noisy data, then the first is replaced by the best partner of the second, and so on. The result is a
 cut between disjoint sets, or all pairs inside one set; in a directed graph, any cut.
@@ -48,7 +49,7 @@ from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.schema.layout import Layout
 
-_DENSE = 128  # rows or columns up to which all eigenvectors are computed
+_SMALL_SIDE = 128  # rows or columns up to which all eigenvectors are computed
 _MOST_IMPROVEMENTS = 20  # of a cut on a noisy matrix
 
 
@@ -66,137 +67,6 @@ class UnitPair:
     left: FloatVector
     right: FloatVector
     gap: float
-
-
-def pair_scale(universe: Universe) -> float:
-    """Return the least c such that all cuts of disjoint sets are c times the query of a pair."""
-    return math.sqrt(universe.disjoint_norm_squared)
-
-
-def usual_cut_norm(universe: Universe) -> float:
-    """Return about the largest |E(S, T)| for independent noise E of deviation 1 on all pairs.
-
-    n^1.5/2 for a plain universe, where 0.50 to 0.54 n^1.5 was measured.
-    """
-    return pair_scale(universe) * math.sqrt(sum(universe.shape) / 2)
-
-
-def checked_budget(rho: float, grid: Grid) -> None:
-    """Check a zCDP budget for Gaussian noise on steps of a grid.
-
-    Raises:
-        ParameterError: a budget out of range, or weights without a public bound.
-    """
-    if not 1e-12 <= rho < math.inf:
-        raise ParameterError(f"rho must be a finite number of at least 1e-12, not {rho}")
-    if grid.cap is None:
-        raise ParameterError("a distinguisher needs a public max_weight; read the graph with one")
-
-
-def pair_indices(graph: AnyGraph) -> npt.NDArray[np.int64]:
-    """Return the index of each edge in `Universe.pairs`, shape (edges,). Private."""
-    layout = Layout.of(graph.space)
-    return layout.places(graph.rows.astype(np.int64), graph.columns.astype(np.int64))
-
-
-def matrix_search(universe: Universe, noisy: FloatMatrix) -> GraphSearch:
-    """Return a search on a noisy matrix that was measured once; its finds are post-processing.
-
-    Args:
-        universe: the public vertex pairs.
-        noisy: Z with E[Z] = G, over the universe. It is not copied.
-    """
-
-    def find(hypothesis: Hypothesis, source: EntropySource) -> ProposedQuery:  # noqa: ARG001
-        """Return a cut made of the top singular pair of Z - h."""
-        gaps = noisy - written_out(hypothesis, universe)
-        pair = top_pair(gaps, symmetric=universe.symmetric)
-        return _cut_of_pair(gaps, pair, ordered=not universe.symmetric)
-
-    return GraphSearch(find)
-
-
-def _cut_of_pair(gaps: FloatMatrix, pair: UnitPair, *, ordered: bool) -> ProposedQuery:
-    """Return a cut: take the best partner of a set, then of that partner, while gaps grow."""
-    side, on_left = heavier_sign(pair.left), True
-    largest_gap = -1.0
-    for _ in range(_MOST_IMPROVEMENTS):
-        sums = (gaps.T if on_left else gaps) @ side
-        partner, gap = best_partner(sums, side, ordered=ordered)
-        if abs(gap) <= largest_gap:
-            break
-        largest_gap = abs(gap)
-        cut = proposed_cut(*((side, partner) if on_left else (partner, side)), gap)
-        side, on_left = partner, not on_left
-    return cut
-
-
-def top_pair(matrix: FloatMatrix, *, symmetric: bool) -> UnitPair:
-    """Return the top singular pair of a noisy matrix, as exactly as LAPACK or ARPACK compute it.
-
-    Args:
-        matrix: shape (n1, n2).
-        symmetric: whether it is symmetric; then u = v or u = -v.
-    """
-    decomposition = None
-    if min(matrix.shape) > _DENSE:
-        start = np.random.default_rng(7).standard_normal(min(matrix.shape))
-        try:
-            if symmetric:
-                decomposition = eigsh(matrix, k=1, which="LM", v0=start)
-            else:
-                decomposition = svds(matrix, k=1, v0=start, tol=0)
-        except ArpackError:  # two values nearly equal: LAPACK is slower, but always ends
-            pass
-    if symmetric:
-        values, vectors = decomposition or np.linalg.eigh(matrix)
-        largest = int(np.abs(values).argmax())
-        vector = vectors[:, largest]
-        return UnitPair(
-            np.copysign(1, values[largest]) * vector, vector, float(abs(values[largest]))
-        )
-    left, values, right = decomposition or np.linalg.svd(matrix, full_matrices=False)
-    return UnitPair(left[:, 0], right[0], float(values[0]))
-
-
-def heavier_sign(sums: FloatVector) -> BoolVector:
-    """Return the set with the largest |sum|: all entries that are not negative, or all that are.
-
-    It is the best prefix of the sorted entries. Prefixes that are best for |sum| / sqrt(size) are
-    shorter, and under noise their cuts had smaller true gaps by either measure.
-    """
-    negative = sums < 0
-    return negative if -sums[negative].sum() > sums[~negative].sum() else ~negative
-
-
-def best_partner(sums: FloatVector, side: BoolVector, *, ordered: bool) -> tuple[BoolVector, float]:
-    """Return the set whose cut with a given set has the largest |gap|, and the gap.
-
-    Args:
-        sums: noisy sums of R over the given set, one for each vertex of the other side.
-        side: the given set: S (or T), not empty.
-        ordered: whether (row, column) and (column, row) are different pairs, as between two sides
-            or of arcs: any partner is then possible. If not, the partner is disjoint from the given
-            set, or is that set itself, whose pairs `sums` counts twice.
-    """
-    if ordered:
-        partner = heavier_sign(sums)
-        return partner, float(sums[partner].sum())
-    inside = float(sums[side].sum()) / 2
-    if side.all():
-        return side, inside
-    partner = np.zeros(len(side), dtype=np.bool_)
-    partner[~side] = heavier_sign(sums[~side])
-    across = float(sums[partner].sum())
-    if side.sum() > 1 and abs(inside) > abs(across):
-        return side, inside
-    return partner, across
-
-
-def proposed_cut(S: BoolVector, T: BoolVector, gap: float) -> ProposedQuery:
-    """Return a cut with the sign of its noisy gap."""
-    sign: Sign = 1 if gap >= 0 else -1
-    return ProposedQuery(query=CutQuery(S, T), sign=sign)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -280,11 +150,6 @@ class ResponseRankOne(ChargedOnce):
         return matrix_search(self.universe, self.noisy(graph, source))
 
 
-@lru_cache(maxsize=256)  # a tuning asks for a few values again and again, for all rounds
-def _radius(noise: NoiseDistribution, pairs: int, log_failures: float) -> float:
-    return noise.radius(pairs, log_failures=log_failures)
-
-
 @final
 @dataclass(frozen=True, kw_only=True)
 class Released(ChargedOnce):
@@ -364,3 +229,140 @@ class Released(ChargedOnce):
             return float(np.abs(gaps(hypothesis)).max()) + self.radius(self.beta)
 
         return GraphSearch(find, prove)
+
+
+def matrix_search(universe: Universe, noisy: FloatMatrix) -> GraphSearch:
+    """Return a search on a noisy matrix that was measured once; its finds are post-processing.
+
+    Args:
+        universe: the public vertex pairs.
+        noisy: Z with E[Z] = G, over the universe. It is not copied.
+    """
+
+    def find(hypothesis: Hypothesis, source: EntropySource) -> ProposedQuery:  # noqa: ARG001
+        """Return a cut made of the top singular pair of Z - h."""
+        gaps = noisy - written_out(hypothesis, universe)
+        pair = top_pair(gaps, symmetric=universe.symmetric)
+        return _cut_of_pair(gaps, pair, ordered=not universe.symmetric)
+
+    return GraphSearch(find)
+
+
+def top_pair(matrix: FloatMatrix, *, symmetric: bool) -> UnitPair:
+    """Return the top singular pair of a noisy matrix, up to the rounding of floats.
+
+    Args:
+        matrix: shape (n1, n2).
+        symmetric: whether it is symmetric; then u = v or u = -v.
+    """
+    decomposition = None
+    if min(matrix.shape) > _SMALL_SIDE:
+        start = np.random.default_rng(7).standard_normal(min(matrix.shape))
+        try:
+            if symmetric:
+                decomposition = eigsh(matrix, k=1, which="LM", v0=start)
+            else:
+                decomposition = svds(matrix, k=1, v0=start, tol=0)
+        except ArpackError:  # two values nearly equal: LAPACK is slower, but always ends
+            pass
+    if symmetric:
+        values, vectors = decomposition or np.linalg.eigh(matrix)
+        largest = int(np.abs(values).argmax())
+        vector = vectors[:, largest]
+        return UnitPair(
+            np.copysign(1, values[largest]) * vector, vector, float(abs(values[largest]))
+        )
+    left, values, right = decomposition or np.linalg.svd(matrix, full_matrices=False)
+    return UnitPair(left[:, 0], right[0], float(values[0]))
+
+
+def heavier_sign(sums: FloatVector) -> BoolVector:
+    """Return the set with the largest |sum|: all entries that are not negative, or all that are.
+
+    It is the best prefix of the sorted entries. Prefixes that are best for |sum| / sqrt(size) are
+    shorter, and under noise their cuts had smaller true gaps by either measure.
+    """
+    negative = sums < 0
+    return negative if -sums[negative].sum() > sums[~negative].sum() else ~negative
+
+
+def best_partner(sums: FloatVector, side: BoolVector, *, ordered: bool) -> tuple[BoolVector, float]:
+    """Return the set whose cut with a given set has the largest |gap|, and the gap.
+
+    Args:
+        sums: noisy sums of R over the given set, one for each vertex of the other side.
+        side: the given set: S (or T), not empty.
+        ordered: whether (row, column) and (column, row) are different pairs, as between two sides
+            or of arcs: any partner is then possible. If not, the partner is disjoint from the given
+            set, or is that set itself, whose pairs `sums` counts twice.
+    """
+    if ordered:
+        partner = heavier_sign(sums)
+        return partner, float(sums[partner].sum())
+    inside = float(sums[side].sum()) / 2
+    if side.all():
+        return side, inside
+    partner = np.zeros(len(side), dtype=np.bool_)
+    partner[~side] = heavier_sign(sums[~side])
+    across = float(sums[partner].sum())
+    if side.sum() > 1 and abs(inside) > abs(across):
+        return side, inside
+    return partner, across
+
+
+def proposed_cut(S: BoolVector, T: BoolVector, gap: float) -> ProposedQuery:
+    """Return a cut with the sign of its noisy gap."""
+    sign: Sign = 1 if gap >= 0 else -1
+    return ProposedQuery(query=CutQuery(S, T), sign=sign)
+
+
+def pair_scale(universe: Universe) -> float:
+    """Return the least c such that all cuts of disjoint sets are c times the query of a pair."""
+    return math.sqrt(universe.disjoint_norm_squared)
+
+
+def usual_cut_norm(universe: Universe) -> float:
+    """Return about the largest |E(S, T)| for independent noise E of deviation 1 on all pairs.
+
+    n^1.5/2 for a plain universe, where 0.50 to 0.54 n^1.5 was measured.
+    """
+    return pair_scale(universe) * math.sqrt(sum(universe.shape) / 2)
+
+
+def check_budget(rho: float, grid: Grid) -> None:
+    """Refuse a zCDP budget for Gaussian noise on grid units that is out of range.
+
+    Raises:
+        ParameterError: a budget out of range, or weights without a public bound.
+    """
+    if not 1e-12 <= rho < math.inf:
+        raise ParameterError(f"rho must be a finite number of at least 1e-12, not {rho}")
+    if grid.cap is None:
+        raise ParameterError("a distinguisher needs a public max_weight; read the graph with one")
+
+
+def pair_indices(graph: AnyGraph) -> npt.NDArray[np.int64]:
+    """Return the index of each edge in `Universe.pairs`, shape (edges,). Private."""
+    layout = Layout.of(graph.space)
+    return layout.places(graph.rows.astype(np.int64), graph.columns.astype(np.int64))
+
+
+def _cut_of_pair(gaps: FloatMatrix, pair: UnitPair, *, ordered: bool) -> ProposedQuery:
+    """Return a cut: take the best partner of a set, then of that partner, while gaps grow."""
+    side, is_left = heavier_sign(pair.left), True
+    largest_gap = -1.0  # below every |gap|: the first cut is always taken
+    for _ in range(_MOST_IMPROVEMENTS):
+        sums = (gaps.T if is_left else gaps) @ side
+        partner, gap = best_partner(sums, side, ordered=ordered)
+        if abs(gap) <= largest_gap:
+            break
+        largest_gap = abs(gap)
+        cut = proposed_cut(*((side, partner) if is_left else (partner, side)), gap)
+        side, is_left = partner, not is_left
+    return cut
+
+
+@lru_cache(maxsize=256)  # a tuning asks for a few values again and again, for all rounds
+def _radius(noise: NoiseDistribution, pairs: int, log_failures: float) -> float:
+    """Return `NoiseDistribution.radius`."""
+    return noise.radius(pairs, log_failures=log_failures)

@@ -40,7 +40,7 @@ from graphcuts_dp.results.packing import ResultParts, SavedParts
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-GRAPH, TABLE = "iterative construction", "answers"  # kinds of files: with a graph, or without
+GRAPH, TABLE = "iterative construction", "answers"  # kinds of saved releases: a graph, or none
 _LISTS: dict[str, Any] = {"cuts": CutList, "questions": QuestionList, "digests": Digests}
 _MEASURED_FIELDS = ("round", "value", "updated", "estimate")  # of `Measured`, in files
 
@@ -399,7 +399,7 @@ class IterativeRelease(Displayed):
             "construction": settings.construction,
             "distinguisher": settings.distinguisher,
             "members of the net": f"{law.members:,}" if isinstance(law, NetChoice) else "",
-            "rounds": f"{settings.used} of at most {settings.rounds}",
+            "rounds": f"{settings.used} of at most {settings.rounds}" if settings.rounds else "",
             "error at most": error,
         }
         return Card(

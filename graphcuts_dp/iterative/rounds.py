@@ -142,8 +142,8 @@ class RoundsMechanism(ABC):
         for sensitivity in self.first_measurements.values():
             noise, _, _, remaining = remaining.with_total(sensitivity)
             costs.append(noise.cost(sensitivity, delta=delta))
-        of_rounds = outcome.tuning.costs(self.grid.sensitivity, delta=delta)
-        check_spent(compose(of_rounds, delta=delta), remaining.cost)
+        costs_of_rounds = outcome.tuning.costs(self.grid.sensitivity, delta=delta)
+        check_spent(compose(costs_of_rounds, delta=delta), remaining.cost)
         check_spent(compose([*costs, remaining.cost], delta=delta), self.cost)
 
 
@@ -166,12 +166,14 @@ def rounds_job(
         warning: why the result may be worthless, or None.
     """
 
-    def measure(graph: Any, source: Any, progress: Progress) -> Outcome:
+    def measure(graph: AnyGraph, source: EntropySource, progress: Progress) -> Outcome:
         outcome = mechanism.run(graph, source, progress=progress)
         mechanism.check_spent(outcome)
         return outcome
 
-    public_facts = ["the maximum weight"] * task.graph.weighted + [public] * bool(public)
+    public_facts = ["the maximum weight"] if task.graph.weighted else []
+    if public:
+        public_facts.append(public)
     return task.job(
         kind="release-iteratively",
         parameters=parameters,

@@ -39,7 +39,7 @@ from graphcuts_dp.resources import Progress, silent
 FOR_TEST = Fraction(1, 2)  # of the budget: for the last round, which all guarantees rest on
 _DEFAULT_ROUNDS = 10  # if the user sets none
 _PASSES = 2  # over all earlier answers after each round: free
-_FEW = 200  # so many answers, if all queries were measured, are also gone over `_PASSES` times
+_FEW_ANSWERS = 200  # up to so many, answers of all queries also get `_PASSES` passes
 
 
 @final
@@ -231,7 +231,7 @@ class SensingPlan:
 
     @property
     def rounds(self) -> int:
-        """Number of queries that are chosen; 0 if all are measured."""
+        """The number of queries that are chosen; 0 if all are measured."""
         return 0 if self.measures_all else len(self.draws)
 
     def cost(self, delta: float) -> Cost:
@@ -249,7 +249,7 @@ class SensingPlan:
 
     @property
     def guaranteed(self) -> float:
-        """The guaranteed error if all queries are measured; else the amount above the last gap."""
+        """The guaranteed error if all queries are measured, else that error less the last gap."""
         (rate, noise), queries = self.draws[-1], len(self.grid.queries)
         if not self.measures_all:
             return self.grid.slack(rate, noise, self.beta, queries=queries)
@@ -303,7 +303,7 @@ class SensingPlan:
             if learns:
                 deviation = grid.unit * math.sqrt(noise.parameter)
                 learner.learn([measured[-1], *measured * _PASSES], deviation)
-            progress(number / self.rounds, f"round {number}: off by about {_gap(measured[-1]):.3g}")
+            progress(number / self.rounds, f"round {number}: a gap of {_gap(measured[-1]):.3g}")
         return measured
 
     def _measure_all(
@@ -320,14 +320,9 @@ class SensingPlan:
             )
             for index, count in enumerate(truth.tolist())
         ]
-        passes = 1 + (_PASSES if len(measured) <= _FEW else 0)
+        passes = 1 + (_PASSES if len(measured) <= _FEW_ANSWERS else 0)
         learner.learn(measured * passes, self.deviation, progress)
         return measured
-
-
-def _gap(measured: Measured) -> float:
-    """Return the difference between a noisy answer and the estimate before it, in weight."""
-    return abs(measured.value - measured.estimate)
 
 
 @final
@@ -373,6 +368,7 @@ class SensingLearner:
             progress(number / len(order), "learning")
 
     def _correct(self, measured: Measured, deviation: float) -> None:
+        """Correct the hypothesis by a measurement, as far as the gap exceeds the noise."""
         query = self._blocks.queries[measured.query]
         gap = measured.value - self._hypothesis.estimate(query)
         # A step longer than the true gap could lead away from the truth.
@@ -387,3 +383,8 @@ class SensingLearner:
             )
             sign: Sign = 1 if gap > 0 else -1
             self._hypothesis = rule.update(self._hypothesis, query, sign)
+
+
+def _gap(measured: Measured) -> float:
+    """Return the difference between a noisy answer and the estimate before it, in weight."""
+    return abs(measured.value - measured.estimate)

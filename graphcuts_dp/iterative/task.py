@@ -108,7 +108,7 @@ class Task:
 
     @property
     def failure(self) -> float:
-        """1 - confidence, rounded down."""
+        """The probability beta as 1 - `confidence`, rounded down, so that both agree."""
         return math.nextafter(1 - self.confidence, 0)
 
     def check_size(self) -> None:

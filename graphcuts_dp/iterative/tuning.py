@@ -39,7 +39,7 @@ from graphcuts_dp.queries.universe import Universe
 
 MOST_ROUNDS = 100_000
 _LEAST_TOLERANCE = 1e-6  # smallest tolerance that is tried, in units
-_PURE_ROUNDS = 8  # default of `PureIterative`, which says why
+_PURE_ROUNDS = 8  # default of `PureIterative`, whose docstring gives the reason
 _LAPLACE_DEVIATION = math.sqrt(2)  # of Laplace noise at epsilon = 1
 _SHARE_BITS = 20  # shares of a pure budget are fractions of 2^20
 
@@ -48,9 +48,9 @@ _SHARE_BITS = 20  # shares of a pure budget are fractions of 2^20
 class IterativeParameters(Checked):
     """Parameters of a release in rounds that a user sets; the calibration computes those left None.
 
-    All but the rounds are in units of the largest change of an answer, which is an edge in a graph
-    without weights. Privacy does not rest on alpha or the threshold: the cost is that of the noise
-    for all rounds. The distinguisher gets the budget that the noise on answers leaves.
+    Tolerance, threshold and sigma are in units of the largest change of an answer, which is an edge
+    in a graph without weights. Privacy does not rest on alpha or the threshold: the cost is that of
+    the noise for all rounds. The distinguisher gets the budget that the noise on answers leaves.
 
     Attributes:
         rounds: T, the largest number of rounds.
@@ -73,7 +73,7 @@ class IterativeParameters(Checked):
 
     @property
     def chosen(self) -> dict[str, Any]:
-        """Return the parameters that are set, by name."""
+        """The parameters that are set, by name."""
         values = {member.name: getattr(self, member.name) for member in fields(IterativeParameters)}
         return {name: value for name, value in values.items() if value is not None}
 
@@ -155,10 +155,10 @@ class IterativeCalibration(ABC):
 
     @property
     def rounds(self) -> int | None:
-        """T; None if the calibration chooses it."""
+        """The number of rounds T that is set; None if the calibration chooses it."""
         return self.parameters.rounds
 
-    def check_parameters(self) -> None:  # noqa: B027  # most calibrations cannot be given too much
+    def check_parameters(self) -> None:  # noqa: B027  # calibrations without sigma refuse nothing
         """Refuse noise on answers that is too small for this budget.
 
         Raises:
@@ -182,8 +182,8 @@ class IterativeCalibration(ABC):
             sensitivity: of the statistic, in grid units; of the total weight or another norm.
 
         Returns:
-            Its noise, a bound on the noise (in grid units), its cost, and the calibration with
-            the remaining budget.
+            The statistic's noise, a bound on that noise (in grid units), the statistic's cost, and
+            the calibration with the remaining budget.
         """
 
     @abstractmethod
@@ -212,7 +212,7 @@ class IterativeCalibration(ABC):
 class _ZcdpIterative(ZcdpBudget, IterativeCalibration):
     """Base of calibrations in zCDP: T calls get s rho, T answers (1 - s) rho, for the best s."""
 
-    _shares: ClassVar[tuple[Fraction, ...]]  # values of s that are tried
+    _call_shares: ClassVar[tuple[Fraction, ...]]  # values of s that are tried
     _stops: ClassVar[bool] = False  # whether a small gap ends a run; errors then rest on all rounds
 
     def check_parameters(self) -> None:
@@ -232,7 +232,7 @@ class _ZcdpIterative(ZcdpBudget, IterativeCalibration):
     def _tried_rounds(self, update_bound: UpdateBound, least: int) -> Iterator[int]:
         """Yield numbers of rounds to try: the one that is set or follows from alpha, or many."""
         most = MOST_ROUNDS
-        if self.parameters.sigma is not None:  # so many that calls get something, too
+        if self.parameters.sigma is not None:  # the answers must leave some budget for calls
             affordable = 2 * Fraction(self._rho) * Fraction(self.parameters.sigma) ** 2
             most = min(most, max(1, math.ceil(affordable) - 1))
         if self.rounds is not None:
@@ -250,47 +250,8 @@ class _ZcdpIterative(ZcdpBudget, IterativeCalibration):
         unit_weight: float,
         sensitivity: int,
     ) -> IterativeTuning:
-        """See `IterativeCalibration.tune`."""
-        rho = Fraction(self._rho)
+        """See `IterativeCalibration.tune`: the tuning of the least score, see `_candidate`."""
         chosen = self.parameters
-
-        def split(rounds: int, alpha: float, share: Fraction) -> tuple[float, IterativeTuning]:
-            """Return a score, of which the least is best, and the tuning with these numbers."""
-            variance = sensitivity**2 * rounds / (2 * rho * (1 - share))
-            if chosen.sigma is not None:
-                variance = (Fraction(chosen.sigma) * sensitivity) ** 2
-                share = 1 - self._answers_rho(rounds) / rho
-            tuned = distinguisher.with_rho(float(rho * share) * (1 - 1e-15), rounds=rounds)
-            noise = ValueNoise("gaussian", variance)
-            # A union bound over the answers and calls of all rounds that errors rest on.
-            union = 2 * (rounds if self._stops else 1)
-            one_event = tuned.call is None  # the shortfall then holds for all calls at once
-            short = tuned.shortfall(self.beta / (2 if one_event else union)) / unit_weight
-            proven, radius = math.isfinite(short), noise.radius(self.beta / union) / sensitivity
-            threshold: float | None = None
-            value_error = math.sqrt(noise.parameter) / sensitivity
-            error = radius + short
-            score = alpha / 4 + value_error + tuned.usual_shortfall / unit_weight
-            void = None
-            if self._stops:
-                threshold, value_error = alpha + radius, radius
-                if chosen.alpha is not None or chosen.threshold is not None:
-                    threshold = chosen.threshold or math.nextafter(threshold, math.inf)
-                    void = void_reason(update_bound, rounds, alpha, threshold, radius)
-                score = error = threshold + radius + (short if proven else 0.0)
-                if void is not None:
-                    score = math.inf
-            return score, IterativeTuning(
-                rounds=rounds,
-                alpha=alpha,
-                threshold=threshold,
-                distinguisher=tuned,
-                noise=noise,
-                value_error=value_error,
-                error=error if proven and void is None else None,
-                void_reason=void,
-            )
-
         best: tuple[float, IterativeTuning] | None = None
         proves = math.isfinite(distinguisher.shortfall(self.beta))
         least = 2 if proves and not self._stops else 1  # if the last round is a test, two
@@ -302,9 +263,19 @@ class _ZcdpIterative(ZcdpBudget, IterativeCalibration):
                 alpha = chosen.threshold
             if alpha is None:
                 continue
-            candidate = min(
-                (split(rounds, alpha, share) for share in self._shares), key=itemgetter(0)
-            )
+            candidates = [
+                self._candidate(
+                    update_bound,
+                    distinguisher,
+                    rounds=rounds,
+                    alpha=alpha,
+                    share=share,
+                    unit_weight=unit_weight,
+                    sensitivity=sensitivity,
+                )
+                for share in self._call_shares
+            ]
+            candidate = min(candidates, key=itemgetter(0))
             if best is None or candidate[0] < best[0]:
                 best = candidate
             elif candidate[0] > 2 * best[0]:
@@ -314,6 +285,68 @@ class _ZcdpIterative(ZcdpBudget, IterativeCalibration):
                 "no number of rounds is proven to be enough here; use fewer rounds or more epsilon"
             )
         return best[1]
+
+    def _candidate(
+        self,
+        update_bound: UpdateBound,
+        distinguisher: Distinguisher,
+        *,
+        rounds: int,
+        alpha: float,
+        share: Fraction,
+        unit_weight: float,
+        sensitivity: int,
+    ) -> tuple[float, IterativeTuning]:
+        """Return a score, of which the least is best, and the tuning with these numbers.
+
+        Args:
+            update_bound: see `tune`.
+            distinguisher: see `tune`.
+            rounds: T.
+            alpha: tolerance of the construction.
+            share: s, which calls get; not used if sigma is set.
+            unit_weight: see `tune`.
+            sensitivity: see `tune`.
+        """
+        rho, chosen = Fraction(self._rho), self.parameters
+        variance = sensitivity**2 * rounds / (2 * rho * (1 - share))
+        if chosen.sigma is not None:
+            variance = (Fraction(chosen.sigma) * sensitivity) ** 2
+            share = 1 - self._answers_rho(rounds) / rho
+        tuned = distinguisher.with_rho(float(rho * share) * (1 - 1e-15), rounds=rounds)
+        noise = ValueNoise("gaussian", variance)
+        # A union bound over the answers and calls of all rounds that errors rest on.
+        events = 2 * (rounds if self._stops else 1)
+        # The shortfall of a distinguisher that is charged once is one event for all calls.
+        call_failure = self.beta / (2 if tuned.call is None else events)
+        shortfall = tuned.shortfall(call_failure) / unit_weight
+        is_proven = math.isfinite(shortfall)
+        radius = noise.radius(self.beta / events) / sensitivity
+        deviation = math.sqrt(noise.parameter) / sensitivity
+        if not self._stops:
+            return alpha / 4 + deviation + tuned.usual_shortfall / unit_weight, IterativeTuning(
+                rounds=rounds,
+                alpha=alpha,
+                distinguisher=tuned,
+                noise=noise,
+                value_error=deviation,
+                error=radius + shortfall if is_proven else None,
+            )
+        threshold, void = alpha + radius, None
+        if chosen.alpha is not None or chosen.threshold is not None:
+            threshold = chosen.threshold or math.nextafter(threshold, math.inf)
+            void = void_reason(update_bound, rounds, alpha, threshold, radius)
+        error = threshold + radius + (shortfall if is_proven else 0.0)
+        return error if void is None else math.inf, IterativeTuning(
+            rounds=rounds,
+            alpha=alpha,
+            threshold=threshold,
+            distinguisher=tuned,
+            noise=noise,
+            value_error=radius,
+            error=error if is_proven and void is None else None,
+            void_reason=void,
+        )
 
 
 @final
@@ -348,7 +381,7 @@ class PracticalIterative(_ZcdpIterative):
     Data Release* (MWEM), 2012, for using all rounds and old answers.
     """
 
-    _shares = (Fraction(1, 2), Fraction(3, 4), Fraction(9, 10))
+    _call_shares = (Fraction(1, 2), Fraction(3, 4), Fraction(9, 10))
     _parameter_names = ("rounds", "sigma")
 
 
@@ -378,41 +411,8 @@ class TightIterative(_ZcdpIterative):
     margins in place of eighths of alpha.
     """
 
-    _shares = tuple(Fraction(k, 10) for k in range(1, 10))
+    _call_shares = tuple(Fraction(k, 10) for k in range(1, 10))
     _stops = True
-
-
-def round_numbers(rounds: int, most: int) -> Iterator[int]:
-    """Yield numbers of rounds up to a largest, each about a fifth larger than the one before."""
-    while rounds < most:
-        yield rounds
-        rounds = max(rounds + 1, math.floor(rounds * 1.2))
-    yield most
-
-
-def least_tolerance(update_bound: UpdateBound, rounds: int) -> float | None:
-    """Return nearly the least tolerance t with B(t) < rounds + 1; None if there is none."""
-    return least_that_fits(lambda alpha: update_bound(alpha) < rounds + 1)
-
-
-def least_that_fits(fits: Callable[[float], bool]) -> float | None:
-    """Return nearly the least number that fits, by bisection; None if none up to 2^80 fits.
-
-    Args:
-        fits: a condition that holds from some number on.
-    """
-    high = 1.0
-    while not fits(high):
-        high *= 2
-        if high > 2.0**80:
-            return None
-    low = high / 2
-    while low > _LEAST_TOLERANCE and fits(low):
-        low, high = low / 2, low
-    for _ in range(25):
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return high
 
 
 @final
@@ -427,8 +427,8 @@ class PureIterative(IterativeCalibration):
     epsilon goes to the matrix: 0.88 at n = 200. Half of what (1, 1e-6) allows by zCDP would be
     worth 0.16.
 
-    Eight rounds by default: two planted blocks need one, four need four. With 12 and more, cuts of
-    mere noise made graphs without strong blocks worse.
+    Eight rounds are the default: two planted blocks need one, four need four. With 12 and more,
+    cuts that are mere noise made graphs without strong blocks worse.
 
     Guarantee: epsilon-DP: basic composition of pure mechanisms.
 
@@ -449,7 +449,7 @@ class PureIterative(IterativeCalibration):
 
     @property
     def rounds(self) -> int:
-        """T."""
+        """The number of rounds T."""
         return self.parameters.rounds or _PURE_ROUNDS
 
     @property
@@ -516,9 +516,24 @@ class PureIterative(IterativeCalibration):
         )
 
 
-def _fraction(share: float) -> Fraction:
-    """Return the multiple of 2^-20 that is nearest to a share."""
-    return Fraction(round(share * 2**_SHARE_BITS), 2**_SHARE_BITS)
+def measure_total(
+    calibration: IterativeCalibration, graph: AnyGraph, grid: Grid, source: EntropySource
+) -> tuple[float, float, IterativeCalibration]:
+    """Measure the total weight, with noise.
+
+    Returns:
+        The noisy total weight in units, a bound on its error, and the calibration with the
+        remaining budget.
+
+    Guarantee: the cost of `IterativeCalibration.with_total`: one change of the graph moves the
+    total weight by at most `Grid.sensitivity` grid units.
+    """
+    noise, radius, _, remaining = calibration.with_total(grid.sensitivity)
+    noisy = (grid.total(graph) + noise.draw(source)) / grid.sensitivity
+    # The truth is in [0, X]; multiplicative weights need some weight to begin with.
+    total_weight = min(max(noisy, 1.0), float(Universe.of(graph).size))
+    total_error = max(radius / grid.sensitivity, 1.0 if noisy < 1 else 0.0)
+    return total_weight, total_error, remaining
 
 
 def void_reason(
@@ -552,21 +567,39 @@ def void_reason(
     return None
 
 
-def measure_total(
-    calibration: IterativeCalibration, graph: AnyGraph, grid: Grid, source: EntropySource
-) -> tuple[float, float, IterativeCalibration]:
-    """Measure the total weight, with noise.
+def least_tolerance(update_bound: UpdateBound, rounds: int) -> float | None:
+    """Return nearly the least tolerance t with B(t) < rounds + 1; None if there is none."""
+    return least_that_fits(lambda alpha: update_bound(alpha) < rounds + 1)
 
-    Returns:
-        The noisy total weight in units, a bound on its error, and the calibration with the
-        remaining budget.
 
-    Guarantee: the cost of `IterativeCalibration.with_total`: one change of the graph moves the
-    total weight by at most `Grid.sensitivity` grid units.
+def least_that_fits(fits: Callable[[float], bool]) -> float | None:
+    """Return nearly the least number that fits, by bisection; None if none up to 2^80 fits.
+
+    Args:
+        fits: a condition that holds from some number on.
     """
-    noise, radius, _, remaining = calibration.with_total(grid.sensitivity)
-    noisy = (grid.total(graph) + noise.draw(source)) / grid.sensitivity
-    # The truth is in [0, X]; multiplicative weights need some weight to begin with.
-    total_weight = min(max(noisy, 1.0), float(Universe.of(graph).size))
-    total_error = max(radius / grid.sensitivity, 1.0 if noisy < 1 else 0.0)
-    return total_weight, total_error, remaining
+    high = 1.0
+    while not fits(high):
+        high *= 2
+        if high > 2.0**80:
+            return None
+    low = high / 2
+    while low > _LEAST_TOLERANCE and fits(low):
+        low, high = low / 2, low
+    for _ in range(25):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    return high
+
+
+def round_numbers(rounds: int, most: int) -> Iterator[int]:
+    """Yield numbers of rounds up to a largest, each about a fifth larger than the one before."""
+    while rounds < most:
+        yield rounds
+        rounds = max(rounds + 1, math.floor(rounds * 1.2))
+    yield most
+
+
+def _fraction(share: float) -> Fraction:
+    """Return the multiple of 2^-20 that is nearest to a share."""
+    return Fraction(round(share * 2**_SHARE_BITS), 2**_SHARE_BITS)

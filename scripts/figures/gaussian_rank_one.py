@@ -10,7 +10,7 @@ from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative.distinguisher import checked_graph
-from graphcuts_dp.iterative.rank_one import checked_budget, pair_indices
+from graphcuts_dp.iterative.rank_one import check_budget, pair_indices
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_gaussian
 from graphcuts_dp.queries.universe import Universe
@@ -46,7 +46,7 @@ class GaussianRankOne:
     grid: Grid = field(default_factory=Grid)
 
     def __post_init__(self) -> None:
-        checked_budget(self.rho, self.grid)
+        check_budget(self.rho, self.grid)
 
     @property
     def variance(self) -> Fraction:

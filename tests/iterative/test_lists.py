@@ -318,6 +318,13 @@ def test_the_stated_error_is_the_last_gap_and_what_noise_choice_and_rounding_may
     assert made.accuracy.error > slack > 3 * made.accuracy.deviation
 
 
+def test_a_card_has_no_rounds_if_every_query_was_measured():
+    chosen, all_measured = sensed(rounds=3), sensed(rounds=None, epsilon=5.0)
+    assert all_measured.accuracy.queries == "measured"
+    assert "3 of at most 3" in chosen._repr_html_()
+    assert "of at most" not in all_measured._repr_html_()
+
+
 @pytest.mark.parametrize("shape", [(6, 4), (512, 512), (4096, 8192)])
 def test_no_sum_of_steps_can_pass_what_is_left_for_it(shape):
     steps = AnswerGrid(Universe(*shape), [gc.CutQuery([0], [1])], 1.99)

@@ -83,7 +83,7 @@ REFUSED = [  # the construction, what else is changed, and what it says
     ("multiplicative-weights:rounds=0", {}, "rounds must be a whole number at least 1"),
     ("frieze-kannan:calibration=tight", {"delta": 0.0}, "needs delta"),
     ("multiplicative-weights:calibration=gru12", OF_SIDES, "as printed"),
-    ("frieze-kannan:calibration=dr14,distinguisher=response-rank-one", {}, "pay by the call"),
+    ("frieze-kannan:calibration=dr14,distinguisher=response-rank-one", {}, "charged by the call"),
     ("frieze-kannan:norm=l2", {}, "norm is for"),
     ("frieze-kannan", {"delta": 0.0}, "needs delta"),
     ("frieze-kannan", {"delta": None}, "delta must be"),

@@ -113,7 +113,7 @@ def test_what_is_refused_is_not_charged(tmp_path, graph, wrong, monkeypatch):
 
 
 def test_a_calibration_that_does_not_fit_is_refused_before_anything_is_spent(path, graph):
-    with pytest.raises(ParameterError, match="pay by the call"):
+    with pytest.raises(ParameterError, match="charged by the call"):
         gc.release_iteratively(
             graph,
             epsilon=1.0,
