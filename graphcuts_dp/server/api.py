@@ -1,6 +1,6 @@
-"""Routes of API v1: for everybody with a token, then those of curators, and what they reply.
+"""Routes of API v1: first those for everybody with a token, then those for curators.
 
-A handler that touches the store or the book is a plain function, run on the thread of the store
+A handler that touches the store or the registry is a plain function, run on the thread of the store
 (`Service.stored`); one that is `async` touches public numbers alone.
 """
 
@@ -45,12 +45,11 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 SessionId = Annotated[str, Path(max_length=81, pattern=r"^[a-z0-9][a-z0-9_-]*\.[A-Za-z0-9_-]+$")]
 Key = Annotated[str | None, Header(alias="Idempotency-Key", pattern=r"^[\x21-\x7e]{1,100}$")]
 After = Annotated[int, Query(ge=0, le=10**12)]
-_NUMBERS = 1 << 15  # of which so many are allotted the time of one query more
+_NUMBERS = 1 << 15  # numbers of queries that are allotted as much time as one more query
 _LINES = 50  # of a transcript, read at once
-_SHOWN = 20  # labels of a set in a history
-_LONGEST = 1 << 21  # numbers of a query that a history shows
-_PAGE = 1 << 18  # after so many a page of a history ends
-
+_SHOWN = 20  # labels of a set in a history, unless all are asked for
+_LONGEST = 1 << 21  # numbers of a query that a history shows, if all labels are asked for
+_PAGE = 1 << 18  # numbers of queries after which a page of a history ends
 
 router: APIRouter = APIRouter(prefix="/v1", responses=PROBLEMS)
 curating: APIRouter = APIRouter(prefix="/v1", responses=PROBLEMS, dependencies=[for_curators])
@@ -58,7 +57,7 @@ curating: APIRouter = APIRouter(prefix="/v1", responses=PROBLEMS, dependencies=[
 
 @router.get("/me")
 async def me(who: Who) -> models.MeOut:
-    """Return who asks."""
+    """Return the name and the role of whoever asks."""
     return models.MeOut(name=who.person.name, role=who.person.role, csrf=who.csrf)
 
 
@@ -143,15 +142,6 @@ def budget(who: Reader, service: At) -> models.BudgetOut:
     )
 
 
-def _spent(total: Cost | None, cap: Budget | None) -> models.Spent:
-    return models.Spent(
-        epsilon=total.epsilon if total else 0.0,
-        delta=total.delta if total else 0.0,
-        cap_epsilon=cap.epsilon if cap else None,
-        cap_delta=cap.delta if cap else None,
-    )
-
-
 @router.get("/sessions", response_model=models.SessionsOut)
 async def sessions(who: Reader, service: At) -> Response:
     """List the sessions that you may see."""
@@ -175,15 +165,15 @@ def open_session(
     When it begins, its whole cost is charged to the graph's budget. One that was approved and
     could not begin begins when it is asked for again.
     """
-    opened = service.desk.request(who.person, body)
+    session_request, warning = service.desk.request(who.person, body)
     request.state.figures = service.figures()  # for the metrics, once the reply leaves
-    return _session(service.desk, *opened)
+    return _session(service.desk, session_request, warning)
 
 
 @router.get("/sessions/{name}")
 @stored
 def session(who: Who, service: At, name: SessionId) -> models.SessionOut:
-    """Show where a session stands."""
+    """Show the status of a session."""
     return _session(service.desk, service.desk.requests.readable(who.person, name))
 
 
@@ -226,10 +216,10 @@ def history(
 ) -> models.HistoryOut:
     """List answers on the record, oldest first. `labels`: also all labels of large sets."""
     total, entries = service.desk.history(who.person, name, after, limit)
-    most = None if labels else _SHOWN
+    most_labels = None if labels else _SHOWN
     items, numbers = list[models.HistoryItem](), 0
     for record, query, answer in entries:
-        items.append(_item(service.desk, record, query, answer, most))
+        items.append(_item(service.desk, record, query, answer, most_labels))
         numbers += _length(query)
         if numbers > _PAGE:
             break
@@ -239,18 +229,18 @@ def history(
 @router.get("/sessions/{name}/export", response_class=StreamingResponse)
 async def export(who: Who, service: At, name: SessionId) -> StreamingResponse:
     """Return the transcript as JSON lines: first what was guaranteed, then an answer on each."""
-    parts = service.desk.export(who.person, name)
+    transcript = service.desk.export(who.person, name)
 
-    def some_lines() -> str:
-        return "".join(islice(parts, _LINES))
+    def next_lines() -> str:
+        return "".join(islice(transcript, _LINES))
 
-    first = await service.at_store(some_lines)  # what is refused is refused here
+    first_lines = await service.at_store(next_lines)  # a refusal is raised here
 
     async def lines() -> AsyncIterator[str]:
-        more = first
-        while more:
-            yield more
-            more = await service.at_store(some_lines)
+        text = first_lines
+        while text:
+            yield text
+            text = await service.at_store(next_lines)
 
     header = {"Content-Disposition": f'attachment; filename="{name}.jsonl"'}
     return StreamingResponse(lines(), media_type="application/x-ndjson", headers=header)
@@ -374,7 +364,11 @@ async def spending(service: At) -> models.SpendingOut:
 
 
 def _check_batch(service: Service, request: Request, body: models.Queries) -> None:
-    """Refuse more than fits, and say for how much work the reply is to be allotted time."""
+    """Refuse more queries than a request may have, and note for how many the reply gets time.
+
+    Raises:
+        RefusedError: too many queries, or too many numbers in them.
+    """
     count, limits = len(body.queries), service.limits
     if count > limits.batch:
         raise RefusedError(413, f"a request asks at most {limits.batch:,} queries")
@@ -387,6 +381,16 @@ def _check_batch(service: Service, request: Request, body: models.Queries) -> No
         )
     # By public sizes: how long a query of many numbers takes hardly depends on the graph.
     request.scope.setdefault("state", {})["queries"] = count + numbers // _NUMBERS
+
+
+def _spent(total: Cost | None, limit: Budget | None) -> models.Spent:
+    """Return what was spent, and the limit."""
+    return models.Spent(
+        epsilon=total.epsilon if total else 0.0,
+        delta=total.delta if total else 0.0,
+        cap_epsilon=limit.epsilon if limit else None,
+        cap_delta=limit.delta if limit else None,
+    )
 
 
 def _forecast(desk: Desk, body: models.SessionIn) -> dict[str, Any]:
@@ -402,7 +406,7 @@ def _forecast(desk: Desk, body: models.SessionIn) -> dict[str, Any]:
 
 
 def _sessions_text(desk: Desk, person: Person) -> Steps[str]:
-    """Return the JSON of `SessionsOut`; written here, as the event loop serves everybody."""
+    """Return the JSON of `SessionsOut`, in steps: it may be long, and others take turns."""
     texts: list[str] = []
     for request in desk.requests.visible(person):
         if texts and len(texts) % LISTED_AT_ONCE == 0:
@@ -412,14 +416,14 @@ def _sessions_text(desk: Desk, person: Person) -> Steps[str]:
 
 
 def _session(desk: Desk, request: SessionRequest, warning: str | None = None) -> models.SessionOut:
-    """Return where a session stands."""
+    """Return the status of a session."""
     status = desk.on_store(request)
     forecast = desk.forecast(request.terms)
-    known = dict(vars(request))
+    facts = dict(vars(request))
     if status is not None:
-        known.update(state=status.state, terms=status.terms.parameters)
+        facts.update(state=status.state, terms=status.terms.parameters)
     return models.SessionOut(
-        **known,
+        **facts,
         name=request.name,
         guarantee=forecast.guarantee if status is None else str(status.terms.guarantee),
         forecast=forecast.error,
@@ -441,22 +445,30 @@ def _length(query: Question) -> int:
 
 
 def _item(
-    desk: Desk, record: int, query: Question, answer: Answer, most: int | None
+    desk: Desk, record: int, query: Question, answer: Answer, most_labels: int | None
 ) -> models.HistoryItem:
+    """Return an answer on the record, with its query.
+
+    Args:
+        desk: session service of the graph.
+        record: number of the answer's record on the store.
+        query: that was answered.
+        answer: to the query.
+        most_labels: of each set; None for all, and then longer queries are shown, too.
+    """
     item = models.HistoryItem(record=record, answer=models.AnswerOut.model_validate(answer))
     if not isinstance(query, CutQuery):  # no sets to show
-        shown = _length(query) <= (_LONGEST if most is None else most)
-        plain = query_to_dict(query, desk.universe) if shown else None
+        is_shown = _length(query) <= (_LONGEST if most_labels is None else most_labels)
+        plain = query_to_dict(query, desk.universe) if is_shown else None
         return item.model_copy(update={"title": query_title(query, desk.universe), "query": plain})
     sets = {}
-    shown_sides = {"S": True, "T": query.T is not None}
+    names = ("S",) if query.T is None else ("S", "T")
     masks = query.masks(desk.universe.space)
-    for side, (name, mask) in enumerate(zip(shown_sides, masks, strict=True)):
-        if shown_sides[name]:
-            labels = sides_of(desk.universe.space)[side].labels
-            sets[name] = models.SetOut(
-                labels=[labels[int(row)] for row in mask.nonzero()[0][:most]],
-                size=int(mask.sum()),
-                group=desk.group_of(mask, side),
-            )
+    for side, (name, mask) in enumerate(zip(names, masks, strict=False)):
+        labels = sides_of(desk.universe.space)[side].labels
+        sets[name] = models.SetOut(
+            labels=[labels[int(row)] for row in mask.nonzero()[0][:most_labels]],
+            size=int(mask.sum()),
+            group=desk.group_of(mask, side),
+        )
     return item.model_copy(update=sets)

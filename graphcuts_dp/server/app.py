@@ -1,6 +1,7 @@
-"""Application of a server: routes behind the guard, errors as problem+json, and what runs it.
+"""The application of a server: routes behind a guard, errors as problem+json; and `serve`.
 
-Before and after every handler: limits of requests, headers of replies, and the tick.
+The guard checks the limits of requests before a handler, and after it adds the headers of replies,
+which leave at ticks.
 """
 
 import asyncio
@@ -69,9 +70,9 @@ HEADERS = {
     "cache-control": "no-store",
 }
 _PROBLEM = "application/problem+json"
-_RENAMED = "is now called"
+_RENAMED = "is now called"  # of a field with a former name
 _SECURE = {"strict-transport-security": "max-age=31536000"}
-_ON_TICKS = ("/v1/", "/metrics", "/readyz")
+_ON_TICKS = ("/v1/", "/metrics", "/readyz")  # paths whose replies leave at ticks
 _FOR_ALL = ("/healthz", "/readyz")  # read no token, and tell nothing of graphs and people
 _HEADER_BYTES = 16 << 10
 _MOST_ERRORS = 10  # of one request that a refusal names
@@ -83,7 +84,7 @@ _GRAPH_ROUTE = re.compile(r"/v1/graphs/([^/]+)/(.+)")  # a graph, and its route 
 
 @final
 class Guard:
-    """Refuses what is too large, too slow or encoded; replies to it, and to every failure.
+    """Refuses requests that are too large, too slow or encoded, and replies to every failure.
 
     Behind a proxy it refuses plain HTTP from anybody else, by the address at the other end of the
     connection and before any header is read. What a proxy says of its client is believed after
@@ -116,15 +117,12 @@ class Guard:
         service.metrics.waiting += 1
         try:
             self._check(scope)
-            body = await asyncio.wait_for(self._body(receive), service.limits.seconds)
+            body = await self._timely_body(receive)
             _check_type(scope, body)
-            reply.came = service.clock()
-            await self._app(scope, _once(body, receive), reply.send)
+            reply.arrival = service.clock()
+            await self._app(scope, _with_body(body, receive), reply.send)
         except RefusedError as problem:
             await reply.refuse(problem)
-        except TimeoutError:
-            close = {"Connection": "close"}
-            await reply.refuse(RefusedError(408, "send the whole request at once", headers=close))
         except Exception as problem:
             log_failure(problem)
             if not reply.started:
@@ -134,6 +132,12 @@ class Guard:
             scope.get("state", {}).get("leave", _nothing)()
 
     def _check(self, scope: Scope) -> None:
+        """Refuse a request by its headers, before its body is read.
+
+        Raises:
+            RefusedError: from a wrong address, for another host, from a page of another site, or
+                too large.
+        """
         trusted = self._check_peer(scope)
         if sum(len(name) + len(value) for name, value in scope["headers"]) > _HEADER_BYTES:
             raise RefusedError(431, headers={"Connection": "close"})
@@ -150,8 +154,8 @@ class Guard:
             raise RefusedError(415, "send the body without an encoding")
         length = headers.get(b"content-length", b"0")
         limits = self._service.limits
-        most = limits.body + (0 if b"expect" in headers else limits.unread)
-        if length.isdigit() and int(length[:20]) > most:
+        largest = limits.body + (0 if b"expect" in headers else limits.unread)
+        if length.isdigit() and int(length[:20]) > largest:
             raise self._too_large()
 
     def _check_peer(self, scope: Scope) -> bool:
@@ -176,8 +180,20 @@ class Guard:
             )
         return False
 
+    async def _timely_body(self, receive: Receive) -> bytes:
+        """Return the whole body, see `_body`.
+
+        Raises:
+            RefusedError: it does not arrive in time, or is refused.
+        """
+        try:
+            return await asyncio.wait_for(self._body(receive), self._service.limits.seconds)
+        except TimeoutError:
+            close = {"Connection": "close"}
+            raise RefusedError(408, "send the whole request at once", headers=close) from None
+
     async def _body(self, receive: Receive) -> bytes:
-        """Return the body, whole.
+        """Return the whole body.
 
         One that is too large is read to its end, as far as `Limits.unread` goes, and forgotten: a
         connection that is closed while its client still sends loses the refusal.
@@ -199,9 +215,10 @@ class Guard:
                 return b"".join(parts)
 
     def _too_large(self) -> RefusedError:
-        most = self._service.limits.body
+        """Return the refusal of a body that is too large."""
+        largest = self._service.limits.body
         return RefusedError(
-            413, f"a request has at most {most:,} bytes", headers={"Connection": "close"}
+            413, f"a request has at most {largest:,} bytes", headers={"Connection": "close"}
         )
 
 
@@ -213,18 +230,19 @@ class _Reply:
         self._scope = scope
         self._send = send
         self._service = service
-        self.came = service.clock()
+        self.arrival = service.clock()
         self.started = False
         self._waits = True
         self._id = begin_request()
 
     def leave(self) -> None:
-        """Count that the request waits no longer, once; its reply leaves, or never will."""
+        """Count that the request waits no longer, since its reply leaves or never will; once."""
         if self._waits:
             self._waits = False
             self._service.metrics.waiting -= 1
 
     async def send(self, message: Message) -> None:
+        """Send a message of a handler; the first one waits for its tick, and gets the headers."""
         if message["type"] == "http.response.start":
             await self._wait()
             self.started = True
@@ -237,6 +255,7 @@ class _Reply:
         await self._send(message)
 
     async def refuse(self, problem: RefusedError) -> None:
+        """Reply with a refusal."""
         self._scope.setdefault("state", {})["refusal"] = problem.kind
         body = problem.body.encode()
         headers = {
@@ -250,7 +269,7 @@ class _Reply:
 
     def _count(self, status: int) -> None:
         """Log and count a reply that leaves, at its tick."""
-        state, seconds = self._scope.get("state", {}), self._service.clock() - self.came
+        state, seconds = self._scope.get("state", {}), self._service.clock() - self.arrival
         self.leave()
         log_request(
             method=self._scope["method"],
@@ -265,17 +284,18 @@ class _Reply:
             metrics.graphs.update(state["figures"])
 
     async def _wait(self) -> None:
+        """Wait for the tick at which the reply leaves, if it leaves at one."""
         if not self._scope["path"].startswith(_ON_TICKS):
             return
         service = self._service
         queries = self._scope.get("state", {}).get("queries", 1)
-        leaves, overrun = service.ticks.departure(self.came, service.clock(), queries)
+        leaves, overrun = service.ticks.departure(self.arrival, service.clock(), queries)
         await asyncio.sleep(max(0.0, leaves - service.clock()))
         service.overruns += overrun  # not before: it would tell when the work was done
 
 
 def _address(name: str) -> IPv4Address | IPv6Address | None:
-    """Return the address of a peer: of IPv4 also where it is written as IPv6; None for a name."""
+    """Return the address of a peer, of IPv4 also if it is written as IPv6; None for a name."""
     try:
         address = ip_address(name)
     except ValueError:
@@ -299,17 +319,18 @@ def _check_type(scope: Scope, body: bytes) -> None:
         raise RefusedError(415, "send the body as Content-Type: application/json", kind="type")
 
 
-def _once(body: bytes, receive: Receive) -> Receive:
+def _with_body(body: bytes, receive: Receive) -> Receive:
+    """Return a function that gives a body that was read, and after it what `receive` gives."""
     sent = False
 
-    async def give() -> Message:
+    async def receive_body() -> Message:
         nonlocal sent
         if sent:
             return await receive()
         sent = True
         return {"type": "http.request", "body": body, "more_body": False}
 
-    return give
+    return receive_body
 
 
 def log_failure(problem: Exception) -> None:
@@ -375,12 +396,14 @@ async def metrics(service: At, request: Request) -> str:
 
 
 def _page(name: str) -> Callable[[Request], Awaitable[Response]]:
-    async def give(request: Request) -> Response:
+    """Return the handler of a page."""
+
+    async def page(request: Request) -> Response:
         if name == _LOGIN_PAGE and getattr(request.state, "signed_in", None) is not None:
             return RedirectResponse("/analyst", 303)  # which sends curators on
         return FileResponse(FOLDER / name)
 
-    return give
+    return page
 
 
 def make_app(service: Service) -> FastAPI:
@@ -391,7 +414,7 @@ def make_app(service: Service) -> FastAPI:
     """
 
     @contextlib.asynccontextmanager
-    async def life(_app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         try:
             yield
         finally:
@@ -404,7 +427,7 @@ def make_app(service: Service) -> FastAPI:
         openapi_url="/v1/openapi.json",
         docs_url=None,
         redoc_url=None,
-        lifespan=life,
+        lifespan=lifespan,
     )
     app.state.service = service
     for routes in (router, curating, pages):
@@ -419,6 +442,7 @@ def make_app(service: Service) -> FastAPI:
 
 
 async def _refused(request: Request, problem: Exception) -> Response:
+    """Return the reply for an exception that a handler raised."""
     if isinstance(problem, RequestValidationError):
         refusal = _not_valid(problem)
     elif isinstance(problem, HTTPException):
@@ -430,7 +454,7 @@ async def _refused(request: Request, problem: Exception) -> Response:
 
 
 def _not_valid(problem: RequestValidationError) -> RefusedError:
-    """Return where a request is wrong, and how; what was sent is not repeated."""
+    """Return the refusal that names the fields that are wrong, and why; not what was sent."""
     errors: list[dict[str, Any]] = [
         {"field": [str(part)[:60] for part in error["loc"]], "problem": _problem_of(error)}
         for error in problem.errors()[:_MOST_ERRORS]
@@ -442,7 +466,7 @@ def _not_valid(problem: RequestValidationError) -> RefusedError:
 
 
 def _problem_of(error: Any) -> str:
-    """Say what is wrong with a field; of a former name, what it is called now."""
+    """Return what is wrong with a field; of a former name, its present name."""
     now = FIELDS.get(str(error["loc"][-1]))
     if error["type"] == "extra_forbidden" and now is not None:
         return f"{_RENAMED} {now}"
@@ -453,33 +477,36 @@ def _problem_of(error: Any) -> str:
 class _Patient(H11Protocol):
     """Closes connections on which the head of a request takes too long."""
 
-    _late: asyncio.TimerHandle | None = None
+    _timer: asyncio.TimerHandle | None = None  # while the head of a request is awaited
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self._watch()
 
     def data_received(self, data: bytes) -> None:
-        if self._late is None and self.conn.their_state is h11.IDLE:
+        if self._timer is None and self.conn.their_state is h11.IDLE:
             self._watch()
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
-            self._forget()
+            self._stop_watching()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._forget()
+        self._stop_watching()
         super().connection_lost(exc)
 
     def _watch(self) -> None:
-        self._late = self.loop.call_later(_HEADER_SECONDS, self._close)
+        """Start the timer that closes the connection."""
+        self._timer = self.loop.call_later(_HEADER_SECONDS, self._close)
 
-    def _forget(self) -> None:
-        if self._late is not None:
-            self._late.cancel()
-            self._late = None
+    def _stop_watching(self) -> None:
+        """Stop the timer."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _close(self) -> None:
-        self._late = None
+        """Close the connection if no head of a request has arrived."""
+        self._timer = None
         if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
             self.transport.close()
 

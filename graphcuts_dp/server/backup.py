@@ -1,4 +1,4 @@
-"""Backups of a server: its store and its registry together, as they were at one time.
+"""Back up a server, and restore it: its store and its registry together, as they were at one time.
 
 Copies by `cp` are neither of one time nor whole: what a registry was told last is in its
 write-ahead log, beside it. Here the lock of the store is held while SQLite copies both files. Since
@@ -45,8 +45,8 @@ REGISTRY_FILE = book_of(Path(STORE_FILE)).name
 MANIFEST_FILE = "backup.json"
 _FORMAT = 1
 _LARGEST_MANIFEST = 1 << 16  # bytes
-_PIECE = 1 << 20  # bytes read at once
-_BY = "restore"
+_CHUNK = 1 << 20  # bytes read at once
+_BY = "restore"  # who withdraws tokens, in the audit log
 _JOURNALS = ("-journal", "-wal", "-shm")  # that SQLite keeps beside a file
 
 
@@ -60,7 +60,7 @@ class Manifest:
         time: when it was made, in UTC, as ISO 8601 writes it.
         made_by: the version of this program.
         store: identifier of the store.
-        head: where the record of the store stood: number of records and digest.
+        head: of the store: number of records and digest.
         registry: line of the audit log of the latest change of who may ask, and digest; empty if
             nothing was changed yet.
         store_sha256: digest of the file of the store.
@@ -84,10 +84,11 @@ class Restored:
 
     Attributes:
         manifest: of the backup.
-        account: what was spent, as the backup has it.
-        lost: records of the former store that the backup has not; None if there was no former one.
-        former: what the former store had spent; None if there was none.
-        aside: where the former files are; None if there were none.
+        account: spending of the restored store.
+        lost: number of records of the former store that the backup lacks; None if there was no
+            former store.
+        former: spending of the former store; None if there was none.
+        aside: path of the former store; None if there were no former files.
         revoked: whether all tokens were withdrawn, since some were changed after the backup.
     """
 
@@ -285,16 +286,20 @@ def altered(folder: Path) -> LedgerError:
 
 
 def bring(source: Path, target: Path, sha256: str, folder: Path) -> None:
-    """Copy a file of a backup, whose digest must be that of the manifest."""
+    """Copy a file of a backup, whose digest must be that of the manifest.
+
+    Raises:
+        LedgerError: it is missing, or has another digest.
+    """
     digest = hashlib.sha256()
     try:
         opened = source.open("rb")
     except OSError:
         raise altered(folder) from None
     with opened, os.fdopen(open_secret(target, new=True), "wb") as copy:
-        while piece := opened.read(_PIECE):
-            digest.update(piece)
-            copy.write(piece)
+        while chunk := opened.read(_CHUNK):
+            digest.update(chunk)
+            copy.write(chunk)
     if digest.hexdigest() != sha256:
         raise altered(folder)
 
@@ -307,8 +312,8 @@ class Present:
     Attributes:
         path: a file that is there.
         ledger: the store, locked; None if only its registry is there.
-        noted: how many records the store had, as the registry notes.
-        account: what was spent; None without a store.
+        noted: number of records that the registry has noted of the store.
+        account: spending of the store; None without a store.
         access: line of the latest change of who may ask; None if there is none.
     """
 
@@ -319,7 +324,7 @@ class Present:
     access: Head | None
 
     def lost(self, copied: Path) -> int:
-        """Return how many records a copy lacks; those that are in both are the first ones."""
+        """Return how many records a copy of the store lacks; both begin with the same records."""
         with closing(Ledger(copied, read_only=True)) as other:
             if self.ledger is None:
                 return max(0, self.noted - other.records)
@@ -334,7 +339,7 @@ def lacks(registry: Path, access: Head | None) -> bool:
 
 
 def _common_records(one: sqlite3.Connection, other: sqlite3.Connection) -> int:
-    """Return with how many equal records two stores begin."""
+    """Return the number of equal records with which two stores begin."""
     statement = "SELECT seq, use, kind, query, body FROM records ORDER BY seq"
     common = 0
     for row, other_row in zip(one.execute(statement), other.execute(statement), strict=False):
@@ -378,12 +383,13 @@ def present_at(target: Path, registry: Path, identifier: str) -> Iterator[Presen
         with _readable(target):
             ledger = stack.enter_context(closing(Ledger(target)))
             stack.enter_context(ledger.locked())
-            known, account = recorded_access(ledger), account_of(ledger)
-        yield Present(target, ledger, noted, account, access or known)
+            recorded, account = recorded_access(ledger), account_of(ledger)
+        yield Present(target, ledger, noted, account, access or recorded)
 
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
+    """Raise errors of reading a present file with advice on how to restore without it."""
     try:
         yield
     except LedgerError as problem:
@@ -412,23 +418,24 @@ def records(count: int) -> str:
 
 
 def aside_of(path: Path) -> Path:
-    """Return the name that a file gets which a restore replaces now."""
+    """Return the path to which a restore moves a file that it replaces now."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     return path.with_name(f"{path.name}.before-restore-{stamp}")
 
 
 def exchange(files: Sequence[tuple[Path, Path, Path]]) -> None:
-    """Put the present files aside and the new ones in their places, or leave all as it was.
+    """Put the present files aside and the new ones in their place, or leave all as it was.
 
     1. Journals are moved away: SQLite would take what is in them for a part of the new files.
     2. The registry, then the stores: the present file gets a second name, and the new one takes its
        first name at once.
-    At no time does a store have no name, under which somebody could make a new one with the
-    budget unspent. Where this is cut off after the registry, `check_pair` refuses the files, or
-    nothing was changed that differs.
+    There is a file under the name of a store at any time, so that nobody can make a new one there,
+    with all its budget. If this is interrupted after the registry, `check_pair` refuses the files,
+    unless both registries are the same.
 
     Args:
-        files: the new file, its place, and the name of the former one; the registry first.
+        files: path of the new file, path of the present file that it replaces, and path to which
+            that is moved; the registry first.
     """
     undo: list[Callable[[], object]] = []
     journals = [
@@ -455,7 +462,7 @@ def exchange(files: Sequence[tuple[Path, Path, Path]]) -> None:
             with suppress(OSError):
                 step()
         raise
-    for _, journal in journals:  # those without content say nothing
+    for _, journal in journals:  # empty ones are not needed
         with suppress(OSError):
             if not journal.stat().st_size:
                 journal.unlink()

@@ -1,10 +1,11 @@
-"""The server's book: who may ask, what was asked for, keys of answered requests, the audit log.
+"""The registry of a server: accounts, requests for sessions, keys of answers, the audit log.
 
-It is an SQLite file beside the store: `mail.db-server` for `mail.db`, readable by your account
-only. No budget is kept in it: what was spent stands on the store alone. Each change is on the disk
-before it is reported, together with its line of the audit log, so that a process that is killed
-leaves neither without the other. Threads and processes may share a book; a server holds the lock
-`mail.db-serving` for as long as it runs, so that there is one.
+It is an SQLite file beside the store, `mail.db-server` for `mail.db`, readable by your account
+only, and called a `Book` in this folder. No budget is kept in it: what was spent stands on the
+store alone. Each change is on the disk before it is reported, together with its line of the audit
+log, so that a process that is killed leaves neither without the other. Threads and processes may
+share a book; a server holds the lock `mail.db-serving` for as long as it runs, so that there is
+one.
 
 Each line of the audit log holds the digest of all lines before it. Whoever has kept a head (the
 number of a line and its digest) can tell later whether the log still begins with the same lines.
@@ -40,11 +41,11 @@ from graphcuts_dp.ledger.file import explained
 from graphcuts_dp.ledger.records import Head
 
 APPLICATION = 0x67634253  # "gcBS"
-FOLDER = "graphs"  # with this name those of the files of a folder of stores begin
+FOLDER = "graphs"  # begins the names of the registry and the lock of a folder of stores
 GRAPH_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
-VERSION = 4  # it may have several stores
-_ONE_STORE = 3  # before that: one store, in a table `pairing`
-_LOG_ROTATES = 2  # before that: without the table `pairing`
+VERSION = 4  # of the tables
+_ONE_STORE = 3  # version with one store, in a table `pairing`
+_LOG_ROTATES = 2  # version without the table `pairing`
 
 _TABLES = {
     "about": "(id INTEGER PRIMARY KEY CHECK (id = 1), salt BLOB NOT NULL, "
@@ -79,7 +80,7 @@ _TRIGGERS = {
     f"{when} BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END"
     for event, when in (("UPDATE", ""), ("DELETE", "WHEN OLD.seq > (SELECT seq FROM about)"))
 }
-# What makes a book of an earlier version one of the next.
+# Statements that turn a registry of an earlier version into one of the next.
 _UPGRADES = {
     _LOG_ROTATES: (
         (
@@ -127,17 +128,26 @@ def graph_name(store: Path) -> str:
 
 
 def _beside(store: Path, role: str) -> Path:
+    """Return the path of a file that belongs to a store, by its role.
+
+    Raises:
+        LedgerError: no file can have the name of this store.
+    """
     if not store.name:
         raise LedgerError(f"{store} is no name of a store")
     return store.with_name(f"{store.name}-{role}")
 
 
-def _opened(path: Path, trouble: str) -> int:
-    """Open a file that this account alone can read, and make it if it is missing."""
+def _open_file(path: Path, failure: str) -> int:
+    """Open a file that this account alone can read, and create it if it is missing.
+
+    Raises:
+        LedgerError: it cannot be opened; the message begins with `failure`.
+    """
     try:
         return open_secret(path)
     except OSError as problem:
-        raise LedgerError(f"{trouble}: {problem.strerror}") from None
+        raise LedgerError(f"{failure}: {problem.strerror}") from None
 
 
 def now() -> str:
@@ -160,10 +170,11 @@ class Changes:
         """Append a line to the audit log.
 
         Args:
-            who: whose request it was.
+            who: name of the person who sent the request.
             event: its kind.
             body: plain values.
-            access: whether the event changes who may do what; the store has to know the line then.
+            access: whether the event changes who may do what: then the store has to record the
+                line.
         """
         row = self.execute("SELECT seq, digest FROM audit ORDER BY seq DESC LIMIT 1").fetchone()
         if row is None:
@@ -197,7 +208,7 @@ class Changes:
 
 @final
 class Book:
-    """An open book; made if it is not there.
+    """An open registry; created if it is not there.
 
     Raises:
         LedgerError: not a book of this version, readable by others, or damaged.
@@ -206,9 +217,9 @@ class Book:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._local = threading.local()
-        self._all: list[sqlite3.Connection] = []
-        self._turn = threading.Lock()
-        handle = _opened(path, f"cannot open the book {path}")
+        self._connections: list[sqlite3.Connection] = []  # of all threads
+        self._lock = threading.Lock()
+        handle = _open_file(path, f"cannot open the book {path}")
         try:
             if others_may_read(os.fstat(handle)):
                 raise LedgerError(f"others may read {path}, which holds secrets; run: chmod 600 it")
@@ -221,6 +232,11 @@ class Book:
             raise
 
     def _prepare(self) -> None:
+        """Create the tables of a new file, or upgrade those of an earlier version.
+
+        Raises:
+            LedgerError: no registry of a known version.
+        """
         with explained(self.path):
             self._connection().execute("PRAGMA journal_mode = WAL")
         with self.writing() as changes:
@@ -248,13 +264,14 @@ class Book:
                 changes.execute(statement)
 
     def _connection(self) -> sqlite3.Connection:
+        """Return the connection of the present thread."""
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             connection = sqlite3.connect(
                 self.path, timeout=30.0, isolation_level=None, check_same_thread=False
             )
-            with self._turn:  # first: `close` must know it if the next statements fail
-                self._all.append(connection)
+            with self._lock:  # first: `close` must know it if the next statements fail
+                self._connections.append(connection)
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA trusted_schema = OFF")
@@ -268,7 +285,10 @@ class Book:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Changes]:
-        """Make one change: on the disk once the body has ended without an exception, or undone."""
+        """Make changes in one transaction: on the disk when the body has ended, or undone.
+
+        They are undone if the body raises an exception.
+        """
         with explained(self.path):
             connection = self._connection()
             connection.execute("BEGIN IMMEDIATE")
@@ -328,15 +348,15 @@ class Book:
         return bool(self.rows("SELECT 1 FROM audit WHERE seq = ? AND digest = ?", values))
 
     def rotate(self, head: Head, *, keys_before: float, by: str) -> None:
-        """Forget the lines of the audit log up to a head, and keys of requests that are old.
+        """Remove the lines of the audit log up to a head, and old keys of requests.
 
-        Whoever calls it has these lines on the disk. Later lines go on in the chain.
+        The caller has written these lines to a file before. Later lines continue the chain.
 
         Args:
-            head: the last line to forget.
-            keys_before: keys that were made before this time, in seconds since 1970, go if their
-                answers were kept; their requests, if sent again, are new ones.
-            by: who, for the log.
+            head: the last line to remove.
+            keys_before: keys from before this time, in seconds since 1970, are removed if they have
+                answers; a request that is sent again with such a key is a new one.
+            by: name of whoever removes them, for the log.
 
         Raises:
             LedgerError: the log has no such line.
@@ -354,11 +374,11 @@ class Book:
             changes.log(by, "rotated", {"head": str(head), "keys": removed.rowcount})
 
     def close(self) -> None:
-        """Give it back."""
-        with self._turn:
-            for connection in self._all:
+        """Close the connections of all threads."""
+        with self._lock:
+            for connection in self._connections:
                 connection.close()
-            self._all.clear()
+            self._connections.clear()
         self._local = threading.local()
 
 
@@ -379,7 +399,8 @@ class BookChange:
 
     def chosen_from(self, parts: Sequence[Any]) -> "list[BookChange]":
         """Return this change, and all others of the same registry."""
-        return [self, *(p for p in parts if isinstance(p, BookChange) and p.book is self.book)]
+        others = (part for part in parts if isinstance(part, BookChange))
+        return [self, *(part for part in others if part.book is self.book)]
 
     @staticmethod
     def do_together(parts: "Sequence[BookChange]") -> list[None]:
@@ -401,7 +422,7 @@ def serving(store: Path) -> Iterator[None]:
     Raises:
         LedgerError: another server has it, or the file cannot be made.
     """
-    handle = _opened(_beside(store, "serving"), f"cannot lock {store}")
+    handle = _open_file(_beside(store, "serving"), f"cannot lock {store}")
     try:
         if not lock_descriptor(handle, blocking=False):
             raise LedgerError(f"another server serves {store}; stop that one first")
@@ -418,7 +439,8 @@ class LogLine:
     Attributes:
         seq: its number, from 1.
         time: in UTC, as ISO 8601 writes it.
-        who: whose request it was; "console" for commands on the curator's machine.
+        who: name of the person who sent the request; "console" for commands on the curator's
+            machine.
         what: kind of event.
         body: the rest, as the text of a JSON object.
     """
@@ -444,15 +466,12 @@ def digest_of_entry(before: bytes, entry: LogLine) -> bytes:
 def verify(
     start: Head, lines: Iterable[tuple[LogLine, bytes]], expected: Head | None = None
 ) -> Head:
-    """Compute the chain again.
+    """Compute the chain of an audit log again, and return its present head.
 
     Args:
         start: the line before the first one, see `first_digest`.
         lines: all lines in order, each with the digest that is kept beside it.
-        expected: a head that was kept at some time; None if nobody did.
-
-    Returns:
-        The present head.
+        expected: a head that was kept at some time; None if there is none.
 
     Raises:
         LedgerError: a line was changed, added, left out or moved; or the log does not go on from
@@ -466,7 +485,7 @@ def verify(
         )
     if expected is not None and expected.records == number and expected != start:
         raise LedgerError(f"line {number} of the audit log is not that of the kept head")
-    met = expected is None or expected == start
+    has_expected = expected is None or expected == start
     for entry, stored_digest in lines:
         digest = digest_of_entry(digest, entry)
         if entry.seq != number + 1 or stored_digest != digest:
@@ -475,14 +494,14 @@ def verify(
         if expected is not None and expected.records == number:
             if expected.digest != digest:
                 raise LedgerError(f"line {number} of the audit log is not that of the kept head")
-            met = True
-    if not met:
+            has_expected = True
+    if not has_expected:
         raise LedgerError("the audit log is shorter than at the kept head: lines are missing")
     return Head(number, digest)
 
 
 def read_export(text: str) -> tuple[Head, list[tuple[LogLine, bytes]]]:
-    """Read an exported log: JSON lines, the first of which tells after which line it begins.
+    """Read an exported log: JSON lines, the first of which names the line before all others.
 
     Raises:
         ParameterError: something else.
@@ -498,12 +517,13 @@ def read_export(text: str) -> tuple[Head, list[tuple[LogLine, bytes]]]:
 
 
 def _line(values: dict[str, Any]) -> tuple[LogLine, bytes]:
+    """Return a line and its digest from the plain values of `line_of`."""
     entry = LogLine(*(values[name] for name in ("seq", "time", "who", "what", "body")))
     return entry, bytes.fromhex(values["digest"])
 
 
 def log_text(salt: bytes, start: Head, lines: Iterable[tuple[LogLine, bytes]]) -> str:
-    """Write a log as JSON lines: first what its chain starts with, then each line after `start`."""
+    """Return a log as JSON lines: the start of its chain, then each line after `start`."""
     header = {"log": "graphcuts_dp server", "salt": salt.hex(), "after": str(start)}
     return "".join(
         json.dumps(values) + "\n" for values in [header, *(line_of(*line) for line in lines)]

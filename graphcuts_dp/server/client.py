@@ -38,8 +38,8 @@ from graphcuts_dp.session.methods import Method
 from graphcuts_dp.session.session import Preview, named_terms
 from graphcuts_dp.session.store_sessions import Remaining
 
-_CHUNK = 64  # queries of a request
-_TEXT = 4 << 20  # characters of a request of several queries
+_CHUNK = 64  # queries of a request, at most
+_TEXT = 4 << 20  # characters of a request of several queries, at most
 _PAGE = 10_000  # labels that are asked for at once
 _NAMED = 16  # numbers that the server makes of a named coefficient, as `server.models` counts
 _PAUSES = (0.1, 0.2, 0.5, 1.0, *[2.0] * 20)  # seconds before a request is sent again
@@ -87,18 +87,18 @@ class Connection:
         """
         text = None if body is None else json.dumps(body)
         headers = self._headers if key is None else {**self._headers, "Idempotency-Key": key}
-        trouble = "it does not answer"
+        reason = "it does not answer"
         for pause in (*_PAUSES, None):
             try:
                 if self._open is None:
-                    self._open = self._connection()
+                    self._open = self._new_connection()
                 self._open.request(method, self._base + self._routed(path), text, headers)
                 reply = self._open.getresponse()
                 content = reply.read()
             except (OSError, http.client.HTTPException) as problem:
                 if isinstance(problem, ssl.SSLCertVerificationError):
                     raise ServerError(f"the certificate of {self} is not trusted") from None
-                trouble = getattr(problem, "strerror", None) or type(problem).__name__
+                reason = getattr(problem, "strerror", None) or type(problem).__name__
                 self.close()
             else:
                 if reply.status < 400:
@@ -107,7 +107,7 @@ class Connection:
                     raise _error_of(reply.status, content)
             if pause is not None:
                 time.sleep(pause)
-        raise ServerError(f"the server at {self} cannot be reached: {trouble}")
+        raise ServerError(f"the server at {self} cannot be reached: {reason}")
 
     def _routed(self, path: str) -> str:
         """Return a path with the name of the graph, if it is of one and there is a name."""
@@ -125,9 +125,10 @@ class Connection:
         try:
             return json.loads(content)
         except ValueError:
-            raise ServerError(f"what answers at {self} is no server of sessions") from None
+            raise _no_server(self) from None
 
-    def _connection(self) -> http.client.HTTPConnection:
+    def _new_connection(self) -> http.client.HTTPConnection:
+        """Return a connection that is not open yet."""
         if self._context is None:
             return http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
         return http.client.HTTPSConnection(
@@ -141,7 +142,13 @@ class Connection:
             self._open = None
 
 
+def _no_server(connection: Connection) -> ServerError:
+    """Return the error for a reply that no server of sessions sends, such as a page of a proxy."""
+    return ServerError(f"what answers at {connection} is no server of sessions")
+
+
 def _error_of(status: int, content: bytes) -> Exception:
+    """Return the exception for a refusal of the server."""
     try:
         problem = json.loads(content)
         detail, kind = str(problem["detail"]), str(problem["type"]).rpartition(":")[2]
@@ -161,8 +168,8 @@ class RemoteSession:
         graphcuts_dp.errors.ServerError: ...
     """
 
-    def __init__(self, line: Connection, status: dict[str, Any]) -> None:
-        self._line = line
+    def __init__(self, connection: Connection, status: dict[str, Any]) -> None:
+        self._connection = connection
         self._status = status
 
     def __repr__(self) -> str:
@@ -176,7 +183,7 @@ class RemoteSession:
 
     def close(self) -> None:
         """Hang up. The session goes on to exist."""
-        self._line.close()
+        self._connection.close()
 
     @property
     def id(self) -> str:
@@ -190,7 +197,7 @@ class RemoteSession:
 
     @property
     def state(self) -> str:
-        """Return "waiting", "refused", "approved", "open", "stopped" or "failed"; asked anew.
+        """Return "waiting", "refused", "approved", "open", "stopped" or "failed", as of now.
 
         "waiting" is for the curator; "approved" has not begun, since the store could not take it:
         `connect` again with the same terms begins it.
@@ -228,7 +235,7 @@ class RemoteSession:
     @cached_property
     def graph(self) -> dict[str, Any]:
         """Return what is public about the graph: sizes, kind, groups."""
-        return dict(self._line.ask("GET", "/v1/graph"))
+        return dict(self._connection.ask("GET", "/v1/graph"))
 
     @cached_property
     def universe(self) -> Universe:
@@ -272,11 +279,11 @@ class RemoteSession:
             QueryError, ExhaustedError, ServerError: as `ask`; earlier chunks are on the record.
         """
         total = len(queries) if isinstance(queries, Sequence) else 0
-        tell = progress_function(progress)
+        report = progress_function(progress)
         answers: list[Answer] = []
         for chunk in self._chunks(queries):
             answers += self._answers(chunk, unguaranteed)
-            tell(len(answers) / total if total else 0.0, f"{len(answers):,} answers")
+            report(len(answers) / total if total else 0.0, f"{len(answers):,} answers")
         return answers
 
     def cost(self, queries: Iterable[LinearQuery]) -> Preview:
@@ -289,7 +296,7 @@ class RemoteSession:
             QueryError, ServerError: as `ask`.
         """
         body = {"queries": [self._plain(query)[0] for query in queries]}
-        cost = self._line.ask("POST", self._path("/cost"), body)
+        cost = self._connection.ask("POST", self._path("/cost"), body)
         return Preview(cost["queries"], cost["free"], cost["new"], cost["left"])
 
     @property
@@ -302,28 +309,34 @@ class RemoteSession:
         entries: list[tuple[Question, Answer]] = []
         while True:
             position = {"after": len(entries), "limit": 200, "labels": "true"}
-            page = self._line.ask("GET", self._path(f"/answers?{urlencode(position)}"))
+            page = self._connection.ask("GET", self._path(f"/answers?{urlencode(position)}"))
             entries += [(self._query_of(item), answer_of(item["answer"])) for item in page["items"]]
             if not page["items"] or len(entries) >= page["total"]:
                 return entries
 
     def export(self) -> dict[str, Any]:
         """Return the transcript and what is guaranteed for it, as plain values. Nothing secret."""
-        lines = self._line.send("GET", self._path("/export")).splitlines()
-        header, *answers = map(json.loads, lines)
-        return {**header, "answers": answers}
+        content = self._connection.send("GET", self._path("/export"))
+        try:
+            header, *answers = map(json.loads, content.splitlines())
+            return {**header, "answers": answers}
+        except (ValueError, TypeError):
+            raise _no_server(self._connection) from None
 
     def _now(self) -> dict[str, Any]:
-        self._status = self._line.ask("GET", self._path())
+        """Ask for the status of the session, and return it."""
+        self._status = self._connection.ask("GET", self._path())
         return self._status
 
-    def _path(self, more: str = "") -> str:
-        return f"/v1/sessions/{self.id}{more}"
+    def _path(self, route: str = "") -> str:
+        """Return the path of the session, or of one of its routes."""
+        return f"/v1/sessions/{self.id}{route}"
 
     def _answers(self, queries: list[dict[str, Any]], unguaranteed: bool) -> list[Answer]:
+        """Send queries in one request, and return their answers."""
         body = {"queries": queries, "unguaranteed": unguaranteed}
         key = secrets.token_hex(16)
-        reply = self._line.ask("POST", self._path("/answers"), body, key=key)
+        reply = self._connection.ask("POST", self._path("/answers"), body, key=key)
         return [answer_of(answer) for answer in reply["answers"]]
 
     def _chunks(self, queries: Iterable[LinearQuery]) -> Iterator[list[dict[str, Any]]]:
@@ -332,7 +345,7 @@ class RemoteSession:
         text = numbers = 0
         for query in queries:
             plain, count = self._plain(query)
-            length = len(json.dumps(plain)) if count else 0
+            length = len(json.dumps(plain))
             if chunk and (
                 len(chunk) == _CHUNK
                 or text + length > _TEXT
@@ -380,10 +393,11 @@ class RemoteSession:
         return [int(label) if isinstance(label, np.integer) else label for label in subset]
 
     def _labels(self, side: int) -> VertexSet:
+        """Ask for the labels of one side, page by page."""
         labels: list[int | str] = []
         while True:
             position = urlencode({"side": side, "first": len(labels), "limit": _PAGE})
-            page = self._line.ask("GET", f"/v1/vertices?{position}")
+            page = self._connection.ask("GET", f"/v1/vertices?{position}")
             labels += page["labels"]
             if not page["labels"] or len(labels) >= page["total"]:
                 return VertexSet(labels)
@@ -420,9 +434,9 @@ def connect(
             ask.
         epsilon: of a new session; with `queries` it asks for one that is not there.
         delta: of a new session, as for `open_session`.
-        queries: likewise, a number or a `SessionWorkload`.
-        method: likewise, a name or an object such as `MirrorDescent`; groups to start from are
-            those of the server.
+        queries: of a new session, a number or a `SessionWorkload`.
+        method: of a new session, a name or an object such as `MirrorDescent`; groups to start from
+            are those of the server.
         timeout: seconds to wait for a reply.
         certificate: PEM file of the authority that vouches for the server, if the system's do not.
 
@@ -439,35 +453,33 @@ def connect(
         Traceback (most recent call last):
         graphcuts_dp.errors.ServerError: ...
     """
-    line = Connection(url, token, timeout=timeout, certificate=certificate, graph=graph)
+    connection = Connection(url, token, timeout=timeout, certificate=certificate, graph=graph)
     try:
-        account = line.ask("GET", "/v1/me")
+        account = connection.ask("GET", "/v1/me")
         if graph is None:
-            line.graph = _only_graph(line.ask("GET", "/v1/graphs")["graphs"])
-        id_ = name if "." in name else f"{account['name']}.{name}"
-        status = next(
-            (known for known in line.ask("GET", "/v1/sessions")["sessions"] if known["id"] == id_),
-            None,
-        )
-        new = epsilon is not None and queries is not None
-        if status is None and not new:
+            connection.graph = _only_graph(connection.ask("GET", "/v1/graphs")["graphs"])
+        full_name = name if "." in name else f"{account['name']}.{name}"
+        sessions = connection.ask("GET", "/v1/sessions")["sessions"]
+        status = next((session for session in sessions if session["id"] == full_name), None)
+        has_terms = epsilon is not None and queries is not None
+        if status is None and not has_terms:
             raise ParameterError(f"no session {name!r}; a new one needs epsilon= and queries=")
         not_begun = status is not None and status["state"] == "approved"
-        if status is None or (new and not_begun and status["analyst"] == account["name"]):
+        if status is None or (has_terms and not_begun and status["analyst"] == account["name"]):
             terms = named_terms(epsilon, delta, queries, method)
             if "rule" in terms:
                 raise ParameterError("over HTTP a session learns by a method of the server's own")
             terms = {key: value for key, value in terms.items() if value is not None}
             terms["name"] = name if status is None else status["name"]
-            status = line.ask("POST", "/v1/sessions", terms)
+            status = connection.ask("POST", "/v1/sessions", terms)
     except BaseException:
-        line.close()
+        connection.close()
         raise
-    return RemoteSession(line, status)
+    return RemoteSession(connection, status)
 
 
 def _only_graph(graphs: Sequence[str]) -> str | None:
-    """Return the only graph that a person may ask, None without one.
+    """Return the only graph that a person may ask; None if there is none.
 
     Raises:
         ParameterError: there are several.

@@ -1,6 +1,6 @@
 """The session service: all that a server does with one store.
 
-Read `Desk` first: sessions are asked for, approved and begun (`request`, `decide`), and queries are
+Read `Desk` first: sessions are requested, approved and begun (`request`, `decide`), and queries are
 answered in them (`ask_in_steps`). There is no other way to an answer than `Session`, and no other
 ledger than the store. Every method is called by one thread at a time; the server has one thread for
 them. What a session would cost and the limits of analysts are in `limits`, what analysts have asked
@@ -74,7 +74,7 @@ from graphcuts_dp.session.store_sessions import (
 from graphcuts_dp.session.terms import SessionTerms
 from graphcuts_dp.session.transcript import LedgerStatus, UseStatus, export_ledger, ledger_status
 
-LISTED_AT_ONCE: Final = 64  # sessions or uses of a list, between which others take their turns
+LISTED_AT_ONCE: Final = 64  # sessions or uses of a list, after which others take their turns
 
 
 def digest_of_set(mask: BoolVector) -> bytes:
@@ -98,19 +98,19 @@ def names_of_sets(groups: Groups) -> dict[bytes, str]:
 
 @final
 class Desk:
-    """Works on one store for all who may ask.
+    """The session service of one store, for all analysts.
 
-    A session is approved in the book, then begun on the store; a crash, a full disk or a busy store
-    can come between the two. It counts against the limits of its analyst from its approval until it
-    is on the store, and from then on by what the store says. It begins when it is approved; where
-    that failed, when its analyst asks for it again, or a curator approves it again. The limits are
-    checked each time, and no other request begins it. A curator who refuses it gives what it held
-    back.
+    A session is approved in the registry, then begun on the store; a crash, a full disk or a busy
+    store can come between the two. It counts against the limits of its analyst from its approval
+    on: by its terms until it is on the store, and then by what the store has recorded. It begins
+    when it is approved; where that failed, when its analyst asks for it again, or a curator
+    approves it again. The limits are checked each time, and no other request begins it. If a
+    curator refuses a session that was approved and has not begun, it no longer counts.
 
     Args:
         graph: the private graph.
         store: an existing one, about this graph.
-        book: of the same store.
+        book: the registry of the same store.
         groups: public groups that queries may name.
         privacy_unit: of all sessions.
 
@@ -157,17 +157,17 @@ class Desk:
         self._ledger = open_ledger(store, graph)
         try:
             check_pair(self._ledger, book)
+            self.store: str = store_id(self._ledger)
+            self.others: tuple[Desk, ...] = ()
+            self.people: People = people_of(self._ledger, book)
+            self.requests: SessionRequests = SessionRequests(book, self.store, self.people)
+            with self._ledger.locked():
+                self._index = UseIndex(self._ledger)
+            self._sessions = OpenSessions(graph, store, self._ledger, groups)
+            self._not_begun = self._approved_requests()
         except BaseException:
             self._ledger.close()
             raise
-        self.store: str = store_id(self._ledger)
-        self.others: tuple[Desk, ...] = ()
-        self.people: People = people_of(self._ledger, book)
-        self.requests: SessionRequests = SessionRequests(book, self.store, self.people)
-        with self._ledger.locked():
-            self._index = UseIndex(self._ledger)
-        self._sessions = OpenSessions(graph, store, self._ledger, groups)
-        self._not_begun = self._approved_requests()
 
     def __repr__(self) -> str:
         return f"Desk({self.universe!r})"
@@ -178,7 +178,7 @@ class Desk:
         return graph_name(self._store.file)
 
     def close(self) -> None:
-        """Give the store and the book back."""
+        """Close the store and the registry."""
         self._note_store()
         self._sessions.close()
         self._ledger.close()
@@ -188,7 +188,7 @@ class Desk:
 
     @property
     def status(self) -> LedgerStatus:
-        """Return what is on the store: all of it is read."""
+        """Return the status of the store, for which all of it is read."""
         return ledger_status(self._ledger)
 
     @property
@@ -203,7 +203,7 @@ class Desk:
         return ledger_budget(self._ledger)
 
     def figures(self) -> GraphFigures:
-        """Return public numbers, for the metrics: budget, what was spent, sessions by state."""
+        """Return public numbers for the metrics: the budget, what was spent, sessions by state."""
         total, budget = self.spent, self.budget
         return GraphFigures(
             epsilon=total.epsilon if total else 0.0,
@@ -214,7 +214,7 @@ class Desk:
         )
 
     def spending(self) -> Steps[tuple[list[tuple[Use, float]], str]]:
-        """Return every use, with the epsilon of it and all before together; and the head."""
+        """Return all uses, each with the epsilon of those up to it; and the head of the store."""
         uses: list[tuple[Use, float]] = []
         while True:
             with self._followed() as index:
@@ -233,7 +233,7 @@ class Desk:
     # Public numbers, and simulated graphs.
 
     def terms_of(self, terms_in: Terms) -> dict[str, Any]:
-        """Return keywords of `open_session`: what was sent, and the privacy unit of this server.
+        """Return keywords of `open_session`: terms that were sent, and the server's privacy unit.
 
         Raises:
             ParameterError: a start from groups, where there are none.
@@ -245,7 +245,7 @@ class Desk:
         return terms if unit == EDGE else terms | {"privacy_unit": unit.typed}
 
     def forecast(self, terms: dict[str, Any]) -> Forecast:
-        """Return what a session of these terms would be, see `limits.forecast`."""
+        """Return cost and guarantee of a session of these terms, see `limits.forecast`."""
         return self.forecasts.of(terms)
 
     def plan(self, question: PlanIn) -> dict[str, Any]:
@@ -275,7 +275,8 @@ class Desk:
     def request(self, person: Person, session_in: SessionIn) -> tuple[SessionRequest, str | None]:
         """Ask for a session. It begins at once where the person is approved beforehand.
 
-        The same again is the same request: it begins what was approved and could not begin.
+        A request that is sent again is the same one: it begins a session that was approved and
+        could not begin.
 
         Returns:
             The request, and a warning if its answers are worth nothing.
@@ -331,8 +332,8 @@ class Desk:
                 self._allowed(name, request.terms)
             state = APPROVED if approve else REFUSED
             self.requests.decide(changes, request, state, note)
-            note_of_log = {"session": name, "note": note}
-            changes.log(curator.name, state, note_of_log, access=not approve)
+            log_body = {"session": name, "note": note}
+            changes.log(curator.name, state, log_body, access=not approve)
             request = self.requests.get(name)
         if approve:
             self._begin(request)
@@ -347,20 +348,20 @@ class Desk:
         These are the sessions that are on the store, and those that were approved.
 
         Args:
-            analyst: whose limits.
+            analyst: name of the person.
             without: a session that is not counted unless it is on the store.
         """
         on_store = self._index.of(analyst)
-        waiting = [
+        not_begun = [
             request
             for request in self._not_begun.get(analyst, {}).values()
             if request.id != without and not self._is_on_store(request)
         ]
         costs = on_store.costs
-        if waiting:
-            costs = costs.with_more(self.forecast(request.terms).cost for request in waiting)
-        queries = on_store.queries + sum(request.terms["queries"] for request in waiting)
-        return Claims(costs, queries, len(waiting))
+        if not_begun:
+            costs = costs.with_more(self.forecast(request.terms).cost for request in not_begun)
+        queries = on_store.queries + sum(request.terms["queries"] for request in not_begun)
+        return Claims(costs, queries, len(not_begun))
 
     def all_claims(self, analyst: str) -> Claims:
         """Return what counts against the limits of a person, on all graphs together."""
@@ -416,7 +417,9 @@ class Desk:
     # Queries are answered in sessions.
 
     def cost(self, person: Person, name: str, queries: Sequence[QueryIn]) -> tuple[Any, float]:
-        """Return what queries would use, and the error that is guaranteed; nothing is asked.
+        """Return a preview of what queries would use, and the error bound of the session.
+
+        Nothing is asked.
 
         Raises:
             RefusedError: no such session, or it has not begun.
@@ -434,23 +437,24 @@ class Desk:
     def ask_in_steps(
         self, person: Person, name: str, ask_in: Ask, key: str | None
     ) -> Steps[tuple[list[AnswerOut], int]]:
-        """Answer queries, all or none, as far as what is left is known beforehand.
+        """Answer queries: all, or none if the session has less left.
 
         Others may take their turns between two chunks of queries. An analyst's requests do not
-        overtake each other, so what a session has left is not used up meanwhile, but by other
-        programs on the same store.
+        overtake each other, so the queries that a session has left are not used up meanwhile, but
+        by other programs on the same store.
 
-        1. A key that was answered before: the same answers.
-        2. What is more than the session has left is refused; nothing is asked.
-        3. The audit log tells that it was asked, and the key is kept.
+        1. A key that was answered before gets the same answers.
+        2. More new queries than the session has left are refused; nothing is asked.
+        3. The audit log records the request, and the key is kept.
         4. `ask_together`: the cost is on the store before noise is drawn, the answers before they
            are shown.
-        5. The audit log tells that it was answered; the answers are kept under the key.
+        5. The audit log records the answers by the head of the store, and they are kept under the
+           key.
         Steps 3, 4 and 5 are done together with those of others who ask at the same time: each has
         one transaction of the registry, or two of the store, for all of them.
 
-        A process that is killed between 3 and 5 leaves a key without answers: asked again, what is
-        on the record is free, and a step that was cut off counts as one that was spent.
+        A process that is killed between 3 and 5 leaves a key without answers. If its queries are
+        sent again, those on the record are free, and an interrupted one counts as spent.
 
         Returns:
             The answers, and how many of them were new.
@@ -516,7 +520,7 @@ class Desk:
         return replies, preview.new
 
     def _answers_of_key(self, person: Person, key: str, digest: bytes) -> list[AnswerOut] | None:
-        """Return what was answered under an idempotency key; None if nothing was.
+        """Return the answers under an idempotency key; None if there are none.
 
         Raises:
             RefusedError: it belongs to another request.
@@ -539,7 +543,7 @@ class Desk:
     # What is on the record of sessions.
 
     def on_store(self, request: SessionRequest) -> SessionStatus | None:
-        """Return where a session stands on the store; None before it has begun."""
+        """Return the status of a session on the store; None before it has begun."""
         with self._followed() as index:
             use = index.use(request.id)
             return None if use is None else session_status(self._ledger, use)
@@ -565,7 +569,7 @@ class Desk:
         Args:
             person: who reads.
             name: of the session.
-            after: so many answers are left out.
+            after: number of the oldest answers to leave out.
             limit: the most answers.
 
         Raises:
@@ -579,7 +583,7 @@ class Desk:
         return len(entries), ((entry.record, entry.query, entry.answer) for entry in page)
 
     def export(self, person: Person, name: str) -> Iterator[str]:
-        """Yield the transcript of a session as JSON lines: what was guaranteed, then the answers.
+        """Yield the transcript of a session as JSON lines: its guarantee, then its answers.
 
         Raises:
             RefusedError: no such session, or it has not begun.
@@ -617,8 +621,8 @@ class Desk:
     # The store, and the sessions on it.
 
     def _note_store(self) -> None:
-        """Have the book note where the store stands: a session has begun, or the server ends."""
-        with suppress(LedgerError):  # the note that is there is older, which is harmless
+        """Have the registry note the head of the store: a session has begun, or the server ends."""
+        with suppress(LedgerError):  # an older note, which is there then, is harmless
             with self._ledger.locked():
                 head = self._ledger.head
             note_store(self._ledger, self.book, head)
@@ -637,10 +641,11 @@ class Desk:
                 pass
 
     def _is_on_store(self, request: SessionRequest) -> bool:
-        """Return whether a session is on the store, as far as that was followed."""
+        """Return whether a session is on the store, as of when it was followed last."""
         return self._index.number(request.id) is not None
 
     def _has_begun(self, request: SessionRequest) -> bool:
+        """Return whether a session was approved and is on the store."""
         with self._followed():
             return request.state == APPROVED and self._is_on_store(request)
 

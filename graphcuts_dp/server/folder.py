@@ -36,7 +36,7 @@ class ServerFiles:
     """Paths of a server's stores, registry and lock.
 
     Attributes:
-        base: with this name those of the registry, the lock and the first token begin.
+        base: path with which those of the registry, the lock and the first token begin.
         stores: of each graph, by its name.
         folder: of several stores; None for one store.
     """
@@ -83,11 +83,11 @@ class ServerFiles:
 
     @property
     def existing(self) -> list[Store]:
-        """Return the stores that are there: the first start makes the others."""
+        """Return the stores that exist; the first start makes the others."""
         return [store for store in self.stores.values() if store.exists]
 
     def identifiers(self) -> dict[str, str]:
-        """Return the identifiers of stores that are there, by the name of the graph."""
+        """Return the identifiers of the stores that exist, by the name of the graph."""
         stored = {name: peek_store_id(store.file) for name, store in self.stores.items()}
         return {name: identifier for name, identifier in stored.items() if identifier is not None}
 
@@ -100,14 +100,15 @@ class ServerFiles:
         Raises:
             ParameterError: a graph that is not there, or has not been served yet.
         """
-        known = self.identifiers()
+        identifiers = self.identifiers()
         graph_names = [name.strip() for name in names.split(",") if name.strip()]
         for name in graph_names:
-            if name not in known:
+            if name not in identifiers:
+                served = ", ".join(identifiers)
                 raise ParameterError(
-                    f"there is no graph {name!r:.60}; graphs that were served: {', '.join(known)}"
+                    f"there is no graph {name!r:.60}; graphs that were served: {served}"
                 )
-        return [known[name] for name in graph_names]
+        return [identifiers[name] for name in graph_names]
 
     def open_book(self) -> Book:
         """Open the registry; that of the folder is made, or taken over from its one store.
@@ -126,7 +127,11 @@ class ServerFiles:
         return Book(book_of(self.base))
 
     def _take_over(self) -> None:
-        """Make the registry of one store, which served alone before, that of the folder."""
+        """Make the registry of a store that was served alone before that of the folder.
+
+        Raises:
+            LedgerError: several stores have one.
+        """
         with_registry = [store for store in self.existing if book_of(store.file).exists()]
         if len(with_registry) > 1:
             names = ", ".join(book_of(store.file).name for store in with_registry)
@@ -137,11 +142,11 @@ class ServerFiles:
             )
         for store in with_registry:
             former = book_of(store.file)
-            part = self.base.with_name(f".{self.base.name}-server.part")
-            part.unlink(missing_ok=True)
+            copy = self.base.with_name(f".{self.base.name}-server.part")
+            copy.unlink(missing_ok=True)
             with closing(Book(former)) as book:
-                book.copy(part, shown=book_of(self.base))
-            part.replace(book_of(self.base))
+                book.copy(copy, shown=book_of(self.base))
+            copy.replace(book_of(self.base))
             aside = former.with_name(f"{former.name}.taken-over")
             shutil.move(former, aside)
             for journal in ("-wal", "-shm"):
@@ -195,7 +200,7 @@ class ServerFiles:
 
 
 def check_none_missing(files: ServerFiles, book: Book) -> None:
-    """Refuse stores that lack one of which their registry knows, since it would be made anew.
+    """Refuse a folder without a store that its registry knows, since it would be made anew.
 
     Raises:
         LedgerError: one is missing.
@@ -224,7 +229,7 @@ def revoke_all_of_folder(files: ServerFiles, *, by: str) -> int:
 
     Args:
         files: of a folder. A store that is older than the registry is refused.
-        by: who, for the log.
+        by: name of whoever withdraws them, for the log.
 
     Returns:
         How many people had a token.

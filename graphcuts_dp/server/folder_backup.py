@@ -1,4 +1,4 @@
-"""Backups of a folder of stores: all stores and their registry together, as they were at one time.
+"""Back up and restore a folder of stores: all stores and their registry, as they were at one time.
 
 As `backup` does for one store, and by the same steps. The locks of all stores are held, in the
 order of their names, while the files are copied. A backup is a folder with `graphs-server`, the
@@ -20,7 +20,6 @@ from graphcuts_dp.ledger.file import flush_file
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.migration import Account, account_of
 from graphcuts_dp.ledger.opening import Store, open_ledger, store_id
-from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.ledger.uses import MADE_BY, time_now
 from graphcuts_dp.server.backup import (
     MANIFEST_FILE,
@@ -50,7 +49,7 @@ from graphcuts_dp.server.pairing import check_pair, recorded_access
 _FORMAT = 2  # a backup of one store has format 1
 _REGISTRY_FILE = book_of(Path(FOLDER)).name
 _LARGEST_MANIFEST = 1 << 20  # bytes
-_BY = "restore"
+_BY = "restore"  # who withdraws tokens, in the audit log
 
 
 @final
@@ -60,7 +59,7 @@ class StoreCopy:
 
     Attributes:
         store: identifier of the store.
-        head: where its record stood: number of records and digest.
+        head: of the store: number of records and digest.
         sha256: digest of the file.
     """
 
@@ -96,9 +95,10 @@ class FolderRestored:
 
     Attributes:
         manifest: of the backup.
-        accounts: what was spent of each graph, as the backup has it.
-        lost: how many records of the former stores the backup has not; None without former ones.
-        aside: with this name those of the former registry begin; None if there was none.
+        accounts: spending of each restored store, by the name of the graph.
+        lost: number of records of the former stores that the backup lacks; None if there were no
+            former stores.
+        aside: path with which that of the former registry begins; None if there was none.
         revoked: whether all tokens were withdrawn, since some were changed after the backup.
     """
 
@@ -182,10 +182,11 @@ def read_folder_manifest(folder: Path) -> FolderManifest:
         values: Any = json.loads(text) if len(text) <= _LARGEST_MANIFEST else None
         stores = {name: StoreCopy(**copy) for name, copy in values.pop("stores").items()}
         manifest = FolderManifest(**values, stores=stores)
-        named = all(GRAPH_NAME.fullmatch(name) for name in stores)
+        has_names = all(GRAPH_NAME.fullmatch(name) for name in stores)
         texts = [manifest.time, manifest.made_by, manifest.registry_sha256]
         texts += [text for copy in stores.values() for text in vars(copy).values()]
-        if not named or manifest.backup != _FORMAT or not all(isinstance(t, str) for t in texts):
+        has_texts = all(isinstance(text, str) for text in texts)
+        if not has_names or manifest.backup != _FORMAT or not has_texts:
             raise problem
     except (OSError, ValueError, RecursionError, TypeError, AttributeError, LookupError):
         raise problem from None
@@ -230,11 +231,11 @@ def restore_folder(
         accounts = _check_copies(backup, copied, manifest)
         present: dict[str, Present] = {}
         for name in names:
-            entered = stack.enter_context(
+            present_store = stack.enter_context(
                 present_at(targets[name], book_of(base), manifest.stores[name].store)
             )
-            if entered is not None:
-                present[name] = entered
+            if present_store is not None:
+                present[name] = present_store
         if present and not replace:
             path = next(iter(present.values())).path
             raise LedgerError(
@@ -244,8 +245,7 @@ def restore_folder(
         if lost != (lose_records or 0):
             account = next(iter(accounts.values()))
             raise LedgerError(would_lose(folder, lost, lose_records, account, None))
-        access: list[Head | None] = [store.access for store in present.values()]
-        revoked = any(lacks(book_of(copied.base), head) for head in access)
+        revoked = any(lacks(book_of(copied.base), store.access) for store in present.values())
         if revoked:
             revoke_all_of_folder(copied, by=_BY)
         for name in names:
@@ -254,16 +254,13 @@ def restore_folder(
         aside = aside_of(base)
         stores = [(copied.stores[name].file, targets[name]) for name in names]
         options = [target.with_suffix(OPTIONS_ENDING) for target in targets.values()]
+        missing_options = [file for file in options if not os.path.lexists(file)]
         exchange(
             [
                 (book_of(copied.base), book_of(base), book_of(aside)),
                 *((copy, target, aside_of(target)) for copy, target in stores),
                 # Last: with them a server would make stores that are not there, with all budget.
-                *(
-                    (part / file.name, file, aside_of(file))
-                    for file in options
-                    if not os.path.lexists(file)
-                ),
+                *((part / file.name, file, aside_of(file)) for file in missing_options),
             ]
         )
     return FolderRestored(
@@ -276,7 +273,7 @@ def restore_folder(
 
 
 def _check_no_other(folder: Path, names: list[str]) -> None:
-    """Refuse a folder with a store that the backup has not: its registry would not know it.
+    """Refuse a folder with a store that is not in the backup: its registry would not know it.
 
     Raises:
         LedgerError: there is one.
@@ -290,7 +287,11 @@ def _check_no_other(folder: Path, names: list[str]) -> None:
 
 
 def _copies(backup: Path, part: Path, manifest: FolderManifest) -> ServerFiles:
-    """Copy the files of a backup, whose digests must be those of the manifest."""
+    """Copy the files of a backup, whose digests must be those of the manifest.
+
+    Raises:
+        LedgerError: a file is missing, or has another digest.
+    """
     bring(backup / _REGISTRY_FILE, part / _REGISTRY_FILE, manifest.registry_sha256, backup)
     stores = {}
     for name, copy in manifest.stores.items():
@@ -309,7 +310,11 @@ def _copies(backup: Path, part: Path, manifest: FolderManifest) -> ServerFiles:
 def _check_copies(
     backup: Path, copied: ServerFiles, manifest: FolderManifest
 ) -> dict[str, Account]:
-    """Check the records of all copies, and that they are of one time; return what was spent."""
+    """Check the records of all copies, and that they are of one time; return their spending.
+
+    Raises:
+        LedgerError: they are not as the manifest says, or not of one time.
+    """
     accounts = {}
     for name, copy in manifest.stores.items():
         with closing(Ledger(copied.stores[name].file, read_only=True)) as ledger:

@@ -1,8 +1,8 @@
-"""Costs and guarantees of sessions before they begin, and the limits that analysts have.
+"""Compute costs and guarantees of sessions before they begin, and check the limits of analysts.
 
 A forecast is made from public numbers alone: the terms of a session, the vertex pairs and the grid
-of weights. Claims are what counts against the limits of an analyst. `desk` checks them before a
-session is approved, and again before it begins.
+of weights. Claims are the sessions that count against the limits of an analyst. `desk` checks them
+before a session is approved, and again before it begins.
 """
 
 import json
@@ -28,8 +28,8 @@ from graphcuts_dp.server.models import PlanIn
 from graphcuts_dp.server.people import Person
 from graphcuts_dp.session.terms import SessionTerms
 
-_FORECASTS = 1000  # that are kept in memory, since some take long
-_MECHANISMS = 64  # that are kept in memory, for bounds on errors
+_KEPT_FORECASTS = 1000  # in memory, since some take long
+_KEPT_MECHANISMS = 64  # in memory, for bounds on errors
 
 
 @final
@@ -40,7 +40,8 @@ class Forecast:
     Attributes:
         cost: of the whole session.
         guarantee: as text.
-        error: within which all answers are guaranteed, in weight, if the guess of edges is right.
+        error: largest error of any answer that is guaranteed, in weight, if the guess of the number
+            of edges is right.
         warning: a sentence if that is worthless or its delta too large; None otherwise.
     """
 
@@ -51,7 +52,7 @@ class Forecast:
 
 
 def forecast(terms: dict[str, Any], universe: Universe, grid: Grid) -> Forecast:
-    """Compute what a session of these terms would be. Reads public numbers alone.
+    """Return cost and guarantee of a session of these terms. Reads public numbers alone.
 
     Args:
         terms: keywords of `open_session`.
@@ -61,18 +62,18 @@ def forecast(terms: dict[str, Any], universe: Universe, grid: Grid) -> Forecast:
     Raises:
         ParameterError: a number out of range, or a method that does not suit the graph.
     """
-    agreed = SessionTerms.of(**terms).resolved(universe, grid)
-    mechanism = agreed.mechanism(universe, grid)
+    resolved_terms = SessionTerms.of(**terms).resolved(universe, grid)
+    mechanism = resolved_terms.mechanism(universe, grid)
     count = sum(map(len, sets_in(universe.space)))
-    worries = (
+    warnings = (
         delta_warning(mechanism.cost.delta, count=count),
-        agreed.warning(universe, grid),
+        resolved_terms.warning(universe, grid),
     )
     return Forecast(
         cost=mechanism.cost,
-        guarantee=str(agreed.guarantee(mechanism, None)),
-        error=agreed.expected_error(universe, grid),
-        warning="; ".join(filter(None, worries)) or None,
+        guarantee=str(resolved_terms.guarantee(mechanism, None)),
+        error=resolved_terms.expected_error(universe, grid),
+        warning="; ".join(filter(None, warnings)) or None,
     )
 
 
@@ -89,15 +90,15 @@ class Forecasts:
     def __init__(self, universe: Universe, grid: Grid, privacy_unit: PrivacyUnit) -> None:
         self._universe = universe
         self._privacy_unit = privacy_unit
-        self._forecast: Callable[[str], Forecast] = lru_cache(_FORECASTS)(
+        self._forecast: Callable[[str], Forecast] = lru_cache(_KEPT_FORECASTS)(
             lambda text: forecast(json.loads(text), universe, grid)
         )
-        self._mechanism: Callable[[str], Any] = lru_cache(_MECHANISMS)(
+        self._mechanism: Callable[[str], Any] = lru_cache(_KEPT_MECHANISMS)(
             lambda text: SessionTerms.of(**json.loads(text)).mechanism(universe, grid)
         )
 
     def of(self, terms: dict[str, Any]) -> Forecast:
-        """Return what a session of these terms would be, as `forecast`.
+        """Return cost and guarantee of a session of these terms, as `forecast` does.
 
         Raises:
             ParameterError: as there.

@@ -1,4 +1,4 @@
-"""The log of requests: a line for each, with an identifier that its reply also has.
+"""Write the log of requests: a line for each, with an identifier that its reply also has.
 
 A line has method, path, status, seconds of the tick, and who asked. It has no query, no answer and
 no token. Other lines that are written while a request is served have its identifier, too.
@@ -72,13 +72,13 @@ class JsonLines(logging.Formatter):
             record.args if isinstance(record.args, dict) else {"message": record.getMessage()}
         )
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        head = {
+        common = {
             "time": time,
             "level": record.levelname.lower(),
             "log": record.name,
             "request": getattr(record, "request", "-"),
         }
-        return json.dumps({**head, **facts})
+        return json.dumps({**common, **facts})
 
 
 def set_up_logging(*, as_json: bool) -> None:

@@ -45,15 +45,16 @@ from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.methods import FriezeKannan, MirrorDescent
 from graphcuts_dp.session.session import Preview
 
-_BIGGEST = 2**63 - 1  # of an integer label
-_NAMED = 16  # as many numbers as are made while one coefficient is read
+_LARGEST_LABEL = 2**63 - 1  # of integer labels
+_NAMED = 16  # numbers of working memory while one named coefficient is read
 _MOST: dict[type | None, float] = {int: MOST_QUERIES, float: 1e18}  # if an option states no most
 _KINDS = {bool: StrictBool, int: StrictInt, float: FiniteFloat, str: StrictStr}
 _BUSY = "the store cannot be used now; tell the curator, whose log says why"
-M = TypeVar("M", bound="Strict")
+Model = TypeVar("Model", bound="Strict")
 
 
 def _text(value: str) -> str:
+    """Return a text; refuse surrogates, which no file can hold."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -62,13 +63,14 @@ def _text(value: str) -> str:
 
 
 def _finite(value: float) -> float:
+    """Return a number as a float; refuse what is too large for one."""
     if not abs(value) < 1e300:
         raise ValueError("not a number of usual size")
     return float(value)
 
 
 Text = Annotated[StrictStr, Field(max_length=1000), AfterValidator(_text)]
-Number = Annotated[StrictInt, Field(ge=-_BIGGEST, le=_BIGGEST)]
+Number = Annotated[StrictInt, Field(ge=-_LARGEST_LABEL, le=_LARGEST_LABEL)]
 SessionName = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
 GraphNames = Annotated[list[Text], Field(max_length=1000)] | None  # None for all graphs
 PersonName = Annotated[StrictStr, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")]
@@ -76,8 +78,6 @@ Epsilon = Annotated[FiniteFloat, Field(ge=1e-6, le=50)]
 Delta = Annotated[FiniteFloat, Field(ge=0, lt=1)]
 Count = Annotated[StrictInt, Field(ge=1, le=MOST_QUERIES)]
 Edges = Annotated[FiniteFloat, Field(gt=0, le=1e18)]
-
-
 Finite = Annotated[StrictInt | StrictFloat, AfterValidator(_finite)]
 Weight = Annotated[Finite, Field(ge=0, le=1)]
 Coefficient = Annotated[Finite, Field(gt=-1e300, lt=1e300)]
@@ -92,53 +92,57 @@ class Strict(BaseModel):
     )
 
 
-def described_by(options: type) -> Callable[[type[M]], type[M]]:
-    """Add the fields of an object of options to a model, with their ranges and help."""
+def with_options_of(options: type) -> Callable[[type[Model]], type[Model]]:
+    """Return a decorator that gives a model the fields of options, with their ranges and help."""
 
-    def extended(model: type[M]) -> type[M]:
-        more = {
+    def extended(model: type[Model]) -> type[Model]:
+        added_fields = {
             option.name: (
                 _annotation(option),
                 ... if option.default is MISSING else option.default,
             )
             for option in described(options)
         }
-        return _extended(model, more)
+        return _extended(model, added_fields)
 
     return extended
 
 
-def told_by(kind: type) -> Callable[[type[M]], type[M]]:
-    """Add the fields of a dataclass to a model, but for those that it writes its own way."""
+def with_fields_of(kind: type) -> Callable[[type[Model]], type[Model]]:
+    """Return a decorator that gives a model the fields of a dataclass which it does not define."""
 
-    def extended(model: type[M]) -> type[M]:
+    def extended(model: type[Model]) -> type[Model]:
         hints = get_type_hints(kind)
-        more = {
+        added_fields = {
             member.name: (hints[member.name], ...)
             for member in fields(kind)
             if member.name not in model.model_fields
         }
-        return _extended(model, more)
+        return _extended(model, added_fields)
 
     return extended
 
 
-def _extended(model: type[M], more: dict[str, Any]) -> type[M]:
-    extended: type[M] = create_model(model.__name__, __base__=model, __doc__=model.__doc__, **more)
+def _extended(model: type[Model], added_fields: dict[str, Any]) -> type[Model]:
+    """Return a model with further fields."""
+    extended: type[Model] = create_model(
+        model.__name__, __base__=model, __doc__=model.__doc__, **added_fields
+    )
     return extended
 
 
-def _annotation(about: Option) -> Any:
-    kind: Any = _KINDS[cast(type, about.kind)]
-    if about.choices:
-        kind = Literal[about.choices]
-    longest = 60 if about.kind is str and not about.choices else None
-    most = about.most
-    if about.kind in _MOST and (most, about.below) == (None, None):
-        most = _MOST[about.kind]
-    ranges = Field(ge=about.least, le=most, gt=about.above, lt=about.below, max_length=longest)
+def _annotation(option: Option) -> Any:
+    """Return the type of a field for an option, with its range and its help."""
+    kind: Any = _KINDS[cast(type, option.kind)]
+    if option.choices:
+        kind = Literal[option.choices]
+    longest = 60 if option.kind is str and not option.choices else None
+    most = option.most
+    if option.kind in _MOST and (most, option.below) == (None, None):
+        most = _MOST[option.kind]
+    ranges = Field(ge=option.least, le=most, gt=option.above, lt=option.below, max_length=longest)
     kind = Annotated[kind, ranges]
-    return Annotated[kind | None if about.optional else kind, Field(description=about.text)]
+    return Annotated[kind | None if option.optional else kind, Field(description=option.text)]
 
 
 class Bits(Strict):
@@ -186,6 +190,11 @@ class CutIn(Strict):
 
 
 def _subset(subset: VertexSubset, n: int) -> Any:
+    """Return a set of some of n vertices as `CutQuery` takes it.
+
+    Raises:
+        QueryError: a set that is written in no such way, or larger than all vertices.
+    """
     if isinstance(subset, Bits):
         return subset.vector(n)
     if isinstance(subset, str):
@@ -200,7 +209,7 @@ def _subset(subset: VertexSubset, n: int) -> Any:
 
 
 class _Plain(Strict):
-    """A query that `session run` reads, too: by the same code."""
+    """A query that is read by the same code as those of `session run`."""
 
     def query(self, universe: Universe) -> LinearQuery:
         """Return the query for a session.
@@ -234,13 +243,13 @@ class EntriesIn(_Plain):
     entries: list[tuple[Number | Text, Number | Text, Coefficient]]
 
     def numbers(self, universe: Universe) -> int:
-        """Return how many numbers it is made into: all coefficients, named ones 16 times more."""
+        """Return how many numbers it is made into: all coefficients, and 16 for each named one."""
         rows, columns = universe.shape
         return rows * columns + _NAMED * len(self.entries)
 
 
 def _kind(query: Any) -> str:
-    """Return which model a query is for: what fits none is refused as a cut that is wrong."""
+    """Return the tag of the model of a query; what fits none is refused as a cut."""
     names = query if isinstance(query, dict) else getattr(type(query), "model_fields", ())
     return "weights" if "left" in names else "entries" if "entries" in names else "cut"
 
@@ -265,9 +274,9 @@ class Ask(Queries):
     unguaranteed: StrictBool = False
 
 
-@described_by(FriezeKannan)
-@described_by(MirrorDescent)
-@described_by(SessionWorkload)
+@with_options_of(FriezeKannan)
+@with_options_of(MirrorDescent)
+@with_options_of(SessionWorkload)
 class Terms(Strict):
     """Terms of a session; see `open_session`."""
 
@@ -303,7 +312,7 @@ class PlanIn(Strict):
     beta: Annotated[FiniteFloat, Field(gt=0, lt=1)] = SessionWorkload.beta
 
 
-@described_by(Caps)
+@with_options_of(Caps)
 class PersonIn(Strict):
     """Somebody new."""
 
@@ -312,7 +321,7 @@ class PersonIn(Strict):
     graphs: GraphNames = None
 
 
-@described_by(Caps)
+@with_options_of(Caps)
 class CapsIn(Strict):
     """The limits of an analyst; graphs stay as they are if they are left out, [] is all of them."""
 
@@ -351,7 +360,7 @@ def finite(number: float | None) -> float | None:
 Bound = Annotated[float | None, BeforeValidator(finite)]
 
 
-@told_by(Answer)
+@with_fields_of(Answer)
 class AnswerOut(Strict):
     """An `Answer`; an end of an interval that is infinite is null."""
 
@@ -366,7 +375,7 @@ class AnswersOut(Strict):
     new: int
 
 
-@told_by(Preview)
+@with_fields_of(Preview)
 class PreviewOut(Strict):
     """Preview of what queries would use; see `Preview`. `error_bound`: of any answer, in weight."""
 
@@ -517,7 +526,7 @@ class TokenOut(Strict):
     token: str
 
 
-@told_by(LogLine)
+@with_fields_of(LogLine)
 class LineOut(Strict):
     """A line of the audit log; `body` is JSON text."""
 

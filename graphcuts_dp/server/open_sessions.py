@@ -46,22 +46,22 @@ class _Quiet:
     """
 
     def __init__(self) -> None:
-        self._turn = threading.Lock()
-        self._inside = 0
+        self._lock = threading.Lock()
+        self._count = 0  # of threads within the statement
         self._filters = ExitStack()
 
     def __enter__(self) -> None:
-        with self._turn:
-            if not self._inside:
+        with self._lock:
+            if not self._count:
                 self._filters.enter_context(warnings.catch_warnings())
                 for category in (AccuracyWarning, PrivacyWarning):
                     warnings.simplefilter("ignore", category)
-            self._inside += 1
+            self._count += 1
 
     def __exit__(self, *_: object) -> None:
-        with self._turn:
-            self._inside -= 1
-            if not self._inside:
+        with self._lock:
+            self._count -= 1
+            if not self._count:
                 self._filters.close()
 
 
@@ -129,7 +129,7 @@ class OpenSessions:
         return session
 
     def put_away(self, session: Session) -> None:
-        """Free what a session has read, unless it is one of the open ones."""
+        """Close a session unless it is one of the open ones."""
         if self._sessions.get(session.name) is not session:
             session.close()
 
@@ -209,7 +209,7 @@ class SimulatedGraph:
     """
 
     def __init__(self, graph: AnyGraph, groups: Groups | tuple[Groups, Groups] | None) -> None:
-        self._like = graph
+        self._private_graph = graph
         self._groups = groups
         self._simulated: AnyGraph | None = None
 
@@ -226,7 +226,7 @@ class SimulatedGraph:
         if terms["queries"] < len(queries):
             raise ParameterError("the terms guarantee fewer answers than queries are asked")
         if self._simulated is None:
-            self._simulated = simulated_like(self._like)
+            self._simulated = simulated_like(self._private_graph)
         with tempfile.TemporaryDirectory(prefix="graphcuts-dp-dummy-") as folder:
             with quiet:
                 session = session_of(

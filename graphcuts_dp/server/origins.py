@@ -1,4 +1,4 @@
-"""Refusal of state changes that a page of another site sends: by `Origin` and `Sec-Fetch-Site`.
+"""Refuse state changes that a page of another site sends, by `Origin` and `Sec-Fetch-Site`.
 
 Browsers say with each request that can change something which site it comes from. A page cannot
 forge that. Programs that are no browser say nothing, and send a token, which no browser adds by
@@ -43,12 +43,14 @@ def check_origin(method: str, headers: Sequence[tuple[bytes, bytes]], *, secure:
         return
     sites, origins = values_of(headers, b"sec-fetch-site"), values_of(headers, b"origin")
     hosts = values_of(headers, b"host")
-    same = all(site in _SAME_SITE for site in sites) and len(sites) <= 1
-    if origins and same:
+    is_same_site = all(site in _SAME_SITE for site in sites) and len(sites) <= 1
+    if origins and is_same_site:
         scheme = "https" if secure else "http"
-        served = _origin(f"{scheme}://{hosts[0]}") if len(hosts) == 1 else None
-        same = len(origins) == 1 and served is not None and _origin(origins[0]) == served
-    if not same:
+        own_origin = _origin(f"{scheme}://{hosts[0]}") if len(hosts) == 1 else None
+        is_same_site = (
+            len(origins) == 1 and own_origin is not None and _origin(origins[0]) == own_origin
+        )
+    if not is_same_site:
         raise RefusedError(
             403,
             "a page of another site sent this request, by its Origin or Sec-Fetch-Site header; a "

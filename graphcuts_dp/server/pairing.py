@@ -1,4 +1,4 @@
-"""Checks that a store and the registry of its server are of the same time.
+"""Check that a store and the registry of its server are of the same time.
 
 Two files keep what a server must not forget: the store what was spent, the registry (`book`) who
 may ask. A copy of one that is put back alone undoes what came after it: an older registry brings
@@ -32,7 +32,7 @@ from graphcuts_dp.ledger.uses import time_now
 from graphcuts_dp.server.book import FOLDER, Book, book_of, graph_name
 from graphcuts_dp.server.people import People
 
-_LINE = "log"  # of the body of a REGISTRY record
+_LINE = "log"  # key of the line of the audit log in the body of a REGISTRY record
 
 
 def check_pair(ledger: Ledger, book: Book) -> None:
@@ -51,7 +51,7 @@ def check_pair(ledger: Ledger, book: Book) -> None:
 
 
 def check_store(ledger: Ledger, book: Book) -> None:
-    """Refuse a store that lacks records of which its registry knows.
+    """Refuse a store that lacks records that its registry has noted.
 
     Raises:
         LedgerError: it is older, or another one.
@@ -86,33 +86,34 @@ def check_store(ledger: Ledger, book: Book) -> None:
 
 
 def check_registry(ledger: Ledger, book: Book) -> None:
-    """Refuse a registry that lacks changes of which its store knows.
+    """Refuse a registry that lacks changes that its store has recorded.
 
     Raises:
         LedgerError: it is older, or another one.
     """
     recorded = recorded_access(ledger)
     if recorded is not None and not book.contains(recorded):
-        raise LedgerError(_older(ledger.file.path, book.path))
+        raise LedgerError(_older_registry(ledger.file.path, book.path))
 
 
-def _served(store: Store, registry: Path) -> Path:
-    """Return what a command names: the store, or the folder of stores that a registry is of."""
-    folder = registry.name == book_of(Path(FOLDER)).name
-    return registry.parent if folder else Path(store.path)
+def _path_for_commands(store: Store, registry: Path) -> Path:
+    """Return the path that commands name: that of the store, or of the folder of a registry."""
+    is_of_folder = registry.name == book_of(Path(FOLDER)).name
+    return registry.parent if is_of_folder else Path(store.path)
 
 
-def _older(store: Path, registry: Path) -> str:
-    named = _served(Store(store), registry)
+def _older_registry(store: Path, registry: Path) -> str:
+    """Return the message on a registry that lacks changes that its store has recorded."""
+    path = _path_for_commands(Store(store), registry)
     return (
         f"the registry {registry} is older than the store, or not its own: tokens revoked since "
         "would work again; bring back the latest registry, or withdraw all tokens: graphcuts-dp "
-        f"serve access revoke-all {named}"
+        f"serve access revoke-all {path}"
     )
 
 
 def recorded_access(ledger: Ledger) -> Head | None:
-    """Return the line of the audit log that the store knows as the latest change, or None."""
+    """Return the line of the audit log that the store has recorded last; None if there is none."""
     with ledger.locked():
         if ledger.registry is None:
             return None
@@ -121,12 +122,12 @@ def recorded_access(ledger: Ledger) -> Head | None:
 
 
 def record_access(ledger: Ledger, book: Book) -> None:
-    """Have the store know the latest change of who may do what, and the registry the store.
+    """Have the store record the latest change of who may do what, and the registry the store.
 
     Raises:
         LedgerError: a file cannot be written.
     """
-    with ledger.locked():  # so that nobody records a later line before this one
+    with ledger.locked():  # so that nobody else records a later line before this one
         recorded, access = recorded_access(ledger), book.access
         if access is None and recorded is None and book.log_head.records:
             access = book.log_head  # a registry of an earlier version
@@ -138,7 +139,7 @@ def record_access(ledger: Ledger, book: Book) -> None:
 
 
 def note_store(ledger: Ledger, book: Book, head: Head) -> None:
-    """Have the registry note where the store stands."""
+    """Have the registry note the head of the store."""
     store = store_id(ledger)
     if book.stores.get(store) != head:
         with book.writing() as changes:
@@ -176,7 +177,7 @@ def open_registry(store: Store, path: Path | None = None) -> Book:
             if recorded_access(ledger) is not None:
                 raise LedgerError(
                     f"the registry {path} is missing: bring it back, or begin one without tokens: "
-                    f"graphcuts-dp serve access revoke-all {_served(store, path)}"
+                    f"graphcuts-dp serve access revoke-all {_path_for_commands(store, path)}"
                 )
     return Book(path)
 
@@ -194,7 +195,7 @@ def paired(store: Store) -> Iterator[tuple[Ledger, Book]]:
 
 
 def people_of(ledger: Ledger, book: Book) -> People:
-    """Return the people of a registry, with changes that the store records."""
+    """Return the accounts of a registry, whose changes the store records."""
     return People(book, lambda: record_access(ledger, book))
 
 
@@ -203,7 +204,7 @@ def revoke_all(store: Store, *, by: str) -> int:
 
     Args:
         store: that it belongs to. One that is older than the registry is refused.
-        by: who, for the log.
+        by: name of whoever withdraws them, for the log.
 
     Returns:
         How many people had a token.

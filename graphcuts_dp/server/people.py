@@ -17,12 +17,13 @@ from graphcuts_dp.options import check, privacy_option
 from graphcuts_dp.server.book import Book, Changes, LogLine, log_text, now
 
 CURATOR, ANALYST, MONITOR = ROLES = ("curator", "analyst", "monitor")
-LOGIN_SECONDS = 12 * 3600.0
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
-MOST_QUERIES = 10**12
+LOGIN_SECONDS = 12 * 3600.0  # after which a login of a page ends
+MOST_QUERIES = 10**12  # the largest limit of guaranteed answers
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")  # of a person
+_TOKEN = re.compile(r"gcdp_([0-9a-f]{16})_[A-Za-z0-9_-]{43}")  # with its public id
+_DIGEST_OF_NOBODY = hashlib.sha256(b"nobody").digest()  # compared with where there is no token
+# Columns of the table of people, in their order.
 _COLUMNS = ("name", "role", "preapproved", "epsilon", "delta", "queries", "active", "graphs")
-_FORM = re.compile(r"gcdp_([0-9a-f]{16})_[A-Za-z0-9_-]{43}")
-_NOBODY = hashlib.sha256(b"nobody").digest()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,10 +78,6 @@ class Person(Caps):
     active: bool = True
     graphs: str = ""
 
-    def may_ask(self, store: str) -> bool:
-        """Return True if the person may ask the graph of this store; curators see all."""
-        return self.role != ANALYST or not self.graphs or store in self.graphs.split(",")
-
     def __post_init__(self) -> None:
         super().__post_init__()
         if not _NAME.fullmatch(self.name):
@@ -88,29 +85,23 @@ class Person(Caps):
         if self.role not in ROLES:
             raise ParameterError(f"a role is one of: {', '.join(ROLES)}")
 
-
-def _new_token() -> tuple[str, str]:
-    """Make a token: its public id, and its text, which is shown once and kept as a digest.
-
-    It is 32 random bytes, so that one fast digest keeps it: nobody can try them all. Its first part
-    names the row to compare with; that comparison takes the same time wherever the texts differ.
-    """
-    name = secrets.token_hex(8)
-    return name, f"gcdp_{name}_{secrets.token_urlsafe(32)}"
+    def may_ask(self, store: str) -> bool:
+        """Return True if the person may ask the graph of a store; curators and monitors see all."""
+        return self.role != ANALYST or not self.graphs or store in self.graphs.split(",")
 
 
 def digest_of(text: str) -> bytes:
-    """Return what is kept of a token, or of another random text."""
+    """Return the digest by which a token, or another random text, is kept."""
     return hashlib.sha256(text.encode()).digest()
 
 
 @final
 @dataclass(frozen=True)
 class Login:
-    """Who sends a request, and how that was proved.
+    """The sender of a request, and the proof of it.
 
     Attributes:
-        person: who.
+        person: who sends the request.
         token: public id of the token; empty if a proxy has signed the person in.
         csrf: what a page must send along with a change; None for a request with a token.
     """
@@ -122,11 +113,11 @@ class Login:
 
 @final
 class People:
-    """The people of a book.
+    """The accounts of a registry.
 
     Args:
         book: open.
-        record: called after each change of who may do what, so that the store knows of it, see
+        record: called after each change of who may do what, so that the store records it, see
             `pairing`; None where there is no store.
     """
 
@@ -135,11 +126,11 @@ class People:
         self._record = record
 
     def record_change(self) -> None:
-        """Have the store know of the latest change.
+        """Have the store record the latest change.
 
         Raises:
-            LedgerError: the store cannot be written. The change holds; the next one, or the next
-                start, has the store know of both.
+            LedgerError: the store cannot be written. The change holds; after the next one, or at
+                the next start, the store records both.
         """
         if self._record is None:
             return
@@ -169,7 +160,7 @@ class People:
         return _person(rows[0])
 
     def add(self, person: Person, *, by: str) -> str:
-        """Make a person; returns the text of a first token, which is not kept: show it once.
+        """Add a person, and return the text of a first token, which is not kept: show it once.
 
         Raises:
             ParameterError: the name is taken.
@@ -183,7 +174,7 @@ class People:
             changes.execute("INSERT INTO people VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
             _keep_token(changes, person.name, token, text)
             changes.log(by, "person", {**_facts(person), "token": token}, access=True)
-        with suppress(LedgerError):  # a copy from before only lacks the token
+        with suppress(LedgerError):  # an older copy of the registry only lacks the token
             self.record_change()
         return text
 
@@ -208,9 +199,9 @@ class People:
         """Change which graphs a person may ask.
 
         Args:
-            name: whose.
-            stores: identifiers of their stores; empty for all graphs.
-            by: who, for the log.
+            name: of the person.
+            stores: identifiers of the stores of the graphs; empty for all graphs.
+            by: name of whoever changes it, for the log.
 
         Raises:
             ParameterError: nobody of this name.
@@ -223,7 +214,7 @@ class People:
         self.record_change()
 
     def renew(self, name: str, *, by: str) -> str:
-        """Withdraw all tokens of a person and make another one; wakes one who was revoked.
+        """Withdraw all tokens of a person, and return a new one; tokens of the person count again.
 
         Raises:
             ParameterError: nobody of this name.
@@ -271,23 +262,23 @@ class People:
 
     def of_token(self, text: str) -> Login | None:
         """Return the login by a token; None if it is not valid."""
-        form = _FORM.fullmatch(text)
-        name = form[1] if form else ""
+        match = _TOKEN.fullmatch(text)
+        token = match[1] if match else ""
         rows = self.book.rows(
-            "SELECT digest, person FROM tokens WHERE id = ? AND active = 1", (name,)
+            "SELECT digest, person FROM tokens WHERE id = ? AND active = 1", (token,)
         )
-        digest, holder = rows[0] if rows else (_NOBODY, "")
-        # as slow when there is none to compare with
+        digest, holder = rows[0] if rows else (_DIGEST_OF_NOBODY, "")
+        # It takes as long if there is no such token.
         if not hmac.compare_digest(digest_of(text), digest) or not rows:
             return None
-        return self._login(holder, name)
+        return self._login(holder, token)
 
     def of_name(self, name: str, *, csrf: str) -> Login | None:
         """Return the login of a person whom a proxy has signed in; None without an account.
 
         Args:
             name: as the proxy states it.
-            csrf: what a change must be sent with: browsers send a proxy's cookie by themselves.
+            csrf: token that a change must have, as browsers send a proxy's cookie by themselves.
         """
         try:
             return self._login(name, "", csrf)
@@ -295,7 +286,7 @@ class People:
             return None
 
     def log_in(self, login: Login) -> tuple[str, str]:
-        """Begin a login of a page; returns its secret, for a cookie, and its CSRF token."""
+        """Begin a login of a page, and return its secret, for a cookie, and its CSRF token."""
         secret, csrf = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
         with self.book.writing() as changes:
             changes.execute("DELETE FROM logins WHERE ends < ?", (time.time(),))
@@ -315,10 +306,6 @@ class People:
             (digest_of(secret or ""), time.time()),
         )
         return self._login(*rows[0]) if rows else None
-
-    def _login(self, holder: str, token: str, csrf: str | None = None) -> Login | None:
-        person = self.find(holder)
-        return Login(person, token, csrf) if person.active else None
 
     def log_out(self, secret: str) -> None:
         """End a login."""
@@ -365,24 +352,48 @@ class People:
         """Return the latest line of the audit log and its digest."""
         return self.book.log_head
 
+    def _login(self, holder: str, token: str, csrf: str | None = None) -> Login | None:
+        """Return the login of a person; None if their tokens were withdrawn.
+
+        Raises:
+            ParameterError: nobody of this name.
+        """
+        person = self.find(holder)
+        return Login(person, token, csrf) if person.active else None
+
+
+def _new_token() -> tuple[str, str]:
+    """Make a token: its public id, and its text, which is shown once and kept as a digest.
+
+    The text has 32 random bytes, so that one fast digest suffices: nobody can try them all. Its
+    first part names the row to compare with; that comparison takes the same time wherever the
+    texts differ.
+    """
+    token = secrets.token_hex(8)
+    return token, f"gcdp_{token}_{secrets.token_urlsafe(32)}"
+
 
 def _person(row: tuple[Any, ...]) -> Person:
+    """Return a person from a row of the table."""
     fields = dict(zip(_COLUMNS, row, strict=True))
     flags = {name: bool(fields[name]) for name in ("preapproved", "active")}
     return Person(**{**fields, **flags})
 
 
 def _facts(person: Person) -> dict[str, Any]:
+    """Return the plain values of a person for the audit log."""
     names = [name for name in _COLUMNS if name != "active" and (name != "graphs" or person.graphs)]
     return {name: getattr(person, name) for name in names}
 
 
 def _keep_token(changes: Changes, person: str, token: str, text: str) -> None:
+    """Store the digest of a token of a person."""
     values = (token, person, digest_of(text), now())
     changes.execute("INSERT INTO tokens VALUES (?, ?, ?, ?, 1)", values)
 
 
 def _withdraw(changes: Changes, name: str) -> None:
-    owned = "(SELECT id FROM tokens WHERE person = ?)"
-    changes.execute(f"DELETE FROM logins WHERE token IN {owned}", (name,))  # noqa: S608
+    """Withdraw all tokens and logins of a person."""
+    tokens = "(SELECT id FROM tokens WHERE person = ?)"
+    changes.execute(f"DELETE FROM logins WHERE token IN {tokens}", (name,))  # noqa: S608
     changes.execute("UPDATE tokens SET active = 0 WHERE person = ?", (name,))

@@ -27,13 +27,13 @@ from typing import Any, Protocol, TypeVar, cast, final
 from graphcuts_dp.server.models import RefusedError
 
 Result = TypeVar("Result")
-_RETRY_SECONDS = "1"
+_RETRY_SECONDS = "1"  # of the header Retry-After
 
 
 class JointPart(Protocol):
     """A part of the work on a request that is done together with parts of other requests.
 
-    Work yields it, and is sent the result, or the exception is raised there.
+    Work yields it, and gets its result from `yield`, or its exception is raised there.
     """
 
     def chosen_from(self, parts: "Sequence[JointPart]") -> "Sequence[JointPart]":
@@ -51,12 +51,12 @@ class JointPart(Protocol):
         """
 
 
-# Work of a request: at `yield None` its turn ends.
+# Work of a request: its turn ends at `yield None`, and continues with the result of a `JointPart`.
 Steps = Generator[JointPart | None, Any, Result]
 
 
 def finished(steps: "Steps[Result]") -> Result:
-    """Do all steps and return their result; parts are done by themselves."""
+    """Do all steps without a pause, and return their result; each part is done by itself."""
     reply: Any = None
     while True:
         try:
@@ -67,12 +67,12 @@ def finished(steps: "Steps[Result]") -> Result:
 
 
 def _go_on(steps: "Steps[Any]", reply: Any) -> JointPart | None:
-    """Go on with work, with the reply to the part that it has handed over, perhaps an error."""
+    """Continue work with the result, or the exception, of the part that it has yielded."""
     return steps.throw(reply) if isinstance(reply, Exception) else steps.send(reply)
 
 
 def one_step(work: Callable[[], Result]) -> "Steps[Result]":
-    """Return work of one step."""
+    """Return work that is done in one step."""
     yield from ()
     return work()
 
@@ -80,15 +80,15 @@ def one_step(work: Callable[[], Result]) -> "Steps[Result]":
 @final
 @dataclass(eq=False)
 class _Job:
-    """Work of one request, and where its result is awaited.
+    """The work of one request, and the future of its result.
 
     Attributes:
         future: of the result.
         steps: the work.
-        started: whether any of it was done.
-        part: that the work waits for; None if there is none.
+        started: whether the work has begun.
+        part: the part that the work waits for; None if there is none.
         done: whether the work has ended.
-        result: of work that has ended; an exception where it failed.
+        result: of work that has ended; an exception if it failed.
     """
 
     future: "asyncio.Future[Any]"
@@ -109,11 +109,11 @@ class _Job:
             self.part = _go_on(self.steps, reply)
         except StopIteration as stop:
             self.done, self.result = True, stop.value
-        except BaseException as problem:  # its request is told
+        except BaseException as problem:  # raised where the result is awaited
             self.done, self.result = True, problem
 
     def deliver(self) -> None:
-        """Hand the result to whoever awaits it; on the event loop."""
+        """Set the result of the future; on the event loop."""
         if self.future.done():  # nobody waits any more
             return
         if isinstance(self.result, BaseException):
@@ -123,7 +123,7 @@ class _Job:
 
 
 def _work_round(jobs: Sequence[_Job], ended: Callable[[_Job], None]) -> None:
-    """Give each job one turn; parts that can be done together are.
+    """Give each job one turn, and do parts together that can be.
 
     Args:
         jobs: of different persons.
@@ -222,6 +222,7 @@ class Turns:
 
 
 def _on_loop(loop: asyncio.AbstractEventLoop, action: Callable[..., None], *values: Any) -> None:
+    """Call a function on the event loop, from another thread."""
     with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits any more
         loop.call_soon_threadsafe(action, *values)
 
@@ -236,7 +237,7 @@ class UnderWay:
     """
 
     def __init__(self, person: int, session: int) -> None:
-        self._most = {False: person, True: session}
+        self._limits = {False: person, True: session}  # by whether a key names a session
         self._counts: Counter[tuple[str, ...]] = Counter()
 
     def enter(self, person: str, session: str | None = None) -> Callable[[], None]:
@@ -255,12 +256,12 @@ class UnderWay:
         """
         keys: list[tuple[str, ...]] = [(person,)] + ([] if session is None else [(person, session)])
         for key in keys:
-            most = self._most[len(key) > 1]
-            if self._counts[key] >= most:
+            limit = self._limits[len(key) > 1]
+            if self._counts[key] >= limit:
                 whose = "of yours" if len(key) == 1 else "of yours in this session"
                 raise RefusedError(
                     429,
-                    f"{most} requests {whose} are under way; wait for a reply before you send "
+                    f"{limit} requests {whose} are under way; wait for a reply before you send "
                     "more, or ask several queries in one request",
                     kind="under-way",
                     headers={"Retry-After": _RETRY_SECONDS},

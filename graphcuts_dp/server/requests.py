@@ -1,4 +1,4 @@
-"""Sessions that analysts have asked a server for, as its registry has them, and who may see them.
+"""Requests of analysts for sessions, as the registry of a server has them, and who may see them.
 
 A request is in the registry from when it is sent. Whether its session has begun is on the store
 alone, see `desk`.
@@ -34,7 +34,7 @@ class SessionRequest:
         analyst: who asked for it.
         terms: keywords of `open_session`.
         state: "waiting", "approved" or "refused".
-        time: when it was asked for, in UTC, as ISO 8601 writes it.
+        time: of the request, in UTC, as ISO 8601 writes it.
         note: of the curator; None if there is none.
     """
 
@@ -95,7 +95,7 @@ class SessionRequests:
         return request
 
     def visible(self, person: Person) -> Iterator[SessionRequest]:
-        """Yield what somebody may see: their own, those granted to them; a curator sees all."""
+        """Yield the requests that a person may see: theirs and granted ones; a curator sees all."""
         condition, analysts = self._seen_by(person)
         return self._where(condition, *analysts)
 
@@ -103,8 +103,8 @@ class SessionRequests:
         """Return the request for a session that somebody may see.
 
         Raises:
-            RefusedError: there is none of this name, or it is not theirs: the same for both, and
-                the same is read to find out.
+            RefusedError: there is none of this name, or the person may not see it. Both have the
+                same message, and read the same rows.
         """
         condition, analysts = self._seen_by(person)
         request = next(self._where(f"id = ? AND {condition}", session, *analysts), None)
@@ -129,14 +129,14 @@ class SessionRequests:
     def decide(
         self, changes: Changes, request: SessionRequest, state: str, note: str | None
     ) -> None:
-        """Change the state of a request; a note of the curator that is None stays as it is."""
+        """Change the state of a request, and its note unless `note` is None."""
         changes.execute(
             "UPDATE requests SET state = ?, decided = ?, note = ? WHERE store = ? AND id = ?",
             (state, now(), note or request.note, self._store, request.id),
         )
 
     def counts(self) -> dict[str, int]:
-        """Return how many there are in each state."""
+        """Return the number of requests in each state."""
         rows = self._book.rows(
             "SELECT state, COUNT(*) FROM requests WHERE store = ? GROUP BY state", (self._store,)
         )

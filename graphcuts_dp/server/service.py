@@ -1,8 +1,9 @@
-"""Parts that all handlers share: the desk with its one thread, the clock, rates, and who asks.
+"""Parts that all handlers share: session services with one thread, the clock, rates, who asks.
 
-Who sends a request is told by a token in its header, or the cookie of a login with a CSRF token.
+A token in the header of a request shows who sends it, or the cookie of a login with a CSRF token.
 """
 
+import asyncio
 import copy
 import functools
 import hmac
@@ -33,12 +34,12 @@ from graphcuts_dp.server.settings import Binding, Limits, Rates, Ticks
 log: logging.Logger = logging.getLogger("graphcuts_dp.server")
 Result = TypeVar("Result")
 Parameters = ParamSpec("Parameters")
-COOKIE: Final = "gcdp_login"
+COOKIE: Final = "gcdp_login"  # with the secret of a login
 # Routes of the whole server; all others under /v1 are of one graph.
 WHOLE_SERVER: Final = re.compile(r"/v1/(me|login|logout|graphs|people|grants|audit)(/|$)|/(?!v1/)")
-# Whose request the present task works on: it waits in the queue of this person.
-_asking: ContextVar[str] = ContextVar("_asking", default="")
-_WHO = {"WWW-Authenticate": 'Bearer realm="graphcuts-dp"'}
+# The person whose request the present task works on: it waits in the queue of this person.
+_asking_person: ContextVar[str] = ContextVar("_asking_person", default="")
+_TOKEN_WANTED = {"WWW-Authenticate": 'Bearer realm="graphcuts-dp"'}
 
 
 @final
@@ -88,22 +89,24 @@ class Service:
             self.sign_in = ProxySignIn(header, binding.shared_secret)
         self.metrics: Metrics = Metrics()
         self.metrics.graphs.update(self.figures())
-        self._checked = -math.inf
-        self._not_ready: str | None = "server: it starts"
+        self._checked = -math.inf  # time of the latest check that changes can be taken
+        self._not_ready: str | None = None  # its result
+        self._checking = asyncio.Lock()
         self.overruns = 0
         self._store = Turns("store")
-        self._public = Turns("public", _yielding)
+        self._public = Turns("public", _lower_priority)
         self._closing = threading.Lock()
         self._closed = False
 
     def _failures(self) -> Rates:
+        """Return new buckets of wrong tokens."""
         return Rates(self.limits.failures / 60, self.limits.failures)
 
     async def at_store(self, work: Callable[..., Result], *values: object) -> Result:
         """Do something on the thread of the store, when the turn of the person who asks comes.
 
         Raises:
-            RefusedError: what the work raised, as it is told over HTTP.
+            RefusedError: for an error of the package that the work raised, as HTTP states it.
         """
         return await self._on(self._store, one_step(functools.partial(work, *values)))
 
@@ -120,8 +123,9 @@ class Service:
         return await self._on(self._public, steps)
 
     async def _on(self, turns: Turns, steps: Steps[Result]) -> Result:
+        """Do steps on one of both threads, at turns of the person who asks."""
         try:
-            return await turns.run(_asking.get(), steps)
+            return await turns.run(_asking_person.get(), steps)
         except GraphCutsError as problem:
             if isinstance(problem, LedgerError):
                 log.error("store: %s", problem)
@@ -171,20 +175,19 @@ class Service:
         return [self.desks[name].store for name in graphs]
 
     async def not_ready(self) -> str | None:
-        """Return what keeps the server from taking changes, or None; looked at now and then.
+        """Return what keeps the server from taking changes; None if nothing does.
 
-        Raises:
-            RefusedError: too many requests wait.
+        It is checked again only after `RECHECK_SECONDS`; requests that come meanwhile wait for it.
         """
-        now = self.clock()
-        if now - self._checked >= RECHECK_SECONDS:
-            self._checked = now
-            problems = [await self.at_store(desk.not_ready) for desk in self.desks.values()]
-            self._not_ready = next(filter(None, problems), None)
-        return self._not_ready
+        async with self._checking:
+            if self.clock() - self._checked >= RECHECK_SECONDS:
+                problems = [await self.at_store(desk.not_ready) for desk in self.desks.values()]
+                self._not_ready = next(filter(None, problems), None)
+                self._checked = self.clock()
+            return self._not_ready
 
     def close(self) -> None:
-        """Finish what is at work, then give the store back; a second time it does nothing."""
+        """Finish the work that has begun, then close the stores; a second call does nothing."""
         with self._closing:
             if not self._closed:
                 self._closed = True
@@ -202,7 +205,7 @@ def _no_graph() -> RefusedError:
 def stored(
     handler: Callable[Parameters, Result],
 ) -> Callable[Parameters, Coroutine[Any, Any, Result]]:
-    """Have a handler run by `at_store` of its `service`; FastAPI still reads its parameters."""
+    """Return a handler that runs by `at_store` of its `service`, with the same parameters."""
 
     @functools.wraps(handler)
     async def at_store(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
@@ -212,8 +215,8 @@ def stored(
     return at_store
 
 
-def _yielding() -> None:
-    """Let the thread of the store go first, where the system can."""
+def _lower_priority() -> None:
+    """Give the present thread a lower priority than the thread of the store, where that works."""
     try:
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
     except (AttributeError, OSError):
@@ -235,7 +238,7 @@ async def service_of(request: Request) -> Service:
         return service
 
 
-At = Annotated[Service, Depends(service_of)]
+At = Annotated[Service, Depends(service_of)]  # parameter of handlers
 
 
 def address_of(request: Request) -> str:
@@ -244,13 +247,13 @@ def address_of(request: Request) -> str:
 
 
 def note_failure(service: Service, request: Request, credential: str = "") -> RefusedError:
-    """Count a wrong token; returns the refusal.
+    """Count a wrong token, and return the refusal.
 
-    It counts by its address and by itself, and only the refusal of wrong ones depends on that: a
-    valid token is accepted whatever came from the same address.
+    Wrong tokens are counted by address and by token. Only refusals depend on the counts: a valid
+    token is accepted whatever came from the same address.
 
     Args:
-        service: that counts.
+        service: keeps the counts.
         request: with the wrong token.
         credential: the token, or the secret of a login; empty if there was none.
     """
@@ -262,11 +265,13 @@ def note_failure(service: Service, request: Request, credential: str = "") -> Re
         _check_rate(wait)
     except RefusedError as refusal:
         return refusal
-    return RefusedError(401, "send a valid token: Authorization: Bearer gcdp_...", headers=_WHO)
+    return RefusedError(
+        401, "send a valid token: Authorization: Bearer gcdp_...", headers=_TOKEN_WANTED
+    )
 
 
 def admit(service: Service, request: Request, login: Login) -> None:
-    """Note who asks, and let the request go on if the person has not sent too many.
+    """Note who sends a request, and refuse it if the person has sent too many.
 
     Raises:
         RefusedError: too many a second, or too many are under way.
@@ -276,7 +281,7 @@ def admit(service: Service, request: Request, login: Login) -> None:
     _check_rate(service.rates.wait(person, service.clock()))
     session = request.path_params.get("name") if "/sessions/" in request.url.path else None
     request.state.leave = service.under_way.enter(person, session)
-    _asking.set(person)
+    _asking_person.set(person)
 
 
 async def anybody(request: Request, service: At) -> Login:
@@ -315,10 +320,12 @@ async def anybody(request: Request, service: At) -> Login:
     return login
 
 
-Who = Annotated[Login, Depends(anybody)]
+Who = Annotated[Login, Depends(anybody)]  # parameter of handlers
 
 
 def _only(refusal: str, *roles: str) -> Callable[[Login], Awaitable[Login]]:
+    """Return the check that a request is sent by somebody in one of these roles."""
+
     async def check(who: Who) -> Login:
         if who.person.role not in roles:
             raise RefusedError(403, refusal, kind="role")
@@ -337,6 +344,11 @@ Curator = Annotated[Login, for_curators]
 
 
 def _check_rate(wait: float) -> None:
+    """Refuse a request whose sender has to wait.
+
+    Raises:
+        RefusedError: there are seconds to wait.
+    """
     if wait:
-        after = {"Retry-After": str(max(1, round(wait + 0.5)))}
-        raise RefusedError(429, f"try again in {wait:.1f} seconds", headers=after)
+        retry_after = {"Retry-After": str(max(1, round(wait + 0.5)))}
+        raise RefusedError(429, f"try again in {wait:.1f} seconds", headers=retry_after)

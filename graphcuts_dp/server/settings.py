@@ -1,4 +1,4 @@
-"""Options of a server: where it listens, what a request may weigh, when a reply leaves."""
+"""Options of a server: where it listens, limits of requests, and ticks at which replies leave."""
 
 import math
 import os
@@ -15,11 +15,11 @@ from graphcuts_dp.files import others_may_read
 from graphcuts_dp.options import check, output_option
 
 _LOCAL = ("127.0.0.1", "::1", "localhost")
-_MOST_BUCKETS = 10_000
+_MOST_BUCKETS = 10_000  # that `Rates` keeps
 _SHORTEST_SECRET = 32  # characters of what a proxy shares
 _HEADER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,59}")
 _TAKEN_HEADERS = ("authorization", "cookie", "host", "origin", "x-proxy-secret", "x-csrf-token")
-_STEPS = 1 << 20  # of a tick: times are compared in whole steps, not in floats that may round
+_TICK_PARTS = 1 << 20  # times are compared in whole parts of a tick, not in floats that may round
 
 
 @final
@@ -144,10 +144,16 @@ class Binding:
     def hosts(self) -> frozenset[str]:
         """Return the names under which the server may be addressed."""
         address = f"[{self.host}]" if ":" in self.host else self.host
-        return frozenset({address, "localhost", *filter(None, self.server_name.lower().split(","))})
+        names = (name.strip() for name in self.server_name.lower().split(","))
+        return frozenset({address, "localhost", *filter(None, names)})
 
 
 def _network(text: str) -> IPv4Network | IPv6Network:
+    """Return the network of a proxy; of IPv4 also if it is written as IPv6.
+
+    Raises:
+        ParameterError: a name, or a network of all addresses.
+    """
     try:
         network = ip_network(text)
     except ValueError:
@@ -181,7 +187,7 @@ class Limits:
         unread: bytes of a request beyond `body` that are read and forgotten, so that its sender
             sees the refusal.
         waiting: requests of one person that are under way; more are refused.
-        session_waiting: requests of one person in one session that are under way; likewise.
+        session_waiting: requests of one person in one session that are under way; more are refused.
         dummy: largest number of vertices for which a graph is simulated.
     """
 
@@ -216,7 +222,7 @@ class Rates:
         """Take one request from the bucket of this name.
 
         Args:
-            name: whose.
+            name: of the bucket.
             time: now, in seconds by a clock that never goes back.
             take: False only looks.
 
@@ -224,8 +230,8 @@ class Rates:
             0 if it may go on; else after how many seconds to try again.
         """
         with self._turn:
-            left, since = self._buckets.pop(name, (float(self._burst), time))
-            left = min(float(self._burst), left + (time - since) * self._rate)
+            left, before = self._buckets.pop(name, (float(self._burst), time))
+            left = min(float(self._burst), left + (time - before) * self._rate)
             allowed = left >= 1
             self._buckets[name] = (left - (allowed and take), time)
             if len(self._buckets) > _MOST_BUCKETS:  # the one that was idle for longest
@@ -280,5 +286,5 @@ class Ticks:
 
 
 def _whole(ticks: float) -> int:
-    """Return the first tick that is not before this time."""
-    return -((-round(ticks * _STEPS)) // _STEPS)
+    """Return the first tick that is not before a time, which is in ticks."""
+    return -((-round(ticks * _TICK_PARTS)) // _TICK_PARTS)

@@ -32,7 +32,7 @@ class AnalystSessions:
     """Sessions of one analyst that are on the store, added up.
 
     Attributes:
-        costs: of them.
+        costs: of the sessions.
         queries: that all of them guarantee.
     """
 
@@ -66,10 +66,11 @@ class UseIndex:
         self._numbers: dict[str, int] = {}
         self._analysts: dict[str, AnalystSessions] = {}
         self._spent: list[SpentUse] = []
-        self._shared: dict[SpentUse, SpentUse] = {}  # most uses cost the same
-        self._together = _Cumulative(self._budget)
-        self._cumulative = _Cumulative(self._budget)
-        self._epsilons = array("d")  # as far as somebody asked for them
+        self._distinct: dict[SpentUse, SpentUse] = {}  # one object for uses of the same cost
+        self._all_uses = _CostTotal(self._budget)
+        # Epsilons of the first uses together, as far as somebody asked for them.
+        self._epsilons = array("d")
+        self._first_uses = _CostTotal(self._budget)  # those that have an epsilon
         self.seeded: bool = False
         self.follow()
 
@@ -78,9 +79,9 @@ class UseIndex:
         for number in range(len(self._spent) + 1, len(self._ledger.uses) + 1):
             use = use_of(self._ledger, number)
             cost_of_use = SpentUse(use.coverage, use.cost)
-            cost_of_use = self._shared.setdefault(cost_of_use, cost_of_use)
+            cost_of_use = self._distinct.setdefault(cost_of_use, cost_of_use)
             self._spent.append(cost_of_use)
-            self._together.add(cost_of_use)
+            self._all_uses.add(cost_of_use)
             self.seeded |= use.seed is not None
             if use.kind == SESSION:
                 self._numbers[use.name] = number
@@ -109,50 +110,54 @@ class UseIndex:
     @property
     def total(self) -> Cost | None:
         """Return the cost of all uses together, see `spent_together`; None if there are none."""
-        return self._together.total(self._spent) if self._spent else None
+        return self._all_uses.of_first(len(self._spent), self._spent) if self._spent else None
 
     @property
     def by_period(self) -> dict[str, Cost]:
         """Return what was spent on each period that a use names, see `spent_by_period`."""
-        return spent_by_period(self._spent, self._budget) if self._together.by_period else {}
+        return spent_by_period(self._spent, self._budget) if self._all_uses.by_period else {}
 
     def epsilons(self, count: int) -> Sequence[float]:
         """Return the epsilon of the first uses together: of one, two, ... and `count` of them."""
         for number in range(len(self._epsilons), count):
-            self._cumulative.add(self._spent[number])
-            self._epsilons.append(self._cumulative.total(self._spent[: number + 1]).epsilon)
+            self._first_uses.add(self._spent[number])
+            total = self._first_uses.of_first(number + 1, self._spent)
+            self._epsilons.append(total.epsilon)
         return self._epsilons[:count]
 
 
 @final
-class _Cumulative:
-    """Add up the costs of uses, one after the other.
+class _CostTotal:
+    """Adds up the costs of uses, one after the other.
 
     Attributes:
-        by_period: whether one of them reads some periods only: then there is no short way.
+        by_period: whether a use reads some periods only: then all uses are read for the total.
     """
 
     def __init__(self, budget: Budget | None) -> None:
         self._budget = budget
         self._sums = CostSums()
-        self._known: Cost | None = None
+        self._total: Cost | None = None  # of the uses so far, once it was computed
         self.by_period = False
 
     def add(self, use: SpentUse) -> None:
         """Count one more use."""
         self._sums.add(use.cost)
         self.by_period |= use.coverage is not None
-        self._known = None
+        self._total = None
 
-    def total(self, uses: Sequence[SpentUse]) -> Cost:
-        """Return what they cost together.
+    def of_first(self, count: int, uses: Sequence[SpentUse]) -> Cost:
+        """Return what the uses that were added cost together.
 
         Args:
-            uses: those that were added.
+            count: how many were added.
+            uses: these first, perhaps with later ones.
         """
-        if self._known is None:
+        if self._total is None:
             budget = self._budget
-            self._known = (
-                spent_together(uses, budget) if self.by_period else total_of(self._sums, budget)
+            self._total = (
+                spent_together(uses[:count], budget)
+                if self.by_period
+                else total_of(self._sums, budget)
             )
-        return self._known
+        return self._total

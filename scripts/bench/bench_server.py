@@ -122,7 +122,7 @@ def history_of(session):
     found = []
     while True:
         path = session._path(f"/answers?after={len(found)}&limit=200")
-        page = session._line.ask("GET", path)
+        page = session._connection.ask("GET", path)
         found += [item["answer"]["value"] for item in page["items"]]
         if len(found) >= page["total"]:
             return found

@@ -203,6 +203,7 @@ def test_limits_of_size_and_number(tmp_path):
     [
         (gc.errors.LedgerError("the store /a/secret.db is busy"), 503, "/a/secret.db"),
         (RuntimeError("edge secret - v2"), 500, "RuntimeError at fails"),
+        (TimeoutError("edge secret - v2"), 500, "TimeoutError at fails"),
     ],
 )
 def test_what_fails_tells_no_file_and_no_value(ann, monkeypatch, caplog, error, status, logged):
@@ -323,3 +324,5 @@ def test_doors_that_must_not_stand_open(tmp_path):
     assert Binding(host="192.0.2.1", behind_proxy="192.0.2.2").secure
     assert not Binding().secure
     assert Binding(server_name="Graphs.example").hosts - {"graphs.example"} == Binding().hosts
+    two_names = {"graphs.example", "cuts.example"}
+    assert Binding(server_name="graphs.example, cuts.example,").hosts == two_names | Binding().hosts

@@ -7,7 +7,8 @@ import pytest
 from server_cases import Office, Wires
 
 import graphcuts_dp as gc
-from graphcuts_dp import QueryError, RemoteSession
+from graphcuts_dp import QueryError, RemoteSession, ServerError
+from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.queries.query_lines import query_to_dict, read_question
 from graphcuts_dp.server import api
 from graphcuts_dp.server.settings import Limits, Ticks
@@ -143,13 +144,30 @@ def test_the_client_asks_as_much_at_once_as_fits(office, monkeypatch):
     queries = [gc.Query.matrix(np.eye(24, k=k)) for k in range(1, 8)]
     session = client(office)
     assert len(session.ask_all(queries)) == 7
-    sizes = [len(body["queries"]) for path, body in session._line.sent if path.endswith("answers")]
+    sizes = [
+        len(body["queries"]) for path, body in session._connection.sent if path.endswith("answers")
+    ]
     assert sum(sizes) == 7
     assert max(sizes) == 1  # 576 coefficients, and 16 for each of about 20 that are named
     monkeypatch.setattr("graphcuts_dp.server.client._TEXT", 200)
     weights = [gc.Query.rank_one(np.full(24, k / 10), np.ones(24)) for k in range(1, 4)]
     session.ask_all(weights)
-    assert len([1 for path, _ in session._line.sent if path.endswith("answers")]) == 7 + 3
+    assert len([1 for path, _ in session._connection.sent if path.endswith("answers")]) == 7 + 3
+    before = len(session._connection.sent)
+    session.ask_all([CutQuery([f"v{i}" for i in range(k)]) for k in range(1, 20)])
+    sent = [body for path, body in session._connection.sent[before:] if path.endswith("answers")]
+    assert sum(len(body["queries"]) for body in sent) == 19
+    assert max(len(json.dumps(body["queries"])) for body in sent) < 250
+    assert len(sent) < 19
+
+
+def test_a_transcript_that_is_none_is_the_error_of_no_server(office):
+    office.open("ann")
+    session = client(office)
+    for reply in (b"<html>sign in</html>", b"", b"[1]"):
+        session._connection.send = lambda *_, reply=reply: reply
+        with pytest.raises(ServerError, match="no server of sessions"):
+            session.export()
 
 
 def test_long_queries_are_told_in_short_pages(office, monkeypatch):

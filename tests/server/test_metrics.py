@@ -1,7 +1,9 @@
 """Metrics, readiness and the log tell how the server does, and nothing of graphs and answers."""
 
+import asyncio
 import json
 import logging
+import math
 import os
 import re
 import shutil
@@ -186,6 +188,18 @@ def test_a_server_is_ready_while_it_can_write(team, monkeypatch):
         assert found["detail"] == "not ready: the disk"
         assert team.http.get("/healthz").text == "ok\n"
     assert ready(team).status_code == 200
+
+
+def test_requests_that_come_during_the_first_check_wait_for_it(tmp_path):
+    """They used to read "the server: it starts"."""
+    with Office(tmp_path) as office:
+        service = office.service
+
+        async def two_at_once():
+            service._checked = -math.inf
+            return await asyncio.gather(service.not_ready(), service.not_ready())
+
+        assert office.http.portal.call(two_at_once) == [None, None]
 
 
 def test_a_server_whose_store_is_gone_or_read_only_is_not_ready(team, monkeypatch):

@@ -208,7 +208,7 @@ def under_kills(process, *, clients, each, kills, seed, up=0.5, between=lambda _
     with connected(process, queries=total) as session:
         history = session.history
         left = session.remaining.queries
-        lost = session._line.ask("GET", session._path())["interruptions"]
+        lost = session._connection.ask("GET", session._path())["interruptions"]
     assert process.stop() == 0
     assert "Traceback" not in (process.folder / "errors.txt").read_text()
     judge_kills(process, found, history, clients * each, total - left, lost, done)
