@@ -93,8 +93,9 @@ def cut_errors(
         NOT PRIVATE: computed from the true graph, costs no budget, must not be published.
 
     Raises:
-        QueryError: the release is of other vertices, or of a graph without weights.
-        GraphError: a sparse release, which has no noisy matrix; a group of unknown vertices.
+        QueryError: the release is of other vertices, or was made without the weights; or a group
+            has unknown vertices.
+        GraphError: a sparse release, which has no noisy matrix.
 
     Examples:
         >>> club = gc.datasets.load("karate")
