@@ -160,3 +160,24 @@ def test_history_and_login_survive_kill_9_of_the_server(page):
     page.ready()
     assert page.text("#history tbody").endswith(before)
     Select(page.find("#session"))  # still signed in
+
+
+ONE_ITEM_A_PAGE = """
+const request = window.fetch;
+window.fetch = async (url, options) => {
+  const reply = await request(url, options);
+  if (!/answers[?]/.test(url)) return reply;
+  const page = await reply.json();
+  return new Response(JSON.stringify({ ...page, items: page.items.slice(0, 1) }));
+};
+document.getElementById("session").dispatchEvent(new Event("change"));
+"""
+
+
+def test_pages_of_answers_that_a_server_cuts_short_are_shown_whole(page):
+    page.sign_in("cleo")
+    before = page.text("#history tbody")
+    assert len(before.splitlines()) > 1
+    page.driver.execute_script("document.querySelector('#history tbody').replaceChildren()")
+    page.driver.execute_script(ONE_ITEM_A_PAGE)
+    page.wait(lambda: page.text("#history tbody") == before)

@@ -1,17 +1,17 @@
 import { amountColour, busy, call, chart, element, facts, fill, inkOn, intervalPicture, keyOfGraph, number, routed, shape, show, signedIn, small } from "/page/shared.js";
 
 const by = (id) => document.getElementById(id);
-const PENDING = () => keyOfGraph("gcdp-pending");
-const PAGE = 100;
-let graph = null, sessions = [], current = null, items = [], me = null;
+const pendingKey = () => keyOfGraph("gcdp-pending");
+const PAGE = 100;  // answers that are loaded at once
+let graph = null, sessions = [], current = null, items = [], me = null, labelsAreNumbers = false;
 
-// A set of vertices: groups, labels that are typed or pasted, a file.
+// Fills the form of a set of vertices: groups, labels that are typed or pasted, a file.
 function makeSide(name) {
-  const place = by(`side-${name}`);
+  const form = by(`side-${name}`);
   const side = name === "T" && graph.groups.length > 1 ? 1 : 0;
   const levels = graph.groups[side] || [];
   if (name === "T") {
-    place.append(
+    form.append(
       element("label", { class: "inline" }, element("input", { type: "radio", name: "T", value: "rest", checked: true, id: "T-rest" }), "all other vertices"),
       element("label", { class: "inline" }, element("input", { type: "radio", name: "T", value: "these", id: "T-these" }), "these:"),
     );
@@ -23,9 +23,9 @@ function makeSide(name) {
         const mark = levels.length > 1 ? `@${level.level}:${group}` : `@${group}`;
         boxes.append(element("label", { class: "inline" }, element("input", { type: "checkbox", name: `group-${name}`, value: mark, onchange: () => chosen(name) }), `${group} (${number(level.sizes[index])})`));
       });
-    place.append(boxes);
+    form.append(boxes);
   }
-  place.append(
+  form.append(
     element("div", { class: "field" },
       element("label", { for: `labels-${name}`, text: "Vertex labels" }),
       element("textarea", { id: `labels-${name}`, rows: 3, "aria-describedby": `labels-${name}-hint`, oninput: () => chosen(name) }),
@@ -44,7 +44,7 @@ function chosen(name) {
 async function fromFile(name, file) {
   if (!file) return;
   const lines = (await file.text()).split(/\r?\n/).map(firstCell).filter(Boolean);
-  by(`labels-${name}`).value = lines.map((each) => (/,|^"/.test(each) ? `"${each.replaceAll('"', '""')}"` : each)).join("\n");
+  by(`labels-${name}`).value = lines.map((label) => (/,|^"/.test(label) ? `"${label.replaceAll('"', '""')}"` : label)).join("\n");
   chosen(name);
 }
 
@@ -53,12 +53,10 @@ function firstCell(line) {
   return quoted ? quoted[1].replaceAll('""', '"') : line.split(/[,;\t]/)[0].trim();
 }
 
-const labels = { numbers: false };
-
 function typed(name) {
-  const groups = [...document.querySelectorAll(`input[name="group-${name}"]:checked`)].map((each) => each.value);
+  const groups = [...document.querySelectorAll(`input[name="group-${name}"]:checked`)].map((box) => box.value);
   const words = [...by(`labels-${name}`).value.matchAll(/"((?:[^"]|"")*)"|[^"\s,][^\n,]*/g)].map(([word, quoted]) => quoted?.replaceAll('""', '"') ?? word.trim()).filter(Boolean);
-  return [...groups, ...words.map((each) => (labels.numbers && /^(0|-?[1-9]\d{0,17})$/.test(each) ? Number(each) : each))];
+  return [...groups, ...words.map((label) => (labelsAreNumbers && /^(0|-?[1-9]\d{0,17})$/.test(label) ? Number(label) : label))];
 }
 
 function asked() {
@@ -97,19 +95,19 @@ function costText(cost) {
 // under the same key: it has one answer, and costs once.
 async function answers(queries) {
   const pending = { key: crypto.randomUUID(), path: path("/answers"), queries };
-  sessionStorage.setItem(PENDING(), JSON.stringify(pending));
+  sessionStorage.setItem(pendingKey(), JSON.stringify(pending));
   return sendPending(pending);
 }
 
 async function sendPending(pending) {
   for (let attempt = 0; ; attempt++) {
     try {
-      const found = await call("POST", pending.path, { queries: pending.queries }, { "Idempotency-Key": pending.key });
-      sessionStorage.removeItem(PENDING());
-      return found;
+      const reply = await call("POST", pending.path, { queries: pending.queries }, { "Idempotency-Key": pending.key });
+      sessionStorage.removeItem(pendingKey());
+      return reply;
     } catch (error) {
       if ((error.status !== 0 && error.status !== 503 && error.status !== 429) || attempt > 20) {
-        sessionStorage.removeItem(PENDING());
+        sessionStorage.removeItem(pendingKey());
         throw error;
       }
       show(by("ask-note"), "The server cannot be reached; trying again.", "");
@@ -140,7 +138,7 @@ function showHistory() {
   const rows = items.map((item, index) => {
     const [low, high] = item.answer.interval;
     return [
-      { number: number(item.place) },
+      { number: number(item.number) },
       item.S === null ? item.title : setText(item.S),
       item.T !== null ? setText(item.T) : item.S === null ? "" : "all others",
       { number: number(item.answer.value) + (item.answer.guaranteed ? "" : " (no guarantee)") },
@@ -148,16 +146,17 @@ function showHistory() {
     ];
   });
   fill(by("history"), rows.reverse());
-  const plotted = items.filter((each) => each.answer.interval[1] !== null);
+  const plotted = items.filter((item) => item.answer.interval[1] !== null);
   by("history-plot").replaceChildren();
   if (plotted.length)
     by("history-plot").append(chart(
-      plotted.map((each) => ({ x: each.place, y: each.answer.value, low: each.answer.interval[0], high: each.answer.interval[1], sure: each.answer.guaranteed, title: `No. ${each.place}: ${number(each.answer.value)}` })),
+      plotted.map(({ number: x, answer }) => ({ x, y: answer.value, low: answer.interval[0], high: answer.interval[1], guaranteed: answer.guaranteed, title: `No. ${x}: ${number(answer.value)}` })),
       { label: `Values and intervals of ${plotted.length} answers`, names: { x: "number of the answer" } },
     ));
-  by("older").classList.toggle("hidden", !items.length || items[0].place === 1);
+  by("older").classList.toggle("hidden", !items.length || items[0].number === 1);
 }
 
+// Loads the answers before a number, the latest first; all that are shown already stay.
 async function loadHistory(before = null) {
   if (!current || !["open", "stopped"].includes(current.state)) {
     items = [];
@@ -165,10 +164,15 @@ async function loadHistory(before = null) {
     return;
   }
   const end = before === null ? current.answers : before;
-  const after = Math.max(0, end - PAGE);
-  const found = await call("GET", path(`/answers?after=${after}&limit=${Math.max(1, end - after)}`));
-  const placed = found.items.map((each, index) => ({ ...each, place: after + index + 1 }));
-  items = before === null ? placed : [...placed, ...items];
+  const first = Math.max(0, end - PAGE), loaded = [];
+  while (first + loaded.length < end) {
+    const after = first + loaded.length;
+    const page = await call("GET", path(`/answers?after=${after}&limit=${end - after}`));
+    if (!page.items.length) break;
+    // The server ends a page early where queries are long.
+    loaded.push(...page.items.map((item, index) => ({ ...item, number: after + index + 1 })));
+  }
+  items = before === null ? loaded : [...loaded, ...items];
   showHistory();
 }
 
@@ -202,8 +206,8 @@ function showSession() {
 async function loadSessions(keep = null) {
   sessions = (await call("GET", "/v1/sessions")).sessions;
   const wanted = keep || current?.id;
-  current = sessions.find((each) => each.id === wanted) || sessions.find((each) => each.analyst === me.name && each.state === "open") || sessions[0] || null;
-  by("session").replaceChildren(...sessions.map((each) => element("option", { value: each.id, text: `${each.analyst === me.name ? each.name : each.id} (${each.state})`, selected: each === current })));
+  current = sessions.find((session) => session.id === wanted) || sessions.find((session) => session.analyst === me.name && session.state === "open") || sessions[0] || null;
+  by("session").replaceChildren(...sessions.map((session) => element("option", { value: session.id, text: `${session.analyst === me.name ? session.name : session.id} (${session.state})`, selected: session === current })));
   showSession();
 }
 
@@ -217,10 +221,10 @@ function showSpent(name, spent, word = "spent") {
 }
 
 async function loadBudget() {
-  const found = await call("GET", "/v1/budget");
-  showSpent("all", found.all);
-  showSpent("own", found.yours, "approved");
-  if (found.cap_queries !== null) by("budget-own-text").textContent += `; ${number(found.queries)} of ${number(found.cap_queries)} queries`;
+  const budget = await call("GET", "/v1/budget");
+  showSpent("all", budget.all);
+  showSpent("own", budget.yours, "approved");
+  if (budget.cap_queries !== null) by("budget-own-text").textContent += `; ${number(budget.queries)} of ${number(budget.cap_queries)} queries`;
 }
 
 async function refresh(keep = null) {
@@ -246,13 +250,13 @@ function pairsOfLevel() {
   return { left, right, pairs };
 }
 
-function showFlows({ left, right, pairs }, found) {
+function showFlows({ left, right, pairs }, answers) {
   const values = new Map();
-  pairs.forEach(({ i, j }, at) => {
-    values.set(`${i} ${j}`, found[at]);
-    if (graph.groups.length < 2 && !graph.directed) values.set(`${j} ${i}`, found[at]);
+  pairs.forEach(({ i, j }, index) => {
+    values.set(`${i} ${j}`, answers[index]);
+    if (graph.groups.length < 2 && !graph.directed) values.set(`${j} ${i}`, answers[index]);
   });
-  const most = Math.max(1, ...found.map((each) => each.value));
+  const most = Math.max(1, ...answers.map((answer) => answer.value));
   const cell = 64, edge = 110, width = edge + right.names.length * cell, height = 90 + left.names.length * 40;
   const picture = shape("svg", { viewBox: `0 0 ${width} ${height}`, width, role: "img", "aria-label": "Heat map of the table between groups; each cell tells its number and its interval; all intervals hold at once" });
   const short = (name) => (name.length > 12 ? `${name.slice(0, 11)}…` : name);
@@ -282,20 +286,20 @@ async function start() {
   me = await signedIn("analyst");
   graph = await call("GET", "/v1/graph");
   const sample = await call("GET", "/v1/vertices?limit=1");
-  labels.numbers = typeof sample.labels[0] === "number";
+  labelsAreNumbers = typeof sample.labels[0] === "number";
   makeSide("S");
   makeSide("T");
   if (graph.groups.length) {
     by("flows").classList.remove("hidden");
     by("level").replaceChildren(...graph.groups[0].map((level, index) => element("option", { value: `0.${index}`, text: `${level.level}: ${number(level.names.length)} groups` })));
   }
-  const pending = JSON.parse(sessionStorage.getItem(PENDING()) || "null");
+  const pending = JSON.parse(sessionStorage.getItem(pendingKey()) || "null");
   await refresh(pending ? decodeURIComponent(pending.path.split("/")[3]) : null);
   if (pending) {
     try {
-      const found = await sendPending(pending);
+      const reply = await sendPending(pending);
       show(by("ask-note"), "The page was loaded again; here is the answer to what was asked.", "good");
-      if (found.answers.length === 1) showAnswer(found.answers[0]);
+      if (reply.answers.length === 1) showAnswer(reply.answers[0]);
     } catch (error) {
       show(by("ask-note"), error.message);
     }
@@ -305,20 +309,20 @@ async function start() {
 }
 
 by("session").addEventListener("change", async (event) => {
-  current = sessions.find((each) => each.id === event.target.value);
+  current = sessions.find((session) => session.id === event.target.value);
   showSession();
   await loadHistory();
 });
 by("forecast").addEventListener("click", (event) => guarded(by("open-note"), event.target, async () => {
-  const found = await call("POST", "/v1/forecast", terms());
-  show(by("open-note"), `${found.guarantee}. Answers within ${found.error === null ? "no bound" : small(found.error)}. ${found.warning || ""}`, found.warning ? "bad" : "");
+  const forecast = await call("POST", "/v1/forecast", terms());
+  show(by("open-note"), `${forecast.guarantee}. Answers within ${forecast.error === null ? "no bound" : small(forecast.error)}. ${forecast.warning || ""}`, forecast.warning ? "bad" : "");
 }));
 by("open").addEventListener("submit", (event) => {
   event.preventDefault();
   guarded(by("open-note"), event.submitter || by("forecast"), async () => {
-    const found = await call("POST", "/v1/sessions", terms());
-    show(by("open-note"), found.state === "waiting" ? "Asked for; the curator decides." : `The session is ${found.state}.`, "good");
-    await refresh(found.id);
+    const session = await call("POST", "/v1/sessions", terms());
+    show(by("open-note"), session.state === "waiting" ? "Asked for; the curator decides." : `The session is ${session.state}.`, "good");
+    await refresh(session.id);
   });
 });
 by("cost").addEventListener("click", (event) => guarded(by("ask-note"), event.target, async () => {
@@ -327,24 +331,24 @@ by("cost").addEventListener("click", (event) => guarded(by("ask-note"), event.ta
 by("ask").addEventListener("submit", (event) => {
   event.preventDefault();
   guarded(by("ask-note"), by("send"), async () => {
-    const found = await answers([asked()]);
-    show(by("ask-note"), found.new ? "Answered." : "Answered from the record: free.", "good");
-    showAnswer(found.answers[0]);
+    const reply = await answers([asked()]);
+    show(by("ask-note"), reply.new ? "Answered." : "Answered from the record: free.", "good");
+    showAnswer(reply.answers[0]);
     await refresh();
   });
 });
 by("flows-cost").addEventListener("click", (event) => guarded(by("flows-note"), event.target, async () => {
-  const queries = pairsOfLevel().pairs.map((each) => each.query);
+  const queries = pairsOfLevel().pairs.map((pair) => pair.query);
   show(by("flows-note"), costText(await call("POST", path("/cost"), { queries })), "");
 }));
 by("flows-ask").addEventListener("click", (event) => guarded(by("flows-note"), event.target, async () => {
   const table = pairsOfLevel();
-  const found = await answers(table.pairs.map((each) => each.query));
-  show(by("flows-note"), `Answered; ${number(found.new)} new.`, "good");
-  showFlows(table, found.answers);
+  const reply = await answers(table.pairs.map((pair) => pair.query));
+  show(by("flows-note"), `Answered; ${number(reply.new)} new.`, "good");
+  showFlows(table, reply.answers);
   await refresh();
 }));
-by("older").addEventListener("click", (event) => guarded(by("ask-note"), event.target, () => loadHistory(items[0].place - 1)));
+by("older").addEventListener("click", (event) => guarded(by("ask-note"), event.target, () => loadHistory(items[0].number - 1)));
 setInterval(() => {
   if (current?.state === "waiting" && !document.hidden) refresh().catch(() => null);
 }, 5000);

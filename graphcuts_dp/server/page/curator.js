@@ -1,7 +1,7 @@
 import { busy, call, chart, element, fill, localTime, number, show, signedIn, small } from "/page/shared.js";
 
 const by = (id) => document.getElementById(id);
-const LATEST = 200;
+const LATEST = 200;  // lines of the audit log that are shown
 let me = null;
 
 async function acting(button, work) {
@@ -26,8 +26,8 @@ function decision(session) {
     element("button", { class: "bad", type: "button", text: "Refuse", "aria-label": `Refuse ${session.id}`, onclick: decide(false) }));
 }
 
-function showToken(found) {
-  show(by("token"), `Token of ${found.name}, shown this once: ${found.token}`, "good mono");
+function showToken({ name, token }) {
+  show(by("token"), `Token of ${name}, shown this once: ${token}`, "good mono");
 }
 
 function tokenButtons(person) {
@@ -51,27 +51,27 @@ function limits(person) {
 }
 
 function showPeople(people) {
-  fill(by("people"), people.map((each) => [each.name + (each.active ? "" : " (revoked)"), each.role, limits(each), tokenButtons(each)]));
-  const analysts = people.filter((each) => each.role === "analyst");
+  fill(by("people"), people.map((person) => [person.name + (person.active ? "" : " (revoked)"), person.role, limits(person), tokenButtons(person)]));
+  const analysts = people.filter((person) => person.role === "analyst");
   for (const id of ["grant-reader", "grant-analyst"]) {
-    const before = by(id).value;
-    by(id).replaceChildren(...analysts.map((each) => element("option", { text: each.name, selected: each.name === before })));
+    const selected = by(id).value;
+    by(id).replaceChildren(...analysts.map((person) => element("option", { text: person.name, selected: person.name === selected })));
   }
-  const grants = people.flatMap((each) => each.reads.map((analyst) => `${each.name} reads ${analyst}'s`));
+  const grants = people.flatMap((person) => person.reads.map((analyst) => `${person.name} reads ${analyst}'s`));
   by("grants").textContent = grants.join("; ") || "Everybody reads their own answers alone.";
 }
 
-function showSpending(found, budget) {
+function showSpending(spending, budget) {
   by("budget").max = budget.cap_epsilon || Math.max(1, budget.epsilon);
   by("budget").value = budget.epsilon;
-  const overruns = found.overruns ? ` ${number(found.overruns)} ${found.overruns === 1 ? "reply" : "replies"} left later than allotted.` : "";
-  by("budget-text").textContent = `epsilon ${small(budget.epsilon)}${budget.delta ? `, delta ${small(budget.delta)}` : ""} spent of ${found.budget || "no limit"}.${overruns}`;
-  fill(by("spending"), found.uses.map((each) => [each.name || each.kind, { time: localTime(each.time) }, { number: small(each.epsilon) }, { number: small(each.cumulative) }]).reverse());
-  by("store-head").textContent = found.head;
+  const overruns = spending.overruns ? ` ${number(spending.overruns)} ${spending.overruns === 1 ? "reply" : "replies"} left later than allotted.` : "";
+  by("budget-text").textContent = `epsilon ${small(budget.epsilon)}${budget.delta ? `, delta ${small(budget.delta)}` : ""} spent of ${spending.budget || "no limit"}.${overruns}`;
+  fill(by("spending"), spending.uses.map((use) => [use.name || use.kind, { time: localTime(use.time) }, { number: small(use.epsilon) }, { number: small(use.cumulative) }]).reverse());
+  by("store-head").textContent = spending.head;
   by("spending-plot").replaceChildren();
-  if (found.uses.length) {
-    const points = found.uses.map((each) => ({ x: Date.parse(each.time), y: each.cumulative }));
-    by("spending-plot").append(chart(points, { label: `Epsilon spent over time, by ${found.uses.length} uses`, cap: budget.cap_epsilon, stairs: true, names: { x: "time", first: found.uses[0].time.slice(0, 10), last: found.uses.at(-1).time.slice(0, 10) } }));
+  if (spending.uses.length) {
+    const points = spending.uses.map((use) => ({ x: Date.parse(use.time), y: use.cumulative }));
+    by("spending-plot").append(chart(points, { label: `Epsilon spent over time, by ${spending.uses.length} uses`, cap: budget.cap_epsilon, stairs: true, names: { x: "time", first: spending.uses[0].time.slice(0, 10), last: spending.uses.at(-1).time.slice(0, 10) } }));
   }
 }
 
@@ -85,9 +85,9 @@ function lineFacts(body) {
 async function showLog() {
   const { head } = await call("GET", "/v1/audit?limit=1");
   const last = Number(head.split(":")[0]);
-  const found = await call("GET", `/v1/audit?after=${Math.max(0, last - LATEST)}&limit=${LATEST}`);
-  by("audit-head").textContent = found.head;
-  fill(by("audit"), found.lines.map((each) => [{ number: number(each.seq) }, { time: localTime(each.time) }, each.who, each.what, lineFacts(each.body)]).reverse());
+  const log = await call("GET", `/v1/audit?after=${Math.max(0, last - LATEST)}&limit=${LATEST}`);
+  by("audit-head").textContent = log.head;
+  fill(by("audit"), log.lines.map((line) => [{ number: number(line.seq) }, { time: localTime(line.time) }, line.who, line.what, lineFacts(line.body)]).reverse());
 }
 
 const pending = (session) => session.state === "waiting" || session.state === "approved";
@@ -95,7 +95,7 @@ const pending = (session) => session.state === "waiting" || session.state === "a
 async function refresh() {
   const [sessions, people, spending, budget] = await Promise.all([call("GET", "/v1/sessions"), call("GET", "/v1/people"), call("GET", "/v1/spending"), call("GET", "/v1/budget")]);
   const waitingFirst = [...sessions.sessions].reverse().sort((one, two) => pending(two) - pending(one));
-  fill(by("requests"), waitingFirst.map((each) => [each.id, each.state, { number: small(each.terms.epsilon) }, { number: small(each.terms.delta) }, { number: number(each.terms.queries) }, { number: number(each.answers) }, { number: small(each.error_bound ?? each.forecast) }, decision(each)]));
+  fill(by("requests"), waitingFirst.map((session) => [session.id, session.state, { number: small(session.terms.epsilon) }, { number: small(session.terms.delta) }, { number: number(session.terms.queries) }, { number: number(session.answers) }, { number: small(session.error_bound ?? session.forecast) }, decision(session)]));
   showPeople(people.people);
   showSpending(spending, budget.all);
   await showLog();
