@@ -7,7 +7,7 @@ import typer
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, foretold, note_formulas
 from graphcuts_dp.cli.queries import read_set
-from graphcuts_dp.cli.reading import GRAPH_UNIT, Reading, TableRun
+from graphcuts_dp.cli.reading import PRIVACY_UNIT, Reading, TableRun
 from graphcuts_dp.cli.release import carry_out, released
 from graphcuts_dp.cli.resumption import kept_result
 from graphcuts_dp.cli.spending import Spending, job_refusal
@@ -15,7 +15,6 @@ from graphcuts_dp.cuts.least import cut_job
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.rows import bounded_graph, without_rows
 from graphcuts_dp.options import INPUT, METHOD, option, read_options
-from graphcuts_dp.privacy.default_unit import EDGE
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.queries.linear import sides_of
 from graphcuts_dp.results.bundle import check_path
@@ -35,7 +34,7 @@ def cuts(
     epsilon: float | None = options.ANY_EPSILON,
     spending: Spending,
     reading: Reading,
-    privacy_unit: PrivacyUnit = GRAPH_UNIT,
+    privacy_unit: PrivacyUnit | None = PRIVACY_UNIT,
     first: str | None = option(
         None,
         usual=True,
@@ -94,7 +93,7 @@ def cuts(
     if partition is not None:
         typed_options = (epsilon, first, second, run, spending, reading, privacy_unit)
         shown = TableRun(force=run.force, spreadsheet=run.spreadsheet)
-        plain = (None, None, None, shown, Spending(), Reading(), EDGE)
+        plain = (None, None, None, shown, Spending(), Reading(), None)
         if typed_options != plain:
             raise ParameterError(
                 "--partition is of a release, and goes with --force and --spreadsheet alone"
@@ -103,7 +102,7 @@ def cuts(
         return _report(result, target, None, force=run.force, spreadsheet=run.spreadsheet)
     if epsilon is None or first is None or second is None:
         raise ParameterError("give --epsilon, --from and --to; or --partition of a saved release")
-    store = spending.check()
+    store, privacy_unit = spending.check(), reading.unit(privacy_unit)
     if run.dry_run:
         private, _ = reading.without_file(privacy_unit)
     else:

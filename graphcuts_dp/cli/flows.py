@@ -369,7 +369,9 @@ def flows(
             if locations is not None:
                 _, groups_read = reading.without_file(privacy.privacy_unit, files)
             return _written(kept_flows, target, source, asked, _of_groups(locations, groups_read))
-        private, groups_read = reading.read_private(source, privacy.privacy_unit, files)
+        private, groups_read = reading.read_private(
+            source, privacy.privacy_unit, files, has_cells=True
+        )
         spending.remind(private, source)
     sides: Any = groups_read  # never None: the file is named
     locations = _of_groups(locations, sides)  # refused here, before anything is spent

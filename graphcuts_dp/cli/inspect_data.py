@@ -27,6 +27,7 @@ from graphcuts_dp.options import described
 from graphcuts_dp.schema.columns import TAIL, Columns
 from graphcuts_dp.schema.counting import Counting
 from graphcuts_dp.schema.periods import Periods
+from graphcuts_dp.schema.table_headers import suggested_columns
 from graphcuts_dp.schema.vertices import VertexSet
 
 MARK = "not private: counted from rows"
@@ -77,8 +78,22 @@ def inspect_data(path: str, reading: Reading, *, nonprivate: bool) -> Report:
         counted, shown = _counted(path, head, replace(options, weighted=weighted))
         data, parts = {"mark": MARK, **data, **counted}, [COUNTED, *parts, *shown]
     parts += [f"Needed: {text}" for text in needed]
-    parts += [f"Next, with {replaced}:", command]
+    rows = _suggested_rows(head, reading)
+    if rows:
+        data["ask"] = shlex.join(["graphcuts-dp", "plan", "--ask", path])
+        parts += [f"{rows} Questions lead to a command that does:", data["ask"]]
+    parts += [f"{'Or' if rows else 'Next'}, with {replaced}:", command]
     return Report(data, parts)
+
+
+def _suggested_rows(head: FileHead, reading: Reading) -> str:
+    """Return in a sentence what the command leaves out that names of columns suggest; else ""."""
+    if reading.rows or not head.columns or head.lists_vertices:
+        return ""
+    suggested = suggested_columns([column.name for column in head.columns])
+    uses = {"user": "protects no person", "period": "has no months"}
+    missing = [f"{uses[role]} (column {name!r:.60})" for role, name in suggested.items()]
+    return f"The command below counts each pair once, {' and '.join(missing)}." if missing else ""
 
 
 def head_of(path: str, reading: Reading) -> tuple[FileHead, Options, list[GraphCutsError]]:

@@ -28,7 +28,7 @@ from graphcuts_dp.options import (
     input_option,
     privacy_option,
 )
-from graphcuts_dp.privacy.default_unit import EDGE
+from graphcuts_dp.privacy.default_unit import EDGE, default_unit
 from graphcuts_dp.privacy.privacy_unit import PRIVACY_UNITS, PrivacyUnit
 from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.counting import COUNTINGS, Counting
@@ -46,6 +46,8 @@ PRIVACY_UNIT = _unit_option(
 KINDS = ("undirected", "directed", "bipartite")
 STDIN = "-"
 _BOTH_DIRECTIONS = "Both directions of a pair count together: --kind directed keeps them apart."
+_LOOPS_IN_CELLS = "Rows whose two ends are equal count, in cells of their own."
+_NO_LOOPS = "Rows whose two ends are equal are dropped: they cross no cut."
 _NO_FILE = "--dry-run reads no graph: name its vertices by --vertices, or public groups of them"
 
 
@@ -58,12 +60,7 @@ class PrivacyOptions:
 
     def __post_init__(self) -> None:
         check(self)
-        self.unit_of_graph.per_change(self.epsilon)
-
-    @property
-    def unit_of_graph(self) -> PrivacyUnit:
-        """The privacy unit of a command that reads a graph: an edge if omitted."""
-        return self.privacy_unit or EDGE
+        (self.privacy_unit or EDGE).per_change(self.epsilon)
 
 
 @final
@@ -264,6 +261,11 @@ class Reading:
             note(rows.reading)
         return rows
 
+    def unit(self, privacy_unit: PrivacyUnit | None) -> PrivacyUnit:
+        """Return the privacy unit that is typed, or the one that is meant for what is read."""
+        counting = self.counting or ("rows" if self.rows else None)
+        return privacy_unit or default_unit(counting)
+
     def check_rows(self) -> None:
         """Refuse options that are for graphs alone.
 
@@ -321,10 +323,13 @@ class Reading:
         path: str,
         privacy_unit: PrivacyUnit | None = EDGE,
         grouping: GroupFile | None = None,
+        *,
+        has_cells: bool = False,
     ) -> tuple[PrivateData, GroupsRead]:
         """Read what will be released, and say how it was read; and its groups.
 
-        What is wrong with the groups stands in one line with what is missing of the graph.
+        What is wrong with the groups stands in one line with what is missing of the graph. With
+        `has_cells` sums between groups are released, which count rows whose two ends are equal.
 
         Raises:
             GraphCutsError: as `read` and `read_rows`.
@@ -352,8 +357,8 @@ class Reading:
                 note(directions)
             if rows.periods is not None:
                 note("Rows of other periods do not count; whether there are any is private.")
-            if grouping is not None and not self.bipartite:
-                note("Rows whose two ends are equal count, in cells of their own.")
+            if not self.bipartite:
+                note(_LOOPS_IN_CELLS if has_cells else _NO_LOOPS)
             if rows.counting == "weight":
                 note("Amounts come out as they are typed in the file.")
             return rows, None if grouping is None else grouping.read(rows.space)

@@ -123,7 +123,7 @@ def release(
     small for the others. --dry-run 50000 forecasts how useful the release would be if the graph had
     50,000 edges: it reads no graph, spends no budget and writes no file.
     """
-    privacy_unit, fit, force = privacy.unit_of_graph, method.fit, run.force
+    privacy_unit, fit, force = reading.unit(privacy.privacy_unit), method.fit, run.force
     likely = method.noise or "binary"  # before the graph is read
     if trial.dry_run is not None:
         guess = trial.dry_run

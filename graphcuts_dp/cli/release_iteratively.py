@@ -88,7 +88,7 @@ def iteratively(
     second), and learns a matrix. `graphcuts-dp answer OUT --queries cuts.csv` gives answers with
     intervals.
     """
-    privacy_unit, store = privacy.unit_of_graph, spending.check()
+    privacy_unit, store = reading.unit(privacy.privacy_unit), spending.check()
     if stated.dry_run:
         empty, _ = reading.without_file(privacy_unit, grouping)
         space = space_of(bounded_graph(empty, privacy_unit))

@@ -195,7 +195,7 @@ def start(
     on_groups = getattr(method, "start", None) == GROUPS
     if on_groups and grouping.groups is None:
         raise ParameterError("start=groups needs --groups FILE, a public table of the vertices")
-    privacy_unit = privacy.unit_of_graph
+    privacy_unit = reading.unit(privacy.privacy_unit)
     terms = named_terms(privacy.epsilon, privacy.delta, queries, method)
     terms["privacy_unit"] = privacy_unit.typed
     terms.pop("rule", None)

@@ -144,7 +144,7 @@ def flows_over_time(
     if table is None:
         for text in plan.notes:
             say(f"note: {text}")
-        private, _ = reading.read_private(source, privacy.privacy_unit, files)
+        private, _ = reading.read_private(source, privacy.privacy_unit, files, has_cells=True)
         rows: Any = private  # rows, as `public` is
         table = plan.publish(rows, update.period, store=store_of_series)
     else:

@@ -323,7 +323,8 @@ def _public_names(first_line: Sequence[str], options: Columns) -> list[str]:
     """Return the names of a header that may be quoted; "" in place of others.
 
     All are public where the caller says that there is a header, or names a column of it. Else the
-    first line could be a row, and only words are quoted that are known here.
+    first line could be a row, and only words are quoted that are known here; or all of them, if so
+    many are known that the line is certain to name columns.
     """
     if options.header or any(isinstance(column, str) for column in options.named):
         return list(first_line)

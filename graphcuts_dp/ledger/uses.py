@@ -58,6 +58,7 @@ from graphcuts_dp.ledger.spending import Coverage, PeriodPath, SpendingTotals, r
 from graphcuts_dp.privacy.composition import Cost, rounded_up
 from graphcuts_dp.privacy.filters import CostSum, CostSums
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.privacy_unit import option_of_stated
 from graphcuts_dp.schema.periods import around
 
 SESSION = "session"
@@ -406,10 +407,11 @@ def check_privacy_unit(ledger: Ledger, guarantee: PrivacyGuarantee) -> None:
     """
     privacy_unit = ledger.header.get("privacy_unit")
     if privacy_unit != guarantee.privacy_unit:
+        options = option_of_stated(str(privacy_unit))
         raise BudgetError(
             f"the privacy unit of the store {ledger.file.path} is {privacy_unit}, that of this use"
             f" {guarantee.privacy_unit}, and costs for different neighbours do not add up;"
-            " nothing was spent: choose the privacy unit of the store by privacy_unit=, or name a"
+            f" nothing was spent: choose the privacy unit of the store by {options}, or name a"
             " new store with separate_budget= and a reason: for whoever is in both, what the two"
             " stores spend adds up"
         )

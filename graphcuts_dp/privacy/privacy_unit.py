@@ -537,6 +537,23 @@ def stated_unit(guarantee: PrivacyGuarantee) -> PrivacyUnit:
     return PrivacyUnit(kind=kind, group_size=size, per_period=per_period)
 
 
+def option_of_stated(words: str) -> str:
+    """Return the options that give a unit that a store names in words, such as "1 row".
+
+    K stands for a bound that the words lack. Without an option for it, "privacy_unit=" alone.
+    """
+    stated = _STATED_UNIT.fullmatch(words)
+    kind = None if stated is None else _STATED_KINDS.get(stated[2])
+    if stated is None or kind is None or kind == "person":
+        return "privacy_unit="
+    if kind == "row":
+        return "counting='rows' and privacy_unit='row'"
+    bound = stated[1].replace(",", "") if kind == "edge" else "K"
+    period = ",per-period" if " in one " in words else ""
+    key = "" if bound == "1" else f":{BOUND_KEYS[kind]}={bound}{period}"
+    return f"privacy_unit='{kind}{key}'"
+
+
 def _checked_bound(
     name: str, bound: int | None, missing: str = "", *, largest: float = _LARGEST_BOUND
 ) -> int:

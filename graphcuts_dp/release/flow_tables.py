@@ -59,7 +59,7 @@ from graphcuts_dp.measure.cells import (
 from graphcuts_dp.measure.left_out import measure_left_out
 from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetPlan, BudgetStep
 from graphcuts_dp.privacy.composition import check_spent, stated_cost
-from graphcuts_dp.privacy.default_unit import EDGE
+from graphcuts_dp.privacy.default_unit import default_unit
 from graphcuts_dp.privacy.entropy import EntropySource, Seed
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.level_noise import LevelNoise
@@ -198,8 +198,7 @@ def privacy_unit_of(data: PrivateData, privacy_unit: str | PrivacyUnit | None) -
             "pass privacy_unit='row:max-units=50'"
         )
     if privacy_unit is None:
-        rows = isinstance(data, Rows) and data.counting != "edges"
-        return PrivacyUnit.row() if rows else EDGE
+        return default_unit(data.counting if isinstance(data, Rows) else None)
     return PrivacyUnit.of(privacy_unit)
 
 

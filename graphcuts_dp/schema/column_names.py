@@ -9,13 +9,14 @@ first line that is taken for a header may be a private row, so messages quote kn
 Which column names people, and which dates, is proposed by `names_people` and `names_dates`: public
 rules on names alone, in English, German, French and Spanish. A name is one of the stems below, or a
 stem with one of their affixes: `Patientennummer` is "patienten" and "nummer", `id_usuario` is "id"
-and "usuario". They only propose: nothing is read or left out by them.
+and "usuario". They propose; all that they decide is that a column of dates is taken for no weight.
 """
 
 import re
 from collections.abc import Sequence
 from functools import cache
 
+from graphcuts_dp.schema.columns import parse_number
 from graphcuts_dp.schema.header_words import is_header_word, meanings_of, spellings
 
 # Names of columns, normalised by `normalised_names`. These are weights:
@@ -78,7 +79,8 @@ _IDENTIFIER_PREFIXES = (
 # Stems of names of dates and times.
 _DATES = (
     *("date", "day", "time", "month", "datetime", "timestamp", "started", "startedat", "when"),
-    *("created", "createdat", "recordedat", "timeofday+"),
+    *("created", "createdat", "recordedat", "sentat", "receivedat", "postedat", "orderedat"),
+    *("paidat", "occurredat", "timeofday+"),
     *("datum", "tag", "zeit", "monat", "zeitpunkt", "zeitstempel", "uhrzeit"),
     *("jour", "heure", "mois", "horodatage"),
     *("fecha", "día", "hora", "mes"),
@@ -95,6 +97,22 @@ _DATE_SUFFIXES = (
     *("départ", "début", "visite", "contact", "admission", "trajet", "transfert"),
     *("salida", "inicio", "visita", "contacto", "ingreso", "viaje", "traslado"),
 )
+# What a date of an end may be of: such columns hold no weights, and are proposed for nothing.
+_END_PREFIXES = (
+    *(
+        "end",
+        "dropoff",
+        "arrival",
+        "return",
+        "discharge",
+        "updated",
+        "ende",
+        "ankunfts",
+        "rückgabe",
+    ),
+    *("entlassungs", "entlass", "fin", "fechafin", "llegada"),
+)
+_ENDS = ("ended", "endedat", "arrivedat", "deliveredat", "updatedat", "closedat")
 _OF = ("", "de", "du", "des", "del", "dela", "d", "l", "of")  # between a prefix and a stem
 _MOST_QUOTED_CHARACTERS = 60  # of a name in a sentence
 # A name that begins and ends with a letter or digit, with blanks, dots, hyphens or "_" between.
@@ -130,6 +148,11 @@ def shows_header(word: str) -> bool:
     return word in NO_ENDPOINTS or is_header_word(word)
 
 
+def names_no_weight(word: str) -> bool:
+    """Return whether a normalised word names a column that holds no weights, such as of dates."""
+    return word in NO_WEIGHTS or names_dates(word) or word in _usual_names_of_ends()
+
+
 def is_usual(word: str) -> bool:
     """Return whether a normalised word is a usual name of a column, which anybody may see."""
     return shows_header(word) or names_people(word) or names_dates(word)
@@ -143,6 +166,19 @@ def is_surely_header(words: Sequence[str]) -> bool:
     """
     count = len({word for word in words if is_usual(word)})
     return bool(words) and (count == len(words) or (count > 1 and 2 * count > len(words)))
+
+
+def is_public_header(cells: Sequence[str]) -> bool:
+    """Return whether a first line certainly names columns, so that all of its names may be shown.
+
+    It has no number, no date, and words as `is_surely_header` wants them.
+    """
+    return is_surely_header(normalised_names(cells)) and not any(map(may_be_a_value, cells))
+
+
+def may_be_a_value(cell: str) -> bool:
+    """Return whether a cell is a number, or begins with a digit, as dates do."""
+    return cell.strip()[:1].isdigit() or parse_number(cell) is not None
 
 
 def names_people(name: str) -> bool:
@@ -165,6 +201,15 @@ def _usual_names_of_dates() -> frozenset[str]:
     """Return names of dates: those before whose stem, or behind whose stem, an event is named."""
     behind = (f"{linking}{event}" for event in _DATE_SUFFIXES for linking in _OF)
     return _with_affixes(_DATES, _DATE_PREFIXES, tuple(behind))
+
+
+@cache
+def _usual_names_of_ends() -> frozenset[str]:
+    """Return names of dates of an end, such as that of an arrival."""
+    behind = tuple(
+        f"{linking}{event}" for event in ("fin", "arrivée", "llegada") for linking in _OF
+    )
+    return _with_affixes((*_DATES, *_ENDS), _END_PREFIXES, behind)
 
 
 def _with_affixes(

@@ -10,7 +10,8 @@ columns that can be endpoints. A weight is recognised by its name, never by its 
 column could be a weight, or the endpoints are not clear, the error names the options that decide.
 
 A first line that is taken for a header may be a private row. So no message quotes a name of the
-file that is neither known here nor typed by the caller.
+file that is neither known here nor typed by the caller, unless so many are known that the line is
+certain to name columns (`is_public_header`).
 
 Terms used here:
 
@@ -20,7 +21,8 @@ Terms used here:
 - *known name*: a word of two lists. `schema.header_words` has words of endpoints. Words that belong
   together, such as "from" and "to", make a *pair*; `side_of` says whether a word by itself means
   the source or the target. `schema.column_names` has names of weights (`WEIGHTS`), of columns that
-  are neither weights nor endpoints (`NO_WEIGHTS`), and all of both (`NO_ENDPOINTS`).
+  are neither weights nor endpoints (`NO_WEIGHTS`), and all of both (`NO_ENDPOINTS`). Names of
+  dates are no weights either (`names_no_weight`).
 - *announced header*: the caller has said that there is a header, by `header=True` or by naming a
   column. Else the ending of the file's name has decided, and the first line may be a row.
 
@@ -40,9 +42,10 @@ from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.schema.bad_rows import left_out
 from graphcuts_dp.schema.column_names import (
     NO_ENDPOINTS,
-    NO_WEIGHTS,
     WEIGHTS,
+    is_public_header,
     known_name,
+    names_no_weight,
     normalised_names,
     shows_header,
 )
@@ -453,13 +456,13 @@ def _check_no_weight(names: Sequence[str], other_roles: Sequence[int | None]) ->
     """Refuse a table with a column that could be a weight.
 
     Raises:
-        FileFormatError: a column without another role has a name that is not one of `NO_WEIGHTS`.
-            `NO_WEIGHTS` are known names of columns that hold no weights.
+        FileFormatError: a column without another role has a name that `names_no_weight` does not
+            know.
     """
     unclear = [
         str(position + 1)
         for position, name in enumerate(names)
-        if position not in other_roles and name and name not in NO_WEIGHTS
+        if position not in other_roles and name and not names_no_weight(name)
     ]
     if unclear:
         columns = ", ".join(unclear[:_SHOWN_COLUMNS])
@@ -503,7 +506,7 @@ def find_weight_attribute(
         for name, is_number in zip(normalised_names(names), numeric, strict=True)
     ]
     index = _named_weight(candidates, ())
-    unclear = [names[i] for i, name in enumerate(candidates) if name and name not in NO_WEIGHTS]
+    unclear = [names[i] for i, name in enumerate(candidates) if name and not names_no_weight(name)]
     if index is None and unclear:
         raise FileFormatError(
             f"cannot tell which edge attribute is a weight ({shown_names(unclear)}); pass weight= "
@@ -521,7 +524,12 @@ def shown_names(names: Sequence[str]) -> str:
 def _quotable_names(
     header: Sequence[str], names: Sequence[str], options: Columns
 ) -> tuple[str, ...]:
-    """Return the names that a message may quote: known here or typed by the caller; else ""."""
+    """Return the names that a message may quote: known here or typed by the caller; else "".
+
+    All of them, if the line certainly names columns.
+    """
+    if is_public_header(header):
+        return tuple(header)
     return tuple(
         header_name if header_name in options.named else known_name(header_name, name)
         for header_name, name in zip(header, names, strict=True)

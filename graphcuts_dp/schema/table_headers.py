@@ -12,12 +12,13 @@ from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.schema.bad_rows import BadRows
 from graphcuts_dp.schema.column_names import (
-    is_surely_header,
+    is_public_header,
+    may_be_a_value,
     names_dates,
     names_people,
     normalised_names,
 )
-from graphcuts_dp.schema.columns import Columns, parse_number
+from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.file_bytes import opened_unpacked
 from graphcuts_dp.schema.text_format import TextFormat
 from graphcuts_dp.schema.text_rows import begin
@@ -40,8 +41,9 @@ def names_in_header(path: PathLike, columns: Columns) -> list[str]:
         FileFormatError: there is no such file, or it cannot be read.
     """
     cells = cells_of_first_line(path, columns)
-    is_sure = columns.header is True or is_surely_header(normalised_names(cells))
-    return cells if is_sure and not any(map(_may_be_a_value, cells)) else []
+    if columns.header is True:
+        return [] if any(map(may_be_a_value, cells)) else cells
+    return cells if is_public_header(cells) else []
 
 
 def cells_of_first_line(path: PathLike, columns: Columns) -> list[str]:
@@ -79,11 +81,6 @@ def asks_for_header(path: PathLike, columns: Columns) -> bool:
     if columns.header is not None:
         return False
     return bool(cells_of_first_line(path, columns)) and not names_in_header(path, columns)
-
-
-def _may_be_a_value(cell: str) -> bool:
-    """Return whether a cell is a number, or begins with a digit, as dates do."""
-    return cell.strip()[:1].isdigit() or parse_number(cell) is not None
 
 
 def suggested_columns(names: Sequence[str]) -> dict[str, str]:

@@ -30,7 +30,7 @@ def test_every_command_that_reads_a_graph_takes_the_columns(done, command):
 def test_time_stamps_are_not_published_and_the_user_is_told(done, refused, tmp_path):
     (tmp_path / "x.csv").write_text(TIMES)
     for command in (RELEASE, START):
-        assert "column 1, column 2; ignored: 'Time Stamp'." in done(*command)[1]
+        assert "'Patient ID', 'Contacted Person'; ignored: 'Time Stamp'." in done(*command)[1]
     assert gc.read_graph("s.csv").max_weight == 1
     assert "15974" not in (tmp_path / "s.csv").read_text()
     (tmp_path / "x.csv").write_text(TIMES.split("\n", 1)[1])

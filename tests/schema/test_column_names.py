@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphcuts_dp import Columns
+from graphcuts_dp import Columns, FileFormatError
 from graphcuts_dp.schema.column_names import names_dates, names_people, normalised_names
 from graphcuts_dp.schema.column_search import find_columns
 from graphcuts_dp.schema.table_headers import asks_for_header, names_in_header, suggested_columns
@@ -83,10 +83,30 @@ def test_weights_are_known_in_four_languages(name):
     assert places.weight == 2
 
 
-@pytest.mark.parametrize("name", ["Datum", "Uhrzeit", "heure", "Fecha"])
+ENDS = ["end_time", "Dropoff Datetime", "arrival date", "updated_at", "Ankunftszeit", "fecha fin"]
+
+
+@pytest.mark.parametrize("name", [*DATES, *ENDS, "sent_at", "received_at"])
 def test_a_known_date_is_no_weight(name):
     places = find_columns(["von", "nach", name], Columns(), weighted=None, declared=None)
     assert places.weight is None
+
+
+@pytest.mark.parametrize("name", ["fare", "num_passenger", "sent", "end", "duration", "days"])
+def test_what_may_be_an_amount_is_asked_about(name):
+    with pytest.raises(FileFormatError, match="cannot tell whether column 3 is a weight"):
+        find_columns(["sender", "recipient", name], Columns(), weighted=None, declared=None)
+
+
+def test_names_are_shown_if_the_line_certainly_names_columns():
+    places = find_columns(
+        ["person", "from", "to", "date"], Columns(), weighted=False, declared=None
+    )
+    assert places.names == ("person", "from", "to", "date")
+    may_be_a_row = find_columns(
+        ["Ann", "from", "to", "HIV"], Columns(), weighted=False, declared=None
+    )
+    assert may_be_a_row.names == ("", "from", "to", "")
 
 
 @pytest.mark.parametrize(
