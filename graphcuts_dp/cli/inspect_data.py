@@ -331,6 +331,7 @@ def _counted(path: str, head: FileHead, options: Options) -> tuple[dict[str, Any
         "rows": counts.rows,
         "skipped": counts.skipped,
         "share_skipped": counts.share,
+        "outside_periods": counts.outside_periods,
         "faults": faults,
         "positions": {
             advice(FileFormatError(text), path): list(where)
@@ -354,9 +355,17 @@ def _counts_card(counts: BadRowCounts, faults: Mapping[str, int], *, outside: bo
                 "left out with --columns on-bad=skip",
                 f"{counts.skipped:,} ({counts.share:.3%})",
             ),
+            *_outside_periods(counts),
         ],
         notes=notes,
     )
+
+
+def _outside_periods(counts: BadRowCounts) -> list[tuple[str, str]]:
+    """Return how many rows no table counts, because their period is not one of --periods."""
+    if counts.outside_periods is None:
+        return []
+    return [("outside of --periods, so that they do not count", f"{counts.outside_periods:,}")]
 
 
 def _command(path: str, head: FileHead, reading: Reading) -> tuple[str, str]:

@@ -128,12 +128,15 @@ class BadRowCounts:
         skipped: number of rows that `on_bad="skip"` leaves out.
         faults: number of times each kind of fault was met; a row may have several.
         positions: where the first faults of each kind are, such as "line 3".
+        outside_periods: number of usable rows of periods that are not declared, which no table
+            counts; None if no periods are declared.
     """
 
     rows: int
     skipped: int
     faults: Mapping[str, int] = field(default_factory=dict)
     positions: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    outside_periods: int | None = None
 
     @property
     def share(self) -> float:
@@ -204,7 +207,7 @@ def count_bad_rows(path: PathLike, options: Options) -> BadRowCounts:
             declared = table.schema
             if file_format.described_apart and declared == Schema():
                 declared = schema_beside(path)
-            converted, usable = _count_rows(
+            converted, usable, outside = _count_rows(
                 table.batches, table.roles, declared, options, bad, "line"
             )
             return BadRowCounts(
@@ -212,6 +215,7 @@ def count_bad_rows(path: PathLike, options: Options) -> BadRowCounts:
                 skipped=converted + bad.rows - usable,
                 faults=bad.counts,
                 positions=bad.positions,
+                outside_periods=outside,
             )
 
 
@@ -473,9 +477,13 @@ def _count_in_table(table: OpenedTable, options: Options, bad: CountedBadRows) -
     roles = {column.role for column in plan.schema}
     if options.periods is None:  # whose numbers are then unknown
         roles.discard("period")
-    _, usable = _count_rows(plan.batches(options, bad), roles, plan.declared, options, bad)
+    _, usable, outside = _count_rows(plan.batches(options, bad), roles, plan.declared, options, bad)
     return BadRowCounts(
-        rows=total, skipped=total - usable, faults=bad.counts, positions=bad.positions
+        rows=total,
+        skipped=total - usable,
+        faults=bad.counts,
+        positions=bad.positions,
+        outside_periods=outside,
     )
 
 
@@ -486,13 +494,15 @@ def _count_rows(
     options: Options,
     bad: CountedBadRows,
     noun: str = "row",
-) -> tuple[int, int]:
-    """Return how many rows were converted, and how many of these are usable.
+) -> tuple[int, int, int | None]:
+    """Return how many rows were converted, how many of these are usable, and how many of these are
+    of periods that are not declared; None for the last one if no periods are.
 
     Rows that could not be converted are in `bad.rows`. Those that `assemble` leaves out are not:
     they were converted.
     """
     converted = usable = 0
+    outside = None if options.periods is None else 0
     for batch in batches:
         if not len(batch):
             continue
@@ -502,12 +512,14 @@ def _count_rows(
         try:
             _, parts, _ = assemble(raw, options, complete=False)
             usable += len(parts.rows)
+            if outside is not None and raw.periods is not None:
+                outside += int((raw.periods < 0).sum())
         except GraphCutsError:
             if len(raw.sources):
                 raise
             # No row of this batch is left, so that without a vertex set there is no vertex.
         bad.rows = unconverted
-    return converted, usable
+    return converted, usable, outside
 
 
 def _raw(

@@ -345,6 +345,26 @@ def test_periods_are_counted_where_they_are_declared(told, folder):
     assert told(*line, "--periods", "2026-01..2026-12")["skipped"] == 2
 
 
+def test_rows_of_other_periods_are_counted_apart_from_bad_ones(done, told, folder):
+    """A row of an unknown place, or without a date, is a bad one, whatever its date is."""
+    days = ["2026-01-02", "2025-12-31", "2024-05-05", "soon"]
+    lines = [f"ann,bob,{day}" for day in days] + ["ann,nobody,2024-01-01"]
+    (folder / "x.csv").write_text("".join(f"{line}\n" for line in ["from,to,day", *lines]))
+    line = ("inspect", "--nonprivate", "x.csv", "--columns", "period=day")
+    line = (*line, "--vertices", "vertices.txt")
+    assert told(*line)["outside_periods"] is None
+    found = told(*line, "--periods", "2026-01..2026-12")
+    assert (found["rows"], found["skipped"], found["outside_periods"]) == (5, 2, 2)
+    text, _ = done(*line, "--periods", "2026-01..2026-12")
+    assert "outside of --periods, so that they do not count" in text
+    write_parquet(folder / "x.parquet", ROWS)
+    stored = ("inspect", "--nonprivate", "x.parquet", "--vertices", "vertices.txt")
+    stored = (*stored, "--columns", "source=2,target=3,user=Person,period=started")
+    for year, outside in ((2026, 0), (2024, 3)):
+        found = told(*stored, "--periods", f"{year}-01..{year}-06")
+        assert (found["rows"], found["outside_periods"]) == (3, outside)
+
+
 def test_what_cannot_be_counted_is_told_in_a_line(done, told, folder):
     (folder / "x.csv").write_text(f"{SENTINEL},eve\n")
     assert told("inspect", "--nonprivate", "x.csv")["rows"] is None
