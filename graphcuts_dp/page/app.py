@@ -30,6 +30,8 @@ from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError
 from graphcuts_dp.files import open_secret
 from graphcuts_dp.options import described
 from graphcuts_dp.page import result
+from graphcuts_dp.page.accounts import spent_on
+from graphcuts_dp.page.estimate import error_of
 from graphcuts_dp.page.form import completed
 from graphcuts_dp.page.products import LOOK, PRODUCTS
 from graphcuts_dp.page.runs import (
@@ -41,7 +43,7 @@ from graphcuts_dp.page.runs import (
     STOPPED,
     Runs,
     account_named_in,
-    spent_on,
+    is_of_other_data,
 )
 from graphcuts_dp.page.steps import STEPS
 from graphcuts_dp.page.understood import (
@@ -67,9 +69,10 @@ _API = "/api/"
 _PARTIAL = ".part"  # name of an upload that is not whole
 # By methods of `Page`.
 _ASKED = (
-    *("form", "head", "first", "look", "eyes", "preview", "start", "resume", "runs", "run"),
-    *("why", "truth", "forget"),
+    *("form", "account", "head", "first", "look", "eyes", "preview", "start", "resume", "runs"),
+    *("run", "why", "truth", "forget"),
 )
+_NOT_ASKED = ("other_accounts",)  # answers for the report that the page itself fills in
 NOT_PRIVATE = "x-not-private"  # header of the replies for the marked panels
 # A result's picture stands in the page as data.
 _POLICY = (
@@ -179,8 +182,13 @@ class Page:
         questions = [
             {"key": about.name, "text": about.help, "most": LONGEST_ANSWER}
             for about in described(HazardAnswers)
+            if about.name not in _NOT_ASKED
         ]
         return form | {"steps": steps, "units": UNITS, "questions": questions}
+
+    def account(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Return the account that would be charged, and the others of the folder."""
+        return self._runs.account(asked["values"], str(asked["source"]))
 
     def head(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Return the columns of a file, and what their names suggest."""
@@ -190,8 +198,8 @@ class Page:
 
     def first(self, asked: dict[str, Any]) -> Response:
         """Return the first line of a file that may be a row: not private, for the marked panel."""
-        cells = first_line_for_your_eyes(str(asked["path"]), asked.get("values", {}))
-        return JSONResponse({"cells": cells}, headers={NOT_PRIVATE: "may be a row"})
+        line = first_line_for_your_eyes(str(asked["path"]), asked.get("values", {}))
+        return JSONResponse(line, headers={NOT_PRIVATE: "may be a row"})
 
     def look(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Return how a file would be read, from its head."""
@@ -220,11 +228,18 @@ class Page:
         forecast = self._runs.forecast(product, values, source)
         expected = forecast.expected
         words = {
-            "notes": [product.in_words(note) for note in expected["notes"]],
+            "notes": [
+                product.in_words(note)
+                for note in expected["notes"]
+                if not note.startswith(product.unshown_notes)
+            ],
             "odds_in_words": [product.in_words(text) for text in expected["odds_in_words"]],
             "unit_in_words": product.in_words(expected["unit_in_words"]),
         }
-        return expected | words | {"budget": forecast.budget}
+        reply = expected | words | {"budget": forecast.budget}
+        if "people" in asked:
+            reply["estimate"] = error_of(int(asked["people"] or 0), expected).to_dict()
+        return reply
 
     def start(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Begin a run of the amount that was confirmed."""
@@ -233,7 +248,16 @@ class Page:
         answers = dict(asked.get("answers", {}))
         if Path(source).expanduser().is_file() and must_say_header(source, asked["values"]):
             raise ParameterError(HEADER_UNSAID)  # else its words would stand in the report
-        run = self._runs.start(asked["product"], asked["values"], source, confirmed, answers)
+        people = asked.get("people")
+        run = self._runs.start(
+            asked["product"],
+            asked["values"],
+            source,
+            confirmed,
+            answers,
+            separate=bool(asked.get("separate")),
+            people=None if people is None else int(people),
+        )
         return {"run": run.folder.name}
 
     def resume(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -247,7 +271,7 @@ class Page:
             state = run.state()["state"]
             used = 0.0 if state in (REFUSED, STOPPED) else run.plan["expected"]["epsilon"]
             about = {"run": run.folder.name, "title": run.product.title, "time": run.plan["time"]}
-            listed.append(about | {"epsilon": used, "state": state})
+            listed.append(about | {"data": result.data_of(run), "epsilon": used, "state": state})
         return listed
 
     def run(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -263,6 +287,7 @@ class Page:
         steps = [run.product.refusal(error)["step"] for error in errors]
         status["step"] = next(filter(None, steps), None)
         status["has_reasons"] = bool(errors)
+        status["of_other_data"] = any(map(is_of_other_data, errors))
         copy = self._copy(run.plan["source"])
         status |= {
             "copy": None if copy is None else str(copy),
@@ -273,7 +298,7 @@ class Page:
             status |= {"html": result.fragment(run), "files": run.files}
             status |= {"spent": spent_on(run.plan["store"]), "truth": run.product.truth is not None}
             status |= {"mostly_noise": result.noise_warning(run), "report": run.report}
-            status |= {"band": result.band_note(run)}
+            status |= {"band": result.band_note(run), "estimate": result.estimate_in_words(run)}
             status |= {"sheets": html_sheets(result.report_on(run))}
         return status
 

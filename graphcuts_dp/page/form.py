@@ -29,7 +29,7 @@ from graphcuts_dp.options import (
     Option,
     described,
 )
-from graphcuts_dp.page.steps import CHECK, EXACT, OUT, WHO
+from graphcuts_dp.page.steps import CHECK, EXACT, OUT, STEPS, WHO
 from graphcuts_dp.page.words import (
     ENCODINGS,
     KEYS,
@@ -45,9 +45,9 @@ from graphcuts_dp.schema.file_bytes import read_unpacked
 from graphcuts_dp.schema.text_encoding import NOT_UTF8, as_utf8
 
 Values = Mapping[str, str]  # what was typed, by the key of the field
-_STEPS = {INPUT: CHECK, PRIVACY: EXACT, METHOD: OUT, OUTPUT: OUT}  # of fields without plain words
+_STEP_OF = {INPUT: CHECK, PRIVACY: EXACT, METHOD: OUT, OUTPUT: OUT}  # of fields without plain words
 _DATA, _RESULT = "GRAPH", "OUT"  # metavars of the arguments that the page settles
-DRY_RUN, _STORE = "dry_run", "store"
+DRY_RUN, _STORE, _SAME_PEOPLE = "dry_run", "store", "same_people_as"
 _HALVINGS = 12  # of the logarithm of epsilon: to less than a percent
 _SMALLEST = 1e-3
 _NOT_UTF8 = NOT_UTF8.partition(";")[0]  # what messages about an encoding have in common
@@ -68,6 +68,8 @@ class Product:
         preset: what its form begins with, by key.
         truth: what measures the result against the private file, by its command; or None.
         without: names of options that its form does not have.
+        unshown_notes: how notes of its forecast begin that the page does not show, because they are
+            about measurements that nobody sees in the result.
         offered_as: "result" if it is one of the things that can come out; "" for a helper.
     """
 
@@ -79,6 +81,7 @@ class Product:
     preset: Values = dataclasses.field(default_factory=dict)
     truth: "Product | None" = None
     without: Container[str] = SETTLED
+    unshown_notes: tuple[str, ...] = ()
     offered_as: str = "result"
 
     @cached_property
@@ -120,7 +123,7 @@ class Product:
         for option in self.offered:
             if option.name == DRY_RUN and not self.guessed:
                 continue
-            step = WHO if option.of is PRIVACY_UNITS else _STEPS[option.group]
+            step = WHO if option.of is PRIVACY_UNITS else _STEP_OF[option.group]
             yield _in_plain_words(_field(option) | {"step": step})
 
     @cached_property
@@ -191,7 +194,13 @@ class Product:
         Raises:
             ParameterError: none is named.
         """
-        about = next(option for option in self.offered if option.name == _STORE)
+        named = {option.name: option for option in self.offered}
+        if values.get(KEYS["same_people"]) and _SAME_PEOPLE not in named:
+            raise ParameterError(
+                "this kind of result needs an account of its own: leave out "
+                f"\u201c{PLAIN[KEYS['same_people']].label}\u201d in \u201c{STEPS[EXACT][0]}\u201d"
+            )
+        about = named[_SAME_PEOPLE if values.get(KEYS["same_people"]) else _STORE]
         text = typed_value(about, values)
         if not text:
             raise ParameterError("name a store: it records what is spent on these data")
@@ -315,7 +324,12 @@ def with_encoding_of_list(values: Values) -> Values:
 
 
 def with_store(values: Values, source: str) -> dict[str, str]:
-    """Return the values with a store: that typed, or one named after the private file."""
+    """Return the values with a store: that typed, or one named after the private file.
+
+    If the store of other data about the same people is named, it is the store, and no other one.
+    """
+    if values.get(KEYS["same_people"], "").strip():
+        return {key: text for key, text in values.items() if key != _STORE}
     name = values.get(_STORE, "").strip() or f"{Path(source).name or 'data'}.db"
     return {**values, _STORE: name}
 

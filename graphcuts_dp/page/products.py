@@ -21,6 +21,7 @@ PRODUCTS = {
         function=release.release,
         kind="release",
         result="synthetic.graphml",
+        unshown_notes=("The noisy matrix ",),
         truth=Product(title="", command="evaluate release", function=evaluate.release),
     ),
     "cut": Product(

@@ -12,7 +12,9 @@ import numpy as np
 
 from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.display import Displayed, cell_text, short, short_bound
+from graphcuts_dp.page.estimate import error_of
 from graphcuts_dp.page.runs import PageRun
+from graphcuts_dp.page.words import KEYS
 from graphcuts_dp.reports.release_report import ReleaseReport, report_of, report_of_store
 from graphcuts_dp.results import bundle
 from graphcuts_dp.results.bundle import receipt_path
@@ -37,12 +39,19 @@ _SHOW = {
     "release": ["release = gc.load(RESULT)\nrelease", "release.graph", "release.plot()"],
     "cut": ["cut = gc.load(RESULT)\ncut", "cut.parts"],
     "session": ["print(gc.store_status(RESULT))"],
+    "bound": ["print(gc.store_status(RESULT))"],
 }
 
 
 def command_of(run: PageRun) -> str:
     """The command that was run, to type again."""
     return shlex.join(["graphcuts-dp", *run.plan["words"]])
+
+
+def data_of(run: PageRun) -> str:
+    """Return the name of the private file of a run, with the months that it reports."""
+    months = str(run.plan["values"].get(KEYS["months"], "")).strip()
+    return ", ".join(filter(None, (Path(run.plan["source"]).name, months)))
 
 
 def _published_words(run: PageRun) -> list[str]:
@@ -65,6 +74,8 @@ def _without_folder(value: Any) -> Any:
 
 def fragment(run: PageRun) -> str:
     """The result as HTML, every text escaped; it reads what was released, and the plan."""
+    if estimate := estimate_in_words(run):
+        return f'<div class="plain"><p>{escape(estimate)}</p></div>'
     if not run.product.result:
         left = {name: value for name, value in run.report.items() if not isinstance(value, dict)}
         facts = [(name.replace("_", " "), _without_folder(left[name])) for name in left]
@@ -92,6 +103,17 @@ def fragment(run: PageRun) -> str:
         advice = escape(run.product.in_words(good["advice"]))
         parts[1:1] = [_table(heads, rows), f"<p>{advice}</p>"]
     return "\n".join(parts)
+
+
+def estimate_in_words(run: PageRun) -> str:
+    """Return what an estimate of people's numbers of rows says; "" of other results."""
+    if run.product.kind != "bound":
+        return ""
+    rows, people = int(run.report["max_contributions"]), run.plan.get("people")
+    expected = run.plan["expected"]
+    if people is None:  # of a run without a guess
+        return f"The estimate is {rows:,} rows. It used up {expected['epsilon']:g}."
+    return error_of(people, expected).sentences(rows)
 
 
 def _network_in_words(release: Release) -> str:

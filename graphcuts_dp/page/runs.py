@@ -32,12 +32,20 @@ from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.files import atomic_write
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.options import INPUT
-from graphcuts_dp.page.form import Product, Values, completed
+from graphcuts_dp.page.accounts import (
+    Account,
+    names_for_report,
+    other_accounts,
+    spent_on,
+    unused_name,
+    uses_on,
+)
+from graphcuts_dp.page.form import Product, Values, completed, with_store
 from graphcuts_dp.page.products import PRODUCTS, typed_budget
+from graphcuts_dp.page.steps import EXACT, STEPS
 from graphcuts_dp.page.words import KEYS
 from graphcuts_dp.reports.hazards import HazardAnswers
 from graphcuts_dp.results.bundle import receipt_path
-from graphcuts_dp.session.transcript import LedgerStatus, UseStatus, store_status
 
 RUNNING, DONE, LOST, REFUSED, STOPPED = "running", "done", "lost", "refused", "stopped"
 ANSWERS = "report-answers.json"  # beside the result, public: what the report asks of people
@@ -47,6 +55,11 @@ _ROUNDING = 1e-9  # of sums of epsilon
 _BUDGET = KEYS["budget"].partition(".")[0]  # what keys of its fields begin with
 # A message of `ledger.charges.check_known`.
 _CHARGED_ELSEWHERE = re.compile(r"these data were charged to the store (.+?): add ")
+SAY_WHOSE = (
+    f"say in \u201c{STEPS[EXACT][0]}\u201d whether the people of this file are also in another "
+    "account of this folder"
+)
+_OTHER_DATA = "is about other private data, or these have changed"  # of `ledger.opening`
 _SECONDS = 600  # of the comparison with the truth
 PROGRAM = (sys.executable, "-m", "graphcuts_dp")  # words that start this program
 
@@ -262,7 +275,8 @@ class Runs:
         store = product.store(values, self.folder)
         if Store(store).exists:
             values = {key: text for key, text in values.items() if key.partition(".")[0] != _BUDGET}
-        expected = product.preview(values | {KEYS["store"]: store})
+        role = "same_people" if values.get(KEYS["same_people"]) else "store"
+        expected = product.preview(values | {KEYS[role]: store})
         budget = budget_of(store, values, expected)
         foreseen = next((note for note in expected["notes"] if WOULD_REFUSE in note), "")
         if foreseen:
@@ -272,6 +286,32 @@ class Runs:
             budget["refusal"] = f"the account would refuse this: {product.in_words(text)}"
         return RunForecast(values=values, store=store, expected=expected, budget=budget)
 
+    def account(self, values: Values, source: str) -> dict[str, Any]:
+        """Return the account that a result would be charged to, and the others of the folder.
+
+        Args:
+            values: what was typed.
+            source: the private file; only its name is used.
+
+        Returns:
+            `of_file`, the account that is typed or named after the file; `charged`, the same, or
+            that of the same people if one is named; `others`, all but `of_file`; and `unused`, a
+            name for a new account beside `of_file`.
+
+        Raises:
+            GraphCutsError: an account cannot be read.
+        """
+        table = PRODUCTS["table"]
+        alone = {**values, KEYS["same_people"]: ""}
+        of_file = Path(table.store(with_store(alone, source), self.folder))
+        charged = Path(table.store(with_store(values, source), self.folder))
+        return {
+            "of_file": Account.of(of_file).to_dict(),
+            "charged": Account.of(charged).to_dict(),
+            "others": [account.to_dict() for account in other_accounts(self.folder, of_file)],
+            "unused": unused_name(of_file),
+        }
+
     def start(
         self,
         name: str,
@@ -279,6 +319,9 @@ class Runs:
         source: str,
         confirmed: float | None = None,
         answers: Mapping[str, str] | None = None,
+        *,
+        separate: bool = False,
+        people: int | None = None,
     ) -> PageRun:
         """Begin a run.
 
@@ -289,10 +332,14 @@ class Runs:
             confirmed: the epsilon that somebody was shown and confirmed.
             answers: to questions of the report, by the fields of `HazardAnswers`; empty ones do
                 not count. They are kept beside the result, and may be published.
+            separate: whether somebody has said that the other accounts of the folder are of other
+                people; a new account beside others needs it.
+            people: a public guess of how many people there are, for an estimate; None if absent.
 
         Raises:
             GraphCutsError: what the preview refuses; another amount was confirmed; the budget does
-                not allow it; an answer is too long; another run is at work. Nothing was spent.
+                not allow it; it is not said whether other accounts are of the same people; an
+                answer is too long; another run is at work. Nothing was spent.
             TypeError: an answer to no question.
         """
         product = PRODUCTS[name]
@@ -307,6 +354,11 @@ class Runs:
         if forecast.budget["refusal"] is not None:
             raise ParameterError(forecast.budget["refusal"])
         stated = {key: text.strip() for key, text in (answers or {}).items() if text.strip()}
+        others = other_accounts(self.folder, Path(store))
+        if others and not Store(store).exists and not separate:
+            raise ParameterError(SAY_WHOSE)
+        if others and separate:
+            stated["other_accounts"] = names_for_report(others)
         HazardAnswers(**stated)  # refused here, before anything is spent
         if any(run.state()["state"] == RUNNING for run in self.all()):
             raise ParameterError("a run is at work: wait for its end")
@@ -321,6 +373,7 @@ class Runs:
             "uses": len(uses_on(store)),
             "time": f"{datetime.now().astimezone():%Y-%m-%d %H:%M}",
             "expected": expected,
+            "people": people,
         }
         record_folder = folder / _OWN
         record_folder.mkdir(parents=True, mode=0o700)
@@ -388,13 +441,9 @@ def _start_process(folder: Path, words: list[str], lock: int) -> None:
     threading.Thread(target=child.wait, daemon=True).start()  # until nothing is left of it
 
 
-def uses_on(store: str) -> tuple[UseStatus, ...]:
-    """All uses that a store has recorded; none where there is no store yet.
-
-    Raises:
-        LedgerError: it cannot be read.
-    """
-    return store_status(store).uses if Store(store).exists else ()
+def is_of_other_data(error: str) -> bool:
+    """Return whether an account refused rows because it was made for other ones."""
+    return _OTHER_DATA in error
 
 
 def account_named_in(error: str) -> str | None:
@@ -404,22 +453,6 @@ def account_named_in(error: str) -> str | None:
     """
     named = _CHARGED_ELSEWHERE.search(error)
     return named[1] if named and Path(named[1]).exists() else None
-
-
-def spent_on(store: str) -> dict[str, Any] | None:
-    """Return what a store has recorded, for the page; None where there is none yet.
-
-    Raises:
-        LedgerError: it cannot be read.
-    """
-    if not Store(store).exists:
-        return None
-    status: LedgerStatus = store_status(store)
-    summary = {
-        name: getattr(status, name)
-        for name in ("epsilon", "delta", "budget", "left", "privacy_unit")
-    }
-    return summary | {"uses": [use_status.to_dict() for use_status in status.uses]}
 
 
 def budget_of(store: str, values: Values, expected: dict[str, Any]) -> dict[str, Any]:
@@ -457,6 +490,8 @@ def budget_of(store: str, values: Values, expected: dict[str, Any]) -> dict[str,
             f"Only {most:g} of the budget is left, and this would use up {uses:g}: type at most "
             f"{most:g} as the amount to use, which makes the numbers less exact"
             if left > 0
-            else "The budget of these data is used up: nothing more can come out of them"
+            else f"The account {Path(store).name} is used up: nothing more can come out of its "
+            "data. If this file is about other people, give it an account of its own in "
+            f"\u201c{STEPS[EXACT][0]}\u201d"
         )
     return budget | {"after": max(0.0, left - uses)}

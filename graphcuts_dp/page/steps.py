@@ -11,27 +11,27 @@ OUT, EXACT, CONFIRM, RESULT = "out", "exact", "confirm", "result"
 STEPS: Mapping[str, tuple[str, str]] = {
     DATA: (
         "Choose the data",
-        "Next, the page shows how it understands the file. Nothing is used up yet.",
+        "Next, the page shows how it understands the file. This step uses nothing up.",
     ),
     CHECK: (
         "Check what was understood",
-        "Next, you say who is protected. Nothing is used up yet.",
+        "Next, you say who is protected. This step uses nothing up.",
     ),
     WHO: (
         "Who is protected",
-        "Next, you say how much of each may count. Nothing is used up yet.",
+        "Next, you say how much of each may count. This step uses nothing up.",
     ),
     COUNT: (
         "How much counts",
-        "Next, you choose what comes out. Nothing is used up yet.",
+        "Next, you choose what comes out. Only an estimate, if you ask for it, uses something up.",
     ),
     OUT: (
         "What comes out",
-        "Next, you see how exact it would be. Nothing is used up yet.",
+        "Next, you see how exact it would be. This step uses nothing up.",
     ),
     EXACT: (
         "How exact",
-        "Next, you see all of it once more and confirm. Nothing is used up yet.",
+        "Next, you see all of it once more and confirm. This step uses nothing up.",
     ),
     CONFIRM: (
         "Confirm",

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from graphcuts_dp.cli.group_reading import GroupColumns, GroupFile
-from graphcuts_dp.errors import GraphCutsError, ParameterError
+from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError
 from graphcuts_dp.options import INPUT, read_options
 from graphcuts_dp.page.form import (
     Values,
@@ -37,6 +37,7 @@ from graphcuts_dp.schema.table_headers import (
     asks_for_header,
     cells_of_first_line,
     names_in_header,
+    separator_of_first_line,
     suggested_columns,
 )
 from graphcuts_dp.schema.vertices import VertexSet
@@ -49,8 +50,15 @@ HEADER_UNSAID = (
 )
 # What is said of a file before that: no word of its first line.
 _NOT_LOOKED_AT: Mapping[str, Any] = {
-    **dict.fromkeys(("public_list", "direction", "time_zone", "ignored", "format"), ""),
+    **dict.fromkeys(("public_list", "months", "direction", "time_zone", "ignored", "format"), ""),
     "sample": {"names": [], "means": [], "rows": []},
+}
+_ENDINGS_OF_TEXT = (".csv", ".tsv", ".txt")
+# The first bytes of documents that are no tables, whatever their names say.
+_DOCUMENTS = {
+    b"%PDF-": "a PDF",
+    b"PK\x03\x04": "a workbook of Excel or another packed file",
+    b"\xd0\xcf\x11\xe0": "a document of an older Excel or Word",
 }
 _SAMPLE = 3  # simulated rows
 _MOST_LABELS = 50  # of the public list, of which simulated rows take their names
@@ -72,7 +80,26 @@ def head_of(path: str, values: Values) -> list[str]:
     Raises:
         FileFormatError: there is no such file, or it cannot be read.
     """
-    return names_in_header(Path(path).expanduser(), _columns_typed(values))
+    file = Path(path).expanduser()
+    _check_no_document(file)
+    return names_in_header(file, _columns_typed(values))
+
+
+def _check_no_document(file: Path) -> None:
+    """Refuse a document that only its name makes a table.
+
+    Raises:
+        FileFormatError: it begins as such documents do.
+    """
+    if not file.is_file() or not file.name.lower().endswith(_ENDINGS_OF_TEXT):
+        return
+    with file.open("rb") as opened:
+        first_bytes = opened.read(max(map(len, _DOCUMENTS)))
+    for beginning, document in _DOCUMENTS.items():
+        if first_bytes.startswith(beginning):
+            raise FileFormatError(
+                f"this is {document}, not a table in text: export the table as CSV"
+            )
 
 
 def must_say_header(path: str, values: Values) -> bool:
@@ -84,14 +111,16 @@ def must_say_header(path: str, values: Values) -> bool:
     return asks_for_header(Path(path).expanduser(), _columns_typed(values))
 
 
-def first_line_for_your_eyes(path: str, values: Values) -> list[str]:
-    """Return the first cells of the first line of a table. NOT PRIVATE; they are kept nowhere.
+def first_line_for_your_eyes(path: str, values: Values) -> dict[str, Any]:
+    """Return the first cells of a table, and what separates them. NOT PRIVATE; kept nowhere.
 
     Raises:
         FileFormatError: there is no such file, or it cannot be read.
     """
-    cells = cells_of_first_line(Path(path).expanduser(), _columns_typed(values))
-    return [cell[:_LONGEST_CELL] for cell in cells[:_MOST_CELLS]]
+    file, columns = Path(path).expanduser(), _columns_typed(values)
+    cells = [cell[:_LONGEST_CELL] for cell in cells_of_first_line(file, columns)[:_MOST_CELLS]]
+    separator = separator_of_first_line(file, columns)
+    return {"cells": cells, "separator": "tab" if separator == "\t" else separator}
 
 
 def _columns_typed(values: Values) -> Columns:
@@ -140,6 +169,7 @@ def look(path: str, values: Values) -> dict[str, Any]:
         "public_list": sentence_on_places,
         "problems": [*problems, *of_months],
         "direction": direction,
+        "months": "" if of_months else _months_in_words(values),
         "time_zone": _dates_in_words(values) or LOOK.in_words(report.get("time_zone", "")),
         "ignored": LOOK.in_words(report.get("ignored", "")),
         "format": report["format"],
@@ -209,6 +239,18 @@ def _simulated_places(values: Values) -> list[Any]:
         if public is not None:
             return list(public.labels[:_MOST_LABELS])
     return ["Northfield", "Eastbrook", "Oldtown"]
+
+
+def _months_in_words(values: Values) -> str:
+    """Return which periods the months to report are, such as "12 months: 2026-01 to 2026-12"."""
+    months = values.get(_KEYS["months"], "").strip()
+    if not months or not values.get(_KEYS["date"], "").strip():
+        return ""
+    periods = Periods.of(months)
+    labels = periods.labels
+    if len(labels) == 1:
+        return f"1 {periods.by}: {labels[0]}"
+    return f"{len(labels):,} {periods.by}s: {labels[0]} to {labels[-1]}"
 
 
 def _sample(values: Values, names: Mapping[str, str | None], labels: list[Any]) -> dict[str, Any]:
@@ -289,7 +331,13 @@ def counts_for_your_eyes(path: str, values: Values, program: tuple[str, ...]) ->
         raise ParameterError(ended.stderr.strip().rpartition("error: ")[2])
     counts = json.loads(ended.stdout)
     faults = counts.get("faults") or {}
-    of_form = {fault for fault in faults if _is_date_fault(fault) or is_of_encoding(fault)}
+    is_chosen = bool(values.get(_KEYS["date_format"], "").strip())  # then a few dates are damaged
+    of_dates = [
+        fault
+        for fault, count in faults.items()
+        if _is_date_fault(fault) and not (is_chosen and count <= _MOST_OF_FAULTS * counts["rows"])
+    ]
+    of_form = [*of_dates, *filter(is_of_encoding, faults)]
     most = max((faults[fault] for fault in of_form), default=0)
     return {
         "rows": counts["rows"],
@@ -300,7 +348,8 @@ def counts_for_your_eyes(path: str, values: Values, program: tuple[str, ...]) ->
             for fault, count in faults.items()
         ],
         "not_counted": counts.get("not_counted"),
-        "date_formats": DATE_EXAMPLES if any(map(_is_date_fault, faults)) else {},
+        "outside": counts.get("outside_periods"),
+        "date_formats": DATE_EXAMPLES if of_dates else {},
         "encodings": ENCODINGS if any(map(is_of_encoding, faults)) else {},
         # Rows that another form of dates or text would mend are not to be left out.
         "mend_first": most > _MOST_OF_FAULTS * (counts.get("skipped") or 0),
@@ -309,7 +358,7 @@ def counts_for_your_eyes(path: str, values: Values, program: tuple[str, ...]) ->
 
 def not_counted(reason: str) -> dict[str, Any]:
     """Return the counts of a file whose rows were not counted, and why. NOT PRIVATE."""
-    unknown = dict.fromkeys(("rows", "skipped", "share"))
+    unknown = dict.fromkeys(("rows", "skipped", "share", "outside"))
     nothing: dict[str, Any] = {"faults": [], "date_formats": {}, "encodings": {}}
     return {**unknown, **nothing, "mend_first": False, "not_counted": reason}
 

@@ -91,7 +91,7 @@ PLAIN: Mapping[str, PlainWords] = {
         label="The first line of the private file names its columns", step=CHECK, role="header"
     ),
     "columns.delimiter": PlainWords(
-        label="What separates the columns of the private file", step=CHECK
+        label="What separates the columns of the private file", step=CHECK, role="separator"
     ),
     "groups-columns.encoding": PlainWords(
         label="Encoding of the list of places",
@@ -196,9 +196,16 @@ PLAIN: Mapping[str, PlainWords] = {
         role="store",
         hint="Empty: named after the private file.",
     ),
+    "same-people-as": PlainWords(
+        label="Instead: account of other data about the same people",
+        step=EXACT,
+        role="same_people",
+        hint="Both share its budget, so that what is used up adds up.",
+    ),
 }
-# Keys of fields by their roles on the page.
+# Keys of fields by their roles on the page; the page settles the last one itself.
 KEYS = {words.role: key for key, words in PLAIN.items() if words.role}
+KEYS["share_above"] = "contributions.share-above"
 # Shown at once; the others of the table stand under "details", with their plain words.
 _IN_DETAILS = (
     "columns.time-zone",
@@ -215,13 +222,14 @@ _IN_DETAILS = (
     "privacy-unit.group-size",
     "budget.delta",
     "store",
+    "same-people-as",
 )
 
 # What the page settles, or leaves to the command line: files are new, noise is never seeded, every
 # run has a store, and how many rows people have is a product of its own.
 SETTLED = ("force", "seed", "uncounted", "expect_head", "contributions", "partition")
 # A private estimate of the number of rows that about 5 of 100 people exceed.
-BOUND_PRESET = {"contributions": "choice", "contributions.share-above": "0.05", "epsilon": "0.1"}
+BOUND_PRESET = {"contributions": "choice", KEYS["share_above"]: "0.05", "epsilon": "0.1"}
 # Who is proposed to be protected, where columns name people, or dates, or neither.
 UNITS = {"person": "user", "date": "row", "": "edge"}
 # Encodings that the page offers where a file is not UTF-8, each with what writes such files.

@@ -79,6 +79,7 @@ class HazardAnswers:
         families: whether people who belong together may be inferred together.
         complete: whether a reader will take the numbers as complete and unbiased.
         other_results: what else was published of the same people.
+        other_accounts: which other stores are of other people; it stands on the first page.
         small_groups: who has checked that numbers of small groups are still of use.
         readers: who explains noisy numbers to those who read them.
         bounds: how a bound on contributions or weights was chosen without looking at the data.
@@ -98,6 +99,7 @@ class HazardAnswers:
     )
     complete: str = option("", help="Will a reader take the numbers as complete?")
     other_results: str = option("", help="What else was published of the same people?")
+    other_accounts: str = option("", help="Which other stores are of other people?")
     small_groups: str = option("", help="Who checked that numbers of small groups are of use?")
     readers: str = option("", help="Who explains noisy numbers to those who read them?")
     bounds: str = option("", help="How was the bound chosen, without looking at the data?")

@@ -318,7 +318,7 @@ def _report(
         errors=contents.errors,
         left_out=tuple(filter(None, left_out)),
         not_guaranteed=(*public, *words.OTHERS),
-        budget=_budget(basis),
+        budget=(*_budget(basis), *words.other_accounts(basis.people_say.other_accounts)),
         author=author,
         purpose=purpose,
         time=time,

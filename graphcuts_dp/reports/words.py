@@ -108,6 +108,14 @@ def limit_chosen(unit: PrivacyUnit, answer: str) -> str:
     )
 
 
+def other_accounts(answer: str) -> tuple[str, ...]:
+    """Return a sentence on other stores that the curator states to be of other people."""
+    if not answer:
+        return ()
+    several = "For anybody who is in several of them, what is used up adds up."
+    return (f"The curator states that these other stores are of other people: {answer}. {several}",)
+
+
 def for_whom(unit: PrivacyUnit | None, privacy_unit: str, periods: int) -> str:
     """Return whom an epsilon is for, and for what time together.
 

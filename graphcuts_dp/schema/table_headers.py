@@ -21,7 +21,7 @@ from graphcuts_dp.schema.column_names import (
 from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.file_bytes import opened_unpacked
 from graphcuts_dp.schema.text_format import TextFormat
-from graphcuts_dp.schema.text_rows import begin
+from graphcuts_dp.schema.text_rows import TextTable, begin
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}  # of files whose first line names the columns
 
@@ -59,15 +59,37 @@ def cells_of_first_line(path: PathLike, columns: Columns) -> list[str]:
     Raises:
         FileFormatError: there is no such file, or it cannot be read.
     """
+    table = _table_with_names(path, columns)
+    return [] if table is None else table.first_cells
+
+
+def separator_of_first_line(path: PathLike, columns: Columns) -> str:
+    """Return what separates the cells of `cells_of_first_line`. It may be PRIVATE.
+
+    It is "" if the line is read as a row.
+
+    Raises:
+        FileFormatError: there is no such file, or it cannot be read.
+    """
+    table = _table_with_names(path, columns)
+    return "" if table is None else table.reader.delimiter or ""
+
+
+def _table_with_names(path: PathLike, columns: Columns) -> TextTable | None:
+    """Return the head of a file whose first line is read as names; None if it is read as a row.
+
+    Raises:
+        FileFormatError: there is no such file, or it cannot be read.
+    """
     file_path = Path(path)
     if not file_path.exists():
         raise FileFormatError(f"{path} does not exist")
     ending = Path(file_path.name.lower().removesuffix(".gz")).suffix
     named = columns.header is True or (columns.header is None and ending in _DELIMITERS)
     if file_path.is_dir() or not named:
-        return []
+        return None
     with opened_unpacked(file_path) as file:
-        return begin(file, TextFormat(_DELIMITERS.get(ending)), columns, BadRows()).first_cells
+        return begin(file, TextFormat(_DELIMITERS.get(ending)), columns, BadRows())
 
 
 def asks_for_header(path: PathLike, columns: Columns) -> bool:

@@ -1,6 +1,7 @@
 """Seven tasks of a curator in a real browser, each with pictures of what it saw."""
 
 import json
+import re
 import time
 
 import pytest
@@ -158,7 +159,9 @@ def test_trips_to_a_table_by_month(curator, trips, tmp_path):
     curator.pictures("exact")
     curator.next("confirm")
     curator.wait(lambda: "any one person" in curator.text("#summary"))
-    assert "This spends 1." in curator.text("#price")
+    assert "This spends 1. There is no budget" in curator.text("#price")
+    assert "person: user, date: date" in curator.text("#summary")
+    assert "count apart" in curator.text("#summary")
     assert curator.spent() == []
     curator.pictures("confirm")
     curator.click("#questions summary")
@@ -208,6 +211,7 @@ def test_contacts_of_wards_with_a_wrong_first_file_and_german_dates(curator, tmp
     assert "100 %" in curator.text("#share")
     curator.pictures("dates")
     curator.click("#mend button")
+    assert curator.driver.execute_script(FOCUSED, "#share")
     curator.counted(0)
     assert "From" not in curator.text("#problem")
     curator.next("who")
@@ -227,6 +231,32 @@ def test_contacts_of_wards_with_a_wrong_first_file_and_german_dates(curator, tmp
     assert "most of this table is noise" in curator.text("#state")
     assert "bad" in curator.find("#state").get_attribute("class")
     curator.pictures("noise")
+
+
+def test_months_of_the_wrong_year_are_seen_in_the_marked_panel(curator, tmp_path):
+    curator.fill("#source", str(write_contacts(tmp_path)))
+    curator.next("check")
+    curator.fill("[data-key='groups']", str(tmp_path / "wards.csv"))
+    curator.fill("[data-key='periods']", "2024-01..2024-06")
+    curator.fill("[data-key='columns.date-format']", "%d.%m.%Y")
+    curator.wait(lambda: "300 of 300 rows are outside of the months" in curator.text("#share"))
+    assert "6 months: 2024-01 to 2024-06" in curator.text("[id='f-periods-note']")
+    curator.pictures("wrong-year")
+    curator.click("#next")  # nothing but noise would come out
+    curator.wait(lambda: curator.driver.execute_script(FOCUSED, "#share"))
+    assert curator.find("body").get_attribute("data-step") == "check"
+    curator.fill("[data-key='periods']", "2025-06..2025-12")
+    curator.wait(lambda: "and would not count." in curator.text("#share"))
+    curator.next("who")
+    curator.next("count")
+    curator.fill("[data-key='privacy-unit.max-contributions']", "8")
+    curator.next("out")
+    curator.next("exact")
+    curator.next("confirm")
+    curator.wait(lambda: "outside of the months to report" in curator.text("#doubt"))
+    assert "See why, and change it" in curator.text("#doubt-mend")
+    assert curator.find("#run").is_enabled()
+    assert curator.spent() == []
 
 
 def test_files_of_excel_a_list_of_one_column_and_a_row_that_cannot_be_used(curator, tmp_path):
@@ -338,7 +368,14 @@ def test_mail_to_a_simulated_network(curator, mail, tmp_path):
     curator.fill("#epsilon", "4")
     curator.wait(lambda: curator.find("body").get_attribute("data-preview") == "4")
     assert "Ada\u2019s group \u2192 Ben\u2019s group" in curator.text("#simulated")
+    error = curator.find("#error").get_property("value")
+    assert float(re.search(r"\u00b1 ([\d.]+)", curator.text("#simulated"))[1]) == pytest.approx(
+        float(error), rel=0.02
+    )
+    assert "is a forecast" in curator.text("#noise")
+    curator.pictures("exact-network")
     curator.next("confirm")
+    curator.wait(lambda: f"about \u00b1 {error}" in curator.text("#summary"))
     assert curator.spent() == []
     curator.run()
     curator.wait(lambda: curator.text("#state").startswith("At work"))
@@ -441,9 +478,26 @@ def test_an_estimate_of_the_limit_goes_into_its_field_and_keeps_the_focus(curato
     curator.wait(lambda: "Type a number" in curator.text(note))
     assert curator.find("body").get_attribute("data-step") == "count"
     curator.click("#bound summary")
+    curator.pictures("estimate")
+    curator.fill("#bound-people", "200")
     curator.click("#bound-ask")
+    curator.wait(lambda: "nothing can be seen with 0.1" in curator.text("#bound-state"))
+    assert not curator.find("#bound-confirm").is_displayed()
+    curator.pictures("estimate-blind")
+    curator.click("#bound-state button")  # as much as it takes
+    curator.wait(lambda: "Type a budget above" in curator.text("#bound-state"))
+    assert "without a budget" in curator.text("#bound-confirm")
+    curator.fill("[data-key='budget.epsilon']", "5")
+    curator.click("#bound-ask")
+    curator.wait(lambda: "of a budget of 5" in curator.text("#bound-state"))
+    curator.pictures("estimate-price")
+    assert curator.spent() == []
     curator.click("#bound-confirm")
     curator.wait(lambda: "have more than" in curator.text("#bound-state"))
+    assert "of 100 (95%)" in curator.text("#bound-state")
+    assert "1 result has used up" in curator.text("#account-name")
+    assert not curator.find("[data-key='budget.epsilon']").is_enabled()
+    curator.pictures("estimate-done")
     assert curator.driver.execute_script(FOCUSED, "#bound-state button")
     curator.click("#bound-state button")
     limit = "[data-key='privacy-unit.max-contributions']"
@@ -452,12 +506,69 @@ def test_an_estimate_of_the_limit_goes_into_its_field_and_keeps_the_focus(curato
     curator.next("out")
     curator.next("exact")
     curator.wait(lambda: not curator.find("[data-key='budget.epsilon']").is_enabled())
-    assert "without a budget" in curator.text("[id='f-budget.epsilon-note']")
+    assert "It was set to 5" in curator.text("[id='f-budget.epsilon-note']")
+    curator.wait(lambda: "is used already" in curator.text("#left"))
     curator.fill("#cell", "3")
     curator.wait(lambda: "most of this table will be noise" in curator.text("#noise"))
     assert "of the 24 numbers of the table about" in curator.text("#noise")
     curator.next("confirm")
     curator.wait(lambda: "most of this table will be noise" in curator.text("#noise-again"))
+
+
+def test_an_estimate_that_would_stop_at_a_row_says_so_in_the_marked_panel(curator, trips, tmp_path):
+    curator.fill("#source", str(trips))
+    curator.next("check")
+    curator.fill("[data-key='groups']", str(tmp_path / "zones.csv"))
+    curator.fill("[data-key='periods']", "2026-01..2026-06")
+    curator.next("who")
+    curator.next("count")
+    curator.click("#bound summary")
+    curator.fill("#bound-people", "200")
+    curator.click("#bound-ask")
+    curator.wait(lambda: "the run would stop" in curator.text("#bound-refusal"))
+    assert curator.driver.execute_script(FOCUSED, "#bound-mend button")
+    assert curator.text("#bound-state") == ""
+    curator.pictures("estimate-stops")
+    curator.click("#bound-mend button")
+    curator.wait(lambda: "nothing can be seen" in curator.text("#bound-state"))
+    assert not curator.find("#bound-refusal").is_displayed()
+    assert curator.spent() == []
+
+
+def test_a_file_with_one_row_more_is_asked_whose_it_is(curator, trips, tmp_path):
+    store = gc.Store(tmp_path / "results" / "mail.db", budget=2.0)
+    gc.release_graph(gc.datasets.load("karate"), epsilon=0.5, store=store)
+    choose_trips(curator, trips, tmp_path)
+    curator.wait(lambda: "0.5 of 2 used up" in curator.text("#account-answers"))
+    curator.pictures("accounts")
+    curator.click("#next")
+    curator.wait(lambda: "also in another account" in curator.text("#missing"))
+    assert curator.find("body").get_attribute("data-step") == "exact"
+    assert curator.driver.execute_script(FOCUSED, "#account-people input")
+    curator.click("#account-answers label")  # the same people
+    curator.wait(lambda: "Shared with other data" in curator.text("#account-name"))
+    curator.wait(lambda: not curator.find("[data-key='budget.epsilon']").is_enabled())
+    assert curator.find("#account-people input").is_selected()
+    curator.click("#account-answers label:last-child")  # other people, after all
+    curator.wait(lambda: "trips.csv.db is a new account" in curator.text("#account-name"))
+    curator.wait(lambda: curator.find("[data-key='budget.epsilon']").is_enabled())
+    curator.next("confirm")
+    curator.wait(lambda: "trips.csv.db, new" in curator.text("#summary"))
+    assert "none can be set later" in curator.text("#summary")
+    curator.pictures("confirm-new")
+    curator.run()
+    curator.done()
+    sheets = "return document.querySelector('#report').textContent"
+    assert "of other people: mail.db" in curator.driver.execute_script(sheets)
+    # A file of the same name about other people: its account is used up, or has to be another one.
+    curator.click("[data-go='exact']")
+    curator.at("exact")
+    curator.wait(lambda: "1 result has used up 1" in curator.text("#account-name"))
+    curator.click("#account-separate")
+    curator.wait(lambda: "trips.csv-2.db is a new account" in curator.text("#account-name"))
+    assert curator.driver.execute_script(FOCUSED, "#account-name")
+    curator.wait(lambda: curator.find("#account-people input[value='']").is_selected())
+    curator.pictures("account-own")
 
 
 def test_another_private_file_and_start_again_empty_all_that_was_typed(curator, trips, tmp_path):

@@ -147,7 +147,9 @@ def test_no_cell_of_the_private_file_is_in_any_reply(tmp_path):
         page.post("eyes", path=str(source), values=given)
         assert NOT_PRIVATE in page.replies[-1].headers
         about["source"] = str(source)
-        run = page.post("start", **about, confirmed=float(given["epsilon"]))["run"]
+        page.post("account", values=given, source=str(source))
+        amount = float(given["epsilon"])
+        run = page.post("start", **about, confirmed=amount, separate=True)["run"]
         told = page.end_of(run)
         assert (told["state"], told["has_reasons"]) == (state, state == "refused"), told
         if state == "refused":

@@ -8,10 +8,11 @@ import pytest
 from page_cases import MAIL, TRIPS, placed, write_contacts
 
 import graphcuts_dp as gc
+from graphcuts_dp.page.accounts import uses_on
 from graphcuts_dp.page.app import NOT_PRIVATE
 from graphcuts_dp.page.form import with_store
 from graphcuts_dp.page.products import LOOK, PRODUCTS
-from graphcuts_dp.page.runs import account_named_in, uses_on
+from graphcuts_dp.page.runs import account_named_in
 from graphcuts_dp.page.steps import STEPS
 from graphcuts_dp.page.words import PLAIN
 
@@ -73,6 +74,29 @@ def test_german_dates_are_told_before_anything_is_spent(page, contacts):
     where = {place for fault in eyes["faults"] for place in fault["where"]}
     assert where == {f"line {len(lines) - 1}", f"line {len(lines)}"}
     assert NOT_PRIVATE in page.replies[-1].headers
+
+
+@pytest.mark.parametrize(
+    ("months", "said", "any_outside"),
+    [
+        ("2025-01..2025-06", "6 months: 2025-01 to 2025-06", False),
+        ("2024-01..2024-06", "6 months: 2024-01 to 2024-06", True),  # the wrong year
+        ("2025-01..2025-03", "3 months: 2025-01 to 2025-03", True),
+        ("2025", "1 year: 2025", False),
+    ],
+)
+def test_rows_of_other_months_are_counted_in_the_panel(page, contacts, months, said, any_outside):
+    """The panel counts what no number of the table will; other replies say only what was typed."""
+    values = of_wards(page, contacts) | {"periods": months, "columns.date-format": "%d.%m.%Y"}
+    with contacts.open() as file:
+        dates = [row["date"].split(".") for row in csv.DictReader(file, delimiter=";")]
+    year, last = int(months[:4]), int(months[-2:]) if len(months) > 4 else 12
+    outside = sum(int(date[2]) != year or int(date[1]) > last for date in dates)
+    assert (outside > 0) is any_outside
+    eyes = page.post("eyes", path=str(contacts), values=values)
+    assert (eyes["outside"], eyes["skipped"], eyes["rows"]) == (outside, 0, len(dates))
+    assert NOT_PRIVATE in page.replies[-1].headers
+    assert page.post("look", path=str(contacts), values=values)["months"] == said
 
 
 @pytest.mark.parametrize("confirmed", [None, 0, 0.5, 2, 1.0000001])
@@ -361,3 +385,63 @@ def test_the_copy_of_a_file_is_deleted_where_nothing_needs_it(page, trips, tmp_p
     assert page.post("forget", path=copy) == {"deleted": True}
     assert list((tmp_path / "results" / "data").iterdir()) == []
     assert page.post("forget", path=copy) == {"deleted": False}
+
+
+@pytest.mark.parametrize(
+    ("beginning", "words"),
+    [
+        (b"%PDF-1.7\n%\xe2\xe3", "this is a PDF, not a table"),
+        (b"PK\x03\x04\x14", "a workbook of Excel or another packed file"),
+        (b"\xd0\xcf\x11\xe0\xa1", "an older Excel or Word"),
+    ],
+)
+def test_a_document_that_is_called_csv_is_named_for_what_it_is(page, tmp_path, beginning, words):
+    (tmp_path / "list.csv").write_bytes(beginning + bytes(50))
+    refusal = page.post("head", path=str(tmp_path / "list.csv"), values={}, status=422)
+    assert words in refusal["detail"]
+    assert "export the table as CSV" in refusal["detail"]
+    assert refusal["encodings"] == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "separator", "name"),
+    [
+        ("p1;Ward A;ICU", ";", "x.csv"),
+        ("p1,Ward A,ICU", ",", "x.csv"),
+        ("p1|Ward A|ICU", "|", "x.csv"),
+        ("p1\tWard A\tICU", "tab", "x.tsv"),
+    ],
+)
+def test_a_first_row_is_split_by_what_the_panel_shows(page, contacts, line, separator, name):
+    """The curator sees how the line is split, and says that it is a row: so all rows are split."""
+    file = contacts.with_name(name)
+    file.write_text(f"{line}\n" * 3)
+    told = page.post("first", path=str(file), values={})
+    assert NOT_PRIVATE in page.replies[-1].headers
+    assert told == {"cells": ["p1", "Ward A", "ICU"], "separator": separator}
+    values = {"columns.header": "no", "columns.user": "1", "columns.source": "2"}
+    values |= {"columns.target": "3", "groups": str(contacts.parent / "wards.csv")}
+    values |= {"columns.delimiter": separator}
+    eyes = page.post("eyes", path=str(file), values=values)
+    assert (eyes["rows"], eyes["skipped"]) == (3, 0)
+
+
+def test_a_few_damaged_dates_are_left_out_once_their_form_is_right(page, contacts):
+    values = of_wards(page, contacts) | {"columns.date-format": "%d.%m.%Y"}
+    with contacts.open("a") as file:
+        file.write("p1;Ward A;ICU;unknown\n")
+    eyes = page.post("eyes", path=str(contacts), values=values)
+    assert (eyes["skipped"], eyes["date_formats"], eyes["mend_first"]) == (1, {}, False)
+    # A wrong form is still to be mended first.
+    values["columns.date-format"] = "%Y-%d-%m"
+    eyes = page.post("eyes", path=str(contacts), values=values)
+    assert eyes["mend_first"]
+    assert eyes["date_formats"]
+
+
+def test_one_error_of_a_network_is_shown_and_no_other(page, mail, tmp_path):
+    """Notes on measurements that nobody sees in the result would give a third number."""
+    told = page.post("preview", product="graph", values=placed(MAIL, tmp_path), source=str(mail))
+    assert not any("noisy matrix" in note for note in told["notes"])
+    sizes = [question["error_bound"] for question in told["questions"]]
+    assert sizes == [error["bound"] for error in told["errors"]]

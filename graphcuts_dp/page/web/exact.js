@@ -1,8 +1,8 @@
 // The forecast of a dry run: who is protected, how exact it is, what it uses up; and the confirmation.
 import { busy, element, facts, number, show, small } from "/page/shared.js";
+import * as account from "/web/account.js";
 import { allFields, ask, by, keep, live, put, role, state, valueOf } from "/web/state.js";
-import { why } from "/web/result.js";
-import { shareText, skips } from "/web/understood.js";
+import { outsideShare, outsideText, shareText, skips } from "/web/understood.js";
 
 let asked = 0, latest = Promise.resolve(), reach = () => {}, started = () => {};
 export const onReach = (work) => { reach = work; };
@@ -68,28 +68,21 @@ function tell(error) {
   confirmation();
 }
 
-const budgetText = ({ uses, total, after }) =>
-  total === null ? `This uses up ${small(uses)}. There is no budget, so nothing limits all results together.` : `This uses up ${small(uses)} of a budget of ${small(total)}`;
+// What is used up, beside what was used up before, with a budget or without one.
+export const budgetText = ({ uses, used, total, after }) =>
+  total === null ? `This uses up ${small(uses)}${used ? `, beside ${small(used)} that is used already` : ""}. There is no budget, so nothing limits all results together.` : `This uses up ${small(uses)} of a budget of ${small(total)}${used ? `, of which ${small(used)} is used already` : ""}; ${small(after)} is left for later results.`;
 
-const usedBefore = ({ used, total }) => (used && total !== null ? `, of which ${small(used)} is used already` : "");
-
-// The budget of an account that exists is fixed: its field says so, and takes nothing.
-function fixBudget(budget) {
-  const key = role("budget")?.key, place = by(`f-${key}`);
-  if (!place) return;
-  place.disabled = Boolean(budget?.is_fixed);
-  if (!budget?.is_fixed) return show(by(`f-${key}-note`), "", "");
-  place.value = budget.total ?? "";
-  show(by(`f-${key}-note`), budget.total === null ? "The first result of these data was made without a budget, so that none can be set any more." : `It was set to ${small(budget.total)} with the first result of these data, and cannot be changed.`, "");
-}
+const priceText = ({ uses, used, total, refusal }) => {
+  const spends = `This ${refusal ? "would spend" : "spends"} ${small(uses)}`;
+  if (total !== null) return `${spends} of ${small(total)}${used ? `, of which ${small(used)} is used already` : ""}.`;
+  return `${spends}${used ? `, beside ${small(used)} that is used already` : ""}. There is no budget, so nothing limits all results together.`;
+};
 
 function left() {
   const budget = live.preview?.budget;
-  fixBudget(budget);
   if (!budget) return show(by("left"), "");
   if (budget.refusal) return show(by("left"), `${budget.refusal[0].toUpperCase()}${budget.refusal.slice(1)}.`, "bad");
-  const before = usedBefore(budget);
-  show(by("left"), budget.total === null ? budgetText(budget) : `${budgetText(budget)}${before}; ${small(budget.after)} is left for later results.`, budget.total === null ? "" : "good");
+  show(by("left"), budgetText(budget), budget.total === null ? "" : "good");
 }
 
 function dial(error) {
@@ -103,6 +96,7 @@ function dial(error) {
 function errors(error) {
   const list = live.preview?.errors ?? [], index = place();
   if (!list.length) return;
+  by("error-word").textContent = isForecast() ? "About ±" : "± at most";
   by("place").replaceChildren(...list.map((each, i) => element("option", { text: each.of, selected: i === Math.min(index, list.length - 1) })));
   by("place").parentElement.classList.toggle("hidden", list.length < 2);
   if (!error && document.activeElement !== by("error")) by("error").value = Number(list[place()].bound.toPrecision(3));
@@ -136,19 +130,31 @@ export function shareOfNoise(usual, { error, deviation }) {
   return Array.from({ length: STEPS_OF_SHARE }, (_, i) => hidden(each(i))).reduce((a, b) => a + b) / STEPS_OF_SHARE;
 }
 
+// What is said of the errors of a network: they are forecast on an invented one.
+const FORECAST = "Each ± of a network is a forecast, made on an invented network with as many links. The result states its own, which may be larger.";
+const isForecast = () => Boolean(live.preview?.questions);
+
+// What is simulated: a number of a table; of a network the kind of number whose ± was chosen.
+function pictured() {
+  const picture = live.preview?.picture, question = live.preview?.questions?.[place()];
+  if (!picture || !question) return picture;
+  const error = live.preview.errors[place()].bound;
+  return { cell: question.measures_about, error, deviation: error * picture.deviation / picture.error };
+}
+
 // How much of the table will be noise, in the words that the result has afterwards.
 function forecastOfNoise() {
   const size = live.preview?.picture, usual = Number(by("cell").value);
   const share = size?.numbers && usual > 0 ? Math.round(100 * shareOfNoise(usual, size)) : null;
   const mostly = share > 50 ? ": most of this table will be noise. Larger areas, longer periods or more of the budget give clearer numbers" : "";
   const text = share === null ? "" : `If a number of yours is about ${number(usual, 0)}, of the ${size.numbers.toLocaleString("en")} numbers of the table about ${share} % will be smaller than their ± (${live.confidence})${mostly}.`;
-  show(by("noise"), text, mostly ? "bad" : "");
+  show(by("noise"), isForecast() ? FORECAST : text, mostly ? "bad" : "");
   show(by("noise-again"), mostly ? text : "", "bad");
 }
 
 export function simulate() {
   forecastOfNoise();
-  const size = live.preview?.picture;
+  const size = pictured();
   by("simulated").parentElement.classList.toggle("hidden", !size);
   by("cell").parentElement.classList.toggle("hidden", !size || size.cell !== null);
   if (!size) return;
@@ -168,27 +174,40 @@ export function confirmation() {
   facts(by("summary"), preview ? [
     ["Private file", state.source],
     ["List of places", valueOf("places") || valueOf("names")],
+    ["Columns", columns()],
+    ...(role("direction") ? [[role("direction").label, role("direction").words[valueOf("direction") || "undirected"]]] : []),
     ...(valueOf("date") ? [["Months to report", valueOf("months")]] : []),
+    ...(valueOf("date") && valueOf("date_format") ? [[role("date_format").label, valueOf("date_format")]] : []),
     ["Protected is", preview.unit_in_words],
     ...limit(),
     ...(role("bad_rows") ? [[role("bad_rows").label, role("bad_rows").words[valueOf("bad_rows")]]] : []),
     ["Comes out", product.title],
-    ["How exact", bound ? `${bound.of}: ± ${small(bound.bound)} (${live.confidence})` : ""],
-    ["File that keeps account", state.values[role("store").key] || `${state.source.split(/[\\/]/).pop()}.db`],
+    ["How exact", bound ? `${bound.of}: ${isForecast() ? "about " : ""}± ${small(bound.bound)} (${live.confidence})${isForecast() ? ". This is a forecast: the result states its own ±, which may be larger" : ""}` : ""],
+    ["Account", live.account ? `${live.account.charged.name}${live.account.charged.is_new ? ", new" : ""}` : ""],
+    ["Budget", budget.total === null ? `none${budget.is_fixed ? "" : ", and none can be set later"}` : small(budget.total)],
   ] : []);
   const stops = eyes?.skipped > 0 && !skips();
-  by("doubt").classList.toggle("hidden", !(eyes?.skipped > 0));
-  by("doubt-mend").classList.toggle("hidden", !stops);
-  mends();
-  if (eyes?.skipped > 0) by("doubt").querySelector("p").textContent = shareText(eyes);
-  by("price").textContent = budget ? `This ${budget.refusal ? "would spend" : "spends"} ${small(budget.uses)}${budget.total === null ? "" : ` of ${small(budget.total)}${usedBefore(budget)}`}.` : "";
+  const mostOutside = outsideShare(eyes) > 0.5; // perhaps the months of another year
+  by("doubt").classList.toggle("hidden", !(eyes?.skipped > 0) && !mostOutside);
+  by("doubt-mend").classList.toggle("hidden", !stops && !mostOutside);
+  mends(stops);
+  if (eyes) by("doubt").querySelector("p").textContent = [eyes.skipped > 0 ? shareText(eyes) : "", mostOutside ? outsideText(eyes) : ""].filter(Boolean).join(" ");
+  by("price").textContent = budget ? priceText(budget) : "";
   if (budget?.refusal && state.step === "confirm") refuseBudget();
+  else if (account.unanswered() && state.step === "confirm") refuse(by("missing"), { message: "say first whether the people of this file are also in another account", body: { step: "exact" } });
   by("run").textContent = budget ? `Spend ${small(budget.uses)}, and start` : "Start";
   by("run").disabled = closed();
 }
 
 // Say why the account refuses, with a way to where it can be changed.
 export const refuseBudget = () => refuse(by("missing"), { message: live.preview.budget.refusal, body: { step: "exact" } });
+
+// Which column is read as what, as the second step showed it.
+function columns() {
+  const { names = [], means = [] } = live.looked?.sample ?? {};
+  const shown = names.map((name, i) => `${means[i]}: ${name}`);
+  return (shown.length ? shown : ["from", "to", "person", "date"].filter(valueOf).map((name) => `${name}: ${valueOf(name)}`)).join(", ") || "found by their names";
+}
 
 // How much of each counts, as it was typed.
 const limits = () => (role("unit")?.kinds[valueOf("unit")] ?? []).filter((field) => ["most_rows", "most_links"].includes(field.role));
@@ -203,18 +222,18 @@ export function limitsTyped() {
 }
 
 // Whether nothing can be spent: there is no preview, the budget does not allow it, or the run would stop at a row.
-const closed = () => !live.preview || Boolean(live.preview.budget.refusal) || (live.eyes?.skipped > 0 && !skips());
+const closed = () => !live.preview || account.unanswered() || Boolean(live.preview.budget.refusal) || (live.eyes?.skipped > 0 && !skips());
 
 // Ways out where the run would stop at rows that cannot be used.
-function mends() {
+function mends(stops) {
   const leave = () => { put(role("bad_rows").key, "skip"); foresee(); };
   const change = { type: "button", text: "See why, and change it", onclick: () => reach("check") };
-  by("doubt-mend").replaceChildren(element("button", change), ...(live.eyes?.share < 1 && !live.eyes.mend_first ? [element("button", { type: "button", text: live.eyes.skipped === 1 ? "Leave it out" : "Leave them out", onclick: leave })] : []));
+  by("doubt-mend").replaceChildren(element("button", change), ...(stops && live.eyes.share < 1 && !live.eyes.mend_first ? [element("button", { type: "button", text: live.eyes.skipped === 1 ? "Leave it out" : "Leave them out", onclick: leave })] : []));
 }
 
 async function begin() {
   await busy(by("run"), async () => {
-    const body = { product: state.product, values: state.values, source: state.source, confirmed: live.preview.epsilon, answers: state.answers };
+    const body = { product: state.product, values: state.values, source: state.source, confirmed: live.preview.epsilon, answers: state.answers, separate: account.isSeparate() };
     const { run } = await ask("start", body);
     await started(run);
   }).catch((problem) => refuse(by("missing"), problem));
@@ -230,59 +249,10 @@ export function proposeUnit() {
   put(unit.key, proposed);
 }
 
-// The price of a private estimate, and its own confirmation.
-const boundBody = () => {
-  const product = live.products.bound, own = new Set(product.fields.flatMap((field) => [field.key, ...Object.values(field.kinds ?? {}).flat().map((inner) => inner.key)]));
-  const values = Object.fromEntries(Object.entries(state.values).filter(([key]) => own.has(key)));
-  return { product: "bound", source: state.source, values: { ...values, ...product.preset, [epsilonKey()]: by("bound-price").value } };
-};
-let boundPrice = 0;
-
-async function priceOfBound() {
-  by("bound-confirm").classList.add("hidden");
-  const { epsilon, budget } = await ask("preview", boundBody());
-  if (budget.refusal) return show(by("bound-state"), `${budget.refusal}.`);
-  boundPrice = epsilon;
-  show(by("bound-state"), budgetText(budget) + (budget.total === null ? "" : "."), "");
-  by("bound-confirm").textContent = `Spend ${small(epsilon)} on this estimate`;
-  by("bound-confirm").classList.remove("hidden");
-}
-
-async function startBound() {
-  by("bound-refusal").classList.add("hidden");
-  by("bound-confirm").classList.add("hidden"); // the focus goes on to what is said of the run
-  show(by("bound-state"), "At work.", "");
-  by("bound-state").setAttribute("tabindex", "-1");
-  by("bound-state").focus();
-  const { run } = await ask("start", { ...boundBody(), confirmed: boundPrice });
-  for (;;) {
-    const status = await ask("run", { run });
-    if (status.state !== "running") return boundDone(run, status);
-    show(by("bound-state"), "At work.", "");
-    await new Promise((resolve) => setTimeout(resolve, 500));
-  }
-}
-
-async function boundDone(run, status) {
-  const rows = status.report?.max_contributions;
-  await why("bound-refusal", run, status);
-  if (!rows) show(by("bound-state"), [status.has_reasons ? "The estimate was refused, for the reason in the marked panel." : "", status.message].filter(Boolean).join(" "));
-  if (!rows) return by("bound-state").focus();
-  const field = role("most_rows");
-  show(by("bound-state"), `About 5 of 100 people have more than ${rows} rows. This used up ${small(boundPrice)}. `, "good");
-  by("bound-state").append(element("button", { type: "button", text: `Use ${rows}`, onclick: () => { put(field.key, rows); by(`f-${field.key}`).value = rows; by(`f-${field.key}`).focus(); foresee(); } }));
-  by("bound-state").querySelector("button").focus();
-}
-
 // Empty the fields that stand outside of the form of a step, and what was said of a former file.
 export function empty() {
   for (const id of ["error", "epsilon"]) by(id).value = "";
   by("cell").value = by("cell").defaultValue;
-  by("bound-price").value = live.products.bound.preset[epsilonKey()];
-  by("bound").open = false;
-  by("bound-confirm").classList.add("hidden");
-  by("bound-refusal").classList.add("hidden");
-  show(by("bound-state"), "", "");
   Object.assign(live, { preview: null, problem: null });
   questions();
 }
@@ -295,7 +265,6 @@ export function showCount() {
 }
 
 export function listen() {
-  const failed = (problem) => refuse(by("bound-state"), problem);
   const epsilon = (value) => { put(epsilonKey(), value); foresee(); };
   by("slider").addEventListener("input", (event) => { const value = String(Number((10 ** event.target.value).toPrecision(2))); by("epsilon").value = value; epsilon(value); });
   by("epsilon").addEventListener("input", (event) => epsilon(event.target.value));
@@ -303,10 +272,6 @@ export function listen() {
   by("place").addEventListener("change", () => tell(""));
   by("cell").addEventListener("input", simulate);
   by("run").addEventListener("click", begin);
-  by("bound-price").value = live.products.bound.preset[epsilonKey()];
-  by("bound-price").addEventListener("input", () => by("bound-confirm").classList.add("hidden"));
-  by("bound-ask").addEventListener("click", () => priceOfBound().catch(failed));
-  by("bound-confirm").addEventListener("click", () => startBound().catch(failed));
 }
 
 // Questions of the report, which anybody may leave open.

@@ -34,6 +34,7 @@ function dropped(field) {
     const path = await upload(event.target.files[0]).catch((error) => show(by("missing"), error.message));
     if (!path) return;
     by(`f-${field.key}`).value = path;
+    by(`f-${field.key}`).focus();
     set(field, path);
   };
   return element("input", { type: "file", "aria-label": `Or drop the file: ${field.label}`, onchange: into });
@@ -46,7 +47,7 @@ function radios(field, names) {
   return element("fieldset", { class: "choices" }, element("legend", { text: field.label }), ...names.map(one), ...(field.hint ? [element("p", { class: "hint", text: field.hint })] : []));
 }
 
-function one(field, technical) {
+export function one(field, technical) {
   const names = field.kinds ? Object.keys(field.kinds) : field.choices ?? [];
   if (names.length && names.every((name) => field.words[name])) return radios(field, Object.keys(field.words));
   const id = `f-${field.key}`;
@@ -73,7 +74,7 @@ function* fieldsOf(step) {
   }
 }
 
-const ELSEWHERE = ["epsilon"]; // roles with a place of their own on the page
+const ELSEWHERE = ["epsilon", "budget"]; // roles with a place of their own on the page
 
 // Draw a step, with the open details and the focus that it had.
 export function draw(step) {

@@ -1,5 +1,7 @@
 // The curator's page: one step at a time, back and forth, and nothing is spent before "Confirm".
 import { element, show } from "/page/shared.js";
+import * as account from "/web/account.js";
+import * as estimate from "/web/estimate.js";
 import * as exact from "/web/exact.js";
 import { draw, onChange } from "/web/fields.js";
 import * as result from "/web/result.js";
@@ -9,6 +11,7 @@ import * as understood from "/web/understood.js";
 const section = (name) => document.querySelector(`section[data-step="${name}"]`);
 const index = (name) => live.steps.findIndex((step) => step.name === name);
 const failed = (error) => show(by("problem"), error.message);
+const accountSoon = afterPause(() => account.refresh().then(account.tell).catch(failed));
 const foreseeSoon = afterPause(() => exact.foresee());
 
 function steps() {
@@ -42,6 +45,8 @@ function go(name, { recorded = true } = {}) {
   by(`title-${name}`).focus();
   if (name === "check") understood.understand();
   else if (name !== "data" && name !== "result") exact.foresee();
+  if (["count", "exact"].includes(name)) account.draw(name).then(exact.confirmation).catch(failed);
+  if (name === "confirm") account.refresh().then(exact.confirmation).catch(failed);
 }
 
 // What has to be there before the next step.
@@ -63,6 +68,7 @@ async function next(event) {
     await exact.settled();
     if (live.problem) return;
     if (state.step === "exact" && live.preview.budget.refusal) return exact.refuseBudget();
+    if (state.step === "exact" && account.asks(by("missing"))) return;
   }
   go(live.steps[at + 1].name);
 }
@@ -70,6 +76,7 @@ async function next(event) {
 // Empty what belongs to another file than the one that is chosen; results stay.
 function emptied(another) {
   exact.empty();
+  estimate.empty();
   by("emptied").textContent = another ? "All that was typed about the former file is emptied." : "";
   steps();
 }
@@ -92,6 +99,8 @@ function changed(field) {
     return;
   }
   if (field.role === "unit") exact.showCount();
+  if (field.role === "budget") estimate.hidePrice();
+  if (["store", "same_people"].includes(field.role)) accountSoon();
   if (state.step === "count" && state.values[field.key]) show(by(`f-${field.key}-note`), "", "");
   foreseeSoon();
 }
@@ -116,6 +125,10 @@ async function arrive() {
   understood.onEmptied(emptied);
   by("again").addEventListener("click", () => startAgain().catch(failed));
   exact.listen();
+  estimate.listen();
+  estimate.onUse(exact.foresee);
+  account.listen();
+  account.onChange(() => { estimate.hidePrice(); exact.foresee(); });
   exact.questions();
   result.listen(() => { if (state.step !== "result") go("result"); }, failed, exact.offerStep, go);
   by("guide").addEventListener("submit", (event) => next(event).catch(failed));

@@ -1,6 +1,7 @@
 // A run and its result: where it stands, the table, pictures, downloads, and what came before.
 import { busy, element, fill, show, small } from "/page/shared.js";
-import { ask, bearer, by, keep, put, role, state } from "/web/state.js";
+import * as account from "/web/account.js";
+import { ask, bearer, by, keep, live, put, role, state } from "/web/state.js";
 
 let failed = () => {}, opened = () => {}, reach = () => {}, goTo = () => {};
 // Show in the marked panel why a run was refused, which may tell of private rows; else hide it.
@@ -52,6 +53,7 @@ export async function follow(run) {
     await open(run, status);
   }
   if (status.state === "refused" && status.account) offerAccount(status.account);
+  else if (status.state === "refused" && status.of_other_data) offerAccounts();
   else if (status.state === "refused") reach(by("state"), status.step);
   if (status.copy && status.state !== "lost") offerDeletion(status.copy);
   by("resume").classList.toggle("hidden", status.state !== "lost");
@@ -63,7 +65,20 @@ export async function follow(run) {
 // These rows were charged to another account before: with that one, what is used up adds up.
 function offerAccount(path) {
   show(by("state"), `These rows were charged to another account before: ${path}. Use it, so that all that is used up adds up. Nothing was spent. `);
-  by("state").append(element("button", { type: "button", text: "Use that account", onclick: () => { put(role("store").key, path); goTo("exact"); } }));
+  by("state").append(element("button", { type: "button", text: "Use that account", onclick: () => { put(role("store").key, path); put(role("same_people").key, ""); goTo("exact"); } }));
+}
+
+// The account is about other rows: these share it if they are about the same people, or have their own.
+function offerAccounts() {
+  const name = live.account?.of_file.name;
+  if (!name) return;
+  by("state").append(` The account ${name} was made for other rows. `);
+  const share = () => { put(role("store").key, ""); put(role("same_people").key, name); goTo("exact"); };
+  const separate = async () => { await account.separate(); goTo("exact"); };
+  by("state").append(
+    element("button", { type: "button", text: "They are about the same people: share its budget", onclick: share }),
+    element("button", { type: "button", text: "These are other people: new account", onclick: () => separate().catch(failed) }),
+  );
 }
 
 // The private file that was dropped was copied into the folder; its copy need not stay.
@@ -114,9 +129,10 @@ export async function past() {
   fill(by("past"), runs.map((each) => [
     each.time,
     each.title,
+    each.data,
     { number: small(each.epsilon) },
     each.state,
-    element("button", { type: "button", text: "Open", "aria-label": `Open ${each.title} of ${each.time}`, onclick: () => follow(each.run).catch(failed) }),
+    element("button", { type: "button", text: "Open", "aria-label": `Open ${each.title} of ${each.time}`, onclick: () => { by("title-result").focus(); follow(each.run).catch(failed); } }),
   ]));
 }
 

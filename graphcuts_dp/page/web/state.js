@@ -3,11 +3,12 @@ import { call } from "/page/shared.js";
 
 export const by = (id) => document.getElementById(id);
 const KEPT = "graphcuts-page"; // in this tab, so that a reload loses nothing
-// `aside`: what was typed of other kinds of results; `of`: the private file that all of it is about.
-const nothing = () => ({ product: "table", values: {}, aside: {}, answers: {}, proposed: {}, source: "", of: "", step: "data", furthest: 0 });
+// `aside`: what was typed of other kinds of results; `of`: the private file that all of it is about;
+// `separate`: name of the account that was said to be about other people than all others.
+const nothing = () => ({ product: "table", values: {}, aside: {}, answers: {}, proposed: {}, separate: "", source: "", of: "", step: "data", furthest: 0 });
 export const state = { token: "", run: null, ...nothing() };
 // What is not kept: the form of the server, the last preview, and what only the curator may see.
-export const live = { products: {}, steps: [], confidence: "", names: [], preview: null, problem: null, eyes: null };
+export const live = { products: {}, steps: [], confidence: "", names: [], preview: null, problem: null, eyes: null, account: null };
 
 export const bearer = () => ({ Authorization: `Bearer ${state.token}` });
 export const ask = (name, body = {}) => call("POST", `/api/${name}`, body, bearer());

@@ -1,8 +1,10 @@
 // The first two steps: which file, and how it is understood.
 import { element, show } from "/page/shared.js";
+import { known as showAccount } from "/web/account.js";
 import { draw } from "/web/fields.js";
 import { afterPause, ask, by, forgetAll, keep, live, put, role, state, upload, valueOf } from "/web/state.js";
 
+let separator = ""; // of the first line that the marked panel shows
 let turn = 0, taking = Promise.resolve(false), looking = Promise.resolve(), counting = Promise.resolve(), counted = () => {}, emptied = () => {}, latest = "";
 const PATIENCE = 10000; // milliseconds that "Next" waits for the count of rows
 export const onCounted = (work) => { counted = work; };
@@ -16,6 +18,7 @@ const encodingButtons = (encodings, chosen) => Object.entries(encodings ?? {}).m
 export async function taken(path) {
   const known = await taking;
   const isTaken = path === state.source ? known || Boolean(state.source) : await take(path);
+  if (!isTaken) show(by("missing"), "Choose a file that can be read first.");
   if (!isTaken || !live.asks) return isTaken;
   show(by("missing"), "Say first whether the first line of the file names its columns.");
   by("header-yes").focus();
@@ -38,6 +41,7 @@ async function readNames(path, encoding) {
   live.eyes = null;
   live.asks = false;
   await firstLine(path, false);
+  by("known").textContent = "";
   if (!path) { show(by("head"), ""); keep(); return false; }
   const spoken = encoding ? { [role("text_of_file").key]: encoding } : {};
   try {
@@ -57,10 +61,11 @@ async function readNames(path, encoding) {
     else if (asks) show(by("head"), "This does not look like a table: its first line has few usual names of columns, so nothing of it is shown here. If it is the wrong file, choose another one. Else say below what its first line is.", "");
     else show(by("head"), "This does not look like a table with names of columns. If it is the wrong file, choose another one. If it is a network, or a table without names, go on: in step 2 you type the numbers of columns, from 1 on.", "");
     keep();
+    await showAccount();
     return true;
   } catch (error) {
     if (other) state.source = ""; // what was typed stays: perhaps the path was mistyped
-    const encodings = encodingButtons(error.body?.encodings, (name) => take(path, name));
+    const encodings = encodingButtons(error.body?.encodings, (name) => { by("source").focus(); take(path, name); });
     show(by("head"), `${capital(error.message)}.${encodings.length ? "" : " Choose another file."}`);
     by("head").append(...encodings);
     keep();
@@ -72,11 +77,18 @@ async function readNames(path, encoding) {
 async function firstLine(path, asks) {
   by("cells").textContent = "";
   by("first").classList.toggle("hidden", !asks);
-  if (asks) by("cells").textContent = (await ask("first", { path, values: state.values })).cells.join(" | ");
+  separator = "";
+  if (!asks) return;
+  const line = await ask("first", { path, values: state.values });
+  separator = line.separator;
+  by("cells").textContent = line.cells.join(" | ");
 }
 
+// What the curator says of the first line; of a row, also what separates its cells, as it was shown.
 function sayHeader(answer) {
   put(role("header").key, answer);
+  if (answer === "no" && separator && separator !== ",") put(role("separator").key, separator);
+  show(by("missing"), "");
   by("source").focus();
   take(state.source);
 }
@@ -106,22 +118,22 @@ export async function complete() {
     show(by("missing"), "Something was changed meanwhile, and is looked at now: press “Next” once more.", "");
     return false;
   }
-  if (live.eyes?.share !== 1) return true;
-  by("share").setAttribute("tabindex", "-1");
+  if (live.eyes?.share !== 1 && !allOutside(live.eyes)) return true;
   by("share").focus();
   return false;
 }
 
 // Below each field what is wrong with it, and what the list of places names.
-function problems({ problems: list, public_list: places }) {
+function problems({ problems: list, public_list: places, months }) {
   const elsewhere = list.find((problem) => !by(`f-${problem.key}-note`));
   if (elsewhere) show(by("missing"), `${capital(elsewhere.text)}.`);
   for (const name of ["places", "months"]) {
     const key = role(name)?.key, note = by(`f-${key}-note`), problem = list.find((each) => each.key === key);
     if (!note) continue;
-    show(note, problem ? `${capital(problem.text)}.` : name === "places" && places ? `${places}.` : "", problem ? "bad" : "good");
+    const understood = { places, months }[name];
+    show(note, problem ? `${capital(problem.text)}.` : understood ? `${understood}.` : "", problem ? "bad" : "good");
     if (!problem) continue;
-    note.append(...encodingButtons(problem.encodings, (encoding) => { put(role("text_of_list").key, encoding); draw("check"); understand(); }));
+    note.append(...encodingButtons(problem.encodings, (encoding) => { put(role("text_of_list").key, encoding); draw("check"); by(`f-${key}`).focus(); understand(); }));
   }
 }
 
@@ -165,7 +177,7 @@ async function count(mine, body) {
   const eyes = await ask("eyes", body).catch((error) => ({ not_counted: error.message, faults: [], date_formats: {} }));
   if (mine !== turn) return;
   live.eyes = eyes;
-  by("share").textContent = shareText(eyes);
+  by("share").textContent = [shareText(eyes), outsideText(eyes)].filter(Boolean).join(" ");
   by("share").setAttribute("data-share", eyes.share ?? "none");
   by("faults").replaceChildren(...eyes.faults.map((fault) => element("li", { text: `${rowsText(fault.rows)}: ${fault.text}${placesOf(fault)}` })));
   const repair = (text, key, value) => element("button", { type: "button", text, onclick: () => { put(key, value); draw("check"); by("share").focus(); understand(); } });
@@ -180,6 +192,15 @@ async function count(mine, body) {
 // Where the first such rows are, in a panel that is for the eyes of the curator alone.
 const placesOf = ({ where, rows }) => (where.length ? ` (${where.join(", ")}${where.length < rows ? ", and others" : ""})` : "");
 const rowsText = (count) => (count === 1 ? "1 row" : `${count.toLocaleString("en")} rows`);
+
+// How many usable rows are of other months than those to report, so that no number counts them.
+export const outsideShare = (eyes) => (eyes?.outside ? eyes.outside / (eyes.rows - eyes.skipped) : 0);
+const allOutside = (eyes) => outsideShare(eyes) === 1;
+export function outsideText(eyes) {
+  if (!eyes.outside) return "";
+  const some = `${eyes.outside.toLocaleString("en")} of ${rowsText(eyes.rows)} ${eyes.outside === 1 ? "is" : "are"} outside of the months to report, and would not count`;
+  return allOutside(eyes) ? `${some}: nothing but noise would come out. Correct “${role("months").label}”.` : `${some}.`;
+}
 
 export function shareText(eyes) {
   if (eyes.not_counted) return `Rows were not counted: ${eyes.not_counted}`;

@@ -1,0 +1,125 @@
+"""The accounts of the page's folder: which one a file is charged to, and which others there are.
+
+An account is a store, one for each private file, or for several files about the same people. Its
+record is public to the curator: no private row is read here.
+"""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self, final
+
+from graphcuts_dp.errors import LedgerError
+from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.reports.hazards import LONGEST_ANSWER
+from graphcuts_dp.session.transcript import LedgerStatus, UseStatus, store_status
+
+_ENDING = ".db"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """What an account has recorded.
+
+    Attributes:
+        name: of its file, without the folder.
+        is_new: whether nothing was charged to it yet, so that its file does not exist.
+        results: how many there are.
+        used: epsilon of all of them together.
+        total: the budget; None if there is none.
+        left: of the budget; None if there is none.
+    """
+
+    name: str
+    is_new: bool = True
+    results: int = 0
+    used: float = 0.0
+    total: float | None = None
+    left: float | None = None
+
+    @classmethod
+    def of(cls, path: Path) -> Self:
+        """Read an account.
+
+        Raises:
+            LedgerError: it cannot be read.
+        """
+        account = spent_on(str(path))
+        if account is None:
+            return cls(name=path.name)
+        left, used = account["left"], account["epsilon"]
+        return cls(
+            name=path.name,
+            is_new=False,
+            results=len(account["uses"]),
+            used=used,
+            left=left,
+            total=None if left is None else left + used,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return asdict(self)
+
+
+def other_accounts(folder: Path, excluded: Path) -> list[Account]:
+    """Return the accounts of a folder but one, by name; those that cannot be read are left out.
+
+    Args:
+        folder: of the page.
+        excluded: the account to leave out.
+    """
+    accounts = []
+    for path in sorted(folder.glob(f"*{_ENDING}")):
+        if path.resolve() != excluded.resolve():
+            try:
+                accounts.append(Account.of(path))
+            except LedgerError:
+                continue
+    return accounts
+
+
+def unused_name(path: Path) -> str:
+    """Return the name of an account that is not there yet, beside one whose name is taken."""
+    stem, number = path.name.removesuffix(_ENDING), 2
+    while path.with_name(f"{stem}-{number}{_ENDING}").exists():
+        number += 1
+    return f"{stem}-{number}{_ENDING}"
+
+
+def names_for_report(accounts: Iterable[Account]) -> str:
+    """Return the names of accounts in one line that a report prints; of many, how many more."""
+    names, line = [account.name for account in accounts], ""
+    for index, name in enumerate(names):
+        text = f"{line}, {name}" if line else name
+        more = f" and {len(names) - index:,} more"
+        if len(text) + len(more) > LONGEST_ANSWER:
+            return f"{line}{more}" if line else f"{len(names):,} accounts"
+        line = text
+    return line
+
+
+def uses_on(store: str) -> tuple[UseStatus, ...]:
+    """All uses that a store has recorded; none where there is no store yet.
+
+    Raises:
+        LedgerError: it cannot be read.
+    """
+    return store_status(store).uses if Store(store).exists else ()
+
+
+def spent_on(store: str) -> dict[str, Any] | None:
+    """Return what a store has recorded, for the page; None where there is none yet.
+
+    Raises:
+        LedgerError: it cannot be read.
+    """
+    if not Store(store).exists:
+        return None
+    status: LedgerStatus = store_status(store)
+    summary = {
+        name: getattr(status, name)
+        for name in ("epsilon", "delta", "budget", "left", "privacy_unit")
+    }
+    return summary | {"uses": [use_status.to_dict() for use_status in status.uses]}
