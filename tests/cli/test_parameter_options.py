@@ -16,6 +16,7 @@ def files(tmp_path):
     (tmp_path / "cuts.jsonl").write_text('{"S": [0, 1]}\n{"S": [0], "T": [4, 5]}\n')
 
 
+@pytest.mark.usefixtures("no_forecast")
 @pytest.mark.parametrize(("method", "calibration"), EVERYTHING)
 def test_a_session_takes_every_parameter(told, method, calibration):
     values = values_of(method, calibration)

@@ -7,6 +7,7 @@ wrong with probability below 1e-7 over its seed.
 """
 
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -130,6 +131,13 @@ COEFFICIENTS = (
 
 def failure_beyond(coefficients, rate, radius):
     """The exact P(|sum of c X| > radius) of discrete Laplace noise and whole coefficients c."""
+    values, law = law_of_sizes(tuple(coefficients), rate)
+    return float(law[values > radius].sum())
+
+
+@cache
+def law_of_sizes(coefficients, rate):
+    """The size of each sum, and its probability."""
     size = 1 << 15  # of a circle on which sums are counted: what goes round it is below 1e-12
     steps = np.arange(size // 2)
     law = np.exp(-rate * steps) * np.tanh(rate / 2)
@@ -139,9 +147,8 @@ def failure_beyond(coefficients, rate, radius):
         np.add.at(circle, (steps * c) % size, law)
         np.add.at(circle, (-steps[1:] * c) % size, law[1:])
         transform = transform * np.fft.rfft(circle).real
-    found = np.fft.irfft(transform, size)
     values = np.minimum(np.arange(size), size - np.arange(size))
-    return float(found[values > radius].sum())
+    return values, np.fft.irfft(transform, size)
 
 
 def spread_of(coefficients, bound, *, is_exact):

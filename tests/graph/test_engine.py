@@ -305,16 +305,16 @@ def test_numbers_and_their_text_keep_the_same_rows():
 
 # What one user changes.
 
-TABLES = 2_000
-TOGETHER = 400  # random tables side by side in one: neither a vertex nor a user is in two
+TOGETHER = 120  # random tables side by side in one: neither a vertex nor a user is in two
+MANY_TOGETHER = 400  # in slow tests
 BATCHES = {"months": 1, "months, unordered": 2, "quarters": 4, "one table": 3, "no loops": 5}
 
 
 @cache
-def tables_side_by_side(seed):
+def tables_side_by_side(seed, together):
     """Rows of many small tables, the same without one user of each, and the labels."""
     rng, before, after, labels = np.random.default_rng(seed), [], [], []
-    for table in range(TOGETHER):
+    for table in range(together):
         rows = random_rows(rng, int(rng.integers(1, 30)), users=int(rng.integers(1, 4)))
         labels += [f"{zone}{table}" for zone in ZONES]
         for row in rows:
@@ -326,23 +326,23 @@ def tables_side_by_side(seed):
     return tuple(before[place] for place in order), tuple(after), tuple(labels)
 
 
-def changes(before, after):
+def changes(before, after, together):
     """What differs in each of the tables, all cells of all periods together, in steps."""
-    found = [0] * TOGETHER
+    found = [0] * together
     for cell in {*before, *after}:
         found[cell[1] // len(ZONES)] += abs(before.get(cell, 0) - after.get(cell, 0))
     return found
 
 
-def largest_changes(bounded, counting, batches=BATCHES):
+def largest_changes(bounded, counting, batches=BATCHES, together=TOGETHER):
     """The most that removing a user changes, over the bound, of each of the tables."""
     found = []
     for seed, (name, bound) in enumerate(batches.items()):
-        before, after, labels = tables_side_by_side(seed)
+        before, after, labels = tables_side_by_side(seed, together)
         case = Case(counting=counting, **SHAPES[name] | {"labels": (labels, labels)})
         tables = (as_dict(bounded(rows, case, bound)) for rows in (before, after))
-        found += [change / (bound * STEPS) for change in changes(*tables)]
-    assert len(found) == TABLES or batches is not BATCHES
+        found += [change / (bound * STEPS) for change in changes(*tables, together)]
+    assert len(found) == len(batches) * together
     return found
 
 
@@ -365,15 +365,22 @@ def by_keeping_in_each_period(rows, case, bound):
     return Cells(*(np.concatenate([getattr(own, each) for own in found]) for each in FIELDS))
 
 
+EACH_SIZE = pytest.mark.parametrize(
+    "together", [TOGETHER, pytest.param(MANY_TOGETHER, marks=pytest.mark.slow)]
+)
+
+
+@EACH_SIZE
 @pytest.mark.parametrize("counting", COUNTINGS[1:])
-def test_one_user_changes_all_scaled_cells_together_by_at_most_the_bound(counting):
-    found = largest_changes(by_scaling, counting)
+def test_one_user_changes_all_scaled_cells_together_by_at_most_the_bound(counting, together):
+    found = largest_changes(by_scaling, counting, together=together)
     assert 0.99 < max(found) <= 1
 
 
+@EACH_SIZE
 @pytest.mark.parametrize("counting", COUNTINGS[:3])
-def test_one_user_changes_all_kept_cells_together_by_at_most_the_bound(counting):
-    found = largest_changes(by_keeping, counting)
+def test_one_user_changes_all_kept_cells_together_by_at_most_the_bound(counting, together):
+    found = largest_changes(by_keeping, counting, together=together)
     assert max(found) == 1
 
 

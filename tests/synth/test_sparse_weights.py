@@ -84,7 +84,11 @@ def test_sums_are_nearer_to_the_expected_ones_than_with_independent_coins(monkey
     assert totals.mean() < 0.2 * np.triu(pair_variances).sum()
 
 
-@settings(max_examples=40, deadline=None)
+@pytest.mark.parametrize("examples", [15, pytest.param(40, marks=pytest.mark.slow)])
+def test_weights_are_whole_and_within_the_maximum(examples):
+    settings(max_examples=examples, deadline=None)(check_weights)()
+
+
 @given(
     n=st.integers(2, 9),
     cap=st.sampled_from([1e-6, 0.3, 1.0, 2.5, 7.0, 1e6, math.inf]),
@@ -93,7 +97,7 @@ def test_sums_are_nearer_to_the_expected_ones_than_with_independent_coins(monkey
     symmetric=st.booleans(),
     seed=st.integers(0, 99),
 )
-def test_weights_are_whole_and_within_the_maximum(n, cap, edges, integral, symmetric, seed):
+def check_weights(n, cap, edges, integral, symmetric, seed):
     rng = np.random.default_rng(seed)
     largest = 50.0 if cap == math.inf else cap
     matrix = rng.random((n, n)) * largest * (rng.random((n, n)) < 0.6)
