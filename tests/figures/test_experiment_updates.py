@@ -28,7 +28,7 @@ def table(quick_table):
 def test_no_construction_uses_more_than_its_bound(table):
     for name, rule, analyst in product(CONSTRUCTIONS, RULES, ANALYSTS):
         rows = table.where(construction=name, rule=rule, analyst=analyst)
-        assert len(rows) >= 3
+        assert len(rows) >= 2
         assert all(0 <= row["used"] <= row["B"] for row in rows)
     assert len(table.findings) == len(CONSTRUCTIONS)
     assert all(0 < finding.measured <= 1 and finding.agrees for finding in table.findings)
@@ -38,6 +38,7 @@ def test_a_smaller_alpha_allows_more_updates(table):
     """As alpha^-2, for all rules with a step; the families of the median do not shrink."""
     for name, rule in product(set(CONSTRUCTIONS) - {"median"}, RULES):
         rows = table.where(construction=name, rule=rule, analyst="random", graph="random")
+        assert len({row["alpha"] for row in rows}) > 1
         constants = [row["B"] * row["alpha"] ** 2 for row in rows]
         assert constants == pytest.approx([constants[0]] * len(constants))
 
