@@ -16,8 +16,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import command_cases as cases
+import pyarrow  # noqa: F401  # what the commands load is loaded before they are struck
+import pydantic  # noqa: F401
 from resumption_cases import LINES, inputs, judge
 from store_runner import TROUBLES, strikes, struck
+
+from graphcuts_dp.cli import cuts, flows, release  # noqa: F401
 
 
 def act(folder: Path, line: str, say: int) -> None:

@@ -16,8 +16,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import command_cases as cases
+import pyarrow  # noqa: F401  # what the command loads is loaded before it is struck
+import pydantic  # noqa: F401
 from series_cases import MONTHS, inputs, judge, line, published
 from store_runner import TROUBLES, strikes, struck
+
+from graphcuts_dp.cli import updates  # noqa: F401
 
 
 def act(folder: Path, month: str, say: int) -> None:
