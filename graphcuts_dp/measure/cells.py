@@ -36,7 +36,7 @@ from graphcuts_dp.schema.counting import STEPS, Reach
 from graphcuts_dp.schema.groups import Groups, Sides
 from graphcuts_dp.schema.vertices import VertexSet, vertex_sets
 
-_CAPPED_BITS = 30  # noise of all of epsilon has a scale of 2^30 grid units, with a maximum weight
+_BITS = 30  # noise of all of epsilon has a scale of 2^30 grid units, with a maximum weight
 _OPEN_BITS = 20  # the same without a maximum weight, so that sums have room above
 _BOUNDED_BITS = 37  # the most bits that bounded sums of all groups of a table may change by
 _FEWEST_BITS = 8  # the fewest bits of a bound of bounded sums
@@ -162,7 +162,9 @@ def cell_tree(data: PrivateData, sides: Sides, by: str | Sequence[str] | None = 
         ParameterError: levels of periods, and there are none.
     """
     left, right = vertex_sets(data.space)
-    one_set, loops, periods = left is right, isinstance(data, Rows), None
+    one_set = left is right
+    loops = isinstance(data, Rows)
+    periods = None
     if isinstance(data, Rows) and data.periods is not None:
         periods = data.periods.tree(by)
     elif by is not None:
@@ -201,8 +203,8 @@ def grid_of_cells(
         ParameterError: weights without a public bound, or a degree bound out of range.
     """
     if privacy_unit.max_degree is not None:
-        room = _BOUNDED_BITS + math.log2(min(epsilon, 1.0) / groups)
-        bits = max(_FEWEST_BITS, min(_CAPPED_BITS, math.floor(room)))
+        free_bits = _BOUNDED_BITS + math.log2(min(epsilon, 1.0) / groups)
+        bits = max(_FEWEST_BITS, min(_BITS, math.floor(free_bits)))
         return Grid.of_vertices(
             graph, privacy_unit.max_degree, bits=bits, whole=whole, cells=2 * groups
         )
@@ -210,7 +212,7 @@ def grid_of_cells(
     if not graph.weighted:
         return Grid()
     largest = graph.max_weight or 1.0
-    bits = _OPEN_BITS if graph.max_weight is None else _CAPPED_BITS
+    bits = _OPEN_BITS if graph.max_weight is None else _BITS
     unit = 1.0 if whole else 2.0 ** (math.floor(math.log2(largest / epsilon)) - bits)
     return Grid(unit, math.ceil(Fraction(largest) / Fraction(unit)), graph.max_weight)
 
@@ -244,7 +246,10 @@ def changes_on(
 def margin_change_on(
     grid: Grid, cells: CellTree, privacy_unit: PrivacyUnit, reach: Reach | None = None
 ) -> Change:
-    """Return the largest change of all margins of the finest level, in grid units."""
+    """Return the largest change of all margins of the finest level, in grid units.
+
+    Arguments are those of `changes_on`.
+    """
     return margin_change(
         cells,
         privacy_unit,
@@ -258,7 +263,8 @@ def margin_change_on(
 def grid_of_rows(*, whole: bool, unit: float = 1.0) -> Grid:
     """Return the grid that rows are counted on: whole ones, or parts of a row or unit of weight.
 
-    The sensitivity is in steps, and so is all noise: the unit is only the weight of a step.
+    The sensitivity is in grid units, and so is all noise: `unit` is what a row or a unit of weight
+    weighs, in which results are stated.
     """
     return Grid(unit, cap=None) if whole else Grid(unit / STEPS, STEPS, None)
 
@@ -285,7 +291,7 @@ def measure_cells(  # noqa: PLR0913  # public facts that the noise depends on
         graph: the private graph, or what pairs count in rows.
         sides: public groups of its rows and columns.
         cells: the public cells, as `cell_tree` returns them.
-        places: indices of the levels to measure, ascending.
+        measured_levels: indices of the levels to measure, ascending.
         noise: with a parameter for each of these levels, and then one for margins.
         grid: on which weights are counted.
         whole: whether these are whole numbers, see `grid_of_cells`.
@@ -368,12 +374,11 @@ def digits_of_cells(
     other levels are sums of these.
     """
     if isinstance(graph, PairCounts):
-        return [[level_sums] for level_sums in _sums_of_rows(graph, sides, cells)]
+        sums = _sums_of_levels(cells, _finest_sums_of_rows(graph, sides, cells))
+        return [[level_sums] for level_sums in sums]
     finest = cells.depth - 1
     if grid.bounded is not None:
-        sums = [bounded_cells(graph, sides, cells, grid)]
-        for level_index in range(finest, 0, -1):
-            sums.insert(0, cells.sums(level_index, sums[0]))
+        sums = _sums_of_levels(cells, bounded_cells(graph, sides, cells, grid))
         return [[level_sums] for level_sums in sums]
     codes = tuple(side.codes() for side in sides)
     width = cells.shape(finest)[1]
@@ -389,27 +394,31 @@ def digits_of_cells(
         for total, digit in zip(table, grid.digits_of(graph.weights[part]), strict=True):
             np.add.at(total, a * width + b, digit)
     a, b = cells.cells(finest)
-    levels: list[Digits] = [[sums[a * width + b] for sums in table]]
-    for level_index in range(finest, 0, -1):
-        levels.insert(0, [cells.sums(level_index, digit) for digit in levels[0]])
+    levels_of_digits = [_sums_of_levels(cells, digit[a * width + b]) for digit in table]
+    return [list(digits) for digits in zip(*levels_of_digits, strict=True)]
+
+
+def _sums_of_levels(cells: CellTree, finest_sums: IntVector) -> list[IntVector]:
+    """Return the sums of the cells of all levels, the coarsest first, from those of the finest."""
+    levels = [finest_sums]
+    for level_index in range(cells.depth - 1, 0, -1):
+        levels.insert(0, cells.sums(level_index, levels[0]))
     return levels
 
 
-def _sums_of_rows(counts: PairCounts, sides: Sides, cells: CellTree) -> list[IntVector]:
-    """Return the sums of each level of what pairs count in rows, below 2^53 steps altogether."""
+def _finest_sums_of_rows(counts: PairCounts, sides: Sides, cells: CellTree) -> IntVector:
+    """Return what rows count in each cell of the finest level, below 2^53 steps altogether."""
     finest = cells.depth - 1
     left, right = (side.codes() for side in sides)
     pairs = counts.cells
     period = None if cells.periods is None else pairs.period
     cell = cells.locate(finest, left[pairs.first], right[pairs.second], period)
-    sums = [np.zeros(cells.size(finest), dtype=np.int64)]
-    np.add.at(sums[0], cell, pairs.steps // counts.step)
-    for level_index in range(finest, 0, -1):
-        sums.insert(0, cells.sums(level_index, sums[0]))
+    sums = np.zeros(cells.size(finest), dtype=np.int64)
+    np.add.at(sums, cell, pairs.steps // counts.step)
     return sums
 
 
-def buy_group_sums(
+def measure_group_sums(
     graph: AnyGraph,
     sides: Sides,
     cells: CellTree,
@@ -438,7 +447,7 @@ def buy_group_sums(
     return sums + noise.draw_many(len(sums), source)
 
 
-def buy_weighted_sum(
+def measure_weighted_sum(
     graph: AnyGraph,
     sides: Sides,
     cells: CellTree,
@@ -466,7 +475,7 @@ def buy_weighted_sum(
         most c; and floor(x + c) = floor(x) + c for whole c, with floor monotone.
 
     Raises:
-        ParameterError: as `buy_group_sums`.
+        ParameterError: as `measure_group_sums`.
     """
     sums = _cell_sums(graph, sides, cells, grid)
     exact = sum(int(c) * int(weight) for c, weight in zip(coefficients, sums, strict=True))
@@ -474,7 +483,7 @@ def buy_weighted_sum(
 
 
 def weighted_sensitivity(coefficients: Sequence[int] | IntVector) -> int:
-    """Return a sensitivity of `buy_weighted_sum`: max |coefficient|, rounded up to a power of two.
+    """Return a sensitivity of `measure_weighted_sum`: max |coefficient|, up to a power of two.
 
     Samplers make tables for each scale of noise, which takes longer than to draw; powers of two
     keep the scales few.
@@ -488,5 +497,5 @@ def _cell_sums(graph: AnyGraph, sides: Sides, cells: CellTree, grid: Grid) -> In
         raise ParameterError(
             "sums between groups are measured for edges and users as privacy units"
         )
-    # With a cap a pair has 2^31 steps at most: 2^31 edges of them fit into 64 bits.
+    # With a maximum weight a pair has 2^31 steps at most: 2^31 edges of them fit into 64 bits.
     return sums_of_cells(graph, sides, cells, grid)[-1].astype(np.int64)

@@ -15,8 +15,8 @@ from graphcuts_dp.measure.statistics import draw
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import LevelNoise
 
-# Share of epsilon for the number of edges. The number of fractional weights gets less, since it
-# only decides whether weights are whole.
+# Share of epsilon for the number of edges. The number of fractional weights gets the other third,
+# since it just decides whether weights are whole.
 _NUMBER_SHARE = Fraction(2, 3)
 
 

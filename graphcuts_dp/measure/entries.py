@@ -25,10 +25,10 @@ from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from graphcuts_dp.resources import in_parallel
 from graphcuts_dp.schema.layout import Layout
 
+# Rows, columns and weights of edges.
 _Edges = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float64]]
-Kept = tuple[
-    IndexArray, IndexArray, IntVector
-]  # rows, columns and noisy weights of kept pairs, in steps
+# Rows, columns and noisy weights, in steps, of kept pairs.
+Kept = tuple[IndexArray, IndexArray, IntVector]
 _PARTS = 64  # parts of the rows, which processors share; the noise of a seed depends on it
 
 
@@ -80,7 +80,7 @@ def randomized_response(
 
 
 def edges_of(graph: AnyGraph, start: int, stop: int) -> _Edges:
-    """Return rows, columns and weights of the edges whose row lies in start..stop-1."""
+    """Return rows, columns and weights of the edges whose row lies in start..stop-1. Private."""
     edges = slice(*np.searchsorted(graph.rows, [start, stop]))
     return graph.rows[edges], graph.columns[edges], graph.weights[edges]
 
@@ -186,7 +186,9 @@ def keep_part(
     bounds: tuple[int, int],
     source: EntropySource,
 ) -> Kept:
-    """Return the kept pairs of some rows.
+    """Return the kept pairs of some rows, in the order of pairs.
+
+    Guarantee: that of `measure_kept_edges`, where the proof is, for the pairs of these rows.
 
     Args:
         graph: the private graph.

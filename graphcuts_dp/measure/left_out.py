@@ -25,7 +25,8 @@ def measure_left_out(
     Privacy: each user adds a whole number in 0..S that follows from that user's rows and public
     constants alone (proof in `engine.most_left_out`), so neighbours, which differ in the rows of
     one user (or of one user in one period, if the bound is for each), differ in this sum by at most
-    S. The cost is `LevelNoise.cost` with the change (S, S^2): epsilon' = rate S for discrete
+    S. If grid units are whole rows, whole rows are left out, so the division below is exact. The
+    cost is `LevelNoise.cost` with the change (S, S^2): epsilon' = rate S for discrete
     Laplace noise, rho = S^2/(2 variance) for discrete Gaussian noise. The noise is independent of
     that of the cells, so the costs add up.
 

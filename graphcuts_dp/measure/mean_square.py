@@ -84,10 +84,10 @@ def squared_distance(graph: AnyGraph, fitted: FittedWeights, *, whole: bool) -> 
     # b^2 = a_ij^2 + a_ji^2 + 2 a_ij a_ji: each arc is matched with the opposite one, so that the
     # sum counts each product twice, as it should.
     size = fitted.layout.shape[0]
-    codes = rows.astype(np.int64) * size + columns
-    order = np.argsort(codes, kind="stable")
-    opposite = columns.astype(np.int64) * size + rows
-    index = np.searchsorted(codes[order], opposite)
+    arcs = rows.astype(np.int64) * size + columns
+    order = np.argsort(arcs, kind="stable")
+    opposite_arcs = columns.astype(np.int64) * size + rows
+    index = np.searchsorted(arcs[order], opposite_arcs)
     matches = order[np.minimum(index, len(order) - 1)] if len(order) else order
-    has_opposite = codes[matches] == opposite
+    has_opposite = arcs[matches] == opposite_arcs
     return without_products + int((a * a[matches] * has_opposite).sum())

@@ -1,4 +1,4 @@
-"""Two norms of the matrix of a private bipartite graph, which mirror descent needs to bound.
+"""Measure bounds of two norms of the matrix of a private bipartite graph, for mirror descent.
 
 The sum of the roots of the left degrees is JT12's private norm. A row of the matrix has a Euclidean
 norm of at most the root of its degree, so the sum bounds ||X||_{2,1}, which mirror descent with a
@@ -27,32 +27,11 @@ from graphcuts_dp.resources import one_blas_thread
 
 ROOT_STEPS = 1024  # grid units of 1 in the sum of roots
 _NORM_STEPS = 1024  # grid units of 1 in the nuclear norm
-NUCLEAR_STEPS = _NORM_STEPS + 2  # sensitivity of the count: see `nuclear_norm`
+# Sensitivity of the count in grid units: a change of the norm by 1, the errors of two computed
+# norms, and one more for safety; see `nuclear_norm`.
+NUCLEAR_STEPS = _NORM_STEPS + 2
 _LARGEST_ERROR = 2.0**-11  # of a computed norm that counts, in units
 _ROUNDING = 2.0**-53  # relative error of a float operation
-
-
-def root_degrees(graph: AnyGraph, grid: Grid) -> int:
-    """Return the sum over left vertices of floor(1024 sqrt(W_i / u)), exactly. Private.
-
-    W_i is the weight of all edges at i, u the largest weight of one, both in steps of the grid.
-
-    Sensitivity: exactly 1024. Changing one pair changes one W_i, by at most u. Of W < W' <= W + u
-    the roots differ by at most sqrt(u), since sqrt(a + u) <= sqrt(a) + sqrt(u); and
-    floor(b) <= floor(a + 1024) = floor(a) + 1024 for a <= b <= a + 1024. A vertex that gets its
-    first edge, of the largest weight, attains it. No sum overflows: W_i < 2^31 * 2^31.
-
-    Raises:
-        ParameterError: a graph without two sides, or a grid of bounded cuts, in which all edges of
-            a vertex change.
-    """
-    if not isinstance(graph, BipartiteGraph) or grid.bounded is not None or grid.cap is None:
-        raise ParameterError("root degrees are of bipartite graphs, whose edges are to be hidden")
-    weights = np.zeros(graph.shape[0], dtype=np.int64)
-    steps = grid.edge_steps(graph)
-    np.add.at(weights, graph.rows, np.int64(1) if steps is None else steps)
-    scale = ROOT_STEPS**2
-    return sum(math.isqrt(scale * int(weight) // grid.largest) for weight in weights)
 
 
 def measure_root_degrees(
@@ -78,6 +57,52 @@ def measure_root_degrees(
     return max(0, noisy + radius + graph.shape[0]) / ROOT_STEPS
 
 
+def root_degrees(graph: AnyGraph, grid: Grid) -> int:
+    """Return the sum over left vertices of floor(1024 sqrt(W_i / u)), exactly. Private.
+
+    W_i is the weight of all edges at i, u the largest weight of one, both in steps of the grid.
+
+    Sensitivity: exactly 1024. Changing one pair changes one W_i, by at most u. Of W < W' <= W + u
+    the roots differ by at most sqrt(u), since sqrt(a + u) <= sqrt(a) + sqrt(u); and
+    floor(b) <= floor(a + 1024) = floor(a) + 1024 for a <= b <= a + 1024. A vertex that gets its
+    first edge, of the largest weight, attains it. No sum overflows: W_i < 2^31 * 2^31.
+
+    Raises:
+        ParameterError: a graph without two sides, weights without a maximum, or a grid of bounded
+            cuts, in which all edges of a vertex change.
+    """
+    _check_has_norms(graph, grid)
+    weights = np.zeros(graph.shape[0], dtype=np.int64)
+    steps = grid.edge_steps(graph)
+    np.add.at(weights, graph.rows, np.int64(1) if steps is None else steps)
+    scale = ROOT_STEPS**2
+    return sum(math.isqrt(scale * int(weight) // grid.largest) for weight in weights)
+
+
+def measure_nuclear_norm(
+    graph: AnyGraph, grid: Grid, noise: ValueNoise, radius: int, source: EntropySource
+) -> float:
+    """Measure an upper bound of the nuclear norm.
+
+    Args:
+        graph: the private bipartite graph.
+        grid: `Grid.of` it.
+        noise: for a count of sensitivity `NUCLEAR_STEPS`.
+        radius: that the noise exceeds with a small probability only, in steps.
+        source: of the noise.
+
+    Returns:
+        The noisy norm, plus its radius, plus the most that rounding took away; in units of the
+        largest weight. The norm of the weights, each rounded down to its grid, exceeds it at most
+        with the probability of the radius.
+
+    Guarantee: the cost of the noise, `ValueNoise.cost(NUCLEAR_STEPS)`, for neighbours that differ
+        in one pair: see `nuclear_norm`.
+    """
+    noisy = nuclear_norm(graph, grid) + noise.draw(source)
+    return max(0, noisy + radius + 2) / _NORM_STEPS
+
+
 def nuclear_norm(graph: AnyGraph, grid: Grid) -> int:
     """Return the nuclear norm of the matrix of weights, in 1024ths of the largest weight. Private.
 
@@ -93,13 +118,10 @@ def nuclear_norm(graph: AnyGraph, grid: Grid) -> int:
     does not happen; the guarantee of the noise is for all matrices with which it does not.
 
     Raises:
-        ParameterError: a graph without two sides, or a grid of bounded cuts, in which all edges of
-            a vertex change.
+        ParameterError: a graph without two sides, weights without a maximum, or a grid of bounded
+            cuts, in which all edges of a vertex change.
     """
-    if not isinstance(graph, BipartiteGraph) or grid.bounded is not None or grid.cap is None:
-        raise ParameterError(
-            "a nuclear norm is of bipartite graphs with a max_weight, whose edges are to be hidden"
-        )
+    _check_has_norms(graph, grid)
     matrix = np.zeros(graph.shape)
     steps = grid.edge_steps(graph)
     matrix[graph.rows, graph.columns] = 1.0 if steps is None else steps / grid.largest
@@ -108,6 +130,14 @@ def nuclear_norm(graph: AnyGraph, grid: Grid) -> int:
     if norm is None:
         norm = math.sqrt(min(matrix.shape) * matrix.size)
     return math.floor(norm * _NORM_STEPS)
+
+
+def _check_has_norms(graph: AnyGraph, grid: Grid) -> None:
+    """Refuse a graph or a grid for which the sensitivities of the norms are not proven."""
+    if not isinstance(graph, BipartiteGraph) or grid.bounded is not None or grid.cap is None:
+        raise ParameterError(
+            "norms are measured of bipartite graphs with a max_weight, for guarantees for edges"
+        )
 
 
 def _checked_norm(matrix: FloatMatrix) -> float | None:
@@ -146,27 +176,3 @@ def _is_near(
     residual += (rank + 4) * _ROUNDING * left_norm * float(np.linalg.norm(values[:, None] * right))
     error = 2 * (d * float(values.sum()) + math.sqrt(rank) * residual)
     return bool(d < 0.5 and error <= _LARGEST_ERROR)
-
-
-def measure_nuclear_norm(
-    graph: AnyGraph, grid: Grid, noise: ValueNoise, radius: int, source: EntropySource
-) -> float:
-    """Measure an upper bound of the nuclear norm.
-
-    Args:
-        graph: the private bipartite graph.
-        grid: `Grid.of` it.
-        noise: for a count of sensitivity `NUCLEAR_STEPS`.
-        radius: that the noise exceeds with a small probability only, in steps.
-        source: of the noise.
-
-    Returns:
-        The noisy norm, plus its radius, plus the most that rounding took away; in units of the
-        largest weight. The norm of the weights, each rounded down to its grid, exceeds it at most
-        with the probability of the radius.
-
-    Guarantee: the cost of the noise, `ValueNoise.cost(NUCLEAR_STEPS)`, for neighbours that differ
-        in one pair: see `nuclear_norm`.
-    """
-    noisy = nuclear_norm(graph, grid) + noise.draw(source)
-    return max(0, noisy + radius + 2) / _NORM_STEPS

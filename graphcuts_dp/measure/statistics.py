@@ -80,7 +80,8 @@ def draw(
         counts: private, the digits of an array for each part of the map; noise is drawn in this
             order. It is added to the lowest digit before digits are joined: no step depends on how
             large the counts are.
-        changes: of each part the largest sums of |change| and of change^2 between neighbours.
+        changes: for each part, the largest sum of |change| and the largest sum of change^2 over its
+            counts between neighbours.
         unit: value of a step.
         epsilon: privacy parameter of all counts together, exact: for discrete Laplace noise of one
             rate.
@@ -95,8 +96,7 @@ def draw(
     if noise is None:
         if epsilon is None:
             raise ValueError("give either epsilon or the noise")
-        rate = epsilon / sum(change for change, _ in changes)
-        noise = LevelNoise("laplace", (rate,) * len(counts))
+        noise = LevelNoise("laplace", (_laplace_rate(epsilon, changes),) * len(counts))
     noisy = tuple(
         _noisy(part_counts, noise.draw(part, len(part_counts[0]), source))
         for part, part_counts in enumerate(counts)
@@ -104,11 +104,6 @@ def draw(
     return CountMeasurement(
         name=name, map=kind, steps=noisy, unit=unit, noise=noise, changes=tuple(changes)
     )
-
-
-def _noisy(counts: Digits, noise: IntVector) -> IntVector:
-    """Return counts with their noise, exactly, of any size: they may be published."""
-    return joined_digits([counts[0] + noise, *counts[1:]])
 
 
 @final
@@ -136,7 +131,7 @@ class Refinable(Generic[K]):
         source: EntropySource,
     ) -> Self:
         """Draw as the function `draw`: with the same guarantee, and for a seed the same noise."""
-        rate = epsilon / sum(change for change, _ in changes)
+        rate = _laplace_rate(epsilon, changes)
         drawn_noise = tuple(
             RefinableLaplace.draw(rate, len(part_counts[0]), source) for part_counts in counts
         )
@@ -165,7 +160,7 @@ class Refinable(Generic[K]):
         `measurement` decides whether there is one, and its epsilon: see `RefinableLaplace`.
         """
         coarse = self.measurement
-        rate = epsilon / sum(change for change, _ in coarse.changes)
+        rate = _laplace_rate(epsilon, coarse.changes)
         finer_noise = tuple(part_noise.refined(rate, source) for part_noise in self._noise)
         noisy = tuple(
             steps - old_noise.values + new_noise.values
@@ -216,18 +211,6 @@ def refinable_total(
     return Refinable.draw(
         "total", Total(), counts, changes, unit=unit, epsilon=epsilon, source=source
     )
-
-
-def _total(
-    graph: AnyGraph, distribution: NoiseDistribution
-) -> tuple[list[Digits], list[Change], float]:
-    """Return the sum of the weights of all pairs in steps, its largest change, and the unit."""
-    grid = sums_grid(distribution)
-    s = grid.sensitivity_steps
-    unit = grid.unit * (2 if isinstance(graph, Graph) else 1)
-    # At most 2^31 edges of 2^31 steps: 64 bits hold the sum.
-    steps = whole_steps(graph.weights, grid.unit, LARGEST_ENTRY)
-    return [[steps.sum(keepdims=True)]], [(s, s**2)], unit
 
 
 def measure_degrees(
@@ -282,20 +265,6 @@ def refinable_degrees(
     return Refinable.draw(
         name, Degrees(), counts, changes, unit=grid.unit, epsilon=epsilon, source=source
     )
-
-
-def _degrees(graph: AnyGraph, noise: LaplaceNoise) -> tuple[list[Digits], list[Change]]:
-    """Return the sums of rows and, for two vertex sets, of columns, and the largest changes."""
-    s = noise.sensitivity_steps
-    grid = Grid(noise.unit, s, noise.max_weight)
-    digits = grid.digits_of(graph.weights)
-    sides = (graph.shape[0],) if isinstance(graph, Graph) else graph.shape
-    sums: list[Digits] = [[np.zeros(size, dtype=np.int64) for _ in digits] for size in sides]
-    for power, digit in enumerate(digits):
-        np.add.at(sums[0][power], graph.rows, digit)
-        np.add.at(sums[-1][power], graph.columns, digit)  # one vertex set: to the same sums
-    changing = 2 // len(sums)  # sums of each part that a pair changes
-    return sums, [(changing * s, changing * s**2)] * len(sums)
 
 
 def measure_weight_counts(
@@ -363,6 +332,13 @@ def measure_contributions(
     return noisy
 
 
+def class_counts(rows: Rows, bounds: tuple[int, ...], *, per_period: bool = False) -> IntVector:
+    """Return the true numbers of users in each class, shape (bounds + 1,). Private."""
+    contributions = rows.contributions(per_period=per_period)
+    user_classes = np.searchsorted(np.array(bounds), contributions, side="left")
+    return np.bincount(user_classes, minlength=len(bounds) + 1).astype(np.int64)
+
+
 def choose_by_share(
     rows: Rows,
     bounds: tuple[int, ...],
@@ -372,7 +348,7 @@ def choose_by_share(
     source: EntropySource,
     per_period: bool = False,
 ) -> int:
-    """Choose a bound that about a given share of all users exceed, by an exponential mechanism.
+    """Choose a bound that about a share of all users exceed, by an exponential mechanism.
 
     Args:
         rows: private.
@@ -403,83 +379,9 @@ def share_sensitivity(share: Fraction) -> int:
     return max(share.numerator, share.denominator - share.numerator)
 
 
-def class_counts(rows: Rows, bounds: tuple[int, ...], *, per_period: bool = False) -> IntVector:
-    """Return the true numbers of users in each class, shape (bounds + 1,). Private."""
-    contributions = rows.contributions(per_period=per_period)
-    user_classes = np.searchsorted(np.array(bounds), contributions, side="left")
-    return np.bincount(user_classes, minlength=len(bounds) + 1).astype(np.int64)
-
-
 def rate_of_choice(share: Fraction, epsilon: Fraction) -> Fraction:
     """Return the rate at which `choose_by_share` costs epsilon."""
     return epsilon / (2 * share_sensitivity(share))
-
-
-def bound_candidates(
-    graph: AnyGraph, candidates: Sequence[float] | None = None
-) -> tuple[float, ...]:
-    """Return the degree bounds to choose from, ascending. Reads the schema of the graph only.
-
-    Args:
-        graph: the private graph.
-        candidates: bounds of the caller; None for powers of two (times the maximum weight) up to a
-            bound that no degree exceeds.
-
-    Raises:
-        ParameterError: bounds out of range, or None for weights without a maximum.
-    """
-    if candidates is None:
-        largest_degree = most_degree(graph)
-        if largest_degree is None or graph.max_weight is None:
-            raise ParameterError("weights without a cap: give the candidates, for example 1, 10")
-        last_power = math.ceil(math.log2(max(1.0, largest_degree / graph.max_weight)))
-        candidates = [graph.max_weight * 2**power for power in range(last_power + 1)]
-    bounds = sorted({float(checked_bound(D, weighted=graph.weighted)) for D in candidates})
-    if not 1 <= len(bounds) <= _MOST_CANDIDATES or bounds[-1] > bounds[0] * _SPAN:
-        raise ParameterError("the candidates are 1 to 64 bounds, within a factor of 2^26")
-    return tuple(bounds)
-
-
-def bound_scores(
-    graph: AnyGraph, candidates: Sequence[float], *, noise: float
-) -> tuple[list[Fraction], list[int]]:
-    """Return the score of each bound D, f_D - noise D, and its sensitivity D. Private.
-
-    Both are in steps of one grid. Up to a constant, a score is minus the sum of the weight that the
-    bound takes from the total and of the noise that it costs.
-    """
-    grid = Grid.of_vertices(graph, candidates[-1])
-    bounds = [math.floor(Fraction(D) / Fraction(grid.unit)) for D in candidates]
-    totals = [replace(grid, sensitivity=bound).total(graph) for bound in bounds]
-    scores = [total - Fraction(noise) * bound for total, bound in zip(totals, bounds, strict=True)]
-    return scores, bounds
-
-
-def normalised(
-    scores: Sequence[Fraction], changes: Sequence[int], penalty: Fraction
-) -> list[Fraction]:
-    """Normalise scores to a sensitivity of 1, for the generalised exponential mechanism.
-
-    With u_i the score of candidate i, D_i its sensitivity and t the penalty, the new score is
-    min over j of ((u_i - t D_i) - (u_j - t D_j))/(D_i + D_j), which is 0 for the best and negative
-    for others.
-    """
-    lowered = [u - penalty * D for u, D in zip(scores, changes, strict=True)]
-    return [
-        min((a - b) / (D + E) for b, E in zip(lowered, changes, strict=True))
-        for a, D in zip(lowered, changes, strict=True)
-    ]
-
-
-def score_rate(epsilon: Fraction) -> Fraction:
-    """Return the rate of a choice that costs epsilon: its privacy loss has range twice the rate."""
-    return epsilon / 2
-
-
-def choice_cost(rate: Fraction) -> Cost:
-    """Return the cost of `pick_bound` with this rate: its privacy loss has range twice the rate."""
-    epsilon = 2 * rate
-    return Cost(epsilon=rounded_up(epsilon), rho=rounded_up(epsilon**2 / 8), pure=epsilon)
 
 
 def pick_bound(
@@ -525,3 +427,111 @@ def pick_bound(
 
     floats = np.array([float(log_weight) for log_weight in log_weights])
     return Choice(floats, _LOGARITHM_ERROR, exact).draw(source)
+
+
+def choice_cost(rate: Fraction) -> Cost:
+    """Return the cost of `pick_bound` with this rate: its privacy loss has range twice the rate."""
+    epsilon = 2 * rate
+    return Cost(epsilon=rounded_up(epsilon), rho=rounded_up(epsilon**2 / 8), pure=epsilon)
+
+
+def score_rate(epsilon: Fraction) -> Fraction:
+    """Return the rate of a choice of `pick_bound` that costs epsilon; see `choice_cost`."""
+    return epsilon / 2
+
+
+def bound_candidates(
+    graph: AnyGraph, candidates: Sequence[float] | None = None
+) -> tuple[float, ...]:
+    """Return the degree bounds to choose from, ascending. Reads the schema of the graph only.
+
+    Args:
+        graph: the private graph.
+        candidates: bounds of the caller; None for powers of two (times the maximum weight) up to a
+            bound that no degree exceeds.
+
+    Raises:
+        ParameterError: bounds out of range, or None for weights without a maximum.
+    """
+    if candidates is None:
+        largest_degree = most_degree(graph)
+        if largest_degree is None or graph.max_weight is None:
+            raise ParameterError("weights without a maximum: pass candidates, for example 1, 10")
+        last_power = math.ceil(math.log2(max(1.0, largest_degree / graph.max_weight)))
+        candidates = [graph.max_weight * 2**power for power in range(last_power + 1)]
+    bounds = sorted({float(checked_bound(D, weighted=graph.weighted)) for D in candidates})
+    if not 1 <= len(bounds) <= _MOST_CANDIDATES or bounds[-1] > bounds[0] * _SPAN:
+        raise ParameterError("the candidates are 1 to 64 bounds, within a factor of 2^26")
+    return tuple(bounds)
+
+
+def bound_scores(
+    graph: AnyGraph, candidates: Sequence[float], *, noise: float
+) -> tuple[list[Fraction], list[int]]:
+    """Return the score of each bound D, f_D - noise D, and its sensitivity D. Private.
+
+    Both are in steps of one grid. Up to a constant, a score is minus the sum of the weight that the
+    bound takes from the total and of the noise that it costs.
+    """
+    grid = Grid.of_vertices(graph, candidates[-1])
+    bounds = [math.floor(Fraction(D) / Fraction(grid.unit)) for D in candidates]
+    totals = [replace(grid, sensitivity=bound).total(graph) for bound in bounds]
+    scores = [total - Fraction(noise) * bound for total, bound in zip(totals, bounds, strict=True)]
+    return scores, bounds
+
+
+def normalised(
+    scores: Sequence[Fraction], changes: Sequence[int], penalty: Fraction
+) -> list[Fraction]:
+    """Normalise scores to a sensitivity of 1, for the generalised exponential mechanism.
+
+    With u_i the score of candidate i, D_i its sensitivity and t the penalty, the new score is
+    min over j of ((u_i - t D_i) - (u_j - t D_j))/(D_i + D_j), which is 0 for the best and negative
+    for others.
+    """
+    lowered = [u - penalty * D for u, D in zip(scores, changes, strict=True)]
+    return [
+        min((a - b) / (D + E) for b, E in zip(lowered, changes, strict=True))
+        for a, D in zip(lowered, changes, strict=True)
+    ]
+
+
+def _laplace_rate(epsilon: Fraction, changes: Sequence[Change]) -> Fraction:
+    """Return the rate of discrete Laplace noise of all counts that costs epsilon."""
+    return epsilon / sum(change for change, _ in changes)
+
+
+def _noisy(counts: Digits, noise: IntVector) -> IntVector:
+    """Return counts with their noise, exactly, of any size: they may be published."""
+    return joined_digits([counts[0] + noise, *counts[1:]])
+
+
+def _total(
+    graph: AnyGraph, distribution: NoiseDistribution
+) -> tuple[list[Digits], list[Change], float]:
+    """Return the sum of the weights of all pairs in steps, its largest change, and the unit."""
+    grid = sums_grid(distribution)
+    s = grid.sensitivity_steps
+    unit = grid.unit * (2 if isinstance(graph, Graph) else 1)
+    # At most 2^31 edges of 2^31 steps: 64 bits hold the sum.
+    steps = whole_steps(graph.weights, grid.unit, LARGEST_ENTRY)
+    return [[steps.sum(keepdims=True)]], [(s, s**2)], unit
+
+
+def _degrees(graph: AnyGraph, distribution: LaplaceNoise) -> tuple[list[Digits], list[Change]]:
+    """Return the sums of rows and, for two vertex sets, of columns, and the largest changes.
+
+    Args:
+        graph: the private graph.
+        distribution: of `sums_grid`, with the grid that weights are counted on.
+    """
+    s = distribution.sensitivity_steps
+    grid = Grid(distribution.unit, s, distribution.max_weight)
+    digits = grid.digits_of(graph.weights)
+    sides = (graph.shape[0],) if isinstance(graph, Graph) else graph.shape
+    sums: list[Digits] = [[np.zeros(size, dtype=np.int64) for _ in digits] for size in sides]
+    for power, digit in enumerate(digits):
+        np.add.at(sums[0][power], graph.rows, digit)
+        np.add.at(sums[-1][power], graph.columns, digit)  # one vertex set: to the same sums
+    changing = 2 // len(sums)  # sums of each part that a pair changes
+    return sums, [(changing * s, changing * s**2)] * len(sums)

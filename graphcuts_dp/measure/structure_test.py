@@ -73,6 +73,136 @@ class ProvenValue(NamedTuple):
     width: float
 
 
+def measure_structure(
+    graph: AnyGraph, setting: StructureSetting, *, epsilon: Fraction, source: EntropySource
+) -> CountMeasurement[NonlinearCounts]:
+    """Return the value of the structure test with discrete Laplace noise.
+
+    Args:
+        graph: the private graph; its weights, if any, have a maximum.
+        setting: the public tested vertices and density.
+        epsilon: privacy parameter, exact.
+        source: where the noise comes from.
+
+    Privacy: epsilon-DP: see `draw`; the sensitivity is proven in `structure_count`.
+    Side channel: the test runs the same operations for all graphs on these vertices whose value is
+        proven after `_ROUNDS` rounds.
+    """
+    return draw_structure(structure_count(graph, setting), epsilon=epsilon, source=source)
+
+
+def structure_count(graph: AnyGraph, setting: StructureSetting) -> int:
+    """Return the larger of f(B) and f(-B), rounded down to grid units. Private.
+
+    B is the matrix of the module's docstring on the vertices of the setting.
+
+    Sensitivity: at most `STRUCTURE_CHANGE` = 1024 (2 + 1/64). Neighbours differ in one pair. In B
+    every pair has two entries, (i, j) and (j, i), also an arc of a directed graph and an edge
+    between two sides. So the matrices of neighbours differ in two entries, by at most 1, or not at
+    all if the pair is not tested: f changes by at most 2, and so does the larger of both values
+    (Theorem "The structure test changes by two"). The computed value exceeds f by at most a, and f
+    exceeds it by at most b, with a + b <= 1/128 for every matrix (Theorem "Certified values of the
+    structure test"; `proven_value` doubles the width). So computed values of neighbours differ by
+    at most 2 + 1/64, and floor(y) <= floor(x + k) = floor(x) + k for x <= y <= x + k with a whole
+    k.
+
+    These errors are proven after each computation. If the proof fails, the count is the largest
+    that the public setting allows. The guarantee of the noise is for all matrices whose proofs
+    succeed; in exact arithmetic all of them do.
+    """
+    matrix = _centred_matrix(graph, setting)
+    signs = (1.0, -1.0) if setting.layout.symmetric else (1.0,)
+    results = [smoothed_value(sign * matrix, setting.tau) for sign in signs]
+    values = [result.value for result in results if result is not None]
+    if len(values) < len(results):
+        return STRUCTURE_STEPS * len(matrix) ** 2
+    return math.floor(max(values) * STRUCTURE_STEPS)
+
+
+def draw_structure(
+    count: int, *, epsilon: Fraction, source: EntropySource
+) -> CountMeasurement[NonlinearCounts]:
+    """Return a `structure_count` with discrete Laplace noise; see `measure_structure`."""
+    return draw(
+        "structure",
+        NonlinearCounts(
+            "structure beyond the density, as the value of a semidefinite program",
+            "a pair of vertices has two entries of the matrix, each with a weight within [-1, 1], "
+            "and what is computed is proven to lie within 1/64",
+        ),
+        [[np.array([count], dtype=np.int64)]],
+        [(STRUCTURE_CHANGE, STRUCTURE_CHANGE**2)],
+        unit=1 / STRUCTURE_STEPS,
+        epsilon=epsilon,
+        source=source,
+    )
+
+
+def measure_unevenness(
+    graph: AnyGraph, *, epsilon: Fraction, source: EntropySource
+) -> CountMeasurement[NonlinearCounts]:
+    """Return the sum of |degree - median degree| with discrete Laplace noise.
+
+    Args:
+        graph: the private graph; its weights, if any, have a maximum, in which the sum is stated.
+        epsilon: privacy parameter, exact.
+        source: where the noise comes from.
+
+    Privacy: epsilon-DP: see `draw`; the sensitivity is proven in `unevenness`, for weights in units
+        of 1/1024 of the largest, of which a pair changes a degree by at most 1024.
+    Side channel: counting takes time proportional to the number of edges.
+    """
+    steps = STRUCTURE_STEPS if graph.weighted else 1
+    change = _UNEVENNESS_CHANGE * steps
+    return draw(
+        "unevenness",
+        NonlinearCounts(
+            "sum of the distances of degrees from their median",
+            "an edge changes two degrees by 1, and the least sum of distances from any number by "
+            "no more",
+        ),
+        [[np.array([unevenness(degrees_of_sides(graph))], dtype=np.int64)]],
+        [(change, change**2)],
+        unit=1 / steps,
+        epsilon=epsilon,
+        source=source,
+    )
+
+
+def unevenness(sides: Sequence[IntVector]) -> int:
+    """Return the sum of |degree - median degree| over one or both sides. Private.
+
+    Sensitivity: exactly 2, if a pair changes each of its two degrees by at most 1. The sum of a
+    side is the least sum of |degree - c| over all c. An edge of a graph without directions changes
+    two degrees, so for every c the sum changes by at most 2, and so does the least one; one edge in
+    the empty graph on five vertices changes it by 2. An arc, or an edge between two sides, changes
+    one degree of either side, so the least sum of each side changes by at most 1.
+
+    Args:
+        sides: the degrees of a graph without directions; else those of rows and of columns.
+    """
+    distances = 0
+    for degrees in sides:
+        median = np.sort(degrees)[len(degrees) // 2]
+        distances += int(np.abs(degrees - median).sum())
+    return distances
+
+
+def degrees_of_sides(graph: AnyGraph) -> list[IntVector]:
+    """Return the degrees of a graph without directions, else those of rows and columns. Private.
+
+    With weights, they are sums of `_scaled_weights`.
+    """
+    n, m = graph.shape
+    weights = _scaled_weights(graph) if graph.weighted else np.ones(len(graph.rows))
+
+    def sums(endpoints: npt.NDArray[np.integer], vertices: int) -> IntVector:
+        return np.bincount(endpoints, weights, vertices).astype(np.int64)  # exact below 2^53
+
+    rows, columns = sums(graph.rows, n), sums(graph.columns, m)
+    return [rows + columns] if isinstance(graph, Graph) else [rows, columns]
+
+
 def smoothed_value(matrix: FloatMatrix, tau: float) -> ProvenValue | None:
     """Return f(B) = min over y of sum(y) - tau log det(Diag(y) - B).
 
@@ -91,12 +221,56 @@ def smoothed_value(matrix: FloatMatrix, tau: float) -> ProvenValue | None:
     """
     with one_blas_thread(), np.errstate(all="ignore"):
         try:
-            return _followed(matrix, tau)
+            return _follow_minimiser(matrix, tau)
         except np.linalg.LinAlgError:
             return None
 
 
-def _followed(matrix: FloatMatrix, tau: float) -> ProvenValue | None:
+def proven_value(
+    matrix: FloatMatrix,
+    tau: float,
+    y: FloatVector,
+    factor: FloatMatrix,
+    inverse: FloatMatrix,
+) -> ProvenValue | None:
+    """Return the objective at y, if it is proven to be near its minimum f(B).
+
+    The proof, Theorem "Certified values of the structure test", does not depend on how y, the
+    factor and its inverse were computed. All products below are computed with errors, of which the
+    Frobenius norm is at most (n + 2) 2^-53 times that of the product of the moduli, whatever the
+    order of the sums. Sums of floats are covered by doubling the width.
+
+    Args:
+        matrix: B, symmetric with a zero diagonal, entries within [-1, 1], shape (n, n).
+        tau: above 0.
+        y: any point, shape (n,).
+        factor: lower triangular L with a positive diagonal and L L^T near Diag(y) - B.
+        inverse: lower triangular, near L^-1.
+    """
+    n = len(y)
+    rounding = (n + 2) * _ROUNDING
+    length = float(np.linalg.norm(factor))
+    # e >= ||L L^T - (Diag(y) - B)||
+    error = float(np.linalg.norm(factor @ factor.T - (np.diag(y) - matrix)))
+    error = 2 * (error + rounding * length**2)
+    # r >= ||I - Z L||
+    residual = float(np.linalg.norm(np.eye(n) - inverse @ factor))
+    residual = 2 * (residual + rounding * length * float(np.linalg.norm(inverse)))
+    if not (error <= 1 / 64 and residual <= 1 / 64):  # also if one of them is NaN
+        return None
+    squares = tau * np.einsum("ij,ij->j", inverse, inverse)  # near the diagonal of X
+    deviation = float(np.abs(squares - 1).max()) + 4 * (residual + 2 * rounding)  # d
+    if not deviation <= 1 / 4:
+        return None
+    logarithms = np.log(factor.diagonal())
+    value = math.fsum([*y, *(-2 * tau * logarithms)])
+    terms = float(np.abs(y).sum() + 2 * tau * np.abs(logarithms).sum())
+    lost = n * error + _LOGARITHM_ROUNDING * terms
+    width = 2 * (n * deviation**2 * (n + 1.5 * tau) + 2 * lost)
+    return ProvenValue(value, width) if width <= _LARGEST_ERROR else None
+
+
+def _follow_minimiser(matrix: FloatMatrix, tau: float) -> ProvenValue | None:
     """Return `smoothed_value`, by following the minimiser.
 
     Raises:
@@ -120,7 +294,7 @@ def _followed(matrix: FloatMatrix, tau: float) -> ProvenValue | None:
         X = current_tau * product
         X *= X
         X.flat[:: len(y) + 1] += 1e-13
-        # `cho_solve` warns of nothing, so no warning tells of the graph.
+        # `cho_solve` gives no warning, which could reveal something about the graph.
         hessian = scipy.linalg.cho_factor(X, lower=True)
         direction = current_tau * scipy.linalg.cho_solve(hessian, current_tau * diagonal - 1)
         y = y + _step(direction, inverse, current_tau) * direction
@@ -183,78 +357,6 @@ def _step(direction: FloatVector, inverse: FloatMatrix, tau: float) -> float:
     return low
 
 
-def proven_value(
-    matrix: FloatMatrix,
-    tau: float,
-    y: FloatVector,
-    factor: FloatMatrix,
-    inverse: FloatMatrix,
-) -> ProvenValue | None:
-    """Return the objective at y, if it is proven to be near its minimum f(B).
-
-    The proof, Theorem "Certified values of the structure test", does not depend on how y, the
-    factor and its inverse were computed. All products below are computed with errors, of which the
-    Frobenius norm is at most (n + 2) 2^-53 times that of the product of the moduli, whatever the
-    order of the sums. Sums of floats are covered by doubling the width.
-
-    Args:
-        matrix: B, symmetric with a zero diagonal, entries within [-1, 1], shape (n, n).
-        tau: above 0.
-        y: any point, shape (n,).
-        factor: lower triangular L with a positive diagonal and L L^T near Diag(y) - B.
-        inverse: lower triangular, near L^-1.
-    """
-    n = len(y)
-    rounding = (n + 2) * _ROUNDING
-    length = float(np.linalg.norm(factor))
-    # e >= ||L L^T - (Diag(y) - B)||
-    error = float(np.linalg.norm(factor @ factor.T - (np.diag(y) - matrix)))
-    error = 2 * (error + rounding * length**2)
-    # r >= ||I - Z L||
-    residual = float(np.linalg.norm(np.eye(n) - inverse @ factor))
-    residual = 2 * (residual + rounding * length * float(np.linalg.norm(inverse)))
-    if not (error <= 1 / 64 and residual <= 1 / 64):  # also if one of them is NaN
-        return None
-    squares = tau * np.einsum("ij,ij->j", inverse, inverse)  # near the diagonal of X
-    deviation = float(np.abs(squares - 1).max()) + 4 * (residual + 2 * rounding)  # d
-    if not deviation <= 1 / 4:
-        return None
-    logarithms = np.log(factor.diagonal())
-    value = math.fsum([*y, *(-2 * tau * logarithms)])
-    terms = float(np.abs(y).sum() + 2 * tau * np.abs(logarithms).sum())
-    lost = n * error + _LOGARITHM_ROUNDING * terms
-    width = 2 * (n * deviation**2 * (n + 1.5 * tau) + 2 * lost)
-    return ProvenValue(value, width) if width <= _LARGEST_ERROR else None
-
-
-def structure_count(graph: AnyGraph, setting: StructureSetting) -> int:
-    """Return the larger of f(B) and f(-B), rounded down to grid units. Private.
-
-    B is the matrix of the module's docstring on the vertices of the setting.
-
-    Sensitivity: at most `STRUCTURE_CHANGE` = 1024 (2 + 1/64). Neighbours differ in one pair. In B
-    every pair has two entries, (i, j) and (j, i), also an arc of a directed graph and an edge
-    between two sides. So the matrices of neighbours differ in two entries, by at most 1, or not at
-    all if the pair is not tested: f changes by at most 2, and so does the larger of both values
-    (Theorem "The structure test changes by two"). The computed value exceeds f by at most a, and f
-    exceeds it by at most b, with a + b <= 1/128 for every matrix (Theorem "Certified values of the
-    structure test"; `proven_value` doubles the width). So computed values of neighbours differ by
-    at most 2 + 1/64, and floor(y) <= floor(x + k) = floor(x) + k for x <= y <= x + k with a whole
-    k.
-
-    These errors are proven after each computation. If the proof fails, the count is the largest
-    that the public setting allows. The guarantee of the noise is for all matrices whose proofs
-    succeed; in exact arithmetic all of them do.
-    """
-    matrix = _centred_matrix(graph, setting)
-    signs = (1.0, -1.0) if setting.layout.symmetric else (1.0,)
-    values = [smoothed_value(sign * matrix, setting.tau) for sign in signs]
-    proven = [value.value for value in values if value is not None]
-    if len(proven) < len(values):
-        return STRUCTURE_STEPS * len(matrix) ** 2
-    return math.floor(max(proven) * STRUCTURE_STEPS)
-
-
 def _centred_matrix(graph: AnyGraph, setting: StructureSetting) -> FloatMatrix:
     """Return B of the module's docstring on the vertices of the setting. Private.
 
@@ -298,104 +400,3 @@ def _tested(endpoints: npt.NDArray[np.integer], tested: IntVector, vertices: int
     index = np.full(vertices, -1)
     index[tested] = np.arange(len(tested))
     return np.asarray(index[endpoints])
-
-
-def measure_structure(
-    graph: AnyGraph, setting: StructureSetting, *, epsilon: Fraction, source: EntropySource
-) -> CountMeasurement[NonlinearCounts]:
-    """Return the value of the structure test with discrete Laplace noise.
-
-    Args:
-        graph: the private graph; its weights, if any, have a maximum.
-        setting: the public tested vertices and density.
-        epsilon: privacy parameter, exact.
-        source: where the noise comes from.
-
-    Privacy: epsilon-DP: see `draw`; the sensitivity is proven in `structure_count`.
-    Side channel: the test runs the same operations for all graphs on these vertices whose value is
-        proven after `_ROUNDS` rounds.
-    """
-    return draw_structure(structure_count(graph, setting), epsilon=epsilon, source=source)
-
-
-def draw_structure(
-    count: int, *, epsilon: Fraction, source: EntropySource
-) -> CountMeasurement[NonlinearCounts]:
-    """Return a `structure_count` with discrete Laplace noise; see `measure_structure`."""
-    return draw(
-        "structure",
-        NonlinearCounts(
-            "structure beyond the density, as the value of a semidefinite program",
-            "a pair of vertices has two entries of the matrix, each with a weight within [-1, 1], "
-            "and what is computed is proven to lie within 1/64",
-        ),
-        [[np.array([count], dtype=np.int64)]],
-        [(STRUCTURE_CHANGE, STRUCTURE_CHANGE**2)],
-        unit=1 / STRUCTURE_STEPS,
-        epsilon=epsilon,
-        source=source,
-    )
-
-
-def unevenness(sides: Sequence[IntVector]) -> int:
-    """Return the sum of |degree - median degree| over one or both sides. Private.
-
-    Sensitivity: exactly 2, if a pair changes each of its two degrees by at most 1. The sum of a
-    side is the least sum of |degree - c| over all c. An edge of a graph without directions changes
-    two degrees, so for every c the sum changes by at most 2, and so does the least one; one edge in
-    the empty graph on five vertices changes it by 2. An arc, or an edge between two sides, changes
-    one degree of either side, so the least sum of each side changes by at most 1.
-
-    Args:
-        sides: the degrees of a graph without directions; else those of rows and of columns.
-    """
-    medians = (np.sort(degrees)[len(degrees) // 2] for degrees in sides)
-    return sum(
-        int(np.abs(degrees - median).sum()) for degrees, median in zip(sides, medians, strict=True)
-    )
-
-
-def degrees_of_sides(graph: AnyGraph) -> list[IntVector]:
-    """Return the degrees of a graph without directions, else those of rows and columns. Private.
-
-    With weights, they are sums of `_scaled_weights`.
-    """
-    n, m = graph.shape
-    weights = _scaled_weights(graph) if graph.weighted else np.ones(len(graph.rows))
-
-    def sums(endpoints: npt.NDArray[np.integer], vertices: int) -> IntVector:
-        return np.bincount(endpoints, weights, vertices).astype(np.int64)  # exact below 2^53
-
-    rows, columns = sums(graph.rows, n), sums(graph.columns, m)
-    return [rows + columns] if isinstance(graph, Graph) else [rows, columns]
-
-
-def measure_unevenness(
-    graph: AnyGraph, *, epsilon: Fraction, source: EntropySource
-) -> CountMeasurement[NonlinearCounts]:
-    """Return the sum of |degree - median degree| with discrete Laplace noise.
-
-    Args:
-        graph: the private graph; its weights, if any, have a maximum, in which the sum is stated.
-        epsilon: privacy parameter, exact.
-        source: where the noise comes from.
-
-    Privacy: epsilon-DP: see `draw`; the sensitivity is proven in `unevenness`, for weights in units
-        of 1/1024 of the largest, of which a pair changes a degree by at most 1024.
-    Side channel: counting takes time proportional to the number of edges.
-    """
-    steps = STRUCTURE_STEPS if graph.weighted else 1
-    change = _UNEVENNESS_CHANGE * steps
-    return draw(
-        "unevenness",
-        NonlinearCounts(
-            "sum of the distances of degrees from their median",
-            "an edge changes two degrees by 1, and the least sum of distances from any number by "
-            "no more",
-        ),
-        [[np.array([unevenness(degrees_of_sides(graph))], dtype=np.int64)]],
-        [(change, change**2)],
-        unit=1 / steps,
-        epsilon=epsilon,
-        source=source,
-    )

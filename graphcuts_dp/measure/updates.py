@@ -126,7 +126,7 @@ def true_sums(
 
     Args:
         rows: private; those of other periods do not count.
-        sides: public groups of both ends.
+        sides: public groups of both endpoints.
         cells: the public cells, without periods.
         state: after the periods before.
         period: index of the period in the horizon, the periods of the rows.
@@ -185,13 +185,14 @@ def measure_period(
     numbers. 64 bits hold them, or they are taken modulo 2^64, which is post-processing.
     """
     published = []
-    for index, level in enumerate(strategy.levels):
-        rows = level.rows[level.published_with == period]
-        numbers = np.zeros((len(rows), len(state.sums[period])), dtype=np.int64)
-        for number, row in zip(numbers, rows, strict=True):
-            for read in np.flatnonzero(row).tolist():
-                number += row[read] * state.sums[read]
-            number += noise.draw(index, len(number), source)
+    for level_index, level in enumerate(strategy.levels):
+        # Coefficients of the periods in each number, shape (numbers, periods).
+        coefficients = level.rows[level.published_with == period]
+        numbers = np.zeros((len(coefficients), len(state.sums[period])), dtype=np.int64)
+        for cells, coefficients_of_one in zip(numbers, coefficients, strict=True):
+            for read_period in np.flatnonzero(coefficients_of_one).tolist():
+                cells += coefficients_of_one[read_period] * state.sums[read_period]
+            cells += noise.draw(level_index, len(cells), source)
         published.append(numbers)
     needed = _read_later(strategy, period + 1)
     sums = {index: array for index, array in state.sums.items() if needed[index]}
@@ -200,6 +201,6 @@ def measure_period(
 
 
 def _read_later(strategy: TimeStrategy, period: int) -> BoolVector:
-    """Return which periods are read by numbers that are published with this period or later."""
+    """Return which periods the numbers read that are published with this period or later."""
     later = [level.rows[level.published_with >= period] for level in strategy.levels]
     return np.asarray(np.concatenate(later).any(axis=0))

@@ -15,9 +15,9 @@ from graphcuts_dp.learn.calibration_base import Calibration
 from graphcuts_dp.learn.group_start import CORRECTION_UNITS, GroupStart, start_from_sums
 from graphcuts_dp.learn.learners import Learner
 from graphcuts_dp.measure.cells import (
-    buy_group_sums,
-    buy_weighted_sum,
     cell_tree,
+    measure_group_sums,
+    measure_weighted_sum,
     weighted_sensitivity,
 )
 from graphcuts_dp.privacy.entropy import EntropySource
@@ -61,7 +61,7 @@ def measure_group_start(
     """Measure the sums between groups, and how near the truth the hypothesis from them is.
 
     Guarantee: both measurements cost the two shares that `Calibration.with_total` takes from the
-        budget, for neighbours that differ in one pair: see `buy_group_sums` and `buy_weighted_sum`.
+        budget, for neighbours that differ in one pair: see `measure_group_sums` and `measure_weighted_sum`.
         The coefficients of the second measurement depend on the first, which the composition
         theorems behind `Calibration` allow.
 
@@ -76,7 +76,7 @@ def measure_group_start(
     """
     cells, universe = cell_tree(graph, sides), Universe.of(graph)
     noise, _, _, remaining = calibration.with_total(grid.sensitivity)
-    sums = buy_group_sums(graph, sides, cells, grid, noise, source) / grid.largest
+    sums = measure_group_sums(graph, sides, cells, grid, noise, source) / grid.largest
     start = start_from_sums(
         universe,
         cells,
@@ -87,7 +87,7 @@ def measure_group_start(
     )
     coefficients = start.coefficients(cast(Any, learner).distance)
     gain_noise, radius, *_ = remaining.with_total(weighted_sensitivity(coefficients))
-    noisy_gain = buy_weighted_sum(graph, sides, cells, grid, coefficients, gain_noise, source)
+    noisy_gain = measure_weighted_sum(graph, sides, cells, grid, coefficients, gain_noise, source)
     # One more unit, since the sum was rounded down; weights were rounded down as well.
     rounding = grid.rounding(universe.size) / (grid.unit * grid.largest)
     largest = max(0, int(coefficients.max()))

@@ -13,11 +13,11 @@ import graphcuts_dp as gc
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.measure import private_norms, statistics
 from graphcuts_dp.measure.cells import (
-    buy_group_sums,
-    buy_weighted_sum,
     cell_tree,
     grid_of_cells,
     measure_cells,
+    measure_group_sums,
+    measure_weighted_sum,
     refinable_groups,
     sums_of_cells,
     weighted_sensitivity,
@@ -172,12 +172,14 @@ def test_sums_between_groups(distribution, seed):
     cells = cell_tree(graph, sides)
     true = sums_of_cells(graph, sides, cells, grid)[-1]
     noise = ValueNoise(distribution, 1 / EPSILON**2 if distribution == "gaussian" else EPSILON)
-    sums = buy_group_sums(graph, sides, cells, grid, noise, SeededEntropy(seed))
+    sums = measure_group_sums(graph, sides, cells, grid, noise, SeededEntropy(seed))
     assert (sums - true).tolist() == noise.draw_many(3, SeededEntropy(seed)).tolist()
 
     wide = weighted_sensitivity(COEFFICIENTS)
     noise = ValueNoise(distribution, noise.parameter * (wide**2 if distribution[0] == "g" else 1))
-    bought = buy_weighted_sum(graph, sides, cells, grid, COEFFICIENTS, noise, SeededEntropy(seed))
+    bought = measure_weighted_sum(
+        graph, sides, cells, grid, COEFFICIENTS, noise, SeededEntropy(seed)
+    )
     assert bought - int(COEFFICIENTS @ true) == noise.draw(SeededEntropy(seed))
 
     level = LevelNoise(distribution, (Fraction(1, 40), Fraction(1, 60)))

@@ -9,9 +9,9 @@ import graphcuts_dp as gc
 from graphcuts_dp import ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.measure.cells import (
-    buy_group_sums,
-    buy_weighted_sum,
     cell_tree,
+    measure_group_sums,
+    measure_weighted_sum,
     weighted_sensitivity,
 )
 from graphcuts_dp.plugins import SeededEntropy, ValueNoise
@@ -35,8 +35,8 @@ def made(weights, cap=None):
 
 def measured(graph, sides, noise=SILENT, seed=1):
     cells, grid, source = cell_tree(graph, sides), Grid.of(graph), SeededEntropy(seed)
-    sums = buy_group_sums(graph, sides, cells, grid, noise, source)
-    return sums, buy_weighted_sum(graph, sides, cells, grid, COEFFICIENTS, noise, source)
+    sums = measure_group_sums(graph, sides, cells, grid, noise, source)
+    return sums, measure_weighted_sum(graph, sides, cells, grid, COEFFICIENTS, noise, source)
 
 
 @pytest.mark.parametrize("cap", [None, 2.0])
@@ -79,4 +79,4 @@ def test_bounded_cuts_and_weights_without_a_cap_are_refused():
     open_weights = gc.Graph([0], [1], [2.0], vertices=5, max_weight_change=1.0)
     for each, grid in ((graph, Grid.of_vertices(graph, 3)), (open_weights, Grid.of(open_weights))):
         with pytest.raises(ParameterError, match="edges and users as privacy units"):
-            buy_group_sums(each, sides, cell_tree(each, sides), grid, SILENT, SeededEntropy(1))
+            measure_group_sums(each, sides, cell_tree(each, sides), grid, SILENT, SeededEntropy(1))

@@ -166,5 +166,5 @@ def test_other_graphs_are_refused(norm):
     with pytest.raises(ParameterError, match="of bipartite graphs"):
         norm(gc.Graph([0], [1], vertices=3), Grid())
     graph = graph_of(np.ones((2, 3)))
-    with pytest.raises(ParameterError, match="whose edges are to be hidden"):
+    with pytest.raises(ParameterError, match="for guarantees for edges"):
         norm(graph, Grid.of_vertices(graph, 2))

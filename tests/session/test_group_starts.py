@@ -96,19 +96,22 @@ def test_the_noise_that_is_drawn_costs_no_more_than_its_part(monkeypatch):
 
         monkeypatch.setattr(starts, name, watched)
 
-    spy("buy_group_sums")
-    spy("buy_weighted_sum")
+    spy("measure_group_sums")
+    spy("measure_weighted_sum")
     made = mechanism()
     state = made.start(GRAPH, SeededEntropy(1))
     rho, share = zcdp_rho(epsilon=8.0, delta=1e-6), float(START_SHARE)
     all_of_it = state.tuning.cost(1, delta=1e-6).rho + rho * share
-    for left, name in ((1 - share, "buy_group_sums"), ((1 - share) ** 2, "buy_weighted_sum")):
+    for left, name in (
+        (1 - share, "measure_group_sums"),
+        ((1 - share) ** 2, "measure_weighted_sum"),
+    ):
         noise, sensitivity = seen[name]
         spent = noise.cost(sensitivity, delta=1e-6).rho
         assert 0.99 * rho * left * share < spent <= rho * left * share * (1 + 1e-9)
         all_of_it += spent
     assert all_of_it <= rho
-    assert seen["buy_weighted_sum"][1] > 1
+    assert seen["measure_weighted_sum"][1] > 1
 
 
 def mechanism(of=GRAPH, members=GROUPS, **more):
