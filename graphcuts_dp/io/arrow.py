@@ -99,7 +99,9 @@ def open_folder(path: PathLike) -> OpenedTable:
         FileFormatError: no such file, not Parquet, or files with different columns.
     """
     root = Path(path)
-    files = sorted(root.rglob("*.parquet")) if root.is_dir() else [root]
+    files = [root]
+    if root.is_dir():  # Spark writes folders with such names, which hold the files
+        files = [file for file in sorted(root.rglob("*.parquet")) if file.is_file()]
     if not files or not files[0].is_file():
         raise FileFormatError(f"{path!s}: there is no Parquet file; name one, or a folder")
 

@@ -221,15 +221,23 @@ def _index_distinct(
         return distinct, [
             _convert(array, lambda piece: _indices_in(distinct, piece), owned) for array in arrays
         ]
+
+    def entries_of(piece: IntegerVector) -> IntVector:
+        # In 64 bits: `low` may not fit into the 32 of an array beside another one of 64, and an
+        # error of numpy would quote it.
+        return np.subtract(piece, low, dtype=np.int64)
+
     is_present = np.zeros(high - low + 1, dtype=np.bool_)
     for array in arrays:
         for piece in pieces(array):
-            is_present[piece - low] = True
+            is_present[entries_of(piece)] = True
     distinct = np.flatnonzero(is_present) + low
     if len(distinct) == len(is_present):
-        return distinct, [_convert(array, lambda piece: piece - low, owned) for array in arrays]
+        return distinct, [_convert(array, entries_of, owned) for array in arrays]
     index = np.cumsum(is_present, dtype=np.int32) - np.int32(1)
-    return distinct, [_convert(array, lambda piece: index[piece - low], owned) for array in arrays]
+    return distinct, [
+        _convert(array, lambda piece: index[entries_of(piece)], owned) for array in arrays
+    ]
 
 
 def _distinct(arrays: list[IntegerVector]) -> IntVector:
@@ -258,8 +266,17 @@ def _indices_in(labels: IntVector, piece: IntegerVector) -> IntegerVector:
 
 
 def _convert(values: IntegerVector, convert: _Conversion, owned: bool) -> IntegerVector:
-    """Return convert(values), a piece at a time, in place if `owned` and writeable."""
-    result = values if owned and values.flags.writeable else np.empty(len(values), values.dtype)
+    """Return convert(values), a piece at a time, in place if `owned` and writeable.
+
+    What is converted to are row numbers and indices below 2^31, or integers of the size of the
+    values. They may not fit into the small or unsigned integers that a plug-in hands over, so the
+    result has the type of the values only if that is int32 or int64.
+    """
+    has_room = values.dtype in (np.int32, np.int64)
+    if owned and values.flags.writeable and has_room:
+        result = values
+    else:
+        result = np.empty(len(values), values.dtype if has_room else np.int64)
     for old, new in zip(pieces(values), pieces(result), strict=True):
         new[:] = convert(old)
     return result

@@ -252,14 +252,15 @@ def _columns(table: TextTable, options: Options, declared: bool | None) -> Colum
     """Find the columns by the names in the header, or by their numbers.
 
     Where the caller announces neither a header nor columns, the first line is checked to be what
-    the ending of the file's name says.
+    the ending of the file's name says. A file with a comment of this package has no header, even
+    if its first row joins vertices named "source" and "target".
     """
     columns_option, first, weighted = options.columns, table.first_cells, options.weighted
     is_announced = columns_option.header is not None or any(
         column is not None for column in columns_option.named
     )
     if not table.has_header:
-        if not is_announced and not columns_option.skip:
+        if not is_announced and not columns_option.skip and table.facts is None:
             check_no_names(first)
         return number_columns(
             columns_option, len(first), table.line, weighted=weighted, declared=declared

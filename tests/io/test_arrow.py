@@ -10,9 +10,11 @@ from helpers import make_flat, read_flat
 
 import graphcuts_dp as gc
 from graphcuts_dp import FileFormatError, GraphCutsError
+from graphcuts_dp.io.arrow import open_folder
+from graphcuts_dp.io.assemble import assemble
 from graphcuts_dp.io.files import FORMATS
 from graphcuts_dp.io.tables import edges_of_table, open_table
-from graphcuts_dp.plugins import Options
+from graphcuts_dp.plugins import Options, RawEdges
 from graphcuts_dp.schema.unpacking import most_unpacked
 
 pa = pytest.importorskip("pyarrow")
@@ -223,3 +225,35 @@ def test_a_pipe_can_be_parquet():
     packed = io.BytesIO()
     pq.write_table(pa.table({"source": [1], "target": [2]}), packed)
     assert list(FORMATS[".parquet"].read(Pipe(packed.getvalue()), Options()).sources) == [1]
+
+
+def test_integers_that_need_more_bits_in_one_column_than_in_the_other():
+    """Their smallest does not fit into the type of the first column; an error would quote it."""
+    first, second = [-(2**31) + 1, -(2**31) + 2], [-(2**31) - 2] * 2
+    found = gc.Graph.of(pa.table({"source": first, "target": second}))
+    assert edges(found) == {(second[0], label): 1 for label in first}
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint32", "uint64"])
+@pytest.mark.parametrize("n", [None, 1000])
+def test_row_numbers_fit_whatever_integers_a_plug_in_hands_over(dtype, n):
+    names = None if n is None else gc.VertexSet([str(i) for i in range(n - 1, -1, -1)])
+    sources, targets = np.array([1, 100], dtype), np.array([2, 120], dtype)
+    raw = RawEdges(sources=sources, targets=targets, where=str)
+    vertices, parts, _ = assemble(raw, Options(vertices=names))
+    for numbers, ids in ((parts.rows, [1, 100]), (parts.columns, [2, 120])):
+        assert [int(vertices.labels[number]) for number in numbers] == ids
+
+
+def test_a_folder_may_hold_folders_that_are_named_like_files(tmp_path):
+    """As Spark writes a table for each month."""
+    for month, row in (("2026-01", ["a", "b"]), ("2026-02", ["b", "c"])):
+        folder = tmp_path / f"{month}.parquet"
+        folder.mkdir()
+        table = pa.table({"source": row[:1], "target": row[1:]})
+        pq.write_table(table, folder / "part-0.parquet")
+    parts = open_folder(tmp_path).parts([0, 1])
+    assert [[column.to_pylist() for column in part] for part in parts] == [
+        [["a"], ["b"]],
+        [["b"], ["c"]],
+    ]

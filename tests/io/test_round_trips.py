@@ -47,6 +47,7 @@ GRAPHS = {
     "weighted arcs": DirectedGraph([0, 1, 4], [1, 0, 2], [0.5, 2, 1], vertices=5, max_weight=2),
     "no arcs": DirectedGraph([], [], vertices=2),
     "as many": BipartiteGraph([0], [1], left=2, right=2),
+    "words of a header": Graph([0], [1], vertices=["source", "target"]),
     "shared names": BipartiteGraph([0, 1], [1, 1], left=["a", "b"], right=["a", "n0", "z"]),
 }
 
