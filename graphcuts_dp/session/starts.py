@@ -61,7 +61,8 @@ def measure_group_start(
     """Measure the sums between groups, and how near the truth the hypothesis from them is.
 
     Guarantee: both measurements cost the two shares that `Calibration.with_total` takes from the
-        budget, for neighbours that differ in one pair: see `measure_group_sums` and `measure_weighted_sum`.
+        budget, for neighbours that differ in one pair: see `measure_group_sums` and
+        `measure_weighted_sum`.
         The coefficients of the second measurement depend on the first, which the composition
         theorems behind `Calibration` allow.
 
