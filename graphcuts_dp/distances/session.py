@@ -221,7 +221,7 @@ class InteractiveDistances(SessionMechanism[int, InteractiveState]):
 
 @final
 class DistanceSession(StoreSession[InteractiveDistances]):
-    """A session that answers average distances of all people; `open_distance_session` opens it.
+    """A session that answers average distances of all people; made by `open_distance_session`.
 
     Several sessions, threads and processes may work on one store. `guarantee` is for all answers
     together; it was charged when the session began. A vertex that was asked before is answered from

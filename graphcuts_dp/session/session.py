@@ -84,7 +84,7 @@ class Preview:
 
 @final
 class Session(StoreSession[CutMechanism[Any]], Displayed):
-    """A session that answers queries about one private graph; `open_session` opens it.
+    """A session that answers queries about one private graph; made by `open_session`.
 
     Several sessions, threads and processes may use one store: their steps follow one another. The
     guarantee of all answers together is `guarantee`; it was charged when the session began. A query
