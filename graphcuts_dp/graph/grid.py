@@ -81,7 +81,7 @@ class Grid:
 
     @property
     def weighted(self) -> bool:
-        """True if edges have weights."""
+        """True if edges have weights; for grids of `Grid.of` and `Grid.of_vertices`."""
         if self.bounded is not None:
             return self.bounded
         return self.unit != 1 or self.sensitivity != 1

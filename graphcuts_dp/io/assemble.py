@@ -238,13 +238,7 @@ def _sound_weights(raw: RawEdges, options: Options, max_weight: float | None) ->
     if options.weighted is False or (options.weighted is None and raw.schema.weighted is False):
         return None
     if raw.weights is None:
-        if options.weighted or raw.schema.weighted:
-            if len(raw.sources):
-                raise raw.error("the source has no weights; leave out weighted=True")
-            return np.zeros(0)
-        if raw.undeclared and options.weighted is None and not len(raw.sources):
-            return _weights_of_no_edges(raw, options)
-        return None
+        return _absent_weights(raw, options)
     if raw.both_ways and options.merge == "sum":
         raise raw.error(
             "the matrix does not declare whether two entries of a pair are one edge or two arcs: "
@@ -265,6 +259,22 @@ def _sound_weights(raw: RawEdges, options: Options, max_weight: float | None) ->
         if not is_countable.all():
             raw.bad.add(ABOVE_OPEN, raw.where(int(np.argmin(is_countable))))
     return raw.weights
+
+
+def _absent_weights(raw: RawEdges, options: Options) -> FloatArray | None:
+    """Return the weights of a source that has none: None, or an empty array if it has no edges.
+
+    Raises:
+        GraphCutsError: edges without weights, though there should be some; or as
+            `_weights_of_no_edges`.
+    """
+    if options.weighted or raw.schema.weighted:
+        if len(raw.sources):
+            raise raw.error("the source has no weights; leave out weighted=True")
+        return np.zeros(0)
+    if raw.undeclared and options.weighted is None and not len(raw.sources):
+        return _weights_of_no_edges(raw, options)
+    return None
 
 
 def _weights_of_no_edges(raw: RawEdges, options: Options) -> FloatArray | None:
