@@ -336,7 +336,9 @@ def rows_of_terminals(vertices: VertexSet, terminals: Sequence[Terminal]) -> lis
     terminal_rows = [
         np.flatnonzero(
             vertices.mask(
-                [terminal] if isinstance(terminal, str | int | np.integer) else list(terminal)
+                list(terminal)
+                if isinstance(terminal, Iterable) and not isinstance(terminal, str)
+                else [terminal]
             )
         )
         for terminal in terminals

@@ -307,7 +307,13 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
         return (yield from self._runner.phases(encoded, unguaranteed=unguaranteed))
 
     def _encoded(self, queries: Iterable[Question]) -> Iterator[EncodedQuery]:
-        """Yield queries in the form of the ledger, with the names of groups replaced."""
+        """Yield queries in the form of the ledger, with the names of groups replaced.
+
+        Raises:
+            QueryError: a query that does not fit, or something that is no list of queries.
+        """
+        if not isinstance(queries, Iterable):
+            raise QueryError(f"queries are a list of queries, not {queries!r:.60}")
         for query in queries:
             if isinstance(query, GraphQuery):
                 yield encode_query(query, self.universe)

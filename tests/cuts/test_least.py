@@ -282,6 +282,8 @@ REFUSED = {
     "one in two": (CLUB, (0, [1, 0]), {}, QueryError, "in two terminals"),
     "no vertex": (CLUB, (0, 34), {}, QueryError, "unknown vertex 34"),
     "a name": (CLUB, (0, "ann"), {}, QueryError, "unknown vertex 'ann'"),
+    "no label": (CLUB, (0, None), {}, QueryError, "unknown vertex None"),
+    "a fraction": (CLUB, (0, 1.5), {}, QueryError, "unknown vertex 1.5"),
     "epsilon": (CLUB, (0, 1), {"epsilon": 0}, ParameterError, "epsilon"),
     "a vertex": (CLUB, (0, 1), {"privacy_unit": "vertex:3"}, ParameterError,
                  "not possible here"),

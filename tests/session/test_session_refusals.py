@@ -150,3 +150,13 @@ def test_a_query_that_does_not_fit_is_refused_and_costs_nothing(
             session.ask(query)
         assert (session.remaining.queries, session.status.interruptions) == (10, 0)
         assert session.ask([0], [1]).queries_left == 9
+
+
+@pytest.mark.usefixtures("no_forecast")
+@pytest.mark.parametrize("queries", [gc.CutQuery([0]), None, 5])
+def test_what_is_no_list_of_queries_is_refused_and_costs_nothing(tmp_path, queries):
+    with session_of(PLAIN, store=tmp_path / "a.db", **(TERMS | LAPLACE)) as session:
+        for ask in (session.ask_all, session.cost):
+            with pytest.raises(QueryError, match="queries are a list of queries, not "):
+                ask(queries)
+        assert (session.remaining.queries, session.status.interruptions) == (10, 0)
