@@ -54,64 +54,6 @@ _MOST_ENTRIES = 5_000**2  # of the largest matrix of expected weights by degrees
 _LEADING = 10  # eigenvalues, or singular values
 
 
-class _Parts(NamedTuple):
-    """A partition: the part of each row and of each column; one array twice for one vertex set."""
-
-    rows: IntVector
-    columns: IntVector
-
-
-class _View:
-    """A graph with rows and columns in the order of the real one, and matrices for statistics.
-
-    Attributes:
-        graph: the graph, on the space of the real one.
-        matrix: its weights.
-        pattern: the same with ones for weights.
-        degrees: number of entries of each row and of each column.
-    """
-
-    def __init__(self, graph: AnyGraph) -> None:
-        self.graph = graph
-        self.matrix = graph.to_scipy()
-        self.matrix.sort_indices()
-        self.pattern = self.matrix.copy()
-        self.pattern.data = np.ones(self.pattern.nnz)
-        self.degrees = (
-            np.diff(self.pattern.indptr).astype(np.float64),
-            np.bincount(self.pattern.indices, minlength=graph.shape[1]).astype(np.float64),
-        )
-
-    @property
-    def one_mode(self) -> sp.csr_array:
-        """All vertices as rows and columns, without directions and weights."""
-        if isinstance(self.graph, Graph):
-            return self.pattern
-        if isinstance(self.graph, BipartiteGraph):
-            both = sp.block_array([[None, self.pattern], [self.pattern.T, None]], format="csr")
-        else:
-            both = (self.pattern + self.pattern.T).tocsr()
-        both.data = np.ones(both.nnz)
-        both.sort_indices()
-        return both
-
-    @property
-    def all_degrees(self) -> FloatVector:
-        """Number of edges of each vertex: in and out together, or left and then right."""
-        rows, columns = self.degrees
-        if isinstance(self.graph, BipartiteGraph):
-            return np.concatenate(self.degrees)
-        total: FloatVector = rows if isinstance(self.graph, Graph) else rows + columns
-        return total
-
-    def parts(self, seed: int) -> _Parts:
-        """Return the communities that Louvain's method finds."""
-        codes = communities_of(self.graph, seed=seed)
-        if isinstance(self.graph, BipartiteGraph):
-            return _Parts(codes[: self.graph.shape[0]], codes[self.graph.shape[0] :])
-        return _Parts(codes, codes)
-
-
 def compare(
     real: Any,
     synthetic: Any,
@@ -248,6 +190,64 @@ def _empty_graph(truth: AnyGraph) -> AnyGraph:
     """Return a graph without edges, on the vertices of the real one."""
     no_rows = np.zeros(0, dtype=np.int64)
     return on_space(truth.space, no_rows, no_rows)
+
+
+class _Parts(NamedTuple):
+    """A partition: the part of each row and of each column; one array twice for one vertex set."""
+
+    rows: IntVector
+    columns: IntVector
+
+
+class _View:
+    """A graph with rows and columns in the order of the real one, and matrices for statistics.
+
+    Attributes:
+        graph: the graph, on the space of the real one.
+        matrix: its weights.
+        pattern: the same with ones for weights.
+        degrees: number of entries of each row and of each column.
+    """
+
+    def __init__(self, graph: AnyGraph) -> None:
+        self.graph = graph
+        self.matrix = graph.to_scipy()
+        self.matrix.sort_indices()
+        self.pattern = self.matrix.copy()
+        self.pattern.data = np.ones(self.pattern.nnz)
+        self.degrees = (
+            np.diff(self.pattern.indptr).astype(np.float64),
+            np.bincount(self.pattern.indices, minlength=graph.shape[1]).astype(np.float64),
+        )
+
+    @property
+    def one_mode(self) -> sp.csr_array:
+        """All vertices as rows and columns, without directions and weights."""
+        if isinstance(self.graph, Graph):
+            return self.pattern
+        if isinstance(self.graph, BipartiteGraph):
+            both = sp.block_array([[None, self.pattern], [self.pattern.T, None]], format="csr")
+        else:
+            both = (self.pattern + self.pattern.T).tocsr()
+        both.data = np.ones(both.nnz)
+        both.sort_indices()
+        return both
+
+    @property
+    def all_degrees(self) -> FloatVector:
+        """Number of edges of each vertex: in and out together, or left and then right."""
+        rows, columns = self.degrees
+        if isinstance(self.graph, BipartiteGraph):
+            return np.concatenate(self.degrees)
+        total: FloatVector = rows if isinstance(self.graph, Graph) else rows + columns
+        return total
+
+    def parts(self, seed: int) -> _Parts:
+        """Return the communities that Louvain's method finds."""
+        codes = communities_of(self.graph, seed=seed)
+        if isinstance(self.graph, BipartiteGraph):
+            return _Parts(codes[: self.graph.shape[0]], codes[self.graph.shape[0] :])
+        return _Parts(codes, codes)
 
 
 class _Comparison:

@@ -164,6 +164,11 @@ def graph_cut_errors(
     return _table(title, truth, makers, families, communities, progress_function(progress), points)
 
 
+def cut_families(graph: AnyGraph, *, seed: int = 0) -> list[CutFamily]:
+    """Return the kinds of cuts that `cut_errors` tries."""
+    return _families(graph, seed=seed)[0]
+
+
 def _table(
     title: str,
     graph: AnyGraph,
@@ -258,11 +263,6 @@ def _kept(matrix: Any, communities: IntVector | None) -> list[float]:
     degrees = np.asarray(matrix.sum(axis=1, dtype=np.float64)).ravel()
     quantiles = [float(value) for value in np.quantile(degrees, list(_QUANTILES.values()))]
     return quantiles if communities is None else [modularity(matrix, communities), *quantiles]
-
-
-def cut_families(graph: AnyGraph, *, seed: int = 0) -> list[CutFamily]:
-    """Return the kinds of cuts that `cut_errors` tries."""
-    return _families(graph, seed=seed)[0]
 
 
 def _families(

@@ -75,37 +75,6 @@ def clustering(matrix: sp.csr_array, *, seed: int = 0) -> tuple[StatisticValue, 
     return StatisticValue(float(closed.sum() / pairs.sum())), StatisticValue(float(local.mean()))
 
 
-def _sampled_clustering(
-    roots: sp.csr_array, pairs: FloatVector, rng: np.random.Generator
-) -> tuple[StatisticValue, StatisticValue]:
-    """Estimate both coefficients of `clustering` from random pairs of neighbours."""
-    sample = f"{_WEDGES:,} pairs of neighbours"
-    centres = np.flatnonzero(pairs)
-    by_pairs = rng.choice(len(pairs), size=_WEDGES, p=pairs / pairs.sum())
-    by_vertex = rng.choice(centres, size=_WEDGES)
-    overall = float(_closed(roots, by_pairs, rng).mean())
-    local = float(_closed(roots, by_vertex, rng).mean()) * len(centres) / len(pairs)
-    return StatisticValue(overall, sample), StatisticValue(local, sample)
-
-
-def _closed(
-    roots: sp.csr_array, centres: npt.NDArray[Any], rng: np.random.Generator
-) -> FloatVector:
-    """Return, for each centre, the product of entries of a random triangle; 0 if it is open."""
-    start, n = roots.indptr[centres].astype(np.int64), roots.shape[0]
-    degrees = roots.indptr[centres + 1] - start
-    first = rng.integers(degrees)
-    second = rng.integers(degrees - 1)
-    second += second >= first  # another neighbour, uniformly
-    j, k = roots.indices[start + first].astype(np.int64), roots.indices[start + second]
-    rows = np.repeat(np.arange(n, dtype=np.int64), np.diff(roots.indptr))
-    keys, wanted_keys = rows * n + roots.indices, j * n + k
-    index = np.minimum(np.searchsorted(keys, wanted_keys), len(keys) - 1)
-    third = np.where(keys[index] == wanted_keys, roots.data[index], 0.0)
-    product: FloatVector = roots.data[start + first] * roots.data[start + second] * third
-    return product
-
-
 def bipartite_clustering(matrix: sp.csr_array) -> StatisticValue:
     """Return four times the number of squares over the number of paths of three edges.
 
@@ -251,6 +220,37 @@ def transport(first: npt.ArrayLike, second: npt.ArrayLike) -> float | None:
 
     x, y = np.asarray(first), np.asarray(second)
     return float(wasserstein_distance(x, y)) if len(x) and len(y) else None
+
+
+def _sampled_clustering(
+    roots: sp.csr_array, pairs: FloatVector, rng: np.random.Generator
+) -> tuple[StatisticValue, StatisticValue]:
+    """Estimate both coefficients of `clustering` from random pairs of neighbours."""
+    sample = f"{_WEDGES:,} pairs of neighbours"
+    centres = np.flatnonzero(pairs)
+    by_pairs = rng.choice(len(pairs), size=_WEDGES, p=pairs / pairs.sum())
+    by_vertex = rng.choice(centres, size=_WEDGES)
+    overall = float(_closed(roots, by_pairs, rng).mean())
+    local = float(_closed(roots, by_vertex, rng).mean()) * len(centres) / len(pairs)
+    return StatisticValue(overall, sample), StatisticValue(local, sample)
+
+
+def _closed(
+    roots: sp.csr_array, centres: npt.NDArray[Any], rng: np.random.Generator
+) -> FloatVector:
+    """Return, for each centre, the product of entries of a random triangle; 0 if it is open."""
+    start, n = roots.indptr[centres].astype(np.int64), roots.shape[0]
+    degrees = roots.indptr[centres + 1] - start
+    first = rng.integers(degrees)
+    second = rng.integers(degrees - 1)
+    second += second >= first  # another neighbour, uniformly
+    j, k = roots.indices[start + first].astype(np.int64), roots.indices[start + second]
+    rows = np.repeat(np.arange(n, dtype=np.int64), np.diff(roots.indptr))
+    keys, wanted_keys = rows * n + roots.indices, j * n + k
+    index = np.minimum(np.searchsorted(keys, wanted_keys), len(keys) - 1)
+    third = np.where(keys[index] == wanted_keys, roots.data[index], 0.0)
+    product: FloatVector = roots.data[start + first] * roots.data[start + second] * third
+    return product
 
 
 def _degrees(matrix: sp.csr_array) -> tuple[FloatVector, FloatVector]:

@@ -304,61 +304,6 @@ def _largest_share(left_out: float, counted: float) -> float:
     return left_out / (left_out + counted) if left_out else 0.0
 
 
-def _coverage(
-    bound: int,
-    left_out: tuple[float, float],
-    *,
-    what: str,
-    epsilon: float,
-    cells: int,
-    known_max: int | None,
-    confidence: str,
-) -> str:
-    """Return sentences on what a bound does to intervals of the count of all rows.
-
-    With a known maximum, widths are compared for a table of one level, all of whose cells have the
-    noise of one sum.
-
-    Args:
-        bound: the best bound, or the chosen one.
-        left_out: lower and upper bound of what it leaves out.
-        what: what the bounds count.
-        epsilon: of the release.
-        cells: number of cells of the table.
-        known_max: publicly known maximum of a user; None if there is none.
-        confidence: with which `left_out` holds, as text; empty if it is public.
-    """
-    low, high = left_out
-    sentence = counted_sentence(
-        bound, what=what, least=low, most=high, known_max=known_max, confidence=confidence
-    )
-    text = f"With a bound of {bound:,}, {sentence}."
-    if known_max is not None and known_max <= bound:
-        return text
-    text += (
-        f" So intervals of counted {what} can lie below the count of all {what}, of a cell as of "
-        "the total; only their lower ends hold for it."
-    )
-    if known_max is None or what == CONTRIBUTED["weight"]:
-        return text
-    spread = np.array([[float(cells)], [1.0]])  # of the total, and of a cell
-    spreads = ErrorSpread(squares=spread, largest=np.ones_like(spread), absolute=spread)
-    widths = []
-    for counted_rows, measured in ((bound, True), (known_max, False)):
-        portion = 1 - float(SHARE) if measured else 1.0
-        noise = LevelNoise("laplace", (Fraction(portion * epsilon / counted_rows),))
-        failures = left_out_failures(DEFAULT_FAILURE, measured=measured)
-        total, cell = 2 * error_radii(noise, (0,), spreads, failure=failures.counted)
-        left_out_width = 0
-        if measured:
-            change = known_max - bound
-            noise_of_left_out = left_out_noise("laplace", Fraction(epsilon), (change, change**2))
-            left_out_width = left_out_radius(noise_of_left_out, failures.left_out)
-        widths.append(AllRowsWidths(float(total) + left_out_width, float(cell) + left_out_width))
-    narrower = compared(*widths, bound=bound, known_max=known_max, what=what)
-    return f"{text} A release with known_max={known_max} has intervals of all {what}. {narrower}"
-
-
 @final
 @dataclass(frozen=True, kw_only=True)
 class DegreeBoundRow:
@@ -478,6 +423,61 @@ def plan_degree_bounds(
         return DegreeBoundRow(max_degree=bound, cut=cut, cell=cell, dropped_edges=dropped)
 
     return DegreeBoundPlan(rows=tuple(row(bound) for bound in sorted(set(bounds))))
+
+
+def _coverage(
+    bound: int,
+    left_out: tuple[float, float],
+    *,
+    what: str,
+    epsilon: float,
+    cells: int,
+    known_max: int | None,
+    confidence: str,
+) -> str:
+    """Return sentences on what a bound does to intervals of the count of all rows.
+
+    With a known maximum, widths are compared for a table of one level, all of whose cells have the
+    noise of one sum.
+
+    Args:
+        bound: the best bound, or the chosen one.
+        left_out: lower and upper bound of what it leaves out.
+        what: what the bounds count.
+        epsilon: of the release.
+        cells: number of cells of the table.
+        known_max: publicly known maximum of a user; None if there is none.
+        confidence: with which `left_out` holds, as text; empty if it is public.
+    """
+    low, high = left_out
+    sentence = counted_sentence(
+        bound, what=what, least=low, most=high, known_max=known_max, confidence=confidence
+    )
+    text = f"With a bound of {bound:,}, {sentence}."
+    if known_max is not None and known_max <= bound:
+        return text
+    text += (
+        f" So intervals of counted {what} can lie below the count of all {what}, of a cell as of "
+        "the total; only their lower ends hold for it."
+    )
+    if known_max is None or what == CONTRIBUTED["weight"]:
+        return text
+    spread = np.array([[float(cells)], [1.0]])  # of the total, and of a cell
+    spreads = ErrorSpread(squares=spread, largest=np.ones_like(spread), absolute=spread)
+    widths = []
+    for counted_rows, measured in ((bound, True), (known_max, False)):
+        portion = 1 - float(SHARE) if measured else 1.0
+        noise = LevelNoise("laplace", (Fraction(portion * epsilon / counted_rows),))
+        failures = left_out_failures(DEFAULT_FAILURE, measured=measured)
+        total, cell = 2 * error_radii(noise, (0,), spreads, failure=failures.counted)
+        left_out_width = 0
+        if measured:
+            change = known_max - bound
+            noise_of_left_out = left_out_noise("laplace", Fraction(epsilon), (change, change**2))
+            left_out_width = left_out_radius(noise_of_left_out, failures.left_out)
+        widths.append(AllRowsWidths(float(total) + left_out_width, float(cell) + left_out_width))
+    narrower = compared(*widths, bound=bound, known_max=known_max, what=what)
+    return f"{text} A release with known_max={known_max} has intervals of all {what}. {narrower}"
 
 
 def _checked_degrees(degrees: npt.ArrayLike) -> FloatVector:

@@ -135,6 +135,113 @@ class PlannedMechanism(NamedMechanism):
     monotone: bool = True
 
 
+# The table
+
+
+def mechanisms_for(setting: Setting) -> tuple[PlannedMechanism, ...]:
+    """Return the mechanisms that suit the graph, the queries and the privacy unit."""
+    if setting.privacy_unit.kind == "vertex":
+        return tuple(
+            mechanism for mechanism in _all_mechanisms() if mechanism.method in _FOR_VERTICES
+        )
+    norms = norms_of(setting.sizes)
+    suiting = {"", *norms, *([AUTO] if norms else [])}
+    suitable = (
+        mechanism
+        for mechanism in _all_mechanisms()
+        if mechanism.norm in suiting and mechanism.fits(setting)
+    )
+    if not setting.workload.linear:
+        return tuple(suitable)
+    return tuple(
+        mechanism
+        for mechanism in suitable
+        if mechanism.cuts == LINEAR
+        or (mechanism.method in _ANY_LINEAR and mechanism.calibration in ("", TIGHT))
+    )
+
+
+@cache
+def _all_mechanisms() -> tuple[PlannedMechanism, ...]:
+    """Return all mechanisms of the table, in its order."""
+    # For public lists of queries the guarantee is for k queries that are chosen beforehand.
+    iterative = partial(_mechanism, iterative=True)
+    with_matrix = partial(iterative, fits=lists_fit)
+    trivial = partial(_mechanism, trivial=True)
+    return (
+        *(_learning(rule, TIGHT) for rule in _CONSTRUCTIONS),
+        *(_mirror_descent(norm, TIGHT) for norm in NORMS),
+        _mechanism(_MEDIAN, ADAPTIVE, median_error, _first_hypothesis, fits=median_fits),
+        _mechanism("gaussian", ADAPTIVE, partial(noise_error, "gaussian"), _gaussian_typical),
+        _mechanism("laplace", ADAPTIVE, partial(noise_error, "laplace"), _laplace_typical),
+        _mechanism("binary", FIXED, partial(response_error, adaptive=False), _response_typical),
+        _mechanism("binary", ALL, response_error, _response_typical),
+        _mechanism("release", ALL, _release_error),
+        _mechanism(
+            "least cut",
+            LEAST,
+            _least_cut_excess,
+            _least_cut_mean,
+            fits=lambda at: not isinstance(at.n, tuple),
+        ),
+        _mechanism("partition", HALVES, _halves_radius, fits=lambda at: isinstance(at.n, int)),
+        *(_learning(rule, paper) for paper in _PAPERS for rule in _CONSTRUCTIONS),
+        _mirror_descent(AUTO, "jt12"),
+        # K-norm noise is drawn for so few cuts alone: for more, see the row "laplace".
+        iterative(
+            ANSWERS,
+            FIXED,
+            few_answers_error,
+            few_answers_typical,
+            fits=lambda at: at.workload.queries <= MOST_COUNTS,
+        ),
+        with_matrix("iterative MW", FIXED, listed_error, _first_hypothesis),
+        iterative("iterative MW", LINEAR, linear_error, fits=linear_fits),
+        with_matrix(
+            "iterative MW released", FIXED, partial(listed_error, released=True), _first_hypothesis
+        ),
+        iterative("iterative median", FIXED, median_iterative_error, fits=median_fits),
+        *(
+            with_matrix(f"game {player}", FIXED, partial(game_error, player), monotone=False)
+            for player in PLAYERS[1:]
+        ),
+        iterative("net", FIXED, net_error, fits=net_fits),
+        iterative("sensing", LINEAR, sensing_error, fits=sensing_fits),
+        trivial("answer 0", ALL, _zero_error, _empty_hypothesis),
+        trivial("midpoint", ALL, _midpoint_error, _midpoint_typical),
+        trivial("density only", ALL, _density_error, _density_typical),
+    )
+
+
+def _mechanism(
+    method: str, cuts: str, guaranteed: Error, typical: Error | None = None, **further: Any
+) -> PlannedMechanism:
+    """Return a mechanism; `further` are attributes that are rarely stated."""
+    return PlannedMechanism(
+        method=method, cuts=cuts, guaranteed=guaranteed, typical=typical, **further
+    )
+
+
+def _learning(rule: str, calibration: str) -> PlannedMechanism:
+    """Return a construction of sessions with a calibration."""
+    updates = _CONSTRUCTIONS[rule]
+    from_nothing = calibration != TIGHT and rule == "frieze-kannan"
+    return _mechanism(
+        rule,
+        ADAPTIVE,
+        lambda setting: learning_error(updates, setting, calibration),
+        _empty_hypothesis if from_nothing else _first_hypothesis,
+        calibration=calibration,
+    )
+
+
+def _mirror_descent(norm: str, calibration: str) -> PlannedMechanism:
+    """Return mirror descent in a norm, with a calibration."""
+    error = partial(mirror_descent_error, norm=norm, calibration=calibration)
+    typical = None if norm == AUTO else partial(_norm_typical, norm)
+    return _mechanism(_MIRROR, ADAPTIVE, error, typical, calibration=calibration, norm=norm)
+
+
 # Typical errors
 
 
@@ -506,110 +613,3 @@ def _universe(n: Size) -> Universe:
     if isinstance(n, ArcsOn):
         return Universe(n.n, directed=True)
     return Universe(*n) if isinstance(n, tuple) else Universe(n)
-
-
-# The table
-
-
-def mechanisms_for(setting: Setting) -> tuple[PlannedMechanism, ...]:
-    """Return the mechanisms that suit the graph, the queries and the privacy unit."""
-    if setting.privacy_unit.kind == "vertex":
-        return tuple(
-            mechanism for mechanism in _all_mechanisms() if mechanism.method in _FOR_VERTICES
-        )
-    norms = norms_of(setting.sizes)
-    suiting = {"", *norms, *([AUTO] if norms else [])}
-    suitable = (
-        mechanism
-        for mechanism in _all_mechanisms()
-        if mechanism.norm in suiting and mechanism.fits(setting)
-    )
-    if not setting.workload.linear:
-        return tuple(suitable)
-    return tuple(
-        mechanism
-        for mechanism in suitable
-        if mechanism.cuts == LINEAR
-        or (mechanism.method in _ANY_LINEAR and mechanism.calibration in ("", TIGHT))
-    )
-
-
-def _mechanism(
-    method: str, cuts: str, guaranteed: Error, typical: Error | None = None, **further: Any
-) -> PlannedMechanism:
-    """Return a mechanism; `further` are attributes that are rarely stated."""
-    return PlannedMechanism(
-        method=method, cuts=cuts, guaranteed=guaranteed, typical=typical, **further
-    )
-
-
-def _learning(rule: str, calibration: str) -> PlannedMechanism:
-    """Return a construction of sessions with a calibration."""
-    updates = _CONSTRUCTIONS[rule]
-    from_nothing = calibration != TIGHT and rule == "frieze-kannan"
-    return _mechanism(
-        rule,
-        ADAPTIVE,
-        lambda setting: learning_error(updates, setting, calibration),
-        _empty_hypothesis if from_nothing else _first_hypothesis,
-        calibration=calibration,
-    )
-
-
-def _mirror_descent(norm: str, calibration: str) -> PlannedMechanism:
-    """Return mirror descent in a norm, with a calibration."""
-    error = partial(mirror_descent_error, norm=norm, calibration=calibration)
-    typical = None if norm == AUTO else partial(_norm_typical, norm)
-    return _mechanism(_MIRROR, ADAPTIVE, error, typical, calibration=calibration, norm=norm)
-
-
-@cache
-def _all_mechanisms() -> tuple[PlannedMechanism, ...]:
-    """Return all mechanisms of the table, in its order."""
-    # For public lists of queries the guarantee is for k queries that are chosen beforehand.
-    iterative = partial(_mechanism, iterative=True)
-    with_matrix = partial(iterative, fits=lists_fit)
-    trivial = partial(_mechanism, trivial=True)
-    return (
-        *(_learning(rule, TIGHT) for rule in _CONSTRUCTIONS),
-        *(_mirror_descent(norm, TIGHT) for norm in NORMS),
-        _mechanism(_MEDIAN, ADAPTIVE, median_error, _first_hypothesis, fits=median_fits),
-        _mechanism("gaussian", ADAPTIVE, partial(noise_error, "gaussian"), _gaussian_typical),
-        _mechanism("laplace", ADAPTIVE, partial(noise_error, "laplace"), _laplace_typical),
-        _mechanism("binary", FIXED, partial(response_error, adaptive=False), _response_typical),
-        _mechanism("binary", ALL, response_error, _response_typical),
-        _mechanism("release", ALL, _release_error),
-        _mechanism(
-            "least cut",
-            LEAST,
-            _least_cut_excess,
-            _least_cut_mean,
-            fits=lambda at: not isinstance(at.n, tuple),
-        ),
-        _mechanism("partition", HALVES, _halves_radius, fits=lambda at: isinstance(at.n, int)),
-        *(_learning(rule, paper) for paper in _PAPERS for rule in _CONSTRUCTIONS),
-        _mirror_descent(AUTO, "jt12"),
-        # K-norm noise is drawn for so few cuts alone: for more, see the row "laplace".
-        iterative(
-            ANSWERS,
-            FIXED,
-            few_answers_error,
-            few_answers_typical,
-            fits=lambda at: at.workload.queries <= MOST_COUNTS,
-        ),
-        with_matrix("iterative MW", FIXED, listed_error, _first_hypothesis),
-        iterative("iterative MW", LINEAR, linear_error, fits=linear_fits),
-        with_matrix(
-            "iterative MW released", FIXED, partial(listed_error, released=True), _first_hypothesis
-        ),
-        iterative("iterative median", FIXED, median_iterative_error, fits=median_fits),
-        *(
-            with_matrix(f"game {player}", FIXED, partial(game_error, player), monotone=False)
-            for player in PLAYERS[1:]
-        ),
-        iterative("net", FIXED, net_error, fits=net_fits),
-        iterative("sensing", LINEAR, sensing_error, fits=sensing_fits),
-        trivial("answer 0", ALL, _zero_error, _empty_hypothesis),
-        trivial("midpoint", ALL, _midpoint_error, _midpoint_typical),
-        trivial("density only", ALL, _density_error, _density_typical),
-    )

@@ -508,6 +508,26 @@ def plan_of(
     )
 
 
+def least_epsilon(enough: Callable[[float], bool], *, group_size: int = 1) -> float:
+    """Return the least epsilon in range that is enough, rounded up; infinity if none is.
+
+    Args:
+        enough: returns whether an epsilon is enough; any larger one must be enough, too.
+        group_size: number of changes that share epsilon, none of which may get too little.
+    """
+    # `PrivacyUnit.per_change` divides the epsilon exactly: no share may be below the smallest.
+    smallest = up_to_digits(Fraction(SMALLEST_EPSILON) * group_size, _DIGITS)
+    if smallest >= LARGEST_EPSILON or not enough(LARGEST_EPSILON):
+        return math.inf
+    if enough(smallest):
+        return smallest
+    low, high = math.log(smallest), math.log(LARGEST_EPSILON)
+    while high - low > _PRECISION:
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(math.exp(middle)) else (middle, high)
+    return min(LARGEST_EPSILON, up_to_digits(math.exp(high), _DIGITS))
+
+
 def _row(
     mechanism: PlannedMechanism, setting: Setting, least_trivial: float, target: float | None
 ) -> PlanRow:
@@ -596,26 +616,6 @@ def _flow_mechanisms(setting: Setting, grouping: Groupings | RowTable) -> list[P
         )
 
     return [mechanism(kind) for kind in errors(setting.epsilon)]
-
-
-def least_epsilon(enough: Callable[[float], bool], *, group_size: int = 1) -> float:
-    """Return the least epsilon in range that is enough, rounded up; infinity if none is.
-
-    Args:
-        enough: returns whether an epsilon is enough; any larger one must be enough, too.
-        group_size: number of changes that share epsilon, none of which may get too little.
-    """
-    # `PrivacyUnit.per_change` divides the epsilon exactly: no share may be below the smallest.
-    smallest = up_to_digits(Fraction(SMALLEST_EPSILON) * group_size, _DIGITS)
-    if smallest >= LARGEST_EPSILON or not enough(LARGEST_EPSILON):
-        return math.inf
-    if enough(smallest):
-        return smallest
-    low, high = math.log(smallest), math.log(LARGEST_EPSILON)
-    while high - low > _PRECISION:
-        middle = (low + high) / 2
-        low, high = (low, middle) if enough(math.exp(middle)) else (middle, high)
-    return min(LARGEST_EPSILON, up_to_digits(math.exp(high), _DIGITS))
 
 
 def _remedies(setting: Setting) -> list[str]:

@@ -262,49 +262,6 @@ def bound_job(
     )
 
 
-def _share(share: float) -> Fraction:
-    """Return a share as a fraction, rounded to a multiple of 0.001.
-
-    Raises:
-        ParameterError: no number in (0, 1), or one that rounds to 0 or 1.
-    """
-    is_number = isinstance(share, int | float | Fraction) and not isinstance(share, bool)
-    if is_number and 0 < share < 1:
-        rounded_share = Fraction(round(Fraction(share) * _FINEST_SHARE), _FINEST_SHARE)
-        if 0 < rounded_share < 1:
-            return rounded_share
-    raise ParameterError("share_above must be a number from 0.001 to 0.999, for example 0.05")
-
-
-def _guarantee(rows: Rows, epsilon: float, *, per_period: bool) -> PrivacyGuarantee:
-    """Return the guarantee for all rows of one user.
-
-    Raises:
-        ParameterError: no rows, or with `per_period` rows without periods.
-    """
-    if not isinstance(rows, Rows):
-        raise ParameterError("users are those of rows: read the file with Rows.read")
-    where, several, public = "", "", "the candidates for a bound"
-    if rows.periods is not None:
-        public = f"the periods and {public}"
-    if per_period:
-        if rows.periods is None:
-            raise ParameterError(NO_PERIODS)
-        where = " in any one period"
-        several = "; of a user with rows in k periods the guarantee holds with k epsilon"
-    return PrivacyGuarantee(
-        epsilon=float(epsilon),
-        neighbours=(
-            f"all rows of any one user{where}, however many (added or removed; replacing them is"
-            f" two such changes){several}"
-        ),
-        public=f"{public_vertices(rows.space)} and {public}",
-        privacy_unit=rows.privacy_unit(
-            PrivacyUnit.user(max_contributions=1, per_period=per_period)
-        ),
-    )
-
-
 @final
 @dataclass(frozen=True, kw_only=True)
 class DegreeBound:
@@ -638,6 +595,49 @@ def contributions_from(saved: SavedParts) -> Contributions:
         rate=Fraction(fields["rate"]),
         what=fields["what"],
         guarantee=saved.guarantee,
+    )
+
+
+def _share(share: float) -> Fraction:
+    """Return a share as a fraction, rounded to a multiple of 0.001.
+
+    Raises:
+        ParameterError: no number in (0, 1), or one that rounds to 0 or 1.
+    """
+    is_number = isinstance(share, int | float | Fraction) and not isinstance(share, bool)
+    if is_number and 0 < share < 1:
+        rounded_share = Fraction(round(Fraction(share) * _FINEST_SHARE), _FINEST_SHARE)
+        if 0 < rounded_share < 1:
+            return rounded_share
+    raise ParameterError("share_above must be a number from 0.001 to 0.999, for example 0.05")
+
+
+def _guarantee(rows: Rows, epsilon: float, *, per_period: bool) -> PrivacyGuarantee:
+    """Return the guarantee for all rows of one user.
+
+    Raises:
+        ParameterError: no rows, or with `per_period` rows without periods.
+    """
+    if not isinstance(rows, Rows):
+        raise ParameterError("users are those of rows: read the file with Rows.read")
+    where, several, public = "", "", "the candidates for a bound"
+    if rows.periods is not None:
+        public = f"the periods and {public}"
+    if per_period:
+        if rows.periods is None:
+            raise ParameterError(NO_PERIODS)
+        where = " in any one period"
+        several = "; of a user with rows in k periods the guarantee holds with k epsilon"
+    return PrivacyGuarantee(
+        epsilon=float(epsilon),
+        neighbours=(
+            f"all rows of any one user{where}, however many (added or removed; replacing them is"
+            f" two such changes){several}"
+        ),
+        public=f"{public_vertices(rows.space)} and {public}",
+        privacy_unit=rows.privacy_unit(
+            PrivacyUnit.user(max_contributions=1, per_period=per_period)
+        ),
     )
 
 

@@ -237,15 +237,15 @@ def flows_job(
         >>> job.cost.epsilon
         1.0
     """
-    empty, exact = without_rows(data), exact_epsilon(epsilon)
+    empty, amount = without_rows(data), exact_epsilon(epsilon)
     del data  # nothing below can reach it
     privacy_unit, reach = privacy_unit_of(empty, privacy_unit), reach_of(empty)
     flow_workload = FlowWorkload.of(workload)
     sides = sides_of_groups(empty, groups)
     cells = cell_tree(empty, sides, by)
-    privacy_unit.per_change(exact)  # refuses a privacy unit that would leave too little
+    privacy_unit.per_change(amount)  # refuses a privacy unit that would leave too little
     grid, integral = _grid_of(
-        empty, cells, privacy_unit, epsilon=exact, integral=flow_workload.whole
+        empty, cells, privacy_unit, epsilon=amount, integral=flow_workload.whole
     )
     # Refuses data that cannot be bounded so.
     bounded_data(empty, privacy_unit, integral=integral, by=by, known_max=known_max)
@@ -264,11 +264,11 @@ def flows_job(
         portion=1 - LEFT_OUT_SHARE if left_out_change else ALL_LEFT,
         margin_change=margin_change,
     )
-    strategy, margin_price = choose(epsilon=exact), None
+    strategy, margin_price = choose(epsilon=amount), None
     if margin_change is not None:
-        without = choose(epsilon=exact, margin_change=None, noise=strategy.noise.distribution)
+        without = choose(epsilon=amount, margin_change=None, noise=strategy.noise.distribution)
         margin_price = _checked_margin_errors(cells, strategy, without, grid)
-    plan = strategy.budget_plan(cells, epsilon=exact, delta=delta)
+    plan = strategy.budget_plan(cells, epsilon=amount, delta=delta)
     noise, left_out = strategy.all_noise, None
     measured_changes = [changes[level] for level in strategy.measured_levels]
     if margin_change is not None:
@@ -301,87 +301,6 @@ def flows_job(
         left_out_noise=left_out,
         margin_price=margin_price,
     )
-
-
-def _checked_margin_errors(
-    cells: CellTree, strategy: FlowStrategy, without: FlowStrategy, grid: Grid
-) -> MarginErrors:
-    """Return the errors with measured margins, and with margins that are sums of cells.
-
-    Args:
-        cells: the public cells.
-        strategy: with measured margins.
-        without: with the same noise and without measured margins.
-        grid: of the weights or rows.
-
-    Raises:
-        ParameterError: measured margins would be no narrower.
-    """
-    errors = margin_errors(cells, strategy, without, unit=grid.unit)
-    if errors.margin >= errors.margin_without:
-        raise ParameterError(
-            "measured margins would be no narrower than sums of cells, of so few groups: leave "
-            "measure_margins out"
-        )
-    return errors
-
-
-def _with_left_out(
-    plan: BudgetPlan, noise: LevelNoise, left_out: LevelNoise
-) -> tuple[BudgetPlan, LevelNoise]:
-    """Return a plan and its noise with a first step for the sum of the rows that are left out.
-
-    The shares of the levels are of the budget after this step, so they need no change.
-
-    Args:
-        plan: for the levels alone.
-        noise: of the levels.
-        left_out: noise of the sum.
-    """
-    step = BudgetStep(statistic=LEFT_OUT, share=LEFT_OUT_SHARE, noise=plan.steps[0].noise)
-    parameters = (*left_out.parameters, *noise.parameters)
-    return replace(plan, steps=(step, *plan.steps)), replace(noise, parameters=parameters)
-
-
-def _grid_of(
-    empty: PrivateData,
-    cells: CellTree,
-    privacy_unit: PrivacyUnit,
-    *,
-    epsilon: Fraction,
-    integral: bool,
-) -> tuple[Grid, bool]:
-    """Return the grid of weights or rows, and whether its units are whole numbers."""
-    if isinstance(empty, Rows):
-        # Rows that are not scaled down lose nothing by whole units.
-        integral = integral or not counts_in_parts(empty.counting, privacy_unit)
-        return grid_of_rows(whole=integral, unit=empty.weight_unit), integral
-    grid = grid_of_cells(
-        empty,
-        epsilon=float(epsilon),
-        whole=integral,
-        privacy_unit=privacy_unit,
-        groups=sum(cells.shape(cells.depth - 1)),
-    )
-    return grid, integral
-
-
-def _left_out_change(
-    empty: PrivateData,
-    privacy_unit: PrivacyUnit,
-    grid: Grid,
-    *,
-    integral: bool,
-    known_max: int | None,
-) -> int:
-    """Return the sensitivity of the sum of the rows that the bound leaves out, in grid units.
-
-    It is `Rows.most_left_out`, in rows if rows are counted whole; 0 if the sum is not measured.
-    """
-    if not isinstance(empty, Rows):
-        return 0
-    change = empty.most_left_out(privacy_unit, whole=integral, known_max=known_max)
-    return change // STEPS if grid.unit == empty.weight_unit else change
 
 
 def bounded_data(
@@ -667,3 +586,84 @@ class FlowsJob(Job[Flows]):
         if self.margin_price is not None:
             errors.append(("what leaves or enters a group", self.margin_price.margin))
         return tuple(errors)
+
+
+def _checked_margin_errors(
+    cells: CellTree, strategy: FlowStrategy, without: FlowStrategy, grid: Grid
+) -> MarginErrors:
+    """Return the errors with measured margins, and with margins that are sums of cells.
+
+    Args:
+        cells: the public cells.
+        strategy: with measured margins.
+        without: with the same noise and without measured margins.
+        grid: of the weights or rows.
+
+    Raises:
+        ParameterError: measured margins would be no narrower.
+    """
+    errors = margin_errors(cells, strategy, without, unit=grid.unit)
+    if errors.margin >= errors.margin_without:
+        raise ParameterError(
+            "measured margins would be no narrower than sums of cells, of so few groups: leave "
+            "measure_margins out"
+        )
+    return errors
+
+
+def _with_left_out(
+    plan: BudgetPlan, noise: LevelNoise, left_out: LevelNoise
+) -> tuple[BudgetPlan, LevelNoise]:
+    """Return a plan and its noise with a first step for the sum of the rows that are left out.
+
+    The shares of the levels are of the budget after this step, so they need no change.
+
+    Args:
+        plan: for the levels alone.
+        noise: of the levels.
+        left_out: noise of the sum.
+    """
+    step = BudgetStep(statistic=LEFT_OUT, share=LEFT_OUT_SHARE, noise=plan.steps[0].noise)
+    parameters = (*left_out.parameters, *noise.parameters)
+    return replace(plan, steps=(step, *plan.steps)), replace(noise, parameters=parameters)
+
+
+def _grid_of(
+    empty: PrivateData,
+    cells: CellTree,
+    privacy_unit: PrivacyUnit,
+    *,
+    epsilon: Fraction,
+    integral: bool,
+) -> tuple[Grid, bool]:
+    """Return the grid of weights or rows, and whether its units are whole numbers."""
+    if isinstance(empty, Rows):
+        # Rows that are not scaled down lose nothing by whole units.
+        integral = integral or not counts_in_parts(empty.counting, privacy_unit)
+        return grid_of_rows(whole=integral, unit=empty.weight_unit), integral
+    grid = grid_of_cells(
+        empty,
+        epsilon=float(epsilon),
+        whole=integral,
+        privacy_unit=privacy_unit,
+        groups=sum(cells.shape(cells.depth - 1)),
+    )
+    return grid, integral
+
+
+def _left_out_change(
+    empty: PrivateData,
+    privacy_unit: PrivacyUnit,
+    grid: Grid,
+    *,
+    integral: bool,
+    known_max: int | None,
+) -> int:
+    """Return the sensitivity of the sum of the rows that the bound leaves out, in grid units.
+
+    It is `Rows.most_left_out`, in rows if rows are counted whole; 0 if the sum is not measured.
+    """
+    if not isinstance(empty, Rows):
+        return 0
+    change = empty.most_left_out(privacy_unit, whole=integral, known_max=known_max)
+    return change // STEPS if grid.unit == empty.weight_unit else change

@@ -235,37 +235,6 @@ def update_plan(
     )
 
 
-def _with_periods(source: object) -> Rows:
-    """Return rows with periods as they are.
-
-    Raises:
-        KindError: something else, of which the column of the period is not known.
-        ParameterError: rows without periods.
-    """
-    if not isinstance(source, Rows):
-        raise KindError(
-            "a table over time is of rows with periods: gc.Rows.of(table, "
-            "columns=gc.Columns(period=...), vertices=..., periods=...), or gc.Rows.read of a file"
-        )
-    if source.periods is None:
-        raise ParameterError(
-            "a table over time needs the declared periods of its rows: read them with periods="
-        )
-    return source
-
-
-def _without_rows(rows: Rows) -> Rows:
-    """Return the schema of rows, without any row."""
-    empty = without_rows(rows)
-    assert isinstance(empty, Rows)  # noqa: S101  # as they were
-    return empty
-
-
-def _horizon(rows: Rows) -> tuple[str, ...]:
-    """Return the labels of the declared periods."""
-    return () if rows.periods is None else rows.periods.labels
-
-
 def cell_tree_of_period(empty: Rows, sides: Sides) -> CellTree:
     """Return the public cells of one period of rows."""
     with_periods = cell_tree(empty, sides)
@@ -700,3 +669,34 @@ class UpdatePlan:
             arrays = unpack(content, record.provenance).arrays()
             numbers.append([arrays[f"numbers {level}"] for level in range(len(arrays))])
         return self.table(numbers, self.guarantee.released_as(record.provenance))
+
+
+def _with_periods(source: object) -> Rows:
+    """Return rows with periods as they are.
+
+    Raises:
+        KindError: something else, of which the column of the period is not known.
+        ParameterError: rows without periods.
+    """
+    if not isinstance(source, Rows):
+        raise KindError(
+            "a table over time is of rows with periods: gc.Rows.of(table, "
+            "columns=gc.Columns(period=...), vertices=..., periods=...), or gc.Rows.read of a file"
+        )
+    if source.periods is None:
+        raise ParameterError(
+            "a table over time needs the declared periods of its rows: read them with periods="
+        )
+    return source
+
+
+def _without_rows(rows: Rows) -> Rows:
+    """Return the schema of rows, without any row."""
+    empty = without_rows(rows)
+    assert isinstance(empty, Rows)  # noqa: S101  # as they were
+    return empty
+
+
+def _horizon(rows: Rows) -> tuple[str, ...]:
+    """Return the labels of the declared periods."""
+    return () if rows.periods is None else rows.periods.labels

@@ -338,17 +338,6 @@ def lacks(registry: Path, access: Head | None) -> bool:
         return access is not None and not book.contains(access)
 
 
-def _common_records(one: sqlite3.Connection, other: sqlite3.Connection) -> int:
-    """Return the number of equal records with which two stores begin."""
-    statement = "SELECT seq, use, kind, query, body FROM records ORDER BY seq"
-    common = 0
-    for row, other_row in zip(one.execute(statement), other.execute(statement), strict=False):
-        if row != other_row:
-            break
-        common += 1
-    return common
-
-
 @contextmanager
 def present_at(target: Path, registry: Path, identifier: str) -> Iterator[Present | None]:
     """Open and lock the store that a restore would replace, if there is one.
@@ -385,18 +374,6 @@ def present_at(target: Path, registry: Path, identifier: str) -> Iterator[Presen
             stack.enter_context(ledger.locked())
             recorded, account = recorded_access(ledger), account_of(ledger)
         yield Present(target, ledger, noted, account, access or recorded)
-
-
-@contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    """Raise errors of reading a present file with advice on how to restore without it."""
-    try:
-        yield
-    except LedgerError as problem:
-        raise LedgerError(
-            f"{path} is there, and what would be lost is not known ({problem}): if it is damaged, "
-            "move it away yourself, and restore without --replace"
-        ) from None
 
 
 def would_lose(
@@ -466,6 +443,29 @@ def exchange(files: Sequence[tuple[Path, Path, Path]]) -> None:
         with suppress(OSError):
             if not journal.stat().st_size:
                 journal.unlink()
+
+
+def _common_records(one: sqlite3.Connection, other: sqlite3.Connection) -> int:
+    """Return the number of equal records with which two stores begin."""
+    statement = "SELECT seq, use, kind, query, body FROM records ORDER BY seq"
+    common = 0
+    for row, other_row in zip(one.execute(statement), other.execute(statement), strict=False):
+        if row != other_row:
+            break
+        common += 1
+    return common
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Raise errors of reading a present file with advice on how to restore without it."""
+    try:
+        yield
+    except LedgerError as problem:
+        raise LedgerError(
+            f"{path} is there, and what would be lost is not known ({problem}): if it is damaged, "
+            "move it away yourself, and restore without --replace"
+        ) from None
 
 
 def _put_back(former: Path, target: Path) -> None:

@@ -127,29 +127,6 @@ def graph_name(store: Path) -> str:
     return name if GRAPH_NAME.fullmatch(name) else "graph"
 
 
-def _beside(store: Path, role: str) -> Path:
-    """Return the path of a file that belongs to a store, by its role.
-
-    Raises:
-        LedgerError: no file can have the name of this store.
-    """
-    if not store.name:
-        raise LedgerError(f"{store} is no name of a store")
-    return store.with_name(f"{store.name}-{role}")
-
-
-def _open_file(path: Path, failure: str) -> int:
-    """Open a file that this account alone can read, and create it if it is missing.
-
-    Raises:
-        LedgerError: it cannot be opened; the message begins with `failure`.
-    """
-    try:
-        return open_secret(path)
-    except OSError as problem:
-        raise LedgerError(f"{failure}: {problem.strerror}") from None
-
-
 def now() -> str:
     """Return the time in UTC, as ISO 8601 writes it, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -516,12 +493,6 @@ def read_export(text: str) -> tuple[Head, list[tuple[LogLine, bytes]]]:
         raise ParameterError("that is no audit log as `serve access log` writes it") from None
 
 
-def _line(values: dict[str, Any]) -> tuple[LogLine, bytes]:
-    """Return a line and its digest from the plain values of `line_of`."""
-    entry = LogLine(*(values[name] for name in ("seq", "time", "who", "what", "body")))
-    return entry, bytes.fromhex(values["digest"])
-
-
 def log_text(salt: bytes, start: Head, lines: Iterable[tuple[LogLine, bytes]]) -> str:
     """Return a log as JSON lines: the start of its chain, then each line after `start`."""
     header = {"log": "graphcuts_dp server", "salt": salt.hex(), "after": str(start)}
@@ -533,3 +504,32 @@ def log_text(salt: bytes, start: Head, lines: Iterable[tuple[LogLine, bytes]]) -
 def line_of(entry: LogLine, digest: bytes) -> dict[str, Any]:
     """Return a line of an exported log as plain values."""
     return {**vars(entry), "digest": digest.hex()}
+
+
+def _beside(store: Path, role: str) -> Path:
+    """Return the path of a file that belongs to a store, by its role.
+
+    Raises:
+        LedgerError: no file can have the name of this store.
+    """
+    if not store.name:
+        raise LedgerError(f"{store} is no name of a store")
+    return store.with_name(f"{store.name}-{role}")
+
+
+def _open_file(path: Path, failure: str) -> int:
+    """Open a file that this account alone can read, and create it if it is missing.
+
+    Raises:
+        LedgerError: it cannot be opened; the message begins with `failure`.
+    """
+    try:
+        return open_secret(path)
+    except OSError as problem:
+        raise LedgerError(f"{failure}: {problem.strerror}") from None
+
+
+def _line(values: dict[str, Any]) -> tuple[LogLine, bytes]:
+    """Return a line and its digest from the plain values of `line_of`."""
+    entry = LogLine(*(values[name] for name in ("seq", "time", "who", "what", "body")))
+    return entry, bytes.fromhex(values["digest"])

@@ -47,6 +47,73 @@ _WHOLE_SERVER = ("/v1/me", "/v1/graphs")  # all other requests are about one gra
 _AGAIN = (429, 502, 503, 504)  # 502 and 504: a proxy does not reach the server
 
 
+def connect(
+    url: str,
+    token: str,
+    *,
+    name: str = "default",
+    graph: str | None = None,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    queries: int | SessionWorkload | None = None,
+    method: str | Method = "auto",
+    timeout: float = 120.0,
+    certificate: str | None = None,
+) -> "RemoteSession":
+    """Resume a session on a server, or ask for a new one. It is used like a `Session`.
+
+    Args:
+        url: of the server, https but on this machine.
+        token: yours, which the curator gave you.
+        name: of the session among yours, or "analyst.name" to read another's that was granted.
+        graph: name of the graph, of a server that has several; None for the only one that you may
+            ask.
+        epsilon: of a new session; with `queries` it asks for one that is not there.
+        delta: of a new session, as for `open_session`.
+        queries: of a new session, a number or a `SessionWorkload`.
+        method: of a new session, a name or an object such as `MirrorDescent`; groups to start from
+            are those of the server.
+        timeout: seconds to wait for a reply.
+        certificate: PEM file of the authority that vouches for the server, if the system's do not.
+
+    Returns:
+        The session; its `state` is "waiting" until the curator approves it.
+
+    Raises:
+        ParameterError: no address, or a parameter that is missing.
+        BudgetError: a limit or the budget does not allow the session. Nothing was spent.
+        ServerError: the server cannot be reached, or refuses the token.
+
+    Examples:
+        >>> gc.connect("http://localhost:1", token="none")
+        Traceback (most recent call last):
+        graphcuts_dp.errors.ServerError: ...
+    """
+    connection = Connection(url, token, timeout=timeout, certificate=certificate, graph=graph)
+    try:
+        account = connection.ask("GET", "/v1/me")
+        if graph is None:
+            connection.graph = _only_graph(connection.ask("GET", "/v1/graphs")["graphs"])
+        full_name = name if "." in name else f"{account['name']}.{name}"
+        sessions = connection.ask("GET", "/v1/sessions")["sessions"]
+        status = next((session for session in sessions if session["id"] == full_name), None)
+        has_terms = epsilon is not None and queries is not None
+        if status is None and not has_terms:
+            raise ParameterError(f"no session {name!r}; a new one needs epsilon= and queries=")
+        not_begun = status is not None and status["state"] == "approved"
+        if status is None or (has_terms and not_begun and status["analyst"] == account["name"]):
+            terms = named_terms(epsilon, delta, queries, method)
+            if "rule" in terms:
+                raise ParameterError("over HTTP a session learns by a method of the server's own")
+            terms = {key: value for key, value in terms.items() if value is not None}
+            terms["name"] = name if status is None else status["name"]
+            status = connection.ask("POST", "/v1/sessions", terms)
+    except BaseException:
+        connection.close()
+        raise
+    return RemoteSession(connection, status)
+
+
 @final
 class Connection:
     """One connection to a server, opened again when it was lost."""
@@ -140,22 +207,6 @@ class Connection:
         if self._open is not None:
             self._open.close()
             self._open = None
-
-
-def _no_server(connection: Connection) -> ServerError:
-    """Return the error for a reply that no server of sessions sends, such as a page of a proxy."""
-    return ServerError(f"what answers at {connection} is no server of sessions")
-
-
-def _error_of(status: int, content: bytes) -> Exception:
-    """Return the exception for a refusal of the server."""
-    try:
-        problem = json.loads(content)
-        detail, kind = str(problem["detail"]), str(problem["type"]).rpartition(":")[2]
-    except (ValueError, LookupError, TypeError):
-        detail, kind = f"status {status}", ""
-    errors = {"exhausted": ExhaustedError, "budget": BudgetError, "value": QueryError}
-    return errors[kind](detail) if kind in errors else ServerError(f"the server refuses: {detail}")
 
 
 @final
@@ -411,71 +462,20 @@ def answer_of(plain: dict[str, Any]) -> Answer:
     return Answer(**{**plain, "interval": interval, "updates": updates})
 
 
-def connect(
-    url: str,
-    token: str,
-    *,
-    name: str = "default",
-    graph: str | None = None,
-    epsilon: float | None = None,
-    delta: float = 0.0,
-    queries: int | SessionWorkload | None = None,
-    method: str | Method = "auto",
-    timeout: float = 120.0,
-    certificate: str | None = None,
-) -> RemoteSession:
-    """Resume a session on a server, or ask for a new one. It is used like a `Session`.
+def _no_server(connection: Connection) -> ServerError:
+    """Return the error for a reply that no server of sessions sends, such as a page of a proxy."""
+    return ServerError(f"what answers at {connection} is no server of sessions")
 
-    Args:
-        url: of the server, https but on this machine.
-        token: yours, which the curator gave you.
-        name: of the session among yours, or "analyst.name" to read another's that was granted.
-        graph: name of the graph, of a server that has several; None for the only one that you may
-            ask.
-        epsilon: of a new session; with `queries` it asks for one that is not there.
-        delta: of a new session, as for `open_session`.
-        queries: of a new session, a number or a `SessionWorkload`.
-        method: of a new session, a name or an object such as `MirrorDescent`; groups to start from
-            are those of the server.
-        timeout: seconds to wait for a reply.
-        certificate: PEM file of the authority that vouches for the server, if the system's do not.
 
-    Returns:
-        The session; its `state` is "waiting" until the curator approves it.
-
-    Raises:
-        ParameterError: no address, or a parameter that is missing.
-        BudgetError: a limit or the budget does not allow the session. Nothing was spent.
-        ServerError: the server cannot be reached, or refuses the token.
-
-    Examples:
-        >>> gc.connect("http://localhost:1", token="none")
-        Traceback (most recent call last):
-        graphcuts_dp.errors.ServerError: ...
-    """
-    connection = Connection(url, token, timeout=timeout, certificate=certificate, graph=graph)
+def _error_of(status: int, content: bytes) -> Exception:
+    """Return the exception for a refusal of the server."""
     try:
-        account = connection.ask("GET", "/v1/me")
-        if graph is None:
-            connection.graph = _only_graph(connection.ask("GET", "/v1/graphs")["graphs"])
-        full_name = name if "." in name else f"{account['name']}.{name}"
-        sessions = connection.ask("GET", "/v1/sessions")["sessions"]
-        status = next((session for session in sessions if session["id"] == full_name), None)
-        has_terms = epsilon is not None and queries is not None
-        if status is None and not has_terms:
-            raise ParameterError(f"no session {name!r}; a new one needs epsilon= and queries=")
-        not_begun = status is not None and status["state"] == "approved"
-        if status is None or (has_terms and not_begun and status["analyst"] == account["name"]):
-            terms = named_terms(epsilon, delta, queries, method)
-            if "rule" in terms:
-                raise ParameterError("over HTTP a session learns by a method of the server's own")
-            terms = {key: value for key, value in terms.items() if value is not None}
-            terms["name"] = name if status is None else status["name"]
-            status = connection.ask("POST", "/v1/sessions", terms)
-    except BaseException:
-        connection.close()
-        raise
-    return RemoteSession(connection, status)
+        problem = json.loads(content)
+        detail, kind = str(problem["detail"]), str(problem["type"]).rpartition(":")[2]
+    except (ValueError, LookupError, TypeError):
+        detail, kind = f"status {status}", ""
+    errors = {"exhausted": ExhaustedError, "budget": BudgetError, "value": QueryError}
+    return errors[kind](detail) if kind in errors else ServerError(f"the server refuses: {detail}")
 
 
 def _only_graph(graphs: Sequence[str]) -> str | None:

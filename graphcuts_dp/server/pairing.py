@@ -96,22 +96,6 @@ def check_registry(ledger: Ledger, book: Book) -> None:
         raise LedgerError(_older_registry(ledger.file.path, book.path))
 
 
-def _path_for_commands(store: Store, registry: Path) -> Path:
-    """Return the path that commands name: that of the store, or of the folder of a registry."""
-    is_of_folder = registry.name == book_of(Path(FOLDER)).name
-    return registry.parent if is_of_folder else Path(store.path)
-
-
-def _older_registry(store: Path, registry: Path) -> str:
-    """Return the message on a registry that lacks changes that its store has recorded."""
-    path = _path_for_commands(Store(store), registry)
-    return (
-        f"the registry {registry} is older than the store, or not its own: tokens revoked since "
-        "would work again; bring back the latest registry, or withdraw all tokens: graphcuts-dp "
-        f"serve access revoke-all {path}"
-    )
-
-
 def recorded_access(ledger: Ledger) -> Head | None:
     """Return the line of the audit log that the store has recorded last; None if there is none."""
     with ledger.locked():
@@ -215,3 +199,19 @@ def revoke_all(store: Store, *, by: str) -> int:
     with closing(Book(book_of(store.file))) as book, closing(open_ledger(store)) as ledger:
         check_store(ledger, book)
         return people_of(ledger, book).revoke_all(by=by)
+
+
+def _path_for_commands(store: Store, registry: Path) -> Path:
+    """Return the path that commands name: that of the store, or of the folder of a registry."""
+    is_of_folder = registry.name == book_of(Path(FOLDER)).name
+    return registry.parent if is_of_folder else Path(store.path)
+
+
+def _older_registry(store: Path, registry: Path) -> str:
+    """Return the message on a registry that lacks changes that its store has recorded."""
+    path = _path_for_commands(Store(store), registry)
+    return (
+        f"the registry {registry} is older than the store, or not its own: tokens revoked since "
+        "would work again; bring back the latest registry, or withdraw all tokens: graphcuts-dp "
+        f"serve access revoke-all {path}"
+    )

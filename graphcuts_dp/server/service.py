@@ -197,11 +197,6 @@ class Service:
                     desk.close()
 
 
-def _no_graph() -> RefusedError:
-    """Return the refusal for a graph that is not there, and for one that is somebody else's."""
-    return RefusedError(404, "there is no such graph, or you may not ask it", kind="graph")
-
-
 def stored(
     handler: Callable[Parameters, Result],
 ) -> Callable[Parameters, Coroutine[Any, Any, Result]]:
@@ -213,14 +208,6 @@ def stored(
         return await service.at_store(functools.partial(handler, *args, **kwargs))
 
     return at_store
-
-
-def _lower_priority() -> None:
-    """Give the present thread a lower priority than the thread of the store, where that works."""
-    try:
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
-    except (AttributeError, OSError):
-        return
 
 
 async def service_of(request: Request) -> Service:
@@ -352,3 +339,16 @@ def _check_rate(wait: float) -> None:
     if wait:
         retry_after = {"Retry-After": str(max(1, round(wait + 0.5)))}
         raise RefusedError(429, f"try again in {wait:.1f} seconds", headers=retry_after)
+
+
+def _no_graph() -> RefusedError:
+    """Return the refusal for a graph that is not there, and for one that is somebody else's."""
+    return RefusedError(404, "there is no such graph, or you may not ask it", kind="graph")
+
+
+def _lower_priority() -> None:
+    """Give the present thread a lower priority than the thread of the store, where that works."""
+    try:
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
+    except (AttributeError, OSError):
+        return

@@ -148,26 +148,6 @@ class Binding:
         return frozenset({address, "localhost", *filter(None, names)})
 
 
-def _network(text: str) -> IPv4Network | IPv6Network:
-    """Return the network of a proxy; of IPv4 also if it is written as IPv6.
-
-    Raises:
-        ParameterError: a name, or a network of all addresses.
-    """
-    try:
-        network = ip_network(text)
-    except ValueError:
-        network = None
-    if network is None or not network.prefixlen:
-        raise ParameterError(
-            f"{text!r:.60} is no address of a proxy; give it as 10.0.0.7 or 10.0.0.0/29"
-        )
-    mapped = network.network_address.ipv4_mapped if isinstance(network, IPv6Network) else None
-    if mapped is None or network.prefixlen <= 96:
-        return network
-    return IPv4Network((mapped, network.prefixlen - 96))
-
-
 @final
 @dataclass(frozen=True, kw_only=True)
 class Limits:
@@ -283,6 +263,26 @@ class Ticks:
             wait *= 2
             overrun = True
         return (first + wait) * self.period, overrun
+
+
+def _network(text: str) -> IPv4Network | IPv6Network:
+    """Return the network of a proxy; of IPv4 also if it is written as IPv6.
+
+    Raises:
+        ParameterError: a name, or a network of all addresses.
+    """
+    try:
+        network = ip_network(text)
+    except ValueError:
+        network = None
+    if network is None or not network.prefixlen:
+        raise ParameterError(
+            f"{text!r:.60} is no address of a proxy; give it as 10.0.0.7 or 10.0.0.0/29"
+        )
+    mapped = network.network_address.ipv4_mapped if isinstance(network, IPv6Network) else None
+    if mapped is None or network.prefixlen <= 96:
+        return network
+    return IPv4Network((mapped, network.prefixlen - 96))
 
 
 def _whole(ticks: float) -> int:
