@@ -357,7 +357,14 @@ def flows(
             rows, epsilon=privacy.epsilon, store=store, seed=asked.seed
         )
     if groups is None or target is None:
-        raise ParameterError("name the groups and the file to write: GRAPH GROUPS OUT")
+        if groups is None:
+            raise ParameterError("name the groups and the file to write: GRAPH GROUPS OUT")
+        of_left = (
+            "GROUPS are those of the left side, beside --right-groups"
+            if reading.bipartite
+            else "GROUPS is the public table of groups"
+        )
+        raise ParameterError(f"GRAPH GROUPS OUT needs three files, and there are two: {of_left}")
     locations = groups_read = None
     if asked.dry_run:
         private, groups_read = reading.without_file(privacy.privacy_unit, files)

@@ -13,6 +13,7 @@ from graphcuts_dp.cli.dialogue import BACK, NO, NONE, YES, Answers
 from graphcuts_dp.cli.inspect_data import advice, head_of
 from graphcuts_dp.cli.plan_columns import column_names, endpoint_names, shown_names
 from graphcuts_dp.cli.proposals import (
+    ALL_TIME,
     DIRECTED,
     EVERYBODY,
     GRAPH,
@@ -28,6 +29,7 @@ from graphcuts_dp.cli.proposals import (
     Proposal,
     groups_of,
     has_two_kinds,
+    is_rows,
     lists_vertices,
     proposal_of,
     reading_of,
@@ -55,6 +57,11 @@ DIGITS = 3  # significant ones of an advised epsilon, which is rounded up
 _TYPED_WORDS = ("person", "people", "trip", "link", "place")
 _UNIT_WORDS = dict(zip(_TYPED_WORDS, ("user", "user", "row", "edge", "vertex"), strict=True))
 _MOST_QUERIES = 10**6
+# How a list of people is made that may be public.
+PUBLIC_MEMBERS = (
+    "List all who could be in the data, such as all customer numbers that were ever given out, and "
+    "never make the list from the private file: that would show who is in it"
+)
 UNITS = {
     "user": "a person, with all lines",
     "row": "a single line, such as a trip",
@@ -158,9 +165,28 @@ def read_bound(text: str, answers: Answers) -> int:
     return bound
 
 
-def read_rows(text: str, _: Answers) -> int:
-    rows = _whole(text)
+def read_continued(text: str, answers: Answers) -> str:
+    """Return "" if nothing follows, else how further periods are protected."""
+    if text == ALL_TIME and may_have_one_bound(answers):
+        return text
+    read_yes_or_no(text, answers)
+    return "" if text == NO else text
+
+
+def may_have_one_bound(answers: Answers) -> bool:
+    """Return whether one bound on the rows of a person can be for all periods to come."""
+    return answers["unit"] == "user" and answers.get("periods") is not None and is_rows(answers)
+
+
+def read_known_max(text: str, answers: Answers) -> int | None:
+    return None if text == NONE else read_rows(text, {**answers, "known-max": None})
+
+
+def read_rows(text: str, answers: Answers) -> int:
+    rows, most = _whole(text), answers.get("known-max")
     PrivacyUnit.of(f"user:{BOUND_KEYS['user']}={rows}")
+    if most is not None and rows > most:
+        raise ParameterError(f"nobody has more than {most:,}, as you said: type {most} or less")
     return rows
 
 
@@ -169,8 +195,8 @@ def read_groups(text: str, answers: Answers) -> str | None:
     if text == NONE:
         if has_two_kinds(answers):
             raise ParameterError(
-                "the members of both kinds are public: name a file that lists them with a group "
-                "each, which may be the same for all"
+                "the members of both kinds are public: name a file with a group for each, which "
+                f"may be the same for all. {PUBLIC_MEMBERS}"
             )
         if wants_table(answers):
             raise ParameterError(

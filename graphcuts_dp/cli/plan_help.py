@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from graphcuts_dp.cli.dialogue import BACK, NONE, Answers
+from graphcuts_dp.cli.plan_answers import PUBLIC_MEMBERS
 from graphcuts_dp.cli.plan_columns import endpoint_names, shown_names
 from graphcuts_dp.cli.proposals import (
     ANALYSTS,
@@ -22,8 +23,11 @@ from graphcuts_dp.cli.proposals import (
     TEAM,
     TOGETHER,
     TWO,
+    epsilon_of_estimate,
     estimate_of_bound,
+    has_two_kinds,
 )
+from graphcuts_dp.estimate.noisy_contributions import BOUNDS, hidden_users
 
 Explanation = Callable[[Answers], str]
 
@@ -64,11 +68,16 @@ def _explain_rows(answers: Answers) -> str:
     if answers["data"] is None:
         return "it is estimated from the private file, of which none was named"
     command = shlex.join(["graphcuts-dp", *estimate_of_bound(answers)])
+    epsilon = epsilon_of_estimate(answers)
+    hidden = hidden_users(epsilon, len(BOUNDS) + 1)
+    known = "" if answers.get("known-max") else f"with a known largest number (go {BACK}) it "
+    known += "also says how many rows a bound leaves out at most; " if known else ""
     return (
-        "this command shows, with noise, how many rows people have, for a tenth of the budget; "
-        "if nobody can have more than a known number of them, add known-max=NUMBER to the keys of "
-        "table; keep this terminal open, type it in another one, and come back: "
-        f"{command}"
+        f"this command shows, with noise, how many rows people have, for epsilon = {epsilon:g} of "
+        f"the budget, which hides up to {hidden} persons of each size; half of it hides twice as "
+        f"many; {known}less is enough for one bound that about a twentieth of the persons exceed: "
+        "--contributions choice:share-above=0.05 --epsilon 0.1 in it; "
+        f"keep this terminal open, type it in another one, and come back: {command}"
     )
 
 
@@ -120,6 +129,7 @@ EXPLANATIONS: Final[Mapping[str, Explanation]] = {
     "groups": lambda answers: (
         f"a public file that says which group each of them is in: {_example_groups(answers)}; "
         "whoever it does not list cannot be counted"
+        + (f". {PUBLIC_MEMBERS}" if has_two_kinds(answers) else "")
     ),
     "levels": lambda _: (
         "one column gives one table; two, as region/district, give a coarse table as well; each "
@@ -139,7 +149,9 @@ EXPLANATIONS: Final[Mapping[str, Explanation]] = {
     ),
     "continued": lambda _: (
         "decide it before the first table, since a store cannot change it: with yes, the guarantee "
-        "is for each period, and later ones need no new budget; with no, it is for all together"
+        "is for each period, and later ones need no new budget; with no, it is for all together, "
+        "and later ones need more; with all, it is for the whole year, as far as the bound on rows "
+        "of a person reaches"
     ),
     "on-bad": lambda _: (
         "refuse stops at the first line that cannot be read or names a place that is not listed; "
@@ -148,6 +160,10 @@ EXPLANATIONS: Final[Mapping[str, Explanation]] = {
     "vertices": lambda _: (
         "a public file with one label on each line, and nothing else; a table with groups is "
         f"typed one question before: go {BACK}"
+    ),
+    "known-max": lambda _: (
+        "such as 366 for one line a day in a year, or what a subscription allows; never what the "
+        "private file shows; with it, an estimate says how many lines a bound leaves out at most"
     ),
     "rows": _explain_rows,
     "guess": lambda _: (

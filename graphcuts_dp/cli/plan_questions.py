@@ -21,11 +21,13 @@ from graphcuts_dp.cli.plan_answers import (
     epsilon_of,
     hidden_warning,
     kinds_of_unit,
+    may_have_one_bound,
     nested_levels,
     open_problems,
     read_bound,
     read_budget,
     read_column,
+    read_continued,
     read_counted,
     read_data,
     read_date_format,
@@ -34,6 +36,7 @@ from graphcuts_dp.cli.plan_answers import (
     read_error,
     read_groups,
     read_guess,
+    read_known_max,
     read_levels,
     read_on_bad,
     read_period_column,
@@ -65,6 +68,7 @@ from graphcuts_dp.cli.plan_columns import (
 )
 from graphcuts_dp.cli.plan_help import EXPLANATIONS, NEEDED
 from graphcuts_dp.cli.proposals import (
+    ALL_TIME,
     DIRECTED,
     EVERYBODY,
     GRAPH,
@@ -76,9 +80,11 @@ from graphcuts_dp.cli.proposals import (
     TEAM,
     TOGETHER,
     TWO,
+    USUAL_ROWS,
     counts_lines,
     has_two_kinds,
     horizon_of,
+    is_per_period,
     is_rows,
     proposal_of,
     store_of,
@@ -87,14 +93,15 @@ from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.display import up_to_digits
 from graphcuts_dp.errors import GraphCutsError
 from graphcuts_dp.io.files import ending_of
+from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.dates import DATE_EXAMPLES
 from graphcuts_dp.schema.group_tables import group_column_names
 from graphcuts_dp.schema.periods import Periods
 from graphcuts_dp.schema.typed_names import join_names
+from graphcuts_dp.session.transcript import store_status
 
 _EDGE_LISTS = (".edges", ".edgelist", ".txt", ".konect")  # of pairs, by custom
-_USUAL_ROWS = 20  # of a person, at most
 # The question about the bound of a privacy unit of a graph, and the default.
 _BOUNDS: dict[str, tuple[str, int]] = {
     "edge": ("How many edges are protected together?", 1),
@@ -130,6 +137,7 @@ def _about_data() -> tuple[AskedQuestion, ...]:
             text=lambda _: f"Which file holds the private data? (or: {NONE})",
             usual=lambda _: NONE,
             read=read_data,
+            forecast=_forecast_of_data,
         ),
         _question(
             "header",
@@ -298,7 +306,7 @@ def _about_periods() -> tuple[AskedQuestion, ...]:
             "continued",
             text=_text_of_continued,
             usual=lambda _: NO,
-            read=lambda text, answers: read_yes_or_no(text, answers) == YES,
+            read=read_continued,
             applies=_asks_whether_continued,
             forecast=_forecast_of_continued,
         ),
@@ -325,9 +333,19 @@ def _about_sizes_and_budget() -> tuple[AskedQuestion, ...]:
             applies=lambda answers: answers.get("groups") is None,
         ),
         _question(
+            "known-max",
+            text=lambda answers: (
+                f"Is it publicly known that nobody has more than some number of rows"
+                f"{_scope_of_bound(answers)}? That number (or: {NONE})"
+            ),
+            usual=lambda _: NONE,
+            read=read_known_max,
+            applies=lambda answers: answers["unit"] == "user" and answers["data"] is not None,
+        ),
+        _question(
             "rows",
             text=_text_of_rows,
-            usual=lambda _: str(_USUAL_ROWS),
+            usual=lambda answers: str(min(answers.get("known-max") or USUAL_ROWS, USUAL_ROWS)),
             read=read_rows,
             applies=lambda answers: answers["unit"] == "user",
             forecast=_forecast_of_rows,
@@ -378,12 +396,19 @@ def _text_of_continued(answers: Answers) -> str:
         return f"Will you publish results of further rows, as of later months, too? {YES}/{NO}"
     by = Periods.of(answers["periods"]).by
     effect = f"a line is in one {by}, so that later ones need no more budget"
-    if answers["unit"] == "user":
-        effect = (
-            f"each {by} has a guarantee of its own, and a person who is there in k {by}s is hidden "
-            "k times less: k times epsilon"
-        )
-    return f"Will you publish further {by}s later? {YES}/{NO} ({YES}: {effect})"
+    if answers["unit"] != "user":
+        return f"Will you publish further {by}s later? {YES}/{NO} ({YES}: {effect})"
+    effect = (
+        f"each {by} has a guarantee of its own, and a person who is there in k {by}s is hidden "
+        "k times less: k times epsilon"
+    )
+    if not may_have_one_bound(answers):
+        return f"Will you publish further {by}s later? {YES}/{NO} ({YES}: {effect})"
+    return (
+        f"Will you publish further {by}s later? {YES}/{NO}/{ALL_TIME} ({YES}: {effect}; "
+        f"{ALL_TIME}: one guarantee for all {by}s of the year, and one bound on the rows of a "
+        f"person in them, so that whoever has used it up is missing in later {by}s)"
+    )
 
 
 def _forecast_of_continued(answers: Answers) -> str:
@@ -399,10 +424,26 @@ def _forecast_of_continued(answers: Answers) -> str:
         Periods.of(answers["periods"]).labels[0],
         Periods.of(cast(str, horizon_of(answers))).labels[-1],
     )
+    more = "the rest of the year" if answers["continued"] == ALL_TIME else "years to come"
     return (
-        f"The command will have --periods {first}..{last}: what you typed, and years to come, "
+        f"The command will have --periods {first}..{last}: what you typed, and {more}, "
         f"since a store can add no periods later. {first} is published first, the others after it."
     )
+
+
+def _forecast_of_data(answers: Answers) -> str:
+    """Return what the store of the file has left, if there is one."""
+    if answers["data"] is None or not Path(store_of(answers)).is_file():
+        return ""
+    with suppress(GraphCutsError):  # of what is no store, the command speaks
+        status = store_status(Store(store_of(answers)))
+        spent = (
+            f"The store {store_of(answers)} has spent epsilon = {status.epsilon:g} on these data"
+        )
+        if status.left is None:
+            return f"{spent}, and has no budget."
+        return f"{spent}: {status.left:g} is left."
+    return ""
 
 
 def _usual_header(answers: Answers) -> str:
@@ -451,13 +492,25 @@ def _asks_endpoints(answers: Answers) -> bool:
 
 
 def _text_of_rows(answers: Answers) -> str:
-    scope = ""
-    if answers.get("periods") is not None:
-        scope = " in each period" if answers.get("continued") else " in all periods together"
+    rule = ""
+    if answers.get("continued") == ALL_TIME:
+        declared = Periods.of(cast(str, horizon_of(answers)))
+        rule = (
+            f" About {len(declared.labels)} times those of a regular person in one {declared.by}, "
+            f"or later {declared.by}s show a decline that is none."
+        )
     return (
-        f"At most how many rows of one person shall count{scope}? More are left out; twice the "
-        f"number is twice the noise. ({EXPLAIN} shows a command that estimates it)"
+        f"At most how many rows of one person shall count{_scope_of_bound(answers)}?{rule} More "
+        "are left out; twice the number is twice the noise. "
+        f"({EXPLAIN} shows a command that estimates it)"
     )
+
+
+def _scope_of_bound(answers: Answers) -> str:
+    """Return in which periods rows of a person are bounded, as the end of a question."""
+    if answers.get("periods") is None:
+        return ""
+    return " in each period" if is_per_period(answers) else " in all periods together"
 
 
 def _forecast_of_rows(answers: Answers) -> str:

@@ -18,14 +18,17 @@ from graphcuts_dp.cli.inspect_data import head_of, ignores_weights, needs_bound
 from graphcuts_dp.cli.plan_columns import NAMES, first_line
 from graphcuts_dp.cli.reading import Reading
 from graphcuts_dp.confidence import DEFAULT_FAILURE
+from graphcuts_dp.display import down_to_digits, up_to_digits
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noises import noise_distribution
+from graphcuts_dp.estimate.noisy_contributions import BOUNDS, hidden_users
 from graphcuts_dp.estimate.worst_cut_errors import expected_worst_cut, largest_cut
 from graphcuts_dp.graph.rows import PrivateData, Rows
 from graphcuts_dp.io.files import read_vertices
 from graphcuts_dp.io.heads import FileHead
 from graphcuts_dp.learn.sizes import usual_edges
 from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.planning.planner import least_epsilon
 from graphcuts_dp.privacy.count_noise import discrete_laplace_radius
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.privacy_unit import BOUND_KEYS, PrivacyUnit, UnitKind
@@ -45,11 +48,15 @@ TABLE, GRAPH = PRODUCTS = ("table", "graph")  # that everybody may see
 DIRECTED, TOGETHER = "directed", "together"  # how both directions of a pair count
 LINES, PAIRS = "lines", "pairs"  # what of a file with rows counts
 SAME, TWO = "same", "two"  # kinds of what both endpoints are
+ALL_TIME = "all"  # further periods follow, and one bound on a person is for all of them
 _YEARS_TO_COME = 4  # that a table over time is proposed for, after that of its last period
 QUERIES = 50  # that analysts ask, if nobody says how many
 _ONE_ROW = PrivacyUnit.user(max_contributions=1)  # where no bound is answered yet
 _BETWEEN_HALVES = "the number of edges between two halves of all vertices"
-_ESTIMATE_SHARE = 0.1  # of the budget, for a private estimate of the bound on rows of a person
+# A private estimate of the bound on rows of a person: how many persons of each size it may hide,
+# and the most of the budget that it may take for that.
+_HIDDEN_PERSONS, _MOST_FOR_ESTIMATE = 20, 0.25
+USUAL_ROWS = 20  # of a person, at most
 _NEW_BUDGET = 2.0  # that is proposed for a store that does not exist yet
 _FORECAST_VERTICES = 300  # most vertices of a graph on which a release is forecast: 20 ms a time
 
@@ -156,6 +163,8 @@ def _table(answers: Answers, unit: PrivacyUnit) -> Proposal:
     words = [*command, *_grouping_words(answers)]
     if further:
         words += ["--period", Periods.of(answers["periods"]).labels[0]]
+    elif unit.kind == "user" and unit.group_size == answers.get("known-max"):
+        words += ["--known-max", str(unit.group_size)]  # no row is left out, so that this is free
     return Proposal(
         words=[*words, *_reading_words(answers), *_store_words(answers)],
         error_at=error_of_period_at if further else error_at,
@@ -195,6 +204,13 @@ def _later(answers: Answers) -> str:
         )
     if answers["unit"] != "user":
         return f"{text} All {typed.by}s together use up epsilon once.".strip()
+    if not is_per_period(answers):
+        return (
+            f"{text} All {len(declared.labels)} {typed.by}s together use up epsilon once, and at "
+            f"most {answers['rows']:,} rows of a person count in all of them: more than about "
+            f"{answers['rows'] / len(declared.labels):,.3g} in each {typed.by} are left out, so "
+            f"that later {typed.by}s show a decline which is none."
+        ).strip()
     return (
         f"{text} The guarantee is for each {typed.by}: a person who is there in k {typed.by}s is "
         f"hidden k times less, by k times epsilon, with k up to {len(declared.labels)}."
@@ -267,15 +283,24 @@ def estimate_of_bound(answers: Answers) -> list[str]:
     grouping = _grouping_words(answers) if places_file else []
     words = ["flows", answers["data"], *places_file, *grouping, *_reading_words(answers)]
     keys = [f"cells={cell_count(answers, _ONE_ROW)}"] if is_table(answers) else []
-    keys += ["per-period"] if is_continued(answers) else []
-    store = Store(store_of(answers))
-    budget, new = _NEW_BUDGET, ["--budget", f"{_NEW_BUDGET:g}"]
+    keys += ["per-period"] if is_per_period(answers) else []
+    keys += [f"known-max={answers['known-max']}"] if answers.get("known-max") else []
+    new = [] if Store(store_of(answers)).exists else ["--budget", f"{_NEW_BUDGET:g}"]
+    words += ["--contributions", ":".join(["table", ",".join(keys)] if keys else ["table"])]
+    words += ["--epsilon", f"{epsilon_of_estimate(answers):g}"]
+    return [*words, "--store", store_of(answers), *new]
+
+
+def epsilon_of_estimate(answers: Answers) -> float:
+    """Return the epsilon at which an estimate hides few persons, within a part of the budget."""
+    enough = least_epsilon(
+        lambda epsilon: hidden_users(epsilon, len(BOUNDS) + 1) <= _HIDDEN_PERSONS
+    )
+    store, left = Store(store_of(answers)), None
     if store.exists:
         left = store_status(store).left
-        budget, new = (_NEW_BUDGET if left is None else left), []
-    words += ["--contributions", ":".join(["table", ",".join(keys)] if keys else ["table"])]
-    words += ["--epsilon", f"{_ESTIMATE_SHARE * budget:.2g}"]
-    return [*words, "--store", store_of(answers), *new]
+    most = _MOST_FOR_ESTIMATE * (_NEW_BUDGET if left is None else left)
+    return up_to_digits(enough, 2) if enough <= most else down_to_digits(most, 2)
 
 
 def store_of(answers: Answers) -> str:
@@ -386,17 +411,21 @@ def unit_of(answers: Answers) -> PrivacyUnit:
     if kind == "row":
         return PrivacyUnit.row()
     bound = answers["rows" if kind == "user" else "bound"]
-    each_period = ",per-period" if kind == "user" and is_continued(answers) else ""
+    each_period = ",per-period" if kind == "user" and is_per_period(answers) else ""
     return PrivacyUnit.of(f"{kind}:{BOUND_KEYS[kind]}={bound}{each_period}")
 
 
 def horizon_of(answers: Answers) -> str | None:
-    """Return the periods to declare: those that were answered, with years to come if it goes on."""
+    """Return the periods to declare: those that were answered, with years to come if it goes on.
+
+    With one bound for all of them, the year ends them: the bound grows with their number.
+    """
     text: str | None = answers.get("periods")
     if text is None or not is_continued(answers):
         return text
     labels = Periods.of(text).labels
-    year, rest_of_year = min(int(labels[-1][:4]) + _YEARS_TO_COME, 9999), labels[-1][4:]
+    years = 0 if answers["continued"] == ALL_TIME else _YEARS_TO_COME
+    year, rest_of_year = min(int(labels[-1][:4]) + years, 9999), labels[-1][4:]
     last_of_year = {"-Q": "-Q4", "-": "-12", "": ""}[rest_of_year.rstrip("0123456789")]
     return f"{labels[0]}..{year:04}{last_of_year}"
 
@@ -404,6 +433,11 @@ def horizon_of(answers: Answers) -> str | None:
 def is_continued(answers: Answers) -> bool:
     """Return whether further periods of a table will be published."""
     return bool(answers.get("continued")) and answers.get("periods") is not None
+
+
+def is_per_period(answers: Answers) -> bool:
+    """Return whether a person has a bound and a guarantee for each period."""
+    return is_continued(answers) and answers["continued"] != ALL_TIME
 
 
 def is_table(answers: Answers) -> bool:

@@ -46,6 +46,11 @@ PRIVACY_UNIT = _unit_option(
 KINDS = ("undirected", "directed", "bipartite")
 STDIN = "-"
 _BOTH_DIRECTIONS = "Both directions of a pair count together: --kind directed keeps them apart."
+_PUBLIC_USERS = (
+    "The users are vertices, whose names are public. List all who could be in the data, such as "
+    "every customer number that was ever given out: a list that is made from the private file "
+    "shows who is in it."
+)
 _LOOPS_IN_CELLS = "Rows whose two ends are equal count, in cells of their own."
 _NO_LOOPS = "Rows whose two ends are equal are dropped: they cross no cut."
 _NO_FILE = "--dry-run reads no graph: name its vertices by --vertices, or public groups of them"
@@ -355,6 +360,8 @@ class Reading:
             directions = directions_note(rows)
             if directions:
                 note(directions)
+            if rows.user_is_source:
+                note(_PUBLIC_USERS)
             if rows.periods is not None:
                 note("Rows of other periods do not count; whether there are any is private.")
             if not self.bipartite:

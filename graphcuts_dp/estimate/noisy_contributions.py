@@ -272,10 +272,7 @@ class Contributions(Displayed):
     @property
     def radius(self) -> int:
         """Bound on the errors of all counts at once, with the default confidence."""
-        if self.rate is None:
-            return 0
-        failure_of_class = DEFAULT_FAILURE / len(self.counts)
-        return discrete_laplace_radius(float(self.rate), failure=failure_of_class)
+        return 0 if self.rate is None else hidden_users(float(self.rate), len(self.counts))
 
     def _bound_index(self, bound: int) -> int:
         """Return the index of a bound, which is that of the class below it."""
@@ -335,6 +332,16 @@ class Contributions(Displayed):
 
     def __repr__(self) -> str:
         return f"Contributions({self.what}, {len(self.bounds)} bounds)"
+
+
+def hidden_users(rate: float, classes: int) -> int:
+    """Return how many users of each class noise can hide, with the default confidence for all.
+
+    Args:
+        rate: of the noise of each count; of a table with one epsilon for all of it, that epsilon.
+        classes: number of classes of users.
+    """
+    return discrete_laplace_radius(rate, failure=DEFAULT_FAILURE / classes)
 
 
 def check_bounds(bounds: tuple[int, ...] | list[int] | None) -> tuple[int, ...]:

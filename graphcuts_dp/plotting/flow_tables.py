@@ -74,6 +74,7 @@ _NONZERO = 1e-300  # replaces a zero denominator
 _PANEL_NAMED = 24  # groups on a side up to which panels name them
 
 # Periods.
+_ALONE_ALPHA = 0.45  # of the band of intervals of single cells, upon that of all at once
 MAX_PANELS = 9  # most cells that callers should give `periods_figure`, which draws all of them
 _PANELS_ACROSS = 3
 _PANEL_WIDTH = 130.0  # points of a panel
@@ -432,6 +433,7 @@ def periods_figure(
     values: FloatMatrix,
     low: FloatMatrix,
     high: FloatMatrix,
+    alone: tuple[FloatMatrix, FloatMatrix] | None = None,
     title: str,
     unit: str = "edges",
     omitted: int = 0,
@@ -447,12 +449,15 @@ def periods_figure(
             hold at once with the default confidence (`DEFAULT_PERCENT`): callers must pass such
             intervals.
         high: upper ends of the intervals, shape (cells, periods).
+        alone: lower and upper ends of the intervals of each cell alone, which tables and answers
+            have, with the same shapes; None if they are not drawn.
         title: title of the figure, with the guarantee.
         unit: unit of the values, as in `FlowPicture`.
         omitted: number of cells besides these, which are not drawn.
 
     Returns:
-        A figure: a line through the values, and a band for the intervals.
+        A figure: a line through the values, a band for the intervals, and within it a darker one
+        for those of each cell alone.
     """
     count, numbers = len(cells), np.arange(len(periods))
     across = min(count, _PANELS_ACROSS)
@@ -467,6 +472,13 @@ def periods_figure(
             axes.fill_between(
                 numbers, low[index], high[index], color=COLOURS["noisy"], alpha=0.25, linewidth=0
             )
+            if alone is not None:
+                axes.fill_between(
+                    *(numbers, alone[0][index], alone[1][index]),
+                    color=COLOURS["noisy"],
+                    alpha=_ALONE_ALPHA,
+                    linewidth=0,
+                )
             axes.plot(numbers, values[index], color=COLOURS["noisy"], marker=".", markersize=4)
             panel_name = wrapped(plain_text(name), _NAME_SIZE, _PANEL_WIDTH)
             axes.set_title(panel_name, fontsize=_NAME_SIZE)
@@ -488,6 +500,9 @@ def periods_figure(
         figure.suptitle(lines, x=0.01, ha="left", fontsize=TITLE_SIZE)
         label = f"{DEFAULT_PERCENT} intervals, all cells at once"
         handles = [Patch(facecolor=COLOURS["noisy"], alpha=0.25, label=label)]
+        if alone is not None:
+            of_table = f"{DEFAULT_PERCENT}, the cell alone, as in the table"
+            handles.append(Patch(facecolor=COLOURS["noisy"], alpha=_ALONE_ALPHA, label=of_table))
         if omitted:
             handles.append(Patch(alpha=0, label=f"not drawn: {omitted:,} smaller cells"))
         figure.legend(handles=handles, loc="outside lower left", ncols=2, fontsize=8)

@@ -143,6 +143,7 @@ def over_periods(flows: FlowTable, level: str | None, by: str, title: str | None
     count = len(cells.lengths(level_index))
     names = ("estimate", *SIMULTANEOUS_COLUMNS)
     values, low, high = (table[name].reshape(count, -1).T for name in names)
+    alone_low, alone_high = (table[name].reshape(count, -1).T for name in ("low", "high"))
     order = np.argsort(-values.sum(axis=1), kind="stable")[:MAX_PANELS]
     arrow = "-" if cells.symmetric else "\N{RIGHTWARDS ARROW}"
     sources, targets = (
@@ -159,6 +160,7 @@ def over_periods(flows: FlowTable, level: str | None, by: str, title: str | None
         values=np.clip(values, low, high)[order],
         low=low[order],
         high=high[order],
+        alone=(alone_low[order], alone_high[order]),
         title=_with_guarantee(
             flows, title or f"Largest flows by {_group_level(flows, level_index)} and {by}"
         ),

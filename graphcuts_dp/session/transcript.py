@@ -45,6 +45,7 @@ from graphcuts_dp.session.store_sessions import SessionStatus, session_status
 
 LEDGER_SCHEMA = "graphcuts_dp.ledger"  # of `LedgerStatus.to_json`
 LEDGER_SCHEMA_VERSION = 1  # raised when a field goes, or changes its name or its meaning
+_ROUNDING = 1e-12  # of a sum of epsilons as a float, relative to the sum
 _COLUMNS = ("record", "S", "T", "value", "low", "high", "guaranteed", "corrected", "mark")
 
 
@@ -306,6 +307,8 @@ def ledger_status(ledger: Ledger) -> LedgerStatus:
         budget, head, identifier = ledger_budget(ledger), str(ledger.head), store_id(ledger)
     total = spent_together(uses, budget) if uses else None
     epsilon = total.epsilon if total else 0.0
+    if budget is not None and budget.epsilon < epsilon <= budget.epsilon * (1 + _ROUNDING):
+        epsilon = budget.epsilon  # exactly, a store never spends more than its budget
     return LedgerStatus(
         store=identifier,
         uses=tuple(UseStatus(use, states[use.number], files[use.number]) for use in uses),

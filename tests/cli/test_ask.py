@@ -13,6 +13,7 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp import VertexSet, graph_job
 from graphcuts_dp.cli import dialogue, plan_columns, plan_help, plan_questions, proposals
+from graphcuts_dp.estimate.noisy_contributions import BOUNDS, hidden_users
 from graphcuts_dp.learn.sizes import usual_edges
 from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.release.usefulness import made_up_graph, usefulness_of
@@ -39,6 +40,7 @@ TRIPS = {
     "written": "31.01.2026",
     "continued": "",
     "bad rows": "",
+    "known max": "",
     "bound": "",
     "guess": "",
     "error": "",
@@ -132,7 +134,7 @@ def lines(data="mail.edges", groups="none", unit=EDGE, error="60", who="everybod
     if unit in (ROW, USER) and groups != "none" and who == "everybody":
         asked += ["none", ""]  # no date; bad rows
     asked += [str(N)] * (groups == "none")
-    return [*asked, *["2"] * (unit == USER), "none", error]
+    return [*asked, *["", "2"] * (unit == USER), "none", error]
 
 
 def run_all(told, call):
@@ -196,7 +198,7 @@ def test_trips_of_people_come_out_by_month_and_district(proposed, call):
 def test_a_row_is_proposed_where_only_dates_are_named(proposed, call, folder):
     text = (folder / "trips.csv").read_text()
     (folder / "days.csv").write_text(re.sub(r"(?m)^\w+;", "", text))
-    told = proposed(*trips(data="days.csv", user=None, product=None, bound=None))
+    told = proposed(*trips(data="days.csv", user=None, product=None, known_max=None, bound=None))
     assert told["privacy_unit"] == "1 row"
     assert told["error"] < 10  # of a table with sensitivity 1
     run_all(told, call)
@@ -220,7 +222,7 @@ def test_back_returns_with_what_was_answered_before(proposed, typed, done):
     assert told == proposed(*trips())
     typed("back", *trips())
     assert "This is the first question" in done("plan", "--ask")[1]
-    changed = proposed(*trips()[:-2], "back", "back", "back", "skip", "", "", "")
+    changed = proposed(*trips()[:-2], *["back"] * 4, "skip", "", "", "", "")
     assert "on-bad=skip" in changed["command"]
 
 
@@ -328,7 +330,7 @@ UNCLEAR = {
     ],
     "numbers, of people": [
         *("bare.csv", "", "", "user", "1", "", "", "", "", "zones.csv", "district", "4"),
-        *("2026-01..2026-03", "31.01.2026", "no", "skip", "2", "400", ""),
+        *("2026-01..2026-03", "31.01.2026", "no", "skip", "", "2", "400", ""),
     ],
 }
 
@@ -418,9 +420,12 @@ def test_a_question_mark_shows_how_the_bound_is_estimated_and_asks_again(
     assert "keep this terminal open" in line
     program, *words = shlex.split(line.partition("come back: ")[2])
     assert program == "graphcuts-dp"
-    assert words[words.index("--epsilon") + 1] == "0.2"  # a tenth of a budget of 2
+    epsilon = float(words[words.index("--epsilon") + 1])
+    # The least, in two digits, at which it hides at most twenty persons of each size.
+    assert hidden_users(epsilon, len(BOUNDS) + 1) <= 20 < hidden_users(epsilon - 0.02, len(BOUNDS))
+    assert "hides up to 20 persons of each size" in line
     assert done(*words)[0]
-    assert gc.store_status("trips.csv.db").epsilon == 0.2
+    assert gc.store_status("trips.csv.db").epsilon == epsilon
     without_budget = asked[:-1]
     told = proposed(*without_budget)
     assert told["refusal"] == ""
@@ -429,7 +434,10 @@ def test_a_question_mark_shows_how_the_bound_is_estimated_and_asks_again(
     typed(*without_budget)
     again = next(line for line in done("plan", "--ask")[1].splitlines() if "come back" in line)
     assert "--budget" not in again
-    assert "--epsilon 0.08 " in again  # a tenth of what is left
+    left = gc.store_status("trips.csv.db").left
+    assert 0 < left < 1
+    quarter = float(again.split("--epsilon ")[2].split()[0])  # behind that of another estimate
+    assert 0.22 * left <= quarter <= 0.25 * left  # two digits, rounded down
 
 
 PATHS = {
@@ -525,11 +533,64 @@ def test_a_table_that_goes_on_is_proposed_per_period_with_years_to_come(proposed
     assert "would refuse this" in quarters["refusal"]  # the series of months has begun
 
 
+def test_a_series_with_one_bound_for_all_months_is_proposed_with_what_it_feigns(
+    proposed, call, done, typed
+):
+    asked = trips(continued="all", bound="60")
+    told = proposed(*asked)
+    for words in (
+        "flows-over-time trips.csv zones.csv",
+        "--periods 2026-01..2026-12",  # the year ends a bound that grows with it
+        "--privacy-unit user:max-contributions=60",
+    ):
+        assert words in told["command"]
+    assert "per-period" not in told["command"]
+    typed(*asked)
+    out, _ = done("plan", "--ask")
+    assert "at most 60 rows of a person count in all of them" in out
+    assert "more than about 5 in each month are left out" in out
+    run_all(told, call)
+    assert gc.load("flows.csv").horizon[-1] == "2026-12"
+    typed(*trips(continued="all", bound="?")[:-3], "60", *asked[-3:])
+    question = next(line for line in done("plan", "--ask")[1].splitlines() if "come back" in line)
+    assert "About 12 times those of a regular person in one month" not in question  # its help
+    wrong = [*trips(unit="row", user=None, product=None, known_max=None, bound=None)]
+    wrong.insert(wrong.index("31.01.2026") + 1, "all")
+    typed(*wrong)
+    assert "'all' is neither yes nor no" in done("plan", "--ask")[1]
+
+
+def test_a_largest_number_that_is_known_bounds_the_bound_and_the_estimate(
+    proposed, call, done, typed
+):
+    typed(*trips(known_max="12", bound="?")[:-3], "13", "5", *trips()[-3:])
+    _, err = done("plan", "--ask")
+    assert "table:cells=12,known-max=12 " in err
+    assert "nobody has more than 12, as you said" in err
+    told = proposed(*trips(known_max="12", bound=""))  # the bound that is proposed
+    assert "--privacy-unit user:max-contributions=12" in told["command"]
+    assert "--known-max 12" in told["command"]
+    run_all(told, call)
+    assert "all_high" in gc.load("flows.csv").columns(None)  # nothing is left out
+    again = trips(known_max="30", bound="12", budget=None)
+    assert "--known-max" not in proposed(*again)["command"]
+    typed(*again)
+    spent = "The store trips.csv.db has spent epsilon = 1 on these data: 2 is left"
+    assert spent in done("plan", "--ask")[1]
+
+
+def test_a_list_of_people_is_never_made_from_the_private_file(call, typed, folder):
+    (folder / "ratings.csv").write_text("user,film\nann,Alien\n")
+    typed("ratings.csv", "yes", "", "", "", "two", "", "", "none")
+    err = call("plan", "--ask")[2]
+    assert "never make the list from the private file" in err
+
+
 def test_further_periods_are_asked_about_with_their_factor_before_the_bound(
     done, typed, call, proposed
 ):
     asked = trips(continued="yes")
-    typed(*trips(continued="?")[:-5], "yes", *asked[-5:])
+    typed(*trips(continued="?")[:-6], "yes", *asked[-6:])
     out, err = done("plan", "--ask")
     assert "decide it before the first table" in err
     assert "--periods 2026-01..2030-12: what you typed, and years to come" in err

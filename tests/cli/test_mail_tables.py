@@ -1,5 +1,6 @@
 """A table of mails with dates: what `release` does where `flows` was charged before it."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -81,3 +82,44 @@ def test_a_store_of_another_unit_names_the_options_that_fit(first, options):
     typed = [word for word in options.split() if word != "and"]
     status, text = release("--store", "mail.db", *typed)
     assert status == 0, text
+
+
+def test_a_report_states_no_more_than_the_budget_if_no_more_was_spent():
+    """The sum of 0.2, 1 and 0.8 is 2, and its float is not."""
+    table = ("flows", "mail.csv", "staff.csv", "--kind", "directed", "--counting", "rows")
+    for number, epsilon in enumerate(("0.2", "1", "0.8")):
+        budget = () if number else ("--budget", "2")
+        out = f"f{number}.csv"
+        line = (*table[:3], out, *table[3:], "--epsilon", epsilon, "--store", "mail.db", *budget)
+        status, text = run(*line)
+        assert status == 0, text
+    assert json.loads(run_line("store", "status", "mail.db", "--json")[1])["epsilon"] == 2
+    report = run("report", "f2.csv", "--store", "mail.db")[1]
+    assert "epsilon = 2 of a budget of epsilon = 2: 0 is left" in report
+    assert "2.001" not in report
+
+
+def test_what_is_missing_of_a_table_between_two_sides_is_named():
+    Path("films.csv").write_text("film,genre\nAlien,space\n")
+    read = ("--right-groups", "films.csv", "--kind", "bipartite", "--epsilon", "1")
+    status, text = run("flows", "ratings.csv", "out.csv", *read)
+    assert status == 2
+    assert "there are two: GROUPS are those of the left side, beside --right-groups" in text
+
+
+def test_who_lists_users_as_vertices_is_told_where_the_list_may_come_from():
+    Path("ratings.csv").write_text("user,film\np1,Alien\np2,Alien\n")
+    Path("films.csv").write_text("film,genre\nAlien,space\n")
+    status, text = run(
+        *("flows", "ratings.csv", "staff.csv", "out.csv", "--right-groups", "films.csv"),
+        *(
+            "--kind",
+            "bipartite",
+            "--counting",
+            "rows",
+        ),
+        *("--columns", "user=user,source=user,target=film", "--epsilon", "1", "--uncounted"),
+        *("--privacy-unit", "user:max-contributions=2", "--expected-cell", "0"),
+    )
+    assert status == 0, text
+    assert "a list that is made from the private file shows who is in it" in text

@@ -488,6 +488,7 @@ def test_a_chart_has_the_largest_cells_over_periods(kind, by):
     left = cells.size(cells.depth - 1) // 6 - len(lines)
     assert texts == [
         f"{DEFAULT_PERCENT} intervals, all cells at once",
+        f"{DEFAULT_PERCENT}, the cell alone, as in the table",
         f"not drawn: {left} smaller cells",
     ]
     one = flows.plot(period="2026-01")
@@ -502,8 +503,25 @@ def test_a_chart_of_noise_stays_within_what_is_possible():
     assert len(lines) == 3
     assert all((line >= 0).all() for line in lines.values())
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [
-        f"{DEFAULT_PERCENT} intervals, all cells at once"
+        f"{DEFAULT_PERCENT} intervals, all cells at once",
+        f"{DEFAULT_PERCENT}, the cell alone, as in the table",
     ]
+
+
+def test_the_inner_band_of_a_chart_is_the_interval_of_the_table():
+    cells = cells_of("directed", "month")
+    flows = flows_of(cells, finest_of(cells), epsilon=1.0)
+    table = flows.columns(flows.levels[-1])
+    (axes, *_) = flows.plot(by="month").axes
+    outer, inner = (band.get_paths()[0].vertices[:, 1] for band in axes.collections)
+    start, end = (
+        axes.get_title(loc="left").replace("within ", "").partition(" \N{RIGHTWARDS ARROW} ")[::2]
+    )
+    of_cell = (table["from"] == start) & (table["to"] == (end or start))
+    assert of_cell.sum() == 6  # months
+    assert inner.max() == pytest.approx(max(table["high"][of_cell]))
+    assert inner[inner > 0].min() == pytest.approx(min(low for low in table["low"][of_cell] if low))
+    assert outer.max() > inner.max()  # all cells at once
 
 
 def test_every_picture_names_its_period():
