@@ -61,7 +61,7 @@ def fuzz(examples):
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize("examples", [100, pytest.param(5_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [60, pytest.param(5_000, marks=pytest.mark.slow)])
 def test_command_lines(examples):
     fuzz(examples)
 

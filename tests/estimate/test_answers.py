@@ -228,16 +228,17 @@ def test_intervals_hold_as_often_as_they_say(case, how, runs):
         assert np.allclose(spreads, 1, rtol=6 / math.sqrt(runs))
 
 
-RUNS = 500
+RUNS = pytest.mark.parametrize("runs", [200, pytest.param(500, marks=pytest.mark.slow)])
 
 
+@RUNS
 @pytest.mark.usefixtures("each_radius_once")
 @pytest.mark.parametrize("noise", NOISES)
-def test_an_interval_is_of_one_public_width_and_not_too_wide(noise):
+def test_an_interval_is_of_one_public_width_and_not_too_wide(noise, runs):
     graph, source, query = random_graph(8, 4), SeededEntropy(5), CutQuery([0, 1, 2], [2, 3, 4, 5])
     truth, levels = query.value(graph), {0.5: 3.0, 0.95: 1.9}
     misses, widths, errors = dict.fromkeys(levels, 0), {level: set() for level in levels}, []
-    for _ in range(RUNS):
+    for _ in range(runs):
         made = drawn(graph, None, "randomized-response", noise=noise, source=source, epsilon=1.0)
         for confidence in levels:
             answer = made.answer(query, confidence=confidence)
@@ -247,14 +248,15 @@ def test_an_interval_is_of_one_public_width_and_not_too_wide(noise):
                 widths[confidence].add(round(2 * (answer.estimate - low), 6))
         errors.append(answer.estimate - truth)
     for confidence, most in levels.items():
-        assert misses[confidence] <= scipy.stats.binom.isf(ALARM, RUNS, 1 - confidence)
+        assert misses[confidence] <= scipy.stats.binom.isf(ALARM, runs, 1 - confidence)
         (width,) = widths[confidence]  # it depends on sizes alone
         # Not vacuous: so many times the central part of the errors actually seen, at most.
         assert width / 2 <= most * np.quantile(np.abs(errors), confidence)
 
 
+@RUNS
 @pytest.mark.parametrize("noise", NOISES)
-def test_simultaneous_intervals_hold_for_all_cuts_at_once(noise):
+def test_simultaneous_intervals_hold_for_all_cuts_at_once(noise, runs):
     """n = 4: all 256 pairs of sets in every run, the truth and the radius by brute force."""
     graph, source = random_graph(4, 6), SeededEntropy(7)
     i, j = np.triu_indices(4, 1)
@@ -266,11 +268,11 @@ def test_simultaneous_intervals_hold_for_all_cuts_at_once(noise):
     radii = [first.estimate_cut(*cut).radius(log) for cut, log in zip(both, shares, strict=True)]
     assert first.estimate_cut(*both[60]).radius(HALF) < radii[60]
     misses, truth = 0, forms @ graph.dense()[i, j]
-    for _ in range(RUNS):
+    for _ in range(runs):
         release = drawn(graph, None, "randomized-response", noise=noise, source=source, epsilon=1.0)
         errors = np.abs(forms @ release.noisy.estimate()[i, j] - truth)
         misses += bool((errors > np.array(radii) + 1e-9).any())
-    assert misses <= scipy.stats.binom.isf(ALARM, RUNS, 0.5)
+    assert misses <= scipy.stats.binom.isf(ALARM, runs, 0.5)
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(3, None), (4, None), (2, 3), (1, 1)])

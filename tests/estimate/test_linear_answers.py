@@ -41,15 +41,16 @@ def made_of(graph, mechanism="randomized-response", seed=0, **options):
     return drawn(graph, None, mechanism, source=SeededEntropy(seed), **options)
 
 
+@pytest.mark.parametrize("runs", [60, pytest.param(150, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", SHAPES)
 @pytest.mark.parametrize("mechanism", ["randomized-response", "degrees+randomized-response"])
-def test_answers_are_right_on_average_and_intervals_hold(kind, mechanism):
-    """150 seeds: the mean within 5 standard errors, and at most so many misses of 95 % as chance
+def test_answers_are_right_on_average_and_intervals_hold(kind, mechanism, runs):
+    """The mean of all seeds within 5 standard errors, and at most so many misses of 95 % as chance
     allows but for 1e-9 (binomial). Entries alone are added up."""
     graph = graph_of(kind)
     queries = queries_of(graph)
     truths = np.array([query.value(graph) for query in queries])
-    runs, values, missed = 150, [], np.zeros(len(queries), dtype=int)
+    values, missed = [], np.zeros(len(queries), dtype=int)
     for seed in range(runs):
         made = made_of(graph, mechanism, seed)
         answers = made.answer_all(queries)

@@ -82,7 +82,7 @@ def check_reader(path, data, options):
         assert isinstance(graph, AnyGraph)
 
 
-@pytest.mark.parametrize("examples", [150, pytest.param(5_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [80, pytest.param(5_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_readers_survive_damaged_files(ending, examples, tmp_path):
     files = seeds(ending, tmp_path)

@@ -122,15 +122,16 @@ def test_a_use_reads_nothing_before_the_latest_checkpoint(store):
         assert (ledger.head, ledger.records, ledger.spending) == brief
 
 
-def test_sums_are_those_of_the_uses_whatever_they_read_and_cost(tmp_path):
+@pytest.mark.parametrize("tried", [60, pytest.param(120, marks=pytest.mark.slow)])
+def test_sums_are_those_of_the_uses_whatever_they_read_and_cost(tmp_path, tried):
     """Beside lists of all costs, as the filter was before it had sums."""
     random = np.random.default_rng(0)
     for case, budget in enumerate([Budget(2.0), Budget(2.0, 1e-5), Budget(0.5, 1e-6)]):
         store = Store(tmp_path / f"{case}.db", budget=budget)
         create_ledger(store, rows(), privacy_unit="1 row")
         before, refused = [], 0
-        for _ in range(120):
-            epsilon = Fraction(int(random.integers(1, 9)), 40)
+        for _ in range(tried):
+            epsilon = Fraction(int(random.integers(1, 9)), tried // 3)
             cost = Cost.of_pure(epsilon)
             if random.random() < 0.4:
                 cost = Cost.of_rho(float(epsilon) ** 2 / 40, delta=1e-8)

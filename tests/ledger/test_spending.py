@@ -320,7 +320,9 @@ BUDGETS = [Budget(1.5), Budget(1.5, 1e-5), Budget(0.75, 1e-6), None]
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    "seed", [*range(5), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 12))]
+)
 def test_the_total_is_the_most_on_a_day_and_the_budget_caps_each(budget, seed):
     """Beside a count of every day, of a year and around it, on which each use is looked up."""
     rng = np.random.default_rng(seed)
