@@ -1,11 +1,11 @@
 """How sure a private estimate of people's numbers of rows is, in words: before it and after it.
 
 The estimate is a limit that about 5 of 100 people exceed (`release.contributions.BoundJob`). With
-95 %, the number of people above it is no farther from that share than that of the best candidate,
-plus an error that is computed from epsilon alone. The best candidate is at most the whole share
-off, because nobody has more rows than the largest one. So at most twice the share, plus the error,
-have more rows than the limit. If the error is above the share, nobody may have more: the limit can
-be far too high.
+`DEFAULT_CONFIDENCE`, the number of people above it is no farther from that share than that of the
+best candidate, plus an error that is computed from epsilon alone. The best candidate is at most the
+whole share off, because nobody has more rows than the largest one. So at most twice the share, plus
+the error, have more rows than the limit. If the error is above the share, nobody may have more: the
+limit can be far too high.
 """
 
 import math
