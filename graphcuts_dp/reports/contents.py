@@ -1,7 +1,6 @@
 """Describe each kind of saved result for a report: what was published, how exact it is.
 
-Everything is read off released numbers, and nothing is proven anew: errors are those that the
-result states itself.
+Everything is computed from released numbers; errors are those that the result itself states.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -23,8 +22,8 @@ from graphcuts_dp.results.release import Release
 from graphcuts_dp.schema.vertices import sets_in
 
 SUMMARY, SYNTHETIC, INTERACTIVE = "Summary statistics", "Synthetic data", "Interactive API"
-_NOISY = "smaller than their ±"  # of numbers, in evidence
-_MOST_LISTED, _LONGEST_LISTED = 6, 36  # names in one sentence, and characters of each
+_NOISY = "smaller than their ±"  # what evidence says of numbers
+_MOST_LISTED, _LONGEST_LISTED = 6, 36  # names in a sentence, and characters of a name
 _LOOPS = (
     "Edges from a vertex to itself, which cross no cut. Without weights, an edge that is listed "
     "several times counts once."
@@ -34,17 +33,17 @@ _LOOPS = (
 @final
 @dataclass(frozen=True, kw_only=True)
 class ReleaseContents:
-    """Describe a result in words: its content, errors and omissions.
+    """A result in words: what was published, how exact it is, and what it leaves out.
 
     Attributes:
-        title: what it is, in a few words.
+        title: of the report, in a few words.
         published: sentences on what was published.
         errors: pairs of what is reported and how exact it is, in words.
         left_out: sentences on what the numbers leave out.
         noises: names of the noise distributions that were drawn from.
-        unbiased: a sentence if estimates are unbiased, "" if it is not known that they are.
-        biased: a sentence on what is biased; "" for nothing that is known.
-        small_numbers: a sentence that compares numbers with their own errors; "" if none can.
+        unbiased: a sentence if estimates are unbiased; "" if that is not known.
+        biased: a sentence on what is biased; "" if nothing is known to be.
+        small_numbers: a sentence that compares numbers with their own errors; "" if they have none.
         impossible: a sentence on negative or fractional numbers; "" if there can be none.
         product_type: one of the types of the registry, see `reports.registry`.
         vertices: public number of vertices; None if the result does not say.
@@ -66,11 +65,11 @@ class ReleaseContents:
 
 
 def contents_of(kind: str, result: Any) -> ReleaseContents:
-    """Return what a loaded result says of itself.
+    """Describe a loaded result.
 
     Args:
         kind: of `results.bundle.KINDS`.
-        result: as `results.bundle.load` returns it; None of distances, whose table alone is kept.
+        result: as `results.bundle.load` returns it; None for distances, which are only a table.
     """
     describe: Mapping[str, Callable[[Any], ReleaseContents]] = {
         "release": _of_release,
@@ -84,24 +83,8 @@ def contents_of(kind: str, result: Any) -> ReleaseContents:
     return describe[kind](result)
 
 
-def listed(names: Iterable[object]) -> str:
-    """Return names with commas between them; of many the first ones, and how many there are."""
-    texts = [short_text(str(name), _LONGEST_LISTED) for name in names]
-    more = len(texts) - _MOST_LISTED
-    return ", ".join(texts[:_MOST_LISTED]) + (f" and {more:,} more" if more > 0 else "")
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun, in the plural unless it is 1."""
-    return f"{number:,} {noun}{'s' * (number != 1)}"
-
-
-def short_text(text: str, most: int = 60) -> str:
-    """Return a text of at most so many characters."""
-    return text if len(text) <= most else f"{text[: most - 4]} ..."
-
-
 def _of_release(release: Release) -> ReleaseContents:
+    """Describe a release of a graph."""
     usefulness = usefulness_of(release)
     vertices = [len(side) for side in sets_in(release.space)]
     size = f"{' and '.join(f'{n:,}' for n in vertices)} vertices"
@@ -118,12 +101,12 @@ def _of_release(release: Release) -> ReleaseContents:
     if kept_edges is not None:
         least = kept_edges.threshold * kept_edges.distribution.unit
         left_out.append(f"Single edges whose noisy weight is below {short(least)}.")
-    drowned = [
+    noisy_questions = [
         question.text
         for question in usefulness.questions
         if question.verdict not in ("well", "roughly")
     ]
-    names = listed(drowned) or "none"
+    names = listed(noisy_questions) or "none"
     return ReleaseContents(
         title="Synthetic graph" if release.has_graph else "Noisy measurements of a graph",
         published=tuple(published),
@@ -132,8 +115,8 @@ def _of_release(release: Release) -> ReleaseContents:
         noises=_noises(release.measurements.values),
         unbiased="answers are unbiased" if release.measurements.matrix is not None else "",
         biased="cuts counted in the synthetic graph itself are biased" if release.has_graph else "",
-        small_numbers=f"{len(drowned)} of {len(usefulness.questions)} kinds of questions are "
-        f"{_NOISY}: {names}",
+        small_numbers=f"{len(noisy_questions)} of {len(usefulness.questions)} kinds of questions "
+        f"are {_NOISY}: {names}",
         impossible="a noisy matrix and unbiased answers may be negative or fractional",
         product_type=SYNTHETIC if release.has_graph else SUMMARY,
         vertices=sum(vertices),
@@ -141,11 +124,24 @@ def _of_release(release: Release) -> ReleaseContents:
 
 
 def _error_of(question: Question) -> str:
-    error, about = short_bound(question.error), short(question.size)
-    return f"error at most {error} of about {about} ({question.basis}): {question.verdict}"
+    """Return the error of a kind of questions beside the usual size of an answer."""
+    error, size = short_bound(question.error), short(question.size)
+    return f"error at most {error} of about {size} ({question.basis}): {question.verdict}"
+
+
+def _noises(measurements: Iterable[Any]) -> tuple[str, ...]:
+    """Return the different names of the noise distributions of measurements."""
+    names = (
+        measurement.noise.distribution
+        if isinstance(measurement, CountMeasurement)
+        else measurement.distribution.name
+        for measurement in measurements
+    )
+    return tuple(dict.fromkeys(names))
 
 
 def _of_flows(flows: Flows) -> ReleaseContents:
+    """Describe a table of flows."""
     levels = [
         f"{short_text(name)} ({' x '.join(f'{len(side):,}' for side in flows.labels(name))})"
         for name in flows.levels
@@ -161,36 +157,28 @@ def _of_flows(flows: Flows) -> ReleaseContents:
     low, high = flows.total.interval
     in_all = f"{short(flows.total.value)} in {short_interval((low, high))} ({DEFAULT_PERCENT})"
     published.append(f"In all{_of_what_counts(flows.counted_rows)}: {in_all}.")
-    errors, estimates, widths = [], np.zeros(0), np.zeros(0)
-    for index in range(1, flows.cells.depth):
-        name = flows.levels[index - 1]
-        widths = flows.half_widths_of(index)
-        estimates = np.asarray(flows.estimates[index])
-        half, most = (short_bound(float(width)) for width in (np.median(widths), widths.max()))
-        middle = short(float(np.median(estimates)))
-        error = f"each number ± {most} ({DEFAULT_PERCENT}, each alone)"
-        if half != most:
-            error = f"half of the numbers ± {half} or less, the others ± {most} or less "
-            error += f"({DEFAULT_PERCENT}, each alone)"
-        error += f"; about half of the numbers are below {middle}"
-        errors.append((f"a cell of level {short_text(name)}", error))
-    below, count = flows.noisy_numbers
-    negative = int((estimates < 0).sum())
-    counted = flows.counted_sentence
+    errors = [
+        (f"a cell of level {short_text(name)}", _error_of_level(flows, index))
+        for index, name in enumerate(flows.levels, 1)
+    ]
+    noisy_count, count = flows.noisy_numbers
+    negative_count = int((np.asarray(flows.estimates[flows.cells.depth - 1]) < 0).sum())
+    counted_rows = flows.counted_sentence
     return ReleaseContents(
         title="Table of flows",
         published=tuple(published),
         errors=tuple(errors),
         left_out=(
-            *([f"{counted[0].upper()}{counted[1:]}."] if counted else []),
+            *([_sentence(counted_rows)] if counted_rows else []),
             *_shares_of_rows(flows),
         ),
         noises=_noises([flows.noisy]),
-        unbiased="" if counted else "estimates are unbiased",
-        biased=counted or "the column count is rounded, so its sums over other cells are biased",
-        small_numbers=f"{below:,} of {count:,} numbers of level "
+        unbiased="" if counted_rows else "estimates are unbiased",
+        biased=counted_rows
+        or "the column count is rounded, so its sums over other cells are biased",
+        small_numbers=f"{noisy_count:,} of {count:,} numbers of level "
         f"{short_text(flows.levels[-1])} are {_NOISY}",
-        impossible=f"{negative:,} of {len(widths):,} estimates are negative; the column count has "
+        impossible=f"{negative_count:,} of {count:,} estimates are negative; the column count has "
         "whole numbers from 0 on",
         vertices=flows.groups.n + (0 if flows.cells.one_set else flows.right_groups.n),
         periods=periods,
@@ -198,7 +186,7 @@ def _of_flows(flows: Flows) -> ReleaseContents:
 
 
 def _of_what_counts(counted_rows: CountedRows | None) -> str:
-    """Return of which rows a total is, with the bound; "" if all rows count."""
+    """Return which rows a total adds up, with the bound, in words; "" if all rows count."""
     if counted_rows is None:
         return ""
     what, per = counted_rows.what, counted_rows.per
@@ -206,8 +194,25 @@ def _of_what_counts(counted_rows: CountedRows | None) -> str:
     return f", of the {what} that count ({most})"
 
 
+def _error_of_level(flows: Flows, level_index: int) -> str:
+    """Return the errors of the cells of a level beside the median of their estimates."""
+    widths = flows.half_widths_of(level_index)
+    median, largest = (short_bound(float(width)) for width in (np.median(widths), widths.max()))
+    error = f"each number ± {largest} ({DEFAULT_PERCENT}, each alone)"
+    if median != largest:
+        error = f"half of the numbers ± {median} or less, the others ± {largest} or less "
+        error += f"({DEFAULT_PERCENT}, each alone)"
+    estimate = short(float(np.median(np.asarray(flows.estimates[level_index]))))
+    return f"{error}; about half of the numbers are below {estimate}"
+
+
+def _sentence(text: str) -> str:
+    """Return a text with a capital letter and a full stop."""
+    return f"{text[0].upper()}{text[1:]}."
+
+
 def _shares_of_rows(flows: Flows) -> tuple[str, ...]:
-    """Return how rows of a person with more than the bound count, if each counts for a share."""
+    """Return a sentence on rows that count for a share each; none if every row counts fully."""
     counted_rows = flows.counted_rows
     if counted_rows is None or float(flows.noisy.unit).is_integer():
         return ()
@@ -218,32 +223,34 @@ def _shares_of_rows(flows: Flows) -> tuple[str, ...]:
 
 
 def _of_flows_over_time(flows: FlowsOverTime) -> ReleaseContents:
+    """Describe flows over time."""
     left, right = flows.labels(None)
     size = f"{short_text(flows.levels[-1])} ({len(left):,} x {len(right):,})"
-    several = f"{len(flows.periods):,} of {len(flows.horizon):,} periods"
+    periods = f"{len(flows.periods):,} of {len(flows.horizon):,} periods"
     total, errors = flows.total(), []
     in_all = f"{short(total.value)} in {short_interval(total.interval)} ({DEFAULT_PERCENT})"
+    # The latest period and the longer windows, of which the last one is all periods.
     for name in (flows.periods[-1], *list(flows.windows)[len(flows.periods) :]):
         table = flows.columns(name)
         half = short_bound(float((table["high"] - table["estimate"]).max()))
         errors.append((f"a cell, {name}", f"± {half} ({DEFAULT_PERCENT}, each alone)"))
-    estimates, counted = table["estimate"], flows.counted_sentence
+    estimates, counted_rows = table["estimate"], flows.counted_sentence
     return ReleaseContents(
         title="Table of flows over time",
         published=(
             *([f"{flows.noise_verdict}."] if flows.noise_verdict else []),
             f"A table of how much passes between groups, by {size}.",
-            f"{several} are published: {listed(flows.periods)}.",
+            f"{periods} are published: {listed(flows.periods)}.",
             f"In all{_of_what_counts(flows.counted_rows)}: {in_all}.",
         ),
         errors=tuple(errors),
         left_out=(
-            *([f"{counted[0].upper()}{counted[1:]}."] if counted else []),
+            *([_sentence(counted_rows)] if counted_rows else []),
             "Rows that came after their period was published.",
         ),
         noises=_noises([flows.noisy]),
-        unbiased="" if counted else "estimates are unbiased",
-        biased=counted,
+        unbiased="" if counted_rows else "estimates are unbiased",
+        biased=counted_rows,
         small_numbers=f"{int((table['low'] <= 0).sum()):,} of {len(estimates):,} cells of all "
         f"periods together are {_NOISY}",
         impossible=f"{int((estimates < 0).sum()):,} of {len(estimates):,} estimates of all periods "
@@ -253,8 +260,37 @@ def _of_flows_over_time(flows: FlowsOverTime) -> ReleaseContents:
     )
 
 
+def _of_iterative(release: IterativeRelease) -> ReleaseContents:
+    """Describe an iterative release."""
+    settings, accuracy = release.settings, release.accuracy
+    universe = release.universe
+    vertices = [len(side) for side in sets_in(universe.space)]
+    subject = "A synthetic graph" if release.has_graph else "Answers to a list of queries"
+    errors = [("every query", "nothing is proven")]
+    if accuracy.error is not None:
+        error, confidence = short_bound(accuracy.error), percent(accuracy.confidence)
+        errors = [
+            (f"all {accuracy.queries} queries at once", f"error at most {error} ({confidence})")
+        ]
+    return ReleaseContents(
+        title="Graph learnt from noisy answers" if release.has_graph else "Answers to a list",
+        published=(
+            f"{subject} on {' and '.join(f'{n:,}' for n in vertices)} vertices.",
+            f"Learnt by {settings.construction}; rounds: {settings.used:,} of {settings.rounds:,}.",
+        ),
+        errors=tuple(errors),
+        left_out=(_LOOPS,),
+        biased="answers are those of a model, which is drawn towards what it began with",
+        impossible="noisy answers may be negative or fractional",
+        product_type=SYNTHETIC if release.has_graph else SUMMARY,
+        vertices=sum(vertices),
+    )
+
+
 def _of_partition(partition: Partition) -> ReleaseContents:
-    sizes = listed(f"{name} ({size:,})" for name, size in _parts(partition))
+    """Describe a partition or a least cut."""
+    parts = zip(partition.names, partition.sizes, strict=True)
+    sizes = listed(f"{name} ({size:,})" for name, size in parts)
     errors = []
     if partition.interval is not None:
         errors.append((partition.measure, f"in {short_interval(partition.interval)}"))
@@ -276,35 +312,8 @@ def _of_partition(partition: Partition) -> ReleaseContents:
     )
 
 
-def _parts(partition: Partition) -> list[tuple[object, int]]:
-    return list(zip(partition.names, partition.sizes, strict=True))
-
-
-def _of_iterative(release: IterativeRelease) -> ReleaseContents:
-    settings, accuracy = release.settings, release.accuracy
-    universe = release.universe
-    vertices = [len(side) for side in sets_in(universe.space)]
-    subject = "A synthetic graph" if release.has_graph else "Answers to a list of queries"
-    errors = [("every query", "nothing is proven")]
-    if accuracy.error is not None:
-        error, sure = short_bound(accuracy.error), percent(accuracy.confidence)
-        errors = [(f"all {accuracy.queries} queries at once", f"error at most {error} ({sure})")]
-    return ReleaseContents(
-        title="Graph learnt from noisy answers" if release.has_graph else "Answers to a list",
-        published=(
-            f"{subject} on {' and '.join(f'{n:,}' for n in vertices)} vertices.",
-            f"Learnt by {settings.construction}; rounds: {settings.used:,} of {settings.rounds:,}.",
-        ),
-        errors=tuple(errors),
-        left_out=(_LOOPS,),
-        biased="answers are those of a model, which is drawn towards what it began with",
-        impossible="noisy answers may be negative or fractional",
-        product_type=SYNTHETIC if release.has_graph else SUMMARY,
-        vertices=sum(vertices),
-    )
-
-
 def _of_distances(result: None) -> ReleaseContents:
+    """Describe average distances, whose receipt has no more than the guarantee."""
     del result
     return ReleaseContents(
         title="Average distances on a map",
@@ -312,12 +321,23 @@ def _of_distances(result: None) -> ReleaseContents:
     )
 
 
-def _noises(measurements: Iterable[Any]) -> tuple[str, ...]:
-    """Return the names of the distributions of noise, each once."""
-    names = (
-        measurement.noise.distribution
-        if isinstance(measurement, CountMeasurement)
-        else measurement.distribution.name
-        for measurement in measurements
-    )
-    return tuple(dict.fromkeys(names))
+def listed(names: Iterable[object]) -> str:
+    """Return names with commas between them: the first six, and the number of the others."""
+    texts = [short_text(str(name), _LONGEST_LISTED) for name in names]
+    more = len(texts) - _MOST_LISTED
+    return ", ".join(texts[:_MOST_LISTED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural unless it is 1."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def short_text(text: str, most: int = 60) -> str:
+    """Return a text, shortened to a number of characters.
+
+    Args:
+        text: to be shortened.
+        most: characters of the result.
+    """
+    return text if len(text) <= most else f"{text[: most - 4]} ..."

@@ -5,11 +5,11 @@ https://doi.org/10.6028/NIST.SP.800-226. Its pyramid has the guarantee on top (c
 algorithms below (chapter 3), and the deployment at the bottom (chapter 4). The names of hazards
 here are ours, by these chapters; the publication has no numbered list.
 
-A hazard is *addressed* if what the report is computed from shows it: numbers of the receipt, the
-result or the store, or a file of the source that a test looks for. Nothing is addressed by default.
-What no program can know, such as who may read the private file, is a question for people: their
-`HazardAnswers` stand in the report as they were typed, and what was not answered is left to be
-filled in by hand. An answer never makes a hazard addressed.
+A hazard is *addressed* if there is evidence in numbers of the receipt, the result or the store, or
+in a file of the source that a test looks for. Nothing is addressed by default. What no program can
+know, such as who may read the private file, is a question for people: the report has their
+`HazardAnswers` as they were typed, and space for answers that are missing. An answer never makes a
+hazard addressed.
 """
 
 from collections.abc import Callable
@@ -36,9 +36,11 @@ SECURITY = "SECURITY.md"
 # Files of the source that evidence names.
 EVIDENCE_FILES = (_TESTED_COSTS, _AUDITS, _SAMPLERS, _SIDE_CHANNELS, _NO_CELL, SECURITY)
 LONGEST_ANSWER = 120  # characters: all answers of this length fit on the second sheet
-_ONE_EACH = ("user", "person", "vertex")  # units that may be whole people
-_ONLY_STATED = (  # whose evidence is that something is stated, which a reader has to check
-    *("Parameters that are not stated", "Errors that are not stated"),
+_WHOLE_PEOPLE = ("user", "person", "vertex")  # kinds of privacy units that may be whole people
+# Hazards whose evidence is that something is stated, which a reader has to check.
+_ONLY_STATED = (
+    "Parameters that are not stated",
+    "Errors that are not stated",
     "A unit that is less than a person",
 )
 Finding = tuple[bool, str]  # whether a hazard is addressed, and the evidence
@@ -50,12 +52,14 @@ _FILES: dict[str, tuple[str, ...]] = {
     "Timing and other side channels": (SECURITY,),
     "Error messages and logs": (_SIDE_CHANNELS, _NO_CELL),
 }
-_VOID_IF_SEEDED = (  # hazards whose evidence is none where a seed was given
-    *("Claims without proof or test", "Floating point, weak randomness"),
+# Hazards whose evidence does not count if a seed was given.
+_VOID_IF_SEEDED = (
+    "Claims without proof or test",
+    "Floating point, weak randomness",
     "Error messages and logs",
 )
 # Fields of `HazardAnswers` by the hazards that they are about.
-_ASKED = {
+_ANSWER_FIELDS = {
     "An epsilon too large": "why_epsilon",
     "Several people together": "families",
     "Statistical bias": "complete",
@@ -76,8 +80,8 @@ class HazardAnswers:
     """Answers of people, in a few words, about hazards of which no program can know.
 
     Attributes:
-        families: whether people who belong together may be inferred together.
-        complete: whether a reader will take the numbers as complete and unbiased.
+        families: whether something about people who belong together may be inferred.
+        complete: whether readers will take the numbers as complete and unbiased.
         other_results: what else was published of the same people.
         other_accounts: which other stores are of other people; it stands on the first page.
         small_groups: who has checked that numbers of small groups are still of use.
@@ -126,12 +130,13 @@ class ReportBasis:
     """The public facts that a report is computed from.
 
     Attributes:
-        guarantee: of the release; of a store of all uses together.
+        guarantee: of the release, or of all uses of a store together.
         unit: of the guarantee; None if nothing private was read, or it is unknown.
-        contents: what the result says of itself.
+        contents: of the result, in words.
         status: what the store has recorded; None if no store was named.
-        answers: of sessions, how many were given, and at most how many; None of releases.
-        people_say: what people answer of which no program can know.
+        answers: of sessions, the number of answers so far, and their largest number; None for
+            releases.
+        people_say: answers of people to questions that no program can answer.
     """
 
     guarantee: PrivacyGuarantee
@@ -153,8 +158,8 @@ class Hazard:
         addressed: whether the evidence shows that it is addressed.
         evidence: why it is, or why it is not.
         files: of the source, that the evidence rests on.
-        question: what people have to answer, as no program can know; "" if the program has checked.
-        answer: theirs; "" if it is left to be filled in by hand.
+        question: for people, if no program can answer it; "" if the program has checked.
+        answer: of people; "" if it is missing.
         only_stated: whether the evidence is that something is stated, which a reader has to check.
     """
 
@@ -169,7 +174,11 @@ class Hazard:
 
 
 def hazards_of(basis: ReportBasis) -> tuple[Hazard, ...]:
-    """Return the whole check list, in the order of the chapters."""
+    """Return the whole check list, in the order of the chapters.
+
+    Args:
+        basis: facts that the report is computed from.
+    """
     seeded = not basis.guarantee.is_private
     questions = {about.name: about.help for about in described(HazardAnswers)}
     hazards = []
@@ -185,19 +194,47 @@ def hazards_of(basis: ReportBasis) -> tuple[Hazard, ...]:
             files=files,
             only_stated=name in _ONLY_STATED,
         )
-        asked_field = "" if addressed or has_no_guarantee else _ASKED.get(name, "")
-        if asked_field:
-            answer = getattr(basis.people_say, asked_field)
-            hazard = replace(hazard, question=questions[asked_field], answer=answer)
+        answer_field = "" if addressed or has_no_guarantee else _ANSWER_FIELDS.get(name, "")
+        if answer_field:
+            answer = getattr(basis.people_say, answer_field)
+            hazard = replace(hazard, question=questions[answer_field], answer=answer)
         hazards.append(hazard)
     return tuple(hazards)
 
 
+def _checks() -> tuple[tuple[str, str, Callable[[ReportBasis], Finding]], ...]:
+    """Return the chapter and the name of each hazard, with the function that finds its evidence."""
+    return (
+        (GUARANTEE, "An epsilon too large", _large_epsilon),
+        (GUARANTEE, "A delta too large", _large_delta),
+        (GUARANTEE, "A unit that is less than a person", _small_unit),
+        (GUARANTEE, "Whether somebody is in the data", _presence),
+        (GUARANTEE, "Several people together", _several_people),
+        (GUARANTEE, "Parameters that are not stated", _parameters),
+        (GUARANTEE, "Several results add up", _composition),
+        (GUARANTEE, "Other publications of the same data", _other_releases),
+        (GUARANTEE, "Post-processing that reads data again", _post_processing),
+        (ALGORITHM, "Claims without proof or test", _claims),
+        (ALGORITHM, "Errors that are not stated", _utility),
+        (ALGORITHM, "Systemic bias, small groups", _systemic_bias),
+        (ALGORITHM, "Human bias, impossible numbers", _human_bias),
+        (ALGORITHM, "Statistical bias", _statistical_bias),
+        (ALGORITHM, "Bounds chosen from the data", _tuned_bounds),
+        (DEPLOYMENT, "Endless questions", _queries),
+        (DEPLOYMENT, "Trust in who holds the data", _trust),
+        (DEPLOYMENT, "Floating point, weak randomness", _randomness),
+        (DEPLOYMENT, "Timing and other side channels", _timing),
+        (DEPLOYMENT, "Error messages and logs", _messages),
+        (DEPLOYMENT, "Access to the private data", _access),
+        (DEPLOYMENT, "More data collected than needed", _collection),
+    )
+
+
 def _large_epsilon(basis: ReportBasis) -> Finding:
-    epsilon, of = basis.guarantee.epsilon, "of this result alone"
+    epsilon, scope = basis.guarantee.epsilon, "of this result alone"
     if basis.status is not None:
-        epsilon, of = max(epsilon, basis.status.epsilon), "of all results in the store"
-    stated = f"epsilon = {up_to_digits(epsilon, 4):g} {of}"
+        epsilon, scope = max(epsilon, basis.status.epsilon), "of all results in the store"
+    stated = f"epsilon = {up_to_digits(epsilon, 4):g} {scope}"
     if epsilon <= STRONG_EPSILON:
         return True, f"{stated}; that is not above {STRONG_EPSILON:g}, which is often asked for"
     return False, f"{stated} is above {STRONG_EPSILON:g}, up to which it is often called strong"
@@ -207,17 +244,18 @@ def _large_delta(basis: ReportBasis) -> Finding:
     delta, vertices = basis.guarantee.delta, basis.contents.vertices
     if not delta:
         return True, "the guarantee holds without exception (delta = 0)"
-    limit, of = LARGEST_DELTA, f"{LARGEST_DELTA:g}"
+    limit, limit_text = LARGEST_DELTA, f"{LARGEST_DELTA:g}"
     if vertices and vertices**-2.0 < limit:
-        limit, of = vertices**-2.0, f"1 in the square of {vertices:,} vertices"
-    return delta <= limit, f"delta = {delta:g} is {'at most' if delta <= limit else 'above'} {of}"
+        limit, limit_text = vertices**-2.0, f"1 in the square of {vertices:,} vertices"
+    comparison = "at most" if delta <= limit else "above"
+    return delta <= limit, f"delta = {delta:g} is {comparison} {limit_text}"
 
 
 def _small_unit(basis: ReportBasis) -> Finding:
     unit, words = basis.unit, basis.guarantee.privacy_unit
     if unit is None:
         return False, "the privacy unit is not known"
-    if unit.kind in _ONE_EACH and not unit.per_period:
+    if unit.kind in _WHOLE_PEOPLE and not unit.per_period:
         return True, f"the unit is {words.replace('user', 'person')}, with all that belongs to it"
     return False, f"the unit is {words}: who has 20 of these has 20 times epsilon"
 
@@ -352,31 +390,3 @@ def _access(basis: ReportBasis) -> Finding:
 def _collection(basis: ReportBasis) -> Finding:
     del basis
     return False, "what is not collected cannot come out"
-
-
-def _checks() -> tuple[tuple[str, str, Callable[[ReportBasis], Finding]], ...]:
-    """Return the chapter and the name of each hazard, with what looks for its evidence."""
-    return (
-        (GUARANTEE, "An epsilon too large", _large_epsilon),
-        (GUARANTEE, "A delta too large", _large_delta),
-        (GUARANTEE, "A unit that is less than a person", _small_unit),
-        (GUARANTEE, "Whether somebody is in the data", _presence),
-        (GUARANTEE, "Several people together", _several_people),
-        (GUARANTEE, "Parameters that are not stated", _parameters),
-        (GUARANTEE, "Several results add up", _composition),
-        (GUARANTEE, "Other publications of the same data", _other_releases),
-        (GUARANTEE, "Post-processing that reads data again", _post_processing),
-        (ALGORITHM, "Claims without proof or test", _claims),
-        (ALGORITHM, "Errors that are not stated", _utility),
-        (ALGORITHM, "Systemic bias, small groups", _systemic_bias),
-        (ALGORITHM, "Human bias, impossible numbers", _human_bias),
-        (ALGORITHM, "Statistical bias", _statistical_bias),
-        (ALGORITHM, "Bounds chosen from the data", _tuned_bounds),
-        (DEPLOYMENT, "Endless questions", _queries),
-        (DEPLOYMENT, "Trust in who holds the data", _trust),
-        (DEPLOYMENT, "Floating point, weak randomness", _randomness),
-        (DEPLOYMENT, "Timing and other side channels", _timing),
-        (DEPLOYMENT, "Error messages and logs", _messages),
-        (DEPLOYMENT, "Access to the private data", _access),
-        (DEPLOYMENT, "More data collected than needed", _collection),
-    )

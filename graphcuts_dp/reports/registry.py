@@ -2,7 +2,7 @@
 
 The fields are those of `schemas/deployments-schema.yaml` of opendp/deployments-registry-data at
 commit 3e9c812a (July 2026), the data behind https://registry.opendp.org, which NIST has proposed to
-host. Its entries are YAML, of which JSON is a part, so that the file can be handed in as it is.
+host. Its entries are YAML, of which JSON is a part, so that the file can be submitted as it is.
 
 Source: Nanayakkara, Ghazi, Vadhan, *Practitioners' Perspectives on a Differential Privacy
 Deployment Registry*, 2025, arXiv 2509.13509.
@@ -18,21 +18,21 @@ from graphcuts_dp.reports.hazards import SECURITY
 from graphcuts_dp.reports.release_report import ReleaseReport
 
 _TIER = 2  # of three: with privacy unit and parameters, without a rationale for every choice
-# Required, or of tier 1 or 2, and known to nobody but the curator; empty in each entry.
+# Fields that are required, or of tier 1 or 2, and that only the curator knows.
 _UNKNOWN = ("data_product_region", "data_product_sector", "data_source_type", "trust_assumptions")
 
 
 def registry_entry(report: ReleaseReport) -> dict[str, Any]:
     """Return a draft of an entry, as plain values for JSON.
 
-    What is not known here is an empty text, or left out where the schema has a list of words; the
-    notes of the entry name all such fields.
+    Unknown fields are empty texts, or left out if the schema has a list of allowed words; the notes
+    of the entry name all of them.
 
     Args:
         report: of a release or a store.
 
     Raises:
-        ParameterError: a seeded run, which guarantees nothing.
+        ParameterError: the report is on a seeded run, which guarantees nothing.
     """
     guarantee, contents = report.basis.guarantee, report.basis.contents
     if not guarantee.is_private:
@@ -93,22 +93,26 @@ def registry_entry(report: ReleaseReport) -> dict[str, Any]:
     }
 
 
-def _is_interactive(report: ReleaseReport) -> bool:
-    return report.basis.contents.product_type == INTERACTIVE
-
-
 def _variant(guarantee: PrivacyGuarantee) -> str:
+    """Return the variant of differential privacy, in the words of the schema."""
     if guarantee.rho is not None:
         return "Zero-concentrated DP"
     return "Approximate DP" if guarantee.delta else "Pure DP"
 
 
 def _parameters(guarantee: PrivacyGuarantee) -> dict[str, float]:
+    """Return the parameters of a guarantee by name."""
     values = {"epsilon": guarantee.epsilon, "delta": guarantee.delta, "rho": guarantee.rho}
     return {name: value for name, value in values.items() if value is not None}
 
 
+def _is_interactive(report: ReleaseReport) -> bool:
+    """Return whether the report is on the sessions of a store."""
+    return report.basis.contents.product_type == INTERACTIVE
+
+
 def _mechanisms(report: ReleaseReport) -> str:
+    """Return sentences on the noise and on the program that drew it."""
     provenance, noises = report.basis.guarantee.provenance, report.basis.contents.noises
     program = provenance.made_by if provenance is not None else "graphcuts_dp"
     noise = f"Noise: {', '.join(noises)}. " if noises else ""
@@ -119,7 +123,7 @@ def _mechanisms(report: ReleaseReport) -> str:
 
 
 def _empty(fields: dict[str, Any]) -> list[str]:
-    """Return the names of all fields that are empty, of nested objects too."""
+    """Return the names of all empty fields, also of nested objects."""
     names = []
     for name, value in fields.items():
         if isinstance(value, dict):
@@ -130,6 +134,7 @@ def _empty(fields: dict[str, Any]) -> list[str]:
 
 
 def _has(fields: dict[str, Any], name: str) -> bool:
+    """Return whether there is a field of a name, also in nested objects."""
     return any(
         key == name or (isinstance(value, dict) and _has(value, name))
         for key, value in fields.items()

@@ -1,11 +1,11 @@
-"""`report_of` a saved result, and `report_of_store`: all that a report says, as data.
+"""Compute a report as data: on a saved result (`report_of`), or on a store (`report_of_store`).
 
-A report reads the receipt, the released files and, if one is named, the record of the store. No
-private row is at hand here. `rendering` writes it as a page or as text, `registry` as an entry of
-the registry of deployments.
+A report reads the receipt, the released files and, if one is named, the record of the store, and no
+private rows. `rendering` writes it as a page or as text, `registry` as an entry of the registry of
+deployments.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from itertools import islice, pairwise
@@ -26,6 +26,7 @@ from graphcuts_dp.release.receipt_check import check_receipt
 from graphcuts_dp.reports import words
 from graphcuts_dp.reports.contents import (
     INTERACTIVE,
+    SUMMARY,
     ReleaseContents,
     contents_of,
     counted,
@@ -44,26 +45,26 @@ from graphcuts_dp.results.bundle import (
 from graphcuts_dp.schema.columns import TAIL, Column, Columns
 from graphcuts_dp.session.transcript import LedgerStatus, export_ledger, store_status
 
-_CODE = 16  # hexadecimal digits of a check code: 64 bits
-_GROUP = 4  # of these digits, between hyphens
-_DIGITS = 4  # of an epsilon
+_CODE_DIGITS = 16  # hexadecimal digits of a check code: 64 bits
+_CODE_GROUP = 4  # of these digits, between hyphens
+_DIGITS = 4  # significant digits of an epsilon
 _MOST_USES = 4  # of a store, that are named one by one
-_LONGEST = 500  # characters of a stated text, as in a provenance
+_LONGEST_STATED = 500  # characters of a stated text, as in a provenance
 _LONGEST_COLUMN = 36  # characters of the name of a column
-_COLUMNS = "--columns"  # of the command that a store remembers
-# What a receipt that is whole and means nothing raises.
+_COLUMNS_OPTION = "--columns"  # of the command of a use
+# Errors that a receipt with the right digest and meaningless fields raises.
 _UNREADABLE = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, GraphCutsError)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class ColumnsRead:
-    """The columns of the private file that were read, as far as they are on the record.
+    """Names of the columns of the private file that were read, as far as they are recorded.
 
     Attributes:
-        user: that names whose row it is; "" for none.
-        period: that dates a row; "" for none.
-        endpoints: between which is counted; empty if that is not known.
+        user: column of the users; "" if there is none, or it is not known.
+        period: column of the dates; "" likewise.
+        endpoints: columns of the two endpoints; empty if they are not known.
     """
 
     user: str = ""
@@ -77,24 +78,24 @@ class ReleaseReport:
     """The content of a report of two sheets: one on a release, and a check list on the second.
 
     Attributes:
-        title: what it is, in a few words.
-        names: of its files, or of the store.
+        title: in a few words.
+        names: of the files of the result, or of the store.
         published: sentences on what was published.
         unit: sentences on whom the guarantee is for.
-        odds: two sentences on what a guess can become; one where nothing private was read.
+        odds: sentences on the odds of a guess; one if nothing private was read.
         errors: pairs of what is reported and how exact it is.
         left_out: sentences on what the numbers leave out.
-        not_guaranteed: sentences on what is not covered.
+        not_guaranteed: sentences on what the guarantee does not cover.
         budget: sentences on what is used up and what is left.
         author: who released it, as stated; "" if nothing was stated.
-        purpose: what for, likewise.
-        time: when it was released, in UTC, as ISO 8601 writes it; "" if that is not known.
-        check_code: short digest of the receipt.
+        purpose: of the release, as stated; "" if nothing was stated.
+        time: of the release, in UTC, in ISO 8601; "" if it is not known.
+        check_code: short digest of the receipt, or of the head of the store.
         check: sentences on what the code was compared with.
-        warning: that a seed voids the guarantee, or "".
+        warning: that a seed voids the guarantee; "" without a seed.
         hazards: the check list.
-        basis: what all of this was computed from.
-        program: name and version of what made it; "" for that of the receipt.
+        basis: facts that all of this was computed from.
+        program: name and version of the program that released it; "" if the receipt has them.
     """
 
     title: str
@@ -118,12 +119,12 @@ class ReleaseReport:
 
     @property
     def origin(self) -> tuple[tuple[str, str], ...]:
-        """Who, when and what for, with what is not stated."""
+        """Pairs on who released the result, when, why and how; unknown ones say so."""
         moment = printable(self.time.removesuffix("+00:00").replace("T", " "))
         time = f"{moment} UTC" if moment else ""
         pairs = (("by", self.author), ("when", time), ("for", self.purpose))
         people_say, provenance = self.basis.people_say, self.basis.guarantee.provenance
-        asked = (
+        questions = (
             ("legal basis", people_say.legal_basis),
             ("why this epsilon", people_say.why_epsilon),
         )
@@ -131,7 +132,7 @@ class ReleaseReport:
         return (
             *((name, text or words.NOT_STATED) for name, text in pairs),
             ("program", printable(made_by) or words.NOT_STATED),
-            *((name, text or words.TO_FILL_IN) for name, text in asked),
+            *((name, text or words.TO_FILL_IN) for name, text in questions),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -155,16 +156,16 @@ def report_of(
 
     Args:
         receipt: the JSON file beside the result.
-        store: that was charged for it; None to leave budget and record out.
-        author: who released it, if the receipt does not say so.
-        purpose: what for, likewise.
+        store: that was charged for it; None to leave out budget and record.
+        author: who released it, if the receipt does not state it.
+        purpose: of the release, if the receipt does not state it.
         code: check code of an earlier report, to be compared; "" for none.
         answers: of people, about hazards of which no program can know; None for none.
 
     Raises:
         FileFormatError: the receipt or a file of the result is missing, damaged or changed.
-        LedgerError: the store cannot be read, or says something else of this result.
-        ParameterError: another code, or an author or a purpose beside those of the receipt.
+        LedgerError: the store cannot be read, or contradicts the receipt.
+        ParameterError: the code is another one, or author or purpose differ from the receipt's.
     """
     file = Path(receipt)
     fields = read_receipt(file)
@@ -181,10 +182,10 @@ def report_of(
         raise FileFormatError(f"{file} is damaged or of another version") from None
     digest = sha256_of(file)
     check_code = _code_of(digest)
-    checks = [_compared_code(check_code, code)] if code else []
+    checks = [_compare_code(check_code, code)] if code else []
     status, use = None, None
     if store is not None:
-        status, use, sentence = _compared(store, file, digest)
+        status, use, sentence = _compare_with_store(store, file, digest)
         checks.append(sentence)
     basis = ReportBasis(
         guarantee=guarantee,
@@ -198,13 +199,292 @@ def report_of(
         basis,
         names=(*fields["files"], file.name),
         columns=_columns_in(provenance) if provenance.columns or use is None else _columns_of(use),
-        rows=_rows_sentence(use, kind, provenance),
+        skipped_rows=_skipped_rows_sentence(use, kind, provenance),
         author=_stated("author", provenance.author, author),
         purpose=_stated("purpose", provenance.purpose, purpose),
         time=provenance.time,
         check_code=check_code,
         check=checks,
     )
+
+
+def _code_of(digest: str) -> str:
+    """Return the check code of a SHA-256: its first digits, in groups that can be read aloud."""
+    starts = range(0, _CODE_DIGITS, _CODE_GROUP)
+    return "-".join(digest[start : start + _CODE_GROUP] for start in starts)
+
+
+def _compare_code(code: str, typed: str) -> str:
+    """Compare a check code with the one that was typed, and return a sentence that they agree.
+
+    Raises:
+        ParameterError: they differ.
+    """
+    digits = typed.replace("-", "").replace(" ", "").lower()
+    if digits != code.replace("-", ""):
+        raise ParameterError(
+            f"the check code is {code}, and not {typed!r:.60}: compare the report with the files "
+            "that it was made of"
+        )
+    return "The code is the one that was typed."
+
+
+def _compare_with_store(
+    store: PathLike | Store, file: Path, digest: str
+) -> tuple[LedgerStatus, Use, str]:
+    """Compare a receipt with the store that was charged.
+
+    Args:
+        store: the store.
+        file: path of the receipt.
+        digest: SHA-256 of the receipt, in hexadecimal.
+
+    Returns:
+        What the store has recorded, the use of this result, and a sentence on the comparison.
+
+    Raises:
+        FileFormatError, LedgerError: as `check_receipt`.
+    """
+    checked = check_receipt(store, str(file).removesuffix(".json"))
+    status, number = store_status(store), checked.use.number
+    where = f"use {number} of store {status.store[:8]}"
+    if digest in status.uses[number - 1].files.values():
+        return status, checked.use, f"Compared: {where} has recorded this code."
+    return status, checked.use, f"Compared with {where}. {words.NOT_RECORDED}"
+
+
+def _report(
+    basis: ReportBasis,
+    *,
+    names: tuple[str, ...],
+    columns: ColumnsRead,
+    skipped_rows: str,
+    author: str,
+    purpose: str,
+    time: str,
+    check_code: str,
+    check: list[str],
+    program: str = "",
+) -> ReleaseReport:
+    """Return a report from its basis.
+
+    Args:
+        basis: facts that the report is computed from.
+        columns: of the private file.
+        skipped_rows: sentence on rows that were skipped; "" for none.
+        check: sentences on what the check code was compared with.
+        names: as in `ReleaseReport`, like the other arguments.
+    """
+    contents, guarantee = basis.contents, basis.guarantee
+    sentences: Mapping[str, str] = {}
+    odds: tuple[str, ...] = (words.NOTHING_READ,)
+    if basis.unit is not None:
+        explanation = basis.unit.explain(epsilon=guarantee.epsilon, delta=guarantee.delta)
+        sentences = explanation.sentences
+        odds = tuple(words.of_people(basis.unit, text) for text in explanation.odds_in_words)
+        if basis.status is not None and basis.status.epsilon > guarantee.epsilon:
+            odds = (*odds, _odds_of_all(basis.unit, basis.status))
+    elif guarantee.epsilon:
+        odds = (words.NO_UNIT,)
+    if not guarantee.is_private:
+        odds = (words.NO_GUARANTEE,)
+    unit, public = _people(basis, columns, sentences)
+    bound = () if contents.left_out or "The bound" not in sentences else (sentences["The bound"],)
+    left_out = [*contents.left_out, *map(_for_readers, bound), skipped_rows]
+    if basis.unit is not None and basis.unit.kind == "user":
+        left_out.append(words.limit_chosen(basis.unit, basis.people_say.bounds))
+    not_compared = words.NOT_COMPARED if _is_store_unread(basis) else ""
+    return ReleaseReport(
+        title=contents.title,
+        names=tuple(short_text(printable(name)) for name in names),
+        published=tuple(filter(None, (not_compared, *contents.published))),
+        unit=unit or (f"Privacy unit: {guarantee.privacy_unit}.",),
+        odds=odds,
+        errors=contents.errors,
+        left_out=tuple(filter(None, left_out)),
+        not_guaranteed=(*public, *words.OTHERS),
+        budget=(*_budget(basis), *words.other_accounts(basis.people_say.other_accounts)),
+        author=author,
+        purpose=purpose,
+        time=time,
+        check_code=check_code,
+        check=tuple(check),
+        warning="" if guarantee.is_private else words.NOT_PRIVATE,
+        hazards=hazards_of(basis),
+        basis=basis,
+        program=program,
+    )
+
+
+def _odds_of_all(unit: PrivacyUnit, status: LedgerStatus) -> str:
+    """Return a sentence on the most that a guess can gain with all results of a store."""
+    explanation = unit.explain(epsilon=status.epsilon, delta=status.delta)
+    worst = words.of_people(unit, explanation.odds_in_words[-1])
+    return f"Worst, with all results in the store (epsilon = {_up(status.epsilon)}): {worst}"
+
+
+def _up(epsilon: float) -> str:
+    """Return an epsilon in digits, rounded up."""
+    return f"{up_to_digits(epsilon, _DIGITS):g}"
+
+
+def _people(
+    basis: ReportBasis, columns: ColumnsRead, sentences: Mapping[str, str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return sentences on who is protected, and sentences on what about them is public.
+
+    Args:
+        basis: facts that the report is computed from.
+        columns: of the private file.
+        sentences: that explain the privacy unit, by heading.
+    """
+    unit = basis.unit
+    if unit is None:
+        return (), ()
+    read = (words.columns_read(columns.endpoints, columns.period),) if columns.endpoints else ()
+    if unit.kind == "user":
+        people = words.protected_people(unit, columns.user)
+        return (*people, words.OTHER_PEOPLE, *read), (words.PUBLIC_OF_ROWS,)
+    covered = [sentences[name] for name in ("The guarantee", "People") if name in sentences]
+    return (*map(_for_readers, covered), *read), (f"Not hidden: {sentences['Detectable']}",)
+
+
+def _for_readers(text: str) -> str:
+    """Return the sentences of a text that name no options, with a capital letter."""
+    sentences = (sentence for sentence in text.split(". ") if "--" not in sentence)
+    joined = ". ".join(sentences).removesuffix(".")
+    return f"{joined[:1].upper()}{joined[1:]}."
+
+
+def _is_store_unread(basis: ReportBasis) -> bool:
+    """Return whether a store was charged that this report has not read."""
+    provenance = basis.guarantee.provenance
+    return basis.status is None and provenance is not None and bool(provenance.store)
+
+
+def _budget(basis: ReportBasis) -> tuple[str, ...]:
+    """Return sentences on what is used up and what is left."""
+    guarantee, status = basis.guarantee, basis.status
+    delta = f" and delta = {guarantee.delta:g}" if guarantee.delta else ""
+    scope = words.for_whom(basis.unit, guarantee.privacy_unit, basis.contents.periods)
+    own_use = f"This uses up epsilon = {_up(guarantee.epsilon)}{delta}, {scope}."
+    provenance = guarantee.provenance
+    if status is None:
+        if provenance is None or not provenance.store:
+            return own_use, words.NO_STORE
+        store = printable(provenance.store)[:8]
+        charge = f"It was charged to store {store} as use {provenance.use}."
+        return own_use, charge, "What is left is known there."
+    delta = f" and delta = {status.delta:g}" if status.delta else ""
+    results = counted(len(status.uses), "result")
+    all_uses = f"In the store so far: {results}, with epsilon = {_up(status.epsilon)}{delta}"
+    if status.budget is None or status.left is None:
+        unlimited = f"{all_uses}; there is no budget, so nothing limits them."
+        return own_use, unlimited, *_uses_listed(status)
+    left = down_to_digits(status.left, _DIGITS)
+    limited = f"{all_uses} of a budget of {status.budget}: {left:g} is left."
+    if status.all_periods is None:
+        return own_use, limited, *_uses_listed(status)
+    periods = f"Somebody with rows in all periods has epsilon = {_up(status.all_periods.epsilon)}."
+    return own_use, limited, *_uses_listed(status), periods
+
+
+def _uses_listed(status: LedgerStatus) -> tuple[str, ...]:
+    """Return a sentence that names the latest results of a store; none for a single one."""
+    if len(status.uses) == 1:
+        return ()
+    uses = [charged.use for charged in status.uses]
+    shown = [
+        f"{use.number}. {use.kind}, {printable(use.time)[:10]}, epsilon = "
+        f"{_up(use.guarantee.epsilon)}"
+        + (f", for {short_text(printable(use.purpose), _LONGEST_COLUMN)}" if use.purpose else "")
+        for use in uses[-_MOST_USES:]
+    ]
+    earlier = len(uses) - len(shown)
+    before = f"{counted(earlier, 'earlier one')}; " if earlier else ""
+    return (f"These are: {before}{'; '.join(shown)}.",)
+
+
+def _columns_in(provenance: Provenance) -> ColumnsRead:
+    """Return the columns that a receipt names."""
+    named = dict(provenance.columns)
+    user, period = named.get("users", ""), named.get("periods", "")
+    if not period.startswith('"'):  # the form of its dates follows the name
+        period = period.partition(" as ")[0].partition(" in ")[0]
+    endpoints = (_column(named.get("sources")), _column(named.get("targets")))
+    return ColumnsRead(
+        user="" if user == TAIL else _column(user),
+        period=_column(period),
+        endpoints=endpoints if all(endpoints) else (),
+    )
+
+
+def _column(typed: Column | None) -> str:
+    """Return the name of a column, or its number; "" for none."""
+    if isinstance(typed, int):
+        return f"number {typed}, counted from 0"
+    return short_text(printable(typed or ""), _LONGEST_COLUMN)
+
+
+def _columns_of(use: Use) -> ColumnsRead:
+    """Return the columns that the command of a use named; none if it was begun in Python."""
+    columns = _columns_typed(use) or Columns()
+    endpoints = (_column(columns.source), _column(columns.target))
+    # This word is the name of a column, or says that the source is the user.
+    user = "" if columns.user == TAIL else _column(columns.user)
+    period = _column(columns.period)
+    return ColumnsRead(user=user, period=period, endpoints=endpoints if all(endpoints) else ())
+
+
+def _columns_typed(use: Use) -> Columns | None:
+    """Return the option `--columns` of the command of a use; None if it is not known."""
+    if not use.command:
+        return None
+    prefix = f"{_COLUMNS_OPTION}="
+    typed = [word for name, word in pairwise(use.command) if name == _COLUMNS_OPTION]
+    typed += [word.removeprefix(prefix) for word in use.command if word.startswith(prefix)]
+    try:
+        return read_options(",".join(typed) or None, Columns)
+    except GraphCutsError:  # a command of another version
+        return None
+
+
+def _skipped_rows_sentence(use: Use | None, kind: str, provenance: Provenance) -> str:
+    """Return a sentence on rows that were skipped; "" for a result that read no rows.
+
+    Args:
+        use: in the store; None if no store was read.
+        kind: of the result.
+        provenance: of the result.
+    """
+    if provenance.bad_rows:
+        return words.ROWS_SKIPPED if provenance.bad_rows == "skip" else words.ROWS_REFUSED
+    if kind == "partition" and use is None:
+        return ""
+    if use is None and provenance.store:
+        return words.ROWS_IN_STORE
+    columns = None if use is None else _columns_typed(use)
+    if columns is None:
+        return words.ROWS_UNKNOWN
+    return words.ROWS_SKIPPED if columns.on_bad == "skip" else words.ROWS_REFUSED
+
+
+def _stated(name: str, recorded: str, typed: str) -> str:
+    """Return the recorded text, or the typed one if nothing is recorded.
+
+    Args:
+        name: of the field, for messages.
+        recorded: in a receipt or a store; "" if nothing.
+        typed: by the caller; "" if nothing.
+
+    Raises:
+        ParameterError: they differ, or the typed text is no line of at most 500 characters.
+    """
+    if recorded and typed and recorded != typed:
+        raise ParameterError(f"{name} is recorded as {recorded!r:.60}: leave it out")
+    if not typed.isprintable() or len(typed) > _LONGEST_STATED:
+        raise ParameterError(f"{name} must be one line of at most {_LONGEST_STATED} characters")
+    return recorded or typed
 
 
 def report_of_store(
@@ -219,14 +499,14 @@ def report_of_store(
 
     Args:
         store: an existing one.
-        author: who released it, if no use says so.
-        purpose: what for, likewise.
+        author: who released it, if no use states it.
+        purpose: of the results, if no use states it.
         code: check code of an earlier report, to be compared; "" for none.
         answers: as for `report_of`.
 
     Raises:
         LedgerError: the store cannot be read, or nothing was spent yet.
-        ParameterError: another code, or an author or a purpose beside those of the store.
+        ParameterError: the code is another one, or author or purpose differ from the recorded ones.
     """
     status = store_status(store)
     if not status.uses:
@@ -237,12 +517,12 @@ def report_of_store(
     check_code = _code_of(digest)
     checks = [f"The code is that of record {record} of store {status.store[:8]}."]
     if code:
-        checks.append(_compared_code(check_code, code))
-    # All uses have one privacy unit; what differs between them is not stated for all together.
-    # Some kinds of uses do not state the bound of their unit.
-    stated = next((use for use in reversed(uses) if _unit_or_none(use.guarantee)), last)
+        checks.append(_compare_code(check_code, code))
+    # All uses have one privacy unit, but some kinds of uses do not state its bound. Fields that
+    # differ between uses are left out of the guarantee for all of them.
+    use_with_unit = next((use for use in reversed(uses) if _unit_or_none(use.guarantee)), last)
     guarantee = replace(
-        stated.guarantee,
+        use_with_unit.guarantee,
         epsilon=status.epsilon,
         delta=status.delta,
         rho=None,
@@ -262,14 +542,15 @@ def report_of_store(
         answers=answer_counts,
         people_say=answers or HazardAnswers(),
     )
-    recorded = (_joined(use.author for use in uses), _purposes(status))
+    recorded_author = _joined(use.author for use in uses)
+    recorded_purpose = _joined(use.purpose for use in uses)
     return _report(
         basis,
         names=(Path(store.path if isinstance(store, Store) else store).name,),
-        columns=_columns_of(stated),
-        rows=words.ROWS_UNKNOWN,
-        author=_stated("author", recorded[0], author),
-        purpose=_stated("purpose", recorded[1], purpose),
+        columns=_columns_of(use_with_unit),
+        skipped_rows=words.ROWS_UNKNOWN,
+        author=_stated("author", recorded_author, author),
+        purpose=_stated("purpose", recorded_purpose, purpose),
         time=last.time,
         check_code=check_code,
         check=checks,
@@ -277,242 +558,44 @@ def report_of_store(
     )
 
 
-def _report(
-    basis: ReportBasis,
-    *,
-    names: tuple[str, ...],
-    columns: ColumnsRead,
-    rows: str,
-    author: str,
-    purpose: str,
-    time: str,
-    check_code: str,
-    check: list[str],
-    program: str = "",
-) -> ReleaseReport:
-    contents, guarantee = basis.contents, basis.guarantee
-    sentences: Mapping[str, str] = {}
-    odds: tuple[str, ...] = (words.NOTHING_READ,)
-    if basis.unit is not None:
-        explanation = basis.unit.explain(epsilon=guarantee.epsilon, delta=guarantee.delta)
-        sentences = explanation.sentences
-        odds = tuple(words.of_people(basis.unit, text) for text in explanation.odds_in_words)
-        if basis.status is not None and basis.status.epsilon > guarantee.epsilon:
-            odds = (*odds, _odds_of_all(basis.unit, basis.status))
-    elif guarantee.epsilon:
-        odds = (words.NO_UNIT,)
-    if not guarantee.is_private:
-        odds = (words.NO_GUARANTEE,)
-    unit, public = _people(basis, columns, sentences)
-    bound = () if contents.left_out or "The bound" not in sentences else (sentences["The bound"],)
-    left_out = [*contents.left_out, *map(_plain, bound), rows]
-    if basis.unit is not None and basis.unit.kind == "user":
-        left_out.append(words.limit_chosen(basis.unit, basis.people_say.bounds))
-    missing = words.NOT_COMPARED if _charged_elsewhere(basis) else ""
-    return ReleaseReport(
-        title=contents.title,
-        names=tuple(short_text(printable(name)) for name in names),
-        published=tuple(filter(None, (missing, *contents.published))),
-        unit=unit or (f"Privacy unit: {guarantee.privacy_unit}.",),
-        odds=odds,
-        errors=contents.errors,
-        left_out=tuple(filter(None, left_out)),
-        not_guaranteed=(*public, *words.OTHERS),
-        budget=(*_budget(basis), *words.other_accounts(basis.people_say.other_accounts)),
-        author=author,
-        purpose=purpose,
-        time=time,
-        check_code=check_code,
-        check=tuple(check),
-        warning="" if guarantee.is_private else words.NOT_PRIVATE,
-        hazards=hazards_of(basis),
-        basis=basis,
-        program=program,
-    )
-
-
-def _people(
-    basis: ReportBasis, columns: ColumnsRead, sentences: Mapping[str, str]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return sentences on who is protected, and on what of them is not hidden."""
-    unit = basis.unit
-    if unit is None:
-        return (), ()
-    read = (words.columns_read(columns.endpoints, columns.period),) if columns.endpoints else ()
-    if unit.kind == "user":
-        people = words.protected_people(unit, columns.user)
-        return (*people, words.OTHER_PEOPLE, *read), (words.PUBLIC_OF_ROWS,)
-    covered = [sentences[name] for name in ("The guarantee", "People") if name in sentences]
-    return (*map(_plain, covered), *read), (f"Not hidden: {sentences['Detectable']}",)
-
-
-def _charged_elsewhere(basis: ReportBasis) -> bool:
-    """Return whether a store was charged that this report has not read."""
-    provenance = basis.guarantee.provenance
-    return basis.status is None and provenance is not None and bool(provenance.store)
-
-
-def _columns_typed(use: Use) -> Columns | None:
-    """Return how columns were read by the command of a use; None if that is not known."""
-    if not use.command:
-        return None
-    typed = [word for name, word in pairwise(use.command) if name == _COLUMNS]
-    typed += [word.partition("=")[2] for word in use.command if word.startswith(f"{_COLUMNS}=")]
+def _unit_or_none(guarantee: PrivacyGuarantee) -> PrivacyUnit | None:
+    """Return the privacy unit of a guarantee; None if it states none, or nothing is read."""
     try:
-        return read_options(",".join(typed) or None, Columns)
-    except GraphCutsError:  # a command of another version
+        return stated_unit(guarantee) if guarantee.epsilon else None
+    except ValueError:
         return None
 
 
-def _columns_of(use: Use) -> ColumnsRead:
-    """Return the columns that the command of a use named; none if it was no command."""
-    columns = _columns_typed(use) or Columns()
-    endpoints = (_column(columns.source), _column(columns.target))
-    # Whether a column has this name, or the source is the user, the command does not tell.
-    user = "" if columns.user == TAIL else _column(columns.user)
-    period = _column(columns.period)
-    return ColumnsRead(user=user, period=period, endpoints=endpoints if all(endpoints) else ())
+def _of_store(status: LedgerStatus, half_widths: Mapping[str, list[float]]) -> ReleaseContents:
+    """Describe a store.
 
-
-def _columns_in(provenance: Provenance) -> ColumnsRead:
-    """Return the columns that a receipt names."""
-    named = dict(provenance.columns)
-    user, period = named.get("users", ""), named.get("periods", "")
-    if not period.startswith('"'):  # after the name: how its dates are written
-        period = period.partition(" as ")[0].partition(" in ")[0]
-    endpoints = (_column(named.get("sources")), _column(named.get("targets")))
-    return ColumnsRead(
-        user="" if user == TAIL else _column(user),
-        period=_column(period),
-        endpoints=endpoints if all(endpoints) else (),
+    Args:
+        status: what it has recorded.
+        half_widths: of the answers, by session.
+    """
+    kinds = [charged.use.kind for charged in status.uses]
+    counts = listed(f"{kind} ({kinds.count(kind):,})" for kind in dict.fromkeys(kinds))
+    errors = [
+        (f"session {short_text(name)}", _median_error(widths))
+        for name, widths in half_widths.items()
+    ]
+    return ReleaseContents(
+        title="Answers of a session" if status.sessions else "Results in a store",
+        published=(f"What was charged to this store: {counts}.",),
+        errors=tuple(errors),
+        biased="each answer has its own interval",
+        product_type=INTERACTIVE if status.sessions else SUMMARY,
     )
 
 
-def _column(typed: Column | None) -> str:
-    """Return the name of a column, or its number; "" for none."""
-    if isinstance(typed, int):
-        return f"number {typed}, counted from 0"
-    return short_text(printable(typed or ""), _LONGEST_COLUMN)
-
-
-def _budget(basis: ReportBasis) -> tuple[str, ...]:
-    """Return sentences on what is used up and what is left."""
-    guarantee, status = basis.guarantee, basis.status
-    delta = f" and delta = {guarantee.delta:g}" if guarantee.delta else ""
-    scope = words.for_whom(basis.unit, guarantee.privacy_unit, basis.contents.periods)
-    this = f"This uses up epsilon = {_up(guarantee.epsilon)}{delta}, {scope}."
-    provenance = guarantee.provenance
-    if status is None:
-        if provenance is None or not provenance.store:
-            return this, words.NO_STORE
-        charged = printable(provenance.store)[:8]
-        use = f"It was charged to store {charged} as use {provenance.use}."
-        return this, use, "What is left is known there."
-    delta = f" and delta = {status.delta:g}" if status.delta else ""
-    results = counted(len(status.uses), "result")
-    together = f"In the store so far: {results}, with epsilon = {_up(status.epsilon)}{delta}"
-    if status.budget is None or status.left is None:
-        unlimited = f"{together}; there is no budget, so nothing limits them."
-        return this, unlimited, *_uses_listed(status)
-    left = down_to_digits(status.left, _DIGITS)
-    both = f"{together} of a budget of {status.budget}: {left:g} is left."
-    if status.all_periods is None:
-        return this, both, *_uses_listed(status)
-    periods = f"Somebody with rows in all periods has epsilon = {_up(status.all_periods.epsilon)}."
-    return this, both, *_uses_listed(status), periods
-
-
-def _uses_listed(status: LedgerStatus) -> tuple[str, ...]:
-    """Return a sentence that names each result of a store with its date and epsilon."""
-    if len(status.uses) == 1:
-        return ()
-    uses = [charged.use for charged in status.uses]
-    shown = [
-        f"{use.number}. {use.kind}, {printable(use.time)[:10]}, epsilon = "
-        f"{_up(use.guarantee.epsilon)}"
-        + (f", for {short_text(printable(use.purpose), _LONGEST_COLUMN)}" if use.purpose else "")
-        for use in uses[-_MOST_USES:]
-    ]
-    earlier = len(uses) - len(shown)
-    before = f"{counted(earlier, 'earlier one')}; " if earlier else ""
-    return (f"These are: {before}{'; '.join(shown)}.",)
-
-
-def _odds_of_all(unit: PrivacyUnit, status: LedgerStatus) -> str:
-    """Return the most that a guess can gain with all results of a store: the last of the odds."""
-    all_together = unit.explain(epsilon=status.epsilon, delta=status.delta)
-    worst = words.of_people(unit, all_together.odds_in_words[-1])
-    return f"Worst, with all results in the store (epsilon = {_up(status.epsilon)}): {worst}"
-
-
-def _up(epsilon: float) -> str:
-    """Write an epsilon, rounded up."""
-    return f"{up_to_digits(epsilon, _DIGITS):g}"
-
-
-def _compared(store: PathLike | Store, file: Path, digest: str) -> tuple[LedgerStatus, Use, str]:
-    """Compare a receipt with the store that was charged; return its record, and a sentence.
-
-    Raises:
-        FileFormatError, LedgerError: as `check_receipt`.
-    """
-    checked = check_receipt(store, str(file).removesuffix(".json"))
-    status, number = store_status(store), checked.use.number
-    where = f"use {number} of store {status.store[:8]}"
-    if digest in status.uses[number - 1].files.values():
-        return status, checked.use, f"Compared: {where} has recorded this code."
-    return status, checked.use, f"Compared with {where}. {words.NOT_RECORDED}"
-
-
-def _code_of(digest: str) -> str:
-    """Return the first digits of a SHA-256, in groups that can be read aloud."""
-    return "-".join(digest[start : start + _GROUP] for start in range(0, _CODE, _GROUP))
-
-
-def _compared_code(code: str, typed: str) -> str:
-    """Return a sentence where a code is the one that was typed.
-
-    Raises:
-        ParameterError: it is another one.
-    """
-    digits = typed.replace("-", "").replace(" ", "").lower()
-    if digits != code.replace("-", ""):
-        raise ParameterError(
-            f"the check code is {code}, and not {typed!r:.60}: compare the report with the files "
-            "that it was made of"
-        )
-    return "The code is the one that was typed."
-
-
-def _stated(name: str, recorded: str, typed: str) -> str:
-    """Return what is recorded, or what was typed where nothing is.
-
-    Raises:
-        ParameterError: both, and they differ; or no short text.
-    """
-    if recorded and typed and recorded != typed:
-        raise ParameterError(f"{name} is recorded as {recorded!r:.60}: leave it out")
-    if not typed.isprintable() or len(typed) > _LONGEST:
-        raise ParameterError(f"{name} must be one line of at most {_LONGEST} characters")
-    return recorded or typed
-
-
-def _rows_sentence(use: Use | None, kind: str, provenance: Provenance) -> str:
-    """Return a sentence on rows that were skipped; "" of what reads no private row."""
-    if provenance.bad_rows:
-        return words.ROWS_SKIPPED if provenance.bad_rows == "skip" else words.ROWS_REFUSED
-    if kind == "partition" and use is None:
-        return ""
-    if use is None and provenance.store:
-        return words.ROWS_IN_STORE
-    columns = None if use is None else _columns_typed(use)
-    if columns is None:
-        return words.ROWS_UNKNOWN
-    return words.ROWS_SKIPPED if columns.on_bad == "skip" else words.ROWS_REFUSED
+def _median_error(widths: list[float]) -> str:
+    """Return the median of half widths, in words."""
+    half = short_bound(median(widths))
+    return f"half of the middle interval is {half} ({counted(len(widths), 'answer')})"
 
 
 def _half_widths(store: PathLike | Store) -> dict[str, list[float]]:
-    """Return half the width of each finite interval that was answered, by session."""
+    """Return the half widths of all finite intervals in a store, by session."""
     widths: dict[str, list[float]] = {}
     with closing(open_ledger(store)) as ledger:
         for entry in islice(export_ledger(ledger), 1, None):  # after the header
@@ -522,49 +605,6 @@ def _half_widths(store: PathLike | Store) -> dict[str, list[float]]:
     return widths
 
 
-def _middle(widths: list[float]) -> str:
-    """Return how wide the interval in the middle is, in words."""
-    half = short_bound(median(widths))
-    return f"half of the middle interval is {half} ({counted(len(widths), 'answer')})"
-
-
-def _of_store(status: LedgerStatus, half_widths: Mapping[str, list[float]]) -> ReleaseContents:
-    """Return what a store tells of its uses."""
-    kinds = [charged.use.kind for charged in status.uses]
-    counts = listed(f"{kind} ({kinds.count(kind):,})" for kind in dict.fromkeys(kinds))
-    errors = [
-        (
-            f"session {short_text(name)}",
-            _middle(widths),
-        )
-        for name, widths in half_widths.items()
-    ]
-    return ReleaseContents(
-        title="Answers of a session" if status.sessions else "Results in a store",
-        published=(f"What was charged to this store: {counts}.",),
-        errors=tuple(errors),
-        biased="each answer has its own interval",
-        product_type=INTERACTIVE if status.sessions else "Summary statistics",
-    )
-
-
-def _unit_or_none(guarantee: PrivacyGuarantee) -> PrivacyUnit | None:
-    try:
-        return stated_unit(guarantee) if guarantee.epsilon else None
-    except ValueError:
-        return None
-
-
-def _purposes(status: LedgerStatus) -> str:
-    return _joined(charged.use.purpose for charged in status.uses)
-
-
-def _joined(texts: Any) -> str:
-    return "; ".join(dict.fromkeys(filter(None, texts)))[:_LONGEST]
-
-
-def _plain(text: str) -> str:
-    """Return a text that begins like a sentence, without sentences that name options."""
-    sentences = (sentence for sentence in text.split(". ") if "--" not in sentence)
-    plain = ". ".join(sentences).removesuffix(".")
-    return f"{plain[:1].upper()}{plain[1:]}."
+def _joined(texts: Iterable[str]) -> str:
+    """Return the different texts that are not empty, in one."""
+    return "; ".join(dict.fromkeys(filter(None, texts)))[:_LONGEST_STATED]

@@ -1,6 +1,6 @@
-"""The words of a report, which people read who do not program.
+"""The words of a report, for people who do not program.
 
-It is the only file of reports with sentences about who is protected; `hazards` has those of the
+Sentences about who is protected are in no other file of reports; `hazards` has the sentences of the
 check list.
 """
 
@@ -28,7 +28,7 @@ ABOUT_HAZARDS = (
     "numbers of this result and its receipt, or tests of the program (their files in brackets)."
 )
 YES, NO = "addressed", "not addressed"
-STATED = "stated: check"  # where the evidence is no more than that something is stated
+STATED = "stated: check"  # if the evidence is only that something is stated
 CHECKED, ASKED = "The program checked", "You answer"
 ABOUT_ASKED = "No program can know these. Fill them in by hand, or with the option --answers."
 NOT_STATED = "not stated"
@@ -45,7 +45,7 @@ OTHERS = (
     "Who keeps the private file, and the machine that reads it, are trusted.",
 )
 NOT_COMPARED = "Made without the store of this result: ask for the report with --store."
-# What the noise does not cover of the reading of a table.
+# On rows of the private table that could not be used.
 ROWS_SKIPPED = "Rows that could not be used were skipped; how many is private."
 ROWS_REFUSED = "No row was skipped: one that could not be used would have stopped the program."
 ROWS_UNKNOWN = "Neither receipt nor store says whether rows that could not be used were skipped."
@@ -57,11 +57,12 @@ DECISION = (
     f"Approved / not approved, by: {TO_FILL_IN[:26]} Date: {TO_FILL_IN[:14]}",
     f"Signature: {TO_FILL_IN[:26]} Conditions, and until when: {TO_FILL_IN[:26]}",
 )
-# Whom rows name besides, and what is public of them.
+# On people whom rows name beside the user, and on what is public about rows.
 OTHER_PEOPLE = (
     "Anyone else whom a row is about, such as a nurse in a patient's row, is not protected as a "
     "person: only each single row is, as one of those of its person."
 )
+_TWO_PERSONS = "Two persons together have twice epsilon."
 PUBLIC_OF_ROWS = (
     "Not hidden: the names of all places (or of whatever the rows go between), public groups, "
     "periods, limits and all options."
@@ -77,29 +78,38 @@ def protected_people(unit: PrivacyUnit, column: str) -> tuple[str, ...]:
     """
     in_period = " in any one period" if unit.per_period else ""
     presence = "there are any" if unit.per_period else "the person is there at all"
-    named = f"the column \u201c{column}\u201d" if column else "the column of users"
-    twice = "Two persons together have twice epsilon."
+    column_text = f"the column \u201c{column}\u201d" if column else "the column of users"
     rows = f"with all of that person's rows{in_period}: whether {presence}, and what the rows say."
     return (
-        f"Protected is each person in {named} of the private file, {rows}",
-        f"Somebody with two names in that column counts as two persons. {twice}",
+        f"Protected is each person in {column_text} of the private file, {rows}",
+        f"Somebody with two names in that column counts as two persons. {_TWO_PERSONS}",
     )
 
 
 def of_people(unit: PrivacyUnit, text: str) -> str:
-    """Return a text that calls users persons, as the rest of a report does."""
+    """Return a text with "person" in place of "user", as in the rest of a report."""
     return text.replace("one user", "one person") if unit.kind == "user" else text
 
 
 def columns_read(endpoints: tuple[str, ...], period: str) -> str:
-    """Return a sentence on the columns between which is counted, and that of the dates."""
+    """Return a sentence on the columns of the endpoints, and on that of the dates.
+
+    Args:
+        endpoints: names of the columns.
+        period: name of the column of the dates; "" for none.
+    """
     columns = " to ".join(f"\u201c{name}\u201d" for name in endpoints)
     dated = f", dated by \u201c{period}\u201d" if period else ""
     return f"Columns: from {columns}{dated}."
 
 
 def limit_chosen(unit: PrivacyUnit, answer: str) -> str:
-    """Return a sentence on how the limit of a person's rows was chosen, or room to write it."""
+    """Return a sentence on how the limit of a person's rows was chosen.
+
+    Args:
+        unit: of kind "user".
+        answer: of people; "" leaves space to write one.
+    """
     person = "a person in each period" if unit.per_period else "a person"
     return (
         f"Limit of {unit.group_size:,} rows (or units of weight) {person}: the curator states that "
@@ -117,16 +127,16 @@ def other_accounts(answer: str) -> tuple[str, ...]:
 
 
 def for_whom(unit: PrivacyUnit | None, privacy_unit: str, periods: int) -> str:
-    """Return whom an epsilon is for, and for what time together.
+    """Return whom an epsilon is for, and for which periods together.
 
     Args:
         unit: None if it is unknown.
-        privacy_unit: the same as the receipt states it.
-        periods: that were published; 0 for none.
+        privacy_unit: the unit in the words of the receipt.
+        periods: number of published periods; 0 if there are none.
     """
     if unit is None or unit.kind != "user":
         return f"for {privacy_unit}"
     if unit.per_period:
-        times = f": with rows in all {periods:,} of them, {periods:,} times as much" * (periods > 1)
-        return f"for each person in each period by itself{times}"
-    return "for each person" + f" in all {periods:,} periods together" * (periods > 1)
+        times = f": with rows in all {periods:,} of them, {periods:,} times as much"
+        return f"for each person in each period by itself{times if periods > 1 else ''}"
+    return "for each person" + (f" in all {periods:,} periods together" if periods > 1 else "")
