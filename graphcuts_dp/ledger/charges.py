@@ -285,6 +285,73 @@ def begin_charge(
     return charge
 
 
+def _resumed_charge(ledger: Ledger, store: Store, call: Mapping[str, Any]) -> Charge:
+    """Return the charge of the last use that was begun by the same call.
+
+    Among such uses an unfinished one comes first. Within `Ledger.locked`.
+
+    Args:
+        ledger: of the store.
+        store: its options; `Store.resume` may name one use.
+        call: fields of `Use` that the call determines, by name.
+
+    Raises:
+        BudgetError: the privacy unit is another than that of the store.
+        LedgerError: there is no such use, or its measurement was not kept.
+    """
+    check_privacy_unit(ledger, call["guarantee"])
+    uses = [
+        use
+        for use in uses_of(ledger)
+        if all(_same(getattr(use, name), value) for name, value in call.items())
+        and (store.resume is True or use.number == store.resume)
+    ]
+    if not uses:
+        raise LedgerError(
+            f"{store.path} has charged no use with these options, so there is nothing to resume; "
+            "nothing was spent"
+        )
+    unfinished = [use for use in uses if ledger.uses[use.number].finished is None]
+    use = (unfinished or uses)[-1]
+    if use in unfinished and not use.keeps_first:
+        raise LedgerError(
+            f"use {use.number} of {store.path} was begun by an earlier version, which may have "
+            "handed out a result without a record of it; it is not measured again"
+        )
+    measurement = kept_by_use(ledger, use.number)
+    if measurement is None or not measurement.complete:
+        with ledger.writing() as entries:
+            entries.add(Kind.RESUMED, use.number, {"time": time_now(), "made_by": MADE_BY})
+    return Charge(provenance_of(ledger, use), store, use, measurement)
+
+
+def _same(recorded: Any, value: Any) -> bool:
+    """Return whether a value equals a recorded one, in which tuples may have become lists."""
+    if isinstance(value, Mapping):
+        return (
+            isinstance(recorded, Mapping)
+            and recorded.keys() == value.keys()
+            and all(_same(recorded[key], part) for key, part in value.items())
+        )
+    if isinstance(value, list | tuple) and isinstance(recorded, list | tuple):
+        return len(recorded) == len(value) and all(map(_same, recorded, value))
+    return bool(recorded == value)
+
+
+def _unmeasured_provenance(ledger: Ledger, use: Use) -> Provenance:
+    """Return the provenance of a use without the digest of what it has measured."""
+    provenance = Provenance(
+        time=use.time,
+        made_by=use.made_by,
+        purpose=use.purpose,
+        author=use.author,
+        separate_budget=use.separate_budget,
+        store=store_id(ledger),
+        use=use.number,
+    )
+    return provenance.of_rows(use.named_columns, use.on_bad)
+
+
 def _observe_if_charged(ledger: Ledger, store: Store, uses_before: float, cost: Cost) -> None:
     """Observe the charge of a use whose record is in the store although writing it failed.
 
@@ -458,73 +525,6 @@ def provenance_of(ledger: Ledger, use: Use) -> Provenance:
         return provenance
     _, body = ledger.record(record)
     return replace(provenance, measured=str(body.get("measured", "")))
-
-
-def _unmeasured_provenance(ledger: Ledger, use: Use) -> Provenance:
-    """Return the provenance of a use without the digest of what it has measured."""
-    provenance = Provenance(
-        time=use.time,
-        made_by=use.made_by,
-        purpose=use.purpose,
-        author=use.author,
-        separate_budget=use.separate_budget,
-        store=store_id(ledger),
-        use=use.number,
-    )
-    return provenance.of_rows(use.named_columns, use.on_bad)
-
-
-def _resumed_charge(ledger: Ledger, store: Store, call: Mapping[str, Any]) -> Charge:
-    """Return the charge of the last use that was begun by the same call.
-
-    Among such uses an unfinished one comes first. Within `Ledger.locked`.
-
-    Args:
-        ledger: of the store.
-        store: its options; `Store.resume` may name one use.
-        call: fields of `Use` that the call determines, by name.
-
-    Raises:
-        BudgetError: the privacy unit is another than that of the store.
-        LedgerError: there is no such use, or its measurement was not kept.
-    """
-    check_privacy_unit(ledger, call["guarantee"])
-    uses = [
-        use
-        for use in uses_of(ledger)
-        if all(_same(getattr(use, name), value) for name, value in call.items())
-        and (store.resume is True or use.number == store.resume)
-    ]
-    if not uses:
-        raise LedgerError(
-            f"{store.path} has charged no use with these options, so there is nothing to resume; "
-            "nothing was spent"
-        )
-    unfinished = [use for use in uses if ledger.uses[use.number].finished is None]
-    use = (unfinished or uses)[-1]
-    if use in unfinished and not use.keeps_first:
-        raise LedgerError(
-            f"use {use.number} of {store.path} was begun by an earlier version, which may have "
-            "handed out a result without a record of it; it is not measured again"
-        )
-    measurement = kept_by_use(ledger, use.number)
-    if measurement is None or not measurement.complete:
-        with ledger.writing() as entries:
-            entries.add(Kind.RESUMED, use.number, {"time": time_now(), "made_by": MADE_BY})
-    return Charge(provenance_of(ledger, use), store, use, measurement)
-
-
-def _same(recorded: Any, value: Any) -> bool:
-    """Return whether a value equals a recorded one, in which tuples may have become lists."""
-    if isinstance(value, Mapping):
-        return (
-            isinstance(recorded, Mapping)
-            and recorded.keys() == value.keys()
-            and all(_same(recorded[key], part) for key, part in value.items())
-        )
-    if isinstance(value, list | tuple) and isinstance(recorded, list | tuple):
-        return len(recorded) == len(value) and all(map(_same, recorded, value))
-    return bool(recorded == value)
 
 
 def file_digests(ledger: Ledger, number: int) -> dict[str, str]:

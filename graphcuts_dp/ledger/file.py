@@ -52,24 +52,6 @@ _TABLES = {
 _APPEND_ONLY = ("ledger", "records", "contents")
 
 
-def _schema() -> dict[str, str]:
-    """Return every table and trigger of a store, by name."""
-    schema = {name: f"CREATE TABLE {name} {columns}" for name, columns in _TABLES.items()}
-    for table in _APPEND_ONLY:
-        for event in ("UPDATE", "DELETE"):
-            name = f"{table}_no_{event.lower()}"
-            schema[name] = (
-                f"CREATE TRIGGER {name} BEFORE {event} ON {table} "
-                f"BEGIN SELECT RAISE(ABORT, '{table} are append-only'); END"
-            )
-    schema["records_in_order"] = (
-        "CREATE TRIGGER records_in_order BEFORE INSERT ON records "
-        "WHEN NEW.seq <> (SELECT COALESCE(MAX(seq), 0) + 1 FROM records) "
-        "BEGIN SELECT RAISE(ABORT, 'records are append-only'); END"
-    )
-    return schema
-
-
 def create_store(path: Path, header: bytes, digest: bytes, *, timeout: float = 30.0) -> bool:
     """Create a store with no records.
 
@@ -124,6 +106,55 @@ def create_store(path: Path, header: bytes, digest: bytes, *, timeout: float = 3
     return True
 
 
+def _part_of(path: Path) -> Path:
+    """Return the path at which a store is written before it gets its name."""
+    return path.with_name(f".{path.name}.part")
+
+
+def _remove(part: Path) -> None:
+    """Remove a partly written store and its journal, where the disk allows it."""
+    for suffix in ("", "-journal"):
+        with contextlib.suppress(OSError):  # a disk that fails
+            Path(f"{part}{suffix}").unlink(missing_ok=True)
+
+
+def _connect(path: Path, *, timeout: float, read_only: bool = False) -> sqlite3.Connection:
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}",
+        uri=True,
+        timeout=timeout,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+
+
+def _schema() -> dict[str, str]:
+    """Return every table and trigger of a store, by name."""
+    schema = {name: f"CREATE TABLE {name} {columns}" for name, columns in _TABLES.items()}
+    for table in _APPEND_ONLY:
+        for event in ("UPDATE", "DELETE"):
+            name = f"{table}_no_{event.lower()}"
+            schema[name] = (
+                f"CREATE TRIGGER {name} BEFORE {event} ON {table} "
+                f"BEGIN SELECT RAISE(ABORT, '{table} are append-only'); END"
+            )
+    schema["records_in_order"] = (
+        "CREATE TRIGGER records_in_order BEFORE INSERT ON records "
+        "WHEN NEW.seq <> (SELECT COALESCE(MAX(seq), 0) + 1 FROM records) "
+        "BEGIN SELECT RAISE(ABORT, 'records are append-only'); END"
+    )
+    return schema
+
+
+def _reason(problem: Exception) -> str:
+    """Return why a file cannot be used, from the error of the system."""
+    if isinstance(problem, OSError) and problem.errno is not None:
+        if problem.errno in (errno.ENOSPC, errno.EDQUOT):
+            return "the disk is full; free some space and try again"
+        return os.strerror(problem.errno)
+    return "not a valid file name"
+
+
 def flush_file(path: Path) -> None:
     """Write a file to the disk.
 
@@ -150,6 +181,33 @@ def explained(path: Path) -> Iterator[None]:
         raise LedgerError(f"the store {path} {_diagnosis(problem)}") from None
     except UnicodeDecodeError:  # SQLite quotes what it cannot parse
         raise LedgerError(f"the store {path} is damaged: it was cut short or altered") from None
+
+
+def _diagnosis(problem: sqlite3.Error) -> str:
+    """Return what is wrong with a store, and what to do, from the error of SQLite."""
+    code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_CANTOPEN and _no_handle_left():
+        return "cannot be opened: too many files are open; raise the limit (ulimit -n)"
+    return {
+        sqlite3.SQLITE_FULL: "cannot grow: the disk is full; free some space and try again",
+        sqlite3.SQLITE_BUSY: "is busy: another process works on it; try again",
+        sqlite3.SQLITE_LOCKED: "is busy: another process works on it; try again",
+        sqlite3.SQLITE_READONLY: "cannot be written; check the permissions of file and folder",
+        sqlite3.SQLITE_CANTOPEN: "cannot be opened; check the permissions of file and folder",
+        sqlite3.SQLITE_IOERR: "cannot be read or written: the disk fails or is full",
+        sqlite3.SQLITE_CORRUPT: "is damaged: it was cut short or altered",
+        sqlite3.SQLITE_NOTADB: "is not a store of this program, or its start was altered",
+        sqlite3.SQLITE_CONSTRAINT: "was altered: a change does not fit its records",
+    }.get(code, "is damaged or was altered")
+
+
+def _no_handle_left() -> bool:
+    """Return whether this process, or the system, can open no further file."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as problem:
+        return problem.errno in (errno.EMFILE, errno.ENFILE)
+    return False
 
 
 @final
@@ -427,16 +485,6 @@ class StoreFile:
         self._lock.remove()
 
 
-def _connect(path: Path, *, timeout: float, read_only: bool = False) -> sqlite3.Connection:
-    return sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}",
-        uri=True,
-        timeout=timeout,
-        isolation_level=None,
-        check_same_thread=False,
-    )
-
-
 def _check_file(path: Path) -> None:
     """Check that a store may be at a path, before it is opened.
 
@@ -457,51 +505,3 @@ def _check_file(path: Path) -> None:
         raise LedgerError(f"others may read {path}, which holds secrets; run: chmod 600 {path}")
     if status.st_size == 0:
         raise LedgerError(f"the store {path} is damaged: it is empty")
-
-
-def _part_of(path: Path) -> Path:
-    """Return the path at which a store is written before it gets its name."""
-    return path.with_name(f".{path.name}.part")
-
-
-def _remove(part: Path) -> None:
-    """Remove a partly written store and its journal, where the disk allows it."""
-    for suffix in ("", "-journal"):
-        with contextlib.suppress(OSError):  # a disk that fails
-            Path(f"{part}{suffix}").unlink(missing_ok=True)
-
-
-def _diagnosis(problem: sqlite3.Error) -> str:
-    """Return what is wrong with a store, and what to do, from the error of SQLite."""
-    code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
-    if code == sqlite3.SQLITE_CANTOPEN and _no_handle_left():
-        return "cannot be opened: too many files are open; raise the limit (ulimit -n)"
-    return {
-        sqlite3.SQLITE_FULL: "cannot grow: the disk is full; free some space and try again",
-        sqlite3.SQLITE_BUSY: "is busy: another process works on it; try again",
-        sqlite3.SQLITE_LOCKED: "is busy: another process works on it; try again",
-        sqlite3.SQLITE_READONLY: "cannot be written; check the permissions of file and folder",
-        sqlite3.SQLITE_CANTOPEN: "cannot be opened; check the permissions of file and folder",
-        sqlite3.SQLITE_IOERR: "cannot be read or written: the disk fails or is full",
-        sqlite3.SQLITE_CORRUPT: "is damaged: it was cut short or altered",
-        sqlite3.SQLITE_NOTADB: "is not a store of this program, or its start was altered",
-        sqlite3.SQLITE_CONSTRAINT: "was altered: a change does not fit its records",
-    }.get(code, "is damaged or was altered")
-
-
-def _no_handle_left() -> bool:
-    """Return whether this process, or the system, can open no further file."""
-    try:
-        os.close(os.open(os.devnull, os.O_RDONLY))
-    except OSError as problem:
-        return problem.errno in (errno.EMFILE, errno.ENFILE)
-    return False
-
-
-def _reason(problem: Exception) -> str:
-    """Return why a file cannot be used, from the error of the system."""
-    if isinstance(problem, OSError) and problem.errno is not None:
-        if problem.errno in (errno.ENOSPC, errno.EDQUOT):
-            return "the disk is full; free some space and try again"
-        return os.strerror(problem.errno)
-    return "not a valid file name"

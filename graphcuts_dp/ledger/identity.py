@@ -80,6 +80,123 @@ def identity_of_edges(graph: AnyGraph, key: bytes) -> Identity:
     }
 
 
+def _numbers_and_tags(space: Space, key: bytes) -> tuple[tuple[_Words, _Words], _Words]:
+    """Return the number of the label of each vertex, by side, and the tag of each label by number.
+
+    A label that is on both sides has one number, as when the file is read as one set of vertices.
+    """
+    tags = [_tags(vertices, key) for vertices in sets_in(space)]
+    if len(tags) == 1:
+        same = np.arange(len(tags[0]), dtype=np.uint64)
+        return (same, same), tags[0]
+    distinct, inverse = np.unique(np.concatenate(tags), return_inverse=True)
+    numbers: _Words = inverse.astype(np.uint64)
+    return (numbers[: len(tags[0])], numbers[len(tags[0]) :]), distinct
+
+
+def _tags(vertices: VertexSet, key: bytes) -> _Words:
+    """Return a tag below p for each label: a plain integer, also as text, is its own tag."""
+    if vertices.is_default:
+        return np.arange(len(vertices), dtype=np.uint64)
+    return np.array([_tag(label, key) for label in vertices.labels], dtype=np.uint64)
+
+
+def _tag(label: Label, key: bytes) -> int:
+    """Return the tag of one label, see `_tags`."""
+    text = str(label)
+    if len(text) < 18 and text.isascii() and text.isdecimal() and (text[0] != "0" or text == "0"):
+        return int(text)
+    data = text.encode("utf-8", "surrogatepass")
+    digest = hashlib.blake2b(data, digest_size=8, key=key).digest()
+    return _TEXT + (int.from_bytes(digest, "big") >> 5)
+
+
+def _in_order(first: _Words, second: _Words, tags: _Words) -> tuple[_Words, _Words]:
+    """Put the label with the smaller tag first: numbers depend on the order of the vertices."""
+    is_swapped = tags[first] > tags[second]
+    return np.where(is_swapped, second, first), np.where(is_swapped, first, second)
+
+
+def _float_words(weights: FloatArray) -> tuple[_Words, _Words]:
+    """Return both halves of the bits of each weight; -0.0 counts as 0.0."""
+    bits = (weights.astype(np.float64) + 0.0).view(np.uint64)
+    return bits >> _32, bits & np.uint64(2**32 - 1)
+
+
+def _digest(key: bytes, name: str, *words: _Words) -> str:
+    """Return a digest of a multiset of rows of integers below p.
+
+    Args:
+        key: salt of a store, or key of the index of an account.
+        name: of the digest: digests of different names are independent.
+        words: the integers, at most five for each row: one array for each column.
+    """
+    text = ""
+    block_size = min(_BLOCK, 1 << max(len(words[0]) - 1, 0).bit_length())  # a power of two
+    for lane in range(_LANES):
+        constant, *factors = (_factor(key, f"{name}/{lane}/{i}") for i in range(len(words) + 1))
+        products = np.ones(block_size, dtype=np.uint64)
+        for start in range(0, len(words[0]), block_size):
+            pieces = [word[start : start + block_size] for word in words]
+            sums = np.full(len(pieces[0]), constant)
+            for piece, factor in zip(pieces, factors, strict=True):
+                sums += _times(piece, factor)  # at most six numbers below 2^61
+            block = slice(0, len(sums))
+            products[block] = _times(products[block], _reduced(sums))
+        text += f"{_product(products):016x}"
+    return hmac.new(key, f"{name}={text}".encode(), hashlib.sha256).hexdigest()
+
+
+def _factor(key: bytes, name: str) -> np.uint64:
+    """Return a pseudorandom integer below p."""
+    digest = hmac.new(key, name.encode(), hashlib.sha256).digest()
+    return np.uint64(int.from_bytes(digest[:16], "big") % _PRIME)
+
+
+def _times(first: _Words, second: "_Words | np.uint64") -> _Words:
+    """Multiply integers below p modulo p, 31 and 30 bits at a time, where 2^61 is 1."""
+    low, high = first & _LOW_31, first >> _31
+    other_low, other_high = second & _LOW_31, second >> _31
+    middle = high * other_low + low * other_high
+    total = (high * other_high << _1) + low * other_low  # below 2^61 + 2^62
+    total += (middle >> _30) + ((middle & _LOW_30) << _31)  # below 2^32 + 2^61
+    return _reduced(total)
+
+
+def _reduced(numbers: _Words) -> _Words:
+    """Return integers below 2^64 modulo p."""
+    folded = (numbers & _P) + (numbers >> _61)
+    reduced: _Words = np.where(folded >= _P, folded - _P, folded)
+    return reduced
+
+
+def _product(values: _Words) -> int:
+    """Return the product of integers modulo p."""
+    while len(values) > 1:  # the length is a power of two
+        values = _times(*np.split(values, 2))
+    return int(values[0])
+
+
+def _pairs_digest(key: bytes, keys: _Words, tags: _Words) -> str:
+    """Return a digest of the distinct pairs, without loops, which some ways of reading leave out.
+
+    Args:
+        key: of the digest.
+        keys: of the pairs, see `_pair_keys`; their memory is overwritten.
+        tags: of the labels, by number.
+    """
+    distinct = sorted_distinct(keys.view(np.int64)).view(np.uint64)
+    first, second = distinct >> _32, distinct & np.uint64(2**32 - 1)
+    is_pair = first != second
+    endpoints = _in_order(first[is_pair], second[is_pair], tags)
+    return _digest(key, "pairs", tags[endpoints[0]], tags[endpoints[1]])
+
+
+def _pair_keys(first: _Words, second: _Words) -> _Words:
+    """Return one integer for each unordered pair of numbers of labels: 32 bits for each label."""
+    return np.minimum(first, second) << _32 | np.maximum(first, second)
+
+
 def identity_of_rows(rows: Rows, key: bytes) -> Identity:
     """Return digests of all rows, also of those that a bound on contributions leaves out.
 
@@ -139,120 +256,3 @@ def check_name(name: str) -> None:
             "data_name is the name of the rows, a printable text of 1 to 100 characters, "
             "for example data_name='trips-2026'"
         )
-
-
-def _pairs_digest(key: bytes, keys: _Words, tags: _Words) -> str:
-    """Return a digest of the distinct pairs, without loops, which some ways of reading leave out.
-
-    Args:
-        key: of the digest.
-        keys: of the pairs, see `_pair_keys`; their memory is overwritten.
-        tags: of the labels, by number.
-    """
-    distinct = sorted_distinct(keys.view(np.int64)).view(np.uint64)
-    first, second = distinct >> _32, distinct & np.uint64(2**32 - 1)
-    is_pair = first != second
-    endpoints = _in_order(first[is_pair], second[is_pair], tags)
-    return _digest(key, "pairs", tags[endpoints[0]], tags[endpoints[1]])
-
-
-def _pair_keys(first: _Words, second: _Words) -> _Words:
-    """Return one integer for each unordered pair of numbers of labels: 32 bits for each label."""
-    return np.minimum(first, second) << _32 | np.maximum(first, second)
-
-
-def _in_order(first: _Words, second: _Words, tags: _Words) -> tuple[_Words, _Words]:
-    """Put the label with the smaller tag first: numbers depend on the order of the vertices."""
-    is_swapped = tags[first] > tags[second]
-    return np.where(is_swapped, second, first), np.where(is_swapped, first, second)
-
-
-def _numbers_and_tags(space: Space, key: bytes) -> tuple[tuple[_Words, _Words], _Words]:
-    """Return the number of the label of each vertex, by side, and the tag of each label by number.
-
-    A label that is on both sides has one number, as when the file is read as one set of vertices.
-    """
-    tags = [_tags(vertices, key) for vertices in sets_in(space)]
-    if len(tags) == 1:
-        same = np.arange(len(tags[0]), dtype=np.uint64)
-        return (same, same), tags[0]
-    distinct, inverse = np.unique(np.concatenate(tags), return_inverse=True)
-    numbers: _Words = inverse.astype(np.uint64)
-    return (numbers[: len(tags[0])], numbers[len(tags[0]) :]), distinct
-
-
-def _tags(vertices: VertexSet, key: bytes) -> _Words:
-    """Return a tag below p for each label: a plain integer, also as text, is its own tag."""
-    if vertices.is_default:
-        return np.arange(len(vertices), dtype=np.uint64)
-    return np.array([_tag(label, key) for label in vertices.labels], dtype=np.uint64)
-
-
-def _tag(label: Label, key: bytes) -> int:
-    """Return the tag of one label, see `_tags`."""
-    text = str(label)
-    if len(text) < 18 and text.isascii() and text.isdecimal() and (text[0] != "0" or text == "0"):
-        return int(text)
-    data = text.encode("utf-8", "surrogatepass")
-    digest = hashlib.blake2b(data, digest_size=8, key=key).digest()
-    return _TEXT + (int.from_bytes(digest, "big") >> 5)
-
-
-def _float_words(weights: FloatArray) -> tuple[_Words, _Words]:
-    """Return both halves of the bits of each weight; -0.0 counts as 0.0."""
-    bits = (weights.astype(np.float64) + 0.0).view(np.uint64)
-    return bits >> _32, bits & np.uint64(2**32 - 1)
-
-
-def _digest(key: bytes, name: str, *words: _Words) -> str:
-    """Return a digest of a multiset of rows of integers below p.
-
-    Args:
-        key: salt of a store, or key of the index of an account.
-        name: of the digest: digests of different names are independent.
-        words: the integers, at most five for each row: one array for each column.
-    """
-    text = ""
-    block_size = min(_BLOCK, 1 << max(len(words[0]) - 1, 0).bit_length())  # a power of two
-    for lane in range(_LANES):
-        constant, *factors = (_factor(key, f"{name}/{lane}/{i}") for i in range(len(words) + 1))
-        products = np.ones(block_size, dtype=np.uint64)
-        for start in range(0, len(words[0]), block_size):
-            pieces = [word[start : start + block_size] for word in words]
-            sums = np.full(len(pieces[0]), constant)
-            for piece, factor in zip(pieces, factors, strict=True):
-                sums += _times(piece, factor)  # at most six numbers below 2^61
-            block = slice(0, len(sums))
-            products[block] = _times(products[block], _reduced(sums))
-        text += f"{_product(products):016x}"
-    return hmac.new(key, f"{name}={text}".encode(), hashlib.sha256).hexdigest()
-
-
-def _factor(key: bytes, name: str) -> np.uint64:
-    """Return a pseudorandom integer below p."""
-    digest = hmac.new(key, name.encode(), hashlib.sha256).digest()
-    return np.uint64(int.from_bytes(digest[:16], "big") % _PRIME)
-
-
-def _product(values: _Words) -> int:
-    """Return the product of integers modulo p."""
-    while len(values) > 1:  # the length is a power of two
-        values = _times(*np.split(values, 2))
-    return int(values[0])
-
-
-def _times(first: _Words, second: "_Words | np.uint64") -> _Words:
-    """Multiply integers below p modulo p, 31 and 30 bits at a time, where 2^61 is 1."""
-    low, high = first & _LOW_31, first >> _31
-    other_low, other_high = second & _LOW_31, second >> _31
-    middle = high * other_low + low * other_high
-    total = (high * other_high << _1) + low * other_low  # below 2^61 + 2^62
-    total += (middle >> _30) + ((middle & _LOW_30) << _31)  # below 2^32 + 2^61
-    return _reduced(total)
-
-
-def _reduced(numbers: _Words) -> _Words:
-    """Return integers below 2^64 modulo p."""
-    folded = (numbers & _P) + (numbers >> _61)
-    reduced: _Words = np.where(folded >= _P, folded - _P, folded)
-    return reduced

@@ -94,6 +94,45 @@ def uses_of_data(subject: Subject) -> tuple[KnownUse, ...]:
         return tuple(use for use in _lines(folder) if use.concerns(digests, schema))
 
 
+def _digests(folder: Path, subject: Subject) -> Identity:
+    """Return digests of data under the key of the account; none of rows without a name."""
+    try:
+        return subject.identify(_key(folder))
+    except LedgerError:  # rows of an engine without a name
+        return {}
+
+
+def _key(folder: Path) -> bytes:
+    """Return the key of the account, which is drawn when it is first needed."""
+    file = folder / _KEY
+    key = file.read_bytes() if file.exists() else b""
+    if len(key) == _KEY_BYTES:
+        return key
+    key = secrets.token_bytes(_KEY_BYTES)
+    partial = file.with_name(f"{_KEY}.part")
+    with suppress(FileNotFoundError):
+        partial.unlink()
+    with os.fdopen(open_secret(partial, new=True), "wb") as handle:
+        handle.write(key)
+        handle.flush()
+        os.fsync(handle.fileno())
+    partial.replace(file)
+    return key
+
+
+def _lines(folder: Path) -> Iterator[KnownUse]:
+    """Yield the lines of the index that are whole."""
+    file = folder / _INDEX
+    if not file.exists():
+        return
+    for line in file.read_bytes().splitlines():
+        with suppress(ValueError, LookupError, TypeError, AttributeError):  # of a cut-off line
+            stored = json.loads(line)
+            digests = {str(name): str(digest) for name, digest in stored["digests"].items()}
+            reading = dict(stored["reading"])
+            yield KnownUse(digests, reading, str(stored["store"]), str(stored["identifier"]))
+
+
 def register(subject: Subject, store: str, identifier: str = "") -> None:
     """Add a line about data to the index, unless it is there already.
 
@@ -157,42 +196,3 @@ def index_locked() -> Iterator[Path]:
             f"the index of known data in {folder} cannot be used: {problem.strerror}; name another "
             f"folder by the variable {STATE_FOLDER}"
         ) from None
-
-
-def _digests(folder: Path, subject: Subject) -> Identity:
-    """Return digests of data under the key of the account; none of rows without a name."""
-    try:
-        return subject.identify(_key(folder))
-    except LedgerError:  # rows of an engine without a name
-        return {}
-
-
-def _key(folder: Path) -> bytes:
-    """Return the key of the account, which is drawn when it is first needed."""
-    file = folder / _KEY
-    key = file.read_bytes() if file.exists() else b""
-    if len(key) == _KEY_BYTES:
-        return key
-    key = secrets.token_bytes(_KEY_BYTES)
-    partial = file.with_name(f"{_KEY}.part")
-    with suppress(FileNotFoundError):
-        partial.unlink()
-    with os.fdopen(open_secret(partial, new=True), "wb") as handle:
-        handle.write(key)
-        handle.flush()
-        os.fsync(handle.fileno())
-    partial.replace(file)
-    return key
-
-
-def _lines(folder: Path) -> Iterator[KnownUse]:
-    """Yield the lines of the index that are whole."""
-    file = folder / _INDEX
-    if not file.exists():
-        return
-    for line in file.read_bytes().splitlines():
-        with suppress(ValueError, LookupError, TypeError, AttributeError):  # of a cut-off line
-            stored = json.loads(line)
-            digests = {str(name): str(digest) for name, digest in stored["digests"].items()}
-            reading = dict(stored["reading"])
-            yield KnownUse(digests, reading, str(stored["store"]), str(stored["identifier"]))

@@ -474,22 +474,6 @@ class Ledger:
         self.file.close()
 
 
-@final
-class _Resumed:
-    """A running digest of which only the value is known, so that a checkpoint must follow."""
-
-    def __init__(self, value: bytes) -> None:
-        self._value = value
-
-    def digest(self) -> bytes:
-        """Return the value."""
-        return self._value
-
-    def copy(self) -> "_Resumed":
-        """Return this object, which never changes."""
-        return self
-
-
 def _coverage_and_cost(use: dict[str, Any]) -> tuple[Coverage | None, Cost]:
     """Return the periods that a BEGIN record counts for, and its cost.
 
@@ -505,3 +489,19 @@ def _coverage_and_cost(use: dict[str, Any]) -> tuple[Coverage | None, Cost]:
     unit = from_plain(str, use["guarantee"].get("privacy_unit", PrivacyGuarantee.privacy_unit))
     coverage = Coverage.of(labels, from_plain(str, column), unit)
     return coverage, from_plain(Cost, use["cost"])
+
+
+@final
+class _Resumed:
+    """A running digest of which only the value is known, so that a checkpoint must follow."""
+
+    def __init__(self, value: bytes) -> None:
+        self._value = value
+
+    def digest(self) -> bytes:
+        """Return the value."""
+        return self._value
+
+    def copy(self) -> "_Resumed":
+        """Return this object, which never changes."""
+        return self

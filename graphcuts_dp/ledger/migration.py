@@ -126,13 +126,6 @@ def migrate_store(path: Path, *, dry_run: bool, timeout: float = 30.0) -> Migrat
         )
 
 
-def account_of(ledger: Ledger) -> Account:
-    """Return the spending of a store. Within `Ledger.locked`."""
-    uses, budget = uses_of(ledger), ledger_budget(ledger)
-    total = spent_together(uses, budget) if uses else Cost.of_pure(Fraction(0))
-    return Account(len(uses), total, budget)
-
-
 def _check_journal(path: Path) -> None:
     """Refuse a store that a killed process left within a transaction: reading would roll it back.
 
@@ -169,3 +162,10 @@ def _back_up(ledger: Ledger, backup: Path) -> None:
     finally:
         with suppress(OSError):  # a disk that fails
             part.unlink(missing_ok=True)
+
+
+def account_of(ledger: Ledger) -> Account:
+    """Return the spending of a store. Within `Ledger.locked`."""
+    uses, budget = uses_of(ledger), ledger_budget(ledger)
+    total = spent_together(uses, budget) if uses else Cost.of_pure(Fraction(0))
+    return Account(len(uses), total, budget)

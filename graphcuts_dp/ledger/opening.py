@@ -404,21 +404,6 @@ def open_ledger(
     return ledger
 
 
-def check_format(ledger: Ledger) -> int:
-    """Return the format of a store that this version can read.
-
-    Raises:
-        LedgerError: this version cannot read it.
-    """
-    version = ledger.header.get("format")
-    if version not in _READABLE:
-        raise LedgerError(
-            f"the store {ledger.file.path} was written by another version of this program: use "
-            "that version"
-        )
-    return int(version)
-
-
 def _check_header(ledger: Ledger, data: PrivateData | Subject | None, *, same_people: bool) -> None:
     """Check that a ledger is about these data, and that they are read as it needs them.
 
@@ -454,138 +439,11 @@ def _check_header(ledger: Ledger, data: PrivateData | Subject | None, *, same_pe
         raise _read_differently(path, difference)
 
 
-def check_reading(ledger: Ledger, schema: dict[str, Any], *, same_people: bool) -> None:
-    """Check that data are read like those that a ledger was created for.
-
-    Args:
-        ledger: the ledger.
-        schema: what is public about the data, see `data_schema`.
-        same_people: whether they are other data about the same people.
-
-    Raises:
-        LedgerError: they are read in another way.
-    """
-    difference = _difference(ledger.header["subject"], schema, other_vertices=same_people)
-    if difference:
-        raise _read_differently(ledger.file.path, difference)
-
-
-def _read_differently(path: Path, difference: str) -> LedgerError:
-    """Return the error that a store's data were read in another way, see `_difference`."""
-    return LedgerError(
-        f"{path} is about these data, but read {difference}: read them so, and both uses "
-        "share its budget"
-    )
-
-
-def create_ledger(store: Store, data: PrivateData | Subject, *, privacy_unit: str) -> None:
-    """Create a ledger about private data, unless another process has just created one there.
-
-    The digests of the data are keyed by a salt that is stored with them, so both are as private as
-    the store.
-
-    Args:
-        store: its path and budget.
-        data: private.
-        privacy_unit: of all guarantees of this store, see
-            `PrivacyGuarantee.privacy_unit`.
-
-    Raises:
-        LedgerError: the file cannot be written.
-        ParameterError: the budget is no budget.
-
-    Warns:
-        PrivacyWarning: the delta of the budget is too large.
-    """
-    salt, budget, subject = secrets.token_bytes(32), store.cap, Subject.of(data)
-    if budget is not None:
-        count, counted = size_of(subject)
-        warn_of_delta(budget.delta, count=count, of=counted, stacklevel=3)
-    header = {
-        "format": FORMAT,
-        "made_by": f"graphcuts_dp {__version__}",
-        "salt": salt.hex(),
-        "data": subject.identify(salt),
-        "subject": subject.schema,
-        "privacy_unit": privacy_unit,
-        "budget": None if budget is None else asdict(budget),
-    }
-    Ledger.create(store.file, header)
-
-
-def _in_common(header: dict[str, Any], identity: Identity) -> bool:
-    """Return whether data have a digest in common with those of a store."""
-    return not set(identity.values()).isdisjoint(header["data"].values())
-
-
-def _unknown_data(stored: Identity, identity: Identity) -> str:
-    """Return why data are not those of a store, and what to do, for a message.
-
-    Args:
-        stored: digests of the data of the store.
-        identity: digests of the data under the same salt.
-    """
-    if NAME in stored and NAME in identity:
-        return "is about data of another name: pass the name that it was made for, as data_name="
-    if NAME in stored:
-        return (
-            "knows its data by a name, not by digests of rows: pass the name that it was made for, "
-            "as data_name="
-        )
-    if NAME in identity:
-        return (
-            "knows its data by digests of rows, not by a name: read the rows that it was made for "
-            "into memory, without data_name="
-        )
-    return (
-        "is about other private data, or these have changed: use the rows that it was made for, "
-        "in any order; if rows were appended or corrected, name the store by --same-people-as "
-        "(same_people=True) in place of --store; a further month is a table of its own, by flows "
-        "--periods of that month and --same-people-as, since flows-over-time continues only the "
-        "series that it has begun"
-    )
-
-
-def digests_agree(
-    digests: Identity, before: dict[str, Any], other: Identity, schema: dict[str, Any]
-) -> bool:
-    """Return whether all digests that two ways of reading data have in common are the same.
-
-    Different data may share a digest, such as that of their pairs.
-
-    Args:
-        digests: of the data that were read first.
-        before: schema of these data, of which only `READING` counts.
-        other: digests of the data that were read later.
-        schema: schema of these data.
-    """
-    names = [
-        f"{rows}{suffix}" for rows in ("rows", "weighed rows") for suffix in ("", WITHOUT_USERS)
-    ]
-    if all(before.get(name) == schema.get(name) for name in READING):
-        names.append(ENTRIES)
-    return all(digests[name] == other[name] for name in names if name in digests and name in other)
-
-
 def _was_joined(ledger: Ledger, identity: Identity) -> bool:
     """Return whether a store has charged these data before as data about the same people."""
     with ledger.locked():
         joined = [ledger.record(record)[1]["data"] for record in ledger.joined]
     return any(not set(identity.values()).isdisjoint(data.values()) for data in joined)
-
-
-def join_data(ledger: Ledger, data: PrivateData | Subject) -> None:
-    """Record that data are about the people of a store.
-
-    Privacy: each call adds a record, also for data that the store knows already. The head of a
-    ledger is shown and holds the number of its records, which must not depend on private rows.
-
-    Raises:
-        LedgerError: the store cannot be written, or data in an engine have no name.
-    """
-    identity = Subject.of(data).identify(bytes.fromhex(ledger.header["salt"]))
-    with ledger.locked(), ledger.writing() as entries:
-        entries.add(Kind.JOINED, 0, {"data": identity})
 
 
 def _difference(before: dict[str, Any], schema: dict[str, Any], *, other_vertices: bool) -> str:
@@ -624,6 +482,148 @@ def _is_change_by_one(schema: dict[str, Any]) -> bool:
     return bool(schema["weighted"]) and schema["max_weight"] is None
 
 
+def _in_common(header: dict[str, Any], identity: Identity) -> bool:
+    """Return whether data have a digest in common with those of a store."""
+    return not set(identity.values()).isdisjoint(header["data"].values())
+
+
+def _unknown_data(stored: Identity, identity: Identity) -> str:
+    """Return why data are not those of a store, and what to do, for a message.
+
+    Args:
+        stored: digests of the data of the store.
+        identity: digests of the data under the same salt.
+    """
+    if NAME in stored and NAME in identity:
+        return "is about data of another name: pass the name that it was made for, as data_name="
+    if NAME in stored:
+        return (
+            "knows its data by a name, not by digests of rows: pass the name that it was made for, "
+            "as data_name="
+        )
+    if NAME in identity:
+        return (
+            "knows its data by digests of rows, not by a name: read the rows that it was made for "
+            "into memory, without data_name="
+        )
+    return (
+        "is about other private data, or these have changed: use the rows that it was made for, "
+        "in any order; if rows were appended or corrected, name the store by --same-people-as "
+        "(same_people=True) in place of --store; a further month is a table of its own, by flows "
+        "--periods of that month and --same-people-as, since flows-over-time continues only the "
+        "series that it has begun"
+    )
+
+
+def _read_differently(path: Path, difference: str) -> LedgerError:
+    """Return the error that a store's data were read in another way, see `_difference`."""
+    return LedgerError(
+        f"{path} is about these data, but read {difference}: read them so, and both uses "
+        "share its budget"
+    )
+
+
+def check_format(ledger: Ledger) -> int:
+    """Return the format of a store that this version can read.
+
+    Raises:
+        LedgerError: this version cannot read it.
+    """
+    version = ledger.header.get("format")
+    if version not in _READABLE:
+        raise LedgerError(
+            f"the store {ledger.file.path} was written by another version of this program: use "
+            "that version"
+        )
+    return int(version)
+
+
+def check_reading(ledger: Ledger, schema: dict[str, Any], *, same_people: bool) -> None:
+    """Check that data are read like those that a ledger was created for.
+
+    Args:
+        ledger: the ledger.
+        schema: what is public about the data, see `data_schema`.
+        same_people: whether they are other data about the same people.
+
+    Raises:
+        LedgerError: they are read in another way.
+    """
+    difference = _difference(ledger.header["subject"], schema, other_vertices=same_people)
+    if difference:
+        raise _read_differently(ledger.file.path, difference)
+
+
+def create_ledger(store: Store, data: PrivateData | Subject, *, privacy_unit: str) -> None:
+    """Create a ledger about private data, unless another process has just created one there.
+
+    The digests of the data are keyed by a salt that is stored with them, so both are as private as
+    the store.
+
+    Args:
+        store: its path and budget.
+        data: private.
+        privacy_unit: of all guarantees of this store, see
+            `PrivacyGuarantee.privacy_unit`.
+
+    Raises:
+        LedgerError: the file cannot be written.
+        ParameterError: the budget is no budget.
+
+    Warns:
+        PrivacyWarning: the delta of the budget is too large.
+    """
+    salt, budget, subject = secrets.token_bytes(32), store.cap, Subject.of(data)
+    if budget is not None:
+        count, counted = size_of(subject)
+        warn_of_delta(budget.delta, count=count, of=counted, stacklevel=3)
+    header = {
+        "format": FORMAT,
+        "made_by": f"graphcuts_dp {__version__}",
+        "salt": salt.hex(),
+        "data": subject.identify(salt),
+        "subject": subject.schema,
+        "privacy_unit": privacy_unit,
+        "budget": None if budget is None else asdict(budget),
+    }
+    Ledger.create(store.file, header)
+
+
+def digests_agree(
+    digests: Identity, before: dict[str, Any], other: Identity, schema: dict[str, Any]
+) -> bool:
+    """Return whether all digests that two ways of reading data have in common are the same.
+
+    Different data may share a digest, such as that of their pairs.
+
+    Args:
+        digests: of the data that were read first.
+        before: schema of these data, of which only `READING` counts.
+        other: digests of the data that were read later.
+        schema: schema of these data.
+    """
+    names = [
+        f"{rows}{suffix}" for rows in ("rows", "weighed rows") for suffix in ("", WITHOUT_USERS)
+    ]
+    if all(before.get(name) == schema.get(name) for name in READING):
+        names.append(ENTRIES)
+    return all(digests[name] == other[name] for name in names if name in digests and name in other)
+
+
+def join_data(ledger: Ledger, data: PrivateData | Subject) -> None:
+    """Record that data are about the people of a store.
+
+    Privacy: each call adds a record, also for data that the store knows already. The head of a
+    ledger is shown and holds the number of its records, which must not depend on private rows.
+
+    Raises:
+        LedgerError: the store cannot be written, or data in an engine have no name.
+    """
+    identity = Subject.of(data).identify(bytes.fromhex(ledger.header["salt"]))
+    with ledger.locked(), ledger.writing() as entries:
+        entries.add(Kind.JOINED, 0, {"data": identity})
+
+
 def ledger_budget(ledger: Ledger) -> Budget | None:
     """Return the budget of a store; None if it has none."""
     stored = ledger.header["budget"]
@@ -637,6 +637,11 @@ def store_id(ledger: Ledger) -> str:
     random bytes that only the store has.
     """
     return _id_of(ledger.file.header)
+
+
+def _id_of(header: bytes) -> str:
+    """Return the identifier of the store with a header, see `store_id`."""
+    return hashlib.sha256(b"store " + header).hexdigest()[:32]
 
 
 def peek_store_id(path: Path) -> str | None:
@@ -653,9 +658,17 @@ def peek_store_id(path: Path) -> str | None:
         return None
 
 
-def _id_of(header: bytes) -> str:
-    """Return the identifier of the store with a header, see `store_id`."""
-    return hashlib.sha256(b"store " + header).hexdigest()[:32]
+def _is_store(path: Path) -> bool:
+    """Return whether a file begins like a store."""
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as handle:
+            start = handle.read(_APPLICATION_BYTES.stop)
+    except OSError:
+        return False
+    application = start[_APPLICATION_BYTES]
+    return start.startswith(_SQLITE) and application == APPLICATION.to_bytes(4, "big")
 
 
 def _peek_header(path: Path) -> bytes:
@@ -711,19 +724,6 @@ def stores_beside(folders: Iterable[Path], data: PrivateData | Subject) -> Itera
                     break
                 if _is_store(path) and _concerns(path, subject):
                     yield path
-
-
-def _is_store(path: Path) -> bool:
-    """Return whether a file begins like a store."""
-    try:
-        if not path.is_file():
-            return False
-        with path.open("rb") as handle:
-            start = handle.read(_APPLICATION_BYTES.stop)
-    except OSError:
-        return False
-    application = start[_APPLICATION_BYTES]
-    return start.startswith(_SQLITE) and application == APPLICATION.to_bytes(4, "big")
 
 
 def _concerns(path: Path, subject: Subject) -> bool:

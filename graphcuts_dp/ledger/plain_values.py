@@ -30,12 +30,6 @@ _SIMPLE = {int: (int,), float: (int, float), bool: (bool,), str: (str,)}
 _hints = lru_cache(get_type_hints)
 
 
-@lru_cache
-def _members(kind: Any) -> tuple[tuple["Field[Any]", Any], ...]:
-    """Return the fields of a dataclass, each with None, "secret" or "apart"."""
-    return tuple((member, member.metadata.get(_STORAGE)) for member in fields(kind))
-
-
 def plain(value: Any, secrets: list[Any] | None = None) -> Any:
     """Return a dataclass as plain values: its fields by name, without those at their defaults.
 
@@ -64,6 +58,12 @@ def plain(value: Any, secrets: list[Any] | None = None) -> Any:
     if isinstance(value, tuple):
         return [plain(part, secrets) for part in value]
     return str(value) if isinstance(value, Fraction) else value
+
+
+@lru_cache
+def _members(kind: Any) -> tuple[tuple["Field[Any]", Any], ...]:
+    """Return the fields of a dataclass, each with None, "secret" or "apart"."""
+    return tuple((member, member.metadata.get(_STORAGE)) for member in fields(kind))
 
 
 @contextmanager

@@ -136,6 +136,55 @@ def find_series(
         return _record(ledger, chosen_store, terms)
 
 
+def _record(ledger: Ledger, store: Store, terms: SeriesTerms) -> SeriesRecord | None:
+    """Return the record of a series; None if it has not begun. Within `Ledger.locked`.
+
+    Raises:
+        LedgerError: a record of it was altered.
+        ParameterError: it was begun with other terms.
+    """
+    use = _use_of(ledger, terms.name)
+    if use is None:
+        return None
+    _check_terms(use, terms)
+    totals = ledger.totals(use.number)
+    with intact(f"the store {store.path} was altered: a record of a series is damaged"):
+        digests = [ledger.record(record)[1]["measured"] for record in totals.published]
+        contents = tuple(ledger.content(bytes.fromhex(digest)) for digest in digests)
+    provenance = charge_of_use(ledger, store, use).provenance
+    state = ledger.state(use.number)
+    return SeriesRecord(provenance, use, contents, state, totals.ended is not None)
+
+
+def _use_of(ledger: Ledger, name: str) -> Use | None:
+    """Return the use that is the series of a name; None if it has not begun."""
+    uses = (use for use in uses_of(ledger) if use.kind == FLOWS_OVER_TIME and use.name == name)
+    return next(uses, None)
+
+
+def _check_terms(use: Use, terms: SeriesTerms) -> None:
+    """Check that a series was begun with these terms.
+
+    Raises:
+        ParameterError: one has changed; the message names it.
+    """
+    stored = {**use.parameters, "periods": list(use.periods or ())}
+    stored |= {"privacy unit": use.guarantee.privacy_unit, "period column": use.column}
+    requested = {"periods": list(terms.periods), **terms.parameters}
+    requested |= {"privacy unit": terms.guarantee.privacy_unit, "period column": terms.column}
+    changed = [name for name in requested if stored.get(name) != requested[name]]
+    if not changed:
+        return
+    name = changed[0]
+    shown = ""
+    if name not in ("periods", *_DIGESTS):
+        shown = f": {stored.get(name)}, and now it is {requested[name]}"
+    raise ParameterError(
+        f"the series {terms.name!r} was begun with other {name}{shown}; keep what it was begun "
+        "with, or begin another one: name it by series="
+    )
+
+
 def begin_series(store: PathLike | Store, data: PrivateData, terms: SeriesTerms) -> SeriesRecord:
     """Charge a series to a store unless it has begun, and return its record.
 
@@ -280,52 +329,3 @@ def series_state(published: int, secret: bytes | None) -> StoredState:
         secret: private, what later periods need; None if nothing.
     """
     return StoredState(encode({"published": published}), secret)
-
-
-def _use_of(ledger: Ledger, name: str) -> Use | None:
-    """Return the use that is the series of a name; None if it has not begun."""
-    uses = (use for use in uses_of(ledger) if use.kind == FLOWS_OVER_TIME and use.name == name)
-    return next(uses, None)
-
-
-def _record(ledger: Ledger, store: Store, terms: SeriesTerms) -> SeriesRecord | None:
-    """Return the record of a series; None if it has not begun. Within `Ledger.locked`.
-
-    Raises:
-        LedgerError: a record of it was altered.
-        ParameterError: it was begun with other terms.
-    """
-    use = _use_of(ledger, terms.name)
-    if use is None:
-        return None
-    _check_terms(use, terms)
-    totals = ledger.totals(use.number)
-    with intact(f"the store {store.path} was altered: a record of a series is damaged"):
-        digests = [ledger.record(record)[1]["measured"] for record in totals.published]
-        contents = tuple(ledger.content(bytes.fromhex(digest)) for digest in digests)
-    provenance = charge_of_use(ledger, store, use).provenance
-    state = ledger.state(use.number)
-    return SeriesRecord(provenance, use, contents, state, totals.ended is not None)
-
-
-def _check_terms(use: Use, terms: SeriesTerms) -> None:
-    """Check that a series was begun with these terms.
-
-    Raises:
-        ParameterError: one has changed; the message names it.
-    """
-    stored = {**use.parameters, "periods": list(use.periods or ())}
-    stored |= {"privacy unit": use.guarantee.privacy_unit, "period column": use.column}
-    requested = {"periods": list(terms.periods), **terms.parameters}
-    requested |= {"privacy unit": terms.guarantee.privacy_unit, "period column": terms.column}
-    changed = [name for name in requested if stored.get(name) != requested[name]]
-    if not changed:
-        return
-    name = changed[0]
-    shown = ""
-    if name not in ("periods", *_DIGESTS):
-        shown = f": {stored.get(name)}, and now it is {requested[name]}"
-    raise ParameterError(
-        f"the series {terms.name!r} was begun with other {name}{shown}; keep what it was begun "
-        "with, or begin another one: name it by series="
-    )

@@ -218,6 +218,32 @@ def spent_together(uses: Sequence[CountedUse], budget: Budget | None = None) -> 
     return _largest(_totals(uses, budget).values())
 
 
+def _largest(alternatives: Iterable[Cost]) -> Cost:
+    """Return the least cost that is at least each of these."""
+    costs = list(dict.fromkeys(alternatives))
+    if len(costs) == 1:
+        return costs[0]
+    pure = [cost.pure for cost in costs if cost.pure is not None]
+    if len(pure) == len(costs):
+        return Cost.of_pure(max(pure))
+    return Cost(
+        epsilon=max(cost.epsilon for cost in costs), delta=max(cost.delta for cost in costs)
+    )
+
+
+def _totals(
+    uses: Sequence[CountedUse], budget: Budget | None, period: PeriodPath = ()
+) -> dict[PeriodPath, Cost]:
+    """Return the cost of each set of `readers_by_period` that is not empty, by period."""
+    readers = readers_by_period([use.coverage for use in uses], period)
+    total = {
+        indices: total_cost([uses[index].cost for index in indices], budget)
+        for indices in dict.fromkeys(readers.values())
+        if indices
+    }
+    return {path: total[indices] for path, indices in readers.items() if indices}
+
+
 def spent_by_period(uses: Sequence[CountedUse], budget: Budget | None = None) -> dict[str, Cost]:
     """Return the cost of uses on each period that a use names, in order; see `total_cost`.
 
@@ -244,19 +270,6 @@ def spent_on(uses: Sequence[Use], period: str, budget: Budget | None = None) -> 
     return _largest(totals.values()) if totals else None
 
 
-def _totals(
-    uses: Sequence[CountedUse], budget: Budget | None, period: PeriodPath = ()
-) -> dict[PeriodPath, Cost]:
-    """Return the cost of each set of `readers_by_period` that is not empty, by period."""
-    readers = readers_by_period([use.coverage for use in uses], period)
-    total = {
-        indices: total_cost([uses[index].cost for index in indices], budget)
-        for indices in dict.fromkeys(readers.values())
-        if indices
-    }
-    return {path: total[indices] for path, indices in readers.items() if indices}
-
-
 def in_all_periods(uses: Sequence[Use]) -> Cost | None:
     """Return the cost of uses for neighbours that differ in all periods, once in each of them.
 
@@ -270,19 +283,6 @@ def in_all_periods(uses: Sequence[Use]) -> Cost | None:
     if len(counts) < len(uses):
         return None
     return total_cost([use.cost.for_group(count) for use, count in zip(uses, counts, strict=True)])
-
-
-def _largest(alternatives: Iterable[Cost]) -> Cost:
-    """Return the least cost that is at least each of these."""
-    costs = list(dict.fromkeys(alternatives))
-    if len(costs) == 1:
-        return costs[0]
-    pure = [cost.pure for cost in costs if cost.pure is not None]
-    if len(pure) == len(costs):
-        return Cost.of_pure(max(pure))
-    return Cost(
-        epsilon=max(cost.epsilon for cost in costs), delta=max(cost.delta for cost in costs)
-    )
 
 
 def check_budget(
@@ -305,26 +305,6 @@ def check_budget(
     spending.add((use.coverage, use.cost) for use in before)
     if not spending.allows(cost, coverage, epsilon=budget.epsilon, delta=budget.delta):
         raise BudgetError(_refusal(budget, before, cost, coverage))
-
-
-def check_spending(budget: Budget | None, spending: SpendingTotals, cost: Cost) -> None:
-    """Check that the budget allows one more use of all periods, without reading the earlier uses.
-
-    Args:
-        budget: of the store; None allows all uses.
-        spending: of all uses that were begun.
-        cost: of the next use.
-
-    Raises:
-        BudgetError: it would cost too much.
-    """
-    if budget is None:
-        return
-    if spending.allows(cost, None, epsilon=budget.epsilon, delta=budget.delta):
-        return
-    earlier = sum(spending.sums.values(), CostSum(order=spending.order))
-    total = Cost(epsilon=rounded_up(earlier.stated), delta=rounded_up(earlier.deltas))
-    raise BudgetError(_refusal_text(budget, [*([total] if earlier.count else []), cost]))
 
 
 def _refusal(budget: Budget, before: Sequence[Use], cost: Cost, coverage: Coverage | None) -> str:
@@ -361,39 +341,41 @@ def _refusal_text(budget: Budget, costs: Sequence[Cost], period: str = "") -> st
         enlarged = budget.enlarged_for(costs)
         size = "" if enlarged is None else f": it would have to be {enlarged}"
         hint = f"; it has no delta, which this use needs{size}"
-    before = "another" if earlier_costs else "a"
+    article = "another" if earlier_costs else "a"
     where = f" that reads {period}" if period else ""
     if period and earlier_costs:
         total = total_cost(earlier_costs, budget)
         delta = f", delta = {total.delta:g}" if total.delta else ""
         where += f", on which epsilon = {total.epsilon:.4g}{delta} was spent"
-    spent = ""
+    spent_text = ""
     if earlier_costs and not period:
-        spent = f"; epsilon = {total_cost(earlier_costs, budget).epsilon:.4g} of it is used up"
+        spent_text = f"; epsilon = {total_cost(earlier_costs, budget).epsilon:.4g} of it is used up"
     published = "; what is published can still be asked, free of charge" if earlier_costs else ""
     return (
-        f"the graph's budget ({budget}) does not allow {before} use of epsilon = "
+        f"the graph's budget ({budget}) does not allow {article} use of epsilon = "
         f"{cost.epsilon:g}, delta = {cost.delta:g}{where}; nothing was spent"
-        f"{spent}{published}{hint}"
+        f"{spent_text}{published}{hint}"
     )
 
 
-def _check_scheme(spending: SpendingTotals, coverage: Coverage | None) -> None:
-    """Check that periods can be compared with those of the earlier uses of a store.
+def check_spending(budget: Budget | None, spending: SpendingTotals, cost: Cost) -> None:
+    """Check that the budget allows one more use of all periods, without reading the earlier uses.
+
+    Args:
+        budget: of the store; None allows all uses.
+        spending: of all uses that were begun.
+        cost: of the next use.
 
     Raises:
-        LedgerError: they come from another column, or their labels are of another kind.
+        BudgetError: it would cost too much.
     """
-    scheme = spending.scheme
-    if coverage is not None and scheme is not None and coverage.scheme != scheme:
-        (first_column, first_kind), (column, kind) = scheme, coverage.scheme
-        columns = [f" of the column {name!r}" if name else "" for name in (first_column, column)]
-        raise LedgerError(
-            f"uses of this store read periods by {first_kind}{columns[0]}, this one by "
-            f"{kind}{columns[1]},"
-            " and nobody knows which of them overlap; nothing was spent: read them as before, or"
-            " all periods together"
-        )
+    if budget is None:
+        return
+    if spending.allows(cost, None, epsilon=budget.epsilon, delta=budget.delta):
+        return
+    earlier = sum(spending.sums.values(), CostSum(order=spending.order))
+    total = Cost(epsilon=rounded_up(earlier.stated), delta=rounded_up(earlier.deltas))
+    raise BudgetError(_refusal_text(budget, [*([total] if earlier.count else []), cost]))
 
 
 def check_privacy_unit(ledger: Ledger, guarantee: PrivacyGuarantee) -> None:
@@ -479,9 +461,12 @@ def begin_use(  # noqa: PLR0913  # the fields of a record
     return use
 
 
-def time_now() -> str:
-    """Return the present time in UTC, in ISO 8601, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
+def _user() -> str:
+    """Return the name of the user of the operating system, or the number if there is no name."""
+    try:
+        return getpass.getuser()
+    except (ImportError, KeyError, OSError):  # a container whose user has no name
+        return f"uid {os.getuid()}"
 
 
 def _stated_by(store: Store) -> dict[str, Any]:
@@ -514,9 +499,24 @@ def _working_folder() -> str:
         ) from None
 
 
-def _user() -> str:
-    """Return the name of the user of the operating system, or the number if there is no name."""
-    try:
-        return getpass.getuser()
-    except (ImportError, KeyError, OSError):  # a container whose user has no name
-        return f"uid {os.getuid()}"
+def _check_scheme(spending: SpendingTotals, coverage: Coverage | None) -> None:
+    """Check that periods can be compared with those of the earlier uses of a store.
+
+    Raises:
+        LedgerError: they come from another column, or their labels are of another kind.
+    """
+    scheme = spending.scheme
+    if coverage is not None and scheme is not None and coverage.scheme != scheme:
+        (first_column, first_kind), (column, kind) = scheme, coverage.scheme
+        columns = [f" of the column {name!r}" if name else "" for name in (first_column, column)]
+        raise LedgerError(
+            f"uses of this store read periods by {first_kind}{columns[0]}, this one by "
+            f"{kind}{columns[1]},"
+            " and nobody knows which of them overlap; nothing was spent: read them as before, or"
+            " all periods together"
+        )
+
+
+def time_now() -> str:
+    """Return the present time in UTC, in ISO 8601, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

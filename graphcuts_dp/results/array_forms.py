@@ -82,67 +82,6 @@ def check_forms(
             raise FileFormatError("there are more cells than the table has rows")
 
 
-def check_lists(forms: Mapping[str, ArrayForm], *, limit: int) -> None:
-    """Check the size of the arrays that become lists of Python objects.
-
-    Such objects take up to thirty times the memory of the array; `_MATRICES` stay arrays.
-
-    Args:
-        forms: of all arrays of a file.
-        limit: most bytes of all lists together.
-
-    Raises:
-        FileFormatError: the lists have more bytes.
-    """
-    listed = sum(form.nbytes for name, form in forms.items() if name not in _MATRICES)
-    if listed > limit:
-        raise FileFormatError(
-            f"its lists unpack to {listed:,} bytes, as bombs do; at most {limit:,} are allowed for "
-            "its size"
-        )
-
-
-def check_label_count(stored: bytes, sides: Iterable[int]) -> None:
-    """Check that JSON has no more vertices than the receipt says, before it is parsed.
-
-    Lists of millions of empty lists are short as text, and long in memory.
-
-    Args:
-        stored: an object of JSON with the vertices.
-        sides: number of vertices of each side.
-
-    Raises:
-        FileFormatError: there are more values.
-    """
-    without_texts = _QUOTED.sub(b"", stored)
-    values = sum(without_texts.count(mark) for mark in (b",", b"[", b"{"))
-    if values > sum(sides) + _JSON_FIELDS:
-        raise FileFormatError("there are more vertices than the receipt says")
-
-
-def _fits(form: ArrayForm, expected: Expected) -> bool:
-    """Return whether an array has the form that it must have."""
-    name = form.dtype.str[1:]  # without the byte order
-    if form.dtype.kind == "U":
-        fits = "U" in expected.types and form.dtype.itemsize <= 4 * _LONGEST_TEXT
-    else:
-        fits = name in expected.types
-    return (
-        fits
-        and len(form.shape) == len(expected.shape)
-        and all(
-            length in (None, actual)
-            for length, actual in zip(expected.shape, form.shape, strict=True)
-        )
-    )
-
-
-def _length(forms: Mapping[str, ArrayForm], name: str) -> int | None:
-    """Return the length of an array, which others must have, too; None if it is missing."""
-    form = forms.get(name)
-    return form.shape[0] if form is not None and form.shape else None
-
-
 def _release(fields: Mapping[str, Any], forms: Mapping[str, ArrayForm]) -> dict[str, Expected]:
     """Return the arrays of a release."""
     rows, columns = fields["shape"]
@@ -176,18 +115,10 @@ def _release(fields: Mapping[str, Any], forms: Mapping[str, ArrayForm]) -> dict[
     return expected
 
 
-def _model(sides: tuple[int, ...], forms: Mapping[str, ArrayForm]) -> dict[str, Expected]:
-    """Return the arrays of the model of a sparse release."""
-    kept_count, points = _length(forms, "model/rows"), _length(forms, "model/left_points")
-    expected = {name: Expected(_ROW, (kept_count,)) for name in ("rows", "columns")}
-    expected |= {name: Expected(_FLOAT, (kept_count,)) for name in ("weights", "spread", "chances")}
-    for side, vertices in zip(("row", "column"), sides, strict=False):
-        expected[f"{side}_codes"] = Expected(_INTEGER, (vertices,))
-        expected[f"{side}_factors"] = expected[f"{side}_spread"] = Expected(_FLOAT, (vertices,))
-    expected["blocks"] = Expected(_FLOAT, (None, None))
-    expected["left_points"] = expected["left_shares"] = Expected(_FLOAT, (points,))
-    expected["left"] = Expected(_FLOAT, (2,))
-    return expected
+def _length(forms: Mapping[str, ArrayForm], name: str) -> int | None:
+    """Return the length of an array, which others must have, too; None if it is missing."""
+    form = forms.get(name)
+    return form.shape[0] if form is not None and form.shape else None
 
 
 def _counts(
@@ -263,6 +194,20 @@ def _cell_counts(measurement: Mapping[str, Any]) -> list[int]:
     return sizes
 
 
+def _model(sides: tuple[int, ...], forms: Mapping[str, ArrayForm]) -> dict[str, Expected]:
+    """Return the arrays of the model of a sparse release."""
+    kept_count, points = _length(forms, "model/rows"), _length(forms, "model/left_points")
+    expected = {name: Expected(_ROW, (kept_count,)) for name in ("rows", "columns")}
+    expected |= {name: Expected(_FLOAT, (kept_count,)) for name in ("weights", "spread", "chances")}
+    for side, vertices in zip(("row", "column"), sides, strict=False):
+        expected[f"{side}_codes"] = Expected(_INTEGER, (vertices,))
+        expected[f"{side}_factors"] = expected[f"{side}_spread"] = Expected(_FLOAT, (vertices,))
+    expected["blocks"] = Expected(_FLOAT, (None, None))
+    expected["left_points"] = expected["left_shares"] = Expected(_FLOAT, (points,))
+    expected["left"] = Expected(_FLOAT, (2,))
+    return expected
+
+
 def _flows(fields: Mapping[str, Any], forms: Mapping[str, ArrayForm]) -> dict[str, Expected]:
     """Return the arrays of flows."""
     del forms
@@ -284,6 +229,31 @@ def _flows_over_time(
         f"steps {index}": Expected(_INTEGER, (cells * count,))
         for index, count in enumerate(numbers)
     }
+
+
+def _partition(fields: Mapping[str, Any], forms: Mapping[str, ArrayForm]) -> dict[str, Expected]:
+    """Return the arrays of a partition."""
+    bins = _length(forms, "picture")
+    (vertices,) = _vertex_counts(fields)[:1]
+    return {
+        "header": Expected(_BYTE, (None,), optional=True),
+        "codes": Expected(_INTEGER, (vertices,)),
+        "picture": Expected(_FLOAT, (bins, bins), optional=True),
+        "bins": Expected(_INTEGER, (None,), optional=True),
+        "tree": Expected(_FLOAT, (vertices - 1, 4), optional=True),
+    }
+
+
+def _vertex_counts(fields: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return the number of vertices of each side, from the labels or a count.
+
+    Raises:
+        FileFormatError: a side is empty, or the number of sides is wrong.
+    """
+    sides = tuple(side if isinstance(side, int) else len(side) for side in fields["vertices"])
+    if len(sides) != (2 if fields["bipartite"] else 1) or 0 in sides:
+        raise FileFormatError("it has no vertices, or other sides than it says")
+    return sides
 
 
 def _iterative(fields: Mapping[str, Any], forms: Mapping[str, ArrayForm]) -> dict[str, Expected]:
@@ -319,26 +289,56 @@ def _iterative(fields: Mapping[str, Any], forms: Mapping[str, ArrayForm]) -> dic
     return expected
 
 
-def _partition(fields: Mapping[str, Any], forms: Mapping[str, ArrayForm]) -> dict[str, Expected]:
-    """Return the arrays of a partition."""
-    bins = _length(forms, "picture")
-    (vertices,) = _vertex_counts(fields)[:1]
-    return {
-        "header": Expected(_BYTE, (None,), optional=True),
-        "codes": Expected(_INTEGER, (vertices,)),
-        "picture": Expected(_FLOAT, (bins, bins), optional=True),
-        "bins": Expected(_INTEGER, (None,), optional=True),
-        "tree": Expected(_FLOAT, (vertices - 1, 4), optional=True),
-    }
+def _fits(form: ArrayForm, expected: Expected) -> bool:
+    """Return whether an array has the form that it must have."""
+    name = form.dtype.str[1:]  # without the byte order
+    if form.dtype.kind == "U":
+        fits = "U" in expected.types and form.dtype.itemsize <= 4 * _LONGEST_TEXT
+    else:
+        fits = name in expected.types
+    return (
+        fits
+        and len(form.shape) == len(expected.shape)
+        and all(
+            length in (None, actual)
+            for length, actual in zip(expected.shape, form.shape, strict=True)
+        )
+    )
 
 
-def _vertex_counts(fields: Mapping[str, Any]) -> tuple[int, ...]:
-    """Return the number of vertices of each side, from the labels or a count.
+def check_lists(forms: Mapping[str, ArrayForm], *, limit: int) -> None:
+    """Check the size of the arrays that become lists of Python objects.
+
+    Such objects take up to thirty times the memory of the array; `_MATRICES` stay arrays.
+
+    Args:
+        forms: of all arrays of a file.
+        limit: most bytes of all lists together.
 
     Raises:
-        FileFormatError: a side is empty, or the number of sides is wrong.
+        FileFormatError: the lists have more bytes.
     """
-    sides = tuple(side if isinstance(side, int) else len(side) for side in fields["vertices"])
-    if len(sides) != (2 if fields["bipartite"] else 1) or 0 in sides:
-        raise FileFormatError("it has no vertices, or other sides than it says")
-    return sides
+    listed = sum(form.nbytes for name, form in forms.items() if name not in _MATRICES)
+    if listed > limit:
+        raise FileFormatError(
+            f"its lists unpack to {listed:,} bytes, as bombs do; at most {limit:,} are allowed for "
+            "its size"
+        )
+
+
+def check_label_count(stored: bytes, sides: Iterable[int]) -> None:
+    """Check that JSON has no more vertices than the receipt says, before it is parsed.
+
+    Lists of millions of empty lists are short as text, and long in memory.
+
+    Args:
+        stored: an object of JSON with the vertices.
+        sides: number of vertices of each side.
+
+    Raises:
+        FileFormatError: there are more values.
+    """
+    without_texts = _QUOTED.sub(b"", stored)
+    values = sum(without_texts.count(mark) for mark in (b",", b"[", b"{"))
+    if values > sum(sides) + _JSON_FIELDS:
+        raise FileFormatError("there are more vertices than the receipt says")

@@ -178,6 +178,16 @@ def save(
     return tuple(str(file) for file in written)
 
 
+def _write_arrays(
+    handle: BinaryIO, kind: str, guarantee: PrivacyGuarantee, arrays: Mapping[str, Any]
+) -> None:
+    """Write arrays with a header, which says without the receipt whether they are private."""
+    entropy = guarantee.to_dict()["entropy"]
+    header = json.dumps({"format": FORMAT, "kind": kind, "entropy": entropy})
+    stored = {"header": np.frombuffer(header.encode(), dtype=np.uint8), **arrays}
+    write_arrays(handle, stored, always_allowed=LISTS_ALLOWED)
+
+
 def load(path: PathLike) -> Any:
     """Read back any saved result: what its `save` wrote.
 
@@ -333,6 +343,11 @@ def opened(path: PathLike, *kinds: str, graph: bool = True) -> Iterator[Saved]:
         raise FileFormatError(f"{receipt} is damaged or of another version") from None
 
 
+def _file(path: PathLike, name: str) -> Path:
+    """Return the path of a file beside another path, by its name, see `_is_file_name`."""
+    return Path(path).parent / name
+
+
 def space_fields(space: Space) -> dict[str, Any]:
     """Return the space of a graph as plain values, for a receipt. Public."""
     sets = sets_in(space)
@@ -357,16 +372,6 @@ def space_from(stored: Mapping[str, Any]) -> Space:
     return Arcs(vertices) if stored["directed"] is True else vertices
 
 
-def _write_arrays(
-    handle: BinaryIO, kind: str, guarantee: PrivacyGuarantee, arrays: Mapping[str, Any]
-) -> None:
-    """Write arrays with a header, which says without the receipt whether they are private."""
-    entropy = guarantee.to_dict()["entropy"]
-    header = json.dumps({"format": FORMAT, "kind": kind, "entropy": entropy})
-    stored = {"header": np.frombuffer(header.encode(), dtype=np.uint8), **arrays}
-    write_arrays(handle, stored, always_allowed=LISTS_ALLOWED)
-
-
 def write_receipt(file: Path, fields: Mapping[str, Any]) -> None:
     """Write a receipt, with versions and a digest of its fields.
 
@@ -387,6 +392,11 @@ def write_receipt(file: Path, fields: Mapping[str, Any]) -> None:
     receipt["digest"] = _digest(receipt)
     with atomic_write(file) as handle:
         handle.write(json.dumps(receipt, indent=2).encode() + b"\n")
+
+
+def _digest(receipt: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of the fields of a receipt, in hexadecimal."""
+    return hashlib.sha256(json.dumps(receipt, sort_keys=True).encode()).hexdigest()
 
 
 def read_receipt(file: Path) -> dict[str, Any]:
@@ -453,6 +463,15 @@ def _receipt_bytes(file: Path) -> bytes:
     return stored
 
 
+def _is_file_name(name: str) -> bool:
+    """Return whether a text of a receipt is the name of a file in the same folder.
+
+    A link in that folder may lead elsewhere. Its target is read only if it has the digest that the
+    receipt names, so the contents are known to whoever wrote the receipt.
+    """
+    return "\0" not in name and name not in ("", ".", "..") and Path(name).name == name
+
+
 def check_files(path: PathLike, files: Mapping[str, str]) -> None:
     """Check that the files beside a path are those that its receipt names.
 
@@ -471,20 +490,6 @@ def check_files(path: PathLike, files: Mapping[str, str]) -> None:
             raise FileFormatError(f"{file} is not the file that the receipt names; it changed")
 
 
-def _file(path: PathLike, name: str) -> Path:
-    """Return the path of a file beside another path, by its name, see `_is_file_name`."""
-    return Path(path).parent / name
-
-
-def _is_file_name(name: str) -> bool:
-    """Return whether a text of a receipt is the name of a file in the same folder.
-
-    A link in that folder may lead elsewhere. Its target is read only if it has the digest that the
-    receipt names, so the contents are known to whoever wrote the receipt.
-    """
-    return "\0" not in name and name not in ("", ".", "..") and Path(name).name == name
-
-
 def sha256_of(file: Path) -> str:
     """Return the SHA-256 of a file, in hexadecimal.
 
@@ -496,8 +501,3 @@ def sha256_of(file: Path) -> str:
             return hashlib.file_digest(handle, "sha256").hexdigest()
     except OSError as problem:
         raise FileFormatError(f"cannot read {file}: {problem.strerror}") from None
-
-
-def _digest(receipt: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of the fields of a receipt, in hexadecimal."""
-    return hashlib.sha256(json.dumps(receipt, sort_keys=True).encode()).hexdigest()

@@ -85,11 +85,20 @@ def picture_of(
     )
 
 
-def axis_names(flows: FlowTable, level: str | None) -> tuple[str, str]:
-    """Return the names of the axes of a matrix, which hold the levels of the groups."""
-    left, right = flows.cells.names(flows.cells.level_index(level))
-    words = ("between", "and") if flows.cells.symmetric else ("from", "to")
-    return f"{words[0]}: {left}", f"{words[1]}: {right}"
+def _enclosing(groups: GroupTree, level: str) -> list[tuple[str, int]]:
+    """Return the groups of the next coarser level, each with its number of groups of a level."""
+    position = groups.levels.index(level)
+    if position == 0:
+        return []
+    above = groups.labels(groups.levels[position - 1])
+    counts = np.bincount(groups.parents(level), minlength=len(above))
+    return [(str(name), int(count)) for name, count in zip(above, counts, strict=True)]
+
+
+def _with_guarantee(flows: FlowTable, title: str) -> str:
+    """Return a title with the guarantee, and with the sentence on rows that are left out."""
+    counted = f"; {flows.counted_sentence}" if flows.counted_sentence else ""
+    return f"{title} ({guarantee_text(flows.guarantee)}){counted}"
 
 
 def _title(flows: FlowTable, level: str | None, period: str | None, title: str | None) -> str:
@@ -116,10 +125,11 @@ def _group_level(flows: FlowTable, level_index: int) -> str:
     return flows.cells.levels[level_index - 1].removesuffix(f" by {period_level}")
 
 
-def _with_guarantee(flows: FlowTable, title: str) -> str:
-    """Return a title with the guarantee, and with the sentence on rows that are left out."""
-    counted = f"; {flows.counted_sentence}" if flows.counted_sentence else ""
-    return f"{title} ({guarantee_text(flows.guarantee)}){counted}"
+def axis_names(flows: FlowTable, level: str | None) -> tuple[str, str]:
+    """Return the names of the axes of a matrix, which hold the levels of the groups."""
+    left, right = flows.cells.names(flows.cells.level_index(level))
+    words = ("between", "and") if flows.cells.symmetric else ("from", "to")
+    return f"{words[0]}: {left}", f"{words[1]}: {right}"
 
 
 def over_periods(flows: FlowTable, level: str | None, by: str, title: str | None) -> "Figure":
@@ -169,6 +179,34 @@ def over_periods(flows: FlowTable, level: str | None, by: str, title: str | None
     )
 
 
+def _level_index_by(flows: FlowTable, level: str | None, by: str) -> int:
+    """Return the index of a level of cells with periods of a level; the finest if none is named.
+
+    Raises:
+        QueryError: no such level, or none with these periods.
+    """
+    cells = flows.cells
+    level_indices = [
+        level_index
+        for level_index in range(1, cells.depth)
+        if cells.period_level(level_index) == by
+    ]
+    if flows.periods is None or not level_indices:
+        known = [] if flows.periods is None else flows.periods.levels
+        listing = f"; it has {listed(known)}" if known else ""
+        raise QueryError(f"this table has no periods {by!r:.60}{listing}")
+    level_index = level_indices[-1] if level is None else cells.level_index(level)
+    if level_index not in level_indices:
+        named = listed([cells.levels[index - 1] for index in level_indices])
+        raise QueryError(f"levels by {by!r:.60} are {named}")
+    return level_index
+
+
+def _labels_by(flows: FlowTable, by: str) -> tuple[Label, ...]:
+    """Return the labels of the periods of a level of periods."""
+    return () if flows.periods is None else flows.periods.labels(by)
+
+
 def by_period(
     flows: FlowTable, level: str | None, by: str, places: MapPlaces | None, title: str | None
 ) -> "Figure":
@@ -200,44 +238,6 @@ def by_period(
     if places is None:
         return flow_tables.heat_maps_figure(pictures, heading)
     return flow_maps.flow_maps_figure(pictures, places, heading)
-
-
-def _level_index_by(flows: FlowTable, level: str | None, by: str) -> int:
-    """Return the index of a level of cells with periods of a level; the finest if none is named.
-
-    Raises:
-        QueryError: no such level, or none with these periods.
-    """
-    cells = flows.cells
-    level_indices = [
-        level_index
-        for level_index in range(1, cells.depth)
-        if cells.period_level(level_index) == by
-    ]
-    if flows.periods is None or not level_indices:
-        known = [] if flows.periods is None else flows.periods.levels
-        listing = f"; it has {listed(known)}" if known else ""
-        raise QueryError(f"this table has no periods {by!r:.60}{listing}")
-    level_index = level_indices[-1] if level is None else cells.level_index(level)
-    if level_index not in level_indices:
-        named = listed([cells.levels[index - 1] for index in level_indices])
-        raise QueryError(f"levels by {by!r:.60} are {named}")
-    return level_index
-
-
-def _labels_by(flows: FlowTable, by: str) -> tuple[Label, ...]:
-    """Return the labels of the periods of a level of periods."""
-    return () if flows.periods is None else flows.periods.labels(by)
-
-
-def _enclosing(groups: GroupTree, level: str) -> list[tuple[str, int]]:
-    """Return the groups of the next coarser level, each with its number of groups of a level."""
-    position = groups.levels.index(level)
-    if position == 0:
-        return []
-    above = groups.labels(groups.levels[position - 1])
-    counts = np.bincount(groups.parents(level), minlength=len(above))
-    return [(str(name), int(count)) for name, count in zip(above, counts, strict=True)]
 
 
 def places_of(

@@ -278,6 +278,20 @@ def od_columns(
     return columns
 
 
+def _digits(flows: FlowTable, level: str | None) -> int:
+    """Return the number of decimals of the numbers of a level: to two digits of the least error."""
+    level_index = flows.cells.level_index(level)
+    error = math.sqrt(float(flows.fit.variances[level_index].min())) * flows.noisy.unit
+    return max(1 - math.floor(math.log10(error)), 0)
+
+
+def _outward(bounds: FloatVector, digits: int, *, up: bool) -> FloatVector:
+    """Return bounds of intervals with a number of decimals, rounded up or down."""
+    last_digit = 10.0**-digits
+    multiples = np.ceil(bounds / last_digit) if up else np.floor(bounds / last_digit)
+    return np.asarray(np.round(multiples * last_digit, digits))
+
+
 def location_columns(flows: FlowTable, locations: Any, level: str | None) -> OdColumns:
     """Return the columns of `Flows.to_locations`."""
     known, (left, right) = GroupLocations.of(locations), flows.labels(level)
@@ -342,20 +356,6 @@ def write_od(
             with atomic_write(target) as handle:
                 handle.write(content)
     return tuple(map(str, files))
-
-
-def _digits(flows: FlowTable, level: str | None) -> int:
-    """Return the number of decimals of the numbers of a level: to two digits of the least error."""
-    level_index = flows.cells.level_index(level)
-    error = math.sqrt(float(flows.fit.variances[level_index].min())) * flows.noisy.unit
-    return max(1 - math.floor(math.log10(error)), 0)
-
-
-def _outward(bounds: FloatVector, digits: int, *, up: bool) -> FloatVector:
-    """Return bounds of intervals with a number of decimals, rounded up or down."""
-    last_digit = 10.0**-digits
-    multiples = np.ceil(bounds / last_digit) if up else np.floor(bounds / last_digit)
-    return np.asarray(np.round(multiples * last_digit, digits))
 
 
 def _geojson(columns: OdColumns, note: str) -> bytes:

@@ -484,9 +484,9 @@ class _Proof:
         least, level_count = (0.0, 1) if self.tree is None else (2 * self.total[0], len(self.codes))
         low, high = 0.0, math.inf
         if not self.sparse and (self.tree is not None or len(self.sizes) > 2):
-            within = self._within()
-            low = level_count * self.total[0] - within[1]
-            high = level_count * self.total[1] - within[0]
+            weight_within = self._within()
+            low = level_count * self.total[0] - weight_within[1]
+            high = level_count * self.total[1] - weight_within[0]
         elif self.tree is None:
             # The cuts of single parts count each pair between parts twice.
             answers = self.release.answer_all(

@@ -119,23 +119,6 @@ def check_fields(kind: str, stored: Mapping[str, Any]) -> Receipt:
     return receipt
 
 
-def measurement_model(name: str, stored: Mapping[str, Any]) -> type[Any]:
-    """Return the class that models the fields of a measurement.
-
-    Args:
-        name: of the measurement.
-        stored: its fields.
-
-    Raises:
-        LookupError: counts of an unknown kind.
-    """
-    if name == NoisyMatrix.name:
-        return EntriesFields
-    if name == KeptEdges.name:
-        return Kept
-    return _COUNTS.get(map_kind(name, stored), Counts)
-
-
 def _checked(hint: Any, value: Any, where: str) -> Any:
     """Return a value of JSON as a value of a type, checked.
 
@@ -183,6 +166,17 @@ def _checked(hint: Any, value: Any, where: str) -> Any:
     return _checked_union(arguments, value, where)
 
 
+def _checked_number_or_text(hint: type, rule: Range | Pattern, value: Any, where: str) -> Any:
+    """Return a number in a range, or a text of a form; see `_checked`."""
+    _checked_plain(hint, value, where)
+    if isinstance(rule, Pattern):
+        if not rule.expression.fullmatch(value):
+            raise _WrongFieldError(f"{where:.{_MOST_QUOTED}} must be {rule.name}")
+    elif not rule.holds(value):
+        raise _WrongFieldError(f"{where:.{_MOST_QUOTED}} must be {_NAMES[hint]} {rule}")
+    return value
+
+
 def _checked_plain(hint: type, value: Any, where: str) -> Any:
     """Return a truth value, a number or a text, checked; see `_checked`."""
     kinds = (int, float) if hint is float else (hint,)
@@ -200,17 +194,6 @@ def _is_writable(text: str) -> bool:
     except UnicodeEncodeError:  # one half of a pair of surrogates
         return False
     return len(text) <= _LONGEST_TEXT
-
-
-def _checked_number_or_text(hint: type, rule: Range | Pattern, value: Any, where: str) -> Any:
-    """Return a number in a range, or a text of a form; see `_checked`."""
-    _checked_plain(hint, value, where)
-    if isinstance(rule, Pattern):
-        if not rule.expression.fullmatch(value):
-            raise _WrongFieldError(f"{where:.{_MOST_QUOTED}} must be {rule.name}")
-    elif not rule.holds(value):
-        raise _WrongFieldError(f"{where:.{_MOST_QUOTED}} must be {_NAMES[hint]} {rule}")
-    return value
 
 
 def _checked_list(hint: Any, value: Any, where: str) -> list[Any]:
@@ -260,3 +243,20 @@ def _checked_union(hints: tuple[Any, ...], value: Any, where: str) -> Any:
         except _WrongFieldError:
             continue
     return _checked(kinds[-1], value, where)
+
+
+def measurement_model(name: str, stored: Mapping[str, Any]) -> type[Any]:
+    """Return the class that models the fields of a measurement.
+
+    Args:
+        name: of the measurement.
+        stored: its fields.
+
+    Raises:
+        LookupError: counts of an unknown kind.
+    """
+    if name == NoisyMatrix.name:
+        return EntriesFields
+    if name == KeptEdges.name:
+        return Kept
+    return _COUNTS.get(map_kind(name, stored), Counts)

@@ -638,26 +638,6 @@ class Release(Displayed):
         return f"Release({size}, epsilon={self.guarantee.epsilon:g}, {mechanism}{mark})"
 
 
-def read_query(query: LinearQuery, names: GroupNames | None, space: Space) -> LinearQuery:
-    """Return a query with sets in place of names of groups; a rank-one cut becomes a cut.
-
-    Args:
-        query: as a caller passes it.
-        names: of the groups of the release; None without groups.
-        space: of the graph.
-
-    Raises:
-        QueryError: no query, unknown groups or vertices.
-    """
-    if not is_query(query):
-        raise QueryError(f"{query!r:.60} is no query: give a CutQuery or another linear query")
-    if isinstance(query, CutQuery):
-        return with_sides(query if names is None else names.named(query), space)
-    if isinstance(query, RankOneQuery):
-        return as_cut(query, space) or query
-    return query
-
-
 def _check_halves(release: Release, stated: Mapping[str, Any] | None) -> None:
     """Check the bounds on random halves that a receipt states against fit and measurements.
 
@@ -677,3 +657,23 @@ def _check_halves(release: Release, stated: Mapping[str, Any] | None) -> None:
         for name in ("total_error_at_most", "scatter", "scatter_at_most")
     ):
         raise ValueError("the bounds on random halves are for another fit")
+
+
+def read_query(query: LinearQuery, names: GroupNames | None, space: Space) -> LinearQuery:
+    """Return a query with sets in place of names of groups; a rank-one cut becomes a cut.
+
+    Args:
+        query: as a caller passes it.
+        names: of the groups of the release; None without groups.
+        space: of the graph.
+
+    Raises:
+        QueryError: no query, unknown groups or vertices.
+    """
+    if not is_query(query):
+        raise QueryError(f"{query!r:.60} is no query: give a CutQuery or another linear query")
+    if isinstance(query, CutQuery):
+        return with_sides(query if names is None else names.named(query), space)
+    if isinstance(query, RankOneQuery):
+        return as_cut(query, space) or query
+    return query

@@ -95,6 +95,15 @@ def _described(measurements: Measurements, space: Space) -> tuple[dict[str, Any]
     return described, arrays
 
 
+def _describe_certificate(certificate: CutNormCertificate) -> dict[str, Any]:
+    """Return plain values of a certificate, with its sets as lists of rows and columns."""
+    fields = {
+        member.name: getattr(certificate, member.name) for member in dataclass_fields(certificate)
+    }
+    sets = {name: np.flatnonzero(fields[name]).tolist() for name in ("S", "T")}
+    return {"of": "cut norm (matrix form) of synthetic minus noisy", **fields, **sets}
+
+
 def measurement_parts(measurements: Measurements, space: Space) -> ResultParts:
     """Return the parts of all that a release measured, before a graph is fitted to it.
 
@@ -146,6 +155,34 @@ def with_later_measurement(release: "Release", saved: SavedParts) -> "Release":
     return replace(
         release, measurements=_checked_measurements(saved.guarantee, values, release.shape)
     )
+
+
+def _arrays_of(arrays: _Arrays, name: str) -> _Arrays:
+    """Return the arrays whose names begin with `name/`, without this beginning."""
+    prefix = f"{name}/"
+    return {
+        key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)
+    }
+
+
+def _checked_measurements(
+    guarantee: PrivacyGuarantee, values: Sequence[Measurement], shape: tuple[int, int]
+) -> Measurements:
+    """Return measurements, after a check against the guarantee and the shape of the matrix.
+
+    Raises:
+        ValueError: the guarantee is for other measurements, or groups are of other vertices.
+    """
+    names = [value.name for value in values]
+    plan = guarantee.budget_plan
+    planned = names[-1:] if plan is None or plan.ran is None else list(plan.names.values())
+    if planned != names:
+        raise ValueError("the guarantee is for other measurements")
+    measurements = Measurements(tuple(values), guarantee)
+    groups = measurements.find(CellSums)
+    if groups is not None and tuple(map(len, groups.map.members)) != shape:
+        raise ValueError("the groups are of other vertices")
+    return measurements
 
 
 def read_measurements(saved: SavedParts) -> tuple[Measurements, Space]:
@@ -221,21 +258,6 @@ def read_release(saved: SavedParts) -> dict[str, Any]:
     }
 
 
-def _belong_together(
-    weights: npt.NDArray[Any] | None, graph: AnyGraph | None, *, is_sparse: bool
-) -> bool:
-    """Return whether a release may have these weights of a fit together with this graph.
-
-    Graphs without weights were rounded from units of decimals, some graphs with weights from
-    floats. The graph of a sparse release was drawn from its model.
-    """
-    if graph is None or is_sparse:
-        return weights is None
-    if weights is None:
-        return graph.weighted
-    return bool(graph.weighted == (weights.dtype == np.float64))
-
-
 def _stored_weights(
     stored: npt.NDArray[Any], layout: Layout
 ) -> npt.NDArray[np.uint16 | np.float64]:
@@ -257,41 +279,19 @@ def _stored_weights(
     return stored + stored.T if layout.symmetric else stored
 
 
-def _checked_measurements(
-    guarantee: PrivacyGuarantee, values: Sequence[Measurement], shape: tuple[int, int]
-) -> Measurements:
-    """Return measurements, after a check against the guarantee and the shape of the matrix.
+def _belong_together(
+    weights: npt.NDArray[Any] | None, graph: AnyGraph | None, *, is_sparse: bool
+) -> bool:
+    """Return whether a release may have these weights of a fit together with this graph.
 
-    Raises:
-        ValueError: the guarantee is for other measurements, or groups are of other vertices.
+    Graphs without weights were rounded from units of decimals, some graphs with weights from
+    floats. The graph of a sparse release was drawn from its model.
     """
-    names = [value.name for value in values]
-    plan = guarantee.budget_plan
-    planned = names[-1:] if plan is None or plan.ran is None else list(plan.names.values())
-    if planned != names:
-        raise ValueError("the guarantee is for other measurements")
-    measurements = Measurements(tuple(values), guarantee)
-    groups = measurements.find(CellSums)
-    if groups is not None and tuple(map(len, groups.map.members)) != shape:
-        raise ValueError("the groups are of other vertices")
-    return measurements
-
-
-def _arrays_of(arrays: _Arrays, name: str) -> _Arrays:
-    """Return the arrays whose names begin with `name/`, without this beginning."""
-    prefix = f"{name}/"
-    return {
-        key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)
-    }
-
-
-def _describe_certificate(certificate: CutNormCertificate) -> dict[str, Any]:
-    """Return plain values of a certificate, with its sets as lists of rows and columns."""
-    fields = {
-        member.name: getattr(certificate, member.name) for member in dataclass_fields(certificate)
-    }
-    sets = {name: np.flatnonzero(fields[name]).tolist() for name in ("S", "T")}
-    return {"of": "cut norm (matrix form) of synthetic minus noisy", **fields, **sets}
+    if graph is None or is_sparse:
+        return weights is None
+    if weights is None:
+        return graph.weighted
+    return bool(graph.weighted == (weights.dtype == np.float64))
 
 
 def _read_certificate(stored: dict[str, Any], shape: tuple[int, ...]) -> CutNormCertificate:
