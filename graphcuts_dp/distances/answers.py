@@ -498,7 +498,7 @@ def answer_distances(
         stacklevel=3,
     )
     if charge.measurement is None:
-        values, radii = built.answered(private_locations, source, confidence=confidence)
+        values, radii = built.answer_all(private_locations, source, confidence=confidence)
         charge = charge.keep(pack(_kept_parts(values, radii, guarantee)), {})
     else:
         arrays = unpack(charge.measurement.content, charge.provenance).arrays()

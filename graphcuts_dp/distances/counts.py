@@ -115,7 +115,7 @@ class NoisySums:
             for level, exact in enumerate(self.exact(locations.counts))
         ]
 
-    def answered(
+    def answer_all(
         self, locations: Locations, source: EntropySource, *, confidence: float
     ) -> tuple[FloatVector, FloatVector]:
         """Return estimates of all vertices, and half widths of simultaneous intervals, (V,)."""

@@ -165,7 +165,7 @@ class L1Learner:
             raise ParameterError("the plan was made for another map or another number of people")
         return tuple(Profile(points[:, j], locations.counts) for j in range(points.shape[1]))
 
-    def learnt(self, locations: Locations, source: EntropySource) -> tuple[CoordinateState, ...]:
+    def learn(self, locations: Locations, source: EntropySource) -> tuple[CoordinateState, ...]:
         """Learn every coordinate at every position that a vertex has; return the final states.
 
         HR12 asks at l/alpha points of a grid, which is enough since the function and its hypothesis
@@ -184,16 +184,16 @@ class L1Learner:
             states.append(state)
         return tuple(states)
 
-    def answered(
+    def answer_all(
         self, locations: Locations, source: EntropySource, *, confidence: float
     ) -> tuple[FloatVector, FloatVector]:
-        """Return middles and half widths of intervals of all vertices, see `NoisySums.answered`.
+        """Return middles and half widths of intervals of all vertices, see `NoisySums.answer_all`.
 
         Raises:
             ParameterError: a confidence that the noise was not tuned for.
         """
         self.radii(confidence=confidence)  # refuses
-        low, high = self.ranges(self.learnt(locations, source))
+        low, high = self.ranges(self.learn(locations, source))
         return (low + high) / 2, (high - low) / 2
 
     def ranges(

@@ -108,14 +108,14 @@ def _runner(metric: Metric, method: str, n: int) -> tuple[_Run, FloatVector]:
         mechanism = _mechanism(metric, method, n)
 
         def noisy(located: Locations, source: EntropySource) -> FloatVector:
-            return mechanism.answered(located, source, confidence=1 - _BETA)[0]
+            return mechanism.answer_all(located, source, confidence=1 - _BETA)[0]
 
         return noisy, mechanism.radii(confidence=1 - _BETA)
     terms: dict[str, Any] = {"epsilon": _EPSILON, "delta": LEARNERS[method], "beta": _BETA}
     planned = L1Learner(embedding=exact_embedding(metric), people=n, queries=None, **terms)
 
     def run(located: Locations, source: EntropySource) -> FloatVector:
-        return planned.values(planned.learnt(located, source))
+        return planned.values(planned.learn(located, source))
 
     return run, np.array([planned.error])
 

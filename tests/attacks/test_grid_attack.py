@@ -325,7 +325,7 @@ def test_distances(distribution, epsilons):
                 for level in built.noisy(here, SeededEntropy(SEED)):
                     assert level.dtype == np.int64
                 if mechanism == "per-query":
-                    values, _ = built.answered(here, SeededEntropy(SEED), confidence=0.95)
+                    values, _ = built.answer_all(here, SeededEntropy(SEED), confidence=0.95)
                     step = 2 * built.rounding
                     counts = (values - step / 2) / (step / here.people)
                     # Floats far from 0 hold fewer digits after the point.
@@ -346,7 +346,7 @@ def test_tangents_of_private_functions(delta, epsilons):
         online = InteractiveDistances(L1Learner(embedding=embedding, queries=3, **numbers))
         for here in pair:
             source = SeededEntropy(SEED)
-            parts = offline.learnt(here, source)
+            parts = offline.learn(here, source)
             state = online.start(here, source)
             for row in range(3):
                 state, _ = online.step(state, row, None, source)

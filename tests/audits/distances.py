@@ -372,7 +372,7 @@ def _interactive_audit(epsilon: float) -> Audit:
 
 
 def _offline(plan: L1Learner, source: EntropySource) -> Run:
-    return lambda locations: plan.values(plan.learnt(locations, source))[_CORNERS]
+    return lambda locations: plan.values(plan.learn(locations, source))[_CORNERS]
 
 
 @audited("distances: HR12 offline")
@@ -387,7 +387,7 @@ def _answered(plan: L1Learner, source: EntropySource) -> Run:
     """Values and radii of two corners: all that comes out is made of the same lines."""
 
     def run(locations: Locations) -> npt.ArrayLike:
-        values, radii = plan.answered(locations, source, confidence=0.95)
+        values, radii = plan.answer_all(locations, source, confidence=0.95)
         return np.concatenate([values[_CORNERS], radii[_CORNERS]])
 
     return run

@@ -146,7 +146,7 @@ def test_a_release_gives_the_same_answers_one_by_one_and_all_at_once():
     for metric, delta in ((GRID, 1e-6), (Metric.path(9, np.linspace(0.3, 1.1, 8)), 0.0)):
         here = people(metric, 10**6)
         made = plan(metric, people=10**6, delta=delta)
-        learnt = made.learnt(here, SeededEntropy(4))
+        learnt = made.learn(here, SeededEntropy(4))
         assert guaranteed(learnt)
         values, (low, high), truth = made.values(learnt), made.ranges(learnt), all_distances(here)
         for row in range(len(metric)):

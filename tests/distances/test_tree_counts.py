@@ -195,6 +195,6 @@ def test_distances_are_rounded_by_half_a_step_at_most(monkeypatch):
     made = per_query(metric, 1, distribution="laplace", epsilon=1.0, delta=0)
     monkeypatch.setattr(LevelNoise, "draw", lambda _, __, size, ___: np.zeros(size, np.int64))
     here = Locations(metric, 1 * (np.arange(40) == 7))
-    answers, _ = made.answered(here, None, confidence=0.95)
+    answers, _ = made.answer_all(here, None, confidence=0.95)
     off = np.abs(answers - metric.matrix[7]).max()
     assert off <= made.rounding * (1 + 1e-6) < 1.1 * off

@@ -51,7 +51,7 @@ def worst_shares(kind, mechanism, noise, runs):
         metric, people=10**6, epsilon=1.0, delta=delta, mechanism=mechanism, noise=noise
     ).best.built
     answered = (
-        built.answered(here, SeededEntropy(seed), confidence=CONFIDENCE) for seed in range(runs)
+        built.answer_all(here, SeededEntropy(seed), confidence=CONFIDENCE) for seed in range(runs)
     )
     return np.array([(np.abs(values - truth) / radii).max() for values, radii in answered])
 

@@ -63,7 +63,7 @@ def offline_runs(kind, delta=0.0):
     made, found = plan(exact_embedding(MAPS[kind]), delta=delta), []
     for run in range(RUNS):
         here = placed(MAPS[kind], 10**6, run)
-        learnt = made.learnt(here, SeededEntropy(run))
+        learnt = made.learn(here, SeededEntropy(run))
         off = np.abs(made.values(learnt) - all_distances(here)).max()
         found.append((guaranteed(learnt), off))
     return made, found
@@ -125,7 +125,7 @@ def embedded_runs(embedding, truth_of, metric):
     for run in range(RUNS):
         here = placed(metric, 10**7, run)
         truth = truth_of(here)
-        learnt = made.learnt(here, SeededEntropy(run))
+        learnt = made.learn(here, SeededEntropy(run))
         wrong, values, ranges = not guaranteed(learnt), made.values(learnt), made.ranges(learnt)
         for row in range(len(metric)):
             low, high = embedded_range(
