@@ -263,7 +263,7 @@ def test_kill_9_two_hundred_times(tmp_path):
 
 @pytest.mark.parametrize(
     ("clients", "each", "kills", "every", "up"),
-    [(2, 8, 2, 2, 0.5), pytest.param(8, 1200, 50, 5, 3.0, marks=pytest.mark.slow)],
+    [(2, 8, 1, 1, 0.5), pytest.param(8, 1200, 50, 5, 3.0, marks=pytest.mark.slow)],
 )
 def test_kills_with_backups_and_restores_between_lose_and_revive_nothing(
     tmp_path, monkeypatch, clients, each, kills, every, up
