@@ -1,7 +1,12 @@
 """A page without a network, beside private files."""
 
+import subprocess
+from types import SimpleNamespace
+
 import pytest
-from page_cases import page_of, write_mail, write_trips
+from page_cases import page_of, run_in_a_fork, write_mail, write_trips
+
+from graphcuts_dp.page import understood
 
 
 @pytest.fixture
@@ -17,3 +22,10 @@ def mail(tmp_path):
 @pytest.fixture
 def page(tmp_path):
     return page_of(tmp_path / "results")
+
+
+@pytest.fixture
+def forked(monkeypatch):
+    """Rows are counted in forks of this process: to start Python anew takes a second."""
+    started = SimpleNamespace(run=run_in_a_fork, TimeoutExpired=subprocess.TimeoutExpired)
+    monkeypatch.setattr(understood, "subprocess", started)

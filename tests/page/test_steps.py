@@ -54,6 +54,7 @@ def test_what_was_understood_is_said_without_any_row(page, contacts):
     assert page.post("look", path=str(contacts), values=values) == told
 
 
+@pytest.mark.usefixtures("forked")
 def test_german_dates_are_told_before_anything_is_spent(page, contacts):
     values = of_wards(page, contacts)
     with contacts.open() as file:
@@ -76,6 +77,7 @@ def test_german_dates_are_told_before_anything_is_spent(page, contacts):
     assert NOT_PRIVATE in page.replies[-1].headers
 
 
+@pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize(
     ("months", "said", "any_outside"),
     [
@@ -289,6 +291,7 @@ def test_the_reader_of_private_files_writes_nothing_here():
     assert LOOK.in_words("pass --columns user=COLUMN, or --by") != "pass --columns user=COLUMN"
 
 
+@pytest.mark.usefixtures("forked")
 def test_text_of_excel_is_mended_by_a_button_and_not_by_leaving_rows_out(page, contacts):
     values = of_wards(page, contacts) | {"columns.date-format": "%d.%m.%Y"}
     for file in (contacts, contacts.parent / "wards.csv"):
@@ -403,6 +406,7 @@ def test_a_document_that_is_called_csv_is_named_for_what_it_is(page, tmp_path, b
     assert refusal["encodings"] == {}
 
 
+@pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize(
     ("line", "separator", "name"),
     [
@@ -426,6 +430,7 @@ def test_a_first_row_is_split_by_what_the_panel_shows(page, contacts, line, sepa
     assert (eyes["rows"], eyes["skipped"]) == (3, 0)
 
 
+@pytest.mark.usefixtures("forked")
 def test_a_few_damaged_dates_are_left_out_once_their_form_is_right(page, contacts):
     values = of_wards(page, contacts) | {"columns.date-format": "%d.%m.%Y"}
     with contacts.open("a") as file:
