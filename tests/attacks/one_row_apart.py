@@ -140,4 +140,4 @@ def check_user(case: Case, user: Any, *, at_most: int | None) -> bool:
 
 # A fault of a reader shows in a few hundred files of all formats together; the whole number of each
 # is for the slow tests.
-in_many_cases = pytest.mark.parametrize("cases", [40, pytest.param(2_000, marks=pytest.mark.slow)])
+in_many_cases = pytest.mark.parametrize("cases", [20, pytest.param(2_000, marks=pytest.mark.slow)])
