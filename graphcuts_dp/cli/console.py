@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import sys
 import time
 import warnings
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 HELP = {"help_option_names": ["-h", "--help"]}
 _QUIET_SECONDS = 2.0  # work shorter than this gets no bar
+# An option, and behind it how Python spells it: "--known-max NUMBER (known_max=)".
+_PYTHON_NAME = re.compile(r"(--[a-z][^()]{0,60}) \([a-z_]+=[^()]*\)")
 _HEARD: ContextVar[list[str] | None] = ContextVar("heard", default=None)
 _WRITTEN: ContextVar[tuple[tuple[str, ...], str]] = ContextVar("written files", default=((), ""))
 PROGRESS_FILE = "GRAPHCUTS_DP_PROGRESS"  # names a file for the progress of the work
@@ -49,11 +52,16 @@ def say(message: str) -> None:
     One line whatever the names in it: what cannot be printed is shown as Python would write it.
     Within `heard` it goes into the list.
     """
-    heard_so_far = _HEARD.get()
+    text, heard_so_far = printable(_as_typed(message)), _HEARD.get()
     if heard_so_far is None:
-        err.print(printable(message), markup=False)
+        err.print(text, markup=False)
     else:
-        heard_so_far.append(printable(message))
+        heard_so_far.append(text)
+
+
+def _as_typed(message: str) -> str:
+    """Return a message without the Python names that it has in brackets behind options."""
+    return _PYTHON_NAME.sub(r"\1", message)
 
 
 @contextmanager
@@ -195,7 +203,7 @@ def _show_card(card: Card, most: int | None) -> None:
     if card.columns:
         show_table(card.title, card.columns, card.rows[:most])
     for note in card.notes:
-        out.print(note, markup=False)
+        out.print(_as_typed(note), markup=False)
 
 
 def remember_written(files: Iterable[str], remedy: str = "") -> None:

@@ -350,7 +350,7 @@ def flows(
         if store is not None:
             note(
                 "The store knows these rows as they are read here: give the table the same "
-                "--kind, --counting, --periods, vertices and --columns (period= too)."
+                "--kind, --counting, --periods, vertices and --columns, also the key period."
             )
         spending.remind(rows, source)
         return asked.contributions.report(

@@ -8,7 +8,7 @@ from typing import Any, final
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report, foretold, note_formulas, say
+from graphcuts_dp.cli.console import Report, foretold, note_formulas, remember_written, say
 from graphcuts_dp.cli.group_reading import GroupReading
 from graphcuts_dp.cli.reading import ApproximatePrivacyOptions, Reading, directions_note
 from graphcuts_dp.cli.release import released
@@ -16,14 +16,15 @@ from graphcuts_dp.cli.spending import Spending, foreseen_refusal
 from graphcuts_dp.errors import GraphCutsError, LedgerError, ParameterError
 from graphcuts_dp.estimate.strategy import EXPECTED_CELL
 from graphcuts_dp.estimate.time_strategy import TIME_STRATEGIES
+from graphcuts_dp.files import check_writable_set
 from graphcuts_dp.frames import plain
 from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.records import Head
 from graphcuts_dp.ledger.series import find_series
-from graphcuts_dp.options import METHOD, Checked, option, privacy_option
+from graphcuts_dp.options import METHOD, Checked, option, output_option, privacy_option
 from graphcuts_dp.release.updates import UpdatePlan, update_plan
-from graphcuts_dp.results.bundle import check_path, guarantee_of, read_receipt, receipt_path
+from graphcuts_dp.results.bundle import KINDS, check_path, guarantee_of, read_receipt, receipt_path
 from graphcuts_dp.results.flows_over_time import NAME, FlowsOverTime
 
 _SHOWN = 10  # cells
@@ -64,6 +65,12 @@ class UpdateOptions(Checked):
         help="Count whole rows of a user, where the bound leaves only a part of them.",
     )
     expected_cell: float | None = EXPECTED_CELL
+    plot: str | None = output_option(
+        None,
+        usual=True,
+        help="Also draw the largest cells over the periods so far (.png, .pdf or .svg).",
+        metavar="FILE",
+    )
     expect_head: str | None = options.EXPECT_HEAD
     dry_run: bool = options.DRY_RUN
     force: bool = options.FORCE
@@ -138,6 +145,8 @@ def flows_over_time(
         warning = None if _has_begun(plan, store) else plan.warning
         return foretold(plan.guarantee, plan.privacy_unit, plan.errors(), notes, warning)
     check_path(NAME, target, force=update.force)
+    if update.plot is not None:
+        check_writable_set((*KINDS[NAME].files(target), update.plot), force=update.force)
     store_of_series: Any = store  # not None: refused above
     table = plan.published(store_of_series, update.period)
     _check_replaced(target, plan, store_of_series)
@@ -214,8 +223,14 @@ def _written(table: FlowsOverTime, target: str, source: str, update: UpdateOptio
     columns = table.columns(table.periods[-1])
     labels = (label for name in ("from", "to") for label in plain(columns[name]))
     note_formulas(labels, spreadsheet=update.spreadsheet)
-    written = table.save(target, force=update.force, spreadsheet=update.spreadsheet)
-    report = released(_facts(table), table.guarantee, list(written), source)
+    written = [*table.save(target, force=update.force, spreadsheet=update.spreadsheet)]
+    remember_written(written, f"the rest is made of them without noise: gc.load({target!r}).plot()")
+    if update.plot is not None:
+        from graphcuts_dp.plotting.style import write_figure  # matplotlib is slow to import
+
+        write_figure(table.plot(), update.plot, force=update.force)
+        written.append(update.plot)
+    report = released(_facts(table), table.guarantee, written, source)
     return replace(report, blocks=[table, {"files": "  ".join(written)}], most=_SHOWN)
 
 

@@ -137,7 +137,7 @@ class ContributionBoundPlan(Tabled):
             f"and may leave out most of them: noise hides up to {self.undetectable:,} users of "
             f"each size, and one user may have any number of {self.what}, so that nobody can tell "
             "privately how many are left out at most. If it is publicly known that no user has "
-            "more than some number, known_max= (--contributions table:known-max=) gives an upper "
+            "more than some number, --contributions table:known-max= (known_max=) gives an upper "
             "bound. A larger epsilon hides fewer users."
         )
 

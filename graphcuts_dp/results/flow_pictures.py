@@ -15,12 +15,19 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
-from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, DEFAULT_PERCENT, SIMULTANEOUS_COLUMNS
+from graphcuts_dp.confidence import (
+    DEFAULT_CONFIDENCE,
+    DEFAULT_FAILURE,
+    DEFAULT_PERCENT,
+    SIMULTANEOUS_COLUMNS,
+)
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.plotting.map_places import MapPlaces
 from graphcuts_dp.privacy.guarantee import guarantee_text
 from graphcuts_dp.results import od_tables
 from graphcuts_dp.results.flow_table import FlowTable
+from graphcuts_dp.schema.cells import CellTree
+from graphcuts_dp.schema.counting import counted_by
 from graphcuts_dp.schema.group_tree import GroupTree, listed
 from graphcuts_dp.schema.vertices import Label
 
@@ -28,6 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from graphcuts_dp.plotting.flow_tables import FlowPicture
+    from graphcuts_dp.results.flows_over_time import FlowsOverTime
 
 CELLS, PERIODS = "cells", "periods"  # a picture over periods has a panel for each cell, or period
 MOST_PANELS = 36  # of a picture with a panel for each period
@@ -95,12 +103,6 @@ def _enclosing(groups: GroupTree, level: str) -> list[tuple[str, int]]:
     return [(str(name), int(count)) for name, count in zip(above, counts, strict=True)]
 
 
-def _with_guarantee(flows: FlowTable, title: str) -> str:
-    """Return a title with the guarantee, and with the sentence on rows that are left out."""
-    counted = f"; {flows.counted_sentence}" if flows.counted_sentence else ""
-    return f"{title} ({guarantee_text(flows.guarantee)}){counted}"
-
-
 def _title(flows: FlowTable, level: str | None, period: str | None, title: str | None) -> str:
     """Return the title of a table with its period, without the guarantee."""
     level_index = flows.cells.level_index(level)
@@ -132,6 +134,12 @@ def axis_names(flows: FlowTable, level: str | None) -> tuple[str, str]:
     return f"{words[0]}: {left}", f"{words[1]}: {right}"
 
 
+def _with_guarantee(flows: "FlowTable | FlowsOverTime", title: str) -> str:
+    """Return a title with the guarantee, and with the sentence on rows that are left out."""
+    counted = f"; {flows.counted_sentence}" if flows.counted_sentence else ""
+    return f"{title} ({guarantee_text(flows.guarantee)}){counted}"
+
+
 def over_periods(flows: FlowTable, level: str | None, by: str, title: str | None) -> "Figure":
     """Draw the largest cells of a level over its periods.
 
@@ -144,16 +152,64 @@ def over_periods(flows: FlowTable, level: str | None, by: str, title: str | None
     Raises:
         QueryError: no such level, or none with these periods.
     """
+    level_index = _level_index_by(flows, level, by)
+    # Simultaneous intervals, since the largest cells are picked.
+    table = flows.rows_of(level_index, DEFAULT_CONFIDENCE, True)
+    default_title = f"Largest flows by {_group_level(flows, level_index)} and {by}"
+    return _largest_over_periods(
+        flows.cells,
+        table,
+        periods=_labels_by(flows, by),
+        title=_with_guarantee(flows, title or default_title),
+        unit=flows.noisy.map.counted,
+    )
+
+
+def series_over_periods(flows: "FlowsOverTime", title: str | None) -> "Figure":
+    """Draw the largest cells of a series over the periods that are published.
+
+    Args:
+        flows: the series.
+        title: None for one with the name of the level.
+    """
+    table = flows.columns(flows.periods)
+    # A union bound over all cells and periods, since the largest cells are picked.
+    failure = DEFAULT_FAILURE / len(table["estimate"])
+    ends = flows.columns(flows.periods, confidence=1 - failure)
+    table |= dict(zip(SIMULTANEOUS_COLUMNS, (ends["low"], ends["high"]), strict=True))
+    return _largest_over_periods(
+        flows.cells,
+        table,
+        periods=flows.periods,
+        title=_with_guarantee(flows, title or f"Largest flows by {flows.levels[-1]}"),
+        unit=counted_by(flows.noisy.map.counting),
+    )
+
+
+def _largest_over_periods(
+    cells: CellTree,
+    table: Mapping[str, Any],
+    *,
+    periods: Sequence[Label],
+    title: str,
+    unit: str,
+) -> "Figure":
+    """Draw the cells of largest sums over the periods, each in a panel of its own.
+
+    Args:
+        cells: the tree of the cells.
+        table: columns of the cells of one period after the other, with both kinds of intervals.
+        periods: labels, in order.
+        title: of the figure, with the guarantee.
+        unit: of the values.
+    """
     from graphcuts_dp.plotting.flow_tables import MAX_PANELS, periods_figure
     from graphcuts_dp.plotting.labels import shortened
 
-    cells, level_index = flows.cells, _level_index_by(flows, level, by)
-    # Simultaneous intervals, since the largest cells are picked.
-    table = flows.rows_of(level_index, DEFAULT_CONFIDENCE, True)
-    count = len(cells.lengths(level_index))
-    names = ("estimate", *SIMULTANEOUS_COLUMNS)
-    values, low, high = (table[name].reshape(count, -1).T for name in names)
-    alone_low, alone_high = (table[name].reshape(count, -1).T for name in ("low", "high"))
+    names = ("estimate", "low", "high", *SIMULTANEOUS_COLUMNS)
+    values, alone_low, alone_high, low, high = (
+        table[name].reshape(len(periods), -1).T for name in names
+    )
     order = np.argsort(-values.sum(axis=1), kind="stable")[:MAX_PANELS]
     arrow = "-" if cells.symmetric else "\N{RIGHTWARDS ARROW}"
     sources, targets = (
@@ -165,16 +221,14 @@ def over_periods(flows: FlowTable, level: str | None, by: str, title: str | None
         for source, target in zip(sources, targets, strict=True)
     ]
     return periods_figure(
-        periods=[str(label) for label in _labels_by(flows, by)],
+        periods=[str(label) for label in periods],
         cells=titles,
         values=np.clip(values, low, high)[order],
         low=low[order],
         high=high[order],
         alone=(alone_low[order], alone_high[order]),
-        title=_with_guarantee(
-            flows, title or f"Largest flows by {_group_level(flows, level_index)} and {by}"
-        ),
-        unit=flows.noisy.map.counted,
+        title=title,
+        unit=unit,
         omitted=len(values) - len(order),
     )
 

@@ -7,7 +7,7 @@ All of it is post-processing of noisy numbers that were published with the perio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Self, final
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, final
 
 import numpy as np
 
@@ -23,13 +23,16 @@ from graphcuts_dp.files import PathLike
 from graphcuts_dp.frames import made_frame
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.results import bundle
+from graphcuts_dp.results import bundle, flow_pictures
 from graphcuts_dp.results.flow_table import noise_verdict
 from graphcuts_dp.results.flows import FlowAnswer
 from graphcuts_dp.results.packing import ResultParts, SavedParts
 from graphcuts_dp.schema.cells import CellTree, Picked
 from graphcuts_dp.schema.periods import Periods, around
 from graphcuts_dp.schema.vertices import Label
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NAME = "flows over time"  # of the measurement, and of the kind of files
 _DIGITS = 10  # significant ones of the numbers in the saved table
@@ -351,6 +354,17 @@ class FlowsOverTime(Displayed):
             ParameterError: see `Graph.to_frame`.
         """
         return made_frame(self.columns(periods, confidence=confidence), kind)
+
+    def plot(self, *, title: str | None = None) -> "Figure":
+        """Draw the largest cells over the periods so far, as a figure of matplotlib.
+
+        A dark band has the intervals of the table, each for its number alone; the pale one those of
+        all cells and periods at once.
+
+        Args:
+            title: None for one with the name of the finest level; the guarantee is added.
+        """
+        return flow_pictures.series_over_periods(self, title)
 
     def sentences(self) -> tuple[str, ...]:
         """Return sentences that every reader of the table needs."""

@@ -144,7 +144,7 @@ def test_a_dry_run_says_what_to_expect_and_reads_nothing():
 def test_a_later_month_than_the_first_is_no_series_and_a_table_of_its_own_is_named():
     later = refused(*line("2026-02"))
     assert "has no period yet, and starts with 2026-01" in later
-    assert "--same-people-as" in later
+    assert later.endswith("--same-people-as STORE")
 
 
 def test_a_series_is_not_resumed_and_says_what_to_do():
@@ -221,7 +221,19 @@ def test_what_a_month_costs_in_accuracy_is_said_before_it_is_charged():
     noise = refused(*line("2026-01", "--expected-cell", "0.5"))
     assert "above the 0.5 that you expect in one; raise epsilon to" in noise
     assert not Path("s.db").exists()
-    assert "--expected-cell NUMBER" in done(*line("2026-01", "--dry-run"))[1]
+    _, err = done(*line("2026-01", "--dry-run"))
+    assert "--expected-cell NUMBER tells what you expect" in err
+    assert "expected_cell=" not in err  # which is for Python
     _, err = done(*line("2026-01", periods="2026-01..2026-12"))
     assert "note: Expected error of a cell of level 'district' in one month: " in err
     assert "--strategy independent" in err
+
+
+def test_a_picture_of_all_months_so_far_is_drawn_and_checked_before_anything_is_charged():
+    assert "a plot ends in" in refused(*line("2026-01", "--plot", "months.txt"))
+    Path("months.png").write_text("")
+    assert "months.png exists" in refused(*line("2026-01", "--plot", "months.png"))
+    assert not Path("s.db").exists()
+    _, err = done(*line("2026-01", "--plot", "months.png", "--force"))
+    assert "months.png" in err
+    assert Path("months.png").read_bytes().startswith(b"\x89PNG")

@@ -144,3 +144,21 @@ def test_pairs_that_noise_hides_are_refused_unless_they_are_wanted(tmp_path):
     assert not store.exists()
     with pytest.warns(AccuracyWarning, match="what is shown of this level is noise"):
         gc.update_flows(rows, GROUPS, epsilon=1.0, **options, expected_cell=0)
+
+
+def test_a_chart_has_the_numbers_and_intervals_of_the_table(tmp_path):
+    flows = published(user(36), tmp_path, epsilon=5.0)
+    figure = flows.plot(title="Trips")
+    table = flows.columns(flows.periods)
+    for axes in figure.axes:
+        source, _, target = axes.get_title(loc="left").partition(" \N{RIGHTWARDS ARROW} ")
+        source, target = (source, target) if target else [source.removeprefix("within ")] * 2
+        of_cell = (table["from"] == source) & (table["to"] == target)
+        drawn = [max(0.0, estimate) for estimate in table["estimate"][of_cell]]  # as the intervals
+        assert axes.lines[0].get_ydata() == pytest.approx(drawn)
+        wide, narrow = (band.get_paths()[0].vertices[:, 1] for band in axes.collections)
+        assert narrow.max() == pytest.approx(table["high"][of_cell].max())
+        assert wide.max() > narrow.max()
+    assert len(figure.axes) == 9
+    assert "Trips" in figure.get_suptitle()
+    assert "do not read a decline" in figure.get_suptitle().replace("\n", " ")
