@@ -11,10 +11,10 @@ from typing import Any, Self, final
 
 from graphcuts_dp.errors import LedgerError
 from graphcuts_dp.ledger.opening import Store
-from graphcuts_dp.reports.hazards import LONGEST_ANSWER
 from graphcuts_dp.session.transcript import LedgerStatus, UseStatus, store_status
 
 _ENDING = ".db"
+_LONGEST_LINE = 60  # characters of names of accounts that fit on the first page of a report
 
 
 @final
@@ -94,7 +94,7 @@ def names_for_report(accounts: Iterable[Account]) -> str:
     for index, name in enumerate(names):
         text = f"{line}, {name}" if line else name
         more = f" and {len(names) - index:,} more"
-        if len(text) + len(more) > LONGEST_ANSWER:
+        if len(text) + len(more) > _LONGEST_LINE:
             return f"{line}{more}" if line else f"{len(names):,} accounts"
         line = text
     return line

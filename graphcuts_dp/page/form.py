@@ -306,21 +306,32 @@ def completed(values: Values, source: str) -> dict[str, str]:
 
 
 def with_encoding_of_list(values: Values) -> Values:
-    """Return the values with the encoding of the private file for the list of places, too.
+    """Return the values with an encoding of the list of places, if that is not UTF-8.
 
-    That is done where the public list is not UTF-8 and nothing is said about its encoding.
+    It is the one that was typed; else that of the private file; else the one of `ENCODINGS`. The
+    list is public, so that a look at it decides.
+
+    Raises:
+        FileFormatError: the list cannot be read.
+    """
+    encoding = encoding_of_list(values)
+    return {**values, KEYS["text_of_list"]: encoding} if encoding else values
+
+
+def encoding_of_list(values: Values) -> str:
+    """Return the encoding to add for a list that is not UTF-8 and has none; "" for other lists.
 
     Raises:
         FileFormatError: the list cannot be read.
     """
     path, encoding = (values.get(KEYS[role], "").strip() for role in ("places", "text_of_file"))
-    if not path or not encoding or values.get(KEYS["text_of_list"], "").strip():
-        return values
+    if not path or values.get(KEYS["text_of_list"], "").strip():
+        return ""
     try:
         as_utf8(read_unpacked(Path(path).expanduser())).decode("utf-8")
     except UnicodeDecodeError:
-        return {**values, KEYS["text_of_list"]: encoding}
-    return values
+        return encoding or next(iter(ENCODINGS))
+    return ""
 
 
 def with_store(values: Values, source: str) -> dict[str, str]:

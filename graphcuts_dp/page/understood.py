@@ -20,6 +20,7 @@ from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError
 from graphcuts_dp.options import INPUT, read_options
 from graphcuts_dp.page.form import (
     Values,
+    encoding_of_list,
     is_of_encoding,
     report_fields,
     typed_value,
@@ -204,6 +205,7 @@ def _places(path: str, values: Values) -> tuple[str, list[dict[str, Any]]]:
     if values.get(_KEYS["names"]) or values.get(_KEYS["direction"]) == "bipartite":
         return "", []
     try:
+        encoding = encoding_of_list(values)
         values = with_encoding_of_list(values)
         public = _public_places(values)
         areas = public and _list_of_places(values).read(public)
@@ -213,9 +215,11 @@ def _places(path: str, values: Values) -> tuple[str, list[dict[str, Any]]]:
         return "", []
     count = len(areas.sizes(areas.levels[-1]))
     number_of_places = f"{len(public):,} places" if len(public) > 1 else "1 place"
+    program = ENCODINGS.get(encoding)
+    read_as = f"; it is read as text of {program} ({encoding})" if program else ""
     if count == len(public):
-        return f"The list names {number_of_places}; each is an area of its own", []
-    return f"The list names {number_of_places} in {count:,} areas", []
+        return f"The list names {number_of_places}; each is an area of its own{read_as}", []
+    return f"The list names {number_of_places} in {count:,} areas{read_as}", []
 
 
 def _problems_of_months(values: Values) -> list[dict[str, Any]]:

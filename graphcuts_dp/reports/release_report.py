@@ -293,6 +293,7 @@ def _report(
     left_out = [*contents.left_out, *map(_for_readers, bound), skipped_rows]
     if basis.unit is not None and basis.unit.kind == "user":
         left_out.append(words.limit_chosen(basis.unit, basis.people_say.bounds))
+    others = words.others(short_text(basis.people_say.other_accounts))
     not_compared = words.NOT_COMPARED if _is_store_unread(basis) else ""
     return ReleaseReport(
         title=contents.title,
@@ -302,8 +303,8 @@ def _report(
         odds=odds,
         errors=contents.errors,
         left_out=tuple(filter(None, left_out)),
-        not_guaranteed=(*public, *words.OTHERS),
-        budget=(*_budget(basis), *words.other_accounts(basis.people_say.other_accounts)),
+        not_guaranteed=(*public, *others),
+        budget=_budget(basis),
         author=author,
         purpose=purpose,
         time=time,

@@ -118,12 +118,16 @@ def limit_chosen(unit: PrivacyUnit, answer: str) -> str:
     )
 
 
-def other_accounts(answer: str) -> tuple[str, ...]:
-    """Return a sentence on other stores that the curator states to be of other people."""
-    if not answer:
-        return ()
-    several = "For anybody who is in several of them, what is used up adds up."
-    return (f"The curator states that these other stores are of other people: {answer}. {several}",)
+def others(other_accounts: str) -> tuple[str, ...]:
+    """Return `OTHERS`, with the stores that the curator states to be of other people.
+
+    Args:
+        other_accounts: names of these stores; "" if nothing is stated.
+    """
+    if not other_accounts:
+        return OTHERS
+    stated = f"stores of other people, as the curator states: {other_accounts}"
+    return (f"Other results of the same people add up; {stated}.", *OTHERS[1:])
 
 
 def for_whom(unit: PrivacyUnit | None, privacy_unit: str, periods: int) -> str:

@@ -452,6 +452,7 @@ def longest_of(report):
         published=(text[:260],) * 3,
         errors=((text[:80], text[:120]),) * 20,
         left_out=(text[:320], words.ROWS_UNKNOWN),
+        not_guaranteed=(*report.not_guaranteed[:-3], *words.others("n" * 60)),
         author=text[:500],
         purpose=text[:500],
         check=(words.NOT_RECORDED, words.NOT_RECORDED),
@@ -459,6 +460,19 @@ def longest_of(report):
             replace(each, answer=text[:120] if each.question else "") for each in report.hazards
         ),
     )
+
+
+def test_other_stores_that_are_of_other_people_stand_on_the_first_page(store, tmp_path):
+    path = saved("flows", tmp_path, store=store)
+    answers = HazardAnswers(other_accounts="trips.db, mail.db")
+    report = report_of(receipt_of(path), store=store.file, answers=answers)
+    (stated,) = (text for text in report.not_guaranteed if "of other people" in text)
+    assert stated.endswith("stores of other people, as the curator states: trips.db, mail.db.")
+    assert "Other results of the same people add up" in stated
+    assert stated in markdown(report)
+    without = report_of(receipt_of(path), store=store.file)
+    assert not any("of other people" in text for text in without.not_guaranteed)
+    assert len(without.not_guaranteed) == len(report.not_guaranteed)
 
 
 def test_the_longest_report_fits(tmp_path):

@@ -97,7 +97,7 @@ export async function separate() {
 export async function known() {
   await refresh();
   const own = live.account?.of_file;
-  by("known").textContent = own && !own.is_new ? stateText(own) : "";
+  show(by("known"), own && !own.is_new ? stateText(own) : "", own?.left === 0 ? "bad" : "");
 }
 
 export function listen() {

@@ -41,7 +41,7 @@ async function readNames(path, encoding) {
   live.eyes = null;
   live.asks = false;
   await firstLine(path, false);
-  by("known").textContent = "";
+  show(by("known"), "", "");
   if (!path) { show(by("head"), ""); keep(); return false; }
   const spoken = encoding ? { [role("text_of_file").key]: encoding } : {};
   try {
@@ -180,12 +180,13 @@ async function count(mine, body) {
   by("share").textContent = [shareText(eyes), outsideText(eyes)].filter(Boolean).join(" ");
   by("share").setAttribute("data-share", eyes.share ?? "none");
   by("faults").replaceChildren(...eyes.faults.map((fault) => element("li", { text: `${rowsText(fault.rows)}: ${fault.text}${placesOf(fault)}` })));
-  const repair = (text, key, value) => element("button", { type: "button", text, onclick: () => { put(key, value); draw("check"); by("share").focus(); understand(); } });
+  const redraw = () => { draw("check"); by("share").focus(); understand(); };
+  const [encoding, program] = Object.entries(eyes.encodings)[0] ?? [];
   for (const [format, example] of Object.entries(eyes.date_formats))
-    by("mend").append(repair(`Dates are written as ${example}`, role("date_format").key, format));
+    by("mend").append(element("button", { type: "button", text: `Dates are written as ${example}${encoding ? `, and the file comes from ${program}` : ""}`, onclick: () => { put(role("date_format").key, format); if (encoding) setEncoding(encoding); else redraw(); } }));
   by("mend").append(...encodingButtons(eyes.encodings, setEncoding));
   if (eyes.skipped && eyes.share < 1 && !eyes.mend_first && !skips())
-    by("mend").append(repair("Leave these rows out", role("bad_rows").key, "skip"));
+    by("mend").append(element("button", { type: "button", text: "Leave these rows out", onclick: () => { put(role("bad_rows").key, "skip"); redraw(); } }));
   counted();
 }
 
