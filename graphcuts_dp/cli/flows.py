@@ -17,7 +17,7 @@ from graphcuts_dp.cli.reading import (
     directions_note,
     note,
 )
-from graphcuts_dp.cli.release import carry_out, released
+from graphcuts_dp.cli.release import carry_out, comment_note, released
 from graphcuts_dp.cli.resumption import kept_result
 from graphcuts_dp.cli.spending import Spending, job_refusal
 from graphcuts_dp.errors import FileFormatError, ParameterError
@@ -427,7 +427,8 @@ def _written(
     )
     written = [*saved, *asked.write(made, places)]
     report = released(_facts(made), made.guarantee, written, source)
-    return replace(report, blocks=[made, {"files": "  ".join(written)}], most=_SHOWN)
+    notes = [*report.notes, comment_note(target)]
+    return replace(report, blocks=[made, {"files": "  ".join(written)}], notes=notes, most=_SHOWN)
 
 
 def _contributions_forecast(

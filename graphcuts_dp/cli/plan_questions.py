@@ -101,6 +101,7 @@ from graphcuts_dp.schema.periods import Periods
 from graphcuts_dp.schema.typed_names import join_names
 from graphcuts_dp.session.transcript import store_status
 
+_TINY_EPSILON = 0.01  # at which an error that was typed is more likely a slip than a wish
 _EDGE_LISTS = (".edges", ".edgelist", ".txt", ".konect")  # of pairs, by custom
 # The question about the bound of a privacy unit of a graph, and the default.
 _BOUNDS: dict[str, tuple[str, int]] = {
@@ -600,8 +601,16 @@ def _text_of_error(answers: Answers) -> str:
 
 
 def _forecast_of_error(answers: Answers) -> str:
-    """Return which epsilon an error takes, where noise would hide most of the result."""
+    """Return which epsilon an error takes, where noise would hide most of the result.
+
+    That also tells a slip at this question, such as an error typed with three more digits.
+    """
     epsilon = epsilon_of(answers)
+    if epsilon <= _TINY_EPSILON:
+        return (
+            f"That takes epsilon = {epsilon:g} alone: so large an error may hide the whole result. "
+            f"If that is not meant, go {BACK}."
+        )
     warning = hidden_warning(proposal_of(answers), epsilon)
     return f"That takes epsilon = {epsilon:g}, and {warning} Or go {BACK}." if warning else ""
 

@@ -254,6 +254,14 @@ def _blocks(found: Usefulness) -> dict[str, Any] | None:
     return {"what": "graph, as a matrix of blocks", "side": BLOCKS, "cell": size, "error": error}
 
 
+def comment_note(target: str) -> str:
+    """Return how programs read a table whose first line is a comment."""
+    return (
+        f"The first line of {target} says what counts; programs skip it, as pandas does with "
+        f"read_csv({target!r}, skiprows=1)."
+    )
+
+
 def released(
     facts: dict[str, Any],
     guarantee: PrivacyGuarantee,

@@ -390,7 +390,14 @@ class CellTree:
         if level is None:
             return self.depth - 1
         if level not in self.levels:
-            raise QueryError(f"unknown level {level!r:.60}; there are {listed(self.levels)}")
+            advice = ""
+            if self.periods is not None and any(
+                level in self.periods.labels(name) for name in self.periods.levels
+            ):
+                advice = "; this is a period: pass it as period="
+            raise QueryError(
+                f"unknown level {level!r:.60}; there are {listed(self.levels)}{advice}"
+            )
         return self.levels.index(level) + 1
 
     def period_codes(self, level_index: int, period: Picked | None) -> list[int]:

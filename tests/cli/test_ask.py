@@ -579,6 +579,13 @@ def test_a_largest_number_that_is_known_bounds_the_bound_and_the_estimate(
     assert spent in done("plan", "--ask")[1]
 
 
+def test_an_error_that_is_a_slip_is_told_with_its_tiny_epsilon(done, typed):
+    typed(*trips(error="90000"))
+    assert "That takes epsilon = 0.001 alone" in done("plan", "--ask")[1]
+    typed(*trips(error="60"))
+    assert "alone: so large an error" not in done("plan", "--ask")[1]
+
+
 def test_a_list_of_people_is_never_made_from_the_private_file(call, typed, folder):
     (folder / "ratings.csv").write_text("user,film\nann,Alien\n")
     typed("ratings.csv", "yes", "", "", "", "two", "", "", "none")

@@ -236,4 +236,6 @@ def test_a_picture_of_all_months_so_far_is_drawn_and_checked_before_anything_is_
     assert not Path("s.db").exists()
     _, err = done(*line("2026-01", "--plot", "months.png", "--force"))
     assert "months.png" in err
+    assert "read_csv('t.csv', skiprows=1)" in err
+    assert Path("t.csv").read_text().startswith("# ")
     assert Path("months.png").read_bytes().startswith(b"\x89PNG")

@@ -437,6 +437,7 @@ def test_single_vertices_have_loops_inside():
         (lambda f: f.plot(panels="periods"), "add by="),
         (lambda f: f.plot(by="month", panels="days"), 'panels= is "cells"'),
         (lambda f: f.plot("town", by="month"), "unknown level"),
+        (lambda f: f.values("2026-03"), "this is a period: pass it as period="),
         (lambda f: f.rounded().values("zone", "x"), "unknown period"),
     ],
 )
