@@ -456,6 +456,7 @@ def _game_laws(
         yield DistributionPair.of(pair, law, beside=beside)
 
 
+# Each player, and queries hidden or not, are in a quick audit.
 for _hide, _name in (
     (None, "iterative: player {}"),
     (_HIDE, "iterative: player {}, queries hidden"),
@@ -469,6 +470,7 @@ for _hide, _name in (
         },
         claim=lambda player, epsilon, hide=_hide: game_of(player, epsilon, hide)[2],
         covers="player: {}",
+        slow=lambda player, hide=_hide: (player == "query") is (hide is None),
     )(partial(_game_laws, _hide))
 
 
