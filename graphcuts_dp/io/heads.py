@@ -495,8 +495,10 @@ def _count_rows(
     bad: CountedBadRows,
     noun: str = "row",
 ) -> tuple[int, int, int | None]:
-    """Return how many rows were converted, how many of these are usable, and how many of these are
-    of periods that are not declared; None for the last one if no periods are.
+    """Count the rows that were converted, those that are usable, and those outside the periods.
+
+    Usable rows join public vertices. The last number is that of usable rows of periods that are not
+    declared; None if no periods are declared.
 
     Rows that could not be converted are in `bad.rows`. Those that `assemble` leaves out are not:
     they were converted.
