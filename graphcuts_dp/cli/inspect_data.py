@@ -91,9 +91,11 @@ def _suggested_rows(head: FileHead, reading: Reading) -> str:
     if reading.rows or not head.columns or head.lists_vertices:
         return ""
     suggested = suggested_columns([column.name for column in head.columns])
-    uses = {"user": "is not about all rows of a person", "period": "has no months"}
+    uses = {"user": "its privacy unit is no person", "period": "it has no months"}
     missing = [f"{uses[role]} (column {name!r:.60})" for role, name in suggested.items()]
-    return f"The command below counts each pair once, {' and '.join(missing)}." if missing else ""
+    if not missing:
+        return ""
+    return f"The command below counts each pair once; {', and '.join(missing)}."
 
 
 def head_of(path: str, reading: Reading) -> tuple[FileHead, Options, list[GraphCutsError]]:

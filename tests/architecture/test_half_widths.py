@@ -21,6 +21,7 @@ OF_ONE_NUMBER = {
     "planning/bounds.py",
     "plotting/flow_tables.py",
     "plotting/web/flows.js",
+    "release/updates.py",
     "reports/contents.py",
     "results/flow_table.py",
 }
