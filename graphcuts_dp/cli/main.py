@@ -231,6 +231,8 @@ def _status_of_command(charges: Sequence[BegunCharge]) -> int:
     except (KeyboardInterrupt, Abort):
         status = _INTERRUPTED
     except OSError as problem:
+        if problem.filename is not None:  # a path that the system cannot take, such as a long one
+            return _failed(advised(f"{problem.filename} cannot be used: {problem.strerror}"))
         # Forget what standard output could not take, so that leaving does not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _failed(advised(f"cannot write the output: {problem.strerror}"))
