@@ -54,6 +54,12 @@ def test_what_was_understood_is_said_without_any_row(page, contacts):
     assert page.post("look", path=str(contacts), values=values) == told
 
 
+def test_rows_are_counted_by_a_program_that_is_started(page, contacts):
+    """Which other tests fork, as that is quicker than to start it."""
+    counted = page.post("eyes", path=str(contacts), values=of_wards(page, contacts))
+    assert (counted["rows"], counted["skipped"]) == (300, 300)  # the form of dates is not told
+
+
 @pytest.mark.usefixtures("forked")
 def test_german_dates_are_told_before_anything_is_spent(page, contacts):
     values = of_wards(page, contacts)
