@@ -96,8 +96,9 @@ SESSIONS = {
 }
 
 
+@pytest.mark.parametrize("every", [2, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", SESSIONS)
-def test_a_session_goes_on_after_trouble_at_each_call(inputs, tmp_path, name):
+def test_a_session_goes_on_after_trouble_at_each_call(inputs, tmp_path, name, every):
     line, places = SESSIONS[name], faults.folders(tmp_path)
 
     def fresh():
@@ -105,7 +106,7 @@ def test_a_session_goes_on_after_trouble_at_each_call(inputs, tmp_path, name):
         cases.prepare(folder, inputs)
         return folder, lambda: cases.call(folder, line)
 
-    for trouble, folder, first in faults.sweep(fresh, faults.one_of(ALL)):
+    for trouble, folder, first in faults.sweep(fresh, faults.one_of(ALL, every)):
         again = cases.call(folder, line)
         assert again.status == 0, again.err
         if trouble not in faults.DEATHS:

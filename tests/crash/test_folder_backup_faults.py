@@ -25,7 +25,7 @@ from graphcuts_dp.server.people import Person
 
 GRAPHS = {"mail": gc.Graph([0, 1], [1, 2], vertices=4), "phone": gc.Graph([0], [3], vertices=5)}
 TROUBLES = (*ERRORS, *INTERRUPTIONS, *DEATHS)
-EVERY = [3, pytest.param(1, marks=pytest.mark.slow)]
+EVERY = [5, pytest.param(1, marks=pytest.mark.slow)]
 OPTIONS = 'graph = "a.npz"\nbudget = "9"\n'
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
