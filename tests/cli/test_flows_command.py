@@ -421,7 +421,8 @@ def test_a_vertex_or_a_user_is_protected(done, refused, tmp_path):
     assert "Expected error of a cell of level 'unit': 11" in err
     other_unit = refused(*UNITS, "--store", "mail.db", "--force")
     assert "is 1 vertex, that of this use" in other_unit
-    assert "by --privacy-unit, or name a new store with --separate-budget" in other_unit
+    fitting = "by --privacy-unit vertex:max-degree=K, or name a new store with --separate-budget"
+    assert fitting in other_unit
     no_session = refused("session", "ask", "mail.db", "--from", "v1")
     assert "start one: graphcuts-dp session start GRAPH --store" in no_session
     unit = ("--counting", "weight", "--columns", "weight=cost", "--weight-unit", "0.25", "--force")
