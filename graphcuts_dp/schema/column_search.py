@@ -528,10 +528,11 @@ def _quotable_names(
 
     All of them, if the line certainly names columns.
     """
-    if is_public_header(header):
-        return tuple(header)
+    is_public = is_public_header(header)
     return tuple(
-        header_name if header_name in options.named else known_name(header_name, name)
+        header_name
+        if header_name in options.named
+        else known_name(header_name, name) or (header_name if is_public else "")
         for header_name, name in zip(header, names, strict=True)
     )
 
