@@ -19,7 +19,7 @@ _LONGEST_LINE = 60  # characters of names of accounts that fit on the first page
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Account:
+class PageAccount:
     """What an account has recorded.
 
     Attributes:
@@ -63,7 +63,7 @@ class Account:
         return asdict(self)
 
 
-def other_accounts(folder: Path, excluded: Path) -> list[Account]:
+def other_accounts(folder: Path, excluded: Path) -> list[PageAccount]:
     """Return the accounts of a folder but one, by name; those that cannot be read are left out.
 
     Args:
@@ -74,7 +74,7 @@ def other_accounts(folder: Path, excluded: Path) -> list[Account]:
     for path in sorted(folder.glob(f"*{_ENDING}")):
         if path.resolve() != excluded.resolve():
             try:
-                accounts.append(Account.of(path))
+                accounts.append(PageAccount.of(path))
             except LedgerError:
                 continue
     return accounts
@@ -88,7 +88,7 @@ def unused_name(path: Path) -> str:
     return f"{stem}-{number}{_ENDING}"
 
 
-def names_for_report(accounts: Iterable[Account]) -> str:
+def names_for_report(accounts: Iterable[PageAccount]) -> str:
     """Return the names of accounts in one line that a report prints; of many, how many more."""
     names, line = [account.name for account in accounts], ""
     for index, name in enumerate(names):

@@ -33,7 +33,7 @@ from graphcuts_dp.files import atomic_write
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.options import INPUT
 from graphcuts_dp.page.accounts import (
-    Account,
+    PageAccount,
     names_for_report,
     other_accounts,
     spent_on,
@@ -306,8 +306,8 @@ class Runs:
         of_file = Path(table.store(with_store(alone, source), self.folder))
         charged = Path(table.store(with_store(values, source), self.folder))
         return {
-            "of_file": Account.of(of_file).to_dict(),
-            "charged": Account.of(charged).to_dict(),
+            "of_file": PageAccount.of(of_file).to_dict(),
+            "charged": PageAccount.of(charged).to_dict(),
             "others": [account.to_dict() for account in other_accounts(self.folder, of_file)],
             "unused": unused_name(of_file),
         }

@@ -203,9 +203,11 @@ PLAIN: Mapping[str, PlainWords] = {
         hint="Both share its budget, so that what is used up adds up.",
     ),
 }
-# Keys of fields by their roles on the page; the page settles the last one itself.
-KEYS = {words.role: key for key, words in PLAIN.items() if words.role}
-KEYS["share_above"] = "contributions.share-above"
+# Keys of fields by their roles on the page; the page settles the first one itself.
+KEYS = {
+    "share_above": "contributions.share-above",
+    **{words.role: key for key, words in PLAIN.items() if words.role},
+}
 # Shown at once; the others of the table stand under "details", with their plain words.
 _IN_DETAILS = (
     "columns.time-zone",

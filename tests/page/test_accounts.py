@@ -6,7 +6,7 @@ import pytest
 from page_cases import MAIL, TRIPS, placed
 
 import graphcuts_dp as gc
-from graphcuts_dp.page.accounts import Account, names_for_report, unused_name
+from graphcuts_dp.page.accounts import PageAccount, names_for_report, unused_name
 from graphcuts_dp.page.app import NOT_PRIVATE
 from graphcuts_dp.page.products import PRODUCTS
 from graphcuts_dp.page.runs import SAY_WHOSE
@@ -30,7 +30,7 @@ def test_the_accounts_of_a_folder_are_listed_with_what_they_have_used(page, trip
     charged(tmp_path / "results" / "mail.db", 0.5)
     form = trips_form(trips, tmp_path)
     about = page.post("account", values=form["values"], source=form["source"])
-    assert about["of_file"] == Account(name="trips.csv.db").to_dict() == about["charged"]
+    assert about["of_file"] == PageAccount(name="trips.csv.db").to_dict() == about["charged"]
     (other,) = about["others"]
     assert (other["name"], other["results"], other["is_new"]) == ("mail.db", 1, False)
     assert (other["used"], other["total"], other["left"]) == (0.5, BUDGET, pytest.approx(1.5))
@@ -139,14 +139,14 @@ def test_another_kind_of_result_that_cannot_share_an_account_says_so(page, mail,
 
 
 def test_names_of_accounts_fit_into_a_line_of_the_report(tmp_path):
-    few = [Account(name="a.db"), Account(name="b.db")]
+    few = [PageAccount(name="a.db"), PageAccount(name="b.db")]
     assert names_for_report(few) == "a.db, b.db"
-    many = [Account(name=f"account-{number}.db") for number in range(30)]
+    many = [PageAccount(name=f"account-{number}.db") for number in range(30)]
     line = names_for_report(many)
     assert len(line) <= 60
     shown, _, more = line.partition(" and ")
     assert len(shown.split(", ")) + int(more.split()[0]) == len(many)
-    assert names_for_report([Account(name="x" * 200), *few]) == "3 accounts"
+    assert names_for_report([PageAccount(name="x" * 200), *few]) == "3 accounts"
     assert unused_name(tmp_path / "a.csv.db") == "a.csv-2.db"
     (tmp_path / "a.csv-2.db").touch()
     assert unused_name(tmp_path / "a.csv.db") == "a.csv-3.db"

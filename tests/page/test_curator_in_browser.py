@@ -156,6 +156,7 @@ def test_trips_to_a_table_by_month(curator, trips, tmp_path):
     choose_trips(curator, trips, tmp_path)
     curator.wait(lambda: "Northfield \u2192 Eastbrook" in curator.text("#simulated"))
     assert "Simulated names and numbers" in curator.text("#simulated")
+    assert curator.text("#odds").startswith("A guess whether")
     curator.pictures("exact")
     curator.next("confirm")
     curator.wait(lambda: "any one person" in curator.text("#summary"))
@@ -313,6 +314,7 @@ def test_files_of_excel_a_list_of_one_column_and_a_row_that_cannot_be_used(curat
     curator.wait(lambda: curator.find("#run").is_enabled())
     curator.run()
     curator.done()
+    assert curator.clicks + 1 - 2 <= CLICKS  # with the dropped file, without two refused clicks
     (use,) = curator.spent()
     assert use.use.author == "Ann, statistics"
     assert len(list(copies.glob("*/*"))) == 1
@@ -370,6 +372,8 @@ def test_mail_to_a_simulated_network(curator, mail, tmp_path):
         float(error), rel=0.02
     )
     assert "is a forecast" in curator.text("#noise")
+    assert "98.3 % likely" in curator.text("#odds")
+    assert curator.text("#odds").startswith("This is a weak guarantee.")
     curator.pictures("exact-network")
     curator.next("confirm")
     curator.wait(lambda: f"about \u00b1 {error}" in curator.text("#summary"))

@@ -8,6 +8,7 @@ let asked = 0, latest = Promise.resolve(), reach = () => {}, started = () => {};
 export const onReach = (work) => { reach = work; };
 export const onStart = (work) => { started = work; };
 
+const WEAK = 0.95; // what a guess that is as likely as not can become, above which the page warns
 const epsilonKey = () => role("epsilon").key;
 const place = () => Math.max(0, by("place").selectedIndex);
 
@@ -63,7 +64,9 @@ function tell(error) {
   by("why").textContent = preview ? `Protected is ${preview.unit_in_words}` : "";
   by("guarantee").textContent = preview?.guarantee ?? "";
   by("notes").replaceChildren(...(preview?.notes ?? []).map((text) => element("li", { text })));
-  by("odds").textContent = preview?.odds_in_words.join(" ") ?? "";
+  const weak = preview?.odds.some(({ prior, highest }) => prior <= 0.5 && highest > WEAK) ?? false;
+  by("odds").className = weak ? "note bad" : "";
+  by("odds").textContent = preview ? [weak ? "This is a weak guarantee." : "", ...preview.odds_in_words].filter(Boolean).join(" ") : "";
   left();
   confirmation();
 }
