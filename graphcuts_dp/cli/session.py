@@ -70,6 +70,7 @@ from graphcuts_dp.session.transcript import (
 )
 
 _SHOWN = 40  # characters of a set
+_FREE = "  (free: it was answered before, or has no pairs)"
 _PROMPT_HELP = """A query is one or two sets of labels:
   ann, bob | kim, lee    what passes between {ann, bob} and {kim, lee}
   ann, bob               what passes between {ann, bob} and all others
@@ -303,9 +304,11 @@ def ask(
             question = read_question(typed.query, None, opened.universe.space)
         else:
             question = read_sets(typed.first or "", typed.second, opened.vertices, opened.groups)
+        is_free = not opened.cost([question]).new
         answer = opened.ask(question, unguaranteed=kept.unguaranteed)
         guarantee = str(opened.guarantee)
-    return Report({**answer_to_dict(answer), "guarantee": guarantee}, [answer_text(answer)])
+    line = answer_text(answer) + _FREE * is_free
+    return Report({**answer_to_dict(answer), "guarantee": guarantee}, [line])
 
 
 @session.command()

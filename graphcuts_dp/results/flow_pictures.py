@@ -390,7 +390,7 @@ def page_data(
         used = used_on_either_side, used_on_either_side
     return {
         "title": title or f"Flows by {_group_level(flows, level_index)}",
-        "guarantee": guarantee_text(flows.guarantee),
+        "guarantee": f"{guarantee_text(flows.guarantee)} for {flows.guarantee.privacy_unit}",
         "counted": flows.counted_sentence,
         "verdict": flows.noise_verdict,
         "confidence": DEFAULT_PERCENT,

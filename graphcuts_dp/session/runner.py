@@ -43,7 +43,8 @@ Write = Callable[[Entries], None]  # adds records within a transaction
 Phases = Generator[Write, None, list[Answer]]
 
 RUN_OUT = (
-    "the session has run out: no further answer is guaranteed; answers on the record stay free"
+    "the session has run out: no further answer is guaranteed; answers on the record stay free, "
+    "and a new session, which is charged anew, answers more"
 )
 _MOST_REPEATED = 32  # corrections after a snapshot, which are repeated when a session is opened
 
