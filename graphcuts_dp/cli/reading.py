@@ -384,6 +384,7 @@ class Reading:
             raise missing[0]
         if missing:
             raise ParameterError("; and ".join(map(str, missing)))
+        file_format = FORMATS[ending_of(path)]
         for text in describe_reading(
             vertices_given=self.vertices is not None
             or self.public_vertices_from_file
@@ -394,7 +395,8 @@ class Reading:
             merge=cast(Merge | None, self.merge),
             bipartite=self.bipartite,
             directed=self.directed,
-            repeats=FORMATS[ending_of(path)].repeats,
+            repeats=file_format.repeats,
+            list_or_matrix=file_format.list_or_matrix,
         ):
             note(text)
         # refuses what cannot be guaranteed

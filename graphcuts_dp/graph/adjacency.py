@@ -106,10 +106,10 @@ class _Kind(EdgeStore):
                 Whatever draws noise needs this or `max_weight`.
             merge: weight of parallel and reciprocal edges: their "sum", which is then clipped to
                 `max_weight`, the largest ("max", for lists that name each edge in both directions)
-                or the smallest ("min", for lengths). None for the sum; but a matrix (.mtx, .npz)
-                that does not declare itself symmetric may hold an edge twice, so that for
-                undirected graphs the larger entry counts there, and "sum" is refused. Reciprocal
-                arcs of a directed graph stay two.
+                or the smallest ("min", for lengths). None for the sum; but a matrix (.mtx, .npz, a
+                `*Matrix` of Pajek) that does not declare itself symmetric may hold an edge twice,
+                so that for undirected graphs the larger entry counts there, and "sum" is refused.
+                Reciprocal arcs of a directed graph stay two.
             tell: called with a sentence that names the columns, or attributes of edges, that were
                 read and ignored.
 

@@ -134,9 +134,13 @@ def read_pajek(file: BinaryIO, options: Options) -> RawEdges:
 
     Labels are those of the vertex lines where all differ, else the numbers 1..n that Pajek uses.
     `*Vertices n n_left` declares the first n_left vertices as the left side of a bipartite graph.
+    A *Matrix has a row and a column for each vertex, or with two sides a row for each left vertex
+    and a column for each right one. It is a matrix as an `.mtx` file is: of the two entries of a
+    pair, an undirected graph takes the larger one (`merging`).
 
     Raises:
-        FileFormatError: malformed (with the line number), or not UTF-8.
+        FileFormatError: malformed (with the line number), a *Matrix of another shape or beside
+            other sections of edges, or not UTF-8.
     """
     text = _text(file, options)
     reader = _PajekReader(max(_VERTICES_ALWAYS, _VERTICES_PER_BYTE * len(text)))
@@ -291,6 +295,7 @@ def _raw_edges(contents: GraphContents, options: Options) -> RawEdges:
         options,
         schema=replace(declared, vertices=None, sides=None, weighted=has_weights),
         reading=contents.reading,
+        both_ways=contents.both_ways and not (options.bipartite or options.directed),
         arbitrary_order=contents.facts is None,
         undeclared=has_weights is None,
         where=where,
@@ -386,6 +391,12 @@ class _PajekReader:
         self._most_vertices = most_vertices
         self._n = self._n_left = self._matrix_row = 0
         self._names: dict[int, str] = {}
+        self._edge_sections: list[str] = []
+
+    @property
+    def _matrix_height(self) -> int:
+        """Return the number of rows that a matrix has."""
+        return self._n_left or self._n
 
     def open(self, line: str) -> tuple[str, str]:
         """Start a section, and return its name and the fault of the line."""
@@ -407,7 +418,14 @@ class _PajekReader:
             return section, "a section that this reader does not know"
         elif not self._n:
             return section, "*Vertices must come first"
-        self.contents.has_weights |= section == "matrix"
+        elif self._edge_sections and "matrix" in (section, *self._edge_sections):
+            # A pair has its larger entry in a matrix, and its sum in the other sections.
+            return section, "a *Matrix stands alone; write each section of edges to its own file"
+        else:
+            self._edge_sections.append(section)
+        if section == "matrix":
+            self.contents.has_weights = True
+            self.contents.both_ways = not self._n_left
         return section, ""
 
     def take(self, section: str, line: str, number: int) -> str:
@@ -435,12 +453,14 @@ class _PajekReader:
             self._names[int(match[1])] = name
         elif section == "matrix":
             values = [parse_number(field) for field in fields]
-            if len(fields) not in (self._n, self._n - self._n_left):
+            if len(fields) != self._n - self._n_left:
                 return "malformed row: wrong number of columns"
             if None in values:
                 return "malformed row: not a number"
+            if self._matrix_row == self._matrix_height:
+                return "malformed row: the *Matrix has more rows than vertices"
             self._matrix_row += 1
-            for column, value in enumerate(values, 1 + self._n - len(fields)):
+            for column, value in enumerate(values, 1 + self._n_left):
                 if value != 0:
                     add(str(self._matrix_row), str(column), str(value), number)
         else:
@@ -448,7 +468,13 @@ class _PajekReader:
         return ""
 
     def finish(self) -> GraphContents:
-        """Return the contents, with labels and sides."""
+        """Return the contents, with labels and sides.
+
+        Raises:
+            FileFormatError: too few rows of a matrix.
+        """
+        if "matrix" in self._edge_sections and self._matrix_row < self._matrix_height:
+            raise FileFormatError("the *Matrix has fewer rows than vertices; is the file cut off?")
         contents = self.contents
         contents.ids = [str(row) for row in range(1, self._n + 1)]
         names = [self._names.get(row, name) for row, name in enumerate(contents.ids, 1)]

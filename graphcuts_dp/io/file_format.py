@@ -28,6 +28,7 @@ class FileFormat:
         attributes: whether `write` takes `about`, facts about the graph that the file states.
         described_apart: whether the vertex set and the maximum weight stand in a file of their own.
         repeats: whether the file can hold an edge twice, in one direction.
+        list_or_matrix: whether a file holds either lists of edges, or a matrix.
     """
 
     read: Callable[[BinaryIO, Options], RawEdges]
@@ -40,6 +41,7 @@ class FileFormat:
     attributes: bool = False
     described_apart: bool = False
     repeats: bool = True
+    list_or_matrix: bool = False
 
 
 def table_format(opening: Opening, write: Callable[..., None]) -> FileFormat:

@@ -90,7 +90,7 @@ _OUR_FORMATS: Mapping[str, FileFormat] = {
     ".parquet": table_format(open_parquet, write_parquet),
     ".arrow": table_format(open_arrow, write_arrow),
     ".feather": table_format(open_arrow, write_arrow),
-    ".net": FileFormat(read=read_pajek, write=write_pajek, encoded=True),
+    ".net": FileFormat(read=read_pajek, write=write_pajek, encoded=True, list_or_matrix=True),
 }
 FORMATS = PlugInTable(
     "graphcuts_dp.file_formats", "file format", _OUR_FORMATS, format_of_package, private=True
@@ -243,6 +243,7 @@ def describe_reading(
     bipartite: bool = False,
     directed: bool = False,
     repeats: bool = True,
+    list_or_matrix: bool = False,
 ) -> tuple[str, ...]:
     """Return sentences for the user on how a file is read.
 
@@ -258,6 +259,7 @@ def describe_reading(
         bipartite: whether the graph has two sides.
         directed: whether edges are arcs.
         repeats: whether the format can name an edge twice, see `FileFormat`.
+        list_or_matrix: whether a file of the format may hold a matrix, see `FileFormat`.
     """
     notes: list[str] = []
     if inferred:
@@ -283,6 +285,8 @@ def describe_reading(
             order = "" if one_way else ", in either order,"
             merged = f"A pair that occurs in several lines{order} counts once"
         notes.append(f"{merged}; {merging}." if weighted else f"{merged}.")
+    if list_or_matrix and weighted and not one_way and merge is None:
+        notes.append("Of the two entries of a pair in a *Matrix, the larger one is kept.")
     if weighted and has_maximum:
         notes.append("Weights above the maximum are clipped to it.")
     return tuple(notes)

@@ -39,6 +39,7 @@ class GraphContents:
         weights: weight of each edge as text; None if it has none.
         has_weights: whether the file or the caller declares weights; `facts` may, too.
         undirected: whether an edge is declared to have no direction.
+        both_ways: as in `RawEdges`.
         facts: the JSON of a file of this package, or None.
         lines: line number of each edge.
         reading: a sentence about the attributes of edges; it depends on no edge.
@@ -52,6 +53,7 @@ class GraphContents:
     weights: list[str | None] = field(default_factory=list)
     has_weights: bool = False
     undirected: bool = False
+    both_ways: bool = False
     facts: str | None = None
     lines: list[int] = field(default_factory=list)
     reading: str = ""

@@ -1049,6 +1049,14 @@ ADVICE = (
         ),
     ),
     Advice(
+        "a *Matrix stands alone; write each section of edges to its own file",
+        file("*Vertices 2\n*Matrix\n0 1\n1 0\n*Edges\n1 2 2.5\n", "x.net"),
+        (
+            (file("*Vertices 2\n*Matrix\n0 1\n1 0\n", "x.net"), {(1, 2): 1.0}),
+            (file("*Vertices 2\n*Edges\n1 2 2.5\n", "x.net"), {(1, 2): 2.5}),
+        ),
+    ),
+    Advice(
         "a database; export the table as CSV or Parquet",
         file(b"SQLite format 3", "x.sqlite"),
         (

@@ -1,7 +1,9 @@
 """Exchange files that networkx misreads or refuses: they are why our readers are our own."""
 
 import networkx as nx
+import numpy as np
 import pytest
+import scipy.io
 
 import graphcuts_dp as gc
 from graphcuts_dp import FileFormatError, Graph, read_graph
@@ -221,3 +223,72 @@ def test_the_weight_of_gml_can_be_named(put):
         "Edge attributes other than 'count' are ignored; weight= names another one.",
         "Edge attributes other than 'weight' and 'value' are ignored; weight= names another one.",
     ]
+
+
+# ------------------------------------------------------------------ a matrix in a Pajek file
+
+
+def pajek_matrix(matrix, vertices=None):
+    """A Pajek file with this matrix."""
+    rows = len(matrix)
+    head = f"*Vertices {rows}" if vertices is None else f"*Vertices {vertices} {rows}"
+    names = [f'{row} "{row}"' for row in range(1, (vertices or rows) + 1)]
+    lines = [head, *names, "*Matrix"]
+    return "\n".join([*lines, *(" ".join(map(str, row)) for row in matrix.tolist())]) + "\n"
+
+
+def integer_matrices():
+    """Matrices with loops: symmetric, of arcs, and with one of the two triangles."""
+    rng = np.random.default_rng(5)
+    for _ in range(5):
+        arcs = rng.integers(0, 4, (5, 5)) * rng.integers(0, 2, (5, 5))
+        yield from (arcs, arcs + arcs.T, np.triu(arcs), np.tril(arcs))
+
+
+@pytest.mark.parametrize("merge", [None, "max", "min"])
+def test_a_matrix_in_pajek_is_read_as_in_the_other_formats(put, merge):
+    for matrix in integer_matrices():
+        path, table = put("x.net", pajek_matrix(matrix)), put("x.mtx", "")
+        scipy.io.mmwrite(table, matrix, symmetry="general")
+        options = {"vertices": [1, 2, 3, 4, 5], "merge": merge}
+        graph = read_graph(path, **options)
+        assert graph == read_graph(table, **options)
+        if merge is None:
+            larger = np.maximum(matrix, matrix.T) * (1 - np.eye(5))
+            assert (graph.adjacency.toarray() == larger).all()
+        arcs = gc.DirectedGraph.read(path, **options)
+        assert arcs == gc.DirectedGraph.read(table, **options)
+        assert arcs.to_networkx().edges == without_loops(nx.read_pajek(path)).edges
+
+
+def without_loops(graph):
+    """The graph of networkx with its labels as integers and without loops."""
+    graph = nx.DiGraph(nx.relabel_nodes(graph, int))
+    graph.remove_edges_from(list(nx.selfloop_edges(graph)))
+    return graph
+
+
+def test_a_matrix_in_pajek_has_no_sum_of_both_entries_as_none_declares_one(put):
+    for matrix in integer_matrices():
+        path = put("x.net", pajek_matrix(matrix))
+        with pytest.raises(FileFormatError, match="does not declare whether two entries"):
+            read_graph(path, merge="sum")
+        assert gc.DirectedGraph.read(path, merge="sum") == gc.DirectedGraph.read(path)
+
+
+def test_one_row_of_a_matrix_in_pajek_changes_the_pairs_of_its_vertex_alone(put):
+    matrix = np.array([[0, 2, 3], [2, 0, 4], [3, 4, 0]])
+    before = read_graph(put("x.net", pajek_matrix(matrix))).adjacency.toarray()
+    matrix[0] = [5, 0, 9]
+    after = read_graph(put("x.net", pajek_matrix(matrix))).adjacency.toarray()
+    assert (before[1:, 1:] == after[1:, 1:]).all()
+    assert after[0].tolist() == [0, 2, 9]
+
+
+def test_a_matrix_of_two_sides_has_a_row_for_each_vertex_of_the_left_one(put):
+    path = put("x.net", pajek_matrix(np.array([[1, 0, 2], [0, 3, 0]]), vertices=5))
+    sides = gc.BipartiteGraph.read(path)
+    assert sides == gc.BipartiteGraph([0, 0, 1], [0, 2, 1], [1, 2, 3], left=[1, 2], right=[3, 4, 5])
+    for merge in (None, "sum"):  # a pair has one entry
+        graph = Graph([0, 0, 1], [2, 4, 3], [1, 2, 3], vertices=[1, 2, 3, 4, 5])
+        assert read_graph(path, merge=merge) == graph

@@ -305,6 +305,22 @@ WRONG = [
     ("x.net", f"*Vertices 2\n1 {SECRET}\n2\n*Edges\n1 3\n", 5),
     ("x.net", f"*Vertices 2\n9 {SECRET}\n", 2),
     ("x.net", f"*Vertices 2\n*Matrix\n0 {SECRET}\n", 3),
+    ("x.net", "*Vertices 3\n*Matrix\n0 7 7\n0 7 7\n", "fewer rows than vertices"),
+    ("x.net", "*Vertices 3\n*Matrix\n", "fewer rows than vertices"),
+    ("x.net", "*Vertices 3 1\n*Matrix\n% nothing\n", "fewer rows than vertices"),
+    ("x.net", "*Vertices 2\n*Matrix\n0 7\n0 7\n0 7\n", "line 5: .* more rows than vertices"),
+    ("x.net", "*Vertices 3 1\n*Matrix\n7 7\n7 7\n", "line 4: .* more rows than vertices"),
+    ("x.net", "*Vertices 2\n*Matrix\n0 7\n0\n", "line 4: .* wrong number of columns"),
+    ("x.net", "*Vertices 2\n*Matrix\n0 7\n0 7 7\n", "line 4: .* wrong number of columns"),
+    ("x.net", "*Vertices 3 1\n*Matrix\n0 7 7\n", "line 3: .* wrong number of columns"),
+    *(
+        ("x.net", f"*Vertices 2\n{first}\n{second}\n", r"line [45]: .*\*Matrix stands alone")
+        for first, second in (
+            ("*Matrix\n0 7\n7 0", "*Matrix :2"),
+            ("*Matrix\n0 7\n7 0", "*Edges"),
+            ("*Arcslist\n1 2", "*matrix"),
+        )
+    ),
     ("x.net", f"{SECRET}\n*Vertices 2\n", 1),
     ("x.net", f"*{SECRET}\n*Vertices 2\n", 1),
     ("x.net", f"*Vertices {SECRET}\n", 1),
@@ -553,3 +569,8 @@ def test_notes_depend_on_options_alone():
     assert "reciprocal" not in told
     of_a_matrix = describe_reading(vertices_given=True, weighted=True, repeats=False)
     assert of_a_matrix[-1] == "Reciprocal edges are merged; the largest weight is kept."
+    of_pajek = describe_reading(vertices_given=True, weighted=True, list_or_matrix=True)
+    assert of_pajek[-1] == "Of the two entries of a pair in a *Matrix, the larger one is kept."
+    for options in ({"directed": True}, {"bipartite": True}, {"merge": "min"}):
+        kept = describe_reading(vertices_given=True, weighted=True, list_or_matrix=True, **options)
+        assert not any("*Matrix" in note for note in kept)
