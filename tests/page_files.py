@@ -48,6 +48,7 @@ def make_files(folder):
     _roads(folder, rng)
     _ratings(folder, rng)
     _trips(folder, rng)
+    _school(folder)
     _write(folder / "export.csv", "from,to,spent", "ann,bob,3", "bob,kim,1")
     cuts = [{"S": ["ann", "bob"]}, {"S": ["ann"], "T": ["kim", "lee"]}]
     for name in ("cuts.jsonl", "queries.jsonl"):
@@ -139,6 +140,20 @@ def _trips(folder, rng):
     taxi.to_csv(folder / "taxi.csv", index=False)
     with (folder / "trips.csv").open("a") as file:
         file.write("u12;;Harbour;2026-01-18;3,50\nu31;Old town;Old town;unknown;n/a\n")
+
+
+def _school(folder):
+    """Write the friendships of 200 pupils of two schools, at most six for each pupil."""
+    rng = np.random.default_rng(2)
+    pupils = [f"pupil{i}" for i in range(200)]
+    orders = (rng.permutation(200) for _ in range(3))
+    rings = (np.sort([order, np.roll(order, 1)], axis=0).T for order in orders)
+    pairs = np.unique(np.concatenate(list(rings)), axis=0)
+    friends = (f"{pupils[first]},{pupils[second]}" for first, second in pairs)
+    _write(folder / "friends.csv", "from,to", *friends)
+    _write(folder / "pupils.txt", *pupils)
+    schools = (f"{pupil},{'lower' if i < 100 else 'upper'}" for i, pupil in enumerate(pupils))
+    _write(folder / "schools.csv", "pupil,school", *schools)
 
 
 def names(folder):

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp.cli.plan_answers import LARGE
+from graphcuts_dp.reports.hazards import STRONG_EPSILON
 from tests.audits.public_names import public_names
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -87,6 +89,12 @@ def test_the_page_for_decision_makers_has_the_odds_of_the_guarantee():
             digits = len(cell.partition(".")[2].removesuffix(" %"))
             above = float(cell.removesuffix(" %")) - 100 * highest
             assert 0 <= above < 10**-digits  # rounded up, as in a report
+
+
+def test_the_page_for_decision_makers_calls_the_epsilons_weak_that_plan_calls_weak():
+    text = " ".join((ROOT / "docs" / "privacy.md").read_text(encoding="utf-8").split())
+    usual = f"epsilon up to {STRONG_EPSILON:g} is called strong, {STRONG_EPSILON:g} to {LARGE:g}"
+    assert f"{usual} is common, and above {LARGE:g} little is left of the guarantee" in text
 
 
 def test_the_study_of_a_researcher_has_at_most_25_lines():
