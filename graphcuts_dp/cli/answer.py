@@ -57,11 +57,13 @@ class Intervals(Checked):
     )
     simultaneous: bool = output_option(
         False,
-        help="Intervals that hold for all cuts at once; needed if you chose the cut after "
+        help="Intervals that hold for all possible cuts at once; needed if you chose the cut after "
         "seeing the release.",
     )
     joint: bool = output_option(
-        False, help="Intervals that hold for all cuts of the table at once."
+        False,
+        help="Intervals that hold for all cuts of --queries at once; as a rule narrower than with "
+        "--simultaneous.",
     )
 
 

@@ -75,8 +75,8 @@ def cuts(
     Example: graphcuts-dp cuts synthetic.graphml parts.csv --partition max-cut
 
     The command writes a table with the columns vertex and part, and a receipt beside it (.json).
-    Each part is named after its first vertex of --from or --to. Random weights between the vertices
-    and --from and --to keep every edge private. An eighth of epsilon compares the weight of this
+    Each part is named after its first vertex of --from or --to. Each vertex gets a random pull
+    towards --from or --to, which hides every edge. An eighth of epsilon compares the weight of this
     cut with those that cut off --from or --to alone; the lightest is written, and its noisy weight
     printed with an interval. For a narrower interval use another release: graphcuts-dp flows
     mail.edges.gz parts.csv flows.csv --epsilon 0.5. In a directed graph, the arcs that leave the

@@ -51,8 +51,8 @@ class MapReading:
     ignore_weights: bool = input_option(False, help="Give every edge of the map length 1.")
     lp: float | None = input_option(
         None,
-        help="Distances are those of the l_p norm of the --coordinates, p from 1 to 2 (2: straight "
-        "lines), not along the map's edges.",
+        help="Exponent p of the l_p norm, from 1 to 2 (2: straight lines): distances are computed "
+        "from --coordinates, and not along the edges of the map.",
     )
 
     def read(self, path: str) -> Metric:

@@ -170,7 +170,7 @@ class FlowOptions(TableRun):
         usual=True,
         parse=split_names,
         help="For rows with periods: one table for each day, month, quarter or year; or several "
-        "of these, coarsest first, as year,month. Those of --periods if omitted.",
+        "of these, coarsest first, as year,month. If omitted, one for each period of --periods.",
     )
     known_max: int | None = option(
         None,

@@ -139,7 +139,7 @@ def _inspect_release(name: str) -> Report:
         "May be published": f"{', '.join(names)} and {file.name}." if private else NOT_PRIVATE,
         "Keep to yourself": f"{KEEP}.",
         "Other releases": "of the same data add up with this one: their epsilons, and what this "
-        "page says holds of each alone; graphcuts-dp session status tells the sum.",
+        "page says holds of each alone; graphcuts-dp store status shows the sum.",
         "Files": f"{', '.join(names)}: whole, as the receipt says.",
         "Made with": f"{versions}.",
     }

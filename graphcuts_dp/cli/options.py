@@ -50,7 +50,7 @@ DELTA = privacy_option(
 )
 EXPECT_HEAD = privacy_option(
     None,
-    help="The head that `session status` printed earlier: refuse a store that lacks later records.",
+    help="The head that `store status` printed earlier: refuse a store that lacks later records.",
 )
 NAME = input_option("default", help="Name of the session within the store.")
 ANY_NAME = input_option(None, help="Name of one session; all in the store if omitted.")
@@ -327,6 +327,8 @@ def _told(about: Option) -> str:
     default = about.default
     if isinstance(default, list | tuple):
         default = ",".join(map(str, default))
+    elif default is True:
+        default = "yes"
     plain = about.of is None and default not in (dataclasses.MISSING, None, False, "")
     names = f" One of: {', '.join(about.of)}." if isinstance(about.of, Mapping) else ""
     return about.text + names + (f" [{default}]" if plain else "")
@@ -359,13 +361,13 @@ def _keys(about: Option) -> list[tuple[str, str]]:
     for name, kind in kinds.items():
         for inner_option in described(kind):
             if inner_option.typed:
-                choice = "=yes|no" if inner_option.kind is bool and inner_option.optional else ""
+                has_no = inner_option.optional or inner_option.default is True
+                choice = "=yes|no" if inner_option.kind is bool and has_no else ""
                 having.setdefault((inner_option.key + choice, _told(inner_option)), []).append(name)
     lines = []
     for (key, help_text), names in having.items():
-        shown_names = ", ".join([*names[:2], *["..."] * (len(names) > 2)])
         lines.append(
-            (key, help_text if len(names) == len(kinds) else f"{help_text} ({shown_names})")
+            (key, help_text if len(names) == len(kinds) else f"{help_text} ({', '.join(names)})")
         )
     return lines
 

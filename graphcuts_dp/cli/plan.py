@@ -50,7 +50,9 @@ class PlannedGraph(Checked):
         metavar="COUNT",
     )
     edges: float | None = input_option(
-        None, help="A public guess of the number of edges; 10 for each vertex if omitted."
+        None,
+        help="A public guess of the number of edges; if omitted, 10 for each vertex, which is an "
+        "average degree of 20.",
     )
     rank: int | None = option(
         None,

@@ -143,7 +143,7 @@ class Reading:
     )
     merge: str | None = input_option(
         None,
-        help="Weight of an edge that several lines of the file name: the sum (default), the "
+        help="Weight of an edge that stands on several lines: the sum (default), the "
         "largest or the smallest of their weights. For the two entries of a pair in a matrix, the "
         "largest is the default.",
         choices=("max", "min", "sum"),

@@ -83,10 +83,10 @@ def iteratively(
     for lists of queries, and for proven errors on small graphs; `release` makes better synthetic
     graphs. The list is a .csv table with columns S and T, or has lines as for `session run`; with
     --groups, "@Sales" names a group. Other constructions: net chooses one of all graphs on few
-    vertices; answers, k-norm and laplace answer up to 1000 cuts at once without delta, and nothing
-    else; sensing answers linear queries on ratings (users in the first column, items in the
-    second), and learns a matrix. `graphcuts-dp answer OUT --queries cuts.csv` gives answers with
-    intervals.
+    vertices; answers releases up to 1000 answers at once without delta, and no graph, with the
+    better of two noises, which k-norm (up to 6 cuts) and laplace name; sensing answers linear
+    queries on ratings (users in the first column, items in the second), and learns a matrix.
+    `graphcuts-dp answer OUT --queries cuts.csv` gives answers with intervals.
     """
     privacy_unit, store = reading.unit(privacy.privacy_unit), spending.check()
     if stated.dry_run:

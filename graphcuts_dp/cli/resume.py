@@ -26,7 +26,7 @@ def resume(
     *,
     store: str = typer.Argument(metavar="STORE", help="The store that was charged."),
     use: int | None = input_option(
-        None, help="Number of the use, as `session status` lists them; the last one if omitted."
+        None, help="Number of the use, as `store status` lists them; the last one if omitted."
     ),
     data: str | None = input_option(
         None, help="The private data, if their file has moved since.", metavar="FILE"

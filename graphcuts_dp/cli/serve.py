@@ -88,9 +88,9 @@ def start(
     account can read: move it to where you keep passwords. The server listens on this machine only,
     unless you give --host; then it needs a certificate, or a proxy that encrypts. `serve access`
     makes more tokens. A line for each request goes to stderr: method, path, status, seconds and
-    person. A folder has a file NAME.toml for each graph, with its options as keys (graph,
-    vertices, groups, budget and others, in quotes as they are typed here), and stores NAME.db.
-    Accounts and limits are for all of its graphs.
+    person. A folder has a file NAME.toml for each graph, with its options as keys (graph, vertices,
+    groups, budget and others, in quotes as they are typed here), and stores NAME.db. Accounts and
+    limits are for all of its graphs. You may leave out the word `start`.
     """
     try:
         from graphcuts_dp.server.app import serve as run
@@ -232,7 +232,7 @@ def backup(
     store: str = STORE,
     folder: str = typer.Argument(metavar="DIR", help="A new folder for the backup."),
 ) -> Report:
-    """Copy the store and the registry of a server together; the server may run.
+    """Copy the store and the registry; the server may run.
 
     Example: graphcuts-dp serve backup mail.db backups/mail-2026-03-01
 
@@ -266,7 +266,7 @@ def bring_back(
         least=0,
     ),
 ) -> Report:
-    """Bring a store and its registry back from a backup; the server must not run.
+    """Bring a backup back; the server must not run.
 
     Example: graphcuts-dp serve restore backups/mail-2026-03-01 mail.db
 
@@ -439,7 +439,7 @@ def revoke(*, store: str = STORE, name: str = PERSON) -> Report:
 
 @access.command("revoke-all")
 def withdraw_all(*, store: str = STORE) -> Report:
-    """Withdraw the tokens of all people, after which an older registry is accepted.
+    """Withdraw all tokens, so that an older registry is accepted.
 
     Example: graphcuts-dp serve access revoke-all mail.db
 

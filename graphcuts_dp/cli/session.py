@@ -172,7 +172,7 @@ def start(
     grouping: GroupFile,
     method: Method = option(
         Auto(),
-        help="How queries are answered; auto, the least guaranteed error, if omitted.",
+        help="How queries are answered; if omitted, auto: the method of least guaranteed error.",
         of=METHOD_NAMES,
     ),
     dry_run: bool = options.DRY_RUN,
@@ -370,7 +370,7 @@ def repl(
 
     Example: graphcuts-dp session repl mail.db
 
-    Type a query such as:  ann, bob | kim, lee   (without | the second set is all other vertices)
+    Type a query such as:  ann, bob | kim, lee   (without | the second set is all other vertices).
     Tab completes labels, the arrow keys bring back earlier lines, and :help lists the commands.
     """
     with kept.resume(store, grouping) as opened:
@@ -388,9 +388,9 @@ def status(
 
     Example: graphcuts-dp session status mail.db
 
-    The command shows all releases and sessions on one graph, who began them and when, and what they
-    cost together. Keep the head that it prints: with --expect-head, every command that opens the
-    store refuses an older copy of it.
+    `session status` and `store status` are one command. It shows all releases and sessions on one
+    graph, who began them and when, and what they cost together. Keep the head that it prints: with
+    --expect-head, every command that opens the store refuses an older copy of it.
     """
     ledger_status = store_status(store_named(store, expect_head=expect_head))
     chosen = _chosen(ledger_status, name)

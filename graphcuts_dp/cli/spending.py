@@ -47,7 +47,7 @@ BUDGET = privacy_option(
     None,
     usual=True,
     help="For a new store: the largest epsilon, and delta, of all uses of the data together; no "
-    "limit if omitted. A server needs it.",
+    "limit if omitted, except for `serve`, which needs it.",
     of=Budget,
 )
 

@@ -25,7 +25,7 @@ def check(
     store: str = typer.Argument(metavar="STORE", help="The store that was charged."),
     result: str = typer.Argument(metavar="RESULT", help="The saved result, as it was named."),
 ) -> Report:
-    """Compare a saved result and its receipt with the store that was charged for it.
+    """Compare a saved result with the store that was charged.
 
     Example: graphcuts-dp store check mail.db synthetic.graphml
 
@@ -45,7 +45,7 @@ def migrate(
     store: str = typer.Argument(metavar="STORE", help="The store, of any version of this program."),
     dry_run: bool = output_option(False, help="Open it for reading only, and write nothing."),
 ) -> Report:
-    """Check all of a store, copy it, and bring it to the format of this version.
+    """Check and copy a store, and bring it to the current format.
 
     Example: graphcuts-dp store migrate mail.db --dry-run
 
@@ -64,7 +64,7 @@ def export(
     output: str | None = OUT,
     force: bool = FORCE,
 ) -> None:
-    """Print the ledger as a portable JSON document, for other tools that add up privacy costs.
+    """Print what was spent as JSON, for other tools that add it up.
 
     Example: graphcuts-dp store export mail.db -o ledger.json
 

@@ -131,7 +131,7 @@ class Learning(IterativeParameters):
     calibration: str = option("practical", help="How the budget is divided.", choices=CALIBRATIONS)
     refits: int = option(
         12,
-        help="How often old answers correct the hypothesis after each round.",
+        help="Number of corrections by answers of earlier rounds that follow each round.",
         least=0,
         most=1000,
     )

@@ -111,7 +111,8 @@ class Sensing(Checked):
 
     rounds: int | None = option(
         None,
-        help="Number of queries that sensing chooses; all or 10 if omitted.",
+        help="Number of queries that sensing chooses and measures; if omitted, either ten or, "
+        "without a choice, all: whichever guarantees the smaller error.",
         least=1,
         most=10_000,
     )

@@ -82,7 +82,7 @@ class Head:
             head = cls(-1, b"")
         if head.records < 0 or len(head.digest) != DIGEST_SIZE or str(head) != text.strip():
             raise ParameterError(
-                "a head is what `session status` prints, a number and 64 digits: 12:3fa9..."
+                "a head is what `store status` prints, a number and 64 digits: 12:3fa9..."
             )
         return head
 

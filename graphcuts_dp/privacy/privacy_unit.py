@@ -286,8 +286,8 @@ class PrivacyUnit:
             raise ParameterError(
                 f"privacy_unit='vertex' is not possible here: all {pairs_of_vertex:,} pairs of a"
                 f" vertex change together, so an entry of 0 or 1 would have noise of about"
-                f" {noise:,.0f}; use release_flows or open_session, whose noise for a vertex does"
-                " not grow with the graph"
+                f" {noise:,.0f}; use flows or a session, whose noise for a vertex does not grow"
+                " with the graph"
             )
         return cls.of(privacy_unit)
 

@@ -99,7 +99,9 @@ class HazardAnswers:
     """
 
     families: str = option(
-        "", help="May families, or others who go together, be inferred together?"
+        "",
+        help="Can something be concluded about families, or others who travel together, although "
+        "nothing can about one person?",
     )
     complete: str = option("", help="Will a reader take the numbers as complete?")
     other_results: str = option("", help="What else was published of the same people?")

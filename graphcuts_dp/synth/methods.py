@@ -108,7 +108,7 @@ class FitOptions:
 
     certificate: bool = option(
         True,
-        help="Measure the root mean square error of random halves, with 1 % of epsilon.",
+        help="Measure the root mean square error of random halves with 1 % of epsilon.",
     )
 
     def __post_init__(self) -> None:

@@ -47,7 +47,9 @@ def benchmark(
     ] = None,
     graphs: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Use only graphs of these names or beginnings."),
+        typer.Option(
+            metavar="NAME", help="Use only the graphs whose names begin so; may be repeated."
+        ),
     ] = None,
     epsilon: Annotated[
         list[float] | None, typer.Option(help="Values of epsilon; .5, 1, 2 and 5 if omitted.")

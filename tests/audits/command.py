@@ -1,4 +1,4 @@
-"""`graphcuts-dp audit`: do the mechanisms keep what they guarantee? On made data only."""
+"""`graphcuts-dp audit`: do the mechanisms keep what they guarantee? On simulated data only."""
 
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -14,8 +14,8 @@ _LEGEND = (
     "claim: epsilon, delta, or rho of zCDP; found: exactly, or the loss is at least that, but for a"
     " chance of 1e-6 for all lines together; seen: as a share of the claim, and what would be seen"
     " of a mechanism that is exactly at its claim, by as many runs; by its law: from exact"
-    " log-likelihood ratios of the outputs; twins: variants broken on purpose that were caught, of"
-    " so many."
+    " log-likelihood ratios of the outputs; incorrect: how many of the incorrect"
+    " variants were caught."
 )
 
 
@@ -48,10 +48,11 @@ def audit(
 
     Example: graphcuts-dp audit all --quick
 
-    Example: graphcuts-dp audit "response, binary" --epsilon 0.5
+    Example: graphcuts-dp audit "degrees+randomized-response, binary" --epsilon 0.5
 
-    The command runs each mechanism many times on two generated graphs that differ in one pair. From
-    the output it proves a lower bound on epsilon. It reads no graph of yours. A sound mechanism
+    The command computes the probabilities of a mechanism's outputs on two generated graphs that
+    differ in one pair, or runs it many times on both. From this it proves a lower bound on epsilon.
+    It reads no graph of yours. A sound mechanism
     fails the audit with a probability of one in a million.
     """
     if not names:
@@ -71,8 +72,8 @@ def audit(
         show_json([_plain(outcome) for outcome in outcomes])
     else:
         show_table(
-            "Audits on made graphs",
-            ("mechanism", "claim", "found", "seen, %", "twins", "verdict"),
+            "Audits on simulated graphs",
+            ("mechanism", "claim", "found", "seen, %", "incorrect", "verdict"),
             [_cells(outcome) for outcome in outcomes],
         )
         out.print(_LEGEND, markup=False)
@@ -113,7 +114,7 @@ def _claim(claim: Claim) -> str:
 def _half_seen(outcomes: list[AuditOutcome]) -> list[str]:
     """Why audits see less than half of a claim."""
     return [
-        f"{outcome.name} sees {100 * outcome.seen:.0f} %: {outcome.unseen}"
+        f"{outcome.name} shows {100 * outcome.seen:.0f} % of its claim: {outcome.unseen}"
         for outcome in outcomes
         if outcome.unseen
     ]

@@ -60,7 +60,7 @@ def test_an_audit_that_sees_less_than_half_says_why(call, monkeypatch):
     monkeypatch.setattr(registry, "ENTRIES", tuple(entries))
     status, out, _ = call("all")
     assert status == 0
-    assert "a sees 20 %: Made to be small." in out
+    assert "a shows 20 % of its claim: Made to be small." in out
     assert "Not shown" not in out
     status, out, _ = call("all", "--json")
     assert [each["unseen"] for each in json.loads(out)] == ["Made to be small.", ""]
