@@ -37,11 +37,17 @@ def row_numbers(
     occur, sorted. An endpoint outside them has row number -1, and `raw.bad` notes it.
 
     Raises:
-        GraphCutsError: of the class `raw.error`: no vertices, or sets that do not fit the source.
+        GraphCutsError: of the class `raw.error`: no vertices, sets that do not fit the source, or
+            endpoints of another type than identifiers have.
     """
     declared = raw.schema.sides if options.bipartite else raw.schema.vertices
+    _check_types(raw)
     if raw.as_rows:
         return _public_row_numbers(raw, options.vertices, declared)
+    if any(_is_unsigned_64(identifiers) for identifiers in (raw.sources, raw.targets)):
+        # The integers below are of 64 bits with a sign. Decided by the type, and by no row.
+        raw.sources, raw.targets = _in_decimal(raw.sources, raw.targets)
+        raw.literal_integers = True
     endpoints = _zero_based(raw) if options.columns.one_based else [raw.sources, raw.targets]
     public = declared if options.vertices is None else options.vertices
     if public is None:
@@ -82,7 +88,10 @@ def _public_row_numbers(
     """Return endpoints that are row numbers of the source as row numbers of the public sets."""
     assert declared is not None  # noqa: S101  # rows are rows of something
     old = declared if isinstance(declared, tuple) else (declared,)
-    rows, columns = (np.asarray(numbers, np.int64) for numbers in (raw.sources, raw.targets))
+    rows, columns = (
+        _row_numbers_within(numbers, len(vertices), raw)
+        for numbers, vertices in zip((raw.sources, raw.targets), (old[0], old[-1]), strict=True)
+    )
     if public is None and not raw.arbitrary_order:
         return rows, columns, old
     if public is None:
@@ -97,7 +106,51 @@ def _public_row_numbers(
     for old_set, new_set in zip(old, new, strict=True):
         names = list(map(str, old_set.labels))
         new_rows.append(_find(numbered_labels(names)[0], new_set, raw, of_edges=False))
+    # Row -1 of an endpoint outside the old set stays -1, as the last entry is.
+    new_rows = [np.append(numbers, -1) for numbers in new_rows]
     return new_rows[0][rows], new_rows[-1][columns], new
+
+
+def _row_numbers_within(numbers: Identifiers, size: int, raw: RawEdges) -> IntegerVector:
+    """Return row numbers of a source as int64, -1 for those outside 0..size-1."""
+    rows = np.asarray(numbers)
+    if not len(rows) or (rows.min() >= 0 and rows.max() < size):
+        return rows.astype(np.int64, copy=False)
+    outside = (rows < 0) | (rows >= size)
+    position, bad_count = raw.where(int(np.argmax(outside))), int(np.count_nonzero(outside))
+    raw.bad.add("a row number is outside the declared vertices", position, bad_count)
+    return np.where(outside, -1, rows.astype(np.int64))
+
+
+def _check_types(raw: RawEdges) -> None:
+    """Refuse endpoints of a plug-in that are no identifiers."""
+    for identifiers in (raw.sources, raw.targets):
+        if isinstance(identifiers, CodedText):
+            fits = not raw.as_rows and type(raw.sources) is type(raw.targets)
+        else:
+            array = np.asarray(identifiers)
+            fits = raw.as_rows or isinstance(identifiers, np.ndarray)
+            fits &= array.ndim == 1 and (array.dtype.kind in "iu" or not len(array))
+        if not fits:
+            raise raw.error(
+                "the reader of this format hands over endpoints that are neither integers in an "
+                "array of one dimension, nor both CodedText"
+            )
+
+
+def _is_unsigned_64(identifiers: Identifiers) -> bool:
+    """Return whether these are integers of a type that may be above those of int64."""
+    return isinstance(identifiers, np.ndarray) and identifiers.dtype == np.uint64
+
+
+def _in_decimal(*arrays: Any) -> list[CodedText]:
+    """Return integers of any type as their decimal text by number, with one list of names."""
+    distinct = [np.unique(array, return_inverse=True) for array in arrays]
+    numbered = numbered_labels(*(list(map(str, integers.tolist())) for integers, _ in distinct))
+    return [
+        CodedText(text.codes[indices], text.names)
+        for text, (_, indices) in zip(numbered, distinct, strict=True)
+    ]
 
 
 def _zero_based(raw: RawEdges) -> list[Identifiers]:

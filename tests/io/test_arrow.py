@@ -9,12 +9,14 @@ import pytest
 from helpers import make_flat, read_flat
 
 import graphcuts_dp as gc
-from graphcuts_dp import FileFormatError, GraphCutsError
+from graphcuts_dp import FileFormatError, GraphCutsError, GraphError
 from graphcuts_dp.io.arrow import open_folder
 from graphcuts_dp.io.assemble import assemble
 from graphcuts_dp.io.files import FORMATS
+from graphcuts_dp.io.raw_edges import Schema
 from graphcuts_dp.io.tables import edges_of_table, open_table
 from graphcuts_dp.plugins import Options, RawEdges
+from graphcuts_dp.schema.bad_rows import BadRows
 from graphcuts_dp.schema.unpacking import most_unpacked
 
 pa = pytest.importorskip("pyarrow")
@@ -243,6 +245,86 @@ def test_row_numbers_fit_whatever_integers_a_plug_in_hands_over(dtype, n):
     vertices, parts, _ = assemble(raw, Options(vertices=names))
     for numbers, ids in ((parts.rows, [1, 100]), (parts.columns, [2, 120])):
         assert [int(vertices.labels[number]) for number in numbers] == ids
+
+
+HUGE = 2**63  # the first integer that int64 does not hold
+
+
+def rows_of_plug_in(sources, targets, *, skip=False, **options):
+    """The edges by labels that a plug-in hands over, with the options of a reader."""
+    raw = RawEdges(sources=sources, targets=targets, bad=BadRows(skip=skip), where="row {}".format)
+    vertices, parts, _ = assemble(raw, Options(**options))
+    pairs = zip(parts.rows.tolist(), parts.columns.tolist(), strict=True)
+    return [(vertices.labels[row], vertices.labels[column]) for row, column in pairs]
+
+
+@pytest.mark.parametrize("vertices", [None, [HUGE + 6, 1, HUGE + 5, 4, 2**64 - 1, 2]])
+@pytest.mark.parametrize(
+    ("ids", "other_type"),
+    [
+        ([(HUGE + 5, 1), (2, HUGE + 6)], np.uint64),
+        ([(HUGE + 5, HUGE + 6), (2**64 - 1, HUGE + 5)], np.uint64),
+        ([(HUGE + 5, 1), (2**64 - 1, 2)], np.int64),
+        ([(2, 1), (1, 4)], np.int8),
+    ],
+)
+def test_large_unsigned_integers_of_a_plug_in_are_read_as_they_are(ids, other_type, vertices):
+    sources = np.array([source for source, _ in ids], np.uint64)
+    targets = np.array([target for _, target in ids], other_type)
+    public = None if vertices is None else gc.VertexSet(vertices)
+    assert rows_of_plug_in(sources, targets, vertices=public) == ids
+    shifted = [(source - 1, target - 1) for source, target in ids]
+    assert rows_of_plug_in(sources, targets, columns=gc.Columns(one_based=True)) == shifted
+
+
+@pytest.mark.parametrize("vertices", [gc.VertexSet(4), gc.VertexSet([3, 2, 1, "x"])])
+def test_a_large_unsigned_integer_outside_the_vertices_is_a_bad_row(vertices):
+    sources, targets = np.array([2, HUGE + 5, 3], np.uint64), np.array([1, 2, 2], np.uint64)
+    with pytest.raises(GraphError, match=r"^row 1: a vertex is not in the public"):
+        rows_of_plug_in(sources, targets, vertices=vertices)
+    kept = rows_of_plug_in(sources, targets, vertices=vertices, skip=True)
+    assert kept == [(2, 1), (3, 2)]
+
+
+@pytest.mark.parametrize("outside", [4, HUGE + 1, 2**64 - 1, -1])
+@pytest.mark.parametrize("order", ["as declared", "sorted", "of the caller"])
+def test_a_row_number_of_a_plug_in_outside_its_vertices_is_a_bad_row(outside, order):
+    declared = gc.VertexSet(["d", "c", "b", "a"])
+    public = gc.VertexSet(["a", "b", "c", "d", "e"]) if order == "of the caller" else None
+
+    def edges_at(skip):
+        raw = RawEdges(
+            sources=np.array([0, outside, 1], np.int64 if outside < 0 else np.uint64),
+            targets=np.array([1, 2, 3], np.uint64),
+            schema=Schema(vertices=declared),
+            as_rows=True,
+            arbitrary_order=order == "sorted",
+            bad=BadRows(skip=skip),
+            where="row {}".format,
+        )
+        vertices, parts, _ = assemble(raw, Options(vertices=public))
+        return [
+            (vertices.labels[row], vertices.labels[column])
+            for row, column in zip(parts.rows, parts.columns, strict=True)
+        ]
+
+    with pytest.raises(GraphError, match=r"^row 1: a row number is outside the declared vertices"):
+        edges_at(skip=False)
+    assert edges_at(skip=True) == [("d", "c"), ("c", "a")]
+
+
+@pytest.mark.parametrize("sources", [[1.5, 2], ["7", "8"], [2**64, 1], [[1], [2]], [1j, 2]])
+def test_endpoints_of_a_plug_in_that_are_no_identifiers_are_refused(sources):
+    for as_rows in (False, True):
+        raw = RawEdges(
+            sources=np.array(sources),
+            targets=np.array([1, 0]),
+            schema=Schema(vertices=gc.VertexSet(4)) if as_rows else Schema(),
+            as_rows=as_rows,
+            where=str,
+        )
+        with pytest.raises(GraphError, match="the reader of this format hands over endpoints"):
+            assemble(raw, Options())
 
 
 def test_a_folder_may_hold_folders_that_are_named_like_files(tmp_path):
