@@ -19,6 +19,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -49,6 +50,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 import format_facts as facts  # noqa: E402
+from command_runs import run_line  # noqa: E402
 
 SEED = 2026
 ZONES = [f"z{k}" for k in range(6)]
@@ -383,6 +385,47 @@ def _periods(path: Path, data: Path) -> None:
     )
 
 
+def series_of(data: Path, store: Path, month: str) -> gc.FlowsOverTime:
+    """Publish a month of a series of flows in a store; months before it come from the store."""
+    bound = gc.PrivacyUnit.user(max_contributions=9)
+    options = {"period": month, "epsilon": 2.0, "privacy_unit": bound, "strategy": "independent"}
+    return gc.update_flows(trips_of(data), zones_of(data), store=store, **options)
+
+
+def _series(path: Path, data: Path) -> None:
+    """Two of three months of a series of flows, with the rows of each user that have counted."""
+    for month in ("2026-01", "2026-02"):
+        series_of(data, path, month)
+
+
+def _repaired(path: Path, data: Path) -> None:
+    """A table that was made after a kill, and a series that has ended."""
+    rows, zones = trips_of(data), zones_of(data)
+    bound = gc.PrivacyUnit.user(max_contributions=9)
+    publish = partial(
+        gc.release_flows, rows, zones, epsilon=1.0, privacy_unit=bound, workload=SMALL
+    )
+    killed_before_its_result(lambda: publish(store=path))
+    publish(store=Store(path, resume=True))
+    series_of(data, path, "2026-01")
+    gc.end_series(path)
+
+
+def _long(path: Path, data: Path) -> None:
+    """A release by a command, with its files; a session whose spending is summed up on the way."""
+    graph = gc.read_graph(data / "letters.csv")
+    with tempfile.TemporaryDirectory() as folder:
+        words = ["release", str(data / "letters.csv"), str(Path(folder) / "release.csv")]
+        status, _, problem = run_line(*words, "--epsilon=1", "--fit=none", f"--store={path}")
+    if status:
+        raise RuntimeError(problem)
+    terms = {"epsilon": 8.0, "queries": 80, "method": "laplace"}
+    cuts = [gc.CutQuery([f"p{i:02}", f"p{j:02}"]) for i in range(12) for j in range(12, 18)]
+    with gc.open_session(graph, store=path, **terms) as session:
+        session.ask_all(cuts)
+        session.ask(["p00"])
+
+
 def _distances(path: Path, data: Path) -> None:
     """Positions of people on a map, asked for at once and one by one, with a seed."""
     city, people = gc.distances.Metric.path(8), data / "people.csv"
@@ -423,6 +466,9 @@ STORES = {
     "killed.db": _killed,
     "users.db": _users,
     "periods.db": _periods,
+    "series.db": _series,
+    "repaired.db": _repaired,
+    "long.db": _long,
     "distances-seeded.db": _distances,
     "server.db": _server,
 }
@@ -539,11 +585,13 @@ def results(data: Path) -> dict[str, tuple[object, list[tuple[object, object]]]]
     return {name: (result, []) for name, result in without_queries.items()} | with_queries
 
 
-def make_results(folder: Path, data: Path) -> dict[str, object]:
+def make_results(folder: Path, data: Path, scratch: Path) -> dict[str, object]:
     """Write the results and their receipts; return facts about them."""
     folder.mkdir()
     facts_of = {}
-    for name, (result, queries) in results(data).items():
+    for month in ("2026-01", "2026-02"):
+        series = series_of(data, scratch / "series.db", month)
+    for name, (result, queries) in (results(data) | {"over-time.csv": (series, [])}).items():
         result.save(folder / name)
         facts_of[name] = {"files": _files_of(folder / name), **facts.of_result(result, queries)}
     city, people = gc.distances.Metric.path(8), data / "people.csv"
@@ -712,11 +760,11 @@ def main() -> None:
         make_data(data)
         make_stores(stores, data)
         clean(stores)
+        scratch.mkdir()
         all_facts = {
             "made_by": f"graphcuts_dp {gc.__version__}, commit {commit[:12]}",
-            "results": make_results(part / "results", data),
+            "results": make_results(part / "results", data, scratch),
         }
-        scratch.mkdir()
         all_facts["stores"] = {
             path.name: of_copy(path, scratch) for path in sorted(stores.glob("*.db"))
         }

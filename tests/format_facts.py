@@ -10,8 +10,10 @@ import json
 import math
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from command_runs import run_line
@@ -22,14 +24,51 @@ from graphcuts_dp.schema.vertices import sets_in
 from graphcuts_dp.server.book import Book, first_digest, verify
 from graphcuts_dp.server.people import People
 
-FOLDER = Path(__file__).parent / "fixtures" / "formats_0_1"
 Asked = Sequence[Sequence[Any]]  # S and T of each cut, T None for all others
+_FIXTURES = Path(__file__).parent / "fixtures"
 _NEAR = 1e-9  # a fit by least squares may end in other last digits elsewhere
 
 
-def recorded() -> dict[str, Any]:
-    """Read what the files of the folder held when they were made."""
-    return dict(current(json.loads((FOLDER / "facts.json").read_text())))
+@final
+@dataclass(frozen=True)
+class StoredFiles:
+    """The files that the code of one version has written, which every later version reads.
+
+    Attributes:
+        version: such as "0.2".
+    """
+
+    version: str
+
+    @property
+    def folder(self) -> Path:
+        """Where they are."""
+        return _FIXTURES / f"formats_{self.version.replace('.', '_')}"
+
+    @property
+    def data(self) -> Path:
+        """Where the private data and the public tables are that everything else was made of."""
+        return self.folder / "data"
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """What the files held when they were made, in the names of today."""
+        return dict(current(json.loads((self.folder / "facts.json").read_text())))
+
+    def unpack(self, target: Path, name: str = "") -> Path:
+        """Unpack the stores into another folder, or one of them, for their owner only."""
+        for packed in sorted((self.folder / "stores").glob(f"{name}*.gz")):
+            path = target / packed.stem
+            path.write_bytes(gzip.decompress(packed.read_bytes()))
+            path.chmod(0o600)
+        return target / name
+
+
+VERSIONS = [
+    StoredFiles(path.name.removeprefix("formats_").replace("_", "."))
+    for path in sorted(_FIXTURES.glob("formats_*"))
+]
+VERSION_0_1 = VERSIONS[0]
 
 
 def differences(found: Any, known: Any, where: str = "") -> list[str]:
@@ -44,15 +83,6 @@ def differences(found: Any, known: Any, where: str = "") -> list[str]:
             same = math.isclose(found, known, rel_tol=_NEAR, abs_tol=_NEAR)
         return [] if same else [f"{where}: {found!r}, recorded {known!r}"]
     return [line for one, other, step in places for line in differences(one, other, where + step)]
-
-
-def stored(folder: Path, name: str = "") -> Path:
-    """Unpack the stores of the folder into another one, or one of them, for their owner only."""
-    for packed in sorted((FOLDER / "stores").glob(f"{name}*.gz")):
-        path = folder / packed.stem
-        path.write_bytes(gzip.decompress(packed.read_bytes()))
-        path.chmod(0o600)
-    return folder / name
 
 
 def facts_of(guarantee: gc.PrivacyGuarantee) -> dict[str, Any]:
@@ -100,7 +130,7 @@ def of_store(path: Path) -> dict[str, Any]:
     }
 
 
-def of_distance_session(path: Path, data: Path = FOLDER / "data") -> dict[str, Any]:
+def of_distance_session(path: Path, data: Path) -> dict[str, Any]:
     """Tell what the session of distances of a store says when it is opened again."""
     city = gc.distances.Metric.path(8)
     with gc.distances.open_distance_session(city, data / "people.csv", store=path) as session:
@@ -202,6 +232,25 @@ def of_iterative(made: gc.IterativeRelease, asked: Asked) -> dict[str, Any]:
     return told
 
 
+def of_flows_over_time(made: gc.FlowsOverTime) -> dict[str, Any]:
+    """Tell what a table of flows over time says."""
+    left, right = made.labels(None)
+    windows = [*made.periods, f"{made.periods[0]}..{made.periods[-1]}"]
+    return {
+        "levels": list(made.levels),
+        "groups": [list(left), list(right)],
+        "periods": list(made.periods),
+        "horizon": list(made.horizon),
+        "strategy": made.strategy,
+        "windows": windows,
+        "answers": [
+            _answer(made.between(*pair, window))
+            for window in windows
+            for pair in ((left, right), (left[0], right[1]), (left[:2], right[2:4]))
+        ],
+    }
+
+
 def of_partition(made: gc.Partition) -> dict[str, Any]:
     """Tell what a partition says."""
     return {
@@ -222,5 +271,11 @@ def of_result(made: Any, asked: Asked = ()) -> dict[str, Any]:
     if name == "IterativeRelease":
         told = of_iterative(made, asked)
     else:
-        told = {"Release": of_release, "Flows": of_flows, "Partition": of_partition}[name](made)
+        by_class = {
+            "Release": of_release,
+            "Flows": of_flows,
+            "FlowsOverTime": of_flows_over_time,
+            "Partition": of_partition,
+        }
+        told = by_class[name](made)
     return {"class": name, "guarantee": facts_of(made.guarantee), **told}

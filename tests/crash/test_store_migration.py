@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import session_workers as workers
 from faults import ERRORS, INTERRUPTIONS, one_of, strike, sweep, visible
-from format_facts import FOLDER, recorded, stored
+from format_facts import VERSION_0_1
 from test_store_faults import NOBODY, as_nobody
 
 import graphcuts_dp as gc
@@ -20,7 +20,7 @@ from graphcuts_dp.ledger import copies, migration
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.migration import migrate_store
 
-NAMES = sorted(recorded()["stores"])
+NAMES = sorted(VERSION_0_1.facts["stores"])
 
 
 def everything(folder):
@@ -32,7 +32,7 @@ def everything(folder):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_store_of_version_0_1_is_checked_and_copied(tmp_path, name):
-    path = stored(tmp_path, name)
+    path = VERSION_0_1.unpack(tmp_path, name)
     before, known = gc.store_status(path), everything(tmp_path)
     tried = migrate_store(path, dry_run=True)
     assert everything(tmp_path) == known
@@ -41,7 +41,7 @@ def test_a_store_of_version_0_1_is_checked_and_copied(tmp_path, name):
     assert (done.before, done.after, done.steps) == (9, 10, ())
     assert (tried.account, tried.head, tried.records) == (done.account, done.head, done.records)
     assert (done.account.uses, done.account.total.epsilon) == (len(before.uses), before.epsilon)
-    assert str(done.head) == recorded()["stores"][name]["head"] == gc.store_status(path).head
+    assert str(done.head) == VERSION_0_1.facts["stores"][name]["head"] == gc.store_status(path).head
     assert done.backup.name.startswith(f"{name}.before-")
     after = everything(tmp_path)
     assert after.pop(done.backup.name)[1] == 0o600
@@ -111,7 +111,7 @@ def test_a_transaction_that_was_cut_off_is_not_taken_back_by_a_dry_run(tmp_path)
     ],
 )
 def test_what_is_no_whole_store_is_refused_and_stays(tmp_path, kind, words, dry_run):
-    path = stored(tmp_path, "letters.db")
+    path = VERSION_0_1.unpack(tmp_path, "letters.db")
     data = path.read_bytes()
     if kind in ("missing", "folder", "another database"):
         path.unlink()
@@ -144,7 +144,7 @@ def test_what_is_no_whole_store_is_refused_and_stays(tmp_path, kind, words, dry_
 
 def fresh(tmp_path):
     """Folders with a store of version 0.1, and its migration, for `sweep`."""
-    made = stored(tmp_path, "letters.db")
+    made = VERSION_0_1.unpack(tmp_path, "letters.db")
     numbers = iter(range(10_000))
 
     def one():
@@ -192,7 +192,7 @@ def full_disk(monkeypatch):
 
 
 def test_a_full_disk_is_told_in_one_line_and_leaves_nothing(tmp_path, monkeypatch):
-    path = stored(tmp_path, "letters.db")
+    path = VERSION_0_1.unpack(tmp_path, "letters.db")
     before = everything(tmp_path)
     full_disk(monkeypatch)
     with pytest.raises(LedgerError, match=r"before-.*disk is full") as problem:
@@ -203,7 +203,7 @@ def test_a_full_disk_is_told_in_one_line_and_leaves_nothing(tmp_path, monkeypatc
 
 def test_a_read_only_folder_is_told_and_a_dry_run_works_there():
     folder = Path(tempfile.mkdtemp())
-    path = stored(folder, "letters.db")
+    path = VERSION_0_1.unpack(folder, "letters.db")
     if os.geteuid() == 0:
         os.chown(path, NOBODY, NOBODY)
     folder.chmod(0o555)
@@ -219,7 +219,7 @@ def test_a_read_only_folder_is_told_and_a_dry_run_works_there():
 
 
 def test_a_step_runs_after_the_copy_and_may_not_change_what_was_spent(tmp_path, monkeypatch):
-    path = stored(tmp_path, "letters.db")
+    path = VERSION_0_1.unpack(tmp_path, "letters.db")
     seen = []
 
     def step(ledger):
@@ -238,5 +238,4 @@ def test_a_strike_that_never_comes_is_noticed(tmp_path):
     """`sweep` did strike: the first call of a migration opens its lock."""
     folder, action = fresh(tmp_path)()
     assert isinstance(strike(ERRORS[0], 1, action), LedgerError)
-    assert FOLDER.exists()
     assert list(visible(folder)) == ["letters.db"]

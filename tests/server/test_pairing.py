@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from format_facts import stored
+from format_facts import VERSION_0_1
 from server_cases import Office, made_graph
 
 import graphcuts_dp as gc
@@ -248,7 +248,7 @@ def test_what_the_store_keeps_is_one_short_record_for_each_change(store):
 
 
 def test_stores_and_registries_of_version_0_1_learn_of_each_other(tmp_path):
-    place = Store(stored(tmp_path, "server.db"))
+    place = Store(VERSION_0_1.unpack(tmp_path, "server.db"))
     before = gc.store_status(place)
     with closing(sqlite3.connect(book_of(place.file))) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (2,)
