@@ -60,7 +60,7 @@ SMALL = gc.FlowWorkload(expected_cell=0)  # no refusal, although noise exceeds s
 
 
 # --- The data -------------------------------------------------------------------------------------
-_READ_ME = """# What version 0.1 stores
+_READ_ME = """# What version {version} stores
 
 Made by `python scripts/format_fixtures.py`, with the code of {made_by}.
 
@@ -674,6 +674,7 @@ def as_lines(facts_of: dict[str, dict[str, object]]) -> str:
 def read_me(all_facts: dict[str, Any]) -> str:
     """Write what each file holds, in words and numbers."""
     text = _READ_ME.format(
+        version=gc.__version__.rpartition(".")[0],
         made_by=all_facts["made_by"], store=STORE, file=TABLES, receipt=FORMAT, book=BOOK, seed=SEED
     )
     for name, facts_of_file in all_facts["stores"].items():
