@@ -675,7 +675,12 @@ def read_me(all_facts: dict[str, Any]) -> str:
     """Write what each file holds, in words and numbers."""
     text = _READ_ME.format(
         version=gc.__version__.rpartition(".")[0],
-        made_by=all_facts["made_by"], store=STORE, file=TABLES, receipt=FORMAT, book=BOOK, seed=SEED
+        made_by=all_facts["made_by"],
+        store=STORE,
+        file=TABLES,
+        receipt=FORMAT,
+        book=BOOK,
+        seed=SEED,
     )
     for name, facts_of_file in all_facts["stores"].items():
         budget_spent = f"epsilon {facts_of_file['epsilon']:g}, delta {facts_of_file['delta']:g}"
