@@ -29,7 +29,9 @@ class GraphCutsError(Exception):
     """Base class of all errors raised on purpose by this package."""
 
     def __str__(self) -> str:
-        return Exception.__str__(self)  # `KeyError` would put its message between quotes
+        message = Exception.__str__(self)  # `KeyError` would put its message between quotes
+        # A message is one line, although the repr of an array or a table has several.
+        return " ".join(message.split()) if "\n" in message else message
 
 
 class ParameterError(GraphCutsError, ValueError):

@@ -23,7 +23,7 @@ import inspect
 import math
 import re
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from numbers import Real
@@ -179,7 +179,7 @@ class Option:
         if value is None and self.optional:
             return
         if self.choices and (self.kind is not None or isinstance(value, str)):
-            if value not in self.choices:
+            if not isinstance(value, Hashable) or value not in self.choices:
                 raise ParameterError(no_choice(self.name, value, self.choices))
             return
         if self.kind is None:
@@ -309,6 +309,22 @@ def check_positive(**numbers: float) -> None:
     for name, number in numbers.items():
         if not 0 < number < math.inf:
             raise ParameterError(f"{name} must be positive and finite, not {number!r:.60}")
+
+
+def check_type(name: str, value: Any, kinds: type | tuple[type, ...], words: str) -> None:
+    """Check the type of an object that a user passed, before anything is done with it.
+
+    Args:
+        name: name of the parameter.
+        value: the object, which may be private data in a wrong place: it is not quoted.
+        kinds: the allowed types.
+        words: the allowed types in words, such as "a text or None".
+
+    Raises:
+        ParameterError: the object has another type.
+    """
+    if not isinstance(value, kinds):
+        raise ParameterError(f"{name} must be {words}, not of type {type(value).__name__:.60}")
 
 
 def check(options: Any) -> None:

@@ -25,6 +25,7 @@ why it ended. Terms used here:
 
 import math
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any, Literal
 
 import numpy as np
@@ -53,7 +54,7 @@ from graphcuts_dp.cutnorm.spectral import (
     row_norm_weights,
 )
 from graphcuts_dp.errors import GraphError, KindError, MatrixError, ParameterError
-from graphcuts_dp.options import is_number
+from graphcuts_dp.options import check_type, is_number
 from graphcuts_dp.privacy.entropy import Seed, as_seed
 from graphcuts_dp.resources import Deadline
 
@@ -133,6 +134,9 @@ def cut_norm(
     Source: Frieze, Kannan 1999; Lovasz, *Large Networks and Graph Limits*, section 8.1
     (without the minimum over relabellings).
     """
+    check_type("norm", norm, str, "a name")
+    check_type("method", method, str, "a name")
+    check_type("start", start, (LowRankSolver, NoneType), "a LowRankSolver or None")
     if norm not in NORMS:
         raise ParameterError(f"norm must be one of {', '.join(NORMS)}, not {norm!r}")
     if method not in NORMS[norm]:

@@ -31,6 +31,7 @@ from graphcuts_dp.graph.adjacency import (
     check_kinds,
 )
 from graphcuts_dp.graph.private_data import PrivateSource, private_graph
+from graphcuts_dp.options import check_type
 from graphcuts_dp.privacy.entropy import Seed, as_seed
 from graphcuts_dp.queries.linear import CutQuery, answer_all, answer_on_matrix
 from graphcuts_dp.resources import Progress, progress_function, silent
@@ -102,6 +103,7 @@ def cut_errors(
         >>> release = gc.release_graph(club, epsilon=2.0)
         >>> errors = gc.cut_errors(club, release)  # reads the private graph
     """
+    check_type("release", release, Release, "a Release")
     truth, noisy = private_graph(graph, shows_truth=True), release.noisy
     if truth.space != noisy.space:
         raise QueryError("the release was made from a graph on other vertices")

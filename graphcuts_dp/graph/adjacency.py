@@ -37,6 +37,7 @@ from graphcuts_dp.io.files import (
     write_graph,
 )
 from graphcuts_dp.io.raw_edges import Options, RawEdges
+from graphcuts_dp.options import check_type
 from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.vertices import Arcs, Label, Space, VertexSet, sets_in, vertex_sets
 
@@ -254,6 +255,7 @@ class _Kind(EdgeStore):
     def _options(cls, vertices: Any, **options: Any) -> Options:
         """Return the options of a reader, with the kind of graph that this class is."""
         columns = options["columns"]
+        check_type("columns", columns, Columns, "a gc.Columns")
         if columns.user is not None or columns.period is not None:
             raise ParameterError("user= and period= are for rows: read them with Rows.read")
         public = public_vertices_of(vertices, cls._sides)

@@ -8,7 +8,7 @@ import numpy as np
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.io.files import VertexSource, public_vertices_of
 from graphcuts_dp.io.raw_edges import Options
-from graphcuts_dp.options import no_choice
+from graphcuts_dp.options import check_type, no_choice
 from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.counting import COUNTINGS, Counting
 from graphcuts_dp.schema.periods import DATES, Periods
@@ -45,6 +45,7 @@ def row_options(
         ParameterError: no vertices, or options that do not fit each other.
         GraphError: `vertices` holds a label twice, or none.
     """
+    check_type("columns", columns, Columns, "a gc.Columns")
     check_counting(counting, weight_unit)
     if vertices is None and not public_vertices_from_file:
         raise ParameterError(
@@ -65,6 +66,7 @@ def row_options(
         raise ParameterError(
             "time_zone= and date_format= are for periods of time, such as 2026-01..2026-12"
         )
+    check_type("kind", kind, str, "'undirected', 'directed' or 'bipartite'")
     if kind not in KINDS:
         raise ParameterError(f"unknown kind {kind!r:.40}: undirected, directed or bipartite")
     return Options(
@@ -87,7 +89,7 @@ def check_counting(counting: Any, weight_unit: float) -> None:
         ParameterError: an unknown counting, a unit that is no positive number, or one without
             weights.
     """
-    if counting not in COUNTINGS:
+    if not isinstance(counting, str) or counting not in COUNTINGS:
         raise ParameterError(no_choice("counting", counting, COUNTINGS))
     is_number = isinstance(weight_unit, int | float | np.number) and not isinstance(
         weight_unit, bool

@@ -47,6 +47,7 @@ from graphcuts_dp.io.raw_edges import (
     dump_schema,
     load_schema,
 )
+from graphcuts_dp.options import check_type
 from graphcuts_dp.plug_ins import PlugInTable
 from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.file_bytes import opened_unpacked, read_text
@@ -176,7 +177,9 @@ def ending_of(path: PathLike) -> str:
 
     Raises:
         FileFormatError: an unknown ending, or none.
+        ParameterError: no path.
     """
+    check_type("path", path, (str, os.PathLike), "the path of a file")
     name = Path(path).name
     plain = name[:-3] if name.lower().endswith(".gz") else name
     ending = Path(plain).suffix.lower()

@@ -11,6 +11,8 @@ labels, and the maximum weight.
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from numbers import Real
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError, Par
 from graphcuts_dp.former_names import current
 from graphcuts_dp.io.codes import CodedText, Identifiers
 from graphcuts_dp.io.edge_store import EdgeStore, Merge
+from graphcuts_dp.options import check_type, is_number
 from graphcuts_dp.schema.bad_rows import BadRows
 from graphcuts_dp.schema.column_search import ColumnPlaces
 from graphcuts_dp.schema.columns import Columns
@@ -93,9 +96,13 @@ class Options:
     weight_unit: float = 1.0
 
     def __post_init__(self) -> None:
+        check_type("columns", self.columns, Columns, "a gc.Columns")
+        check_type("weighted", self.weighted, (bool, NoneType), "True, False or None")
         maximum = self.max_weight
-        if maximum is not None and not (np.isfinite(maximum) and maximum > 0):
+        if maximum is not None and not (is_number(maximum) and 0 < maximum < np.inf):
             raise ParameterError("max_weight must be a positive, finite number")
+        check_type("max_weight_change", self.max_weight_change, (Real, NoneType), "1 or None")
+        check_type("merge", self.merge, (str, NoneType), "'max', 'min' or 'sum'")
         if self.merge not in (None, "max", "min", "sum"):
             raise ParameterError("merge must be 'max', 'min' or 'sum'")
 

@@ -21,7 +21,7 @@ from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.frames import made_frame
 from graphcuts_dp.learn.sizes import ArcsOn, Size, shape_of, usual_edges
 from graphcuts_dp.learn.workload import SessionWorkload, Setting
-from graphcuts_dp.options import is_number, no_choice
+from graphcuts_dp.options import check_type, is_number, no_choice
 from graphcuts_dp.planning.mechanisms import (
     ANSWERS,
     FIXED,
@@ -447,6 +447,11 @@ def plan(
         >>> plan.best_method
         'multiplicative-weights'
     """
+    check_type("directed", directed, bool, "True or False")
+    for side in n if isinstance(n, tuple) else (n,):
+        check_type("n", side, (int, ArcsOn), "a number of vertices, or a pair of them")
+    if isinstance(n, tuple) and len(n) != 2:
+        raise ParameterError("n must be a number of vertices, or a pair of them for two sides")
     size: Size = n
     if directed:
         if isinstance(n, tuple):

@@ -281,7 +281,8 @@ class PrivacyUnit:
             ParameterError: as for `of`; or the unit is a vertex.
         """
         # The bare name lacks the bound that `of` needs, but deserves this message, too.
-        if privacy_unit == "vertex" or cls.of(privacy_unit).kind == "vertex":
+        is_bare = isinstance(privacy_unit, str) and privacy_unit == "vertex"
+        if is_bare or cls.of(privacy_unit).kind == "vertex":
             noise = math.sqrt(2) * pairs_of_vertex / float(exact_epsilon(epsilon))
             raise ParameterError(
                 f"privacy_unit='vertex' is not possible here: all {pairs_of_vertex:,} pairs of a"

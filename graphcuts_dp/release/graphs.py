@@ -7,6 +7,7 @@ and the methods `measure` and `finish` of the jobs in `graph_jobs`, in this orde
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from types import NoneType
 from typing import Any, final
 
 from graphcuts_dp.display import up_to_digits
@@ -20,7 +21,7 @@ from graphcuts_dp.graph.rows import PrivateData, paired_graph, without_rows
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.measure.cells import sides_of_groups
 from graphcuts_dp.measure.entries import distribution_for
-from graphcuts_dp.options import chosen
+from graphcuts_dp.options import check_type, chosen
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import rounded_up, stated_cost
 from graphcuts_dp.privacy.distributions import NoiseDistribution
@@ -200,6 +201,7 @@ def graph_job(
     chosen_mechanism = chosen(mechanism, MECHANISM_OPTIONS, "mechanism")
     if not isinstance(chosen_mechanism, Mechanism):
         raise ParameterError(f"mechanism is a name or a Mechanism, not {mechanism!r:.60}")
+    check_type("noise", noise, (str, NoneType), "a name or None")
     fitting = fit if isinstance(fit, FitOptions) else FitOptions.of(fit)
     graph, privacy_unit = paired_graph(empty, privacy_unit, epsilon=epsilon)
     if not isinstance(graph, BipartiteGraph) and graph.n < 2:

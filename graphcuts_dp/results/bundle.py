@@ -32,6 +32,7 @@ from graphcuts_dp.former_names import current
 from graphcuts_dp.frames import csv_bytes
 from graphcuts_dp.graph.adjacency import AnyGraph, graph_class
 from graphcuts_dp.io.files import check_writable_graph
+from graphcuts_dp.options import check_type
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.provenance import Provenance
@@ -209,6 +210,7 @@ def load(path: PathLike) -> Any:
         >>> gc.load(file).guarantee == release.guarantee
         True
     """
+    check_type("path", path, (str, os.PathLike), "the path of a result")
     kind = kind_at(path)
     module, _, class_name = KINDS[kind].home.rpartition(".")
     if not class_name:

@@ -32,6 +32,7 @@ import numpy as np
 from graphcuts_dp.errors import FileFormatError, GraphError, KindError, ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.frames import frame_of
+from graphcuts_dp.options import check_type
 from graphcuts_dp.schema.column_search import (
     has_header,
     position_in_header,
@@ -340,7 +341,10 @@ def _rows_of_groups(
     """Return the vertex of each row, its label on each level, and the order of some levels."""
     requested: list[Column] | None = None  # the columns that the caller picks
     if columns is not None:
+        check_type("columns", columns, (str, int, Iterable), "names of columns, or None")
         requested = [columns] if isinstance(columns, str | int) else list(columns)
+        for column in requested:
+            check_type("a column", column, (str, int, np.integer), "a name or a number")
         if not requested or len(set(requested)) != len(requested):
             raise GraphError("columns are distinct names, for example ['state', 'county']")
     names = ["group"] if requested is None else [str(name) for name in requested]
@@ -413,7 +417,7 @@ def _members_of_sets(sets: Collection[Any]) -> tuple[list[Label], list[int]]:
 
 
 def _check_unknown(unknown: str) -> None:
-    if unknown not in ("error", "ignore"):
+    if not isinstance(unknown, str) or unknown not in ("error", "ignore"):
         raise ParameterError("unknown is 'error' or 'ignore'")
 
 

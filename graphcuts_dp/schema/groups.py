@@ -17,6 +17,7 @@ of the level before that holds each group), shape (groups,) each.
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from types import NoneType
 from typing import Any, Self
 
 import numpy as np
@@ -26,6 +27,7 @@ from graphcuts_dp.arrays import BoolVector, IntVector
 from graphcuts_dp.errors import GraphError, KindError, UnknownVertexError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.final_classes import final
+from graphcuts_dp.options import check_type
 from graphcuts_dp.schema.columns import Column, Columns
 from graphcuts_dp.schema.group_codes import codes_of, sorted_within, with_default_groups
 from graphcuts_dp.schema.group_tables import levels_of, read_levels
@@ -240,6 +242,7 @@ class Groups(GroupTree):
             columns = source if columns is None else columns
             source = vertex_attribute(graph, source)
         vertices, levels, category_order = levels_of(source, vertices, columns, vertex, unknown)
+        check_type("order", order, (Mapping, NoneType), "a dict of lists by level, or None")
         full_order = {**category_order, **(order or {})}
         return cls(vertices, levels, default_group=default_group, order=full_order)
 

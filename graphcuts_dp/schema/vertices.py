@@ -63,9 +63,9 @@ class VertexSet:
             are equal whether inferred or not.
 
     Raises:
-        GraphError: no label, a label that is neither a string nor an integer, one twice, one as
-            an integer and as text (1 and "1"), or one in two spellings that look alike (Unicode
-            normal forms).
+        GraphError: neither a count nor labels, no label, a label that is neither a string nor an
+            integer, one twice, one as an integer and as text (1 and "1"), or one in two spellings
+            that look alike (Unicode normal forms).
 
     Examples:
         >>> gc.VertexSet(["ann", "bob"]).labels
@@ -89,8 +89,13 @@ class VertexSet:
             self._labels = range(int(labels))
         elif isinstance(labels, range) and labels == range(_checked_length(labels)):
             self._labels = labels  # the range is 0..n-1
-        else:
+        elif isinstance(labels, Iterable) and not (
+            isinstance(labels, np.ndarray) and labels.ndim == 0
+        ):
             self._labels = _python_labels(labels)
+        else:
+            kind = type(labels).__name__
+            raise GraphError(f"the vertex set must be a count or labels, not of type {kind:.60}")
         if not self._labels:
             raise GraphError("a graph needs at least one vertex")
         # `_labels` is the range 0..n-1, which is distinct, or a tuple. `is_default` relies on that.
