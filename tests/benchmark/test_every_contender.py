@@ -16,6 +16,7 @@ import graphcuts_dp as gc
 from graphcuts_dp import Graph, GraphError, ParameterError
 from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.privacy import count_noise
+from graphcuts_dp.privacy.noise import RefinableLaplace
 from scripts.benchmark.base import Clustering
 from scripts.benchmark.contenders import (
     der,
@@ -310,6 +311,7 @@ def drawn(watch):
     for module in modules:
         watch(module, "sample_discrete_laplace", note)
     watch(johnson_lindenstrauss, "sample_discrete_gaussian", note)
+    watch(RefinableLaplace, "draw", note)
     return seen
 
 

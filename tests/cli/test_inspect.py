@@ -92,10 +92,11 @@ def test_every_product_has_its_words_and_files_that_changed_are_told(
     if product == "partition":
         done("release", "in.edges", "released.csv", *READ)
     out = next(word for word in made if word.startswith("out."))
-    last = done(*made)[1].splitlines()[-1]
-    assert last.startswith(f"note: May be published: {', '.join(files)}, {out}.json.")
+    notes = done(*made)[1].splitlines()
+    published = f"note: May be published: {', '.join(files)}, {out}.json."
+    (note,) = (line for line in notes if line.startswith(published))
     private = {"distances": "Keep to yourself: people.csv", "partition": "May be published"}
-    assert private.get(product, "Keep to yourself: in.edges") in last
+    assert private.get(product, "Keep to yourself: in.edges") in note
     text, _ = done("inspect", f"{out}.json")
     expected = (" 2\n", f"Files: {', '.join(files)}: whole", f"\nMay be published: {out}")
     for part in (*words, *expected):

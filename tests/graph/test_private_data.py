@@ -195,11 +195,13 @@ def test_attributes_of_vertices_do_not_vanish_silently():
 
 
 def test_columns_that_are_not_read_do_not_vanish_silently():
-    table = FRAME.assign(day="Monday")
+    table = FRAME.assign(score=2)
     with pytest.raises(GraphError, match="weighted=False"):
         gc.Graph.of(table)  # is it a weight?
-    with pytest.warns(ConversionWarning, match="ignored: column 3"):
+    with pytest.warns(ConversionWarning, match="ignored: 'score'"):
         gc.Graph.of(table, weighted=False)
+    with pytest.warns(ConversionWarning, match="ignored: 'day'"):
+        gc.Graph.of(FRAME.assign(day="Monday"))  # by its name it is a date, and no weight
     columns = gc.Columns(source="source", target="target")
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # whoever names columns has chosen

@@ -18,7 +18,7 @@ from graphcuts_dp.estimate.measurement import Degrees, Measurements
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.measure.statistics import Refinable, measure_degrees, measure_total
 from graphcuts_dp.plugins import SeededEntropy
-from graphcuts_dp.privacy import count_noise
+from graphcuts_dp.privacy import noise as samplers
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON
 from graphcuts_dp.release import measuring as mechanism
 from graphcuts_dp.synth.budget_plans import (
@@ -123,7 +123,7 @@ def no_noise(monkeypatch):
     def nothing(_, size, __):
         return np.zeros(size, np.int64)
 
-    monkeypatch.setattr(count_noise, "sample_discrete_laplace", nothing)
+    monkeypatch.setattr(samplers, "sample_geometric", nothing)  # of which Laplace noise is made
 
 
 @st.composite

@@ -162,7 +162,6 @@ def test_all_intervals_of_ratios_hold_with_every_noise(law):
     assert max(found.values()) <= MOST_FAILURES, found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("statistic", ["contacts", "social_connectedness"])
 def test_numbers_per_head_have_intervals_from_0_on(statistic):
     """Rounding downward once turned 0 into -5e-324."""
@@ -179,6 +178,7 @@ def test_conductances_of_no_groups_are_an_empty_table(simultaneous):
     assert conductances.values.shape == conductances.low.shape == conductances.high.shape == (0,)
 
 
+@pytest.mark.slow
 def test_conductances_hold_one_by_one_and_all_at_once():
     graph, _, groups, _ = case()
     truth = exact_flows(graph, groups).conductance("part").values

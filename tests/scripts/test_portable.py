@@ -87,5 +87,5 @@ def test_every_folder_of_tests_is_run_but_those_without_numbers(portable):
 
 def test_ci_runs_the_tests_under_other_kernels_too():
     commands = (ROOT / ".ci" / "run").read_text().splitlines()
-    assert "make test" in commands
+    assert "PYTEST_ADDOPTS=--random-order make test" in commands
     assert "make test-portable KERNELS=Prescott" in commands
