@@ -36,8 +36,8 @@ from graphcuts_dp.cli.proposals import (
     unit_of,
     unused,
 )
-from graphcuts_dp.cli.reading import PrivacyOptions
-from graphcuts_dp.cli.spending import foreseen_refusal
+from graphcuts_dp.cli.reading import PrivacyOptions, Reading
+from graphcuts_dp.cli.spending import Spending, foreseen_refusal
 from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.display import up_to_digits
 from graphcuts_dp.errors import ParameterError
@@ -47,6 +47,7 @@ from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 
+_KINDS_OF_OPTIONS = (PrivacyOptions, Reading, Spending)  # which the refusal of a store may name
 _NOTHING = "No row of the private file was read, nothing spent; forecasts are by formulas."
 
 
@@ -192,4 +193,5 @@ def _refusal(answers: Answers, proposal: Proposal, epsilon: float) -> str:
         periods=proposal.periods,
         data=proposal.data,
     )
-    return str(spelled(ParameterError(refusal), described(PrivacyOptions), [store.path]))
+    known = [option for kind in _KINDS_OF_OPTIONS for option in described(kind)]
+    return str(spelled(ParameterError(refusal), known, [store.path]))

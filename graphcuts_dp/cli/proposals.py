@@ -134,7 +134,10 @@ def _counted_lines(answers: Answers, unit: PrivacyUnit) -> str:
         return f"Counted: every line of the file{bound}."
     text = f"Counted: pairs that occur at least once, each of them once{bound}."
     if not is_table(answers):
-        return f"{text} Only a table of sums between groups can count every line."
+        return (
+            f"{text} To count every line, type --counting rows in the commands, without "
+            "--ignore-weights: what is protected is then one row."
+        )
     return f"{text} To count every line, answer {LINES} at the question what counts."
 
 

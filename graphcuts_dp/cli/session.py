@@ -307,7 +307,8 @@ def ask(
         is_free = not opened.cost([question]).new
         answer = opened.ask(question, unguaranteed=kept.unguaranteed)
         guarantee = str(opened.guarantee)
-    line = answer_text(answer) + _FREE * is_free
+        left = opened.remaining.queries if is_free else answer.queries_left
+    line = answer_text(replace(answer, queries_left=left)) + _FREE * is_free
     return Report({**answer_to_dict(answer), "guarantee": guarantee}, [line])
 
 

@@ -352,7 +352,7 @@ def _refusal_text(budget: Budget, costs: Sequence[Cost], period: str = "") -> st
         spent_text = f"; epsilon = {total_cost(earlier_costs, budget).epsilon:.4g} of it is used up"
     published = "; what is published can still be asked, free of charge" if earlier_costs else ""
     return (
-        f"the graph's budget ({budget}) does not allow {article} use of epsilon = "
+        f"the budget of these data ({budget}) does not allow {article} use of epsilon = "
         f"{cost.epsilon:g}, delta = {cost.delta:g}{where}; nothing was spent"
         f"{spent_text}{published}{hint}"
     )

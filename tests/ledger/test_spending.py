@@ -72,9 +72,9 @@ def test_each_month_has_the_whole_budget_and_no_month_more(store):
     with pytest.raises(BudgetError) as caught:
         spend(store, "2026-03")
     assert str(caught.value) == (
-        "the graph's budget (epsilon = 1) does not allow another use of epsilon = 1, delta = 0 that"
-        " reads 2026-03, on which epsilon = 1 was spent; nothing was spent; what is published can"
-        " still be asked, free of charge"
+        "the budget of these data (epsilon = 1) does not allow another use of epsilon = 1, delta ="
+        " 0 that reads 2026-03, on which epsilon = 1 was spent; nothing was spent; what is"
+        " published can still be asked, free of charge"
     )
     found = gc.store_status(store.path)
     assert len(found.uses) == 12
