@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from graphcuts_dp.cli.spending import store_named
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.files import check_writable_set, is_database
 from graphcuts_dp.options import INPUT, input_option, option, output_option
-from graphcuts_dp.reports.hazards import HazardAnswers
+from graphcuts_dp.reports.hazards import HazardAnswers, answers_beside
 from graphcuts_dp.reports.registry import registry_entry
 from graphcuts_dp.reports.release_report import ReleaseReport, report_of, report_of_store
 from graphcuts_dp.reports.rendering import html_page, markdown
@@ -77,7 +78,8 @@ def report(
     is for, and how much a guess can gain; how exact the numbers are, and what was left out; what is
     not guaranteed; and how much of the budget is used up and left. The second page goes through the
     hazards of NIST SP 800-226: those that the program checked, with evidence, and those that you
-    answer, by hand or with --answers. The .html file needs no network, and prints on two sheets.
+    answer, by hand or with --answers; answers that the page wrote beside the release count, too.
+    The .html file needs no network, and prints on two sheets.
 
     The check code is a digest of the receipt, which the store records: with --store, and with
     --code for a report on paper, the command fails if they do not agree. The report reads receipts,
@@ -112,13 +114,16 @@ def report(
     )
 
 
-def _report(release: str, store: str | None, **stated: Any) -> ReleaseReport:
+def _report(
+    release: str, store: str | None, *, answers: HazardAnswers, **stated: Any
+) -> ReleaseReport:
     """Return the report of a release, or of a store.
 
     Args:
         release: its name as it was typed.
         store: that was charged for it, likewise.
-        stated: what people say, and the code to compare; see `report_of`.
+        answers: as typed; of a release, those that the page wrote beside it stand for the others.
+        stated: what else people say, and the code to compare; see `report_of`.
 
     Raises:
         GraphCutsError: see `report_of` and `report_of_store`.
@@ -126,7 +131,9 @@ def _report(release: str, store: str | None, **stated: Any) -> ReleaseReport:
     if is_release(release):
         charged = None if store is None else store_named(store)
         file = receipt_named(release)
-        return report_of(file, store=charged, **stated)
+        typed = {name: text for name, text in asdict(answers).items() if text}
+        answers = replace(answers_beside(Path(file)), **typed)
+        return report_of(file, store=charged, answers=answers, **stated)
     if not is_there(release):
         raise FileFormatError(f"{release} does not exist; name a release, its receipt or a store")
     if not (Path(release).is_file() and is_database(Path(release))):
@@ -135,7 +142,7 @@ def _report(release: str, store: str | None, **stated: Any) -> ReleaseReport:
         )
     if store is not None:
         raise ParameterError(f"{release} is a store itself: leave out --store")
-    return report_of_store(store_named(release), **stated)
+    return report_of_store(store_named(release), answers=answers, **stated)
 
 
 def _writer(path: str) -> Callable[[ReleaseReport], str]:

@@ -28,7 +28,7 @@ from filelock import lock_descriptor
 from graphcuts_dp.cli.console import PROGRESS_FILE
 from graphcuts_dp.cli.spending import WOULD_REFUSE
 from graphcuts_dp.display import down_to_digits
-from graphcuts_dp.errors import FileFormatError, ParameterError
+from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.files import atomic_write
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.options import INPUT
@@ -44,11 +44,10 @@ from graphcuts_dp.page.form import Product, Values, completed, with_store
 from graphcuts_dp.page.products import PRODUCTS, typed_budget
 from graphcuts_dp.page.steps import EXACT, STEPS
 from graphcuts_dp.page.words import KEYS
-from graphcuts_dp.reports.hazards import HazardAnswers
+from graphcuts_dp.reports.hazards import ANSWERS_FILE, HazardAnswers, answers_beside
 from graphcuts_dp.results.bundle import receipt_path
 
 RUNNING, DONE, LOST, REFUSED, STOPPED = "running", "done", "lost", "refused", "stopped"
-ANSWERS = "report-answers.json"  # beside the result, public: what the report asks of people
 _OWN = ".run"  # folder within that of a run: plan, lock, report, notes, progress, outcome
 _ERROR = "error: "
 _ROUNDING = 1e-9  # of sums of epsilon
@@ -177,12 +176,7 @@ class PageRun:
         Raises:
             FileFormatError: their file is damaged.
         """
-        try:
-            return HazardAnswers(**json.loads((self.folder / ANSWERS).read_bytes()))
-        except FileNotFoundError:
-            return HazardAnswers()
-        except (OSError, TypeError, ValueError, ParameterError):
-            raise FileFormatError(f"{ANSWERS} is damaged: delete it, and open the result") from None
+        return answers_beside(self.result)
 
     def against_truth(self) -> str:
         """Return the comparison of the result with the private file. NOT PRIVATE.
@@ -382,7 +376,7 @@ class Runs:
             with atomic_write(record_folder / "plan.json") as file:
                 file.write(json.dumps(plan).encode())
             if stated:
-                with atomic_write(folder / ANSWERS) as file:
+                with atomic_write(folder / ANSWERS_FILE) as file:
                     file.write(json.dumps(stated, indent=2, ensure_ascii=False).encode())
             _start_process(folder, [*words, "--json"], lock.fileno())
         return PageRun(folder=folder, plan=plan)

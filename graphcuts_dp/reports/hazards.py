@@ -12,12 +12,14 @@ know, such as who may read the private file, is a question for people: the repor
 hazard addressed.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import final
 
 from graphcuts_dp.display import printable, up_to_digits
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.options import check, described, option
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
@@ -35,6 +37,7 @@ _NO_CELL = "tests/attacks/test_no_cell_is_quoted.py"
 SECURITY = "SECURITY.md"
 # Files of the source that evidence names.
 EVIDENCE_FILES = (_TESTED_COSTS, _AUDITS, _SAMPLERS, _SIDE_CHANNELS, _NO_CELL, SECURITY)
+ANSWERS_FILE = "report-answers.json"  # beside a result of the page; public
 LONGEST_ANSWER = 120  # characters: all answers of this length fit on the second sheet
 _WHOLE_PEOPLE = ("user", "person", "vertex")  # kinds of privacy units that may be whole people
 # Hazards whose evidence is that something is stated, which a reader has to check.
@@ -124,6 +127,25 @@ class HazardAnswers:
                 raise ParameterError(
                     f"{about.key} must be one line of at most {LONGEST_ANSWER} characters"
                 )
+
+
+def answers_beside(result: Path) -> HazardAnswers:
+    """Return the answers that the page wrote beside a result; empty ones where there are none.
+
+    Args:
+        result: the released file, or its receipt.
+
+    Raises:
+        FileFormatError: their file is damaged.
+    """
+    try:
+        return HazardAnswers(**json.loads((result.parent / ANSWERS_FILE).read_bytes()))
+    except FileNotFoundError:
+        return HazardAnswers()
+    except (OSError, TypeError, ValueError, ParameterError):
+        raise FileFormatError(
+            f"{ANSWERS_FILE} is damaged: delete it, and open the result"
+        ) from None
 
 
 @final

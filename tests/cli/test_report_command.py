@@ -54,6 +54,20 @@ def test_people_answer_what_no_program_can_know(done, told):
 
 
 @pytest.mark.usefixtures("_flows")
+def test_answers_that_the_page_wrote_beside_a_result_count(done, refused, folder):
+    page_wrote = {"access": "Two people", "other_accounts": "buses.db", "legal_basis": "§ 23 IfSG"}
+    file = folder / "report-answers.json"
+    file.write_text(json.dumps(page_wrote), encoding="utf-8")
+    text = done("report", "out.csv", "--store", "data.db", "--answers", "access=Ann")[0]
+    assert "buses.db" in text
+    assert "§ 23 IfSG" in text
+    assert "Who may read the private file and the store? Ann" in text  # what is typed goes first
+    assert "Two people" not in text
+    file.write_text("[")
+    assert "report-answers.json is damaged" in refused("report", "out.csv")
+
+
+@pytest.mark.usefixtures("_flows")
 def test_what_is_refused(refused, done):
     assert "the check code is" in refused("report", "out.csv", "--code", "0000-0000-0000-0000")
     assert "a report ends in .html or .md" in refused("report", "out.csv", "out.pdf")
