@@ -42,6 +42,7 @@ async function readNames(path, encoding) {
   live.asks = false;
   await firstLine(path, false);
   show(by("known"), "", "");
+  show(by("missing"), ""); // what was missing of the file before
   if (!path) { show(by("head"), ""); keep(); return false; }
   const spoken = encoding ? { [role("text_of_file").key]: encoding } : {};
   try {
@@ -58,7 +59,7 @@ async function readNames(path, encoding) {
     live.asks = asks;
     await firstLine(path, asks);
     if (names.length) show(by("head"), `Columns: ${names.join(", ")}.`, "good");
-    else if (asks) show(by("head"), "This does not look like a table: its first line has few usual names of columns, so nothing of it is shown here. If it is the wrong file, choose another one. Else say below what its first line is.", "");
+    else if (asks) show(by("head"), "This does not look like a table: its first line has few usual names of columns, so its words stand in the marked panel alone. If it is the wrong file, choose another one. Else say below what its first line is.", "");
     else show(by("head"), "This does not look like a table with names of columns. If it is the wrong file, choose another one. If it is a network, or a table without names, go on: in step 2 you type the numbers of columns, from 1 on.", "");
     keep();
     await showAccount();
