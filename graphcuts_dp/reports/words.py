@@ -28,7 +28,7 @@ ABOUT_HAZARDS = (
     "numbers of this result and its receipt, or tests of the program (their files in brackets)."
 )
 YES, NO = "addressed", "not addressed"
-STATED = "stated: check"  # if the evidence is only that something is stated
+STATED = "for you to check"  # if the evidence is only that something is stated
 CHECKED, ASKED = "The program checked", "You answer"
 ABOUT_ASKED = "No program can know these. Fill them in by hand, or with the option --answers."
 NOT_STATED = "not stated"
