@@ -396,8 +396,8 @@ def _uses_listed(status: LedgerStatus) -> tuple[str, ...]:
         return ()
     uses = [charged.use for charged in status.uses]
     shown = [
-        f"{use.number}. {use.kind}, {printable(use.time)[:10]}, epsilon = "
-        f"{_up(use.guarantee.epsilon)}"
+        f"{use.number}. {words.KINDS_IN_WORDS.get(use.kind, use.kind)}, "
+        f"{printable(use.time)[:10]}, epsilon = {_up(use.guarantee.epsilon)}"
         + (f", for {short_text(printable(use.purpose), _LONGEST_COLUMN)}" if use.purpose else "")
         for use in uses[-_MOST_USES:]
     ]
@@ -574,7 +574,7 @@ def _of_store(status: LedgerStatus, half_widths: Mapping[str, list[float]]) -> R
         status: what it has recorded.
         half_widths: of the answers, by session.
     """
-    kinds = [charged.use.kind for charged in status.uses]
+    kinds = [words.KINDS_IN_WORDS.get(each.use.kind, each.use.kind) for each in status.uses]
     counts = listed(f"{kind} ({kinds.count(kind):,})" for kind in dict.fromkeys(kinds))
     errors = [
         (f"session {short_text(name)}", _median_error(widths))

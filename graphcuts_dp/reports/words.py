@@ -28,6 +28,11 @@ ABOUT_HAZARDS = (
     "numbers of this result and its receipt, or tests of the program (their files in brackets)."
 )
 YES, NO = "addressed", "not addressed"
+# What a store calls a use, where that is not a word for everybody.
+KINDS_IN_WORDS = {
+    "bound": "estimate of a limit on rows of a person",
+    "contributions": "estimate of how many rows people have",
+}
 STATED = "for you to check"  # if the evidence is only that something is stated
 CHECKED, ASKED = "The program checked", "You answer"
 ABOUT_ASKED = "No program can know these. Fill them in by hand, or with the option --answers."
