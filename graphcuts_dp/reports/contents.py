@@ -218,8 +218,7 @@ def _shares_of_rows(flows: Flows) -> tuple[str, ...]:
         return ()
     bound, what = counted_rows.max_contributions, counted_rows.what
     share = f"each of these {what} counts for a share"
-    all_together = f"all of them count for {bound:,} together"
-    return (f"If a {counted_rows.per} has more, none are picked: {share}, so that {all_together}.",)
+    return (f"If a {counted_rows.per} has more, {share}, {bound:,} together.",)
 
 
 def _of_flows_over_time(flows: FlowsOverTime) -> ReleaseContents:

@@ -33,7 +33,7 @@ KINDS_IN_WORDS = {
     "bound": "estimate of a limit on rows of a person",
     "contributions": "estimate of how many rows people have",
 }
-STATED = "for you to check"  # if the evidence is only that something is stated
+STATED = "you check"  # if the evidence is only that something is stated
 CHECKED, ASKED = "The program checked", "You answer"
 ABOUT_ASKED = "No program can know these. Fill them in by hand, or with the option --answers."
 NOT_STATED = "not stated"

@@ -8,7 +8,7 @@ from graphcuts_dp.reports.release_report import report_of
 
 BOUND = 3
 COUNT = 40  # rows of the one person
-SHARE = f"each of these rows counts for a share, so that all of them count for {BOUND} together"
+SHARE = f"each of these rows counts for a share, {BOUND} together"
 
 
 def trips():
