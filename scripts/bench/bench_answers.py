@@ -133,17 +133,14 @@ def run(entry: Entry, graph: Any, epsilon: float, seed: int) -> dict[str, Any]:
         "graph": gc.answer_all(every, release.expected),
         "mixed": values(release.answer_all(every, estimate="shrunk")),
         "list": np.concatenate(
-            [
-                values(release.answer_all(estimates, estimate="shrunk"))
-                for estimates in kinds.values()
-            ]
+            [values(release.answer_all(queries, estimate="shrunk")) for queries in kinds.values()]
         ),
     }
     truth = gc.answer_all(every, graph)
     off = {name: np.abs(estimates - truth) for name, estimates in answers.items()}
     errors = {}
     for kind, where in zip(kinds, of_kinds, strict=True):
-        errors[kind] = {name: float(estimates[where].mean()) for name, estimates in off.items()}
+        errors[kind] = {name: float(distances[where].mean()) for name, distances in off.items()}
         few = where[:ALONE]
         single_answers = values([release.answer(every[at], estimate="shrunk") for at in few])
         ratio = np.abs(single_answers - truth[few]).sum() / off["unbiased"][few].sum()
@@ -234,7 +231,7 @@ def last_table(draws: int) -> None:
 
 
 def first_tables(runs: list[dict[str, Any]]) -> None:
-    """Print a table for each epsilon and part of the graphs, and one of communities."""
+    """Print a table of parts of the graphs for each epsilon, and one of communities."""
     cells: dict[tuple[float, str, str, str], dict[str, list[float]]] = {}
     for run in runs:
         for kind, off in run["errors"].items():

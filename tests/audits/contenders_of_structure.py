@@ -119,7 +119,7 @@ def _between_without_noise(
     "benchmark: privgraph",
     pairs=tuple(map(sides, (LAST_PAIR, HUB))),
     twins={
-        "half the noise everywhere": {"factor": 4},
+        "a quarter of the noise everywhere": {"factor": 4},
         "public code: no choice is made without edges": {"show": _no_choice_without_edges},
         "communities of counts before the noise": {"show": _communities_of_true_counts},
         "counts between communities without noise": {"show": _between_without_noise},
@@ -206,7 +206,7 @@ def _passing(filled: bool, rate: Fraction, threshold: int, empty: EmptyCells) ->
     Three are empty; the fourth is empty, or filled by one edge.
 
     Args:
-        filled: whether it is.
+        filled: whether the fourth cell has an edge.
         rate: of the noise.
         threshold: of the filter.
         empty: which of the empty cells pass.
@@ -324,12 +324,12 @@ def _region_laws(
     halves: int = 1,
     own_counts: bool = False,
 ) -> Iterator[DistributionPair]:
-    """One edge less and more.
+    """Laws of the draws for a number of edges and for one more.
 
     Args:
         epsilon: of everything.
-        factor: of it; 1 keeps the guarantee.
-        forgotten: whether each depth has twice the budget of all.
+        factor: by which epsilon is multiplied; 1 keeps the guarantee.
+        forgotten: whether each depth spends twice what all depths may.
         halves: in how many regions of a depth a pair is counted.
         own_counts: whether the number of drawn edges is the true one.
     """
@@ -341,7 +341,7 @@ def _region_laws(
     for edges, count in itertools.product(range(_PAIRS), range(_PAIRS + 1)):
         wanted = (edges, edges + 1) if own_counts else (count, count)
         laws = [_arranged(edges + more, wanted[more], float(of_edges)) for more in (0, 1)]
-        name = f"{edges} edges or one more, {count} drawn"
+        name = f"{edges} edges or one more, {wanted[0]} or {wanted[1]} drawn"
         yield DistributionPair(name, laws[0], laws[1], halves, tuple(above))
 
 

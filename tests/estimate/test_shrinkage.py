@@ -25,7 +25,7 @@ GRAPHS = {
 )
 @pytest.mark.parametrize("kind", GRAPHS)
 def test_covariances_are_those_of_the_laws_of_sums_of_cuts(kind, mechanism):
-    """An estimate is linear: what parts T into two adds up, and so do variances, and twice this."""
+    """Estimates are linear in T: var(S, T1 | T2) = var(S, T1) + var(S, T2) + 2 cov."""
     graph, groups = GRAPHS[kind]()
     made = drawn(graph, groups, mechanism)
     estimator, rng = made.estimator, np.random.default_rng(2)
@@ -58,7 +58,7 @@ def deviations_of_errors(found, truth, deviations):
 
 
 def test_estimates_follow_the_better_side():
-    """And of a mixed list, with a fifth of the synthetic answers far off, what contradicts them."""
+    """Estimates follow synthetic answers where these are good, else the unbiased ones."""
     rng = np.random.default_rng(0)
     deviations, truth = rng.uniform(5, 10, 300), rng.normal(0, 100, 300)
     unbiased = truth + deviations * rng.normal(size=300)
@@ -240,9 +240,10 @@ def test_agreement_with_a_graph_that_follows_the_noise_is_no_evidence():
 
 
 def test_answers_are_labelled_and_keep_the_proven_interval():
-    release = release_graph(random_graph(30, 4), epsilon=1.0, seed=0)
+    graph = random_graph(30, 4)
+    release = release_graph(graph, epsilon=1.0, seed=0)
     queries = [CutQuery([i]) for i in range(30)]
-    truth = np.array([query.value(release.graph) for query in queries])
+    truth = np.array([query.value(graph) for query in queries])
     unbiased, shrunk = (release.answer_all(queries, estimate=e) for e in ("unbiased", "shrunk"))
     for own, moved in zip(unbiased, shrunk, strict=True):
         assert (own.kind, moved.kind) == ("unbiased", "shrunk")

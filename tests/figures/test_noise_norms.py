@@ -96,7 +96,7 @@ def test_seeded_noise_stays_below_and_not_far(noise):
     source, count, universe = SeededEntropy(1), 60, Universe(40)
     pairs = universe.size
     if noise == "gaussian":
-        draws = sample_discrete_gaussian(Fraction(4), pairs * 4, source).reshape(4, pairs)
+        draws = sample_discrete_gaussian(Fraction(4), pairs * count, source).reshape(count, pairs)
         bound = subgaussian_norm(4.0, 40, failure=0.05)
     else:
         distribution = noise_distribution(noise, epsilon=1.0, max_weight=1.0)
