@@ -136,7 +136,7 @@ def _counted_lines(answers: Answers, unit: PrivacyUnit) -> str:
     if not is_table(answers):
         return (
             f"{text} To count every line, type --counting rows in the commands, without "
-            "--ignore-weights: what is protected is then one row."
+            "--ignore-weights: the privacy unit is then one row."
         )
     return f"{text} To count every line, answer {LINES} at the question what counts."
 
