@@ -395,8 +395,9 @@ def _command(path: str, head: FileHead, reading: Reading) -> tuple[str, str]:
         replaced.append("bound on weights")
     if ignores_weights(head, reading):
         typed = replace(typed, ignore_weights=True)
-    columns = ",".join(_typed_columns(head, reading))
-    if _COLUMN in columns:
+    typed_columns = list(_typed_columns(head, reading))
+    columns = ",".join(typed_columns)
+    if any(column.endswith(f"={_COLUMN}") for column in typed_columns):
         replaced.append(f"columns in place of {_COLUMN}")
     words += _typed_options(typed)
     words += ["--columns", columns] if columns else []

@@ -11,6 +11,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -429,13 +430,20 @@ def spelled(problem: GraphCutsError, known: Any, given: Any = ()) -> GraphCutsEr
 def _respelled(
     problem: GraphCutsError, paths: Iterable[str], spell: Callable[[str], str]
 ) -> GraphCutsError:
-    """The same error in other words; a file's name at its beginning stays as it is, and code."""
-    text = str(problem)
-    start = max((len(path) for path in paths if text.startswith(path)), default=0)
-    words, code, code_text = text[start:].partition(_CODE)
-    for phrase, typed in _PHRASES.items():
-        words = words.replace(phrase, typed)
-    return type(problem)(text[:start] + spell(words) + code + code_text)
+    """Return the same error in other words; names of files stay as they are, and code.
+
+    A word of a message may be the name of a file without an ending, which is kept at the beginning.
+    """
+    text, code, code_text = str(problem).partition(_CODE)
+    names = sorted((path for path in paths if path), key=len, reverse=True)
+    kept = [rf"^{re.escape(name)}" for name in names]
+    kept += [rf"(?<![-\w]){re.escape(name)}(?![-\w])" for name in names if Path(name).suffix]
+    parts = re.split(f"({'|'.join(kept)})", text) if kept else [text]
+    for index in range(0, len(parts), 2):  # the others are names of files
+        for phrase, typed in _PHRASES.items():
+            parts[index] = parts[index].replace(phrase, typed)
+        parts[index] = spell(parts[index])
+    return type(problem)("".join(parts) + code + code_text)
 
 
 def typed_bounds(text: str) -> list[int]:

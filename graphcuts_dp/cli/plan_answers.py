@@ -332,9 +332,10 @@ def read_on_bad(text: str, _: Answers) -> str | None:
 def read_size(text: str, answers: Answers) -> tuple[str | None, int]:
     """Return what --vertices is, None to leave it out, and how many vertices there are."""
     path = answers["data"]
-    if path is not None and not text.isdigit() and os.path.isfile(text):  # noqa: PTH113
+    file = os.path.expanduser(text)  # noqa: PTH111
+    if path is not None and not text.isdigit() and os.path.isfile(file):  # noqa: PTH113
         try:
-            return text, len(read_vertices(text))
+            return file, len(read_vertices(file))
         except GraphCutsError as problem:
             raise FileFormatError(
                 f"{problem}; a table of groups is the answer to an earlier question, which asks "

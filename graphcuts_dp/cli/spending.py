@@ -249,6 +249,6 @@ def still_there(given: str | None, remembered: str | None, what: str) -> str:
     path = given or remembered
     if path is None:
         raise ParameterError(f"the store does not know where the file is; name {what}")
-    if given is None and not Path(path).is_file():
+    if given is None and not Path(path).exists():  # perhaps a folder of Parquet files
         raise ParameterError(f"the file is no longer at {path}; name {what}")
     return path

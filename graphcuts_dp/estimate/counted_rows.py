@@ -121,7 +121,7 @@ class CountedRows:
         return cls(max_contributions=int(bound[1].replace(",", "")), what=what, per=per)
 
     def trend_warning(self, periods: int, by: str) -> str:
-        """Return a warning of a trend that the bound feigns, without its full stop; "" if none.
+        """Return a warning of a trend that the bound alone causes, without its full stop, or "".
 
         A series with one bound for all of its periods counts what earlier periods have left of it.
         So later periods count fewer rows of the same people, whatever these do. The warning is for

@@ -556,7 +556,7 @@ class UpdatePlan:
 
     @property
     def _trend_note(self) -> str:
-        """Return what a bound for the whole horizon feigns, and what avoids that; "" if nothing."""
+        """Return which trend a bound for the whole horizon causes, and what avoids it, if any."""
         count, counted = len(self.strategy.periods), self._counted_rows
         warning = "" if counted is None else counted.trend_warning(count, self.by)
         if not warning:

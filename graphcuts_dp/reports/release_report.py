@@ -293,7 +293,7 @@ def _report(
     left_out = [*contents.left_out, *map(_for_readers, bound), skipped_rows]
     if basis.unit is not None and basis.unit.kind == "user":
         left_out.append(words.limit_chosen(basis.unit, basis.people_say.bounds))
-    others = words.others(short_text(basis.people_say.other_accounts))
+    others = words.other_results(short_text(basis.people_say.other_accounts))
     not_compared = words.NOT_COMPARED if _is_store_unread(basis) else ""
     return ReleaseReport(
         title=contents.title,

@@ -123,7 +123,7 @@ def limit_chosen(unit: PrivacyUnit, answer: str) -> str:
     )
 
 
-def others(other_accounts: str) -> tuple[str, ...]:
+def other_results(other_accounts: str) -> tuple[str, ...]:
     """Return `OTHERS`, with the stores that the curator states to be of other people.
 
     Args:

@@ -274,8 +274,8 @@ class FlowStatistics(FlowTable):
         return TopFlows(
             level=self.cells.levels[level_index - 1],
             flows=tuple(flows),
-            set_chance=ranked.chance(ordered=False),
-            order_chance=ranked.chance(ordered=True),
+            set_chance=ranked.confidence_of(ordered=False),
+            order_chance=ranked.confidence_of(ordered=True),
             confidence=confidence,
             seeded=not self.guarantee.is_private,
             counted=self.counted_sentence,
@@ -429,7 +429,7 @@ class _RankedCells:
             return bool((low[top] > np.append(high[top][1:], next_high)).all())
         return bool(low[top].min() > next_high)
 
-    def chance(self, *, ordered: bool) -> float:
+    def confidence_of(self, *, ordered: bool) -> float:
         """Return the largest confidence at which the intervals prove the selection, rounded down.
 
         Args:

@@ -506,6 +506,22 @@ def test_a_guess_of_the_program_is_marked_and_a_table_is_compared(done, typed):
     assert "To count every line, type --counting rows" in out
 
 
+def test_names_of_files_in_a_refusal_stay_as_they_are(proposed, done, typed, call, tmp_path):
+    """Options in it are named as they are typed, and this file is named like one."""
+    (tmp_path / "mail.edges").rename(tmp_path / "max_weight.edges")
+    answers = ["max_weight.edges", *lines(groups="staff.csv", error="300")[1:]]
+    run_all(proposed(*answers), call)
+    typed("max_weight.edges", *lines(groups="staff.csv", error="1")[1:])
+    out = done("plan", "--ask")[0]
+    assert "The store max_weight.edges.db would refuse this" in out
+
+
+def test_a_list_of_vertices_may_be_in_the_home_folder(proposed, monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    told = proposed(*["~/staff.txt" if text == str(N) else text for text in lines()])
+    assert f"--vertices {tmp_path / 'staff.txt'}" in told["command"]
+
+
 def test_a_store_that_is_there_keeps_its_budget(proposed, call):
     run_all(proposed(*lines(groups="staff.csv", error="300")), call)
     again = proposed(*lines(groups="staff.csv", error="300"))

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import graphcuts_dp as gc
@@ -452,3 +453,16 @@ def test_a_dry_run_says_what_the_session_will_guarantee_and_reads_no_graph(told,
     (error,) = forecast["errors"]
     assert error["of"] == "each of 500 answers, all at once"
     assert error["bound"] == pytest.approx(begun["error_bound"])
+
+
+def test_a_session_on_a_folder_of_rows_goes_on(done, tmp_path):
+    """Folders are read as rows; the store remembers where the folder is."""
+    (tmp_path / "calls").mkdir()
+    rows = pd.DataFrame({"user": ["x", "y"], "source": ["ann", "bob"], "target": ["bob", "eve"]})
+    for name, part in (("1", rows[:1]), ("2", rows[1:])):
+        part.to_parquet(tmp_path / "calls" / f"{name}.parquet")
+    (tmp_path / "people.txt").write_text("\n".join(NAMES))
+    reading = ("--vertices", "people.txt", "--columns", "user=user", "--data-name", "calls")
+    unit = ("--privacy-unit", "user:max-contributions=2")
+    done("session", "start", "calls", "--store", "calls.db", *reading, *unit, *LAPLACE)
+    assert "2 left" in done("session", "ask", "calls.db", "--from", "ann")[0]

@@ -452,7 +452,7 @@ def longest_of(report):
         published=(text[:260],) * 3,
         errors=((text[:80], text[:120]),) * 20,
         left_out=(text[:320], words.ROWS_UNKNOWN),
-        not_guaranteed=(*report.not_guaranteed[:-3], *words.others("n" * 60)),
+        not_guaranteed=(*report.not_guaranteed[:-3], *words.other_results("n" * 60)),
         author=text[:500],
         purpose=text[:500],
         check=(words.NOT_RECORDED, words.NOT_RECORDED),
