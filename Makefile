@@ -26,8 +26,8 @@ check: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: check  ## lint, types, import rules, and every test that takes seconds, or those of FOLDER=learn
-	$(BIN)/pytest $(if $(FOLDER),tests/$(FOLDER) tests/architecture/test_layers.py)
+test: check  ## lint, types, import rules, and tests in minutes; ALL=1 with all their cases, FOLDER=learn of one folder
+	$(BIN)/pytest $(if $(ALL),--thorough) $(if $(FOLDER),tests/$(FOLDER) tests/architecture/test_layers.py)
 
 profile-tests: $(STAMP)  ## the processor time of each test function, or of those of FOLDER=learn
 	PYTHONPATH=$(CURDIR) $(BIN)/pytest -q -n 0 -p scripts.profile_tests tests/$(FOLDER)

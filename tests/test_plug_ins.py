@@ -154,6 +154,7 @@ print(json.dumps(said))
 """
 
 
+@pytest.mark.thorough
 def test_each_name_works_in_python(installed):
     said, _ = answered(installed, IN_PYTHON)
     assert said["fit"] == ["clipped", "clipped"]
@@ -198,6 +199,7 @@ def working(installed):
     return dict(zip(COMMANDS, run_commands(installed, [*COMMANDS.values()]), strict=True))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", COMMANDS)
 def test_each_name_works_on_the_command_line(kind, working):
     status, err = working[kind]
@@ -205,6 +207,7 @@ def test_each_name_works_on_the_command_line(kind, working):
     assert "Traceback" not in err
 
 
+@pytest.mark.thorough
 def test_help_names_them(installed):
     ended = run(installed, "-m", "graphcuts_dp", "release", "--help")
     assert "clipped" in ended.stdout
@@ -230,6 +233,7 @@ def failing(broken):
     return dict(zip(kinds, run_commands(broken, commands), strict=True))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", EACH_KIND)
 def test_a_package_that_cannot_be_imported_is_one_line(kind, failing):
     status, err = failing[kind]
@@ -241,6 +245,7 @@ def test_a_package_that_cannot_be_imported_is_one_line(kind, failing):
     assert "no_such_module_anywhere" in line
 
 
+@pytest.mark.thorough
 def test_other_names_work_beside_it(broken, failing):
     code = """
 import json
@@ -292,6 +297,7 @@ def test_an_object_of_another_kind_is_refused(kind, odd):
     assert "of odd 1.0 is no such object: its entry point must be" in err
 
 
+@pytest.mark.thorough
 def test_no_plug_in_is_imported_before_it_is_used(installed):
     code = """
 import json, sys

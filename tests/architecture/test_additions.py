@@ -174,6 +174,7 @@ def test_the_guide_names_the_table_of_each_addition(table):
     assert f"`{table}`" in GUIDE
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     ("addition", "expected"),
     [
@@ -226,6 +227,7 @@ print(json.dumps(said))
 """
 
 
+@pytest.mark.thorough
 def test_an_option_is_one_field_and_a_default_one_line(tmp_path):
     pytest.importorskip("pydantic", reason="the server's extra describes options over HTTP")
     added = shown_below("## An option: the share of the total")[3]

@@ -118,6 +118,7 @@ def test_the_scan_finds_a_literal(source):
     assert literals(source)
 
 
+@pytest.mark.thorough
 def test_no_file_states_the_default_confidence_itself():
     found = [
         f"{path.relative_to(ROOT)}:{line}"
@@ -227,6 +228,7 @@ def different(found, expected):
     ]  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 def test_all_that_is_stated_follows(changed):
     """As if the confidence was given; and otherwise than by the default of this package."""

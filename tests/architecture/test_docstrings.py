@@ -20,6 +20,7 @@ def examples_of(name):
     return [found for found in FINDER.find(PUBLIC[name], name, globs={"gc": gc}) if found.examples]
 
 
+@pytest.mark.thorough(cases=8)
 @pytest.mark.parametrize("name", [name for name in PUBLIC if examples_of(name)])
 @pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 def test_examples_run(name):

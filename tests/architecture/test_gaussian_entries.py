@@ -133,6 +133,7 @@ def tree(tmp_path_factory):
     return tree
 
 
+@pytest.mark.thorough
 def test_a_gaussian_for_entries_is_one_class_and_two_lines(tree):
     said = json.loads(printed_by(tree, "-c", ENTRIES))
     epsilon, delta, rho, pure = said.pop("cost")
@@ -160,6 +161,7 @@ def test_a_gaussian_for_entries_is_one_class_and_two_lines(tree):
     }
 
 
+@pytest.mark.thorough
 def test_a_release_with_a_gaussian_for_entries_states_its_cost(tree):
     said = json.loads(printed_by(tree, "-c", RELEASED))
     assert said["held"] >= 95 - 6.2 * (100 * 0.05 * 0.95) ** 0.5

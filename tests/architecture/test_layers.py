@@ -37,6 +37,7 @@ def subpackages():
     return {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
 
 
+@pytest.mark.thorough
 def test_no_two_classes_have_one_name():
     assert [name for name, count in Counter(classes()).items() if count > 1] == []
 

@@ -88,6 +88,7 @@ def first(tmp_path_factory):
     return folder
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("page", RUN_NOW)
 def test_the_examples_of_a_page_run(page, first, tmp_path, monkeypatch, capsys, request):
     known, folders = world.names(first), {}

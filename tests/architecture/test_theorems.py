@@ -49,6 +49,7 @@ def test_headings_are_found():
     assert {"Notation", "Noise on every pair", "The fit", "Least cuts", "Bounded cuts"} <= TITLES
 
 
+@pytest.mark.thorough
 def test_every_theorem_that_is_cited_is_a_heading():
     unknown = []
     for path in sorted((ROOT / "graphcuts_dp").rglob("*.py")):

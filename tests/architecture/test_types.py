@@ -60,6 +60,7 @@ def pyright(*words, folder):
     )
 
 
+@pytest.mark.thorough
 def test_a_strict_program_passes_pyright(tmp_path):
     ended = pyright("--level", "error", *programs(tmp_path), folder=tmp_path)
     assert ended.returncode == 1

@@ -95,6 +95,7 @@ KNOWN = [
 ]
 
 
+@pytest.mark.thorough(cases=8)
 @pytest.mark.parametrize("line", KNOWN, ids=range(len(KNOWN)))
 def test_what_was_once_wrong(folder, line):
     (folder / "long.csv").write_text("vertex\n" + "9" * 5000 + "\n")
@@ -116,6 +117,7 @@ PROGRAMS = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("encoding", "programs"),

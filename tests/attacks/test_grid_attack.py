@@ -138,6 +138,7 @@ def released(graph, **options):
     )
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize(
     ("pair", "noise"),
     [
@@ -294,6 +295,7 @@ BOUGHT = {
 }
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("name", BOUGHT)
 def test_what_is_bought_lies_on_a_grid_that_is_the_same_for_neighbours(name, epsilons):
     pairs, numbers = BOUGHT[name]
@@ -335,6 +337,7 @@ def test_distances(distribution, epsilons):
                     assert np.allclose(again, values, rtol=2.0**-51, atol=0)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("delta", [0.0, DELTA])
 def test_tangents_of_private_functions(delta, epsilons):
     bought = 0

@@ -185,6 +185,7 @@ def broken(text):
     yield text[: len(text) // 2]
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("ending", TEXTS)
 def test_no_word_of_a_text_file_is_quoted(ending, tmp_path, is_read):
     path = tmp_path / f"x{ending}"
@@ -259,6 +260,7 @@ HALVES = 2  # and as much of the ways to type a command
 every = pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
 
 
+@pytest.mark.thorough(cases=5)
 @every
 @pytest.mark.parametrize("name", NAMES)
 def test_no_reader_quotes_a_cell(folder, name, is_read, every):
@@ -306,6 +308,7 @@ TYPED = [
 ]
 
 
+@pytest.mark.thorough(cases=3)
 @every
 @pytest.mark.parametrize("name", NAMES)
 def test_no_command_prints_a_cell(folder, tmp_path, monkeypatch, name, every):
@@ -364,6 +367,7 @@ def public(options):
     return {key: each for key, each in options.items() if key in ("vertices", "bipartite")}
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("ending", [".parquet", ".arrow", "in memory"])
 def test_no_cell_of_an_arrow_table_is_quoted(ending, tmp_path, is_read):
     path = tmp_path / f"x{ending}"
@@ -401,6 +405,7 @@ def test_no_cell_of_a_damaged_table_is_quoted(tmp_path, is_read):
             is_read(read_flat, path, **NAMED)
 
 
+@pytest.mark.thorough
 def test_no_cell_of_a_data_frame_is_quoted(is_read):
     results = set()
     for cells in columns():
@@ -444,6 +449,7 @@ def sources():
             yield "matrix", sp.csr_array(matrix)
 
 
+@pytest.mark.thorough
 def test_no_cell_of_another_librarys_graph_is_quoted(is_read):
     results = {}
     for (kind, source), options in itertools.product(sources(), OPTIONS):

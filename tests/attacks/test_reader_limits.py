@@ -73,6 +73,7 @@ LINES = [ending for ending in TEXTS if ending not in SAME]
 SOON = ("a label", "digits")
 
 
+@pytest.mark.thorough(cases=3)
 @pytest.mark.parametrize(
     "piece", [p if p in SOON else pytest.param(p, marks=pytest.mark.slow) for p in PIECES]
 )
@@ -178,6 +179,7 @@ def test_archives_that_lie_about_their_sizes(tmp_path):
     assert graph_or_error(path) is None
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("ending", [*LINES, ".npz"])
 def test_memory_is_a_multiple_of_the_file(ending, tmp_path):
     rng = np.random.default_rng(0)

@@ -536,6 +536,7 @@ def compare_all_that_is_seen(name, watch, private_graphs):
 
 
 # What sessions say of their worth is made of public numbers; commands say it below.
+@pytest.mark.thorough(cases=6)
 @pytest.mark.usefixtures("blindfold", "no_forecast")
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_all_that_is_seen_is_the_same_for_all_graphs(name, watch, monkeypatch):
@@ -723,6 +724,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.usefixtures("blindfold")
 @pytest.mark.parametrize("command", PRIVATE)
 @pytest.mark.parametrize("left_out", [1, pytest.param(None, marks=pytest.mark.slow)])

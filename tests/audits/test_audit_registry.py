@@ -64,6 +64,7 @@ def twins_of(entry):
     return set(entry.make(1.0).twins)
 
 
+@pytest.mark.thorough
 def test_every_exported_mechanism_has_an_audit_and_every_audit_a_twin():
     assert set(exported_mechanisms()) <= COVERED
     assert len({entry.name for entry in ENTRIES}) == len(ENTRIES)
@@ -98,6 +99,7 @@ def test_every_mistake_is_looked_for_by_a_quick_audit():
     assert set().union(*map(twins_of, QUICK)) >= MISTAKES
 
 
+@pytest.mark.thorough(cases=12)
 @pytest.mark.parametrize("entry", QUICK, ids=lambda entry: entry.name)
 def test_a_quick_audit_passes(entry):
     (outcome,) = run_audits([entry], quick=True, seed=1)
@@ -127,6 +129,7 @@ def test_an_audit_passes(entry):
     assert outcome.passed, outcome
 
 
+@pytest.mark.thorough
 def test_outcomes_do_not_depend_on_the_processes():
     entries = find_audits(["baseline: density only", "net"])
     alone = run_audits(entries, quick=True, seed=3)
@@ -193,6 +196,7 @@ GRAPH = gc.Graph([0, 0, 1, 2, 3], [1, 2, 2, 3, 5], vertices=6)
 MEASURED = [("sparse", "discrete-laplace"), *itertools.product(registry.MECHANISMS, NOISES)]
 
 
+@pytest.mark.thorough(cases=5)
 @pytest.mark.parametrize(("mechanism", "noise"), MEASURED)
 def test_a_release_measures_what_is_audited(mechanism, noise):
     """Audits of parts leave the fit out, which reads the measurements alone.
@@ -213,6 +217,7 @@ def test_a_release_measures_what_is_audited(mechanism, noise):
             np.testing.assert_array_equal(numbers, others)
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("unit", HIDDEN)
 @pytest.mark.parametrize("group_size", [1, 6])
 def test_a_sparse_release_of_several_changes_measures_what_is_audited(unit, group_size):
@@ -237,6 +242,7 @@ OF_USERS = {name: (0, start) for name, start in OF_EDGES.items()} | {
 }
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("name", OF_USERS)
 def test_a_user_is_hidden_as_the_edges_that_are_left(name):
     """All that an audit sees of both is the same, for the same entropy."""
@@ -258,6 +264,7 @@ PUBLIC = {  # the kind of graph, and what makes runs
 NO_USERS = ("flows", "users")  # they have audits of their own
 
 
+@pytest.mark.thorough(cases=3)
 @pytest.mark.parametrize("group_size", [1, 6])
 @pytest.mark.parametrize(
     ("name", "unit"), [pair for pair in itertools.product(PUBLIC, HIDDEN) if pair != NO_USERS]

@@ -22,6 +22,7 @@ def losses(first, second, rate):
     return float(np.abs(np.log(p / q)).max())
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("rate", [Fraction(1, 4), Fraction(3, 2)])
 def test_choices_have_the_probabilities_of_the_reference(rate):
     """Each count is within its binomial quantiles at 1e-7, with the fixed seed."""

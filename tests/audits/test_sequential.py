@@ -71,6 +71,7 @@ def test_lines_lie_beyond_all_that_a_claim_allows(kind):
     assert losses[chances > claim.delta] == pytest.approx(claim.value)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("kind", CLAIMS)
 def test_a_sound_mechanism_is_refuted_no_more_often_than_stated(kind):
     """At alpha = 0.1, whenever one looks; 30 of 100 or more have probability below 1e-7."""
@@ -79,6 +80,7 @@ def test_a_sound_mechanism_is_refuted_no_more_often_than_stated(kind):
     assert refuted.sum() < 30
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("kind", CLAIMS)
 def test_half_the_noise_is_noticed_and_a_sound_mechanism_passes_soon(kind):
     """At most 1 in 60 is missed, where events show less than all of the loss."""

@@ -19,6 +19,7 @@ from tests.audits.session_trees import (
 COSTS = [Cost.of_pure(1), gaussian(0.3, 1e-3), Cost(epsilon=0.7, delta=1e-2)]
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_no_tree_passes_its_budget(budget):
     worst = search(the_rule, count=200, budgets=[budget])
@@ -30,6 +31,7 @@ def test_no_tree_of_a_hundred_thousand_passes_its_budget():
     assert search(the_rule, count=33_400, seed=2) <= 1
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(("budget", "least"), list(zip(BUDGETS, (1.2, 1.15, 1.02), strict=True)))
 def test_a_rule_by_which_any_bound_counts_is_caught(budget, least):
     """The attack: Gaussian answers, then a pure session if their loss is large, else more noise."""

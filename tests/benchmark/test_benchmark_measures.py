@@ -205,6 +205,7 @@ def test_disagreements_are_those_of_every_pair():
     assert disagreements(matrix, np.arange(9)) == np.triu(matrix).sum()
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("seed", range(4))
 def test_partitions_that_are_found_are_near_the_best(seed):
     """Of all partitions of seven vertices, by their restricted growth strings."""

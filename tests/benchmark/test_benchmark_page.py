@@ -12,6 +12,7 @@ RUNS = read_runs(script.DOCS / script.TABLE)
 CURVES = {f"method {i}": ([0.5, 1.0, 2.0], [1.0 / (i + 1), 0.5, 0.1]) for i in range(9)}
 
 
+@pytest.mark.thorough
 def test_the_pages_are_those_of_the_table_and_every_graph_has_a_figure():
     for path, text in script.pages(RUNS).items():
         there = (script.DOCS / path).read_text(encoding="utf-8")
@@ -28,6 +29,7 @@ def test_the_table_is_of_the_package_s_contenders_alone():
         assert run.audited
 
 
+@pytest.mark.thorough
 def test_figures_draw_ours_first_and_only_what_can_be_told_apart():
     results = Results(RUNS)
     for graph in results.graphs:

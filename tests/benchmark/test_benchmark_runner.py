@@ -65,6 +65,7 @@ def test_a_worker_tells_what_a_method_claims_and_its_errors(methods):
     assert measured[1]["modularity"] == pytest.approx(0.0, abs=1e-9)
 
 
+@pytest.mark.thorough
 def test_a_method_that_reads_the_order_of_the_vertices_learns_nothing(methods):
     """It knows the planted blocks of the file, which would give it an error near 0."""
     truths = {}
@@ -103,6 +104,7 @@ def test_what_goes_wrong_is_told_in_one_line(name, reason, warmed, methods):
     assert "\n" not in line
 
 
+@pytest.mark.thorough
 def test_a_process_that_dies_or_hangs_is_a_run_that_failed(methods):
     """Each run is on the disk when it is told, and a file is gone on from, the half line apart."""
     path, said = methods / "runs.jsonl", []
@@ -215,6 +217,7 @@ def test_delta_is_for_those_who_need_it():
     assert deltas == {"ours": (0.0, 0.0), "needy": (DELTA, DELTA)}
 
 
+@pytest.mark.thorough
 def test_two_processes_find_what_one_finds(tmp_path):
     plan = BenchmarkPlan.of(
         graphs=["karate", "davis-women"], contenders=["density", "degrees-chung-lu"],

@@ -70,6 +70,7 @@ def test_heavy_edges_pass_and_light_ones_do_not():
 # The sampler.
 
 
+@pytest.mark.thorough
 def test_sets_have_the_chances_of_the_exponential_mechanism():
     """All sets of four of nine pairs, three of which are edges, by brute force and by runs."""
     edges, rate = np.array([1, 4, 8]), Fraction(3, 2)

@@ -83,6 +83,7 @@ def matrix_of(estimate):
     return estimate.toarray() if sp.issparse(estimate) else estimate.dense()
 
 
+@pytest.mark.thorough(cases=4)
 @pytest.mark.parametrize(
     ("contender", "kind"), TAKEN, ids=[f"{contender.name}, {kind}" for contender, kind in TAKEN]
 )
@@ -125,6 +126,7 @@ def test_a_seed_repeats_a_run_and_voids_its_guarantee(contender):
     assert [each.guarantee.is_private for each in made] == [False, False, False, True]
 
 
+@pytest.mark.thorough(cases=3)
 @of_papers
 def test_small_full_and_empty_graphs_will_do(contender):
     for graph in SMALL:
@@ -379,6 +381,7 @@ def test_random_groups_do_not_read_the_graph():
     assert not np.array_equal(first, other)
 
 
+@pytest.mark.thorough(cases=3)
 @pytest.mark.parametrize(
     ("name", "epsilon", "least", "most"),
     [("dgg", 10.0, -1e4, 2e4), ("dp-1k", 10.0, -1e4, 2e4), ("isotonic-degrees", 10.0, -1e4, 2e4),

@@ -44,6 +44,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("task", TASKS)
 def test_a_task_takes_two_commands_at_most(task, folder, done):
     assert len(TASKS[task]) <= 2

@@ -149,6 +149,7 @@ def run_all(told, call):
     return printed
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("groups", ["none", "staff.csv"])
 @pytest.mark.parametrize("who", ["everybody", "analysts", "team"])
 @pytest.mark.parametrize("unit", [EDGE, ("edge", "3"), USER, VERTEX], ids=lambda it: it[:2])
@@ -233,6 +234,7 @@ def test_without_a_file_it_proposes_a_plan(proposed, call):
     run_all(told, call)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("exact_forecasts")
 def test_the_error_is_kept_and_not_by_much_more_epsilon_than_needed(proposed):
     told = proposed(*lines(groups="staff.csv", error="20"))
@@ -335,6 +337,7 @@ UNCLEAR = {
 }
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("case", UNCLEAR)
 def test_a_first_line_that_may_be_a_row_is_asked_about_and_never_shown(
     case, done, typed, proposed, call
@@ -373,6 +376,7 @@ def test_unknown_names_of_a_header_can_be_typed_and_are_not_shown(proposed, call
     assert "alpha" not in err
 
 
+@pytest.mark.thorough
 def test_a_table_of_noise_is_announced_before_anything_is_paid(proposed, done, typed, folder):
     guessed = trips(guess="100", budget="")
     told = proposed(*guessed)
@@ -450,6 +454,7 @@ PATHS = {
 }
 
 
+@pytest.mark.thorough(cases=3)
 @pytest.mark.parametrize("path", PATHS)
 def test_a_question_mark_explains_every_question(path, done, typed):
     """One line each, before the question is asked again, and the answers are the same."""
@@ -493,6 +498,7 @@ def test_a_bound_is_answered_by_how_exact_the_numbers_then_are(done, typed):
     assert 9 < errors[1] / errors[0] < 11
 
 
+@pytest.mark.thorough
 def test_a_guess_of_the_program_is_marked_and_a_table_is_compared(done, typed):
     typed("mail.edges", "", "edge", "1", "", "", "graph", "staff.csv", "none", "900")
     out = done("plan", "--ask")[0]
@@ -650,6 +656,7 @@ def test_directions_are_asked_where_columns_name_them(proposed, call):
 
 
 # Files of which several lines name the same pair; the columns say no date that is usual.
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     ("answers", "counted", "total"),
     [
@@ -702,6 +709,7 @@ def ratings(folder):
     (folder / "films.csv").write_text("film,genre\n" + films)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.usefixtures("ratings")
 @pytest.mark.parametrize("path", TWO_KINDS)
 def test_two_kinds_have_groups_of_both_sides(path, proposed, call, monkeypatch):
@@ -725,6 +733,7 @@ def test_a_table_of_the_other_side_is_refused(call, typed):
     assert "this needs same or two" in call("plan", "--ask")[2]
 
 
+@pytest.mark.thorough
 def test_a_store_that_would_refuse_is_told_before_anything_is_typed(proposed, call, done, typed):
     first = proposed(*trips())
     run_all(first, call)

@@ -44,6 +44,7 @@ def test_without_a_file_everything_is_listed(call):
     }  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_the_quick_form_with_a_method_of_ones_own(call, tmp_path):
     """Every run ends well, and the file outside the package is ranked with the others."""
     status, out, err = call(*QUICK, "--out", "runs.jsonl", "--table", "runs.csv.gz")

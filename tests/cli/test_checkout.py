@@ -34,6 +34,7 @@ for name in sys.argv[1:]:
 """
 
 
+@pytest.mark.thorough
 def test_a_checkout_is_found_beside_the_package(tmp_path):
     """From any folder."""
     line = [sys.executable, "-c", EACH, *COMMANDS]

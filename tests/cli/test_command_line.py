@@ -118,6 +118,7 @@ def test_one_answer(done, told, answered):
     ]
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("options", [(), ("--joint",)])
 def test_answers_to_a_file_of_queries(done, told, refused, answered, tmp_path, options):
     queries = [gc.CutQuery([0, 1, 2], [3, 4]), gc.CutQuery([5]), gc.CutQuery([3, 4], [0, 1, 2])]

@@ -126,6 +126,7 @@ def test_a_release_is_partitioned_for_free(folder, release):
     assert "Flows between groups: part" in out  # what it weighs can be bought, too
 
 
+@pytest.mark.thorough(cases=6)
 @pytest.mark.parametrize(
     ("asked", "words", "told"),
     [

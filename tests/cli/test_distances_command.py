@@ -116,6 +116,7 @@ def test_the_store_counts_a_session_with_the_rest(done, refused, command_line):
 KEPT = ("--store", "kept.db", "--ask")
 
 
+@pytest.mark.thorough(cases=14)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -30,6 +30,7 @@ def files(tmp_path):
         (tmp_path / name).write_text(text)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("words", [["evaluate"], ["evaluate", "graphs"]])
 def test_any_graph_is_evaluated(done, told, tmp_path, words):
     line = (*words, *PAIR, "--cuts", "cuts.jsonl")

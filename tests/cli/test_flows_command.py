@@ -141,6 +141,7 @@ def test_public_groups_name_the_vertices_of_rows(done, refused, tmp_path):
     done("flows", "visits.csv", "staff.csv", "paid.csv", *COLUMNS, *user, *more)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(("unit", "noise"), [("1", 8.0), ("0.25", 2.0)])
 def test_what_a_cell_of_amounts_has_to_hold_is_said(done, refused, unit, noise):
     """From epsilon, the bound and the cells alone; a smaller guess is refused."""
@@ -270,6 +271,7 @@ def test_rows_come_in_from_a_program(done, refused, monkeypatch, tmp_path):
         assert message in piped(refused, *command)
 
 
+@pytest.mark.thorough
 def test_a_table_by_month_is_drawn_over_time_and_asked(done, refused, monkeypatch, tmp_path):
     dates = [f"v{i % 12},v{i % 5},2026-0{1 + i % 3}-07" for i in range(300)]
     (tmp_path / "trips.csv").write_text("\n".join(["a,b,date", *dates]) + "\n")
@@ -526,6 +528,7 @@ def test_months_are_paid_one_by_one_and_the_bound_of_each_beside_its_table(
     assert (found["epsilon"], found["all_periods"]["epsilon"]) == (3.0, 7.0)
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize(
     "options",
     [

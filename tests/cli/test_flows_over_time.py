@@ -52,6 +52,7 @@ def refused(*words):
     return problem
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     "more",
     [

@@ -133,6 +133,7 @@ def edges(tmp_path):
     (tmp_path / "staff.csv").write_text("vertex,unit\n" + rows)
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.usefixtures("edges")
 @pytest.mark.parametrize(
     "line",

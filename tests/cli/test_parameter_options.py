@@ -16,6 +16,7 @@ def files(tmp_path):
     (tmp_path / "cuts.jsonl").write_text('{"S": [0, 1]}\n{"S": [0], "T": [4, 5]}\n')
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.usefixtures("no_forecast")
 @pytest.mark.parametrize(("method", "calibration"), EVERYTHING)
 def test_a_session_takes_every_parameter(told, method, calibration):
@@ -34,6 +35,7 @@ def test_a_session_takes_every_parameter(told, method, calibration):
     assert (started["error_bound"] is None) is ("void_reason" in started)
 
 
+@pytest.mark.thorough(cases=8)
 @pytest.mark.parametrize("calibration", NUMBERS)
 @pytest.mark.parametrize("rule", STEPS)
 def test_a_release_takes_every_parameter(told, rule, calibration):

@@ -17,6 +17,7 @@ def call(command_line):
     return partial(command_line, "plan")
 
 
+@pytest.mark.thorough
 def test_a_table_with_all_that_can_be_added_to_it(call):
     added = ("--target-error", "5000", "--groups", "5,50")
     status, out, err = call(*SIZES, *BUDGET, *added)

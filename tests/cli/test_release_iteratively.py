@@ -133,6 +133,7 @@ def test_options_that_do_not_fit_are_refused(refused, line, message):
     assert message in refused("release-iteratively", source, target, *rest)
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize(
     ("source", "options", "kind"),
     [

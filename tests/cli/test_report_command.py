@@ -85,6 +85,7 @@ def test_what_is_refused(refused, done):
     assert "guarantees nothing" in refusal
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     ("skip", "sentence"),
     [

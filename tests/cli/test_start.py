@@ -31,6 +31,7 @@ STEPS = {
 }
 
 
+@pytest.mark.thorough
 def test_only_what_is_needed_is_loaded():
     report = f"import json; print(json.dumps([m for m in {HEAVY} if m in sys.modules]))"
     by_locks = json.loads(run(f"import filelock, sys\n{report}").stdout)  # sqlite3 by older ones
@@ -78,6 +79,7 @@ def test_the_short_form_of_help_is_known_everywhere(words, done):
     assert "-h, --help" in done(*words, "-h")[0]
 
 
+@pytest.mark.thorough
 def test_a_shell_is_told_what_may_come_next():
     """As the script asks for it that --show-completion prints."""
     code = f"{COMMAND}; import sys; sys.argv = ['graphcuts-dp']; main.run()"

@@ -73,6 +73,7 @@ def files(tmp_path):
     (tmp_path / "sums.jsonl").write_text('{"left": {"a": 1}, "right": {"v": 1}}\n')
 
 
+@pytest.mark.thorough(cases=3)
 @pytest.mark.parametrize(("option", "word"), cases("release", "mechanism", "fit", "noise"))
 def test_release_takes_each_word_of_its_help(call, option, word):
     data = (
@@ -90,6 +91,7 @@ def test_release_takes_each_word_of_its_help(call, option, word):
         assert status == 0, err
 
 
+@pytest.mark.thorough(cases=5)
 @pytest.mark.usefixtures("no_forecast")
 @pytest.mark.parametrize(("option", "word"), cases("session", "method"))
 def test_sessions_take_each_word_of_their_help(call, option, word):
@@ -111,6 +113,7 @@ def test_sessions_take_each_word_of_their_help(call, option, word):
         assert status == 0, err
 
 
+@pytest.mark.thorough(cases=9)
 @pytest.mark.parametrize(("option", "word"), cases("release-iteratively", "construction"))
 def test_iterative_releases_take_each_word_of_their_help(call, option, word):
     data = ("mail.csv", *PLAIN)

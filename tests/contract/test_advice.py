@@ -111,6 +111,7 @@ def all_messages() -> tuple[str, ...]:
     return tuple(messages)
 
 
+@pytest.mark.thorough(cases=49)
 @pytest.mark.parametrize("advice", ADVICE, ids=[each.words for each in ADVICE])
 def test_what_is_advised_leads_to_what_it_says(advice: Advice, tmp_path: Path) -> None:
     (tmp_path / "given").mkdir()
@@ -125,6 +126,7 @@ def test_what_is_advised_leads_to_what_it_says(advice: Advice, tmp_path: Path) -
         assert found == expected, place
 
 
+@pytest.mark.thorough
 def test_every_advice_is_in_the_table() -> None:
     told = "\n".join(all_messages())
     missing = {

@@ -64,6 +64,7 @@ def read_in_chunks(*, odd: bool) -> pd.DataFrame:
     return pd.concat(list(pd.read_csv(io.StringIO(text), chunksize=100)), ignore_index=True)
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("data", [None, "trips"])
 @pytest.mark.parametrize("frame", [mixed_frame, read_in_chunks])
@@ -120,6 +121,7 @@ def timed(zone: str | None = None) -> gc.Columns:
     return gc.Columns(source="u", target="v", user="o", period="t", time_zone=zone)
 
 
+@pytest.mark.thorough(cases=5)
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize(
     ("zone", "expected"),
@@ -137,6 +139,7 @@ def test_all_readers_have_one_period_for_a_row(
     assert cells_of(rows, gc.PrivacyUnit.user(max_contributions=6, per_period=True)) == expected
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("second", ["kept", "scan", "arrow"])
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", None])
 def test_a_store_admits_no_row_in_two_months(
@@ -194,6 +197,7 @@ def test_flows_names_the_zone_and_reads_one_month(
 # A relation that differs each time it is evaluated.
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("bound", [2, 4])
 @pytest.mark.parametrize("whole", [False, True])
 def test_a_relation_is_evaluated_once(bound: int, whole: bool) -> None:

@@ -127,12 +127,14 @@ def in_turn(name: str) -> list[Source]:
     return others[list(TABLES).index(name) % len(others) :][:1] if others else []
 
 
+@pytest.mark.thorough(cases=40)
 @pytest.mark.parametrize("name", TABLES)
 def test_every_kind_of_source_reads_the_same(name: str, tmp_path: Path) -> None:
     sources = fitting(TABLES[name], always=True) + in_turn(name)
     check_all(sources, TABLES[name], tmp_path)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("source", [SOURCES[name] for name in ALWAYS], ids=ALWAYS)
 def test_bad_rows_that_would_be_refused_change_no_table_without_them(
     source: Source, tmp_path: Path

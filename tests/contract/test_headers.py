@@ -28,6 +28,7 @@ def users_of(rows: gc.Rows) -> float:
     return cells.steps[0] / 1024
 
 
+@pytest.mark.thorough(cases=3)
 @pytest.mark.parametrize(
     "content",
     [

@@ -40,6 +40,7 @@ def check_random_tables(source: Source, count: int, folder: Path) -> None:
     assert compared > count  # most tables are read, and have several users
 
 
+@pytest.mark.thorough(cases=6)
 @pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
 def test_a_user_changes_at_most_the_bound(source: Source, tmp_path: Path) -> None:
     check_random_tables(source, PER_SOURCE, tmp_path)

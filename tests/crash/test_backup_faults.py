@@ -60,6 +60,7 @@ def check_names(folder, allowed):
         assert path.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_backup_is_there_whole_or_not_at_all(made, tmp_path, every):
     outcomes = set()
@@ -78,6 +79,7 @@ def test_a_backup_is_there_whole_or_not_at_all(made, tmp_path, every):
     assert outcomes <= {"LedgerError", "KeyboardInterrupt", "Manifest", "bool"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_restore_leaves_the_present_store_or_that_of_the_backup(made, tmp_path, every):
     outcomes, used = set(), set()

@@ -20,6 +20,7 @@ def _ended(folder, *words):
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "files",
     [pytest.param(STORES, id="stores"), pytest.param(MORE, id="more", marks=pytest.mark.slow)],

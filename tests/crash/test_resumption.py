@@ -15,6 +15,7 @@ from resumption_cases import LINES, inputs, judge
 _PROGRAM = "import sys; from graphcuts_dp.cli.main import run; sys.argv[0] = 'graphcuts-dp'; run()"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("stride", "least"), [(29, 9), pytest.param(1, 1000, marks=pytest.mark.slow)]
 )
@@ -43,6 +44,7 @@ def run(folder, line):
 
 
 # What the other commands leave is judged above, where system calls kill forks of one process.
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "kills"),
     [("release", 1), *(pytest.param(name, 67, marks=pytest.mark.slow) for name in LINES)],

@@ -10,6 +10,7 @@ from series_cases import MONTHS, inputs, judge, line, published
 from test_resumption import run
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("stride", "least"), [(43, 4), pytest.param(1, 500, marks=pytest.mark.slow)]
 )

@@ -3,6 +3,7 @@
 import pytest
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("stride", "least"), [(6, 1), pytest.param(1, 21, marks=pytest.mark.slow)])
 def test_caps_hold_whatever_call_of_an_approval_fails_or_kills_it(strike, tmp_path, stride, least):
     """A cap that was passed ends the script."""
@@ -10,6 +11,7 @@ def test_caps_hold_whatever_call_of_an_approval_fails_or_kills_it(strike, tmp_pa
     assert found["left: approved, not begun"] >= least
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("stride", "least"), [(5, 0), pytest.param(1, 1, marks=pytest.mark.slow)])
 def test_questions_that_are_answered_together_survive_trouble_at_any_call(
     strike, tmp_path, stride, least

@@ -24,6 +24,7 @@ def allow_interrupts():
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "number", [signal.SIGHUP, *(pytest.param(n, marks=pytest.mark.slow) for n in SLOW_SIGNALS)]
 )
@@ -57,6 +58,7 @@ LINES = (
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "line",
     [
@@ -88,6 +90,7 @@ def test_a_pipe_that_closes_is_no_error_and_costs_no_file(tmp_path, line):
         assert (tmp_path / "e.png").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("closed", [(0, 1, 2), pytest.param((1,), marks=pytest.mark.slow)])
 def test_closed_streams_leave_results_and_stores_as_they_are(tmp_path, closed):
     gc.Graph([0, 1, 2], [1, 2, 3], vertices=4).write(tmp_path / "in.csv")

@@ -16,6 +16,7 @@ from graphcuts_dp import LedgerError
 NOBODY = 65534
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("stride", "least"), [(23, 8), pytest.param(1, 1000, marks=pytest.mark.slow)]
 )

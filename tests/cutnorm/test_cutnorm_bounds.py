@@ -90,6 +90,7 @@ def test_exact_is_the_definition_and_of_integers_exactly() -> None:
                 assert exact.lower == exact.upper == round(exact.lower)
 
 
+@pytest.mark.thorough
 def test_bounds_hold_on_small_matrices() -> None:
     for matrix in small_matrices(200):  # every shape with the kinds that it comes with
         check_methods(matrix, ("low-rank", "spectral"))
@@ -101,11 +102,13 @@ def test_bounds_hold_on_ten_thousand_small_matrices() -> None:
         check_methods(matrix, ("low-rank", "spectral"))
 
 
+@pytest.mark.thorough
 def test_sdp_bounds_hold() -> None:
     for matrix in small_matrices(8, seed=4):  # every kind
         check_methods(matrix, ("sdp",))
 
 
+@pytest.mark.thorough(cases=5)
 @pytest.mark.parametrize("bordered", [True, False])
 @pytest.mark.parametrize("damage", ["random", "zeros", "huge", "nan", "negative", "one huge"])
 def test_damaged_weights_still_bound(damage: str, bordered: bool) -> None:
@@ -201,6 +204,7 @@ def test_both_products_of_one_reading_are_as_exact_as_stated(
         assert np.linalg.norm((image - M.T @ (M @ block)).astype(float)) <= allowed
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(("degree", "excess"), [(12, 0.06), (24, 0.02), (64, 0.005)])
 def test_short_proofs_are_proofs_too(degree: int, excess: float) -> None:
     """For one large singular value, many equal ones, a gap, hidden directions, and noise."""
@@ -295,6 +299,7 @@ def sparse_signs(n, density, seed):
     return upper + upper.T
 
 
+@pytest.mark.thorough(cases=17)
 @pytest.mark.parametrize("bordered", [True, False])
 @pytest.mark.parametrize("seed", range(25))
 def test_agrees_with_enumeration(seed, bordered):
@@ -312,6 +317,7 @@ def test_agrees_with_enumeration(seed, bordered):
     assert value == pytest.approx(exact.upper, rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize(("form", "n", "norm"), [(np.asarray, 60, "cut"), (sp.csr_array, 60, "cut"),
                                                  (np.asarray, 40, "infinity-to-one")])  # fmt: skip
 def test_large_sparse_matrices_are_solved_exactly(form, n, norm):

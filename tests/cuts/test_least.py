@@ -153,6 +153,7 @@ def test_every_terminal_is_in_its_own_part(count):
         assert made.part_of(named[0]) == made.names[part]
 
 
+@pytest.mark.thorough(cases=3)
 @pytest.mark.parametrize(
     ("weighted", "options", "change"),
     [

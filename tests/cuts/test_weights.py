@@ -191,6 +191,7 @@ GRAPHS = {
 }
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("name", GRAPHS)
 @pytest.mark.parametrize("epsilon", [0.3, 2.0])
 def test_what_is_stated_fails_no_more_often_than_it_may(name, epsilon):

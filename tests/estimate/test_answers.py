@@ -76,6 +76,7 @@ def cuts_of(release, count):
         yield S, T
 
 
+@pytest.mark.thorough(cases=13)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("how", MECHANISMS)
 @pytest.mark.parametrize("epsilon", [1.0, 30.0])
@@ -304,6 +305,7 @@ def test_what_rounding_takes_is_in_the_interval():
         assert estimate.slack < 100 * max(grids) + 1e-9
 
 
+@pytest.mark.thorough(cases=3)
 @pytest.mark.parametrize("bipartite", [False, True])
 @pytest.mark.parametrize(("noise", "cap"), [("binary", 1.0), ("laplace", None), ("laplace", 0.3),
                                             ("discrete-laplace", 4.0)])  # fmt: skip

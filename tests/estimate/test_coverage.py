@@ -30,6 +30,7 @@ def allowed(cells):
     return scipy.stats.binom.isf(1e-7 / cells, RUNS, 1 - CONFIDENCE)
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize(
     ("work", "delta"), [({}, 0), ({"accurate": "top"}, 0), ({"noise": "gaussian"}, 1e-3)]
 )
@@ -71,6 +72,7 @@ def test_intervals_hold_cell_by_cell_and_all_at_once(work, delta, epsilon):
     assert (total > radius + 1).sum() <= allowed(1)
 
 
+@pytest.mark.thorough(cases=4)
 @pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
 @pytest.mark.parametrize("failure", [0.05, 0.002])
 @pytest.mark.parametrize("parameter", [0.05, 0.8, 4.0])
@@ -174,12 +176,14 @@ def most_short(rate, *, is_exact):
     return worst
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rate", ["1/2", "1/8"])
 def test_radii_from_bounds_on_coefficients_hold_at_every_confidence(rate):
     """Theorem "One exact tail in a sum of Laplace noises", also if a is known by bounds alone."""
     assert most_short(rate, is_exact=False) <= 1 + 1e-9
 
 
+@pytest.mark.thorough
 def test_an_upper_bound_in_the_place_of_the_largest_coefficient_is_too_short():
     """The incorrect variant: of few large noises more is near 0 than of many small ones."""
     assert most_short("1/8", is_exact=True) > 1.02

@@ -49,6 +49,7 @@ def level_matrices(cells):
     return found
 
 
+@pytest.mark.thorough(cases=5)
 @pytest.mark.parametrize("tail", [False, True])
 @pytest.mark.parametrize("once", [False, True])
 @pytest.mark.parametrize(("kind", "by", "loops"), CASES)
@@ -96,6 +97,7 @@ def test_edges_of_a_vertex_change_margins_by_no_more_than_their_cells(kind):
     assert total >= 2 * in_cells - 2
 
 
+@pytest.mark.thorough(cases=6)
 @pytest.mark.parametrize("kind", ["directed", "undirected", "bipartite"])
 @pytest.mark.parametrize("by", [None, "month", ("year", "month")])
 @pytest.mark.parametrize("most_exact", [0, 1 << 16])
@@ -168,6 +170,7 @@ AREAS = gc.Groups(
 OPTIONS = {"epsilon": 1.0, "seed": 5, "privacy_unit": gc.PrivacyUnit.user(max_contributions=2)}
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(("noise", "delta"), [("laplace", 0.0), ("gaussian", 1e-6)])
 @pytest.mark.parametrize("by", [None, "month", ("quarter", "month")])
 def test_intervals_hold_cell_by_cell_and_margin_by_margin(noise, delta, by):
@@ -264,6 +267,7 @@ def test_margins_become_narrower_for_a_price_that_is_forecast():
     assert widths[0] < widths[1]
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("by", [None, "month", ("quarter", "month")])
 def test_a_saved_table_is_the_same_again(tmp_path, by):
     rows = trips(periods=None if by is None else "2026-01..2026-03")

@@ -20,6 +20,7 @@ GRAPHS = {
 }
 
 
+@pytest.mark.thorough(cases=10)
 @pytest.mark.parametrize(
     "mechanism", ["randomized-response", "degrees+randomized-response", "auto"]
 )
@@ -109,6 +110,7 @@ def test_one_answer_moves_by_less_than_half_a_deviation():
     assert len(shrunk_towards(np.empty(0), np.empty(0), np.empty((0, 0))).values) == 0
 
 
+@pytest.mark.thorough(cases=3)
 @pytest.mark.parametrize("synthetic", [2.0, 100.0])
 @pytest.mark.parametrize("bias", [0.0, 0.5, 1.0, 2.0, 4.0, 20.0])
 def test_one_answer_alone_is_a_tenth_worse_at_most(synthetic, bias):
@@ -257,6 +259,7 @@ def test_answers_are_labelled_and_keep_the_proven_interval():
     assert alone.estimate == release.answer_all(queries[:1], estimate="shrunk")[0].estimate
 
 
+@pytest.mark.thorough
 def test_unions_of_groups_go_by_the_better_side():
     """Their covariances hold nearly, and leave combinations whose noise seems to be none."""
     rng, code = np.random.default_rng(1), np.arange(48) // 6

@@ -71,6 +71,7 @@ def check_answers(release, queries, alone=None, ways=WAYS):
     return estimates
 
 
+@pytest.mark.thorough(cases=1)
 @KINDS
 @pytest.mark.parametrize("cap", [False, True])
 @pytest.mark.parametrize("measured", [True, False])
@@ -89,6 +90,7 @@ def test_a_list_has_the_answers_of_its_cuts(kind, cap, measured):
     assert together == len(different) < len(queries)
 
 
+@pytest.mark.thorough(cases=1)
 @KINDS
 def test_random_sets_are_added_up_together(kind):
     release, own, _ = made(kind, cap=True)

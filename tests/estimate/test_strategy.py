@@ -109,6 +109,7 @@ def test_what_is_chosen_costs_what_was_asked_for(epsilon, delta, sensitivity):
     assert made.shares[-1] > Fraction(1, 10)
 
 
+@pytest.mark.thorough(cases=7)
 @pytest.mark.parametrize("arities", [(3, 3), (10, 20), (4, 5, 5), (2, 3, 5, 5), (40, 2)])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_the_default_starves_no_level(arities, delta):

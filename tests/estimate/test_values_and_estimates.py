@@ -83,6 +83,7 @@ def test_values_of_iterative_releases_lie_in_their_intervals(construction):
         beside(made.answer_all(cuts))
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("kind", ["plain", "directed", "bipartite"])
 def test_values_of_flows_lie_in_their_intervals_and_estimates_add_up(kind, epsilon):

@@ -148,6 +148,7 @@ def test_every_kind_of_graph_has_its_statistics(kind, present, absent):
     assert len(set(names)) == len(names)
 
 
+@pytest.mark.thorough(cases=1)
 def test_everything_is_marked_as_not_private(compared):
     _, _, comparison = compared
     for text in (str(comparison), repr(comparison), comparison._repr_html_()):
@@ -161,6 +162,7 @@ def test_everything_is_marked_as_not_private(compared):
     assert figure.get_figwidth() == COLUMN
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("ending", "start"), [("pdf", b"%PDF"), ("svg", b"<?xml"), ("png", b"\x89PNG")]
 )

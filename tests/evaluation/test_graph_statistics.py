@@ -123,6 +123,7 @@ def test_paths_and_spectra_are_those_of_networkx(kind, seed):
     assert leading_values(matrix, 10, symmetric=True) == pytest.approx(expected[:10])
 
 
+@pytest.mark.thorough
 def test_paths_of_large_graphs_are_sampled():
     """A mean over 500 of 1,500 vertices lies well within five of its standard deviations."""
     network = nx.barabasi_albert_graph(1500, 3, seed=2)
@@ -166,6 +167,7 @@ def test_what_is_not_defined_is_none_or_nothing():
     assert path_lengths(two)[0].value == 1.0
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("many", [False, True])
 @pytest.mark.parametrize("kind", ["undirected", "weighted", "directed", "bipartite"])
 def test_graphs_drawn_by_degrees_have_them_in_the_mean(kind, many, monkeypatch):

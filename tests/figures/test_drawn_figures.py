@@ -22,6 +22,7 @@ def table_of(columns, rows, **parameters):
     return Table(columns=columns, rows=rows, parameters=parameters, findings=[])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", figure_names())
 def test_no_text_is_cut_off_and_no_name_lies_on_another(name, drawn):
     _, figure = drawn(name)

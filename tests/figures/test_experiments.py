@@ -48,6 +48,7 @@ def errors(table, column="error", **fixed):
     return np.array(table.line(column, **fixed)[0])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in figure_names()]
 )

@@ -91,6 +91,7 @@ def write_without_picture(_, base, *, columns, rows, parameters):
     save_figure(Figure(figsize=(1, 1)), base, columns=columns, rows=rows, parameters=parameters)
 
 
+@pytest.mark.thorough(cases=5)
 @pytest.mark.parametrize(
     ("name", "painted"),
     [
@@ -145,6 +146,7 @@ def test_all_are_redrawn_and_indexed_by_one_command(monkeypatch):
     assert "-m scripts.figures\n" in (FOLDER.parent / "Makefile").read_text()
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("name", guides.DRAWN)
 def test_a_guide_shows_what_its_benchmark_printed_last(name, tmp_path, monkeypatch):
     monkeypatch.setattr(guides, "FIGURES", tmp_path)
@@ -167,6 +169,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_one_others(tmp_path):
     assert made[0]["a_toy.csv"] != made[2]["a_toy.csv"]
 
 
+@pytest.mark.thorough
 def test_a_figure_with_bands_is_drawn_the_same_to_the_byte(quick_table):
     pictures = [io.BytesIO(), io.BytesIO()]
     for picture in pictures:

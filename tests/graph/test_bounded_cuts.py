@@ -163,6 +163,7 @@ def by_linear_program(graph, S, T, bound, steps):
     return -found.fun
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_values_are_those_of_the_linear_program(kind, weighted):

@@ -207,6 +207,7 @@ def test_cells_are_those_of_plain_python(counting, name):
     assert as_dict(unbounded_cells(case.coded(rows), case.shape)) == plain_cells(rows, case)
 
 
+@pytest.mark.thorough(cases=7)
 @pytest.mark.parametrize("counting", COUNTINGS[1:])
 @pytest.mark.parametrize("name", SHAPES)
 def test_scaled_cells_are_those_of_plain_python(counting, name):
@@ -243,6 +244,7 @@ def plain_kept(rows, case, bound):
     }
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     ("counting", "name"),
     [

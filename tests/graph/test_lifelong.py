@@ -84,6 +84,7 @@ def oracle(listed, bound, counting, whole):
     return {cell: steps for cell, steps in found.items() if steps}
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("counting", ["rows", "users", "weight"])
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("bound", [1, 3, 1000])

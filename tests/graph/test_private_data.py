@@ -78,6 +78,7 @@ def expected():
         return {name: call(functions.graph()) for name, call in functions.CONVERTING.items()}
 
 
+@pytest.mark.thorough(cases=17)
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("name", functions.CONVERTING)
 def test_every_function_takes_every_source(name, source, expected):

@@ -71,6 +71,7 @@ def contributed(counting, bound, most, directed=False):
     return np.array(found).reshape(len(files), len(pairs))
 
 
+@pytest.mark.thorough(cases=15)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("bound", [1, 2, 3])
 @pytest.mark.parametrize("counting", COUNTINGS)
@@ -151,6 +152,7 @@ def test_twins_that_bound_something_else_are_seen(twin, counting, bound):
     assert np.abs(changes).sum(axis=1).max() > bound
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("counting", COUNTINGS)
 def test_neither_the_order_nor_the_others_matter(counting):
     rng = np.random.default_rng(5)

@@ -248,6 +248,7 @@ def test_users_stand_in_columns(put):
         gc.Rows.read(put("some.mtx", ""), columns=gc.Columns(user=0), vertices=3)
 
 
+@pytest.mark.thorough(cases=5)
 @pytest.mark.parametrize("counting", COUNTINGS)
 @pytest.mark.parametrize("user", ["tail", 2])
 def test_files_without_rows_are_read_as_others(put, counting, user):
@@ -271,6 +272,7 @@ FAULTY = {
 }
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("periods", ["2026-01..2026-03", "2026-Q1", "2025..2026"])
 def test_bad_rows_are_the_same_whether_rows_are_read_or_stay_in_an_engine(tmp_path, periods):
     draw = np.random.default_rng(0)

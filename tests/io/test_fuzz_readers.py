@@ -105,6 +105,7 @@ def test_readers_survive_damaged_files(ending, examples, tmp_path):
     assert counts["read"] >= examples * 0.9
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("ending", [".edges.gz", ".npz"])
 def test_small_files_that_unpack_to_far_too_much_are_refused(ending, tmp_path):
     path = tmp_path / f"bomb{ending}"

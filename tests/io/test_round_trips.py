@@ -52,6 +52,7 @@ GRAPHS = {
 }
 
 
+@pytest.mark.thorough(cases=66)
 @pytest.mark.parametrize("packed", ["", ".gz"])
 @pytest.mark.parametrize("ending", WRITTEN)
 @pytest.mark.parametrize("name", GRAPHS)

@@ -97,6 +97,7 @@ def line_by_line():
         yield
 
 
+@pytest.mark.thorough(cases=5)
 @pytest.mark.parametrize("kind", FILES)
 def test_arrow_and_blocks_of_any_size_give_what_line_by_line_gives(put, monkeypatch, kind):
     name, content, *rest = FILES[kind]
@@ -210,6 +211,7 @@ def test_errors_name_the_line_in_whatever_block(put, monkeypatch, place):
 FEW = 12 << 20  # bytes for blocks and what they become, whatever the size of the file
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("form", ["names", "packed weights"])
 def test_a_large_file_takes_no_more_than_twice_the_memory_of_its_arrays(put, form):
     m = 500_000 if form == "names" else 250_000
@@ -273,6 +275,7 @@ def strings(values):
 TOKENS = st.sampled_from(["", "a", "a\0", "é", "e\u0301", "x" * 300, *map(str, range(20)), "07"])
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("waiting", [0, 40, 1 << 26])
 @settings(max_examples=60)
 @given(batches=st.lists(st.lists(st.tuples(TOKENS, TOKENS), max_size=6), max_size=6))
@@ -319,6 +322,7 @@ NUMBERS = st.text(st.sampled_from("0123456789.,-+eE_xinfaty() \t٣"), max_size=8
 NUMBERS |= st.floats().map(str) | st.sampled_from(["9" * 400, "0" * 400 + "1", "1." + "3" * 90])
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("decimal", [".", ","])
 @settings(max_examples=150)
 @given(texts=st.lists(NUMBERS, max_size=5))

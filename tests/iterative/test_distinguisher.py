@@ -343,6 +343,7 @@ DRAWN = {
 }
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     ("kind", "listed"),
     [

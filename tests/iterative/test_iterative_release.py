@@ -37,6 +37,7 @@ def released(graph=EIGHT, queries=None, *, construction=None, delta=1e-6, **opti
     )
 
 
+@pytest.mark.thorough(cases=9)
 @pytest.mark.parametrize("rule", CONSTRUCTIONS)
 @pytest.mark.parametrize("distinguisher", DISTINGUISHERS)
 def test_every_construction_with_every_distinguisher(rule, distinguisher):
@@ -218,6 +219,7 @@ def of_median(epsilon=50.0, seed=1, **options):
     )
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("calibration", ["practical", "tight", "dr14"])
 def test_statistics_are_answered_within_their_intervals(calibration):
     """And with much epsilon the graph is found, with little it is not, with the same seeds."""
@@ -250,6 +252,7 @@ def test_statistics_are_answered_by_the_median_alone():
 # Lists of any linear queries, and norms.
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("construction", CONSTRUCTIONS)
 @pytest.mark.parametrize("signed", [False, True])
 def test_lists_of_linear_queries_are_learnt(construction, signed):
@@ -291,6 +294,7 @@ def by_norm(queries=HALVES, *, epsilon=50.0, delta=1e-3, store=None, **options):
     return gc.release_iteratively(RATINGS, queries, seed=1, **terms)
 
 
+@pytest.mark.thorough(cases=13)
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("calibration", ["practical", "tight"])
 def test_every_norm_learns_the_cuts(norm, calibration, tmp_path):

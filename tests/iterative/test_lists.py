@@ -288,6 +288,7 @@ def test_a_schatten_norm_learns_queries_that_were_not_asked_and_frobenius_does_n
     assert found[None][1] < found[2.0][1] < 0.7 * nothing
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(("epsilon", "rounds"), [(1.0, 3), (10.0, 3), (5.0, None)])
 def test_intervals_hold_for_all_queries_in_a_share_1_minus_beta_of_runs(epsilon, rounds):
     """Learnt in rounds, or all measured. More failures than the binomial quantile at 1e-6 would

@@ -187,6 +187,7 @@ def quick_noise(monkeypatch):
     monkeypatch.setattr(value_noise, "sample_discrete_gaussian", normal)
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.usefixtures("quick_noise")
 @pytest.mark.parametrize("kind", ["plain", "bipartite", "weighted"])
 @pytest.mark.parametrize("rho", [0.5, 50.0])
@@ -300,6 +301,7 @@ def test_a_certificate_is_bought_once_and_stated():
     assert of.with_rho(1.0, rounds=4).certificate == 0.5
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_calls_and_certificates_spend_no_more_than_their_budget(kind, monkeypatch):
     """The products and the quotient that are really made, each with the variance of its noise: the

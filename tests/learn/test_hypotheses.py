@@ -52,6 +52,7 @@ def random_start(universe, rng):
     return BlockHypothesis(universe, labels[0], weights, labels[1])
 
 
+@pytest.mark.thorough(cases=7)
 @EACH
 @pytest.mark.parametrize("kind", [CutSum, BlockHypothesis])
 def test_updates_agree_with_those_of_the_dense_form(universe, kind):

@@ -61,6 +61,7 @@ def asked(kind, truth, rng):
     return [MatrixQuery(each) for each in matrices], {"linear": True, "max_spectral_norm": spectral}
 
 
+@pytest.mark.thorough(cases=6)
 @pytest.mark.parametrize("kind", ["cuts", "signed"])
 @pytest.mark.parametrize("norm", WAYS)
 @pytest.mark.parametrize(

@@ -52,6 +52,7 @@ def edges(made):
     return made.graph.rows.tolist(), made.graph.columns.tolist()
 
 
+@pytest.mark.thorough(cases=3)
 @pytest.mark.parametrize("name", RELEASES)
 def test_every_product_is_taken_up_again_bit_by_bit_and_for_nothing(path, name, monkeypatch):
     made = make(name, store=path)
@@ -381,6 +382,7 @@ def test_what_is_too_large_to_keep_is_refused_before_it_is_charged(path, graph, 
     assert len(gc.store_status(path).uses) == 1
 
 
+@pytest.mark.thorough(cases=4)
 @pytest.mark.parametrize("noise", ["binary", "laplace", "discrete-laplace"])
 @pytest.mark.parametrize("kind", [gc.Graph, gc.DirectedGraph])
 def test_what_is_measured_is_no_larger_than_was_foreseen(path, kind, noise):

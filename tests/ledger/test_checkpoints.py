@@ -95,6 +95,7 @@ def store(tmp_path):
     return Store(tmp_path / "trips.db", budget=20.0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("count", [2000, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_the_last_of_thousands_of_uses_costs_no_more_than_one_of_the_first(tmp_path, count):
     few, many = (Store(tmp_path / f"{name}.db", budget=20.0) for name in ("few", "many"))
@@ -273,6 +274,7 @@ def test_what_lies_after_the_head_is_noticed_without_reading_everything(store):
         charge(store)
 
 
+@pytest.mark.thorough
 def test_a_budget_is_not_passed_in_many_small_steps(tmp_path):
     store = Store(tmp_path / "trips.db", budget=0.2)
     for _ in range(200):

@@ -96,6 +96,7 @@ READINGS = {
 }
 
 
+@pytest.mark.thorough(cases=7)
 @pytest.mark.parametrize("first", [{}, {"counting": "weight"}], ids=["edges", "weight"])
 @pytest.mark.parametrize("name", READINGS)
 def test_the_same_rows_read_otherwise_share_one_budget(read, store, first, name):
@@ -146,6 +147,7 @@ EDGES = {
 }
 
 
+@pytest.mark.thorough(cases=3)
 @pytest.mark.parametrize("name", EDGES)
 @pytest.mark.parametrize("counting", ["edges", "weight"])
 def test_a_graph_of_the_rows_is_known_to_the_store_of_the_users(
@@ -357,6 +359,7 @@ def test_another_salt_gives_other_digests(read):
 PAIRS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=8)
 
 
+@pytest.mark.thorough
 @settings(max_examples=40)
 @given(PAIRS, PAIRS, st.lists(st.integers(0, 2), min_size=16, max_size=16))
 def test_digests_are_equal_for_equal_rows_and_for_no_others(one, two, users):

@@ -319,6 +319,7 @@ def admitted(budget, before, use):
 BUDGETS = [Budget(1.5), Budget(1.5, 1e-5), Budget(0.75, 1e-6), None]
 
 
+@pytest.mark.thorough(cases=12)
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 @pytest.mark.parametrize(
     "seed", [*range(5), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 12))]
@@ -435,6 +436,7 @@ def loss(rng_seed, differ, cap):
     return tree((), [], [1.0, 1.0])
 
 
+@pytest.mark.thorough
 def test_whatever_is_chosen_adaptively_keeps_the_budget_of_neighbours_in_one_period():
     """By exact sums over all transcripts; and those who differ in both periods have more."""
     cap, seeds = Budget(1.0), range(40)

@@ -22,6 +22,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.thorough(cases=12)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_every_product_is_charged_and_shown_with_time_and_user(path, name):
     make(name, store=path)
@@ -37,6 +38,7 @@ def test_every_product_is_charged_and_shown_with_time_and_user(path, name):
     assert found.to_dict()["uses"][0]["kind"] == kind_of(name)
 
 
+@pytest.mark.thorough(cases=9)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_every_product_is_refused_beyond_the_budget_before_it_draws(path, name, monkeypatch):
     with pytest.raises(BudgetError, match="nothing was spent"):

@@ -20,6 +20,7 @@ CASES = {
 }
 
 
+@pytest.mark.thorough(cases=6)
 @pytest.mark.parametrize(
     ("case", "bound"),
     [
@@ -43,6 +44,7 @@ def test_a_vertex_changes_a_table_by_no_more_than_is_claimed(case, bound):
     assert found[0] > one_cell[0]
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     ("case", "bound"),
     [("three groups", 1), ("three groups", 2), ("directed", 2), ("bipartite", 1), ("bipartite", 2)],

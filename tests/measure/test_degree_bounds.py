@@ -31,6 +31,7 @@ def law(graph, epsilon, noise, *, penalty=4.0, plain=False):
     return weights / weights.sum()
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("plain", [False, True])
 def test_the_law_keeps_epsilon_and_its_range_on_all_neighbours(plain):
     """The twin: the plain exponential mechanism of sensitivity 1 does not keep it."""

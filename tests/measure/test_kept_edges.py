@@ -86,6 +86,7 @@ def never_on_edges(graph, distribution, threshold, source):
 SLOW = ((0, 0, 0), (1, 1, 0), (1, 1, 1))  # pairs of the same weights as the others have
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     "weights",
     [
@@ -99,6 +100,7 @@ def test_the_law_is_that_of_the_filtered_matrix(weights):
     assert p_value(weights, honest) > LEVEL
 
 
+@pytest.mark.thorough
 def test_a_broken_filter_is_noticed():
     assert p_value((1, 0, 1), never_on_edges) < LEVEL
 

@@ -92,6 +92,7 @@ def up_to_names(pairs, n):
     return [tuple(map(int, bits)) for bits in graphs[smallest]]
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("quick_rounds")
 @pytest.mark.parametrize(
     "density", [0.25, *(pytest.param(density, marks=pytest.mark.slow) for density in (0.5, 0.8))]
@@ -146,6 +147,7 @@ KINDS = {
 }
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.usefixtures("quick_rounds")
 @pytest.mark.parametrize("density", [0.25, pytest.param(0.7, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("make", KINDS)
@@ -178,6 +180,7 @@ def test_weights_without_a_maximum_are_refused():
         structure_count(graph, setting_of(5, 3.0))
 
 
+@pytest.mark.thorough(cases=7)
 @pytest.mark.usefixtures("quick_rounds")
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("density", [0.1, 0.5])
@@ -194,6 +197,7 @@ def test_no_flip_of_a_larger_graph_changes_the_count_by_more_than_proven(shape, 
         assert max(changes) > 0.85 * STRUCTURE_CHANGE
 
 
+@pytest.mark.thorough(cases=11)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("sign", [1, -1])
 def test_the_value_is_that_of_another_solver(shape, sign):
@@ -251,6 +255,7 @@ def _minimiser(matrix, tau):
 HUBS = ("star", "two stars")  # take the most rounds
 
 
+@pytest.mark.thorough(cases=3)
 @pytest.mark.parametrize(
     ("shape", "n"),
     [

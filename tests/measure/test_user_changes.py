@@ -91,6 +91,7 @@ def worst(kind, groups, counting, tail, at_most):
     return cells, found
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("tail", [False, True])
 @pytest.mark.parametrize("counting", ["edges", "users", "rows"])
 @pytest.mark.parametrize("kind", SPACES)

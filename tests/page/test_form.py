@@ -136,6 +136,7 @@ def test_a_preview_says_what_the_words_say_in_a_dry_run(name, more, tmp_path, mo
     assert not (tmp_path / values["store"]).exists()
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("name", FORMS)
 @pytest.mark.parametrize("part", [0.9, 0.2])
 def test_an_error_gives_the_epsilon_that_keeps_it(name, part, tmp_path):

@@ -194,6 +194,7 @@ ROWS_FIRST = {
 SECRET = (b"Mueller", b"HIV", b"P001")
 
 
+@pytest.mark.thorough(cases=4)
 @pytest.mark.parametrize("case", ROWS_FIRST)
 @pytest.mark.parametrize("header", ["", "no"])
 def test_a_row_that_holds_usual_words_is_shown_in_the_panel_alone(page, tmp_path, case, header):
@@ -228,6 +229,7 @@ def test_a_row_that_holds_usual_words_is_shown_in_the_panel_alone(page, tmp_path
     assert not list((tmp_path / "results").glob("*/.run"))
 
 
+@pytest.mark.thorough
 def test_the_command_shows_a_link_whose_token_stands_in_no_log(tmp_path):
     running = PageProcess(tmp_path / "results")
     try:

@@ -60,6 +60,7 @@ def test_rows_are_counted_by_a_program_that_is_started(page, contacts):
     assert (counted["rows"], counted["skipped"]) == (300, 300)  # the form of dates is not told
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("forked")
 def test_german_dates_are_told_before_anything_is_spent(page, contacts):
     values = of_wards(page, contacts)
@@ -212,6 +213,7 @@ def test_no_kind_of_result_takes_files_that_another_kind_writes(tmp_path):
         assert written == ({"table.html", "table.png"} if name == "table" else set()), name
 
 
+@pytest.mark.thorough
 def test_an_account_is_asked_before_the_confirmation(page, trips, tmp_path):
     """The file of the account lies in the folder of the page, wherever the page was started."""
     values = placed(TRIPS, tmp_path) | {"budget.epsilon": "2"}
@@ -297,6 +299,7 @@ def test_the_reader_of_private_files_writes_nothing_here():
     assert LOOK.in_words("pass --columns user=COLUMN, or --by") != "pass --columns user=COLUMN"
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("forked")
 def test_text_of_excel_is_mended_by_a_button_and_not_by_leaving_rows_out(page, contacts):
     values = of_wards(page, contacts) | {"columns.date-format": "%d.%m.%Y"}

@@ -68,6 +68,7 @@ FLOWS = [
 ]
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(("sizes", "unit", "queries"), FLOWS)
 def test_flows_need_what_a_released_table_states_of_a_cell(sizes, unit, queries):
     """However many queries somebody else may ask: a table is released once."""
@@ -110,6 +111,7 @@ def test_a_graph_needs_what_a_release_states_of_its_worst_cut():
     check_least(needed_of(made, "release", "all"), stated, target)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("method", "n", "edges", "target"),
     [
@@ -136,6 +138,7 @@ def test_sessions_need_what_they_state_before_they_begin(method, n, edges, targe
     assert stated(0.94 * needed) > target
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(("n", "epsilon"), [(60, 4.0), (200, 3.0)])
 @pytest.mark.parametrize("change", [1, 3])
 def test_the_questions_about_a_graph_state_the_error_of_its_dry_run(n, epsilon, change):
@@ -199,6 +202,7 @@ def test_the_smallest_epsilon_is_that_of_each_change_as_it_is_typed():
                 unit.per_change(0.999 * typed)
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("group_size", GROUP_SIZES["some"])
 def test_a_plan_for_any_number_of_edges_together_has_an_advice(group_size):
     """Its advice and its target need an epsilon from the smallest one on."""

@@ -234,6 +234,7 @@ def test_the_net_states_the_number_of_the_plan(n):
     assert "net" not in {row.method for row in seven.rows}
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("max_contributions", [1, 3])
 @pytest.mark.parametrize("k", [1, 4, 25])
 def test_sensing_states_the_number_of_the_plan(k, max_contributions):

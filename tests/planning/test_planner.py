@@ -327,6 +327,7 @@ def test_more_epsilon_fewer_queries_and_fewer_vertices_never_hurt(drawn):
     nothing_hurts(setting_of(**drawn))
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("n", [6, 300, (70, 200)])
 def test_nor_do_they_hurt_offline_releases(n):
     guarantee = {"epsilon": 2.0, "delta": 1e-6}
@@ -542,6 +543,7 @@ def test_numbers_out_of_range_are_refused(wrong, message):
 MONTHS = {"periods": "2026-01..2026-06"}
 
 
+@pytest.mark.thorough(cases=3)
 @pytest.mark.parametrize(
     ("table", "privacy_unit"),
     [

@@ -89,6 +89,7 @@ def test_a_plan_says_it():
 # Randomised response
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("groups", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_planted_groups_are_kept_where_the_forecast_says_so(groups):
     """Above the difference of the forecast all of it stays; below, what noisy entries show."""
@@ -194,6 +195,7 @@ def test_what_a_plan_says_of_least_cuts_is_what_the_cut_says(privacy_unit, k):
     assert rows_of_parts(needed)["least cut"].guaranteed <= 50
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("epsilon", [1.0, 3.0])
 def test_what_a_plan_says_of_partitions_is_the_half_of_their_interval(epsilon):
     """Of a graph in which both ends of it are possible."""

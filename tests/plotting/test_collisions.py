@@ -114,6 +114,7 @@ def places(count, *, on_earth=True, seed=1, span=0.3):
     return MapPlaces(rows=points, columns=points, longitude_scale=scale if on_earth else None)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     ("count", "name", "largest"),
     quick_and_slow(
@@ -133,6 +134,7 @@ def test_names_and_numbers_of_a_heat_map_do_not_collide(count, name, largest):
     assert max(figure.get_size_inches()) < 13
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("count", [61, 150])
 def test_names_of_enclosing_groups_do_not_collide(count):
     figure = heat_map_figure(picture(count))
@@ -140,6 +142,7 @@ def test_names_of_enclosing_groups_do_not_collide(count):
     assert len(figure.axes[0].get_yticklabels()) == 3
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("count", quick_and_slow([3, 9, 24, 40], [9, 40]))
 def test_heat_maps_of_months_do_not_collide(count):
     tables = {month: picture(count, seed=number) for number, month in enumerate(MONTHS)}
@@ -152,6 +155,7 @@ def test_heat_maps_of_months_do_not_collide(count):
         assert axes.texts[0].get_text() == month
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     ("count", "on_earth", "symmetric"),
     quick_and_slow(
@@ -168,6 +172,7 @@ def test_names_of_a_map_do_not_collide(count, on_earth, symmetric):
     assert collisions(figure) == ([], [])
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("count", quick_and_slow([3, 12, 30], [3, 30]))
 def test_maps_of_months_do_not_collide(count):
     tables = {month: picture(count, seed=number) for number, month in enumerate(MONTHS)}
@@ -186,6 +191,7 @@ def test_names_of_parts_do_not_collide(count):
     assert collisions(figure) == ([], [])
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("count", [1, 9, 40])
 def test_names_of_answers_do_not_collide(count):
     values = np.arange(1.0, count + 1)
@@ -201,6 +207,7 @@ def test_names_of_answers_do_not_collide(count):
     assert collisions(figure) == ([], [])
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("cells", [1, 4, 9])
 def test_charts_over_months_do_not_collide(cells):
     values = np.random.default_rng(0).exponential(1e5, (cells, 24))
@@ -232,6 +239,7 @@ def test_the_check_sees_texts_that_collide():
     assert cut
 
 
+@pytest.mark.thorough
 def test_texts_are_measured_cut_and_broken():
     assert text_width("mmmm", 10) == pytest.approx(4 * text_width("m", 10), rel=0.05)
     assert text_width("m", 20) == pytest.approx(2 * text_width("m", 10), rel=0.1)

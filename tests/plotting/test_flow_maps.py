@@ -177,6 +177,7 @@ def test_a_map_across_the_date_line_names_its_degrees():
     assert any(label.endswith(" E") for label in labels)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("count", [2, 5, 12])
 def test_months_have_one_scale(count):
     tables = {

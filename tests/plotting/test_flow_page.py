@@ -96,6 +96,7 @@ def test_the_policy_allows_this_style_and_this_program_alone(flows, tmp_path):
         assert rules[name] == f"'sha256-{digest}'"
 
 
+@pytest.mark.thorough
 @given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner, max_size=3)))
 def test_no_text_can_end_the_element_of_the_data(data):
     text = json_in_html(data)

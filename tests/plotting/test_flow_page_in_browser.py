@@ -56,6 +56,7 @@ def focused(page):
     return page.driver.execute_script("return document.activeElement.getAttribute('aria-label')")
 
 
+@pytest.mark.thorough(cases=4)
 @pytest.mark.parametrize("name", [*KINDS, "large"])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_everybody_can_read_it_at_every_width(opened, name, theme):
@@ -123,6 +124,7 @@ def test_keys_alone_reach_every_number(opened, name):
     assert len(page.driver.find_elements(By.CSS_SELECTOR, "#picture [tabindex='0']")) == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", KINDS)
 def test_a_period_and_a_place_are_chosen(opened, name):
     page = opened(name)

@@ -99,6 +99,7 @@ def large(count, **options):
     )
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("count", [13, 49, 61, 121])
 def test_in_a_large_heat_map_noise_is_white(count, drawn):
     picture = large(count)

@@ -77,6 +77,7 @@ def drawn(_=None):
     return [SHARED.bytes(16).tobytes() for _ in range(50)] + noises.tolist()
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 @pytest.mark.parametrize(("method", "count"), [("fork", 2), ("spawn", 1)])
 def test_children_never_repeat_the_bits_of_their_parent(method, count):
@@ -144,6 +145,7 @@ RELEASES = {
 }
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(("kind", "distribution", "mechanism"), RELEASES)
 def test_measurements_of_a_release(kind, distribution, mechanism):
     made = gc.release_graph(

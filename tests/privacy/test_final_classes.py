@@ -166,6 +166,7 @@ CLAIMS = (0.0, 1e-300, -5.0, 1.0, 3.5, 1e9, math.inf, -math.inf, math.nan)
 ANSWERS = (None, 0.0, 1e6, math.nan)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("name", CALIBRATIONS)
 def test_no_learner_makes_a_session_cost_more(name):
     """Noise is for the updates that are made at most, and no more are made, whatever B is."""
@@ -204,6 +205,7 @@ def asked_until_it_ends(name, claim, answer):
     return True
 
 
+@pytest.mark.thorough(cases=26)
 @pytest.mark.parametrize("answer", ANSWERS)
 @pytest.mark.parametrize("claim", CLAIMS)
 @pytest.mark.parametrize("calibration", ["practical", "tight"])

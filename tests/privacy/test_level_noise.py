@@ -76,6 +76,7 @@ def listed(noise, reach):
     return z, weights / weights.sum()
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     ("name", "norm"),
     [("all of two", "k-norm"), ("always together", "k-norm"), ("all of two", "laplace"),
@@ -110,6 +111,7 @@ def test_shifts_by_a_column_cost_epsilon_and_no_more(name):
         assert norm_of(single, [twice])[0] > 1
 
 
+@pytest.mark.thorough(cases=4)
 @pytest.mark.parametrize("name", ["all of two", "all of three"])
 @pytest.mark.parametrize("rate", [Fraction(1, 20), Fraction(1), Fraction(4)])
 @pytest.mark.parametrize("norm", NORMS)
@@ -127,6 +129,7 @@ def test_the_radius_holds(name, rate, norm):
         assert k_norm_radius(2, 1.0, 0.1) >= radius
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("failure", [0.3, 1e-6])
 @pytest.mark.parametrize("rate", [0.02, 1.0, 3.0])
 def test_one_radius_holds_for_any_columns(rate, failure):

@@ -293,6 +293,7 @@ def as_array(y, count):
     return np.array([y] * count, dtype=np.int64 if narrow else object)
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("variance", VARIANCES + EXTREMES)
 def test_every_first_word_that_decides_does_so_as_the_exact_probability_does(variance, monkeypatch):
     """All 2^16 beginnings, each with the least and the largest end; and words around the cut.
@@ -434,6 +435,7 @@ def test_blocks_of_wide_noise_are_put_together(monkeypatch):
     assert all(sample > 0 for sample in parts)
 
 
+@pytest.mark.thorough(cases=4)
 @pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
 @pytest.mark.parametrize(
     ("cap", "queries", "epsilon"),
@@ -492,6 +494,7 @@ def missing_between(rate, threshold, count, bits=400):
     return power(least, False), power(most, True)
 
 
+@pytest.mark.thorough(cases=3)
 @pytest.mark.parametrize(("rate", "threshold"), CASES)
 @pytest.mark.parametrize("bits", [16, 64, 128])
 def test_cut_points_of_gaps(rate, threshold, bits):
@@ -539,11 +542,13 @@ def excess_of_another_rate(rate, threshold, positions, source):
     return exceeding.Exceeding(found.positions, excess + threshold)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("positions", [1, 2])
 def test_the_law_is_that_of_filtered_noise(positions):
     assert fit_of_patterns(positions, sample_exceeding, positions) > SIGNIFICANT
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("twin", [one_too_near, excess_of_another_rate])
 def test_a_broken_sampler_is_noticed(twin):
     assert fit_of_patterns(2, twin, 5) < SIGNIFICANT

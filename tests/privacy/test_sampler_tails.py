@@ -153,6 +153,7 @@ def test_rare_flips(epsilon):
     assert tail_of_count(int(flips.sum()), SIZE, q) > LEVEL
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("power", [0, 0.7, 5, 8, 15, 20.7, 30])
 def test_rare_events(power):
     """What decides a choice, and of the discrete Gaussian's proposals those that floats leave."""
@@ -221,6 +222,7 @@ def test_rare_choices(behind, bits):
 SCORES = np.array([0, 3, 7, 7, 1, -20])
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("rate", [Fraction(1, 100), Fraction(1, 3), Fraction(2)])
 def test_choices_have_their_distribution(rate):
     source = SeededEntropy(2)
@@ -235,6 +237,7 @@ def test_choices_have_their_distribution(rate):
     assert tail_of_count(int(won.sum()), FEW, r**4 / (1 + r)) > LEVEL
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
 def test_noise_on_values_has_its_distribution(distribution):
     source, scale = SeededEntropy(6), 9

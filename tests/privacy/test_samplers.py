@@ -134,6 +134,7 @@ def two_levels(coarse, fine):
     return first.values, first.refined(fine, SeededEntropy(5)).values
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(("coarse", "fine"), LEVELS)
 def test_refined_noise_has_its_law_and_coarse_noise_is_that_and_something_apart(coarse, fine):
     first, second = two_levels(coarse, fine)
@@ -178,6 +179,7 @@ def test_the_operating_systems_bits_fit_too():
     assert fit_of(sample_discrete_laplace(rate, SIZE, SystemEntropy()), laplace_cdf, rate) > LEVEL
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("lag", [1, 2, 8])
 def test_neighbouring_samples_are_independent(lag):
     start = np.arange(SIZE - lag)

@@ -273,6 +273,7 @@ HELD = WEIGHTS > 0
 GRAPH = gc.Graph(ROWS[HELD], COLUMNS[HELD], WEIGHTS[HELD], vertices=N, max_weight=10.0)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("epsilon", [1.0, 8.0])
 def test_entries_are_unbiased_and_intervals_hold(epsilon):
     """Of 2000 releases 5 % may miss; the tolerance is for a false alarm of 1e-9."""

@@ -356,6 +356,7 @@ def guarantee_of(made):
     return made.guarantee() if callable(made.guarantee) else made.guarantee
 
 
+@pytest.mark.thorough(cases=37)
 @pytest.mark.parametrize(("product", "name"), SOUND)
 def test_every_product_states_at_most_what_was_asked_for(product, name):
     guarantee = guarantee_of(CASES[product][name][0]())
@@ -367,6 +368,7 @@ def test_every_product_states_at_most_what_was_asked_for(product, name):
     assert guarantee.delta in (0, 1e-6)
 
 
+@pytest.mark.thorough(cases=20)
 @pytest.mark.parametrize(("product", "name", "twin"), TWINS)
 def test_every_product_refuses_noise_that_costs_more_than_was_asked_for(
     product, name, twin, monkeypatch

@@ -55,6 +55,7 @@ def test_products_near_ties_are_rounded_by_no_more_than_the_bound():
     assert max(shifts) > Fraction(1, 2) + Fraction(1, 1 << 25)
 
 
+@pytest.mark.thorough
 def test_coefficients_above_the_largest_one_found_are_cut_off_within_the_bound():
     """For points nearly on a line, rounding can make `sensitivity` too small."""
     rng = np.random.default_rng(2)

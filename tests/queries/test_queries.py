@@ -67,6 +67,7 @@ def coefficient(query, i, j, graph):
     return max(there, back) if isinstance(query, CutQuery) else there + back
 
 
+@pytest.mark.thorough(cases=17)
 @pytest.mark.parametrize("entries", [1, 100, 1 << 24])  # in batches of 1, a few, all
 @pytest.mark.parametrize("largest", [None, 3.0])
 @pytest.mark.parametrize(("shape", "directed"), PLAIN + SIDES + ARCS)

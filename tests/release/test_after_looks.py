@@ -93,6 +93,7 @@ def test_intervals_hold_whether_groups_were_refined_or_not(runs):
         assert (missed.mean(axis=0) <= limit(len(missed))).all()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("runs", [30, pytest.param(1000, marks=pytest.mark.slow)])
 def test_intervals_hold_whether_degrees_were_refined_or_not(runs):
     """Degrees that differ by about as much as decides on their share, beside a total."""

@@ -152,6 +152,7 @@ def test_what_is_left_out_lies_in_its_range_for_all_bounds_at_once(shape):
     assert missed <= off < 13
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.usefixtures("counted_once")
 @pytest.mark.parametrize("runs", [80, pytest.param(400, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("shape", HEAVY)

@@ -149,6 +149,7 @@ def test_finer_sums_that_cost_more_than_their_part_are_refused(monkeypatch):
         drawn(graph, groups, "auto", epsilon=1.0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("density", "bought"), [(0.3, False), (0.16, True)])
 def test_a_total_is_bought_beside_groups_only_where_it_could_change_the_choice(density, bought):
     """Sums between 12 groups made by chance know the mean degree up to 2: 120 is clear, 64 not.

@@ -61,6 +61,7 @@ def missed(found):
     return [name for name, (true, (low, high)) in found.items() if not low <= true <= high]
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", [gc.Graph, gc.DirectedGraph])
 @pytest.mark.parametrize("weight", [4.4e9, 9.1e10, LARGEST_OPEN])

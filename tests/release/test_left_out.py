@@ -96,6 +96,7 @@ WAYS = [
 TABLES = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
 
 
+@pytest.mark.thorough(cases=4)
 @pytest.mark.parametrize("table_seed", TABLES)
 @pytest.mark.parametrize(("counting", "whole", "per_period"), WAYS)
 def test_the_sum_is_its_definition_and_one_user_changes_it_by_at_most_the_stated(
@@ -211,6 +212,7 @@ def misses_of(flows, frame, truth):
 
 
 # Intervals of half the width miss a third, which 40 runs notice: they allow 15 %.
+@pytest.mark.thorough
 @pytest.mark.parametrize("runs", [40, pytest.param(400, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("whole", "known_max"),

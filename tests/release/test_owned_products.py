@@ -56,6 +56,7 @@ sensing = partial(
 )
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("counting", COUNTINGS)
 def test_flows_and_sessions_of_any_counting(counting, tmp_path):
     rows = rows_of(counting)
@@ -89,6 +90,7 @@ def test_flows_and_sessions_of_any_counting(counting, tmp_path):
 sparse = partial(release, mechanism="sparse")
 
 
+@pytest.mark.thorough(cases=5)
 @pytest.mark.parametrize(
     ("make", "counting", "epsilon"),
     [

@@ -38,6 +38,7 @@ GRAPHS = {
 }
 
 
+@pytest.mark.thorough
 def test_a_process_that_only_inspects_knows_what_was_measured(tmp_path):
     gc.release_graph(GRAPHS["weighted"], epsilon=2.0, seed=1).save(tmp_path / "a.csv")
     line = [sys.executable, "-m", "graphcuts_dp", "inspect", "a.csv"]
@@ -75,6 +76,7 @@ def errors_of(release, graph):
     return abs(difference.sum()), math.sqrt((difference**2).sum()) / 2
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("name", GRAPHS)
 def test_a_release_bounds_random_halves_with_a_hundredth_of_epsilon(name):
     release = gc.release_graph(GRAPHS[name], epsilon=20.0, seed=3)
@@ -90,6 +92,7 @@ def test_a_release_bounds_random_halves_with_a_hundredth_of_epsilon(name):
     assert "proven, 95%" in str(halves)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("runs", [10, pytest.param(1000, marks=pytest.mark.slow)])
 def test_bounds_of_whole_releases_fail_no_more_often_than_they_may(runs):
     graph, missed = random_graph(10), 0
@@ -108,6 +111,7 @@ def test_without_a_certificate_all_of_epsilon_is_for_the_fit():
     assert release.budget_plan.spent == 4
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize(
     ("graph", "options"),
     [
@@ -138,6 +142,7 @@ def test_two_vertices_have_random_halves():
     assert "worthless" in str(halves)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("name", GRAPHS)
 def test_files_keep_random_halves(name, tmp_path):
     release = gc.release_graph(GRAPHS[name], epsilon=3.0, seed=3)
@@ -168,6 +173,7 @@ def test_altered_bounds_are_refused(field, tmp_path):
         gc.load(file)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("name", GRAPHS)
 def test_a_store_keeps_what_was_measured_before_and_after_the_fit(name, path, monkeypatch):
     made = gc.release_graph(GRAPHS[name], epsilon=1.0, store=path)
@@ -181,6 +187,7 @@ def test_a_store_keeps_what_was_measured_before_and_after_the_fit(name, path, mo
     assert gc.store_status(path).epsilon == 1.0
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("moment", ["before the noise", "before it is kept"])
 def test_a_kill_after_the_fit_is_resumed_with_the_same_fit(moment, path, monkeypatch):
     graph, shown = GRAPHS["plain"], []

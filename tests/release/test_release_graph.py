@@ -65,6 +65,7 @@ def check_graph(graph, cap):
     assert isinstance(graph, BipartiteGraph) or not matrix.diagonal().any()
 
 
+@pytest.mark.thorough(cases=5)
 @pytest.mark.parametrize(("kind", "noise", "fit"), covering(KINDS, NOISES, [*FITS, "auto"]))
 def test_every_fit_and_noise_stays_in_the_box(kind, noise, fit):
     graph = graph_of(kind)
@@ -110,6 +111,7 @@ def test_a_fit_of_ones_own_that_leaves_the_box_is_put_back(kind, outside, tmp_pa
     assert Release.load(tmp_path / "own.csv").expected == made.expected
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_rounding_moved_is_told_and_proven(kind):
     """Degrees stay, no cut moves by more than is told, and shrunk answers go by the weights."""
@@ -140,6 +142,7 @@ WEIGHTED = [
 ]
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(("kind", "cap", "fit"), WEIGHTED)
 def test_weights_with_and_without_a_cap(kind, cap, fit):
     """Of both noises for weights, each has been with and without a cap."""
@@ -250,6 +253,7 @@ SMALLEST = [
 ]
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("fit", [*FITS, "none"])
 def test_the_smallest_graphs(fit):
     for graph in SMALLEST:
@@ -337,6 +341,7 @@ def test_progress_is_told_and_a_time_limit_kept():
     assert told[-1] == (1.0, "certifying")
 
 
+@pytest.mark.thorough(cases=4)
 @pytest.mark.parametrize("fit", [*FITS, "none"])
 def test_equal_noisy_matrices_give_equal_releases_whatever_the_graph(fit, monkeypatch):
     """With the one reading step replaced by a constant, nothing of the graph may shine through."""

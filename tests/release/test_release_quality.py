@@ -41,6 +41,7 @@ def made():
     return found
 
 
+@pytest.mark.thorough
 def test_cuts_between_communities_are_right(made):
     errors = [community_error(release.graph.dense(), A) for A, release in made]
     assert np.mean(errors) < 2 * expected_raw_error()
@@ -65,6 +66,7 @@ def test_degrees_are_better_than_the_noisy_ones(made):
         assert ((x - true) ** 2).mean() < 0.7 * ((noisy - true) ** 2).mean()
 
 
+@pytest.mark.thorough
 def test_communities_near_the_noise_are_announced(tmp_path):
     """Signal 1.2 times the least that can be seen, then 5 times and more."""
 

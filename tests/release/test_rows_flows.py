@@ -131,6 +131,7 @@ def test_amounts_come_out_as_they_were_typed(unit, whole, tmp_path):
     assert flows.noisy.map.integral is (unit == 4.0)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     ("counting", "expected"),
     [("rows", "number of rows"), ("users", "number of users"), ("weight", "noisy amount")],
@@ -172,6 +173,7 @@ def test_every_period_has_the_whole_of_epsilon():
     assert "the periods" in by_month.guarantee.public
 
 
+@pytest.mark.thorough(cases=4)
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("counting", ["rows", "users", "edges", "weight"])
 def test_a_user_counts_for_at_most_so_much(counting, whole):

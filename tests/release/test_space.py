@@ -13,6 +13,7 @@ from graphcuts_dp.files import check_space
 Usage = namedtuple("Usage", "total used free")
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(("weighted", "n"), [(False, 120), (False, 300), (True, 120)])
 def test_what_a_release_takes_is_foreseen(tmp_path, weighted, n):
     edges = nx.gnm_random_graph(n, 10 * n, seed=1)

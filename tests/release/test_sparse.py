@@ -71,6 +71,7 @@ def with_groups():
     return released(groups=GROUPS)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     ("kind", "epsilon"), [("plain", 3.0), ("directed", 0.1), ("bipartite", 0.3)]
 )
@@ -153,6 +154,7 @@ def test_unions_of_groups_and_vertices_are_measured(with_groups):
         assert model.interval == found.interval
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("kind", ["plain", "directed", "bipartite"])
 def test_bounds_hold_for_all_cuts_that_were_not_measured(kind):
     graph, codes = made(kind)
@@ -329,6 +331,7 @@ def test_shares_follow_the_weights():
         assert shares["groups"] == (left - shares["kept edges"]) / 3
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(("share", "mean"), [(0.01, 60), (0.4, 60), (0.95, 60), (0.4, 0)])
 def test_the_share_of_degrees_can_be_chosen(share, mean):
     graph, codes = made(mean=mean)
@@ -386,6 +389,7 @@ def bounded_pairs(rows, most):
     return found
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     ("privacy_unit", "epsilon"),
     [(gc.PrivacyUnit.row(), 1.0), (gc.PrivacyUnit.user(max_contributions=200), 50.0)],

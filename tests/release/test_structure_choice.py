@@ -65,6 +65,7 @@ def three_blocks(kind, seed, inside=0.5, between=0.08):
     return gc.Graph(rows, columns, np.full(len(rows), 5.0), vertices=150, max_weight=5.0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["weighted", "directed", "bipartite"])
 def test_structure_of_other_kinds_is_detected_and_measured(kind):
     planted, uniform = three_blocks(kind, 1), three_blocks(kind, 2, 0.22, 0.22)
@@ -93,6 +94,7 @@ def test_structure_of_arcs_is_kept_in_a_store(tmp_path):
     assert (again.shape, again.signal, again.max_weight) == ((150, 150), found.signal, None)
 
 
+@pytest.mark.thorough
 def test_entries_get_all_where_structure_shows_and_degrees_most_where_none_does():
     left = MatrixShares((150, 150), 1.0, "binary", tested=LAYOUT).left_by_tests
     for graph, share in ((PLANTED, 0), (UNIFORM, HIDDEN_SHARE)):
@@ -164,6 +166,7 @@ def test_the_choice_follows_strength_and_unevenness(strength, unevenness, share)
     assert found == 0 or found in DEGREE_SHARES
 
 
+@pytest.mark.thorough
 def test_a_signal_is_the_eigenvalue_of_planted_structure():
     """Of k equal blocks: (inside - between) n/k, as the semicircle law predicts."""
     rng = np.random.default_rng(0)

@@ -70,6 +70,7 @@ def released(done, limit, fit="auto"):
     return made, len(done) - before
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("fit", ["maximum-entropy", "first-order", "cutting-plane"])
 @pytest.mark.parametrize("within", [True, False])
 def test_a_release_takes_its_limit_and_its_shortest_form_and_half_as_much_at_most(
@@ -99,6 +100,7 @@ def test_when_the_time_is_over_the_certificate_is_the_shortest_and_no_mixture_is
     assert made.certificate.verify(difference) == pytest.approx(made.certificate.lower)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("no_bound_holds")
 def test_a_settled_fit_whose_mixture_has_no_time_is_stopped_by_time(done):
     """The bound that a mixture is to keep is then not proven, and the receipt must tell."""
@@ -121,6 +123,7 @@ def test_structure_without_time_is_that_of_the_spectrum(done):
     assert sharpened_structure(view).sizes.tolist() != plain.sizes.tolist()
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("limit", [None, OVER])
 def test_receipts_say_what_a_limit_bounds(limit, tmp_path):
     made = release_graph(GRAPH, epsilon=2.0, seed=0, fit=FitOptions(time_limit=limit))

@@ -89,6 +89,7 @@ def true_sum(frame, first, last, a="x", b="y"):
     return int((inside & frame.source.isin(sides[a]) & frame.target.isin(sides[b])).sum())
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.usefixtures("_seeded")
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_windows_are_near_the_truth_and_epsilon_is_charged_once(name):
@@ -132,6 +133,7 @@ def test_years_of_the_horizon_and_running_totals_have_lines():
     assert narrow < flows.between("a", "c", "2026-11").deviation * 2**0.5
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_a_month_that_is_published_comes_from_the_store_bit_by_bit(name, tmp_path):
     frame, options = trips(), STRATEGIES[name]
@@ -148,6 +150,7 @@ def test_a_month_that_is_published_comes_from_the_store_bit_by_bit(name, tmp_pat
     assert (loaded.columns()["low"] == again.columns()["low"]).all()
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_late_rows_never_count(name, monkeypatch):
     """The same noise, and the same numbers, whatever comes into months that are published."""
@@ -185,6 +188,7 @@ def test_out_of_order_and_unknown_months_are_refused():
     assert gc.store_status("s.db").epsilon == 1.0
 
 
+@pytest.mark.thorough(cases=3)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -253,6 +257,7 @@ def secret_of(path="s.db"):
         return connection.execute("SELECT secret FROM states").fetchall()
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("name", SECRETS)
 def test_the_state_is_secret_and_erased_with_the_last_month(name):
     frame, found = trips(), []
@@ -442,6 +447,7 @@ def test_graphs_and_rows_without_periods_are_refused():
         )
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_arrays_of_another_size_than_the_receipt_says_are_refused(name):
     """Before any cell is numbered: whoever writes a receipt may name any number of groups."""

@@ -43,6 +43,7 @@ def by_name(found):
     return {each.text: each for each in found.questions}
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("kind", [gc.Graph, gc.BipartiteGraph, gc.DirectedGraph])
 def test_errors_are_those_of_answers_and_sizes_are_parts_of_the_noisy_total(kind):
     graph = blocks(kind)

@@ -28,6 +28,7 @@ def weighted(kind, n=60, share=0.15, step=1.0, seed=0, **how):
     return KINDS[kind](n, rows[kept], columns[kept], weights, **how)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 def test_edges_are_few_and_whole(kind):
     graph = weighted(kind)
@@ -42,6 +43,7 @@ def test_edges_are_few_and_whole(kind):
     assert release.certificate is not None
 
 
+@pytest.mark.thorough
 def test_fractional_weights_stay_fractional():
     release = gc.release_graph(weighted("undirected", n=40, step=0.05), epsilon=30.0, seed=1)
     weights = release.graph.weights
@@ -61,6 +63,7 @@ TINY = [
 ]
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize(("kind", "noise", "edges"), TINY)
 def test_tiny_graphs(kind, noise, edges):
     graph = KINDS[kind](3, [0][:edges], [1][:edges], np.ones(edges), max_weight=3.0)
@@ -69,6 +72,7 @@ def test_tiny_graphs(kind, noise, edges):
     assert (release.graph.weights <= 3).all()
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("epsilon", [1e-5, 1e-3, 0.1])
 def test_a_small_epsilon(epsilon):
     release = gc.release_graph(weighted("undirected", n=10), epsilon=epsilon, seed=3)
@@ -95,6 +99,7 @@ def test_no_counts_without_a_graph_or_weights():
     assert all(sum(run.amounts.values(), Fraction(0)) <= plan.amount for run in plan.possible_runs)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_files(kind, tmp_path):
     release = gc.release_graph(weighted(kind), epsilon=5.0, seed=1)

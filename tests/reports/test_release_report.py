@@ -69,6 +69,7 @@ def store(tmp_path):
     return gc.Store(tmp_path / "data.db", budget=(2.0, 1e-5), purpose="a <b>timetable</b>")
 
 
+@pytest.mark.thorough(cases=5)
 @pytest.mark.parametrize("name", SAVED)
 def test_every_kind_of_release_has_a_report(name, store, tmp_path):
     path = saved(name, tmp_path, store=store)

@@ -145,6 +145,7 @@ def test_every_kind_that_has_a_reader_is_here():
     assert all(kind.home or name == "distances" for name, kind in KINDS.items())
 
 
+@pytest.mark.thorough(cases=4)
 @pytest.mark.parametrize("name", MADE)
 def test_what_is_loaded_and_saved_again_is_the_same_in_every_byte(name, tmp_path):
     path, made = saved(name, tmp_path / "one"), result(name)
@@ -224,6 +225,7 @@ def test_a_sparse_release_answers_without_its_graph(tmp_path):
 NO_RECEIPTS = (b"null", b"[]", b"{}", b"\xff\xfe", b'{"format": 1}')
 
 
+@pytest.mark.thorough(cases=5)
 @pytest.mark.parametrize("name", MADE)
 def test_damaged_missing_and_mixed_files_are_refused(name, tmp_path):
     path = saved(name, tmp_path / "one")
@@ -262,6 +264,7 @@ def test_a_file_of_another_release_is_refused(tmp_path):
         file.write_bytes(whole)
 
 
+@pytest.mark.thorough(cases=12)
 @pytest.mark.parametrize("name", MADE)
 def test_other_kinds_and_versions_are_refused(name, tmp_path):
     path, own = saved(name, tmp_path / "one"), kind_of(name)
@@ -284,6 +287,7 @@ READ = {"guarantee", "kind", "format", "files", "measurements", "sums", "shares"
 READ |= {"settings", "accuracy", "cost", "rate", "vertices", "grid", "noise", "workload"}
 
 
+@pytest.mark.thorough(cases=13)
 @pytest.mark.parametrize("name", MADE)
 def test_a_field_that_is_gone_or_something_else_is_refused_though_the_digest_fits(name, tmp_path):
     path = saved(name, tmp_path / "one")
@@ -553,6 +557,7 @@ def leaves(value):
     return [value]
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("fit", ["first-order", "none"])
 @pytest.mark.parametrize("noise", ["binary", "laplace"])
 def test_files_of_unlike_graphs_have_one_structure_and_hold_no_edge_count(tmp_path, noise, fit):

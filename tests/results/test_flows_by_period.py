@@ -54,6 +54,7 @@ def sum_of(cells, table, rows, columns, periods):
     return found
 
 
+@pytest.mark.thorough(cases=4)
 @pytest.mark.parametrize(("kind", "by"), CASES)
 def test_every_number_is_the_sum_of_its_periods(kind, by):
     cells = cells_of(kind, by)
@@ -87,6 +88,7 @@ def test_every_number_is_the_sum_of_its_periods(kind, by):
     assert len(flows.table) == cells.total_size
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize(("kind", "by"), CASES)
 def test_sums_of_periods_have_the_error_of_a_combination(kind, by):
     """Two ways to one number: spreads that add up, and coefficients of every noise."""
@@ -114,6 +116,7 @@ def test_sums_of_periods_have_the_error_of_a_combination(kind, by):
                     assert wide.interval == pytest.approx([float(end[i, j]) for end in at_once])
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize(("kind", "by"), CASES)
 def test_one_period_is_as_in_the_whole(kind, by):
     cells = cells_of(kind, by)
@@ -344,6 +347,7 @@ STATISTICS = {
 }
 
 
+@pytest.mark.thorough(cases=5)
 @pytest.mark.parametrize("name", STATISTICS)
 def test_statistics_are_of_one_period(name):
     cells = cells_of("plain", "month")
@@ -473,6 +477,7 @@ def shown_lines(figure):
     return {each.get_title(loc="left"): each.lines[0].get_ydata() for each in axes}
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(("kind", "by"), [("plain", "month"), ("directed", ("year", "month"))])
 def test_a_chart_has_the_largest_cells_over_periods(kind, by):
     cells = cells_of(kind, by)
@@ -525,6 +530,7 @@ def test_the_inner_band_of_a_chart_is_the_interval_of_the_table():
     assert outer.max() > inner.max()  # all cells at once
 
 
+@pytest.mark.thorough
 def test_every_picture_names_its_period():
     cells = cells_of("directed", "month")
     flows = flows_of(cells, finest_of(cells), epsilon=EXACT)
@@ -550,6 +556,7 @@ def test_every_picture_names_its_period():
     assert title(march.plot(coordinates=where, title="Map")).startswith("Map, March 2026 (")
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("kind", ["plain", "directed", "bipartite"])
 def test_months_are_drawn_side_by_side_in_one_scale(kind):
     cells = cells_of(kind, "month")

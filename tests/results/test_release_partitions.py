@@ -111,6 +111,7 @@ def test_the_interval_of_one_cut_is_wrong_for_a_chosen_one():
     assert found.interval[0] == 0.0
 
 
+@pytest.mark.thorough
 def test_a_dense_graph_has_proven_numbers_that_tell_something():
     graph = planted(260, 0.85, 0.15, 1)
     release = gc.release_graph(graph, epsilon=3.0, seed=1)
@@ -197,6 +198,7 @@ def test_what_is_shown_of_it():
     assert "Noise hides it" in hidden._repr_html_()
 
 
+@pytest.mark.thorough
 def test_the_pictures_show_matrix_and_map():
     release = gc.release_graph(planted(300, 0.3, 0.02, 2), epsilon=3.0, seed=1)
     found = release.partition("balanced", parts=3)

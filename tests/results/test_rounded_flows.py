@@ -152,6 +152,7 @@ def unions(labels):
     return [list(chosen) for size in sizes for chosen in combinations(labels, size)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("releases", MANY)
 def test_all_unions_hold_at_once(releases):
     cells = cells_of("directed", None)
@@ -217,6 +218,7 @@ def test_sums_over_periods_hold_at_once_and_have_the_noise_of_a_sum(releases):
 # Margins.
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("kind", ["plain", "directed", "bipartite"])
 @pytest.mark.parametrize("by", PERIODS)
 def test_margins_are_the_sums_of_cells_with_their_own_intervals(kind, by):

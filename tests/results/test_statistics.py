@@ -148,6 +148,7 @@ def failures(names, count, **law):
     return found
 
 
+@pytest.mark.thorough
 def test_intervals_of_a_ratio_hold_as_often_as_guaranteed_and_fail_for_more_noise():
     """The twin: noise with four times the deviation that is stated."""
     one = ("share_inside",)

@@ -97,6 +97,7 @@ def rows_in(path, how):
     return rows_that_count(read_raw(path, how), how)
 
 
+@pytest.mark.thorough(cases=17)
 @pytest.mark.parametrize("block", [1, 40, 1 << 18])
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
@@ -306,6 +307,7 @@ def test_any_one_line_changes_the_rows_that_count_by_that_row_or_not_at_all(
     assert min(changed.values()) > 0
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32", "cp1252"])
 @settings(max_examples=30, deadline=None, database=None, derandomize=True)
 @given(line=st.text(st.characters() | st.sampled_from(";\ud800\udc00\u0a00N\u2029"), max_size=9))

@@ -67,6 +67,7 @@ CASES = [
 ]
 
 
+@pytest.mark.thorough(cases=14)
 @pytest.mark.parametrize(("kind", "by", "loops"), CASES)
 def test_every_occurrence_lies_in_one_cell_of_each_place(kind, by, loops):
     tree = tree_of(kind, by, loops)

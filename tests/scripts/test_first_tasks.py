@@ -16,6 +16,7 @@ def test_no_task_takes_more_than_two_commands() -> None:
     assert all(1 <= len(commands) <= 2 for commands in tasks.TASKS.values())
 
 
+@pytest.mark.thorough
 def test_a_command_that_fails_is_told(monkeypatch, capsys) -> None:
     monkeypatch.setattr(tasks, "TASKS", {"nobody asks nothing": ("answer nowhere.graphml",)})
     assert tasks.main() == 1

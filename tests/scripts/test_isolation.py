@@ -10,6 +10,7 @@ from scripts import isolation
 TRIES = 200  # together
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("block", [100, 1 << 20])
 @pytest.mark.parametrize("reader", isolation.OURS)
 def test_no_odd_line_harms_another_row_of_ours(tmp_path, monkeypatch, reader, block):

@@ -33,6 +33,7 @@ def chosen(mutants, candidates):
     return mutants.select(candidates, sample=150, seed=1)
 
 
+@pytest.mark.thorough
 def test_the_chosen_mutants_are_many_and_from_every_folder(mutants, candidates, chosen):
     assert len(chosen) >= 250
     assert len({mutant.key for mutant in chosen}) == len(chosen)
@@ -43,6 +44,7 @@ def test_the_chosen_mutants_are_many_and_from_every_folder(mutants, candidates, 
     assert mutants.select(candidates, sample=150, seed=1) == chosen
 
 
+@pytest.mark.thorough
 def test_each_mutant_changes_the_code_and_compiles(chosen):
     for mutant in chosen:
         whole = (ROOT / mutant.path).read_bytes()
@@ -72,6 +74,7 @@ def test_every_mutant_by_hand_has_one_place_and_is_chosen(mutants, chosen, monke
             mutants.by_hand()
 
 
+@pytest.mark.thorough
 def test_every_mistake_by_hand_names_a_test_that_exists(mutants):
     named = [edit for edit in mutants.BY_HAND if edit.killed_by]
     assert len(named) >= len(mutants.BY_HAND) - 5  # a whole run of mutate.py tells of the others

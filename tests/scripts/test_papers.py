@@ -37,6 +37,7 @@ def test_no_statement_stands_twice():
     assert {row.paper for row in ROWS} == set(KEYS)
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("paper", PAPERS, ids=papers.ORDER)
 def test_what_a_row_names_is_there_and_what_has_no_public_door_has_a_reason(paper):
     for row in paper.rows:
@@ -153,6 +154,7 @@ def test_labels_are_read():
     ]
 
 
+@pytest.mark.thorough
 def test_every_label_of_a_docstring_has_a_row():
     known = {(row.paper, row.at) for row in ROWS}
     found = [(path, label) for path, text in docstrings() for label in labels_of(text)]

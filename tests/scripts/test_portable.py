@@ -42,6 +42,7 @@ def run(*arguments, **options):
     )
 
 
+@pytest.mark.thorough
 def test_a_test_that_holds_under_one_kernel_only_fails(tmp_path, portable):
     path = tmp_path / "test_fragile.py"
     path.write_text(FRAGILE.format(digest=None))
@@ -87,5 +88,5 @@ def test_every_folder_of_tests_is_run_but_those_without_numbers(portable):
 
 def test_ci_runs_the_tests_under_other_kernels_too():
     commands = (ROOT / ".ci" / "run").read_text().splitlines()
-    assert "PYTEST_ADDOPTS=--random-order make test" in commands
+    assert "PYTEST_ADDOPTS=--random-order make test ALL=1" in commands
     assert "make test-portable KERNELS=Prescott" in commands

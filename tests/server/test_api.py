@@ -136,6 +136,7 @@ def test_a_session_waits_for_the_curator_and_for_the_caps(office):
     assert office.log()[-6:] == ["person", "request", "request", "approved", "ask", "answered"]
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("name", OPTIONS)
 def test_options_of_methods_reach_the_session_and_come_back(tmp_path, name):
     graph, terms, suits, other, wrong = OPTIONS[name]

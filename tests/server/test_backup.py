@@ -282,6 +282,7 @@ def _flip(path):
     path.write_bytes(bytes(data))
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("kind", [*ALTERED, *NO_BACKUPS])
 def test_what_is_no_backup_or_was_altered_is_refused_in_one_line(served, place, kind):
     store, backup, _ = served
@@ -379,6 +380,7 @@ def test_backups_while_tokens_change_and_answers_come(place, tmp_path):
     assert heads == sorted(heads)
 
 
+@pytest.mark.thorough
 def test_a_backup_of_a_server_in_another_process(place, tmp_path):
     process = Process(place, made_graph(), "--budget", "2", "--tick", "0.02")
     try:

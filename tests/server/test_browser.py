@@ -150,6 +150,7 @@ def test_a_page_that_is_reloaded_while_it_asks_has_one_answer(page):
     assert "4 of 5 left" in page.text("#left-text")
 
 
+@pytest.mark.thorough
 def test_history_and_login_survive_kill_9_of_the_server(page):
     open_session_of(page, "dora")
     page.ask("v7")

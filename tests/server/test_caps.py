@@ -102,6 +102,7 @@ CAPS = [
 ]
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(("caps", "terms"), CAPS)
 def test_every_cap_counts_what_has_not_begun(office, full, caps, terms):
     office.add("ann", preapproved=True, **caps)
@@ -179,6 +180,7 @@ def line(script, *given):
     }
 
 
+@pytest.mark.thorough
 def test_a_store_that_is_busy_approves_nothing(office):
     """Another process holds the store: neither is a session approved, nor does one begin."""
     office.add("ann", preapproved=True, epsilon=1.0)
@@ -193,6 +195,7 @@ def test_a_store_that_is_busy_approves_nothing(office):
     assert office.open("ann", "a", **WHOLE).status_code == 201
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("preapproved", [True, False])
 def test_a_kill_between_book_and_store_leaves_caps_that_hold(tmp_path, preapproved):
     """The process dies when the approval is in the book and before the session is on the store."""
@@ -245,6 +248,7 @@ def command_in(detail):
     return {name[2:]: float(value) for name, value in zip(words[::2], words[1::2], strict=True)}
 
 
+@pytest.mark.thorough
 def test_a_refusal_names_the_delta_that_is_missing_and_what_grants_it(office):
     """The grant of an earlier quick start had no delta, and the refusal did not say so."""
     office.add("ann", preapproved=True, epsilon=2.0, queries=10_000)
@@ -268,6 +272,7 @@ def test_a_refusal_names_the_delta_that_is_missing_and_what_grants_it(office):
     assert told(again, 201)["state"] == "open"
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     ("limit", "terms"),
     [

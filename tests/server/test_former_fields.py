@@ -18,6 +18,7 @@ def ann(office):
     return office
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize(
     ("who", "path", "body", "former", "now"),
     [

@@ -101,6 +101,7 @@ def test_the_log_of_requests_tells_who_asked_what_and_no_contents(ann, caplog):
     assert "secret" not in line
 
 
+@pytest.mark.thorough(cases=41)
 @pytest.mark.parametrize("body", BODIES, ids=range(len(BODIES)))
 def test_bodies_that_are_none_are_refused_and_cost_nothing(ann, body, caplog):
     caplog.set_level(logging.DEBUG)
@@ -282,6 +283,7 @@ def transcript(office):
     return seen
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("blind", [True, False])
 def test_replies_are_the_same_for_all_graphs_but_for_noise(tmp_path, monkeypatch, blind):
     """With the counts hidden and the noise repeated, nothing else may tell the graphs apart.

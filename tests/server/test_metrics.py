@@ -131,6 +131,7 @@ class Work:
         office.desk.ask_in_steps = slow
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("at_ticks", [True, False])
 def test_metrics_do_not_tell_how_long_the_work_took(tmp_path, monkeypatch, at_ticks):
     """Work of 10 and of 200 ms has the same metrics: times are those of ticks.

@@ -20,6 +20,7 @@ def office(tmp_path_factory):
         yield made
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["ann", "curator"])
 def test_requests_made_from_the_description_find_no_failure(office, name):

@@ -44,6 +44,7 @@ def test_no_login_of_another_site(office, headers):
     assert "login" not in office.log()
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("headers", HERE)
 def test_a_login_of_the_page_and_of_programs(office, headers):
     reply = office.send(None, "POST", "/v1/login", {"token": office.tokens["curator"]}, **headers)
@@ -51,6 +52,7 @@ def test_a_login_of_the_page_and_of_programs(office, headers):
     assert "set-cookie" in reply.headers
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("headers", [ELSEWHERE[0], ELSEWHERE[9]])
 def test_every_route_that_changes_something_refuses_pages_of_other_sites(office, headers):
     """With a valid token and all that the route wants, so that nothing else refuses it."""

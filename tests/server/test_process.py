@@ -166,6 +166,7 @@ def test_requests_with_another_one_inside_are_refused_or_answered_once(process):
     assert not [line for line in lines if line.startswith("INJECTED") or "\x1b" in line]
 
 
+@pytest.mark.thorough
 def test_the_command_refuses_a_second_server(process):
     status, told = process.again()
     assert (status, "another server" in told) == (2, True), told
@@ -232,11 +233,13 @@ def judge_kills(process, found, history, asked, used, lost, kills):
     book.close()
 
 
+@pytest.mark.thorough
 def test_kill_9_under_load_loses_and_doubles_nothing(tmp_path):
     process = Process(tmp_path, made_graph(), *OPTIONS)
     assert under_kills(process, clients=2, each=8, kills=1, seed=1) > 0
 
 
+@pytest.mark.thorough
 def test_a_terminal_that_closes_ends_a_server_in_good_order(tmp_path):
     """SIGHUP is as SIGTERM: the reply that is awaited comes, and the registry is closed."""
     process = Process(tmp_path, made_graph(), "--budget", "8", "--tick", "1")

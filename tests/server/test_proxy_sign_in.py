@@ -91,6 +91,7 @@ def test_a_person_is_who_the_proxy_says(office, proxy):
     assert bob["name"] == "bob"
 
 
+@pytest.mark.thorough(cases=10)
 @pytest.mark.parametrize("path", ["/v1/me", "/v1/people", "/metrics", "/", "/v1/openapi.json"])
 @pytest.mark.parametrize(
     "change",

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from page_files import make_files
 
 import graphcuts_dp as gc
@@ -13,6 +14,7 @@ import graphcuts_dp as gc
 PAGE = Path(__file__).parents[2] / "docs" / "server.md"
 
 
+@pytest.mark.thorough
 def test_the_quick_start_of_the_page_gives_a_session_and_an_answer(tmp_path):
     """Its grants once had no delta, so that a session with one was refused."""
     make_files(tmp_path)

@@ -89,6 +89,7 @@ REQUESTS = {
 }
 
 
+@pytest.mark.thorough
 def test_no_request_reads_the_sessions_of_others_or_all_uses(office):
     open_many(office, 0)
     before = costs_of(office, 1)
@@ -129,6 +130,7 @@ def plans_of(office, statement):
     return []
 
 
+@pytest.mark.thorough
 def test_a_list_of_sessions_takes_as_much_for_each_however_many_there_are(office):
     """Once each session of the list read all sessions: 460 of them took 37 seconds."""
 
@@ -144,6 +146,7 @@ def test_a_list_of_sessions_takes_as_much_for_each_however_many_there_are(office
     assert (count - first) * first_length <= first * MORE
 
 
+@pytest.mark.thorough
 def test_a_refusal_by_the_budget_reads_no_uses(office):
     def refused(repeat):
         return office.open("bob", f"large-{repeat}", epsilon=49.9)
@@ -160,6 +163,7 @@ def test_a_refusal_by_the_budget_reads_no_uses(office):
     assert statements() == before
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not DESCRIPTORS.exists(), reason="the system does not list open files")
 def test_sessions_hold_no_files_and_idle_ones_are_put_away(office):
     """Once each session held two files: at about 460 sessions the server could open no more."""
@@ -175,6 +179,7 @@ def test_sessions_hold_no_files_and_idle_ones_are_put_away(office):
     assert len(loaded) <= open_sessions.OPEN_SESSIONS
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("method", sorted(set(METHODS) - {"median"}))
 def test_a_session_that_was_put_away_goes_on(tmp_path, monkeypatch, method):
     """Two sessions of which one is open at a time: nothing is interrupted or asked anew."""
@@ -205,6 +210,7 @@ def test_a_session_that_was_put_away_goes_on(tmp_path, monkeypatch, method):
             assert session.error_bound == bound
 
 
+@pytest.mark.thorough
 def test_a_list_of_sessions_lets_others_go_first(office, monkeypatch):
     open_many(office, 0)
     steps = []
@@ -234,6 +240,7 @@ def test_a_list_of_sessions_lets_others_go_first(office, monkeypatch):
     assert len(steps) == -(-len(uses) // 16)
 
 
+@pytest.mark.thorough
 def test_sums_of_the_index_are_those_of_the_ledger(tmp_path):
     """Of costs of all kinds: what is followed use by use is what all of them add up to."""
     terms = [

@@ -234,6 +234,7 @@ def facts(session):
     return *counted, session.error_bound, session.norm, session.parameters, learnt
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in CASES]
 )
@@ -285,6 +286,7 @@ def judge_norm(wanted, taken):
         assert exponent is None or p == exponent
 
 
+@pytest.mark.thorough(cases=5)
 @pytest.mark.parametrize(("method", "kind"), PLAIN)
 def test_what_noise_could_leave_the_possible_range_does_not(tmp_path, method, kind):
     """And what is certain is free: a cut without pairs is 0, whatever the session has left."""

@@ -74,6 +74,7 @@ def knowing(mechanism, total):
     return replace(mechanism, total_weight=total) if known else mechanism
 
 
+@pytest.mark.thorough(cases=8)
 @pytest.mark.parametrize(("method", "kind", "disjoint", "run"), CASES)
 def test_forecast_and_widest_interval_are_the_same_number(method, kind, disjoint, run, monkeypatch):
     graph = graph_of(kind)
@@ -103,6 +104,7 @@ def test_forecast_and_widest_interval_are_the_same_number(method, kind, disjoint
             assert half_width == pytest.approx(bound - cut, rel=1e-6)
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize(
     ("kind", "disjoint", "delta"),
     [
@@ -233,6 +235,7 @@ def change(monkeypatch, method, calibration):
         monkeypatch.setattr(ValueNoise, "radius", lambda *noise: 2 * radius(*noise))
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 @pytest.mark.parametrize(
     ("method", "calibration"),
@@ -275,6 +278,7 @@ def test_a_worthless_session_warns_before_anything_is_spent(tmp_path):
         gc.open_session(graph, store=store).close()
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("n", [12, 40, 200])
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 def test_what_the_warning_offers_is_not_worthless(n, calibration):

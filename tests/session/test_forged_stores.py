@@ -146,6 +146,7 @@ def refusal(path, method, asked=4):
     return found
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("method", METHODS)
 def test_a_forged_store_is_told_as_a_damaged_one(tmp_path, method):
     path = tmp_path / "a.db"

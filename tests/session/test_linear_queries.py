@@ -115,6 +115,7 @@ def test_an_answer_on_the_record_is_free_in_whatever_form_it_is_asked(tmp_path):
         assert session.export()["answers"][0]["entries"]
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("shape", [10, (6, 8)])
 @pytest.mark.parametrize("overlapping", [False, True])
 def test_binary_answers_of_rank_one_queries_are_as_far_off_as_proven(shape, overlapping):

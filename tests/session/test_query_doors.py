@@ -142,6 +142,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("graph", ["plain", "bipartite"])
 @pytest.mark.parametrize("door", DOORS)
 def test_every_kind_of_query_is_answered_or_refused_in_words(door, graph, tmp_path):

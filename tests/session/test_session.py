@@ -87,6 +87,7 @@ def test_sides_of_a_bipartite_graph_are_kept_apart(path):
         assert session.export()["answers"][1]["T"] == ["a"]
 
 
+@pytest.mark.thorough
 @given(st.data())
 @settings(max_examples=60, deadline=None)
 def test_every_query_has_one_form(data):
@@ -314,6 +315,7 @@ def communities():
     return graph, halves + pairs
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("method", LEARNING)
 def test_corrections_are_made_again_when_a_session_is_opened(path, method, monkeypatch):
     monkeypatch.setattr(runner, "_MOST_REPEATED", 8)

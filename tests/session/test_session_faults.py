@@ -23,6 +23,7 @@ def kill_at_statements(folder, statements, method):
     return deaths
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     ("method", "apart"),
     [("gaussian", 12), ("median", 18), ("schatten", 18), ("groups", 18), ("distances", 12)],
@@ -48,6 +49,7 @@ def unpatched():
     workers.store_module._connect = before
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.usefixtures("unpatched")
 @pytest.mark.parametrize("after", [False, True])
 def test_a_failing_statement_is_told_and_loses_nothing(tmp_path, after):

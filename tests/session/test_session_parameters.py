@@ -248,6 +248,7 @@ class Truth:
         return float(universe.answers([gc.CutQuery(S, T)], self.matrix)[0])
 
 
+@pytest.mark.thorough(cases=5)
 @pytest.mark.parametrize("factor", [0.3, 1.0, 1.7])
 @pytest.mark.parametrize("rule", ["tight", "as printed"])
 @pytest.mark.parametrize("method", METHODS)

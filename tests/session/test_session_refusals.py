@@ -24,6 +24,7 @@ GROUPS = {"start": "groups", "groups": gc.Groups(PLAIN.vertices, {"part": list("
 EACH_ALONE = GROUPS | {"groups": gc.Groups(MANY.vertices, {"part": [*map(str, range(MANY.n))]})}
 
 
+@pytest.mark.thorough(cases=32)
 @pytest.mark.parametrize(
     ("graph", "change", "message"),
     [
@@ -107,6 +108,7 @@ RANK_ONE = gc.Query.rank_one(np.full(9, 0.6), np.full(9, 0.6))
 ENDLESS = gc.Graph([0, 1], [1, 2], [0.5, 3.0], vertices=9, max_weight_change=1)
 
 
+@pytest.mark.thorough(cases=8)
 @pytest.mark.usefixtures("no_forecast")
 @pytest.mark.parametrize(
     ("graph", "change", "query", "message"),

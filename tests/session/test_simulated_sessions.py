@@ -70,6 +70,7 @@ METHODS = ["multiplicative-weights", "frieze-kannan"]
 BOOK = {"method": "frieze-kannan", "epsilon": 40.0, "calibration": "dr14", "delta": 0.0}
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     ("given", "learnt"),
     [

@@ -43,6 +43,7 @@ def matrix_of(structure):
     return (structure.left * structure.sizes) @ structure.right.T
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("shape", [(300, 300), (80, 200)])
 def test_noise_alone_does_not_reach_the_margin(shape):
     symmetric = shape[0] == shape[1]
@@ -76,6 +77,7 @@ def test_one_block_is_the_density():
     assert fitted(view, 1).evidence == pytest.approx(exact, abs=0.05)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     ("sizes", "other", "scale", "off", "bias"),
     [((100,) * 4, None, 20 / 100, 130, 60), ((40,) * 4, (100,) * 4, 0.2582, 130, 40)],
@@ -101,6 +103,7 @@ def test_sums_between_true_blocks_are_unbiased_near_the_threshold(sizes, other, 
     assert abs(np.mean(errors)) < bias
 
 
+@pytest.mark.thorough
 def test_blocks_near_the_edge_are_told_apart(monkeypatch):
     """Four blocks of 100 whose eigenvalue is 1.7 times sqrt(n): they and their means are found. Of
     two structures the likelier one is kept, and one alone of many vertices."""
@@ -130,6 +133,7 @@ def test_blocks_that_are_not_found_again_are_no_structure(seed):
     assert ((found - expected) ** 2).sum() <= 1.02 * (expected**2).sum()
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("kind", ["plain", "bipartite", "directed"])
 def test_likelihood_against_the_dense_sum(kind):
     view, _, _ = noisy_blocks([60] * 3, 1.0)
@@ -181,6 +185,7 @@ def test_edges_without_communities_are_not_searched(monkeypatch, activity, degre
     assert find_communities(rows, columns, chances, N) is None
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("groups", "inside", "many"), [(3, 0.8, 1000), (10, 0.8, 10**9), (40, 0.7, 1000)]
 )
@@ -201,6 +206,7 @@ def test_few_edges_at_random_are_searched_in_vain():
     assert find_communities(rows[:9], columns[:9], chances[:9], 600) is None
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize(("groups", "drawn"), [(2, 2000), (10, N), (60, 2000), (200, N)])
 def test_weak_communities_show(monkeypatch, groups, drawn):
     """Those of second eigenvalue 1.6/sqrt(degree): 1 is where no method sees any."""

@@ -72,6 +72,7 @@ def test_every_draw_keeps_degrees(shape, symmetric, seed, scale):
     check_degrees(heads, matrix, symmetric=symmetric)
 
 
+@pytest.mark.thorough(cases=4)
 @pytest.mark.parametrize("symmetric", [True, False])
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16])
 def test_the_bound_holds_at_scale_for_short_floats_too_and_a_seed_keeps_its_graph(kind, symmetric):
@@ -125,6 +126,7 @@ def largest_deviation(matrix, *, symmetric, source, draws=1500):
     return np.abs(total / draws - matrix).max() / allowed
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.usefixtures("copies_in_one_order")
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_each_entry_keeps_its_probability(symmetric):
@@ -294,6 +296,7 @@ def test_weights_are_rounded_and_stay_in_the_box():
     assert weights_of(np.array([[1, 0]], dtype=np.uint8), 1.0).tolist() == [[1.0, 0.0]]
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("symmetric", [True, False])
 @pytest.mark.parametrize("noise", ["binary", "laplace"])
 def test_a_narrow_certificate_holds_for_the_exact_difference(noise, symmetric, monkeypatch):

@@ -53,6 +53,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(("symmetric", "cap", "noise"), SHAPES)
 def test_any_cut_into_blocks_gives_the_same_fit_up_to_rounding(symmetric, cap, noise, monkeypatch):
     """Float32 sums in another order; steps spread that to 1e-3 of the value at most."""
@@ -69,6 +70,7 @@ def test_any_cut_into_blocks_gives_the_same_fit_up_to_rounding(symmetric, cap, n
         assert math.isclose(fits[0].lower, other.lower, rel_tol=1e-2, abs_tol=1e-3 * other.value)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_value_and_bound_are_those_of_the_dense_formulas(symmetric):

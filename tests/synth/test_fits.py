@@ -56,6 +56,7 @@ def check_same(found, other):
     assert (found.value, found.lower, found.rounds) == (other.value, other.lower, other.rounds)
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("fit", FITS)
 def test_a_fit_is_a_point_of_the_box_and_its_value_that_of_the_residual(fit, kind):
@@ -98,6 +99,7 @@ def test_a_fit_stops_at_its_time_its_rounds_or_its_tolerance_and_repeats(fit):
     assert rough.gap <= 0.5
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("fit", GAP_FITS)
 @pytest.mark.parametrize("cap", [0.3, np.inf])
 @pytest.mark.parametrize("symmetric", [True, False])
@@ -117,6 +119,7 @@ def test_weights_stay_within_any_cap_and_without_one_pass_it(fit, cap, symmetric
         assert found.matrix.max() > 1
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     ("fit", "degrees", "symmetric"),
     [
@@ -207,6 +210,7 @@ AT_THE_EDGE = [
 ]
 
 
+@pytest.mark.thorough(cases=3)
 @pytest.mark.parametrize(("name", "epsilon", "mechanism"), AT_THE_EDGE)
 def test_graphs_at_the_edge(name, epsilon, mechanism):
     """Warnings are errors here: no overflow, no division by zero, no entry out of the box. Without

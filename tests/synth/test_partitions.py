@@ -106,6 +106,7 @@ WANTED = {
 CASES = [(kind, options) for kind, many in WANTED.items() for options in many]
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(("kind", "options"), CASES)
 def test_no_partition_is_better_and_most_are_the_best(kind, options):
     wanted, right, count = Partitioning(**options), 0, 0
@@ -122,6 +123,7 @@ def test_no_partition_is_better_and_most_are_the_best(kind, options):
     assert right >= (count / 4 if kind == "hierarchy" else 0.9 * count)
 
 
+@pytest.mark.thorough(cases=3)
 @pytest.mark.parametrize("noisy", [False, True])
 @pytest.mark.parametrize("seed", range(5))
 def test_bounds_hold_for_every_partition(seed, noisy):

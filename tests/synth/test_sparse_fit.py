@@ -116,6 +116,7 @@ WEIGHTS = [
 ]
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(("kind", "cap", "weighted"), WEIGHTS)
 def test_the_mean_of_many_graphs_is_the_model(kind, cap, weighted):
     """Each pair's mean over the runs, within 6 deviations: 2e-9 for each of 1000 pairs. Without

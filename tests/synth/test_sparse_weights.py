@@ -52,6 +52,7 @@ def test_edges_and_classes_are_those_that_were_counted():
     assert np.abs(classes - [72, 72, 48, 24, 24]).max() <= 20  # means come first
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("runs", [300, pytest.param(1500, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("symmetric", [True, False])
 @pytest.mark.parametrize("integral", [True, False])

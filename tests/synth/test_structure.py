@@ -96,6 +96,7 @@ def near(view):
     return directions_near_noise(view, largest_triples(view))
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(("signal", "count"), [(1.35, 1), (3.0, 0)])
 @pytest.mark.parametrize("shape", [(400, 400), (250, 500)])
 def test_directions_near_the_noise_are_counted_and_clear_ones_are_not(signal, count, shape):
@@ -134,6 +135,7 @@ def blocks_of(kind, high, seed, sizes=SIZES):
     return directed_blocks(len(left), core, seed=seed), left @ core @ left.T, left, left, ROUND
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_message_passing_sharpens_directions_and_finds_soft_groups(kind):
     """Three blocks that are hard to see. Inner products along the true ones are unbiased: sums
@@ -164,6 +166,7 @@ def test_message_passing_sharpens_directions_and_finds_soft_groups(kind):
         assert np.abs(np.mean(ratios[index::2]) - 1) < 0.1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("kind", "high", "sizes"),
     [
@@ -200,6 +203,7 @@ def test_messages_where_there_is_nothing_or_no_time():
     assert np.array_equal(hurried.right, plain.right)
 
 
+@pytest.mark.thorough(cases=11)
 @pytest.mark.parametrize("keeps_rows", [False, True])
 @pytest.mark.parametrize("most_above_cap", [0.0, 1.0])
 @pytest.mark.parametrize("scale", [1.0, 0.01])
@@ -261,6 +265,7 @@ def clusters(centres, size, seed=0):
 CENTRES = [[6, 0, 0], [0, 6, 0], [0, 0, 6], [-4, -4, 0]]
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("seed", range(3))
 def test_clusters_are_found(seed):
     """Means of 150 points are off by 5/sqrt(150) = 0.41 in a coordinate with 6e-7."""
@@ -295,6 +300,7 @@ def test_rays_are_found(seed):
     assert ((mean - places) ** 2).sum(axis=1).mean() < 1.4
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("dimensions", [1, 3])
 def test_pure_noise_is_one_component(dimensions):
     for seed in range(6):
@@ -331,6 +337,7 @@ def test_few_equal_or_far_points(points):
     assert posterior.memberships.shape == (len(points), len(mixture.directions))
 
 
+@pytest.mark.thorough
 def test_many_points_are_sampled_and_the_choice_repeats():
     _, points = clusters(CENTRES, 520)
     first, second = fit_mixture(points), fit_mixture(points)

@@ -73,6 +73,7 @@ def sums_of(asked, *deadline):
     return credible_sums(asked, asked.blocks.distribution, *deadline)
 
 
+@pytest.mark.thorough(cases=1)
 @CASES
 def test_sums_fit_each_other_and_noisy_degrees_make_better_ones(case):
     """Totals agree; frames are orthonormal; group sums, raked, have the degrees as margins."""
@@ -117,6 +118,7 @@ def test_a_better_total_is_used(case, degrees):
     assert same == pytest.approx(plain)
 
 
+@pytest.mark.thorough
 def test_true_blocks_get_their_sums():
     """Of blocks that are well seen: within a tenth. Noisy degrees of little epsilon draw all
     degrees towards one mean, unless blocks are seen.
@@ -222,6 +224,7 @@ def bought(kind, how):
     return graph, FitProblem(noisy.blocks, noisy.distribution.max_weight, degrees, None, sums)
 
 
+@pytest.mark.thorough(cases=1)
 @GROUPED
 @pytest.mark.parametrize("how", ["randomized-response", "degrees+randomized-response"])
 def test_degrees_and_sums_between_groups_agree_and_are_near_the_truth(kind, how):
@@ -242,6 +245,7 @@ def test_degrees_and_sums_between_groups_agree_and_are_near_the_truth(kind, how)
     assert np.abs(wanted - left.T @ graph.dense() @ right).max() <= 6 * spread
 
 
+@pytest.mark.thorough(cases=1)
 @GROUPED
 def test_the_synthetic_graph_has_the_sums(kind):
     graph, groups, noise = grouped(kind)

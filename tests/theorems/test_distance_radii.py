@@ -61,6 +61,7 @@ def refuted(reached, runs):
     return binom.sf(reached - 1, runs, 1 - CONFIDENCE) < 1e-6
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(("kind", "mechanism", "noise", "runs"), CASES)
 def test_the_radius_is_within_twice_the_typical_one_and_holds(kind, mechanism, noise, runs):
     shares = worst_shares(kind, mechanism, noise, runs)

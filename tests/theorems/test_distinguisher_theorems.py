@@ -83,6 +83,7 @@ LEARNERS = [
 ]
 
 
+@pytest.mark.thorough(cases=4)
 @pytest.mark.parametrize("paper", PAPERS)
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda x: f"{x.name}, {x.rule}")
 def test_accuracy_theorems(paper, learner):
@@ -99,6 +100,7 @@ def test_accuracy_theorems_in_300_runs(paper, learner):
     check_theorem(paper, learner, 300, 2)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("kind", [TightIterative, PracticalIterative])
 def test_stated_errors_hold(kind):
     """The error that a calibration states, for all cuts of a list, in 20 runs."""

@@ -47,6 +47,7 @@ def net_of(*arguments, real, made):
     return made[0]
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.usefixtures("one_net")
 @pytest.mark.parametrize(
     ("kind", "epsilon", "alpha"), [("cuts", 3.0, 0.0), ("cuts", 4.0, 1.5), ("rank-one", 8.0, 1.0)]
@@ -185,6 +186,7 @@ QUERIES = [
 ]
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 1.5])
 @pytest.mark.parametrize("chosen", ["largest gap", "first", "statistics first"])
 def test_every_graph_is_learnt_within_log2_of_their_number(alpha, chosen):

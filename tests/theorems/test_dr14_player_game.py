@@ -205,6 +205,7 @@ def list_distribution(queries, graph, hide, player):
     return found, tuning
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("player", ["query", "both"])
 def test_one_query_of_a_hidden_list_shows_as_little_as_is_stated(player):
     """Total variation between lists that differ in one query; without `reach` it is more."""

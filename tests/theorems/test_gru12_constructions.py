@@ -278,6 +278,7 @@ def forced(construction, truth, worst):
     return sequence.count
 
 
+@pytest.mark.thorough(cases=15)
 @pytest.mark.parametrize("examples", [6, pytest.param(200, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", CONSTRUCTIONS)
 def test_no_adversary_makes_more_updates_than_the_bound(name, examples):

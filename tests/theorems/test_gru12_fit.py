@@ -56,6 +56,7 @@ FITS = {
 }
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("sizes", [(5, 12), pytest.param((7, 9), marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("name", "noise"), covering(FITS, NOISES, together=1))
 def test_a_fit_is_near_the_truth(name, noise, sizes):
@@ -77,6 +78,7 @@ def test_a_fit_is_near_the_truth(name, noise, sizes):
             assert found.lower <= relaxation(A - z) * rounding
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("noise", NOISES)
 def test_cutting_plane_in_the_normalised_cut_norm(noise):
     """The oracle is a heuristic here, so the gap is restated with the exact norm of x - z."""
@@ -221,6 +223,7 @@ def test_the_value_counts_cuts_that_the_oracle_overlooks(seed):
     assert oracle.calls == 8
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("seed", range(3))
 def test_no_other_point_is_below_the_reported_bound(seed):
     check_larger(NOISES[seed % 3], seed)

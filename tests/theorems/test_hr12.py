@@ -78,6 +78,7 @@ def plan(embedding, **numbers):
     return L1Learner(embedding=embedding, **(fixed | numbers))
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("kind", MAPS)
 def test_theorem_2_offline_errors(kind, delta):
@@ -87,6 +88,7 @@ def test_theorem_2_offline_errors(kind, delta):
     assert min(off for _, off in runs) > 0
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("kind", MAPS)
 def test_theorem_1_interactive_errors_and_intervals(kind, delta):

@@ -232,6 +232,7 @@ CASES = [
 ]
 
 
+@pytest.mark.thorough(cases=3)
 @pytest.mark.parametrize("rule", ["tight", "as printed"])
 @pytest.mark.parametrize(("name", "domain"), CASES)
 def test_every_update_lowers_the_potential_as_proven_and_b_holds(name, domain, rule):

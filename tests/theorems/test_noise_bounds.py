@@ -145,6 +145,7 @@ def test_our_simultaneous_radius_is_below_gru12_lemma_6_1(noise, n, epsilon):
     assert small < ours / 3
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("noise", NOISES)
 def test_no_cut_of_small_graphs_exceeds_the_bounds(noise):
     """All cuts of 60 graphs of 7 vertices, as edges counted once; beta = 0.05.
@@ -184,6 +185,7 @@ def large_cut(matrix):
     return abs(float(solver.round_batch(matrix, 64, 1).values[0]))
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     ("noise", "n", "seeds"),
     [

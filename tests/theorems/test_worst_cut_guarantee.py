@@ -72,6 +72,7 @@ def check_seed(seed, size, epsilon, **options):
     check(gc.release_graph(graph, epsilon=epsilon, noise=noise, seed=seed, **options), graph)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(("fit", "mechanism"), MODES)
 def test_the_stated_bound_holds_for_every_fit(fit, mechanism):
     """Six seeds of each mode: every density with every kind of graph in half of the modes. At 95 %
@@ -90,6 +91,7 @@ def test_the_stated_bound_holds_for_200_seeds_of_every_fit(fit, mechanism):
         check_seed(seed, size, EPSILONS[seed % 3], fit=fit, mechanism=mechanism)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("noise", ["laplace", "discrete-laplace"])
 def test_the_stated_bound_holds_for_weights(noise):
     for seed in range(3):
@@ -109,6 +111,7 @@ def pure_noise(distribution, shape, seed):
     return truth_and_noisy(graph, distribution.name, seed, distribution.epsilon)[1]
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("shape", [(7, 7), (6, 9), (1, 8)])
 def test_pure_noise_is_within_the_bound(noise, shape):
@@ -161,6 +164,7 @@ def draws_of_noise(n, draws):
     return np.array([pure_noise(distribution, (n, n), seed) for seed in range(draws)])
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("signs", [0, 5, 10])
 def test_each_term_stays_below_its_share(signs):
     """Exceedances of one term at a confidence that lets it fail often: a 20th at most, and at
@@ -180,6 +184,7 @@ def test_each_term_stays_below_its_share(signs):
 # Where the maximum-entropy fit is too far from the noisy matrix.
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("shape", [14, (9, 14)])
 @pytest.mark.parametrize("seed", range(2))
 def test_a_fit_out_of_bounds_is_mixed_until_it_is_within(shape, seed, monkeypatch):
@@ -211,6 +216,7 @@ def test_a_fit_out_of_bounds_is_mixed_until_it_is_within(shape, seed, monkeypatc
         )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("missed", [1, 3])
 def test_a_mixture_that_misses_the_bound_does_not_cost_the_whole_fit(missed, monkeypatch):
     """Certificates of mixtures are as high as the fit's itself, some times: then more is mixed in,
