@@ -8,7 +8,6 @@ import random
 import shutil
 import sqlite3
 import tempfile
-from collections import defaultdict
 from collections.abc import Callable, Generator
 from functools import partial
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from selected_tests import leave_out_cases, shuffle
 
 _STATES = itertools.count()  # for each test a state folder of its own
 _MEMORY_EACH = 1 << 30  # bytes that the largest test of a process may need
@@ -91,46 +91,10 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out most cases of thorough tests, unless a test is named, and shuffles the others."""
-    if not config.option.thorough and not any("::" in argument for argument in config.args):
-        left_out = thorough_cases(items)
-        config.hook.pytest_deselected(items=[test for test in items if test in left_out])
-        items[:] = [test for test in items if test not in left_out]
+    """Leaves out what `make test` does not run, and shuffles the rest if this is wanted."""
+    leave_out_cases(config, items)
     if config.option.random_order is not None:
         shuffle(items, config.option.random_order)
-
-
-def thorough_cases(items: list[pytest.Item]) -> set[pytest.Item]:
-    """Returns the cases of thorough tests beyond those that `make test` runs.
-
-    Of a test with the marker `thorough(cases=3)` it runs three, the first, the last and one halfway
-    between these, in the order in which they are parametrised. Without a number it runs none.
-    """
-    cases_of: dict[str, list[pytest.Item]] = defaultdict(list)
-    for test in items:
-        if test.get_closest_marker("thorough"):
-            cases_of[test.nodeid.partition("[")[0]].append(test)
-    left_out: set[pytest.Item] = set()
-    for cases in cases_of.values():
-        marker = cases[0].get_closest_marker("thorough")
-        kept = marker.kwargs.get("cases", 0) if marker else 0
-        between = (len(cases) - 1) / max(1, kept - 1)
-        left_out.update(cases)
-        left_out.difference_update(cases[round(between * index)] for index in range(kept))
-    return left_out
-
-
-def shuffle(items: list[pytest.Item], seed: int) -> None:
-    """Shuffles files, and the tests of each file, which stay together: they share fixtures.
-
-    The place of a file and of a test follows from the seed and its name, so that a failing order
-    stays what it was where only some files are run again.
-    """
-
-    def place(name: str) -> float:
-        return random.Random(f"{seed} {name}").random()
-
-    items.sort(key=lambda test: (place(str(test.path)), place(test.nodeid)))
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -262,6 +262,7 @@ print(json.dumps([release.fit.method, session.parameters["method"], plan.best_me
         assert status == 0, err
 
 
+@pytest.mark.thorough
 def test_two_packages_of_one_name_are_refused_and_ours_stay(tmp_path):
     groups = {"graphcuts_dp.fit_methods": {"twice": "one:X", "spectral": "one:X"}}
     for name in ("one", "two"):
@@ -290,6 +291,7 @@ def odd(tmp_path_factory):
     return dict(zip(EACH_KIND, run_commands(folder, commands), strict=True))
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("kind", EACH_KIND)
 def test_an_object_of_another_kind_is_refused(kind, odd):
     status, err = odd[kind]

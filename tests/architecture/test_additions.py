@@ -174,7 +174,7 @@ def test_the_guide_names_the_table_of_each_addition(table):
     assert f"`{table}`" in GUIDE
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("addition", "expected"),
     [

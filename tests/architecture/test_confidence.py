@@ -238,6 +238,7 @@ def test_all_that_is_stated_follows(changed):
     assert moved == list(changed["forecast"])
 
 
+@pytest.mark.thorough
 def test_all_that_is_written_follows(changed):
     old = re.compile(r"\b95 ?%|\[0\.95\]|0\.95 if omitted|\[0\.05\]")
     new = re.compile(r"\b90%|\[0\.9\]|0\.9 if omitted|\[0\.1\]")

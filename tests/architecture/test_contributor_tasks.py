@@ -218,7 +218,7 @@ def stated_alike(told, whole=1):
     assert Fraction(told["least"]) <= Fraction(told["drawn"]["entries"])
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("share", [None, 0.02, 0.1, 0.2, 0.5])
 def test_a_share_of_the_total_is_followed_by_all_that_is_stated(option, share):
     told, exact = option[str(share)], Fraction(str(share or 0.02))
@@ -255,7 +255,7 @@ def statistic(tmp_path_factory):
     return json.loads(printed_by(tree, "-c", STATISTIC_ASKED).splitlines()[-1])
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["response", "auto", "split", "groups"])
 def test_a_statistic_has_its_share_in_all_that_is_stated(statistic, kind):
     told = statistic[kind]

@@ -54,6 +54,7 @@ def given_in(tree):
             yield from (each.id for each in named if isinstance(each, ast.Name) and each.id != "_")
 
 
+@pytest.mark.thorough
 def test_no_module_gives_a_name_twice():
     """Where two files become one, a constant of the second would replace one of the first."""
     for folder in (PACKAGE, ROOT / "scripts"):

@@ -60,6 +60,7 @@ def fuzz(examples):
     assert min(ended.values()) >= 0.1 * examples  # neither all wrong nor all right
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("examples", [60, pytest.param(5_000, marks=pytest.mark.slow)])
 def test_command_lines(examples):
@@ -95,7 +96,7 @@ KNOWN = [
 ]
 
 
-@pytest.mark.thorough(cases=8)
+@pytest.mark.thorough(cases=3)
 @pytest.mark.parametrize("line", KNOWN, ids=range(len(KNOWN)))
 def test_what_was_once_wrong(folder, line):
     (folder / "long.csv").write_text("vertex\n" + "9" * 5000 + "\n")

@@ -175,6 +175,7 @@ def test_noisy_matrices_and_degrees(pair, noise, tmp_path, epsilons):
         assert stated[0] == stated[1]
 
 
+@pytest.mark.thorough(cases=9)
 @pytest.mark.parametrize("distribution", ["gaussian", "laplace"])
 @pytest.mark.parametrize("pair", NEIGHBOURS)
 def test_answers_with_noise_of_their_own(pair, distribution, tmp_path, epsilons):

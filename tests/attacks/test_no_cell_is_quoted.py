@@ -260,7 +260,7 @@ HALVES = 2  # and as much of the ways to type a command
 every = pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
 
 
-@pytest.mark.thorough(cases=5)
+@pytest.mark.thorough(cases=2)
 @every
 @pytest.mark.parametrize("name", NAMES)
 def test_no_reader_quotes_a_cell(folder, name, is_read, every):
@@ -367,7 +367,7 @@ def public(options):
     return {key: each for key, each in options.items() if key in ("vertices", "bipartite")}
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("ending", [".parquet", ".arrow", "in memory"])
 def test_no_cell_of_an_arrow_table_is_quoted(ending, tmp_path, is_read):
     path = tmp_path / f"x{ending}"
@@ -393,6 +393,7 @@ def test_no_cell_of_an_arrow_table_is_quoted(ending, tmp_path, is_read):
     assert results == {True, False}
 
 
+@pytest.mark.thorough
 def test_no_cell_of_a_damaged_table_is_quoted(tmp_path, is_read):
     table = pa.table(next(columns()))
     for ending, write in ((".parquet", parquet.write_table), (".arrow", feather.write_feather)):

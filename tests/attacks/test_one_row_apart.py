@@ -173,6 +173,7 @@ def owned_rows(draw, path):
     return Case(rows=rows, users=users, read=read)
 
 
+@pytest.mark.thorough(cases=1)
 @in_many_cases
 @pytest.mark.parametrize("ending", [".edges", ".txt", ".csv", ".tsv", ".konect"])
 def test_a_row_of_an_edge_list_changes_its_own_pair_alone(tmp_path, ending, cases):
@@ -184,6 +185,7 @@ def test_a_row_of_an_edge_list_changes_its_own_pair_alone(tmp_path, ending, case
     assert read > cases / 2
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.usefixtures("one_database")
 @in_many_cases
 @pytest.mark.parametrize("ending", [".edges", ".csv", ".tsv", ".konect"])

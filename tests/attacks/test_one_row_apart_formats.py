@@ -449,6 +449,7 @@ READERS = {
 UNDECLARED = ("GML", "Pajek", "from_networkx", "from_edges")
 
 
+@pytest.mark.thorough(cases=1)
 @in_many_cases
 @pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.ConversionWarning")  # of hostile tables
 @pytest.mark.parametrize("reader", READERS)
@@ -525,6 +526,7 @@ OWNED = {
 }
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.usefixtures("one_database")
 @in_many_cases
 @pytest.mark.parametrize("source", OWNED)

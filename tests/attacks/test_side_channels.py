@@ -839,6 +839,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.thorough(cases=43)
 @pytest.mark.parametrize("number", range(len(WRONG)))
 @pytest.mark.parametrize("kind", ["plain", "weighted", "weighted bipartite", "weighted directed"])
 def test_errors_are_the_same_for_all_graphs(kind, number, tmp_path, monkeypatch):

@@ -119,6 +119,7 @@ def laws(slope, rng):
     return draw
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(("slope", "refuted"), [(1.0, False), (2.0, True)])
 def test_ratios_are_decided_as_soon(slope, refuted):
     for seed in range(20):

@@ -57,6 +57,7 @@ def test_gains_are_differences_of_likelihoods():
             assert move.gain == pytest.approx(change, abs=1e-9)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("rate", [0.0, 0.4, 2.0])
 def test_the_stationary_law_is_that_of_the_exponential_mechanism(rate):
     """Of all trees on four and five vertices; and it is reached from everywhere."""

@@ -28,7 +28,7 @@ def law_of(size, count, epsilon):
     }
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("few_pairs", [0, 1 << 12])
 def test_the_law_of_what_is_kept(few_pairs, monkeypatch):
     """Of 3 of 6 pairs, by full noise; of 1 of 276, by a threshold. All against integrals."""

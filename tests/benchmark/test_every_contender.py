@@ -115,6 +115,7 @@ def test_what_is_handed_in_is_of_the_graph_s_shape_and_claims_what_was_given(con
         assert contender.weights or not made.estimate.weighted
 
 
+@pytest.mark.thorough(cases=7)
 @of_papers
 def test_a_seed_repeats_a_run_and_voids_its_guarantee(contender):
     made = [hand_in(contender, PLAIN, seed=seed) for seed in (5, 5, 6, None)]
@@ -381,7 +382,7 @@ def test_random_groups_do_not_read_the_graph():
     assert not np.array_equal(first, other)
 
 
-@pytest.mark.thorough(cases=3)
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     ("name", "epsilon", "least", "most"),
     [("dgg", 10.0, -1e4, 2e4), ("dp-1k", 10.0, -1e4, 2e4), ("isotonic-degrees", 10.0, -1e4, 2e4),

@@ -149,7 +149,7 @@ def run_all(told, call):
     return printed
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("groups", ["none", "staff.csv"])
 @pytest.mark.parametrize("who", ["everybody", "analysts", "team"])
 @pytest.mark.parametrize("unit", [EDGE, ("edge", "3"), USER, VERTEX], ids=lambda it: it[:2])
@@ -762,6 +762,7 @@ def test_a_store_that_would_refuse_is_told_before_anything_is_typed(proposed, ca
 TRIPS_WITHOUT_GROUPS = trips()[: trips().index("zones.csv")]
 
 
+@pytest.mark.thorough(cases=13)
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -83,6 +83,7 @@ def test_seeded_runs_repeat_and_say_that_they_are_not_private(done, mail, tmp_pa
     assert outputs[0] == outputs[1]
 
 
+@pytest.mark.thorough
 def test_a_hopeless_release_is_refused_until_it_is_forced(done, refused, mail):
     hopeless = ("release", mail, "s.csv", "--epsilon", "0.1")
     err = refused(*hopeless)
@@ -259,6 +260,7 @@ def test_interruption_leaves_no_file(call, mail, tmp_path, monkeypatch):
     assert files_in(tmp_path) == {mail.name}
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_output_that_cannot_be_written_is_an_error():
     with Path("/dev/full").open("w") as full:
@@ -364,6 +366,7 @@ def test_a_release_ends_with_what_it_is_good_for_as_a_dry_run_forecasts(done, to
         assert before["error_bound"] == pytest.approx(after["error_bound"])
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize(
     "options",
     [

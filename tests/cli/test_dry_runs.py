@@ -65,7 +65,7 @@ def watched(tmp_path, monkeypatch):
     return opened
 
 
-@pytest.mark.thorough(cases=8)
+@pytest.mark.thorough(cases=5)
 @pytest.mark.parametrize("kind", ["missing", "unreadable", "a queue that nobody fills"])
 @pytest.mark.parametrize("name", LINES)
 def test_a_dry_run_opens_no_private_file_and_writes_no_store(told, watched, tmp_path, name, kind):

@@ -119,6 +119,7 @@ def test_each_norm_is_that_of_the_difference(done, told, norm, names):
     assert "at most" in out
 
 
+@pytest.mark.thorough
 def test_figures_are_listed_made_and_not_overwritten(done, told, refused, tmp_path, monkeypatch):
     assert "nikiforov" in {each["name"] for each in told("figures")}
     assert "laplace-tail" in done("figures")[0]

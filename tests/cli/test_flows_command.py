@@ -117,6 +117,7 @@ def test_what_counts_of_a_weight_is_said(done):
     assert "note: Of each row at most 50 units of weight count.\n" in told
 
 
+@pytest.mark.thorough
 def test_public_groups_name_the_vertices_of_rows(done, refused, tmp_path):
     rest = (*OWNED, "--counting", "edges", "--epsilon", "1", "--seed", "1")
     done(*USERS, *rest[:-4], "--seed", "1")

@@ -84,7 +84,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.mark.thorough(cases=4)
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("product", PRODUCTS)
 def test_every_product_has_its_words_and_files_that_changed_are_told(
     product, done, told, refused, folder

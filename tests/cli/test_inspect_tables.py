@@ -171,7 +171,7 @@ FILES = {
 }  # fmt: skip
 
 
-@pytest.mark.thorough(cases=5)
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("name", FILES)
 def test_the_head_tells_how_a_file_is_read_and_the_command_runs_as_printed(
     name, done, told, folder

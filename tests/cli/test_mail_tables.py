@@ -62,6 +62,7 @@ def test_inspect_proposes_the_questions_where_names_suggest_dates_or_people():
     assert "plan --ask" not in named  # somebody has said what to do with it
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     ("first", "options"),
     [

@@ -43,6 +43,7 @@ def test_only_what_is_needed_is_loaded():
         assert set(found) <= needed | set(by_locks)
 
 
+@pytest.mark.thorough
 def test_a_release_loads_no_other_construction():
     """`release-iteratively` and `plan` load what learns; `release` would wait for it in vain."""
     code = (

@@ -73,7 +73,7 @@ def files(tmp_path):
     (tmp_path / "sums.jsonl").write_text('{"left": {"a": 1}, "right": {"v": 1}}\n')
 
 
-@pytest.mark.thorough(cases=3)
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(("option", "word"), cases("release", "mechanism", "fit", "noise"))
 def test_release_takes_each_word_of_its_help(call, option, word):
     data = (

@@ -139,7 +139,7 @@ def test_all_readers_have_one_period_for_a_row(
     assert cells_of(rows, gc.PrivacyUnit.user(max_contributions=6, per_period=True)) == expected
 
 
-@pytest.mark.thorough(cases=2)
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("second", ["kept", "scan", "arrow"])
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", None])
 def test_a_store_admits_no_row_in_two_months(
@@ -197,7 +197,7 @@ def test_flows_names_the_zone_and_reads_one_month(
 # A relation that differs each time it is evaluated.
 
 
-@pytest.mark.thorough(cases=2)
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("bound", [2, 4])
 @pytest.mark.parametrize("whole", [False, True])
 def test_a_relation_is_evaluated_once(bound: int, whole: bool) -> None:

@@ -86,6 +86,7 @@ NAMES: list[list[Any]] = [
 ]
 
 
+@pytest.mark.thorough(cases=10)
 @pytest.mark.parametrize("names", NAMES)
 @pytest.mark.parametrize("kept", [False, True])
 def test_names_of_pandas_that_are_no_text(names: list[Any], kept: bool) -> None:

@@ -85,6 +85,7 @@ TAKEN_BY = {
 }
 
 
+@pytest.mark.thorough(cases=116)
 @pytest.mark.filterwarnings("ignore::graphcuts_dp.AccuracyWarning")
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize(

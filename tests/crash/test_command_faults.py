@@ -80,6 +80,7 @@ EVERY = pytest.param("every", marks=pytest.mark.slow)
 EVERY_AND_REPLACING = pytest.param("every, replacing", marks=pytest.mark.slow)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("how", ["every fourth", EVERY, EVERY_AND_REPLACING])
 @pytest.mark.parametrize("name", COMMANDS)
 def test_one_trouble_at_every_fourth_call_or_every_trouble_at_each(inputs, tmp_path, name, how):
@@ -97,6 +98,7 @@ SESSIONS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("every", [2, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", SESSIONS)
 def test_a_session_goes_on_after_trouble_at_each_call(inputs, tmp_path, name, every):

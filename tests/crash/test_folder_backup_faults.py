@@ -124,6 +124,7 @@ def accepted(folder, served):
         return None
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("every", EVERY)
 def test_a_backup_of_a_folder_is_there_whole_or_not_at_all(served, tmp_path, every):
     outcomes = set()
@@ -147,6 +148,7 @@ def test_a_backup_of_a_folder_is_there_whole_or_not_at_all(served, tmp_path, eve
     assert outcomes <= {"LedgerError", "KeyboardInterrupt", "FolderManifest", "bool"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("every", EVERY)
 def test_a_restore_of_a_folder_revives_no_token_and_can_be_done_again(served, tmp_path, every):
     seen, left = set(), set()

@@ -72,6 +72,7 @@ def sweep(case, tmp_path, pick, *, replacing):
     return struck
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("replacing", [False, True])
 @pytest.mark.parametrize("name", CASES)

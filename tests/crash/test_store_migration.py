@@ -30,6 +30,7 @@ def everything(folder):
     }
 
 
+@pytest.mark.thorough(cases=6)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_store_of_version_0_1_is_checked_and_copied(tmp_path, name):
     path = VERSION_0_1.unpack(tmp_path, name)

@@ -28,6 +28,7 @@ def value(function: Any, matrix: Any) -> float:
     return float(function(matrix, method="exact").lower)
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_distributions_of_norms(function: Any) -> None:
     rng = np.random.default_rng(1)

@@ -55,6 +55,7 @@ def noise(monkeypatch):
     return queue
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("graphs", [4, pytest.param(12, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("directed", KINDS)
 def test_the_cut_that_is_audited_is_the_one_that_is_made(directed, graphs, noise):
@@ -312,6 +313,7 @@ def optimum(graph, s, t):
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("runs", [60, pytest.param(200, marks=pytest.mark.slow)])
 def test_the_bound_on_the_excess_holds_and_its_mean_is_below_n_by_epsilon(runs):
     """A bound of 95 % fails more often than is allowed with probability below 10^-7."""

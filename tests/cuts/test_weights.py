@@ -251,6 +251,7 @@ def test_noise_has_the_stated_rates(monkeypatch):
     assert (made.across, made.terminals, made.between) == (101, (201, 202), 301)
 
 
+@pytest.mark.thorough
 def test_bounds_that_were_of_one_weight_alone_would_fail():
     """The interval of a weight that was named before is too short for the chosen one.
 

@@ -236,6 +236,7 @@ def test_intervals_hold_as_often_as_they_say(case, how, runs):
 RUNS = pytest.mark.parametrize("runs", [200, pytest.param(500, marks=pytest.mark.slow)])
 
 
+@pytest.mark.thorough(cases=1)
 @RUNS
 @pytest.mark.usefixtures("each_radius_once")
 @pytest.mark.parametrize("noise", NOISES)
@@ -259,6 +260,7 @@ def test_an_interval_is_of_one_public_width_and_not_too_wide(noise, runs):
         assert width / 2 <= most * np.quantile(np.abs(errors), confidence)
 
 
+@pytest.mark.thorough(cases=1)
 @RUNS
 @pytest.mark.parametrize("noise", NOISES)
 def test_simultaneous_intervals_hold_for_all_cuts_at_once(noise, runs):
@@ -305,7 +307,7 @@ def test_what_rounding_takes_is_in_the_interval():
         assert estimate.slack < 100 * max(grids) + 1e-9
 
 
-@pytest.mark.thorough(cases=3)
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("bipartite", [False, True])
 @pytest.mark.parametrize(("noise", "cap"), [("binary", 1.0), ("laplace", None), ("laplace", 0.3),
                                             ("discrete-laplace", 4.0)])  # fmt: skip

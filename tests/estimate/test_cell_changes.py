@@ -54,7 +54,7 @@ CASES = [
 ]
 
 
-@pytest.mark.thorough(cases=6)
+@pytest.mark.thorough(cases=4)
 @pytest.mark.parametrize("tail", [False, True])
 @pytest.mark.parametrize("once", [False, True])
 @pytest.mark.parametrize(("kind", "by", "loops"), CASES)

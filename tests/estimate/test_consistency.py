@@ -38,6 +38,7 @@ VARIANCES = [
 ]
 
 
+@pytest.mark.thorough(cases=7)
 @pytest.mark.parametrize("kind", ["one set", "directed", "two sides"])
 @pytest.mark.parametrize("number", range(len(VARIANCES)))
 def test_estimates_and_their_noise_are_those_of_dense_least_squares(kind, number):

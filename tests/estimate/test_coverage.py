@@ -30,7 +30,7 @@ def allowed(cells):
     return scipy.stats.binom.isf(1e-7 / cells, RUNS, 1 - CONFIDENCE)
 
 
-@pytest.mark.thorough(cases=2)
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     ("work", "delta"), [({}, 0), ({"accurate": "top"}, 0), ({"noise": "gaussian"}, 1e-3)]
 )
@@ -72,7 +72,7 @@ def test_intervals_hold_cell_by_cell_and_all_at_once(work, delta, epsilon):
     assert (total > radius + 1).sum() <= allowed(1)
 
 
-@pytest.mark.thorough(cases=4)
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
 @pytest.mark.parametrize("failure", [0.05, 0.002])
 @pytest.mark.parametrize("parameter", [0.05, 0.8, 4.0])
@@ -229,6 +229,7 @@ def test_radii_are_convex_and_a_norm(noise, seed):
     assert line.slope() == pytest.approx(line.at(1e6, search=True) / 1e6, rel=1e-2)
 
 
+@pytest.mark.thorough(cases=1)
 @EACH_NOISE
 def test_radii_hold_and_are_not_much_too_long(noise):
     """1 % is guaranteed at most; Chernoff's bound pays a factor of about 1.3 over the quantile."""

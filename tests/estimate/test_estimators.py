@@ -167,7 +167,7 @@ def any_confidence(case):
     return not isinstance(made, gc.IterativeRelease) or made.law is not None
 
 
-@pytest.mark.thorough(cases=10)
+@pytest.mark.thorough(cases=7)
 def test_estimates_are_as_many_as_the_queries_and_in_their_order(case):
     queries = list(case.queries)
     found = estimate(case, queries).queries
@@ -183,6 +183,7 @@ def test_estimates_are_as_many_as_the_queries_and_in_their_order(case):
     assert estimate(case, []).queries == []
 
 
+@pytest.mark.thorough(cases=8)
 def test_values_are_finite_and_intervals_meet_what_is_possible(case):
     for each in estimate(case, list(case.queries)).queries:
         assert np.isfinite(each.value)
@@ -206,7 +207,7 @@ def test_intervals_are_at_the_confidence_that_is_asked(case):
     assert longer
 
 
-@pytest.mark.thorough(cases=11)
+@pytest.mark.thorough(cases=6)
 def test_a_joint_list_shares_the_failure_probability(case):
     queries, made = list(case.queries), case.make()
     alone, joint = (estimate(case, queries, joint=joint) for joint in (False, True))

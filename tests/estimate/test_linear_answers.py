@@ -41,6 +41,7 @@ def made_of(graph, mechanism="randomized-response", seed=0, **options):
     return drawn(graph, None, mechanism, source=SeededEntropy(seed), **options)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("runs", [60, pytest.param(150, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", SHAPES)
 @pytest.mark.parametrize("mechanism", ["randomized-response", "degrees+randomized-response"])

@@ -20,7 +20,7 @@ GRAPHS = {
 }
 
 
-@pytest.mark.thorough(cases=10)
+@pytest.mark.thorough(cases=7)
 @pytest.mark.parametrize(
     "mechanism", ["randomized-response", "degrees+randomized-response", "auto"]
 )
@@ -315,6 +315,7 @@ def test_communities_that_exchanged_vertices_are_another_kind_than_halves():
     np.testing.assert_array_equal(shrunk(cuts, unbiased)[:4], shrunk(parts, unbiased[:4]))
 
 
+@pytest.mark.thorough
 def test_typical_errors_of_a_kind_are_those_that_it_has():
     """Root mean squares over draws of the truth and of the noise, in lists that may be wrong."""
     rng, count = np.random.default_rng(9), 40

@@ -42,6 +42,7 @@ def beside(answers):
     return count
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", RELEASES)
 def test_values_of_cuts_lie_in_their_intervals(name, every):
@@ -106,6 +107,7 @@ def test_values_of_flows_lie_in_their_intervals_and_estimates_add_up(kind, epsil
         assert (table["low"] <= table["high"]).all()
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("epsilon", [*EPSILONS, 50.0])
 def test_values_of_statistics_lie_in_their_intervals(epsilon):
     graph, _, groups, _ = planted(20, inside=0.1, outside=0.0)

@@ -42,6 +42,7 @@ def test_no_text_is_cut_off_and_no_name_lies_on_another(name, drawn):
         assert not any(a.overlaps(b) for a, b in itertools.combinations(names, 2))
 
 
+@pytest.mark.thorough
 def test_table_one(drawn):
     _, figure = drawn("table-1")
     assert len(figure.axes) == 4
@@ -52,6 +53,7 @@ def test_table_one(drawn):
     assert max(trivial) == pytest.approx(0.5)
 
 
+@pytest.mark.thorough
 def test_queries(drawn):
     table, figure = drawn("queries")
     guaranteed, measured = figure.axes
@@ -61,6 +63,7 @@ def test_queries(drawn):
     assert guaranteed.get_ylim() == measured.get_ylim()
 
 
+@pytest.mark.thorough
 def test_density(drawn):
     table, figure = drawn("density")
     worst, weighted, session, _, between, sizes = figure.axes

@@ -45,6 +45,7 @@ def test_bounds_from_degrees_are_those_of_the_construction():
         assert found[method](5.0) == pytest.approx(construction.update_bound(5.0))
 
 
+@pytest.mark.thorough
 def test_guarantees_are_those_of_a_mechanism(table):
     """The formula in ln k, with c a real number, beside the one that sessions use."""
     families = {each.name: each for each in (bipartite_cuts.IMBALANCED, bipartite_cuts.POWER_LAW)}

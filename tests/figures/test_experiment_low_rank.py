@@ -29,6 +29,7 @@ def table(quick_table):
     return quick_table("low-rank").table
 
 
+@pytest.mark.thorough
 def test_the_statements_hold_in_a_quick_run(table):
     found = {str(finding): finding.agrees for finding in table.findings}
     assert len(found) == 7

@@ -25,6 +25,7 @@ def table(quick_table):
     return quick_table("updates").table
 
 
+@pytest.mark.thorough
 def test_no_construction_uses_more_than_its_bound(table):
     for name, rule, analyst in product(CONSTRUCTIONS, RULES, ANALYSTS):
         rows = table.where(construction=name, rule=rule, analyst=analyst)

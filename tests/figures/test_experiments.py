@@ -128,6 +128,7 @@ def recorded(name):
     return {finding["statement"].split(" at V =")[0]: finding for finding in about["findings"]}
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in figure_names()]
 )
@@ -214,6 +215,7 @@ def test_what_is_measured_about_queries(table):
     assert all(finding.measured > 1 and not finding.agrees for finding in papers)
 
 
+@pytest.mark.thorough
 def test_the_default_for_distances_meets_its_target_and_beats_the_baselines(table):
     """Seeds are fixed; the default's errors at n = 10^4 are about 0.001 of a target of 0.004."""
     found = table("distances")

@@ -91,7 +91,7 @@ def write_without_picture(_, base, *, columns, rows, parameters):
     save_figure(Figure(figsize=(1, 1)), base, columns=columns, rows=rows, parameters=parameters)
 
 
-@pytest.mark.thorough(cases=5)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "painted"),
     [

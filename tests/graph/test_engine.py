@@ -372,6 +372,7 @@ EACH_SIZE = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.thorough(cases=1)
 @EACH_SIZE
 @pytest.mark.parametrize("counting", COUNTINGS[1:])
 def test_one_user_changes_all_scaled_cells_together_by_at_most_the_bound(counting, together):
@@ -379,6 +380,7 @@ def test_one_user_changes_all_scaled_cells_together_by_at_most_the_bound(countin
     assert 0.99 < max(found) <= 1
 
 
+@pytest.mark.thorough(cases=1)
 @EACH_SIZE
 @pytest.mark.parametrize("counting", COUNTINGS[:3])
 def test_one_user_changes_all_kept_cells_together_by_at_most_the_bound(counting, together):

@@ -78,7 +78,7 @@ def expected():
         return {name: call(functions.graph()) for name, call in functions.CONVERTING.items()}
 
 
-@pytest.mark.thorough(cases=17)
+@pytest.mark.thorough(cases=9)
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("name", functions.CONVERTING)
 def test_every_function_takes_every_source(name, source, expected):
@@ -267,6 +267,7 @@ def test_a_second_use_of_what_was_converted_is_known(monkeypatch):
         gc.release_graph(source, epsilon=1.0, fit="none")
 
 
+@pytest.mark.thorough
 def test_a_graph_does_not_keep_alive_what_it_was_made_of():
     source = of_networkx()
     graph = private_data(source)

@@ -82,6 +82,7 @@ def check_reader(path, data, options):
         assert isinstance(graph, AnyGraph)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("examples", [80, pytest.param(5_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_readers_survive_damaged_files(ending, examples, tmp_path):

@@ -170,6 +170,7 @@ def batches_of(content, form, columns, weighted):
     return found, bad._first
 
 
+@pytest.mark.thorough(cases=4)
 @pytest.mark.parametrize("examples", [20, pytest.param(50, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("skip", [True, False])
 @pytest.mark.parametrize("weighted", [True, False])

@@ -266,6 +266,7 @@ def test_a_run_of_a_job_of_sensing_knows_nothing_of_the_runs_before(rounds):
     assert np.array_equal(run(used, empty), run(job(), empty))
 
 
+@pytest.mark.thorough
 def test_a_schatten_norm_learns_queries_that_were_not_asked_and_frobenius_does_not():
     """JT12 section 4.2: random queries recover a low-rank matrix. At a large epsilon: it is small.
 

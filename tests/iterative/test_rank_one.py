@@ -345,6 +345,7 @@ def test_calls_and_certificates_spend_no_more_than_their_budget(kind, monkeypatc
     assert Fraction(8, 10) * Fraction(0.2) < sum(spent) <= Fraction(0.2)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("kind", ["plain", "bipartite"])
 def test_an_iterative_release_ends_with_a_proven_error(kind):
     """The bound is for all cuts between disjoint sets; it is checked against the largest."""

@@ -244,7 +244,7 @@ BY_HAND = [
 ]
 
 
-@pytest.mark.thorough(cases=19)
+@pytest.mark.thorough(cases=11)
 @pytest.mark.parametrize(("make", "told"), BY_HAND)
 def test_objects_made_by_hand_are_refused(make, told):
     with pytest.raises(GraphCutsError, match=told):

@@ -69,6 +69,7 @@ def test_every_product_is_taken_up_again_bit_by_bit_and_for_nothing(path, name, 
         assert plain(gc.resume(path)) == plain(made)
 
 
+@pytest.mark.thorough
 def test_a_seeded_run_is_completed_as_without_a_store(path, graph):
     alone = gc.release_graph(graph, epsilon=1.0, seed=5)
     kept = gc.release_graph(graph, epsilon=1.0, seed=5, store=path)
@@ -130,6 +131,7 @@ OTHER_INPUTS = {
 }
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("name", OTHER_INPUTS)
 def test_other_public_inputs_are_not_taken_up(path, graph, name):
     """Noise that was drawn for some groups, terminals or queries says nothing about others."""

@@ -123,6 +123,7 @@ def test_a_use_reads_nothing_before_the_latest_checkpoint(store):
         assert (ledger.head, ledger.records, ledger.spending) == brief
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("tried", [60, pytest.param(120, marks=pytest.mark.slow)])
 def test_sums_are_those_of_the_uses_whatever_they_read_and_cost(tmp_path, tried):
     """Beside lists of all costs, as the filter was before it had sums."""

@@ -89,6 +89,7 @@ def test_every_store_is_looked_at(files):
     assert kinds == KINDS.get(files.version, {int(kind) for kind in Kind})
 
 
+@pytest.mark.thorough(cases=17)
 @pytest.mark.parametrize(("files", "name"), STORES, ids=ids)
 def test_a_store_says_what_was_spent_and_answered(tmp_path, files, name):
     path, facts = files.unpack(tmp_path, name), files.facts["stores"][name]
@@ -98,6 +99,7 @@ def test_a_store_says_what_was_spent_and_answered(tmp_path, files, name):
     assert {use.use.user for use in found.uses} == {"curator"}
 
 
+@pytest.mark.thorough(cases=9)
 @pytest.mark.parametrize(("files", "store", "name"), SESSIONS, ids=ids)
 def test_a_session_goes_on(tmp_path, files, store, name):
     path, facts = files.unpack(tmp_path, store), files.facts["stores"][store]
@@ -149,6 +151,7 @@ def test_a_budget_still_holds(tmp_path, files):
     assert found.epsilon > known["epsilon"]
 
 
+@pytest.mark.thorough(cases=1)
 @of_each_version
 def test_what_is_spent_on_a_period_counts_for_it_alone(tmp_path, files):
     path, zones = files.unpack(tmp_path, "periods.db"), zones_of(files.data)

@@ -247,6 +247,7 @@ def test_the_command_shows_a_link_whose_token_stands_in_no_log(tmp_path):
     assert TRIPS["store"] not in {file.name for file in kept}
 
 
+@pytest.mark.thorough
 def test_what_tells_of_rows_is_in_replies_for_marked_panels_alone(page, trips, tmp_path):
     """A count, and a comparison with the truth, that fail say why in their own panel."""
     told = page.post("eyes", path=str(tmp_path / "none.csv"), values=placed(TRIPS, tmp_path))

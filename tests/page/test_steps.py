@@ -54,6 +54,7 @@ def test_what_was_understood_is_said_without_any_row(page, contacts):
     assert page.post("look", path=str(contacts), values=values) == told
 
 
+@pytest.mark.thorough
 def test_rows_are_counted_by_a_program_that_is_started(page, contacts):
     """Which other tests fork, as that is quicker than to start it."""
     counted = page.post("eyes", path=str(contacts), values=of_wards(page, contacts))
@@ -84,6 +85,7 @@ def test_german_dates_are_told_before_anything_is_spent(page, contacts):
     assert NOT_PRIVATE in page.replies[-1].headers
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize(
     ("months", "said", "any_outside"),
@@ -412,6 +414,7 @@ def test_a_document_that_is_called_csv_is_named_for_what_it_is(page, tmp_path, b
     assert refusal["encodings"] == {}
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize(
     ("line", "separator", "name"),

@@ -166,6 +166,7 @@ def test_the_questions_about_answers_state_no_less_than_a_session(epsilon):
 GROUP_SIZES = {"some": [*range(1, 201, 21), 35, 42, 70, 84, 99, 200], "all": range(1, 201)}
 
 
+@pytest.mark.thorough(cases=7)
 @pytest.mark.parametrize("sizes", ["some", pytest.param("all", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("delta", [0.0, 1e-6])

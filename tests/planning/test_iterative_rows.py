@@ -147,6 +147,7 @@ def every_kind(k):
     return gc.Graph([], [], vertices=len(kinds)), [gc.CutQuery(side) for side in kinds.T]
 
 
+@pytest.mark.thorough(cases=4)
 @pytest.mark.parametrize("k", range(1, 7))
 @pytest.mark.parametrize("max_contributions", [1, 3])
 def test_answers_at_once_state_no_more_than_the_plan(k, max_contributions):
@@ -169,6 +170,7 @@ def test_answers_at_once_state_no_more_than_the_plan(k, max_contributions):
         assert row.guaranteed < session.guaranteed
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("k", [2, 4])
 def test_the_typical_error_is_a_mean(k):
     """Of 200 draws for all columns; six standard errors."""
@@ -234,7 +236,7 @@ def test_the_net_states_the_number_of_the_plan(n):
     assert "net" not in {row.method for row in seven.rows}
 
 
-@pytest.mark.thorough(cases=2)
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("max_contributions", [1, 3])
 @pytest.mark.parametrize("k", [1, 4, 25])
 def test_sensing_states_the_number_of_the_plan(k, max_contributions):

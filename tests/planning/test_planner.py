@@ -225,6 +225,7 @@ def test_best_first_and_marks():
     assert text.splitlines()[-1].startswith("Advice: tight MW guarantees")
 
 
+@pytest.mark.thorough
 def test_which_is_best_depends_on_the_sizes():
     def made(queries, n=1000, edges=2.5e5, epsilon=1.0):
         return plan(n, edges=edges, queries=queries, epsilon=epsilon, delta=1e-6)
@@ -250,6 +251,7 @@ def test_delta_zero_leaves_the_pure_mechanisms():
     assert "needs delta" in str(made)
 
 
+@pytest.mark.thorough
 def test_advice_when_everything_is_vacuous():
     made = plan(200, edges=300, queries=1000, **GUARANTEE)
     assert all(row.vacuous or row.trivial for row in made.rows)
@@ -274,6 +276,7 @@ def test_advice_when_everything_is_vacuous():
 # The epsilon that a target needs
 
 
+@pytest.mark.thorough
 def test_target_error_is_the_inverse():
     target = 1500.0
     made = plan((30, 200), edges=2e3, queries=10**4, target_error=target, **GUARANTEE)
@@ -476,6 +479,7 @@ def test_the_plan_says_that_it_is_for_linear_queries():
 # Flows between groups
 
 
+@pytest.mark.thorough
 def test_a_plan_has_rows_for_cells_unions_and_halves():
     groups = equal_groups(1000, [4, 16])
     sizes = {"edges": 1e4, "queries": 20, "epsilon": 1.0}
@@ -543,7 +547,7 @@ def test_numbers_out_of_range_are_refused(wrong, message):
 MONTHS = {"periods": "2026-01..2026-06"}
 
 
-@pytest.mark.thorough(cases=3)
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize(
     ("table", "privacy_unit"),
     [

@@ -24,6 +24,7 @@ def forecast(n, edges, epsilon):
     return synthetic_forecast(Setting(n=n, edges=edges, workload=ONE, epsilon=epsilon))
 
 
+@pytest.mark.thorough(cases=4)
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize(("strength", "seen"), [(0.6, False), (1.6, True)])
 def test_the_strongest_communities_show_where_the_forecast_says_so(epsilon, strength, seen):

@@ -181,6 +181,7 @@ def test_maps_of_months_do_not_collide(count):
     assert set(MONTHS) <= {text for text, _ in drawn_texts(figure)}
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("count", [2, 12, 13])
 def test_names_of_parts_do_not_collide(count):
     points = np.random.default_rng(2).random((count, 2)) / 20

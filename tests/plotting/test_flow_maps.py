@@ -124,6 +124,7 @@ def dots_per_unit(figure):
     return right[0] - origin[0], up[1] - origin[1]
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("latitude", [0, 50, -33])
 def test_maps_are_true_on_their_middle_latitude(latitude):
     places = earth([latitude - 0.1, latitude, latitude + 0.1], [8.0, 8.4, 8.2])

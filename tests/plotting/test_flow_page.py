@@ -163,6 +163,7 @@ def test_a_map_has_the_flows_that_are_above_zero_for_sure(flows, tmp_path):
         assert (x / scale, y) == pytest.approx((known.lon[name], known.lat[name]), abs=1e-4)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("kind", ["directed", "undirected"])
 def test_large_tables_are_shown_in_part(tmp_path, kind):
     names = [f"zone {number}" for number in range(90)]

@@ -210,6 +210,7 @@ def test_a_session_draws_its_history(made, drawn, tmp_path):
         fresh.plot()
 
 
+@pytest.mark.thorough
 def test_what_is_no_list_of_answers_is_drawn_too(made, drawn):
     """A plan's guarantees, best first; distances' map; beliefs; classes of users."""
     plan = made[0]["Plan"]
@@ -228,6 +229,7 @@ def test_what_is_no_list_of_answers_is_drawn_too(made, drawn):
     assert [bar.get_height() for bar in axes.patches] == [9, 4, 2, 1]
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 @pytest.mark.parametrize("rounds", [None, 4])
 def test_sensing_draws_what_was_measured(rounds, drawn):
@@ -250,6 +252,7 @@ def test_sensing_draws_what_was_measured(rounds, drawn):
         np.testing.assert_allclose(points(axes, 2), [each.estimate for each in made.transcript])
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("count", [1, 3, 500])
 def test_values_and_intervals_are_drawn_but_for_infinite_ones(count, drawn):
     given = [(float(i), i - 2.0, i + 2.0, i % 3 == 1) for i in range(count)]

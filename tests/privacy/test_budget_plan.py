@@ -221,6 +221,7 @@ def recounted(values):
     return spent
 
 
+@pytest.mark.thorough(cases=3)
 @pytest.mark.parametrize(("module", "constant", "options", "statistic"), DOUBLED)
 def test_a_share_that_is_doubled_is_doubled_everywhere(
     monkeypatch, module, constant, options, statistic

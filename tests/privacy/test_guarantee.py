@@ -130,7 +130,7 @@ def test_it_says_whom(expected):
 LARGE = 0.3  # one in four vertices is less
 
 
-@pytest.mark.thorough(cases=6)
+@pytest.mark.thorough(cases=3)
 @pytest.mark.parametrize("name", WITH_DELTA)
 @pytest.mark.filterwarnings("error::graphcuts_dp.errors.PrivacyWarning")
 def test_it_is_announced_at_every_door_before_anything_is_spent(name, tmp_path):

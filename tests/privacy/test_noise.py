@@ -60,6 +60,7 @@ def test_cut_points_of_flips(epsilon, bits):
     assert noise._flip_sampler(epsilon)._cdf(0, bits) == floor_bits(flip_cdf(epsilon), bits)
 
 
+@pytest.mark.thorough(cases=8)
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("bits", [16, 64, 128])
 def test_cut_points_of_geometric_digits(rate, bits):
@@ -167,6 +168,7 @@ def test_flips_at_the_largest_epsilon_still_happen():
     assert reveal(sampler, cut - 1, 1)[0] == 0
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("rate", [Fraction(1, 37), Fraction(1, 3000), Fraction(5, 11)])
 def test_digit_groups_are_a_geometric_variable(rate):
     """Product of the digits' probabilities against (1-r) r^k, in exact arithmetic on 256 bits."""
@@ -293,7 +295,7 @@ def as_array(y, count):
     return np.array([y] * count, dtype=np.int64 if narrow else object)
 
 
-@pytest.mark.thorough(cases=2)
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("variance", VARIANCES + EXTREMES)
 def test_every_first_word_that_decides_does_so_as_the_exact_probability_does(variance, monkeypatch):
     """All 2^16 beginnings, each with the least and the largest end; and words around the cut.
@@ -435,7 +437,7 @@ def test_blocks_of_wide_noise_are_put_together(monkeypatch):
     assert all(sample > 0 for sample in parts)
 
 
-@pytest.mark.thorough(cases=4)
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
 @pytest.mark.parametrize(
     ("cap", "queries", "epsilon"),
@@ -494,7 +496,7 @@ def missing_between(rate, threshold, count, bits=400):
     return power(least, False), power(most, True)
 
 
-@pytest.mark.thorough(cases=3)
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(("rate", "threshold"), CASES)
 @pytest.mark.parametrize("bits", [16, 64, 128])
 def test_cut_points_of_gaps(rate, threshold, bits):

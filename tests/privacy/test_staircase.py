@@ -178,6 +178,7 @@ def test_no_other_top_has_a_smaller_variance(epsilon, period):
     assert variances[best - 1] <= min(variances) * (1 + 1e-12)
 
 
+@pytest.mark.thorough(cases=33)
 @pytest.mark.parametrize("failure", [0.05, 1e-3, 1e-8])
 @pytest.mark.parametrize("count", [1, 2, 6, 40, 300])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(2), Fraction(8)])

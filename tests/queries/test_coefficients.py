@@ -17,6 +17,7 @@ def largest_shift(grid, coefficients, exact):
     return max(abs(count - value / unit) for count, value in zip(units, exact, strict=True))
 
 
+@pytest.mark.thorough(cases=4)
 @pytest.mark.parametrize("largest", [1.0, 0.7, 1 / 3, 1e-9, 3.1e12, 1.9])
 def test_near_ties_are_rounded_by_no_more_than_the_bound(largest):
     """Coefficients as near as floats come to half units, just below the largest one."""

@@ -221,6 +221,7 @@ POINTS = (
 )
 
 
+@pytest.mark.thorough
 @settings(max_examples=300, deadline=None)
 @given(st.one_of(st.lists(each, min_size=2, max_size=14) for each in POINTS))
 def test_the_hull_finds_the_largest_coefficient(points):

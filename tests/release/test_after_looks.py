@@ -83,6 +83,7 @@ def is_refined(measured):
     return sums.look is not None
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("runs", [30, pytest.param(1000, marks=pytest.mark.slow)])
 def test_intervals_hold_whether_groups_were_refined_or_not(runs):
     graph, groups = two_groups()

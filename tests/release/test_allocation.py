@@ -142,6 +142,7 @@ def neighbours(draw):
     return *(made(values, max_weight=cap) for values in (weights, other)), noise
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("no_noise")
 def test_the_exact_loss_of_degrees_and_total_is_within_epsilon():
     """Noise e^(-rate |k|) on integers loses rate times their L1 distance: never above epsilon, and

@@ -127,6 +127,7 @@ HEAVY = {
 }
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.usefixtures("counted_once")
 @pytest.mark.parametrize("shape", HEAVY)
 def test_what_is_left_out_lies_in_its_range_for_all_bounds_at_once(shape):
@@ -243,6 +244,7 @@ def test_rows_of_users_that_noise_cannot_hide():
     assert plan_contribution_bounds(few, epsilon=0.1, known_max=30).best.max_contributions == 20
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
 def test_the_share_that_a_bound_leaves_out_is_no_larger_than_stated(epsilon):
     """With a known maximum, for all bounds at once, where every count is within its radius."""
@@ -382,6 +384,7 @@ def test_a_user_may_count_in_each_period_as_one_of_its_own(counting, per_period)
         assert found.tolist() == sorted(table.groupby(who).size())
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.usefixtures("counted_once")
 @pytest.mark.parametrize("counting", ["rows", "edges"])
 def test_a_user_in_one_period_changes_one_count_by_one(counting):

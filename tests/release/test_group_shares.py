@@ -74,6 +74,7 @@ def looks_that_tell(graph, labels, epsilon, runs=40):
     return found / runs
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("epsilon", [0.1, 1, 10])
 def test_groups_made_by_chance_are_not_looked_at_again(epsilon):
     """Seeds are fixed: what passes here passes always."""
@@ -89,6 +90,7 @@ def test_groups_made_by_chance_are_not_looked_at_again(epsilon):
         assert looks_that_tell(graph, labels, epsilon) == 1
 
 
+@pytest.mark.thorough
 def test_without_a_second_look_the_mechanism_is_that_of_no_groups():
     graph, groups = cliques((30,) * 6)
     chance = np.random.default_rng(3).permutation(groups.codes())

@@ -146,6 +146,7 @@ def test_the_schema_of_a_job_has_attributes_of_graphs_or_of_rows():
     assert set(_SCHEMA) <= known
 
 
+@pytest.mark.thorough
 def test_the_measurements_of_a_table_take_no_more_bytes_than_their_job_says():
     n = 700
     graph = gc.Graph([0], [1], vertices=n)

@@ -90,7 +90,7 @@ def test_flows_and_sessions_of_any_counting(counting, tmp_path):
 sparse = partial(release, mechanism="sparse")
 
 
-@pytest.mark.thorough(cases=5)
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize(
     ("make", "counting", "epsilon"),
     [

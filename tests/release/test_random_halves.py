@@ -111,7 +111,7 @@ def test_without_a_certificate_all_of_epsilon_is_for_the_fit():
     assert release.budget_plan.spent == 4
 
 
-@pytest.mark.thorough(cases=2)
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     ("graph", "options"),
     [

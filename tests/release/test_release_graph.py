@@ -156,12 +156,14 @@ def test_weights_with_and_without_a_cap(kind, cap, fit):
     assert ("maximum weight" in made.guarantee.public) == (cap is not None)
 
 
+@pytest.mark.thorough
 def test_the_fit_is_chosen_by_the_cap_and_the_oracle():
     assert release_graph(weighted(), epsilon=9.0, noise="laplace").fit.method == "first-order"
     asked = release_graph(graph_of(), epsilon=9.0, fit=FitOptions(oracle="spectral"))
     assert asked.fit.method == "cutting-plane"
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("fit", NORM_FITS)
 def test_a_fit_stops_at_the_gap_that_is_asked_for(fit):
     rough = release_graph(graph_of(), epsilon=1.0, fit=FitOptions(fit, tolerance=0.5), seed=1)
@@ -201,6 +203,7 @@ def test_heavy_weights_without_a_cap_stay_integers_and_sums_exact():
     assert low <= 4.0e9 * len(rows) <= high
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("weights", [False, True])
 def test_the_certificate_is_of_the_synthetic_graph_as_released(weights):
     graph, noise = (weighted(5.0), "laplace") if weights else (graph_of(), "binary")
@@ -361,6 +364,7 @@ def test_equal_noisy_matrices_give_equal_releases_whatever_the_graph(fit, monkey
 # Warnings come before anything is spent.
 
 
+@pytest.mark.thorough(cases=7)
 @pytest.mark.parametrize(
     ("graph", "noises"),
     [

@@ -47,6 +47,7 @@ def test_cuts_between_communities_are_right(made):
     assert np.mean(errors) < 2 * expected_raw_error()
 
 
+@pytest.mark.thorough
 def test_the_worst_cut_is_within_its_bound_and_far_below_that_of_the_noisy_matrix(made):
     """Proven on both sides: an upper bound here, a cut that is as bad there."""
     for seed, (A, release) in enumerate(made):

@@ -52,6 +52,7 @@ def published(unit, folder, epsilon=50.0):
     return flows
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     ("unit", "trips_of_a_person"),
     [

@@ -70,7 +70,7 @@ def released(done, limit, fit="auto"):
     return made, len(done) - before
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("fit", ["maximum-entropy", "first-order", "cutting-plane"])
 @pytest.mark.parametrize("within", [True, False])
 def test_a_release_takes_its_limit_and_its_shortest_form_and_half_as_much_at_most(

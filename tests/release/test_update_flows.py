@@ -289,6 +289,7 @@ def test_true_sums_are_kept_no_longer_than_they_are_read():
     assert list(kept.values()) == [[0], [], [2], [2, 3], [2, 3, 4], []]
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("name", SECRETS)
 def test_a_series_that_is_ended_publishes_no_more(name):
     frame, options = trips(), STRATEGIES[name]
@@ -308,6 +309,7 @@ def test_a_series_that_is_ended_publishes_no_more(name):
     assert gc.store_status("s.db").uses[0].state == "ended after 1 of 6 periods"
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_a_plan_of_an_ended_series_publishes_no_more(name, monkeypatch):
     frame, options = trips(), {"epsilon": 1.0, **STRATEGIES[name]}

@@ -35,6 +35,7 @@ def dense(tmp_path_factory):
     return sources(tmp_path_factory.mktemp("saved"))[0]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("every", [EVERY, pytest.param(30, marks=pytest.mark.slow)])
 def test_crafted_bundles_are_refused_in_one_line_and_take_little_memory(every, tmp_path):
     command = [sys.executable, str(ROOT / "tests" / "crafted_bundles.py"), str(tmp_path)]

@@ -70,6 +70,7 @@ GRAPHS = {
 }
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     ("epsilon", "seeds"),
     [
@@ -133,6 +134,7 @@ def test_a_dense_graph_has_proven_numbers_that_tell_something():
     assert max(np.mean((halves.codes == 0) == side), np.mean((halves.codes == 1) == side)) == 1.0
 
 
+@pytest.mark.thorough
 def test_a_sparse_release_is_partitioned_in_its_synthetic_graph():
     graph = gc.datasets.load("us-flights", weighted=False)
     release = gc.release_graph(graph, epsilon=3.0, seed=2, mechanism="sparse")

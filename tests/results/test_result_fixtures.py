@@ -54,6 +54,7 @@ def test_every_file_and_every_kind_is_looked_at(files):
     assert measured == MEASURED - LATER_MEASURED.get(files.version, set())
 
 
+@pytest.mark.thorough(cases=19)
 @pytest.mark.parametrize(("files", "name"), [each for each in RESULTS if each[1] != TABLE], ids=ids)
 def test_a_result_says_what_it_said(copied, files, name):
     known = {key: fact for key, fact in files.facts["results"][name].items() if key != "files"}
@@ -61,6 +62,7 @@ def test_a_result_says_what_it_said(copied, files, name):
     assert differences(json.loads(json.dumps(found)), known) == []
 
 
+@pytest.mark.thorough(cases=15)
 @pytest.mark.parametrize(("files", "name"), RESULTS, ids=ids)
 def test_a_receipt_is_explained_and_its_files_are_found_whole(copied, files, name):
     status, out, _ = run_line("inspect", str(copied(files, name)))

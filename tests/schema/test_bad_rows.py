@@ -273,6 +273,7 @@ def lines(draw, rows):
     return line.replace(b"\n", b"").replace(b"\r", b"")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("examples", [80, pytest.param(1_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", FILES)
 def test_any_one_line_changes_the_rows_that_count_by_that_row_or_not_at_all(

@@ -472,6 +472,7 @@ TABLES = st.builds(
 )
 
 
+@pytest.mark.thorough
 @settings(max_examples=250)
 @given(
     data=TABLES | st.binary(max_size=200),

@@ -42,6 +42,7 @@ PAIRS = [
 TURNED = {"Recipient,From"}
 
 
+@pytest.mark.thorough(cases=31)
 @pytest.mark.parametrize("pair", PAIRS)
 def test_a_pair_of_known_words_tells_the_direction_in_any_order(pair):
     source, target = reversed(pair.split(",")) if pair in TURNED else pair.split(",")

@@ -52,6 +52,7 @@ def test_each_mutant_changes_the_code_and_compiles(chosen):
         compile(mutant.applied(whole), mutant.path, "exec", dont_inherit=True)
 
 
+@pytest.mark.thorough
 def test_the_numbers_of_mutants_are_recorded_for_modules_that_exist(mutants, candidates):
     for folder, pattern in mutants.targets():
         assert list((ROOT / "graphcuts_dp" / folder).glob(pattern)), pattern

@@ -63,6 +63,7 @@ def test_a_test_that_holds_under_one_kernel_only_fails(tmp_path, portable):
     assert f"\nfailed: {kernel}" in found.stdout
 
 
+@pytest.mark.thorough
 def test_setups_differ_and_suit_the_processor(portable):
     every = portable.setups(KERNELS)
     loaded = [portable.loaded(setup.kernel) for setup in every]

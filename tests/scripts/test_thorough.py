@@ -5,7 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from conftest import pytest_collection_modifyitems, thorough_cases
+from selected_tests import leave_out_cases, thorough_cases
 
 ROOT = Path(__file__).parents[2]
 
@@ -66,11 +66,11 @@ def test_the_option_or_a_name_runs_all_cases(thorough, argument, run):
     cases = cases_of("test_add", 4, pytest.mark.thorough(cases=2))
     left_out: list[Case] = []
     config = SimpleNamespace(
-        option=SimpleNamespace(thorough=thorough, random_order=None),
+        option=SimpleNamespace(thorough=thorough),
         args=[argument],
         hook=SimpleNamespace(pytest_deselected=lambda items: left_out.extend(items)),
     )
-    pytest_collection_modifyitems(config, cases)
+    leave_out_cases(config, cases)
     assert (len(cases), len(left_out)) == (run, 4 - run)
 
 

@@ -181,6 +181,7 @@ document.getElementById("session").dispatchEvent(new Event("change"));
 """
 
 
+@pytest.mark.thorough
 def test_pages_of_answers_that_a_server_cuts_short_are_shown_whole(page):
     open_session_of(page, "emil")
     page.ask("v7")

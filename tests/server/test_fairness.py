@@ -291,7 +291,7 @@ def test_logins_of_one_person_are_limited(tmp_path):
     assert statuses == [200] * 3 + [429] * 2
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("chunked", [True, False])
 @pytest.mark.parametrize("size", [9 << 20, 40 << 20])
 def test_a_request_that_is_too_large_sees_its_refusal(served, size, chunked):

@@ -220,6 +220,7 @@ def test_what_fails_tells_no_file_and_no_value(ann, monkeypatch, caplog, error, 
     assert "edge secret" not in caplog.text
 
 
+@pytest.mark.thorough
 @settings(max_examples=40, deadline=None)
 @given(
     st.recursive(

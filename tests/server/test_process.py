@@ -264,6 +264,7 @@ def test_kill_9_two_hundred_times(tmp_path):
     assert under_kills(process, clients=8, each=4500, kills=200, seed=2, up=3.0) == 200
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("clients", "each", "kills", "every", "up"),
     [(2, 8, 1, 1, 0.5), pytest.param(8, 1200, 50, 5, 3.0, marks=pytest.mark.slow)],

@@ -87,6 +87,7 @@ def test_plain_http_that_goes_round_the_proxy_is_refused_whatever_its_token(
     assert sent(peer, "/healthz").text == "ok\n"
 
 
+@pytest.mark.thorough(cases=4)
 @pytest.mark.parametrize(
     ("peer", "behind"),
     [

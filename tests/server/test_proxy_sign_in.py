@@ -138,6 +138,7 @@ def test_without_the_option_the_header_says_nothing(office, proxy):
     )
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("name", ["nobody", "ann@example.org", "Ann", "ann,curator", "", "x" * 99])
 def test_a_name_without_an_account_is_refused(proxy, name):
     problem(proxy(person=name), "person", 403)

@@ -235,7 +235,7 @@ def change(monkeypatch, method, calibration):
         monkeypatch.setattr(ValueNoise, "radius", lambda *noise: 2 * radius(*noise))
 
 
-@pytest.mark.thorough(cases=2)
+@pytest.mark.thorough(cases=1)
 @pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 @pytest.mark.parametrize(
     ("method", "calibration"),

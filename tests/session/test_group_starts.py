@@ -46,6 +46,7 @@ def opened(folder, method, *, name="a.db", **more):
     return session_of(GRAPH, store=folder / name, **terms)
 
 
+@pytest.mark.thorough(cases=3)
 @pytest.mark.parametrize("method", METHODS)
 def test_the_first_answers_are_near_the_truth_and_the_guarantee_is_better(tmp_path, method):
     names = [["b0", f"b{other}"] for other in (1, 2, 3)]

@@ -65,6 +65,7 @@ def made(universe, grid=None, **terms):
     )
 
 
+@pytest.mark.thorough(cases=4)
 @pytest.mark.parametrize(
     ("terms", "bought"),
     [
@@ -129,6 +130,7 @@ def settings():
                     )
 
 
+@pytest.mark.thorough
 def test_auto_guarantees_within_5_percent_of_the_best_norm():
     """Of sessions, before anything is bought: over sizes, densities, cuts and numbers of queries.
 

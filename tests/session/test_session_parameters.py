@@ -192,6 +192,7 @@ def test_values_out_of_range_are_refused_in_one_line(method, values, message):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.thorough(cases=8)
 @pytest.mark.parametrize("calibration", NOISES)
 @pytest.mark.parametrize("method", METHODS)
 def test_a_calibration_is_read_out_changed_in_one_value_and_passed_back(method, calibration):
@@ -248,7 +249,7 @@ class Truth:
         return float(universe.answers([gc.CutQuery(S, T)], self.matrix)[0])
 
 
-@pytest.mark.thorough(cases=5)
+@pytest.mark.thorough(cases=3)
 @pytest.mark.parametrize("factor", [0.3, 1.0, 1.7])
 @pytest.mark.parametrize("rule", ["tight", "as printed"])
 @pytest.mark.parametrize("method", METHODS)

@@ -24,7 +24,7 @@ GROUPS = {"start": "groups", "groups": gc.Groups(PLAIN.vertices, {"part": list("
 EACH_ALONE = GROUPS | {"groups": gc.Groups(MANY.vertices, {"part": [*map(str, range(MANY.n))]})}
 
 
-@pytest.mark.thorough(cases=32)
+@pytest.mark.thorough(cases=19)
 @pytest.mark.parametrize(
     ("graph", "change", "message"),
     [

@@ -43,7 +43,7 @@ def matrix_of(structure):
     return (structure.left * structure.sizes) @ structure.right.T
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("shape", [(300, 300), (80, 200)])
 def test_noise_alone_does_not_reach_the_margin(shape):
     symmetric = shape[0] == shape[1]
@@ -123,6 +123,7 @@ def test_blocks_near_the_edge_are_told_apart(monkeypatch):
     assert np.array_equal(best_structure(view, 1.0).sizes, sharp.sizes)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("seed", [4, 5])
 def test_blocks_that_are_not_found_again_are_no_structure(seed):
     """Twelve blocks that nothing can see: their likelihood alone would believe blocks of noise."""

@@ -315,6 +315,7 @@ def test_a_narrow_certificate_holds_for_the_exact_difference(noise, symmetric, m
         assert narrow.lower < narrow.upper
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_a_brief_certificate_is_proven_and_kept_only_if_it_suffices(symmetric, monkeypatch):
     monkeypatch.setattr(fit_weights, "_MOST_DOUBLE_ENTRIES", 0)

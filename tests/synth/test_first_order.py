@@ -88,6 +88,7 @@ def test_value_and_bound_are_those_of_the_dense_formulas(symmetric):
     assert 0 < found.lower <= values[0] * (1 + 1e-3)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_the_running_sum_is_the_average_of_the_directions(symmetric, monkeypatch):

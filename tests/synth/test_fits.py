@@ -157,6 +157,7 @@ def test_matrices_without_a_distribution_or_a_cap_are_refused():
             FITS["maximum-entropy"].run(given)
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("huge", [-(10**6), 2**60])
 @pytest.mark.parametrize("bipartite", [False, True])
 def test_vertices_with_huge_noisy_degrees(bipartite, huge):

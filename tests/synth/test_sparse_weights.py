@@ -85,6 +85,7 @@ def test_sums_are_nearer_to_the_expected_ones_than_with_independent_coins(monkey
     assert totals.mean() < 0.2 * np.triu(pair_variances).sum()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("examples", [15, pytest.param(40, marks=pytest.mark.slow)])
 def test_weights_are_whole_and_within_the_maximum(examples):
     settings(max_examples=examples, deadline=None)(check_weights)()

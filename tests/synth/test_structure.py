@@ -284,6 +284,7 @@ def test_clusters_are_found(seed):
     assert ((posterior.mean - places) ** 2).sum(axis=1).mean() < 0.5
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("seed", range(3))
 def test_rays_are_found(seed):
     """Blocks whose vertices differ in degree: directions come out, lengths follow the points."""

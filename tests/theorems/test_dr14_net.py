@@ -47,7 +47,7 @@ def net_of(*arguments, real, made):
     return made[0]
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.usefixtures("one_net")
 @pytest.mark.parametrize(
     ("kind", "epsilon", "alpha"), [("cuts", 3.0, 0.0), ("cuts", 4.0, 1.5), ("rank-one", 8.0, 1.0)]

@@ -140,6 +140,7 @@ def relaxation(matrix):
     return max(values)
 
 
+@pytest.mark.thorough
 def test_the_relaxation_is_within_krivines_constant():
     rng = np.random.default_rng(3)
     ratios = []

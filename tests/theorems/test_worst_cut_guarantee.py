@@ -91,7 +91,7 @@ def test_the_stated_bound_holds_for_200_seeds_of_every_fit(fit, mechanism):
         check_seed(seed, size, EPSILONS[seed % 3], fit=fit, mechanism=mechanism)
 
 
-@pytest.mark.thorough(cases=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("noise", ["laplace", "discrete-laplace"])
 def test_the_stated_bound_holds_for_weights(noise):
     for seed in range(3):
