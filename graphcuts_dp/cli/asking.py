@@ -92,7 +92,9 @@ def _proposed(
         parts.append(proposal.counted_lines)
     if proposal.dry_run is not None:
         lines.insert(0, shlex.join(["graphcuts-dp", *words, *proposal.dry_run]))
-        guess = "" if proposal.assumed is None else f" ({proposal.assumed})"
+        guess = ""
+        if proposal.assumed is not None:
+            guess = f" ({proposal.assumed}: replace them by your guess)"
         parts.append(f"For a forecast, which reads no private file{guess}, type:\n\n  {lines[0]}\n")
     named = shlex.join(["graphcuts-dp", *words])
     purpose = "To compare all mechanisms at" if proposal.words[0] == "plan" else "To spend"
@@ -108,6 +110,8 @@ def _proposed(
         f"Forecast: at epsilon = {epsilon:g} the error of {proposal.error_of} is at most "
         f"{error:,g} {proposal.counted} ({DEFAULT_PERCENT})."
     )
+    if proposal.assumed is not None and proposal.dry_run is None:
+        forecast += f" For that, {proposal.assumed}."
     if proposal.size is None and proposal.cells is not None:
         forecast += (
             f" With fewer than about {error * proposal.cells:,.3g} {proposal.counted} in all, most "

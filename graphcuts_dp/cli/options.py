@@ -85,7 +85,18 @@ _JSON = Option(
     group=OUTPUT,
 )
 # Parameters that name files to write.
-_WRITTEN = ("target", "output", "plot", "weights", "od", "out", "table", "registry")
+_WRITTEN = (
+    "target",
+    "output",
+    "plot",
+    "html",
+    "weights",
+    "od",
+    "margins",
+    "out",
+    "table",
+    "registry",
+)
 NO_FILE = "NAME"  # stands in the help for an argument that names no file
 
 _METAVARS: Mapping[Any, str] = {int: "COUNT", float: "NUMBER", bool: "yes|no"}

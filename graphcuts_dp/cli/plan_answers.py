@@ -341,6 +341,8 @@ def read_size(text: str, answers: Answers) -> tuple[str | None, int]:
                 f"{problem}; a table of groups is the answer to an earlier question, which asks "
                 f"for it: go {BACK}"
             ) from None
+    if path is not None and not _is_number(text):
+        raise FileFormatError(f"{text!r:.200} is no number, and no file of this name exists")
     size = _whole(text)
     if size < 2:
         raise ParameterError(
@@ -348,7 +350,7 @@ def read_size(text: str, answers: Answers) -> tuple[str | None, int]:
             "if that is public"
         )
     listed = path is not None and lists_vertices(head_of(path, reading_of(answers))[0])
-    return None if listed else text, size
+    return None if listed else str(size), size
 
 
 def read_guess(text: str, _: Answers) -> float | None:
@@ -404,11 +406,12 @@ def hidden_warning(proposal: Proposal, epsilon: float) -> str:
         return ""
     size, error = proposal.size, up_to_digits(proposal.error_at(epsilon), DIGITS)
     enough = epsilon_for(proposal, size)
+    assumption = "" if proposal.assumed is None else f" ({proposal.assumed})"
     remedy = f"; epsilon = {enough:g} would be enough" if enough <= LARGE else ""
     return (
         f"noise will hide most of this. {proposal.error_of[:1].upper()}{proposal.error_of[1:]} "
-        f"is about {size:,.3g}, and may be off by {error:,g} {proposal.counted}. Before anything "
-        f"is spent: {proposal.smaller}{remedy}."
+        f"is about {size:,.3g}{assumption}, and may be off by {error:,g} {proposal.counted}. "
+        f"Before anything is spent: {proposal.smaller}{remedy}."
     )
 
 
@@ -423,6 +426,13 @@ def usual_error(answers: Answers) -> tuple[float, float]:
         except GraphCutsError as wrong:
             problem = ParameterError(str(wrong))
     raise problem
+
+
+def _is_number(text: str) -> bool:
+    with suppress(ParameterError):
+        _number(text)
+        return True
+    return False
 
 
 def _whole(text: str) -> int:

@@ -243,7 +243,6 @@ def _synthetic(answers: Answers, change: int) -> Proposal:
     else:
         n = answers["vertices"][1]
     first = _first_vertex(answers)
-    in_all = n if isinstance(n, int) else sum(n)
     edges = answers.get("guess") or usual_edges(n)
     foretold = bool(grouping or reading_of(answers).vertices)
     words = ["release", data, out, *grouping, *_reading_words(answers)]
@@ -257,10 +256,7 @@ def _synthetic(answers: Answers, change: int) -> Proposal:
         size=edges / 2,
         smaller="go back and choose a table of what passes between groups",
         dry_run=["--dry-run", f"{edges:.0f}"] if foretold else None,
-        assumed=None
-        if answers.get("guess")
-        else f"{edges:.0f} edges, {edges / in_all:.3g} for each vertex, are assumed: replace "
-        "them by your guess",
+        assumed=None if answers.get("guess") else _assumed_edges(n),
         afterwards=[] if first is None else ["answer", out, "--from", first],
     )
 
@@ -354,12 +350,19 @@ def _planned(answers: Answers, change: int) -> Proposal:
             error_at=lambda epsilon: _error_between_halves(epsilon / change, n, usual_edges(n)),
             error_of=_BETWEEN_HALVES,
             size=usual_edges(n) / 2,
+            assumed=_assumed_edges(n),
         )
     return Proposal(
         words=words,
         error_at=partial(_error_of_sums, change, queries),
         error_of=_answers_text(queries),
     )
+
+
+def _assumed_edges(n: int | tuple[int, int]) -> str:
+    """Return which number of edges a forecast assumes if nobody guesses one."""
+    edges, vertices = usual_edges(n), n if isinstance(n, int) else sum(n)
+    return f"{edges:.0f} edges, {edges / vertices:.3g} for each vertex, are assumed"
 
 
 def _answers_text(queries: int) -> str:

@@ -512,6 +512,21 @@ def test_a_guess_of_the_program_is_marked_and_a_table_is_compared(done, typed):
     assert "To count every line, type --counting rows" in out
 
 
+def test_a_plan_says_which_edges_its_forecast_and_its_warning_assume(done, typed):
+    typed("none", "edge", "", "everybody", "10", "30")
+    out = done("plan", "--ask")[0]
+    assert out.count("22 edges, 2.25 for each vertex, are assumed") == 2
+
+
+def test_a_number_of_vertices_may_have_an_exponent_and_a_missing_file_is_said_to_be_so(
+    proposed, done, typed
+):
+    told = proposed(*["4e1" if text == str(N) else text for text in lines()])
+    assert f"--vertices {N} " in told["command"]
+    typed(*lines()[:-3], "missing.txt", *lines()[-3:])
+    assert "'missing.txt' is no number, and no file of this name exists" in done("plan", "--ask")[1]
+
+
 def test_names_of_files_in_a_refusal_stay_as_they_are(proposed, done, typed, call, tmp_path):
     """Options in it are named as they are typed, and this file is named like one."""
     (tmp_path / "mail.edges").rename(tmp_path / "max_weight.edges")

@@ -336,6 +336,13 @@ def test_maps_that_cannot_be_are_refused_before_anything_is_paid(refused, tmp_pa
     assert not (tmp_path / "flows.csv").exists()
 
 
+@pytest.mark.parametrize("option", ["--plot", "--html", "--od", "--margins"])
+def test_files_that_cannot_be_written_are_refused_in_a_dry_run_as_well(option, refused):
+    ending = {"--plot": "png", "--html": "html"}.get(option, "csv")
+    words = ("--dry-run", option, f"missing/out.{ending}")
+    assert "does not exist; create it first" in refused(*UNITS, *words)
+
+
 def test_json(told):
     facts = told(*BASE, "--groups-columns", "levels=3,header=yes", "--delta", "1e-6")
     assert (facts["levels"], facts["shares"]) == ({"unit": "4 x 4"}, {"unit": 1.0})
