@@ -1,16 +1,24 @@
-"""Commands made from functions: their options, their help, and how errors spell options.
+"""Make commands from functions: their options, their help, and how errors spell options.
 
-A command is a function that returns a `Report`. Its parameters are arguments of typer, objects of
-options (each of their options is one of the command), or have a default that `option` makes. Its
-docstring is its help: the first paragraph on top, the others with examples below the options.
+A command is a function that returns a `Report`. Each of its parameters is
+
+- an argument of typer;
+- an options object, whose fields all become options of the command; or
+- an option, with a default made by `option`.
+
+Its docstring is its help: the first paragraph on top, the others with examples below the options.
+`with_options` makes what typer calls.
+
+An `Option` with `of` takes several keys in one text, as in `--columns source=a,target=b`: each key
+is an option of the class `of`, and is called an inner option here.
 """
 
 import dataclasses
-import functools
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -35,7 +43,7 @@ from graphcuts_dp.options import (
 
 PRIVATE_GRAPH = typer.Argument(metavar="GRAPH", help="The private graph.")
 SESSION_STORE = typer.Argument(metavar="STORE", help="The store, made by `session start`.")
-_epsilon = functools.partial(
+_epsilon = partial(
     option,
     help="Privacy parameter of the guarantee; smaller is more private.",
     group=PRIVACY,
@@ -84,8 +92,8 @@ _JSON = Option(
     flag="--json",
     group=OUTPUT,
 )
-# Parameters that name files to write.
-_WRITTEN = (
+# Names of the parameters of commands that name files to write.
+_OUTPUT_FILES = (
     "target",
     "output",
     "plot",
@@ -97,10 +105,11 @@ _WRITTEN = (
     "table",
     "registry",
 )
-NO_FILE = "NAME"  # stands in the help for an argument that names no file
+NO_FILE = "NAME"  # the metavar of an argument that names no file
 
 _METAVARS: Mapping[Any, str] = {int: "COUNT", float: "NUMBER", bool: "yes|no"}
-_PHRASES = {  # of Python, in errors
+# How phrases of errors about Python are put on the command line.
+_PHRASES = {
     "if so, else weighted=False": (
         "if so, else --ignore-weights, or --counting rows to count every line"
     ),
@@ -120,8 +129,8 @@ _PHRASES = {  # of Python, in errors
         "else; name a table as the public groups: behind GRAPH for flows, else by --groups"
     ),
 }
-_YES = {"True": "yes", "False": "no"}
-_CODE = "in Python: "  # what stands after it stays
+_TYPED_BOOLS = {"True": "yes", "False": "no"}
+_CODE = "in Python: "  # before the code in an error, which is not put in other words
 
 
 class Command(TyperCommand):
@@ -129,75 +138,83 @@ class Command(TyperCommand):
 
     @property
     def known(self) -> tuple[Option, ...]:
-        """Its options."""
+        """Return the options of the command."""
         known_options: tuple[Option, ...] = getattr(self.callback, "known", ())
         return known_options
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Arguments, the groups in the order of `GROUPS`, what has no group, and the keys."""
-        lines: dict[str, list[tuple[str, str]]] = {}
+        """Write arguments, options in the order of `GROUPS`, options of no group, and keys."""
+        sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             line = parameter.get_help_record(ctx)
             if line is not None:
                 other = "Arguments" if parameter.param_type_name == "argument" else "Options"
                 group = getattr(parameter, "rich_help_panel", None) or other
-                lines.setdefault(group, []).append(line)
-        for group in ("Arguments", *GROUPS, *lines):
-            if group in lines:
+                sections.setdefault(group, []).append(line)
+        for group in ("Arguments", *GROUPS, *sections):
+            if group in sections:
                 with formatter.section(group):
-                    formatter.write_dl(lines.pop(group))
-        for about in self.known:
-            keys = _keys(about)
-            if keys:
-                first = "NAME:" if isinstance(about.of, Mapping) else _first(about.of)
-                title = f"Keys of {about.switch} {first}KEY=VALUE,KEY=VALUE"
+                    formatter.write_dl(sections.pop(group))
+        for opt in self.known:
+            lines = _key_lines(opt)
+            if lines:
+                first = "NAME:" if isinstance(opt.of, Mapping) else _required_first_key(opt.of)
+                title = f"Keys of {opt.switch} {first}KEY=VALUE,KEY=VALUE"
                 with formatter.section(rf"{title} (a comma in a value: \,)"):
-                    formatter.write_dl(keys)
+                    formatter.write_dl(lines)
 
     def typed_as(self, flag: str) -> str | None:
-        """Return how a key is typed that was taken for an option; None if it is no key either."""
+        """Return how a key is typed that was mistaken for an option; None if it is no key either.
+
+        Args:
+            flag: the mistaken option, such as "--source".
+        """
         key = flag.removeprefix("--")
-        for about in self.known:
-            for name, kind in about.kinds.items():
+        for opt in self.known:
+            for name, kind in opt.kinds.items():
                 for inner_option in described(kind):
                     if inner_option.key == key:
                         value = "" if inner_option.kind is bool else "="
-                        first = f"{name}:" if name else _first(kind)
-                        return f"{about.switch} {first}{key}{value}"
+                        first = f"{name}:" if name else _required_first_key(kind)
+                        return f"{opt.switch} {first}{key}{value}"
         return None
 
 
 class Commands(typer.Typer):
     """Commands of one group, such as `session`; their docstrings are their help."""
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, **settings: Any) -> None:
         super().__init__(
             rich_markup_mode=None,
             add_completion=False,
             no_args_is_help=True,
             context_settings=HELP,
-            **{"cls": Group, **given},
+            **{"cls": Group, **settings},
         )
 
-    def command(self, name: str | None = None, **given: Any) -> Callable[..., Any]:
-        """As typer's."""
+    def command(self, name: str | None = None, **settings: Any) -> Callable[..., Any]:
+        """Return a decorator that adds a command, as typer's."""
 
-        def added(function: Callable[..., Any]) -> Callable[..., Any]:
-            first, _, details = inspect.cleandoc(function.__doc__ or "").partition("\n\n")
-            settings = {"help": first, "epilog": details, "cls": Command, "context_settings": HELP}
-            super(Commands, self).command(name, **{**settings, **given})(with_options(function))
+        def add(function: Callable[..., Any]) -> Callable[..., Any]:
+            summary, _, details = inspect.cleandoc(function.__doc__ or "").partition("\n\n")
+            usual = {"help": summary, "epilog": details, "cls": Command, "context_settings": HELP}
+            super(Commands, self).command(name, **{**usual, **settings})(with_options(function))
             return function
 
-        return added
+        return add
 
 
 class Group(TyperGroup):
-    """A group of commands, of which one may be left out."""
+    """A group of commands, of which one may be left out.
+
+    Attributes:
+        first: name of the command that may be left out; None if there is none.
+    """
 
     first: str | None = None
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the first command's name before arguments that begin with no command."""
+        """Put the name of the first command before arguments that begin with no command."""
         known = (*self.commands, *HELP["help_option_names"])
         if self.first is not None and args and args[0] not in known:
             args = [self.first, *args]
@@ -205,64 +222,84 @@ class Group(TyperGroup):
 
 
 def command_first(name: str) -> type[Group]:
-    """Groups in which one command may be left out: `evaluate TRUE` is `evaluate graphs TRUE`."""
+    """Return groups in which one command may be left out.
+
+    With "graphs", `evaluate TRUE` is `evaluate graphs TRUE`.
+    """
     return type("First", (Group,), {"first": name})
 
 
 def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what typer calls for a command: it reads its options, and shows its report."""
+    """Return what typer calls for a command: it reads its options, and shows its report.
+
+    The result has two attributes: `known`, the options, and `report`, which returns the report of
+    the command without showing it.
+    """
     signature, hints = inspect.signature(command), get_type_hints(command, include_extras=True)
-    own_options = {about.name: about for about in described(command)}
-    objects: dict[str, Any] = {
+    single_options = {opt.name: opt for opt in described(command)}
+    options_classes: dict[str, Any] = {
         name: kind
         for name, kind in hints.items()
-        if dataclasses.is_dataclass(kind) and kind is not Report and name not in own_options
+        if dataclasses.is_dataclass(kind) and kind is not Report and name not in single_options
     }
     parameters, known = [], []
     for name, parameter in signature.parameters.items():
-        options = described(objects[name]) if name in objects else (own_options.get(name),)
-        for about in options:
-            if about is None:
-                parameters.append(
-                    parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hints[name])
-                )
-            elif about.typed:
-                parameters.append(_parameter(about))
-                known.append(about)
-    shows = hints.get("return") is Report
-    if shows:
+        if name in options_classes:
+            parameter_options = described(options_classes[name])
+        elif name in single_options:
+            parameter_options = (single_options[name],)
+        else:  # an argument of typer
+            parameter_options = ()
+            parameters.append(
+                parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hints[name])
+            )
+        for opt in parameter_options:
+            if opt.typed:
+                parameters.append(_parameter(opt))
+                known.append(opt)
+    has_report = hints.get("return") is Report
+    if has_report:
         parameters.append(_parameter(_JSON))
-    words = {about.name for about in known if "FILE" not in (about.metavar or "")} - {*_WRITTEN}
-    written = {about.name for about in known if about.group == OUTPUT} | {*_WRITTEN}
-    words |= {
+    output_names = {opt.name for opt in known if opt.group == OUTPUT} | {*_OUTPUT_FILES}
+    # Parameters whose values are words, not names of files.
+    word_names = {opt.name for opt in known if "FILE" not in (opt.metavar or "")} - {*_OUTPUT_FILES}
+    word_names |= {
         name
         for name, parameter in signature.parameters.items()
         if getattr(parameter.default, "metavar", None) == NO_FILE
     }
 
     def report(**arguments: Any) -> Report | None:
-        """Return what the command reports, from options as they are typed and its arguments."""
+        """Return what the command reports.
+
+        Args:
+            arguments: options as they are typed, and arguments, by name.
+        """
         try:
-            values = {about.name: _value(about, arguments.pop(about.name)) for about in known}
-            files = {n: v for n, v in (arguments | values).items() if n not in words}
-            read = _files_read({n: v for n, v in files.items() if n not in written})
-            with kept_files(read):
-                _check_files(files, values)
-            for name, kind in objects.items():
-                names = [about.name for about in described(kind) if about.typed]
-                arguments[name] = kind(**{field_name: values[field_name] for field_name in names})
-            for name, about in own_options.items():
-                about.check(values[name])
+            values = {opt.name: _converted(opt, arguments.pop(opt.name)) for opt in known}
+            files = {
+                name: value
+                for name, value in (arguments | values).items()
+                if name not in word_names
+            }
+            inputs = _input_files({n: file for n, file in files.items() if n not in output_names})
+            with kept_files(inputs):
+                _check_output_files(files, values)
+            for name, kind in options_classes.items():
+                fields = [opt.name for opt in described(kind) if opt.typed]
+                arguments[name] = kind(**{field: values[field] for field in fields})
+            for name, opt in single_options.items():
+                opt.check(values[name])
                 arguments[name] = values[name]
-            with kept_files(read), accuracy_notes():
+            with kept_files(inputs), accuracy_notes():
                 result: Report | None = command(**arguments)
         except GraphCutsError as problem:
             raise spelled(problem, known, arguments.values()) from None
         return result
 
-    @functools.wraps(command)
+    @wraps(command)
     def run(**arguments: Any) -> None:
-        as_json = arguments.pop(_JSON.name) if shows else False
+        as_json = arguments.pop(_JSON.name) if has_report else False
         result = report(**arguments)
         if result is not None:
             show(result, as_json=as_json)
@@ -273,184 +310,214 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _files_read(files: Mapping[str, Any]) -> list[str]:
+def _input_files(files: Mapping[str, Any]) -> list[str]:
     """Return the paths of the files that a command reads or keeps: its inputs, and its store.
 
     Args:
-        files: values of the options and arguments that may name such files, by their names.
+        files: values of the options and arguments that may name such files, by parameter.
     """
-    read = [
+    inputs = [
         part
         for path in files.values()
         if isinstance(path, str)
         for part in (path, *path.split(","))
     ]
     store = files.get("store")
-    return read if store is None else [*read, f"{store}-lock", f"{store}-journal"]
+    return inputs if store is None else [*inputs, f"{store}-lock", f"{store}-journal"]
 
 
-def _check_files(files: Mapping[str, Any], values: Mapping[str, Any]) -> None:
-    """Check that the files that options name can be written, before anything is read.
+def _check_output_files(files: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    """Check that the files to write can be written, before anything is read.
+
+    Args:
+        files: values of the options and arguments that may name files, by parameter.
+        values: values of all options, by parameter.
 
     Raises:
-        FileFormatError: one is read, or cannot be written, or is no picture where one is drawn.
+        FileFormatError: a file is also read, cannot be written, or is to hold a picture and its
+            name does not end as a picture's.
     """
-    for name in _WRITTEN:
+    for name in _OUTPUT_FILES:
         path = files.get(name)
-        if path is not None:
-            check_not_kept(path)
-        if path is not None and name == "plot":
+        if path is None:
+            continue
+        check_not_kept(path)
+        if name == "plot":
             check_picture(path)
-        if path is not None and name in values:
+        if name in values:
             check_writable(path, force=values["force"])
 
 
-def _parameter(about: Option) -> inspect.Parameter:
-    """Return an option as typer has it: a flag, or a word that `_value` reads."""
-    flags = about.flag.split() if about.flag else [f"--{about.key}"]
+def _parameter(opt: Option) -> inspect.Parameter:
+    """Return an option as typer has it: a flag, or a word that `_converted` reads."""
+    flags = opt.flag.split() if opt.flag else [f"--{opt.key}"]
     kind: Any = str | None
     default: Any = None
-    other = "NAME" if about.choices else "TEXT"
-    metavar: str | None = about.metavar or _METAVARS.get(about.kind, other)
-    if about.of is not None and about.metavar is None:
-        named = isinstance(about.of, Mapping)
-        keyed = any(described(inner_kind) for inner_kind in about.kinds.values())
-        first = "" if named else _first(about.of)
-        metavar = "NAME" * named + ":" * (named and keyed) + first + "KEY=..." * keyed
-    if about.kind is bool and not about.optional:
+    other = "NAME" if opt.choices else "TEXT"
+    metavar: str | None = opt.metavar or _METAVARS.get(opt.kind, other)
+    if opt.of is not None and opt.metavar is None:
+        has_names = isinstance(opt.of, Mapping)
+        has_keys = any(described(inner_kind) for inner_kind in opt.kinds.values())
+        first = "" if has_names else _required_first_key(opt.of)
+        colon = ":" * (has_names and has_keys)
+        metavar = "NAME" * has_names + colon + first + "KEY=..." * has_keys
+    if opt.kind is bool and not opt.optional:
         kind, default, metavar = bool, False, None
-    elif isinstance(about.of, type) or isinstance(about.default, list | tuple):
-        kind = list[str]  # which may also be given one after the other
-    if about.default is dataclasses.MISSING:
+    elif isinstance(opt.of, type) or isinstance(opt.default, list | tuple):
+        kind = list[str]  # the option may be repeated
+    if opt.default is dataclasses.MISSING:
         default = inspect.Parameter.empty
-    shown = typer.Option(
-        *flags, help=_told(about), metavar=metavar, rich_help_panel=about.group, show_default=False
+    annotation = typer.Option(
+        *flags,
+        help=_help_with_default(opt),
+        metavar=metavar,
+        rich_help_panel=opt.group,
+        show_default=False,
     )
     return inspect.Parameter(
-        about.name,
+        opt.name,
         inspect.Parameter.KEYWORD_ONLY,
         default=default,
-        annotation=Annotated[kind, shown],
+        annotation=Annotated[kind, annotation],
     )
 
 
-def _told(about: Option) -> str:
-    """Its help with its default."""
-    default = about.default
+def _help_with_default(opt: Option) -> str:
+    default = opt.default
     if isinstance(default, list | tuple):
         default = ",".join(map(str, default))
     elif default is True:
         default = "yes"
-    plain = about.of is None and default not in (dataclasses.MISSING, None, False, "")
-    names = f" One of: {', '.join(about.of)}." if isinstance(about.of, Mapping) else ""
-    return about.text + names + (f" [{default}]" if plain else "")
+    has_default = opt.of is None and default not in (dataclasses.MISSING, None, False, "")
+    names = f" One of: {', '.join(opt.of)}." if isinstance(opt.of, Mapping) else ""
+    return opt.text + names + (f" [{default}]" if has_default else "")
 
 
-def _value(about: Option, given: Any) -> Any:
-    """The value of what was typed; the default of what was not."""
-    if given is None or given == []:
-        return about.default
-    if isinstance(given, bool):
-        return given
+def _converted(opt: Option, typed: Any) -> Any:
+    """Return the value of an option, or its default if nothing was typed.
+
+    Args:
+        opt: the option.
+        typed: what typer read: a text, the texts of a repeated option, a truth value of a flag;
+            None or an empty list if the option was left out.
+
+    Raises:
+        ParameterError: the text is no value of the option.
+    """
+    if typed is None or typed == []:
+        return opt.default
+    if isinstance(typed, bool):
+        return typed
     try:
-        return about.read(",".join(given) if isinstance(given, list) else given)
+        return opt.read(",".join(typed) if isinstance(typed, list) else typed)
     except ParameterError as problem:
-        if about.of is None or f"{about.name}=" in str(problem):
+        if opt.of is None or f"{opt.name}=" in str(problem):
             raise
-        raise ParameterError(f"{about.switch}: {problem}") from None
+        raise ParameterError(f"{opt.switch}: {problem}") from None
 
 
-def _first(kind: Any) -> str:
-    """Return how a value begins whose first key is required and needs no name: "EPSILON,"."""
+def _required_first_key(kind: Any) -> str:
+    """Return the first key of an options class as the help shows it if it is required, else "".
+
+    Such a key is typed without its name: "EPSILON," of a budget.
+    """
     first = next(iter(described(kind)), None)
     return f"{first.key.upper()}," if first and first.default is dataclasses.MISSING else ""
 
 
-def _keys(about: Option) -> list[tuple[str, str]]:
-    """Each key of a value that is an object, with its help, and the names that have it."""
-    kinds = about.kinds
-    having: dict[tuple[str, str], list[str]] = {}
+def _key_lines(opt: Option) -> list[tuple[str, str]]:
+    """Return each key of an option with its help, and the names that have it if not all do."""
+    kinds = opt.kinds
+    names_of: dict[tuple[str, str], list[str]] = {}  # names of the kinds, by key and help
     for name, kind in kinds.items():
         for inner_option in described(kind):
             if inner_option.typed:
-                has_no = inner_option.optional or inner_option.default is True
-                choice = "=yes|no" if inner_option.kind is bool and has_no else ""
-                having.setdefault((inner_option.key + choice, _told(inner_option)), []).append(name)
-    lines = []
-    for (key, help_text), names in having.items():
-        lines.append(
-            (key, help_text if len(names) == len(kinds) else f"{help_text} ({', '.join(names)})")
-        )
-    return lines
+                can_be_no = inner_option.optional or inner_option.default is True
+                choice = "=yes|no" if inner_option.kind is bool and can_be_no else ""
+                line = (inner_option.key + choice, _help_with_default(inner_option))
+                names_of.setdefault(line, []).append(name)
+    return [
+        (key, help_text if len(names) == len(kinds) else f"{help_text} ({', '.join(names)})")
+        for (key, help_text), names in names_of.items()
+    ]
 
 
 @contextmanager
 def naming(flag: str, kind: type, path: str, **renamed: str) -> Iterator[None]:
-    """Spell keys of an option as they are typed in errors within, and places of columns from 1.
+    """Spell keys of one option as they are typed, in errors of the `with` block.
+
+    Python's `source=0` becomes `--columns source=1`: columns have numbers from 1 there.
 
     Args:
-        flag: the option.
-        kind: of its objects.
-        path: of the file that is read.
-        renamed: keys by the names that Python has for them.
+        flag: the option, such as "--columns".
+        kind: its options class, which has the keys.
+        path: the file that is read; its name stays as it is.
+        renamed: keys whose names in Python are none of `kind`, by these names.
     """
-    keys = {about.name: about.key for about in described(kind)} | renamed
+    keys = {inner_option.name: inner_option.key for inner_option in described(kind)} | renamed
+
+    def spell_key(match: re.Match[str]) -> str:
+        name, quoted, truth, index = match.groups()
+        number = "" if index is None else str(int(index) + 1)
+        return f"{flag} {keys[name]}={quoted or _TYPED_BOOLS.get(truth, '') or number}"
+
+    assignment = re.compile(rf"(?<![-\w])({'|'.join(keys)})=(?:'([^']*)'|(True|False)|(\d+))?")
     try:
         yield
     except GraphCutsError as problem:
-        raise _respelled(
-            problem,
-            [path],
-            lambda words: re.sub(
-                rf"(?<![-\w])({'|'.join(keys)})=(?:'([^']*)'|(True|False)|(\d+))?",
-                lambda m: f"{flag} {keys[m[1]]}={m[2] or _YES.get(m[3], '') or _number_of(m[4])}",
-                words,
-            ),
-        ) from None
+        raise _respelled(problem, [path], partial(assignment.sub, spell_key)) from None
 
 
-def _number_of(place: str | None) -> str:
-    """Return the number from 1 of a column at a place from 0; empty if absent."""
-    return "" if place is None else str(int(place) + 1)
+def spelled(
+    problem: GraphCutsError, known: Iterable[Option], arguments: Iterable[Any] = ()
+) -> GraphCutsError:
+    """Return the same error, with options as they are typed.
 
-
-def spelled(problem: GraphCutsError, known: Any, given: Any = ()) -> GraphCutsError:
-    """The same error, which names options as they are typed."""
-    flags = {about.name: about.switch for about in known}
-    inner = {
+    Args:
+        problem: the error, with names of Python.
+        known: options of the command.
+        arguments: arguments of the command; names of files among them stay as they are.
+    """
+    flags = {opt.name: opt.switch for opt in known}
+    keys = {
         inner_option.name: inner_option.key
-        for about in known
-        for kind in about.kinds.values()
+        for opt in known
+        for kind in opt.kinds.values()
         for inner_option in described(kind)
     }
-    long = "|".join(name for name in inner | flags if "_" in name) or "(?!)"
-    names = "|".join(flags) or "(?!)"
+    never = "(?!)"  # an expression that no text matches
+    names = "|".join(flags) or never
+    # A name with an underscore is no English word, so that it is replaced wherever it stands.
+    long_names = "|".join(name for name in keys | flags if "_" in name) or never
 
-    def spell(words: str) -> str:
-        words = re.sub(rf"^({names}) must\b", lambda m: f"{flags[m[1]]} must", words)
-        words = re.sub(
+    def spell(text: str) -> str:
+        text = re.sub(rf"^({names}) must\b", lambda match: f"{flags[match[1]]} must", text)
+        text = re.sub(
             rf"(?<![-\w])({names})=(?:'([^']*)'|([\d.]*\d))?",
-            lambda m: " ".join(filter(None, (flags[m[1]], m[2], m[3]))),
-            words,
+            lambda match: " ".join(filter(None, (flags[match[1]], match[2], match[3]))),
+            text,
         )
-        return re.sub(rf"(?<![-\w])({long})(?![-\w])", lambda m: (inner | flags)[m[1]], words)
+        return re.sub(
+            rf"(?<![-\w])({long_names})(?![-\w])", lambda match: (keys | flags)[match[1]], text
+        )
 
-    return _respelled(problem, [path for path in given if isinstance(path, str)], spell)
+    return _respelled(problem, [path for path in arguments if isinstance(path, str)], spell)
 
 
 def _respelled(
     problem: GraphCutsError, paths: Iterable[str], spell: Callable[[str], str]
 ) -> GraphCutsError:
-    """Return the same error in other words; names of files stay as they are, and code.
+    """Return the same error in other words; names of files and code stay as they are.
 
-    A word of a message may be the name of a file without an ending, which is kept at the beginning.
+    A name of a file without an ending may be a word of the message: it is kept only at the
+    beginning.
     """
     text, code, code_text = str(problem).partition(_CODE)
     names = sorted((path for path in paths if path), key=len, reverse=True)
     kept = [rf"^{re.escape(name)}" for name in names]
     kept += [rf"(?<![-\w]){re.escape(name)}(?![-\w])" for name in names if Path(name).suffix]
     parts = re.split(f"({'|'.join(kept)})", text) if kept else [text]
-    for index in range(0, len(parts), 2):  # the others are names of files
+    for index in range(0, len(parts), 2):  # parts with odd indices are names of files
         for phrase, typed in _PHRASES.items():
             parts[index] = parts[index].replace(phrase, typed)
         parts[index] = spell(parts[index])

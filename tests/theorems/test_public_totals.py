@@ -16,7 +16,7 @@ import typer
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli.main import COMMANDS, loaded_command
-from graphcuts_dp.cli.options import _keys
+from graphcuts_dp.cli.options import _key_lines
 from graphcuts_dp.session.terms import METHODS
 
 EPSILON = 0.7
@@ -33,7 +33,7 @@ def test_no_command_takes_a_public_total():
     def options(command):
         if isinstance(command, typer.core.TyperGroup):
             return [name for each in command.commands.values() for name in options(each)]
-        keys = [key for about in getattr(command, "known", ()) for key, _ in _keys(about)]
+        keys = [key for about in getattr(command, "known", ()) for key, _ in _key_lines(about)]
         return [name for each in command.params for name in each.opts] + keys
 
     found = [name for command in COMMANDS for name in options(loaded_command(command))]
