@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from graphcuts_dp.cli.dialogue import BACK, NO, NONE, YES, Answers
-from graphcuts_dp.cli.inspect_data import advice, head_of
+from graphcuts_dp.cli.inspect_data import advice, declares_vertices, inspect_head
 from graphcuts_dp.cli.plan_columns import column_names, endpoint_names, shown_names
 from graphcuts_dp.cli.proposals import (
     ALL_TIME,
@@ -30,7 +30,6 @@ from graphcuts_dp.cli.proposals import (
     groups_of,
     has_two_kinds,
     is_rows,
-    lists_vertices,
     proposal_of,
     reading_of,
 )
@@ -100,7 +99,7 @@ def read_data(text: str, _: Answers) -> str | None:
     path = os.path.expanduser(text)  # noqa: PTH111  # the shell does not expand it in quotes
     if path.startswith("-"):  # which a command would take for an option
         path = os.path.join(".", path)  # noqa: PTH118  # a Path would drop the dot
-    head_of(path, Reading())
+    inspect_head(path, Reading())
     return path
 
 
@@ -156,7 +155,8 @@ def read_endpoints(text: str, answers: Answers) -> tuple[str, ...]:
 def open_problems(answers: Answers) -> list[str]:
     """Return what the head of the private file leaves open."""
     path = answers["data"]
-    return [advice(problem, path) for problem in head_of(path, reading_of(answers))[2]]
+    inspection = inspect_head(path, reading_of(answers))
+    return [advice(problem, path) for problem in inspection.problems]
 
 
 def read_bound(text: str, answers: Answers) -> int:
@@ -349,7 +349,7 @@ def read_size(text: str, answers: Answers) -> tuple[str | None, int]:
             "what a published graph costs grows with its size: say how many vertices there are, "
             "if that is public"
         )
-    listed = path is not None and lists_vertices(head_of(path, reading_of(answers))[0])
+    listed = path is not None and declares_vertices(inspect_head(path, reading_of(answers)).head)
     return None if listed else str(size), size
 
 

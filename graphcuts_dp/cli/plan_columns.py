@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import final
 
 from graphcuts_dp.cli.dialogue import NO, YES, Answers
-from graphcuts_dp.cli.inspect_data import head_of
+from graphcuts_dp.cli.inspect_data import inspect_head
 from graphcuts_dp.cli.reading import Reading
 from graphcuts_dp.io.files import FORMATS, ending_of
 from graphcuts_dp.schema.column_names import is_surely_header, is_usual, normalised_names
@@ -46,9 +46,9 @@ def first_line(path: str) -> FirstLine:
     """Return what the first line of a private file is, by its name and that line alone.
 
     Raises:
-        GraphCutsError: as `head_of`.
+        GraphCutsError: as `inspect_head`.
     """
-    head = head_of(path, Reading())[0]
+    head = inspect_head(path, Reading()).head
     if head.named is None:
         names = tuple(column.name for column in head.columns if column.name)
         return FirstLine(kind=NO_TEXT, names=names, usual=names)

@@ -14,7 +14,7 @@ from typing import cast, final
 
 from graphcuts_dp.cli.dialogue import Answers
 from graphcuts_dp.cli.group_reading import GroupColumns, GroupFile
-from graphcuts_dp.cli.inspect_data import head_of, ignores_weights, needs_bound
+from graphcuts_dp.cli.inspect_data import ignores_weights, inspect_head, needs_bound
 from graphcuts_dp.cli.plan_columns import NAMES, first_line
 from graphcuts_dp.cli.reading import Reading
 from graphcuts_dp.confidence import DEFAULT_FAILURE
@@ -25,7 +25,6 @@ from graphcuts_dp.estimate.noisy_contributions import BOUNDS, hidden_users
 from graphcuts_dp.estimate.worst_cut_errors import expected_worst_cut, largest_cut
 from graphcuts_dp.graph.rows import PrivateData, Rows
 from graphcuts_dp.io.files import read_vertices
-from graphcuts_dp.io.heads import FileHead
 from graphcuts_dp.learn.sizes import usual_edges
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.planning.planner import least_epsilon
@@ -509,12 +508,8 @@ def _columns(answers: Answers) -> dict[str, str]:
 
 
 def _may_have_weights(path: str, reading: Reading) -> bool:
-    head, _, _ = head_of(path, reading)
+    head = inspect_head(path, reading).head
     return needs_bound(head, reading) or ignores_weights(head, reading)
-
-
-def lists_vertices(head: FileHead) -> bool:
-    return head.lists_vertices or head.declared.vertices is not None
 
 
 def _reading_words(answers: Answers) -> list[str]:

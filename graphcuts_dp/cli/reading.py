@@ -213,7 +213,7 @@ class Reading:
         """
         if path == STDIN:
             raise ParameterError("- is standard input, for rows: add --counting, or name a file")
-        if self.rows or self.data_name is not None:
+        if self.reads_rows or self.data_name is not None:
             raise ParameterError(
                 "--counting, --periods, --data-name and --columns user= and period= are for rows; "
                 "this command reads graphs"
@@ -232,7 +232,7 @@ class Reading:
             )
 
     @property
-    def rows(self) -> bool:
+    def reads_rows(self) -> bool:
         """Return whether rows are read, not a graph."""
         owned = self.columns.user is not None or self.columns.period is not None
         return self.counting is not None or owned or self.periods is not None
@@ -268,7 +268,7 @@ class Reading:
 
     def unit(self, privacy_unit: PrivacyUnit | None) -> PrivacyUnit:
         """Return the privacy unit that is typed, or the one that is meant for what is read."""
-        counting = self.counting or ("rows" if self.rows else None)
+        counting = self.counting or ("rows" if self.reads_rows else None)
         return privacy_unit or default_unit(counting)
 
     def check_rows(self) -> None:
@@ -306,7 +306,7 @@ class Reading:
         named = self.vertices is not None or self.public_vertices_from_file
         if named or grouping is None or grouping.groups is None:
             return None
-        if not (self.rows or grouping.lists_all_vertices):
+        if not (self.reads_rows or grouping.lists_all_vertices):
             return None
         return grouping.space(bipartite=self.bipartite)
 
@@ -321,7 +321,11 @@ class Reading:
             GraphCutsError: as `read` and `read_rows`.
         """
         public = self._vertices_of_groups(grouping)
-        return self.read_rows(path, public=public) if self.rows else self.read(path, public=public)
+        return (
+            self.read_rows(path, public=public)
+            if self.reads_rows
+            else self.read(path, public=public)
+        )
 
     def read_private(
         self,
@@ -342,7 +346,7 @@ class Reading:
                 users as privacy unit, or the other way round.
         """
         self._check_user(privacy_unit)
-        if self.rows:
+        if self.reads_rows:
             rows = self.read_rows(path, public=self.vertices_beside(grouping))
             if privacy_unit is not None and privacy_unit.kind == "user":
                 per_period = " in each period" if privacy_unit.per_period else ""
@@ -419,7 +423,9 @@ class Reading:
             public = grouping.space(bipartite=self.bipartite)
         if public is None:
             raise ParameterError(_NO_FILE)
-        data = self._empty_rows(public) if self.rows else without_rows(self.made_up(1, public))
+        data = (
+            self._empty_rows(public) if self.reads_rows else without_rows(self.made_up(1, public))
+        )
         return data, None if grouping is None else grouping.read(data.space)
 
     def rows_without_file(self, public: GivenVertices = None) -> Rows:

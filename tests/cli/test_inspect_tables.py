@@ -258,6 +258,19 @@ def test_columns_that_are_not_clear_are_told_with_the_options_to_type(done, fold
     assert "Needed: --max-weight, --max-weight-change, --ignore-weights and --merge are for" in text
 
 
+def test_columns_whose_names_mean_something_else_are_typed_as_they_are(done, folder):
+    (folder / "x.csv").write_text("COLUMN,y\nann,bob\n")
+    text, _ = done("inspect", "x.csv", "--columns", "source=COLUMN,target=y")
+    assert "source=COLUMN,target=y" in text
+    assert "in place of COLUMN" not in text  # there is nothing to choose
+    (folder / "x.csv").write_text('from,to,","\nann,bob,eve\n')
+    text, _ = done("inspect", "x.csv", "--columns", "user=,")
+    command = text.splitlines()[-1]
+    assert r"user=\," in command
+    assert "read as user" in text
+    done(*shlex.split(command)[1:])
+
+
 def test_types_that_make_a_column_unusable_are_told(done, folder):
     table = pa.table({"from": [1.0, 2.0], "to": [1, 2], "weight": ["a", "b"]})
     parquet.write_table(table, folder / "x.parquet")
