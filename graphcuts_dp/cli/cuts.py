@@ -102,9 +102,9 @@ def cuts(
         return _report(result, target, None, force=run.force, spreadsheet=run.spreadsheet)
     if epsilon is None or first is None or second is None:
         raise ParameterError("give --epsilon, --from and --to; or --partition of a saved release")
-    store, privacy_unit = spending.check(), reading.unit(privacy_unit)
+    store, privacy_unit = spending.check(), reading.unit_or_default(privacy_unit)
     if run.dry_run:
-        private, _ = reading.without_file(privacy_unit)
+        private, _ = reading.empty_data(privacy_unit)
     else:
         check_path(KIND, target, force=run.force)
         kept_partition = kept_result(Partition)

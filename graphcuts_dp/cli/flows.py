@@ -342,11 +342,11 @@ def flows(
         if shown is not None:
             return shown
         if asked.dry_run:
-            unread = reading.rows_without_file(reading.vertices_beside(files))
+            unread = reading.empty_rows(reading.vertices_of_groups(files))
             return _contributions_forecast(
                 asked.contributions, unread, epsilon=privacy.epsilon, store=store
             )
-        rows = reading.read_rows(source, public=reading.vertices_beside(files))
+        rows = reading.read_rows(source, public=reading.vertices_of_groups(files))
         if store is not None:
             note(
                 "The store knows these rows as they are read here: give the table the same "
@@ -367,14 +367,14 @@ def flows(
         raise ParameterError(f"GRAPH GROUPS OUT needs three files, and there are two: {of_left}")
     locations = groups_read = None
     if asked.dry_run:
-        private, groups_read = reading.without_file(privacy.privacy_unit, files)
+        private, groups_read = reading.empty_data(privacy.privacy_unit, files)
     else:
         check_path("flows", target, force=asked.force)
         locations = asked.read(target)
         kept_flows = kept_result(Flows)
         if kept_flows is not None:
             if locations is not None:
-                _, groups_read = reading.without_file(privacy.privacy_unit, files)
+                _, groups_read = reading.empty_data(privacy.privacy_unit, files)
             return _written(kept_flows, target, source, asked, _of_groups(locations, groups_read))
         private, groups_read = reading.read_private(
             source, privacy.privacy_unit, files, has_cells=True

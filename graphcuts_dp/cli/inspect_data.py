@@ -198,7 +198,7 @@ def _reader_options(reading: Reading) -> Options:
     )
     return Options(
         columns=reading.columns,
-        vertices=reading.public_sets,
+        vertices=reading.named_vertices,
         weighted=None if is_weight_read else False,
         max_weight=reading.max_weight,
         max_weight_change=reading.max_weight_change,

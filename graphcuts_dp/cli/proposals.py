@@ -143,7 +143,7 @@ def _counted_lines(answers: Answers, unit: PrivacyUnit) -> str:
 def _table(answers: Answers, unit: PrivacyUnit) -> Proposal:
     """Return how a table of flows is released, with the errors of its dry run."""
     data, out = answers["data"], unused("flows.csv")
-    private, groups = reading_of(answers).without_file(unit, _grouping(answers))
+    private, groups = reading_of(answers).empty_data(unit, _grouping(answers))
 
     def error_at(epsilon: float) -> float:
         job = flows_job(private, cast(Groups, groups), epsilon=epsilon, privacy_unit=unit)
@@ -151,7 +151,7 @@ def _table(answers: Answers, unit: PrivacyUnit) -> Proposal:
 
     horizon = horizon_of(answers)
     reading = replace(reading_of(answers), periods=horizon)
-    rows, _ = reading.without_file(unit, _grouping(answers))
+    rows, _ = reading.empty_data(unit, _grouping(answers))
 
     def error_of_period_at(epsilon: float) -> float:
         sides = cast(Groups, groups)
@@ -189,7 +189,7 @@ def _table(answers: Answers, unit: PrivacyUnit) -> Proposal:
 
 def cell_count(answers: Answers, unit: PrivacyUnit) -> int:
     """Return how many numbers the finest level of a table has."""
-    private, groups = reading_of(answers).without_file(unit, _grouping(answers))
+    private, groups = reading_of(answers).empty_data(unit, _grouping(answers))
     cells = flows_job(private, cast(Groups, groups), epsilon=1.0, privacy_unit=unit).cells
     return cells.size(cells.depth - 1)
 
@@ -263,7 +263,7 @@ def _synthetic(answers: Answers, change: int) -> Proposal:
 def _table_error(answers: Answers) -> Callable[[float], float]:
     """Return the error of sums between the groups, if they alone are published as a table."""
     unit = unit_of(answers)
-    private, groups = reading_of(answers).without_file(unit, _grouping(answers))
+    private, groups = reading_of(answers).empty_data(unit, _grouping(answers))
 
     def error_at(epsilon: float) -> float:
         job = flows_job(private, cast(Groups, groups), epsilon=epsilon, privacy_unit=unit)

@@ -186,7 +186,7 @@ class Reading:
         return self.kind == "directed"
 
     @property
-    def counts(self) -> tuple[int, int] | None:
+    def matrix_shape(self) -> tuple[int, int] | None:
         """Rows and columns of the matrix, where the options tell them; None where files do."""
         vertices = self._vertices()
         rows, columns = vertices if isinstance(vertices, tuple) else (vertices, vertices)
@@ -195,7 +195,7 @@ class Reading:
         return len(VertexSet(rows)), len(VertexSet(columns))  # refused here if there are too many
 
     @property
-    def public_sets(self) -> GivenVertices:
+    def named_vertices(self) -> GivenVertices:
         """The vertex sets that the options name; None where the graph's file has to tell them."""
         return public_vertices_of(self._vertices(), self.bipartite)
 
@@ -266,7 +266,7 @@ class Reading:
             note(rows.reading)
         return rows
 
-    def unit(self, privacy_unit: PrivacyUnit | None) -> PrivacyUnit:
+    def unit_or_default(self, privacy_unit: PrivacyUnit | None) -> PrivacyUnit:
         """Return the privacy unit that is typed, or the one that is meant for what is read."""
         counting = self.counting or ("rows" if self.reads_rows else None)
         return privacy_unit or default_unit(counting)
@@ -287,7 +287,7 @@ class Reading:
                 "not for rows; see --counting"
             )
 
-    def vertices_beside(self, grouping: GroupFile | None) -> GivenVertices:
+    def vertices_of_groups(self, grouping: GroupFile | None) -> GivenVertices:
         """Return the vertices that the public groups name, and say so; None if others are named.
 
         Raises:
@@ -347,7 +347,7 @@ class Reading:
         """
         self._check_user(privacy_unit)
         if self.reads_rows:
-            rows = self.read_rows(path, public=self.vertices_beside(grouping))
+            rows = self.read_rows(path, public=self.vertices_of_groups(grouping))
             if privacy_unit is not None and privacy_unit.kind == "user":
                 per_period = " in each period" if privacy_unit.per_period else ""
                 note(
@@ -373,7 +373,7 @@ class Reading:
             if rows.counting == "weight":
                 note("Amounts come out as they are typed in the file.")
             return rows, None if grouping is None else grouping.read(rows.space)
-        public = self.vertices_beside(grouping)
+        public = self.vertices_of_groups(grouping)
         graph = self.read(path, public=public, tell=note)
         groups, missing = None, []
         try:
@@ -407,7 +407,7 @@ class Reading:
         bounded_graph(without_rows(graph), privacy_unit or EDGE)
         return graph, groups
 
-    def without_file(
+    def empty_data(
         self, privacy_unit: PrivacyUnit | None = EDGE, grouping: GroupFile | None = None
     ) -> tuple[PrivateData, GroupsRead]:
         """Data of the schema that the options give, without any row, and their groups.
@@ -418,17 +418,19 @@ class Reading:
             GraphCutsError: as `read_private`.
         """
         self._check_user(privacy_unit)
-        public = self.public_sets
+        public = self.named_vertices
         if public is None and grouping is not None:
             public = grouping.space(bipartite=self.bipartite)
         if public is None:
             raise ParameterError(_NO_FILE)
         data = (
-            self._empty_rows(public) if self.reads_rows else without_rows(self.made_up(1, public))
+            self._empty_rows(public)
+            if self.reads_rows
+            else without_rows(self.random_graph(1, public))
         )
         return data, None if grouping is None else grouping.read(data.space)
 
-    def rows_without_file(self, public: GivenVertices = None) -> Rows:
+    def empty_rows(self, public: GivenVertices = None) -> Rows:
         """Rows of the schema that the options give, without any row in them.
 
         Args:
@@ -437,7 +439,7 @@ class Reading:
         Raises:
             GraphCutsError: options that do not fit together, or no vertices.
         """
-        public = public if self.public_sets is None else self.public_sets
+        public = public if self.named_vertices is None else self.named_vertices
         if public is None:
             raise ParameterError(_NO_FILE)
         self.check_rows()
@@ -453,7 +455,7 @@ class Reading:
             kind=self.kind,
         )
 
-    def made_up(self, edges: float, public: GivenVertices = None) -> AnyGraph:
+    def random_graph(self, edges: float, public: GivenVertices = None) -> AnyGraph:
         """A graph of so many edges at random, of the schema that the options give.
 
         On the vertices that the options name, or else on those that are known.
@@ -463,7 +465,7 @@ class Reading:
         """
         from graphcuts_dp.release.usefulness import made_up_graph  # results are slow to import
 
-        named = self.public_sets
+        named = self.named_vertices
         space: Space | None = public if named is None else named
         if space is None:
             raise ParameterError(_NO_FILE)

@@ -123,11 +123,11 @@ def release(
     small for the others. --dry-run 50000 forecasts how useful the release would be if the graph had
     50,000 edges: it reads no graph, spends no budget and writes no file.
     """
-    privacy_unit, fit, force = reading.unit(privacy.privacy_unit), method.fit, run.force
+    privacy_unit, fit, force = reading.unit_or_default(privacy.privacy_unit), method.fit, run.force
     likely = method.noise or "binary"  # before the graph is read
     if trial.dry_run is not None:
         guess = trial.dry_run
-        graph = reading.made_up(guess, grouping.space(bipartite=reading.bipartite))
+        graph = reading.random_graph(guess, grouping.space(bipartite=reading.bipartite))
         epsilon_of_change, groups = (
             float(privacy_unit.per_change(privacy.epsilon)),
             grouping.read(graph.space),
@@ -178,8 +178,9 @@ def release(
         check_writable_graph(weights, force=force)
         files = (*KINDS["release"].files(target), *graph_files(weights))
         check_writable_set(files, force=force)
-    if reading.counts is not None and not may_be_sparse(method.mechanism, fit):
-        check_size(reading.counts, noise=likely, fit=fit.fit != "none")  # before a long reading
+    shape = reading.matrix_shape
+    if shape is not None and not may_be_sparse(method.mechanism, fit):
+        check_size(shape, noise=likely, fit=fit.fit != "none")  # before a long reading
     result = kept_result(Release)
     is_new = result is None
     if result is None:

@@ -88,9 +88,9 @@ def iteratively(
     queries on ratings (users in the first column, items in the second), and learns a matrix.
     `graphcuts-dp answer OUT --queries cuts.csv` gives answers with intervals.
     """
-    privacy_unit, store = reading.unit(privacy.privacy_unit), spending.check()
+    privacy_unit, store = reading.unit_or_default(privacy.privacy_unit), spending.check()
     if stated.dry_run:
-        empty, _ = reading.without_file(privacy_unit, grouping)
+        empty, _ = reading.empty_data(privacy_unit, grouping)
         space = space_of(bounded_graph(empty, privacy_unit))
         listed_queries = None if queries is None else _read(queries, space, grouping.names(space))
         task = Task(

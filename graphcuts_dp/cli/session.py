@@ -196,12 +196,12 @@ def start(
     on_groups = getattr(method, "start", None) == GROUPS
     if on_groups and grouping.groups is None:
         raise ParameterError("start=groups needs --groups FILE, a public table of the vertices")
-    privacy_unit = reading.unit(privacy.privacy_unit)
+    privacy_unit = reading.unit_or_default(privacy.privacy_unit)
     terms = named_terms(privacy.epsilon, privacy.delta, queries, method)
     terms["privacy_unit"] = privacy_unit.typed
     terms.pop("rule", None)
     if dry_run:
-        empty, groups = reading.without_file(privacy_unit, grouping)
+        empty, groups = reading.empty_data(privacy_unit, grouping)
         return _foretold(empty, groups, privacy_unit, SessionTerms.of(**terms), place.opened)
     opened_store = place.opened
     private, groups = reading.read_private(graph, privacy_unit, grouping)

@@ -123,7 +123,7 @@ def flows_over_time(
         )
     if spending.no_keep:
         raise ParameterError("--no-keep is not for a table over time: later periods need the store")
-    public, sides = reading.without_file(privacy.privacy_unit, files)
+    public, sides = reading.empty_data(privacy.privacy_unit, files)
     if not isinstance(public, Rows):
         raise ParameterError(
             "a table over time is of rows: add --columns period=COLUMN, and --periods FROM..TO"
