@@ -342,7 +342,9 @@ def read_size(text: str, answers: Answers) -> tuple[str | None, int]:
                 f"for it: go {BACK}"
             ) from None
     if path is not None and not _is_number(text):
-        raise FileFormatError(f"{text!r:.200} is no number, and no file of this name exists")
+        raise FileFormatError(
+            f"{text!r:.200} is no number such as 20, and no file of this name exists"
+        )
     size = _whole(text)
     if size < 2:
         raise ParameterError(

@@ -524,7 +524,10 @@ def test_a_number_of_vertices_may_have_an_exponent_and_a_missing_file_is_said_to
     told = proposed(*["4e1" if text == str(N) else text for text in lines()])
     assert f"--vertices {N} " in told["command"]
     typed(*lines()[:-3], "missing.txt", *lines()[-3:])
-    assert "'missing.txt' is no number, and no file of this name exists" in done("plan", "--ask")[1]
+    assert (
+        "'missing.txt' is no number such as 20, and no file of this name exists"
+        in done("plan", "--ask")[1]
+    )
 
 
 def test_names_of_files_in_a_refusal_stay_as_they_are(proposed, done, typed, call, tmp_path):
