@@ -1,7 +1,13 @@
-"""The options by which commands read a private graph or rows; see also `group_reading`."""
+"""Options by which commands read private data: a graph, or rows such as trips.
+
+`Reading` has the options, and reads by them: `read_private` for releases and sessions, `read` and
+`read_rows` for other commands, and `empty_data` for dry runs, which read no private file. The
+classes before it are options that many commands share. Options for public groups of the vertices
+are in `group_reading`.
+"""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -35,6 +41,7 @@ from graphcuts_dp.schema.counting import COUNTINGS, Counting
 from graphcuts_dp.schema.vertices import Arcs, Space, VertexSet, sets_in
 
 _unit_option = partial(privacy_option, usual=True, of=PRIVACY_UNITS)
+# The option of commands that read graphs alone, and of those that may read rows.
 GRAPH_UNIT = _unit_option(
     EDGE, help="Privacy unit: what neighbouring graphs differ by; edge if omitted."
 )
@@ -44,7 +51,8 @@ PRIVACY_UNIT = _unit_option(
     "(give max-degree). If omitted, an edge; for flows that count rows, a row.",
 )
 KINDS = ("undirected", "directed", "bipartite")
-STDIN = "-"
+STDIN = "-"  # the path that stands for standard input
+# Notes on how data are read, which follow from the options alone.
 _BOTH_DIRECTIONS = "Both directions of a pair count together: --kind directed keeps them apart."
 _PUBLIC_USERS = (
     "The users are vertices, whose names are public. List all who could be in the data, such as "
@@ -53,7 +61,7 @@ _PUBLIC_USERS = (
 )
 _LOOPS_IN_CELLS = "Rows whose two ends are equal count, in cells of their own."
 _NO_LOOPS = "Rows whose two ends are equal are dropped: they cross no cut."
-_NO_FILE = "--dry-run reads no graph: name its vertices by --vertices, or public groups of them"
+_NO_VERTICES = "--dry-run reads no graph: name its vertices by --vertices, or public groups of them"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,14 +79,14 @@ class PrivacyOptions:
 @final
 @dataclass(frozen=True, kw_only=True)
 class ApproximatePrivacyOptions(PrivacyOptions):
-    """Add delta, for approximate differential privacy."""
+    """The privacy parameters of approximate differential privacy, and the privacy unit."""
 
     delta: float = options.DELTA
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run(Checked):
-    """Options of a run: whether it can be repeated, and replaces files."""
+    """The seed of a run, and whether it replaces files."""
 
     seed: int | None = options.SEED
     force: bool = options.FORCE
@@ -86,14 +94,14 @@ class Run(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class TriedRun(Run):
-    """One that may be tried first."""
+    """Options of a run that may be tried before private data are read."""
 
     dry_run: bool = options.DRY_RUN
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableRun(TriedRun):
-    """One that writes a table."""
+    """Options of a run that writes a table."""
 
     spreadsheet: bool = options.SPREADSHEET
 
@@ -101,7 +109,12 @@ class TableRun(TriedRun):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """Options that read a private graph, or rows."""
+    """Options that read a private graph, or rows.
+
+    Several methods have a parameter `public`: the public vertices, or both sides of a bipartite
+    graph, if they are known from elsewhere, such as from groups; None if only the options and the
+    file name them.
+    """
 
     columns: Columns = input_option(
         Columns(),
@@ -186,29 +199,145 @@ class Reading:
         return self.kind == "directed"
 
     @property
+    def reads_rows(self) -> bool:
+        """Return whether rows are read, not a graph."""
+        has_row_columns = self.columns.user is not None or self.columns.period is not None
+        return self.counting is not None or has_row_columns or self.periods is not None
+
+    @property
     def matrix_shape(self) -> tuple[int, int] | None:
-        """Rows and columns of the matrix, where the options tell them; None where files do."""
-        vertices = self._vertices()
+        """Return the shape of the graph's matrix; None if only files tell the numbers of vertices.
+
+        Raises:
+            GraphError: too many vertices.
+        """
+        vertices = self._typed_vertices()
         rows, columns = vertices if isinstance(vertices, tuple) else (vertices, vertices)
         if not isinstance(rows, int) or not isinstance(columns, int):
             return None
-        return len(VertexSet(rows)), len(VertexSet(columns))  # refused here if there are too many
+        return len(VertexSet(rows)), len(VertexSet(columns))
 
     @property
     def named_vertices(self) -> GivenVertices:
-        """The vertex sets that the options name; None where the graph's file has to tell them."""
-        return public_vertices_of(self._vertices(), self.bipartite)
+        """Return the public vertices that --vertices names; None if it is left out."""
+        return public_vertices_of(self._typed_vertices(), self.bipartite)
+
+    def unit_or_default(self, privacy_unit: PrivacyUnit | None) -> PrivacyUnit:
+        """Return the typed privacy unit; if None, the default unit of the data that are read."""
+        counting = self.counting or ("rows" if self.reads_rows else None)
+        return privacy_unit or default_unit(counting)
+
+    def read_private(
+        self,
+        path: str,
+        privacy_unit: PrivacyUnit | None = EDGE,
+        grouping: GroupFile | None = None,
+        *,
+        has_cells: bool = False,
+    ) -> tuple[PrivateData, GroupsRead]:
+        """Read data to release, with their groups, and print notes on how they were read.
+
+        Args:
+            path: of the private file; "-" for rows from standard input.
+            privacy_unit: the typed privacy unit; None if it was left out, and is then the default
+                unit of the data.
+            grouping: options of the public groups; None if the command has none.
+            has_cells: whether sums between groups are released: they count rows from a vertex to
+                itself, and cuts do not.
+
+        Raises:
+            GraphCutsError: as `read` and `read_rows`, and as `GroupFile.read`. Problems of a graph
+                and of its groups stand in one message.
+            ParameterError: weights without a bound; a column of users if the privacy unit is no
+                user, or the other way round.
+        """
+        self._check_user(privacy_unit)
+        if not self.reads_rows:
+            return self._read_private_graph(path, privacy_unit or EDGE, grouping)
+        rows = self.read_rows(path, public=self.vertices_of_groups(grouping))
+        for text in self._notes_on_rows(rows, privacy_unit, has_cells=has_cells):
+            note(text)
+        return rows, None if grouping is None else grouping.read(rows.space)
+
+    def _read_private_graph(
+        self, path: str, privacy_unit: PrivacyUnit, grouping: GroupFile | None
+    ) -> tuple[PrivateData, GroupsRead]:
+        public = self.vertices_of_groups(grouping)
+        graph = self.read(path, public=public, tell=note)
+        groups, problems = None, []
+        try:
+            graph.check_bounded()
+        except GraphCutsError as problem:
+            problems.append(problem)
+        try:
+            groups = None if grouping is None else grouping.read(graph.space)
+        except GraphCutsError as problem:
+            problems.append(problem)
+        if len(problems) == 1:
+            raise problems[0]
+        if problems:
+            raise ParameterError("; and ".join(map(str, problems)))
+        for text in self._notes_on_graph(path, graph, has_public_vertices=public is not None):
+            note(text)
+        bounded_graph(without_rows(graph), privacy_unit)  # refuses what cannot be guaranteed
+        return graph, groups
+
+    def _notes_on_graph(
+        self, path: str, graph: AnyGraph, *, has_public_vertices: bool
+    ) -> tuple[str, ...]:
+        file_format = FORMATS[ending_of(path)]
+        return describe_reading(
+            vertices_given=self._has_vertex_option() or has_public_vertices,
+            inferred=any(vertices.inferred for vertices in sets_in(graph.space)),
+            weighted=graph.weighted,
+            has_maximum=self.max_weight is not None,
+            merge=cast(Merge | None, self.merge),
+            bipartite=self.bipartite,
+            directed=self.directed,
+            repeats=file_format.repeats,
+            list_or_matrix=file_format.list_or_matrix,
+        )
+
+    def _notes_on_rows(
+        self, rows: Rows, privacy_unit: PrivacyUnit | None, *, has_cells: bool
+    ) -> Iterator[str]:
+        if privacy_unit is not None and privacy_unit.kind == "user":
+            per_period = " in each period" if privacy_unit.per_period else ""
+            yield (
+                f"Of each user at most {_amount(rows, privacy_unit)} count{per_period}; how "
+                "much is left out is private: flows --contributions estimates it, for a part "
+                "of the budget."
+            )
+        if privacy_unit is not None and privacy_unit.kind == "row" and rows.counting == "weight":
+            yield f"Of each row at most {_amount(rows, privacy_unit)} count."
+        directions = directions_note(rows)
+        if directions:
+            yield directions
+        if rows.user_is_source:
+            yield _PUBLIC_USERS
+        if rows.periods is not None:
+            yield "Rows of other periods do not count; whether there are any is private."
+        if not self.bipartite:
+            yield _LOOPS_IN_CELLS if has_cells else _NO_LOOPS
+        if rows.counting == "weight":
+            yield "Amounts come out as they are typed in the file."
 
     def read(
         self,
         path: str,
         *,
-        public: VertexSet | tuple[VertexSet, VertexSet] | None = None,
+        public: GivenVertices = None,
         tell: Callable[[str], None] | None = None,
     ) -> AnyGraph:
-        """Read a graph, perhaps on vertices that are known already.
+        """Read a graph.
+
+        Args:
+            path: of the file.
+            public: the public vertices, see above.
+            tell: takes each note on how the file is read; None to drop them.
 
         Raises:
+            ParameterError: options that are for rows.
             GraphCutsError: as `read_graph`.
         """
         if path == STDIN:
@@ -222,7 +351,7 @@ class Reading:
             return kind_of_graph(bipartite=self.bipartite, directed=self.directed).read(
                 path,
                 columns=self.columns,
-                vertices=self._vertices() if public is None else public,
+                vertices=self._typed_vertices() if public is None else public,
                 public_vertices_from_file=self.public_vertices_from_file,
                 weighted=False if self.ignore_weights else None,
                 max_weight=self.max_weight,
@@ -231,21 +360,15 @@ class Reading:
                 tell=tell,
             )
 
-    @property
-    def reads_rows(self) -> bool:
-        """Return whether rows are read, not a graph."""
-        owned = self.columns.user is not None or self.columns.period is not None
-        return self.counting is not None or owned or self.periods is not None
+    def read_rows(self, path: str, *, public: GivenVertices = None) -> Rows:
+        """Read rows, and print a note on how they were read.
 
-    def read_rows(
-        self,
-        path: str,
-        *,
-        public: GivenVertices = None,
-    ) -> Rows:
-        """Read rows, of standard input if the path is "-", perhaps on vertices that are known.
+        Args:
+            path: of the file; "-" for standard input.
+            public: the public vertices, see above.
 
         Raises:
+            ParameterError: options that are for graphs.
             GraphCutsError: as `Rows.read`.
         """
         self.check_rows()
@@ -256,7 +379,7 @@ class Reading:
                 columns=self.columns,
                 counting=cast(Counting, self.counting or "rows"),
                 weight_unit=self.weight_unit,
-                vertices=self._vertices() if public is None else public,
+                vertices=self._typed_vertices() if public is None else public,
                 public_vertices_from_file=self.public_vertices_from_file,
                 periods=self.periods,
                 kind=self.kind,
@@ -266,282 +389,219 @@ class Reading:
             note(rows.reading)
         return rows
 
-    def unit_or_default(self, privacy_unit: PrivacyUnit | None) -> PrivacyUnit:
-        """Return the privacy unit that is typed, or the one that is meant for what is read."""
-        counting = self.counting or ("rows" if self.reads_rows else None)
-        return privacy_unit or default_unit(counting)
-
-    def check_rows(self) -> None:
-        """Refuse options that are for graphs alone.
-
-        Raises:
-            ParameterError: one is given.
-        """
-        graph_options = (self.max_weight, self.max_weight_change, self.ignore_weights or None)
-        if (
-            any(option_value is not None for option_value in graph_options)
-            or self.merge is not None
-        ):
-            raise ParameterError(
-                "--max-weight, --max-weight-change, --ignore-weights and --merge are for graphs, "
-                "not for rows; see --counting"
-            )
-
-    def vertices_of_groups(self, grouping: GroupFile | None) -> GivenVertices:
-        """Return the vertices that the public groups name, and say so; None if others are named.
-
-        Raises:
-            FileFormatError, GraphError: groups that do not tell them.
-        """
-        vertices = self._vertices_of_groups(grouping)
-        if vertices is not None:
-            note("The public vertices are those of the groups, since --vertices names no others.")
-        return vertices
-
-    def _vertices_of_groups(self, grouping: GroupFile | None) -> GivenVertices:
-        """Return the vertices that the public groups name; None where an option names others.
-
-        Of a graph, groups that need not list all of its vertices, or may list more, do not count.
-        """
-        named = self.vertices is not None or self.public_vertices_from_file
-        if named or grouping is None or grouping.groups is None:
-            return None
-        if not (self.reads_rows or grouping.lists_all_vertices):
-            return None
-        return grouping.space(bipartite=self.bipartite)
-
     def read_again(self, path: str, grouping: GroupFile) -> PrivateData:
-        """Read a graph, or rows where the options speak of these, as they were read before.
+        """Read the graph or the rows of a session again, as they were read before.
 
         Args:
             path: of the private file.
-            grouping: the public groups that a session began with; they may name the vertices.
+            grouping: the public groups that the session began with; they may name the vertices.
 
         Raises:
             GraphCutsError: as `read` and `read_rows`.
         """
-        public = self._vertices_of_groups(grouping)
-        return (
-            self.read_rows(path, public=public)
-            if self.reads_rows
-            else self.read(path, public=public)
-        )
-
-    def read_private(
-        self,
-        path: str,
-        privacy_unit: PrivacyUnit | None = EDGE,
-        grouping: GroupFile | None = None,
-        *,
-        has_cells: bool = False,
-    ) -> tuple[PrivateData, GroupsRead]:
-        """Read what will be released, and say how it was read; and its groups.
-
-        What is wrong with the groups stands in one line with what is missing of the graph. With
-        `has_cells` sums between groups are released, which count rows whose two ends are equal.
-
-        Raises:
-            GraphCutsError: as `read` and `read_rows`.
-            ParameterError: weights whose bound nobody has given; a column of users without
-                users as privacy unit, or the other way round.
-        """
-        self._check_user(privacy_unit)
+        public = self._unless_named(grouping)
         if self.reads_rows:
-            rows = self.read_rows(path, public=self.vertices_of_groups(grouping))
-            if privacy_unit is not None and privacy_unit.kind == "user":
-                per_period = " in each period" if privacy_unit.per_period else ""
-                note(
-                    f"Of each user at most {_amount(rows, privacy_unit)} count{per_period}; how "
-                    "much is left out is private: flows --contributions estimates it, for a part "
-                    "of the budget."
-                )
-            if (
-                privacy_unit is not None
-                and privacy_unit.kind == "row"
-                and rows.counting == "weight"
-            ):
-                note(f"Of each row at most {_amount(rows, privacy_unit)} count.")
-            directions = directions_note(rows)
-            if directions:
-                note(directions)
-            if rows.user_is_source:
-                note(_PUBLIC_USERS)
-            if rows.periods is not None:
-                note("Rows of other periods do not count; whether there are any is private.")
-            if not self.bipartite:
-                note(_LOOPS_IN_CELLS if has_cells else _NO_LOOPS)
-            if rows.counting == "weight":
-                note("Amounts come out as they are typed in the file.")
-            return rows, None if grouping is None else grouping.read(rows.space)
-        public = self.vertices_of_groups(grouping)
-        graph = self.read(path, public=public, tell=note)
-        groups, missing = None, []
-        try:
-            graph.check_bounded()
-        except GraphCutsError as problem:
-            missing.append(problem)
-        try:
-            groups = None if grouping is None else grouping.read(graph.space)
-        except GraphCutsError as problem:
-            missing.append(problem)
-        if len(missing) == 1:
-            raise missing[0]
-        if missing:
-            raise ParameterError("; and ".join(map(str, missing)))
-        file_format = FORMATS[ending_of(path)]
-        for text in describe_reading(
-            vertices_given=self.vertices is not None
-            or self.public_vertices_from_file
-            or public is not None,
-            inferred=any(vertices.inferred for vertices in sets_in(graph.space)),
-            weighted=graph.weighted,
-            has_maximum=self.max_weight is not None,
-            merge=cast(Merge | None, self.merge),
-            bipartite=self.bipartite,
-            directed=self.directed,
-            repeats=file_format.repeats,
-            list_or_matrix=file_format.list_or_matrix,
-        ):
-            note(text)
-        # refuses what cannot be guaranteed
-        bounded_graph(without_rows(graph), privacy_unit or EDGE)
-        return graph, groups
+            return self.read_rows(path, public=public)
+        return self.read(path, public=public)
 
     def empty_data(
         self, privacy_unit: PrivacyUnit | None = EDGE, grouping: GroupFile | None = None
     ) -> tuple[PrivateData, GroupsRead]:
-        """Data of the schema that the options give, without any row, and their groups.
+        """Return data of the schema that the options describe, without any row, and their groups.
 
-        Nothing private is read: a dry run makes a job of it.
+        Nothing private is read: a dry run makes a job of the result.
+
+        Args:
+            privacy_unit: as for `read_private`.
+            grouping: options of the public groups, which name the vertices if no option does.
 
         Raises:
-            GraphCutsError: as `read_private`.
+            ParameterError: neither an option nor the groups name the vertices; or as
+                `read_private`.
+            GraphCutsError: options or groups that do not fit together.
         """
         self._check_user(privacy_unit)
         public = self.named_vertices
         if public is None and grouping is not None:
             public = grouping.space(bipartite=self.bipartite)
         if public is None:
-            raise ParameterError(_NO_FILE)
-        data = (
-            self._empty_rows(public)
-            if self.reads_rows
-            else without_rows(self.random_graph(1, public))
-        )
+            raise ParameterError(_NO_VERTICES)
+        data: PrivateData
+        if self.reads_rows:
+            data = self._rows_on(public)
+        else:
+            data = without_rows(self.random_graph(1, public))
         return data, None if grouping is None else grouping.read(data.space)
 
     def empty_rows(self, public: GivenVertices = None) -> Rows:
-        """Rows of the schema that the options give, without any row in them.
+        """Return rows of the schema that the options describe, without any row in them.
 
         Args:
-            public: the vertices, where no option names them.
+            public: the public vertices if no option names them.
 
         Raises:
-            GraphCutsError: options that do not fit together, or no vertices.
+            ParameterError: no vertices are named, or options that are for graphs.
+            GraphCutsError: options that do not fit together.
         """
-        public = public if self.named_vertices is None else self.named_vertices
-        if public is None:
-            raise ParameterError(_NO_FILE)
+        vertices = self.named_vertices
+        if vertices is None:
+            vertices = public
+        if vertices is None:
+            raise ParameterError(_NO_VERTICES)
         self.check_rows()
-        return self._empty_rows(public)
+        return self._rows_on(vertices)
 
-    def _empty_rows(self, public: GivenVertices) -> Rows:
+    def _rows_on(self, vertices: GivenVertices) -> Rows:
         return Rows.empty(
             columns=self.columns,
             counting=cast(Counting, self.counting or "rows"),
             weight_unit=self.weight_unit,
-            vertices=public,
+            vertices=vertices,
             periods=self.periods,
             kind=self.kind,
         )
 
     def random_graph(self, edges: float, public: GivenVertices = None) -> AnyGraph:
-        """A graph of so many edges at random, of the schema that the options give.
+        """Return a random graph of the schema that the options describe, for a forecast.
 
-        On the vertices that the options name, or else on those that are known.
+        Args:
+            edges: about how many edges it has.
+            public: the public vertices if no option names them.
 
         Raises:
-            ParameterError: they name none; users of rows; or a number that is no guess of edges.
+            ParameterError: no vertices are named; rows with users count more than edges; or the
+                number is no guess of edges.
         """
         from graphcuts_dp.release.usefulness import made_up_graph  # results are slow to import
 
-        named = self.named_vertices
-        space: Space | None = public if named is None else named
+        vertices = self.named_vertices
+        space: Space | None = public if vertices is None else vertices
         if space is None:
-            raise ParameterError(_NO_FILE)
+            raise ParameterError(_NO_VERTICES)
         if self.columns.user is not None and self.counting != "edges":
             raise ParameterError("--dry-run with users is for --counting edges")
         if self.directed and isinstance(space, VertexSet):
             space = Arcs(space)
-        cap, change = self.max_weight, self.max_weight_change
-        weighted = (cap, change) != (None, None) and not self.ignore_weights
-        schema = {"max_weight": cap, "max_weight_change": change} if weighted else {}
-        return made_up_graph(space, edges, weighted=weighted, **schema)
+        bounds = {"max_weight": self.max_weight, "max_weight_change": self.max_weight_change}
+        weighted = not self.ignore_weights and any(bound is not None for bound in bounds.values())
+        return made_up_graph(space, edges, weighted=weighted, **(bounds if weighted else {}))
+
+    def vertices_of_groups(self, grouping: GroupFile | None) -> GivenVertices:
+        """Return the vertices that the public groups name, and print a note that they are used.
+
+        Args:
+            grouping: options of the public groups; None if the command has none.
+
+        Returns:
+            The vertices, or None if there are no groups, an option names the vertices, or the
+            groups of a graph may list more or fewer vertices than the graph has.
+
+        Raises:
+            FileFormatError, GraphError: as `GroupFile.space`.
+        """
+        vertices = self._unless_named(grouping)
+        if vertices is not None:
+            note("The public vertices are those of the groups, since --vertices names no others.")
+        return vertices
+
+    def _unless_named(self, grouping: GroupFile | None) -> GivenVertices:
+        """Return the vertices of `vertices_of_groups`, without a note."""
+        if self._has_vertex_option() or grouping is None or grouping.groups is None:
+            return None
+        if not (self.reads_rows or grouping.lists_all_vertices):
+            return None
+        return grouping.space(bipartite=self.bipartite)
+
+    def _has_vertex_option(self) -> bool:
+        return self.vertices is not None or self.public_vertices_from_file
+
+    def check_rows(self) -> None:
+        """Check that no option is for graphs alone.
+
+        Raises:
+            ParameterError: an option is.
+        """
+        bounds = (self.max_weight, self.max_weight_change, self.merge)
+        if self.ignore_weights or any(value is not None for value in bounds):
+            raise ParameterError(
+                "--max-weight, --max-weight-change, --ignore-weights and --merge are for graphs, "
+                "not for rows; see --counting"
+            )
 
     def _check_user(self, privacy_unit: PrivacyUnit | None) -> None:
-        """Refuse a column of users without users as privacy unit, or the other way round."""
-        user = self.columns.user is not None
-        if user is not (privacy_unit is not None and privacy_unit.kind == "user"):
+        """Check that there is a column of users if and only if the privacy unit is a user.
+
+        Raises:
+            ParameterError: there is one without the other.
+        """
+        has_users = self.columns.user is not None
+        is_user = privacy_unit is not None and privacy_unit.kind == "user"
+        if has_users and not is_user:
             raise ParameterError(
                 "--columns user=COLUMN needs --privacy-unit user:max-contributions=K, which bounds "
                 "how much of each user counts; flows --contributions helps to choose K"
-                if user
-                else "--privacy-unit user needs --columns user=COLUMN, the column of users"
+            )
+        if is_user and not has_users:
+            raise ParameterError(
+                "--privacy-unit user needs --columns user=COLUMN, the column of users"
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what reads the graph again, from any folder: plain values."""
+        """Return the options as plain values, with absolute paths, for `from_dict`."""
         vertices = self.vertices
         if vertices is not None:
             parts = vertices.split(",") if self.bipartite else [vertices]
-            resolved_parts = (
+            vertices = ",".join(
                 part if _is_count(part) else str(Path(part).resolve()) for part in parts
             )
-            vertices = ",".join(resolved_parts)
         return {**asdict(self), "vertices": vertices}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Reading":
-        """The same again.
+        """Return the options of `to_dict`.
 
         Raises:
             TypeError: another version has written them.
         """
         return cls(**{**values, "columns": Columns(**values.get("columns", {}))})
 
-    def _vertices(self) -> int | str | tuple[int | str, int | str] | None:
+    def _typed_vertices(self) -> int | str | tuple[int | str, int | str] | None:
+        """Return --vertices: a count or a path, or a pair of them; None if it is left out.
+
+        Raises:
+            ParameterError: no pair for a bipartite graph.
+        """
         if self.vertices is None:
             return None
         if not self.bipartite:
-            return _count_or_file(self.vertices)
+            return _count_or_path(self.vertices)
         parts = self.vertices.split(",")
         if len(parts) != 2:
             raise ParameterError("--vertices of a bipartite graph is LEFT,RIGHT")
-        return _count_or_file(parts[0]), _count_or_file(parts[1])
-
-
-def _amount(rows: Rows, privacy_unit: PrivacyUnit) -> str:
-    """Return how many rows a bound lets through; of units of weight, also their sum."""
-    count, unit = privacy_unit.group_size, rows.weight_unit
-    together = "" if unit == 1 else f" of {unit:g} ({count * unit:,g})"
-    return f"{count:,} {rows.what}{together}"
+        return _count_or_path(parts[0]), _count_or_path(parts[1])
 
 
 def directions_note(data: PrivateData) -> str:
-    """Return a sentence on directions where both of a pair count together; else ""."""
-    together = isinstance(data.space, VertexSet)
-    return _BOTH_DIRECTIONS if together else ""
+    """Return a sentence on directions if both of a pair count together; else ""."""
+    return _BOTH_DIRECTIONS if isinstance(data.space, VertexSet) else ""
 
 
 def note(text: str) -> None:
-    """Say how a file was read."""
+    """Print a note on how data were read."""
     say(f"note: {text}")
+
+
+def _amount(rows: Rows, privacy_unit: PrivacyUnit) -> str:
+    """Return what a bound lets through, as "3 rows" or "3 units of weight of 0.5 (1.5)"."""
+    count, unit = privacy_unit.group_size, rows.weight_unit
+    sum_of_weights = "" if unit == 1 else f" of {unit:g} ({count * unit:,g})"
+    return f"{count:,} {rows.what}{sum_of_weights}"
+
+
+def _count_or_path(text: str) -> int | str:
+    return int(text) if _is_count(text) else text
 
 
 def _is_count(text: str) -> bool:
     # Python refuses to read numbers of thousands of digits, and so does every graph.
     return text.isascii() and text.isdigit() and len(text) < 100
-
-
-def _count_or_file(text: str) -> int | str:
-    return int(text) if _is_count(text) else text
