@@ -1,6 +1,11 @@
-"""The options by which commands read public groups of the vertices."""
+"""Options by which commands read public groups of the vertices.
+
+`GroupFile` has all of them, and reads by them. Commands that take the table of groups as an argument
+have the options of `GroupReading` only, and get a `GroupFile` from `GroupReading.of`.
+"""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, final
@@ -8,9 +13,7 @@ from typing import Any, final
 from graphcuts_dp.cli.options import naming
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.io.raw_edges import GivenVertices
-from graphcuts_dp.options import (
-    input_option,
-)
+from graphcuts_dp.options import input_option
 from graphcuts_dp.queries.group_names import GroupNames
 from graphcuts_dp.schema.columns import Column, Columns, column_of, delimiter_of
 from graphcuts_dp.schema.group_tables import vertices_of_table
@@ -18,10 +21,11 @@ from graphcuts_dp.schema.groups import Groups
 from graphcuts_dp.schema.typed_names import split_names
 from graphcuts_dp.schema.vertices import Space, VertexSet, vertex_sets
 
-GroupsRead = Groups | tuple[Groups, Groups] | None  # of both sides, where there are two
+# The groups of all vertices, or of both sides of a bipartite graph; None if no table is named.
+GroupsRead = Groups | tuple[Groups, Groups] | None
 
 
-def _levels(text: str) -> list[Column]:
+def _read_levels(text: str) -> list[Column]:
     levels = [column_of(word) for word in split_names(text, "/")]
     if "" in levels:
         raise ParameterError("an empty name in levels; write names with single slashes between")
@@ -38,7 +42,7 @@ class GroupColumns:
         usual=True,
         metavar="COLUMN",
         help="Columns of the groups, one for each level, coarsest first, as region/office.",
-        parse=_levels,
+        parse=_read_levels,
     )
     vertex: Column | None = input_option(
         None,
@@ -48,7 +52,7 @@ class GroupColumns:
         parse=column_of,
     )
     right_levels: list[Column] | None = input_option(
-        None, metavar="COLUMN", help="Columns of the groups in --right-groups.", parse=_levels
+        None, metavar="COLUMN", help="Columns of the groups in --right-groups.", parse=_read_levels
     )
     default_group: str | None = input_option(
         None, help="Name of the group of all vertices that the table does not list."
@@ -67,14 +71,14 @@ class GroupColumns:
     encoding: str | None = input_option(None, help="Encoding of the table, such as cp1252.")
 
     @property
-    def text(self) -> Columns:
-        """Return how the text is read."""
+    def text_format(self) -> Columns:
+        """Return the options for the text of the table."""
         return Columns(header=self.header, delimiter=self.delimiter, encoding=self.encoding)
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupReading:
-    """Options that read public groups which an argument names."""
+    """Options that read public groups of a table, which is an argument of the command."""
 
     groups_columns: GroupColumns = input_option(
         GroupColumns(),
@@ -89,14 +93,14 @@ class GroupReading:
     )
 
     def of(self, path: str | None) -> "GroupFile":
-        """The groups of a file."""
+        """Return the options with the table; None if the argument was left out."""
         return GroupFile(groups=path, **vars(self))
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class GroupFile(GroupReading):
-    """Public groups of vertices, if there are any."""
+    """Options that read public groups of a table, which is an option of the command."""
 
     groups: str | None = input_option(
         None,
@@ -107,15 +111,21 @@ class GroupFile(GroupReading):
 
     @property
     def lists_all_vertices(self) -> bool:
-        """Return whether each vertex has a row of the table, and nothing else has one."""
-        how = self.groups_columns
-        return how.default_group is None and how.unknown != "ignore"
+        """Return whether the table has a row for each vertex, and no row for anything else."""
+        columns = self.groups_columns
+        return columns.default_group is None and columns.unknown != "ignore"
 
     def read(self, space: Space) -> GroupsRead:
-        """The groups of the vertices of pairs, where there are two sides those of both; or None.
+        """Read the groups of the vertices, or of both sides of a bipartite graph.
+
+        Args:
+            space: the vertices.
+
+        Returns:
+            The groups; None if no table is named.
 
         Raises:
-            ParameterError: options that do not fit together.
+            ParameterError: options that do not fit together, or do not fit the sides.
             FileFormatError, GraphError: as `Groups.read`.
         """
         if self.groups is None:
@@ -127,60 +137,32 @@ class GroupFile(GroupReading):
             raise ParameterError("a bipartite graph needs --right-groups, too")
         if left is right and self.right_groups is not None:
             raise ParameterError("--right-groups is for --kind bipartite")
-        left_groups = self._side(self.groups, left, self.groups_columns.levels)
+        left_groups = self._read_table(self.groups, left, self.groups_columns.levels)
         if self.right_groups is None:
             return left_groups
-        return left_groups, self._side(self.right_groups, right, self.groups_columns.right_levels)
+        right_levels = self.groups_columns.right_levels
+        return left_groups, self._read_table(self.right_groups, right, right_levels)
 
-    def _side(self, path: str, vertices: VertexSet, levels: Sequence[Column] | None) -> Groups:
-        how = self.groups_columns
-        with naming("--groups-columns", GroupColumns, path, columns="levels"):
+    def _read_table(
+        self, path: str, vertices: VertexSet, levels: Sequence[Column] | None
+    ) -> Groups:
+        columns = self.groups_columns
+        with _naming_keys(path):
             return Groups.read(
                 path,
                 vertices,
                 columns=levels,
-                vertex=how.vertex,
-                default_group=how.default_group,
-                unknown=how.unknown,
-                text=how.text,
+                vertex=columns.vertex,
+                default_group=columns.default_group,
+                unknown=columns.unknown,
+                text=columns.text_format,
             )
 
-    def space(self, *, bipartite: bool) -> GivenVertices:
-        """The vertices that the tables name; None where a side has no table.
-
-        Raises:
-            FileFormatError, GraphError: as `vertices_of_table`.
-        """
-        how = self.groups_columns
-        sides = [(self.groups, how.levels)]
-        sides += [(self.right_groups, how.right_levels)] if bipartite else []
-        named_sets = []
-        for path, levels in sides:
-            if path is None:
-                return None
-            with naming("--groups-columns", GroupColumns, path, columns="levels"):
-                named_sets.append(vertices_of_table(path, levels, how.vertex, how.text))
-        return (named_sets[0], named_sets[1]) if bipartite else named_sets[0]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what reads the groups again, from any folder: plain values."""
-        files = {
-            name: path and str(Path(path).resolve())
-            for name, path in (("groups", self.groups), ("right_groups", self.right_groups))
-        }
-        return {**asdict(self), **files}
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "GroupFile":
-        """Return the groups of `to_dict`.
-
-        Raises:
-            TypeError: another version has written them.
-        """
-        return cls(**{**values, "groups_columns": GroupColumns(**values.get("groups_columns", {}))})
-
     def names(self, space: Space) -> GroupNames | None:
-        """Return what reads the names of groups in queries; None without `--groups`.
+        """Return a reader of the names of groups in queries; None if no table is named.
+
+        Args:
+            space: the vertices.
 
         Raises:
             ParameterError, FileFormatError, GraphError: as `read`.
@@ -189,3 +171,46 @@ class GroupFile(GroupReading):
         if groups is None:
             return None
         return GroupNames(*(groups if isinstance(groups, tuple) else (groups, groups)))
+
+    def space(self, *, bipartite: bool) -> GivenVertices:
+        """Return the vertices that the tables name, of both sides of a bipartite graph.
+
+        Returns:
+            The vertices; None if the table, or that of one side, is not named.
+
+        Raises:
+            FileFormatError, GraphError: as `vertices_of_table`.
+        """
+        columns = self.groups_columns
+        tables = [(self.groups, columns.levels)]
+        if bipartite:
+            tables.append((self.right_groups, columns.right_levels))
+        sides = []
+        for path, levels in tables:
+            if path is None:
+                return None
+            with _naming_keys(path):
+                sides.append(vertices_of_table(path, levels, columns.vertex, columns.text_format))
+        return (sides[0], sides[1]) if bipartite else sides[0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the options as plain values, with absolute paths, for `from_dict`."""
+        paths = {
+            name: path and str(Path(path).resolve())
+            for name, path in (("groups", self.groups), ("right_groups", self.right_groups))
+        }
+        return {**asdict(self), **paths}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "GroupFile":
+        """Return the options of `to_dict`.
+
+        Raises:
+            TypeError: another version has written them.
+        """
+        return cls(**{**values, "groups_columns": GroupColumns(**values.get("groups_columns", {}))})
+
+
+def _naming_keys(path: str) -> AbstractContextManager[None]:
+    """Spell keys of --groups-columns as they are typed, in errors about a table of groups."""
+    return naming("--groups-columns", GroupColumns, path, columns="levels")
