@@ -22,7 +22,8 @@ from period_cases import cells_of, flows_of
 import graphcuts_dp as gc
 from graphcuts_dp import Contributions, VertexSet, cut_job, flows_job, graph_job
 from graphcuts_dp.cli import main
-from graphcuts_dp.cli.proposals import _FORECAST_VERTICES, QUERIES, WHO, proposal_of
+from graphcuts_dp.cli.plan_choices import USUAL_QUERIES, WHO
+from graphcuts_dp.cli.proposals import _FORECAST_VERTICES, proposal_of
 from graphcuts_dp.cuts.weights import lightest
 from graphcuts_dp.distances import (
     Locations,
@@ -175,7 +176,7 @@ def forecast_as_given() -> dict[str, Any]:
     low, high = found.interval
     proposed = [
         (high - low) / 2 * 500 / tried,
-        discrete_laplace_radius(1 / QUERIES, failure=FAILURE / QUERIES),
+        discrete_laplace_radius(1 / USUAL_QUERIES, failure=FAILURE / USUAL_QUERIES),
     ]
 
     errors = []

@@ -1,16 +1,16 @@
 """`graphcuts-dp plan --ask`: questions, and the commands to type that the answers lead to.
 
-Of the private file the head is read, which names its columns, and no row; public files are read
-whole. What the header and earlier answers suggest stands in brackets, and an empty line takes it. A
-wrong answer is asked again with what was wrong, "back" returns to the question before, and all
-other answers stay. The commands can be typed as they are, and keep account of what they spend.
+1. `Dialogue` asks those of `plan_questions.questions` that apply, in order. `plan_help` has what
+   "?" explains, and `plan_answers` reads what is typed.
+2. `proposals.proposal_of` turns the answers into a command, with its error at each epsilon by
+   formulas and dry runs.
+3. If a store exists, it is asked whether it would refuse that command.
+4. The report has the commands, which can be typed as they are and charge a store. It begins with a
+   warning if noise exceeds a typical answer.
 
-Where the first line may be a row, the dialogue asks whether it names the columns. Until then, and
-whatever the answer is, it shows no word of it that is not a usual name of a column.
-
-`Dialogue` asks those of `plan_questions.questions` that apply, in order. `proposals` makes of the
-answers a command, and the error at each epsilon, by formulas and dry runs. If noise exceeds what an
-answer measures, the report begins with a warning: nothing is spent at that time.
+Only the head of the private file is read, which names its columns; public files are read whole. If
+the first line may be a row, the dialogue asks whether it names the columns. Until then, and
+whatever the answer is, it shows no word of that line that is not a usual name of a column.
 """
 
 import shlex
@@ -25,15 +25,17 @@ from graphcuts_dp.cli.plan_answers import (
     LARGE,
     RESULTS_IN_BUDGET,
     epsilon_of,
-    hidden_warning,
+    noise_warning,
+)
+from graphcuts_dp.cli.plan_choices import (
+    TEAM,
+    store_of,
+    unit_of,
 )
 from graphcuts_dp.cli.plan_questions import questions
 from graphcuts_dp.cli.proposals import (
-    TEAM,
     Proposal,
     proposal_of,
-    store_of,
-    unit_of,
     unused,
 )
 from graphcuts_dp.cli.reading import PrivacyOptions, Reading
@@ -47,8 +49,9 @@ from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 
-_KINDS_OF_OPTIONS = (PrivacyOptions, Reading, Spending)  # which the refusal of a store may name
-_NOTHING = "No row of the private file was read, nothing spent; forecasts are by formulas."
+_OPTION_CLASSES = (PrivacyOptions, Reading, Spending)  # have the options that a store may name
+_NOTHING_READ = "No row of the private file was read, nothing spent; forecasts are by formulas."
+_FREE = Cost.of_pure(Fraction(0))
 
 
 def ask(path: str | None = None) -> Report:
@@ -63,13 +66,38 @@ def ask(path: str | None = None) -> Report:
     """
     answers = Dialogue(questions()).run(path)
     proposal, unit, epsilon = proposal_of(answers), unit_of(answers), epsilon_of(answers)
-    refusal = _refusal(answers, proposal, epsilon)
-    if refusal:
-        return _refused(answers, proposal, epsilon, refusal)
-    return _proposed(proposal, unit, epsilon)
+    refusal = _refusal(answers, proposal, Cost.of_pure(exact_epsilon(epsilon)))
+    if not refusal:
+        return _report(proposal, unit, epsilon)
+    if not _refusal(answers, proposal, _FREE):  # only the budget is in the way
+        return _report_of_spent_budget(store_of(answers), epsilon, refusal)
+    return _report_with_new_store(answers, proposal, refusal)
 
 
-def _proposed(
+def _refusal(answers: Answers, proposal: Proposal, cost: Cost) -> str:
+    """Return why the store would refuse the command at a cost; "" if it would not, or is missing.
+
+    The store answers without the private rows. Options are named as they are typed.
+    """
+    if answers["data"] is None or answers["who"] == TEAM:
+        return ""
+    store = Store(store_of(answers))
+    if not store.exists:
+        return ""
+    refusal = foreseen_refusal(
+        store,
+        guarantee=PrivacyGuarantee(
+            epsilon=epsilon_of(answers), neighbours="", privacy_unit=str(unit_of(answers))
+        ),
+        cost=cost,
+        periods=proposal.periods,
+        data=proposal.empty_data,
+    )
+    known = [option for kind in _OPTION_CLASSES for option in described(kind)]
+    return str(spelled(ParameterError(refusal), known, [store.path]))
+
+
+def _report(
     proposal: Proposal, unit: PrivacyUnit, epsilon: float, refusal: str = "", notice: str = ""
 ) -> Report:
     """Return the commands to type with their forecast.
@@ -77,56 +105,43 @@ def _proposed(
     Args:
         proposal: the command.
         unit: its privacy unit.
-        epsilon: of it.
-        refusal: why a store refuses what was asked for, if this is a command beside it.
+        epsilon: its privacy parameter.
+        refusal: why the store of the data refuses the answers, if the command has another store.
         notice: what to say first.
     """
-    privacy = [proposal.spends, f"{epsilon:g}"]
+    privacy = [proposal.epsilon_option, f"{epsilon:g}"]
     if (unit.kind, unit.group_size) != ("edge", 1):
         privacy += ["--privacy-unit", unit.typed]
     words = [*proposal.words, *privacy]
-    lines = [shlex.join(["graphcuts-dp", *words])]
-    warning = hidden_warning(proposal, epsilon)
-    parts = [*[notice] * bool(notice), *[f"Warning: {warning}"] * bool(warning)]
-    if proposal.counted_lines:
-        parts.append(proposal.counted_lines)
+    command = _typed(words)
+    commands = [command]
+    warning = noise_warning(proposal, epsilon)
+    parts = [notice] if notice else []
+    if warning:
+        parts.append(f"Warning: {warning}")
+    if proposal.counting_note:
+        parts.append(proposal.counting_note)
     if proposal.dry_run is not None:
-        lines.insert(0, shlex.join(["graphcuts-dp", *words, *proposal.dry_run]))
+        commands.insert(0, _typed([*words, *proposal.dry_run]))
         guess = ""
         if proposal.assumed is not None:
             guess = f" ({proposal.assumed}: replace them by your guess)"
-        parts.append(f"For a forecast, which reads no private file{guess}, type:\n\n  {lines[0]}\n")
-    named = shlex.join(["graphcuts-dp", *words])
+        parts.append(
+            f"For a forecast, which reads no private file{guess}, type:\n\n  {commands[0]}\n"
+        )
     purpose = "To compare all mechanisms at" if proposal.words[0] == "plan" else "To spend"
-    parts.append(f"{purpose} epsilon = {epsilon:g}, type:\n\n  {named}\n")
+    parts.append(f"{purpose} epsilon = {epsilon:g}, type:\n\n  {command}\n")
     if proposal.afterwards:
-        lines.append(shlex.join(["graphcuts-dp", *proposal.afterwards]))
-        parts.append(f"Afterwards ask, as often as you like:\n\n  {lines[-1]}\n")
-    if proposal.later:
-        parts.append(proposal.later)
-    explained = unit.explain(epsilon=epsilon).sentences
+        commands.append(_typed(proposal.afterwards))
+        parts.append(f"Afterwards ask, as often as you like:\n\n  {commands[-1]}\n")
+    if proposal.next_periods:
+        parts.append(proposal.next_periods)
     error = up_to_digits(proposal.error_at(epsilon), DIGITS)
-    forecast = (
-        f"Forecast: at epsilon = {epsilon:g} the error of {proposal.error_of} is at most "
-        f"{error:,g} {proposal.counted} ({DEFAULT_PERCENT})."
-    )
-    if proposal.assumed is not None and proposal.dry_run is None:
-        forecast += f" For that, {proposal.assumed}."
-    if proposal.size is None and proposal.cells is not None:
-        forecast += (
-            f" With fewer than about {error * proposal.cells:,.3g} {proposal.counted} in all, most "
-            "of the table is noise."
-        )
-    if proposal.table_error_at is not None:
-        table_error = up_to_digits(proposal.table_error_at(epsilon), DIGITS)
-        forecast += (
-            f" A table of the sums between the groups alone (`flows`) would be off by "
-            f"{table_error:,g}."
-        )
+    guarantee = unit.explain(epsilon=epsilon).sentences
     parts += [
-        forecast,
-        f"The guarantee: {explained['The guarantee']}",
-        f"Strength: {explained['Strength']}",
+        _forecast(proposal, epsilon, error),
+        f"The guarantee: {guarantee['The guarantee']}",
+        f"Strength: {guarantee['Strength']}",
     ]
     if epsilon >= LARGE:
         parts.append(
@@ -134,9 +149,9 @@ def _proposed(
             "take a smaller privacy unit."
         )
     facts = {
-        "command": named,
-        "commands": lines,
-        "counted": proposal.counted_lines,
+        "command": command,
+        "commands": commands,
+        "counted": proposal.counting_note,
         "epsilon": epsilon,
         "error": error,
         "error_of": proposal.error_of,
@@ -145,57 +160,71 @@ def _proposed(
         "refusal": refusal,
         "warning": warning,
     }
-    return Report(facts, parts, [_NOTHING])
+    return Report(facts, parts, [_NOTHING_READ])
 
 
-def _refused(answers: Answers, proposal: Proposal, epsilon: float, refusal: str) -> Report:
-    """Return what to change where a store would refuse the command, which is not printed."""
-    path = store_of(answers)
-    if not _refusal(answers, proposal, 0.0):  # only the budget is in the way
-        change = (
-            f"{refusal}\n\nNo command is printed, as the budget of {path} limits what these data "
-            "reveal. Start again and allow more error, or stop here: what was published can still "
-            "be asked, for nothing, by `graphcuts-dp answer`."
-        )
-        facts = {"command": "", "commands": [], "epsilon": epsilon, "refusal": refusal}
-        return Report({**facts, "private_rows_read": False, "warning": ""}, [change], [_NOTHING])
-    new = unused(path)
-    beside = [
-        *("--store", new, "--budget", f"{RESULTS_IN_BUDGET * epsilon:g}"),
-        *("--separate-budget", "REASON"),
+def _typed(words: list[str]) -> str:
+    return shlex.join(["graphcuts-dp", *words])
+
+
+def _forecast(proposal: Proposal, epsilon: float, error: float) -> str:
+    """Return sentences on the error, and on how much of the result is noise."""
+    items = proposal.counted_items
+    sentences = [
+        f"Forecast: at epsilon = {epsilon:g} the error of {proposal.error_of} is at most "
+        f"{error:,g} {items} ({DEFAULT_PERCENT})."
     ]
-    at = proposal.words.index("--store")
-    words = [*proposal.words[:at], *beside, *proposal.words[at + 2 :]]
-    afterwards = [new if word == path else word for word in proposal.afterwards]
+    if proposal.assumed is not None and proposal.dry_run is None:
+        sentences.append(f"For that, {proposal.assumed}.")
+    if proposal.typical_value is None and proposal.cells is not None:
+        sentences.append(
+            f"With fewer than about {error * proposal.cells:,.3g} {items} in all, most of the "
+            "table is noise."
+        )
+    if proposal.table_error_at is not None:
+        table_error = up_to_digits(proposal.table_error_at(epsilon), DIGITS)
+        sentences.append(
+            f"A table of the sums between the groups alone (`flows`) would be off by "
+            f"{table_error:,g}."
+        )
+    return " ".join(sentences)
+
+
+def _report_of_spent_budget(path: str, epsilon: float, refusal: str) -> Report:
+    """Return what to do if the budget of a store does not suffice; it has no command."""
+    advice = (
+        f"{refusal}\n\nNo command is printed, as the budget of {path} limits what these data "
+        "reveal. Start again and allow more error, or stop here: what was published can still "
+        "be asked, for nothing, by `graphcuts-dp answer`."
+    )
+    facts = {
+        "command": "",
+        "commands": [],
+        "epsilon": epsilon,
+        "private_rows_read": False,
+        "refusal": refusal,
+        "warning": "",
+    }
+    return Report(facts, [advice], [_NOTHING_READ])
+
+
+def _report_with_new_store(answers: Answers, proposal: Proposal, refusal: str) -> Report:
+    """Return the command with a new store, as that of the data refuses what was answered."""
+    path, epsilon = store_of(answers), epsilon_of(answers)
+    new_path = unused(path)
+    store_option = proposal.words.index("--store")
+    words = [
+        *proposal.words[:store_option],
+        *("--store", new_path, "--budget", f"{RESULTS_IN_BUDGET * epsilon:g}"),
+        *("--separate-budget", "REASON"),
+        *proposal.words[store_option + 2 :],
+    ]
+    afterwards = [new_path if word == path else word for word in proposal.afterwards]
     notice = (
         f"{refusal}\n\nTo stay with {path}, start again and answer as its results did. The command "
-        f"below has a new store, {new}, instead: what both spend on these data adds up, and no "
-        "store knows of the sum. Type it only if that is right, with your reason in place of "
+        f"below has a new store, {new_path}, instead: what both spend on these data adds up, and "
+        "no store knows of the sum. Type it only if that is right, with your reason in place of "
         "REASON; or stop here."
     )
-    other = replace(proposal, words=words, afterwards=afterwards)
-    return _proposed(other, unit_of(answers), epsilon, refusal, notice)
-
-
-def _refusal(answers: Answers, proposal: Proposal, epsilon: float) -> str:
-    """Return why a store that is there would refuse the command at this cost; else "".
-
-    It asks what the store tells without the private rows. Options are named as they are typed.
-    """
-    if answers["data"] is None or answers["who"] == TEAM:
-        return ""
-    store = Store(store_of(answers))
-    if not store.exists:
-        return ""
-    guarantee = PrivacyGuarantee(
-        epsilon=epsilon_of(answers), neighbours="", privacy_unit=str(unit_of(answers))
-    )
-    refusal = foreseen_refusal(
-        store,
-        guarantee=guarantee,
-        cost=Cost.of_pure(exact_epsilon(epsilon) if epsilon else Fraction(0)),
-        periods=proposal.periods,
-        data=proposal.data,
-    )
-    known = [option for kind in _KINDS_OF_OPTIONS for option in described(kind)]
-    return str(spelled(ParameterError(refusal), known, [store.path]))
+    with_new_store = replace(proposal, words=words, afterwards=afterwards)
+    return _report(with_new_store, unit_of(answers), epsilon, refusal, notice)

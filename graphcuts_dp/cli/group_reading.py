@@ -1,7 +1,7 @@
 """Options by which commands read public groups of the vertices.
 
-`GroupFile` has all of them, and reads by them. Commands that take the table of groups as an argument
-have the options of `GroupReading` only, and get a `GroupFile` from `GroupReading.of`.
+`GroupFile` has all of them, and reads by them. Commands whose argument is the table of groups have
+only the options of `GroupReading`, and get a `GroupFile` from `GroupReading.of`.
 """
 
 from collections.abc import Sequence

@@ -11,8 +11,7 @@ from contextlib import suppress
 
 from graphcuts_dp.cli.dialogue import BACK, NO, NONE, YES, Answers
 from graphcuts_dp.cli.inspect_data import advice, declares_vertices, inspect_head
-from graphcuts_dp.cli.plan_columns import column_names, endpoint_names, shown_names
-from graphcuts_dp.cli.proposals import (
+from graphcuts_dp.cli.plan_choices import (
     ALL_TIME,
     DIRECTED,
     EVERYBODY,
@@ -26,12 +25,16 @@ from graphcuts_dp.cli.proposals import (
     TOGETHER,
     TWO,
     WHO,
-    Proposal,
     groups_of,
     has_two_kinds,
-    is_rows,
-    proposal_of,
     reading_of,
+    releases_rows,
+    wants_table,
+)
+from graphcuts_dp.cli.plan_columns import column_names, endpoint_names, shown_names
+from graphcuts_dp.cli.proposals import (
+    Proposal,
+    proposal_of,
 )
 from graphcuts_dp.cli.reading import Reading
 from graphcuts_dp.display import up_to_digits
@@ -175,7 +178,9 @@ def read_continued(text: str, answers: Answers) -> str:
 
 def may_have_one_bound(answers: Answers) -> bool:
     """Return whether one bound on the rows of a person can be for all periods to come."""
-    return answers["unit"] == "user" and answers.get("periods") is not None and is_rows(answers)
+    return (
+        answers["unit"] == "user" and answers.get("periods") is not None and releases_rows(answers)
+    )
 
 
 def read_known_max(text: str, answers: Answers) -> int | None:
@@ -297,11 +302,6 @@ def read_product(text: str, _: Answers) -> str:
     return text
 
 
-def wants_table(answers: Answers) -> bool:
-    product: str = answers.get("product", TABLE) if answers["who"] == EVERYBODY else ""
-    return product == TABLE
-
-
 def read_who(text: str, answers: Answers) -> str:
     if text not in WHO:
         raise ParameterError(f"{text!r:.60} is none of {', '.join(WHO)}")
@@ -402,18 +402,18 @@ def epsilon_for(proposal: Proposal, error: float) -> float:
         return least_epsilon(enough)
 
 
-def hidden_warning(proposal: Proposal, epsilon: float) -> str:
+def noise_warning(proposal: Proposal, epsilon: float) -> str:
     """Return a warning if noise exceeds what an answer measures, and what to change; else ""."""
-    if not proposal.is_hidden(epsilon) or proposal.size is None:
+    if not proposal.is_mostly_noise(epsilon) or proposal.typical_value is None:
         return ""
-    size, error = proposal.size, up_to_digits(proposal.error_at(epsilon), DIGITS)
+    size, error = proposal.typical_value, up_to_digits(proposal.error_at(epsilon), DIGITS)
     enough = epsilon_for(proposal, size)
     assumption = "" if proposal.assumed is None else f" ({proposal.assumed})"
     remedy = f"; epsilon = {enough:g} would be enough" if enough <= LARGE else ""
     return (
         f"noise will hide most of this. {proposal.error_of[:1].upper()}{proposal.error_of[1:]} "
-        f"is about {size:,.3g}{assumption}, and may be off by {error:,g} {proposal.counted}. "
-        f"Before anything is spent: {proposal.smaller}{remedy}."
+        f"is about {size:,.3g}{assumption}, and may be off by {error:,g} {proposal.counted_items}. "
+        f"Before anything is spent: {proposal.remedy}{remedy}."
     )
 
 

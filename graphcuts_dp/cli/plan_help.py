@@ -10,8 +10,7 @@ from typing import Final
 
 from graphcuts_dp.cli.dialogue import BACK, NONE, Answers
 from graphcuts_dp.cli.plan_answers import PUBLIC_MEMBERS
-from graphcuts_dp.cli.plan_columns import endpoint_names, shown_names
-from graphcuts_dp.cli.proposals import (
+from graphcuts_dp.cli.plan_choices import (
     ANALYSTS,
     DIRECTED,
     EVERYBODY,
@@ -23,9 +22,12 @@ from graphcuts_dp.cli.proposals import (
     TEAM,
     TOGETHER,
     TWO,
+    has_two_kinds,
+)
+from graphcuts_dp.cli.plan_columns import endpoint_names, shown_names
+from graphcuts_dp.cli.proposals import (
     epsilon_of_estimate,
     estimate_of_bound,
-    has_two_kinds,
 )
 from graphcuts_dp.estimate.noisy_contributions import BOUNDS, hidden_users
 

@@ -19,10 +19,10 @@ from graphcuts_dp.cli.plan_answers import (
     UNITS,
     USUAL_EPSILON,
     epsilon_of,
-    hidden_warning,
     kinds_of_unit,
     may_have_one_bound,
     nested_levels,
+    noise_warning,
     open_problems,
     read_bound,
     read_budget,
@@ -52,6 +52,26 @@ from graphcuts_dp.cli.plan_answers import (
     read_who,
     read_yes_or_no,
     usual_error,
+)
+from graphcuts_dp.cli.plan_choices import (
+    ALL_TIME,
+    DIRECTED,
+    EVERYBODY,
+    GRAPH,
+    LINES,
+    PAIRS,
+    SAME,
+    TABLE,
+    TEAM,
+    TOGETHER,
+    TWO,
+    USUAL_QUERIES,
+    counts_lines,
+    has_two_kinds,
+    horizon_of,
+    is_per_period,
+    releases_rows,
+    store_of,
     wants_table,
 )
 from graphcuts_dp.cli.plan_columns import (
@@ -68,26 +88,7 @@ from graphcuts_dp.cli.plan_columns import (
 )
 from graphcuts_dp.cli.plan_help import EXPLANATIONS, NEEDED
 from graphcuts_dp.cli.proposals import (
-    ALL_TIME,
-    DIRECTED,
-    EVERYBODY,
-    GRAPH,
-    LINES,
-    PAIRS,
-    QUERIES,
-    SAME,
-    TABLE,
-    TEAM,
-    TOGETHER,
-    TWO,
-    USUAL_ROWS,
-    counts_lines,
-    has_two_kinds,
-    horizon_of,
-    is_per_period,
-    is_rows,
     proposal_of,
-    store_of,
 )
 from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.display import up_to_digits
@@ -101,6 +102,7 @@ from graphcuts_dp.schema.periods import Periods
 from graphcuts_dp.schema.typed_names import join_names
 from graphcuts_dp.session.transcript import store_status
 
+_USUAL_ROWS = 20  # bound on the rows of a person
 _TINY_EPSILON = 0.01  # at which an error that was typed is more likely a slip than a wish
 _EDGE_LISTS = (".edges", ".edgelist", ".txt", ".konect")  # of pairs, by custom
 # The question about the bound of a privacy unit of a graph, and the default.
@@ -123,11 +125,6 @@ def _question(
     if subject in NEEDED:
         options["needed"] = NEEDED[subject]
     return AskedQuestion(key=key, text=text, read=read, explain=EXPLANATIONS[subject], **options)
-
-
-def _is_of_table(answers: Answers) -> bool:
-    """Return whether a table of rows is published."""
-    return answers["data"] is not None and answers["who"] == EVERYBODY and is_rows(answers)
 
 
 def _about_data() -> tuple[AskedQuestion, ...]:
@@ -239,7 +236,7 @@ def _about_results() -> tuple[AskedQuestion, ...]:
         _question(
             "queries",
             text=lambda _: "About how many questions will be asked in all?",
-            usual=lambda _: str(QUERIES),
+            usual=lambda _: str(USUAL_QUERIES),
             read=read_queries,
             applies=lambda answers: answers["who"] != EVERYBODY,
         ),
@@ -283,7 +280,7 @@ def _about_periods() -> tuple[AskedQuestion, ...]:
             ),
             usual=lambda answers: suggested_column(answers, "period") or NONE,
             read=read_period_column,
-            applies=_is_of_table,
+            applies=releases_rows,
         ),
         _question(
             "periods",
@@ -325,7 +322,7 @@ def _about_sizes_and_budget() -> tuple[AskedQuestion, ...]:
             ),
             usual=lambda _: "refuse",
             read=read_on_bad,
-            applies=_is_of_table,
+            applies=releases_rows,
         ),
         _question(
             "vertices",
@@ -346,7 +343,7 @@ def _about_sizes_and_budget() -> tuple[AskedQuestion, ...]:
         _question(
             "rows",
             text=_text_of_rows,
-            usual=lambda answers: str(min(answers.get("known-max") or USUAL_ROWS, USUAL_ROWS)),
+            usual=lambda answers: str(min(answers.get("known-max") or _USUAL_ROWS, _USUAL_ROWS)),
             read=read_rows,
             applies=lambda answers: answers["unit"] == "user",
             forecast=_forecast_of_rows,
@@ -522,7 +519,7 @@ def _forecast_of_rows(answers: Answers) -> str:
         error = up_to_digits(proposal.error_at(USUAL_EPSILON), DIGITS)
         return (
             f"With epsilon = {USUAL_EPSILON:g}, {proposal.error_of} may then be off by "
-            f"{error:,g} {proposal.counted} ({DEFAULT_PERCENT})."
+            f"{error:,g} {proposal.counted_items} ({DEFAULT_PERCENT})."
         )
     return ""
 
@@ -596,7 +593,7 @@ def _text_of_error(answers: Answers) -> str:
     question = f"How far may {proposal.error_of} be off?"
     with suppress(GraphCutsError):  # where no epsilon is any use
         error, epsilon = usual_error(answers)
-        question += f" With epsilon = {epsilon:g}: {error:,g} {proposal.counted}."
+        question += f" With epsilon = {epsilon:g}: {error:,g} {proposal.counted_items}."
     return question
 
 
@@ -611,7 +608,7 @@ def _forecast_of_error(answers: Answers) -> str:
             f"That takes epsilon = {epsilon:g} alone: so large an error may hide the whole result. "
             f"If that is not meant, go {BACK}."
         )
-    warning = hidden_warning(proposal_of(answers), epsilon)
+    warning = noise_warning(proposal_of(answers), epsilon)
     return f"That takes epsilon = {epsilon:g}, and {warning} Or go {BACK}." if warning else ""
 
 

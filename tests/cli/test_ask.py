@@ -356,7 +356,7 @@ def test_a_row_that_holds_a_usual_word_is_asked_about_and_not_shown(folder):
     line = plan_columns.first_line(str(folder / "roles.csv"))
     assert (line.kind, line.shown) == (plan_columns.UNCLEAR, ())
     trips = plan_columns.first_line(str(folder / "trips.csv"))
-    assert (trips.kind, trips.shown) == (proposals.NAMES, ("patient", "from", "to", "date"))
+    assert (trips.kind, trips.shown) == (plan_columns.NAMES, ("patient", "from", "to", "date"))
 
 
 def test_unknown_names_of_a_header_can_be_typed_and_are_not_shown(proposed, call, folder):

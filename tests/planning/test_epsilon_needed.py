@@ -18,7 +18,8 @@ from graphcuts_dp import (
     flows_job,
     graph_job,
 )
-from graphcuts_dp.cli.proposals import ANALYSTS, EVERYBODY, proposal_of
+from graphcuts_dp.cli.plan_choices import ANALYSTS, EVERYBODY
+from graphcuts_dp.cli.proposals import proposal_of
 from graphcuts_dp.estimate.strategy import equal_groups
 from graphcuts_dp.estimate.worst_cut_errors import noise_cut_bound
 from graphcuts_dp.graph.grid import Grid
