@@ -22,7 +22,7 @@ from graphcuts_dp.cli.dialogue import Answers, Dialogue
 from graphcuts_dp.cli.options import spelled
 from graphcuts_dp.cli.plan_answers import (
     DIGITS,
-    LARGE,
+    LARGE_EPSILON,
     RESULTS_IN_BUDGET,
     epsilon_of,
     noise_warning,
@@ -143,7 +143,7 @@ def _report(
         f"The guarantee: {guarantee['The guarantee']}",
         f"Strength: {guarantee['Strength']}",
     ]
-    if epsilon >= LARGE:
+    if epsilon >= LARGE_EPSILON:
         parts.append(
             f"That is weak: an epsilon of {epsilon:g} hides little. Allow more error, or "
             "take a smaller privacy unit."
@@ -170,10 +170,11 @@ def _typed(words: list[str]) -> str:
 def _forecast(proposal: Proposal, epsilon: float, error: float) -> str:
     """Return sentences on the error, and on how much of the result is noise."""
     items = proposal.counted_items
-    sentences = [
+    guaranteed = (
         f"Forecast: at epsilon = {epsilon:g} the error of {proposal.error_of} is at most "
         f"{error:,g} {items} ({DEFAULT_PERCENT})."
-    ]
+    )
+    sentences = [guaranteed]
     if proposal.assumed is not None and proposal.dry_run is None:
         sentences.append(f"For that, {proposal.assumed}.")
     if proposal.typical_value is None and proposal.cells is not None:

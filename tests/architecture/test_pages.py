@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.cli.plan_answers import LARGE
+from graphcuts_dp.cli.plan_answers import LARGE_EPSILON
 from graphcuts_dp.reports.hazards import STRONG_EPSILON
 from tests.audits.public_names import public_names
 
@@ -93,8 +93,9 @@ def test_the_page_for_decision_makers_has_the_odds_of_the_guarantee():
 
 def test_the_page_for_decision_makers_calls_the_epsilons_weak_that_plan_calls_weak():
     text = " ".join((ROOT / "docs" / "privacy.md").read_text(encoding="utf-8").split())
-    usual = f"epsilon up to {STRONG_EPSILON:g} is called strong, {STRONG_EPSILON:g} to {LARGE:g}"
-    assert f"{usual} is common, and above {LARGE:g} little is left of the guarantee" in text
+    strong, large = f"{STRONG_EPSILON:g}", f"{LARGE_EPSILON:g}"
+    usual = f"epsilon up to {strong} is called strong, {strong} to {large}"
+    assert f"{usual} is common, and above {large} little is left of the guarantee" in text
 
 
 def test_the_study_of_a_researcher_has_at_most_25_lines():

@@ -657,6 +657,14 @@ def test_further_periods_are_asked_about_with_their_factor_before_the_bound(
     assert gc.load("flows.csv").periods == ("2026-01", "2026-02")
 
 
+@pytest.mark.parametrize("periods", ["2026-01-01..2026-01-31", "spring,autumn"])
+def test_days_and_names_are_not_continued(periods, proposed):
+    """No end of a year follows from them."""
+    told = proposed(*trips(periods=periods, continued=None))
+    assert f"--periods {periods} " in told["command"]
+    assert "flows-over-time" not in told["command"]
+
+
 def test_a_graph_with_dates_is_asked_whether_more_follows(done, typed, folder):
     (folder / "dated.csv").write_text("caller,callee,date\n")
     asked = ["dated.csv", "pairs", "edge", "1", "", "", "graph", "letters-staff.csv", "yes"]
