@@ -287,10 +287,11 @@ def read_period_column(text: str, answers: Answers) -> str | None:
     return None if text == NONE else read_column(text, answers)
 
 
-def read_periods(text: str, _: Answers) -> str | None:
-    """Return the periods as they are typed; None for a table without periods."""
+def read_periods(text: str, _: Answers) -> str:
     if text == NONE:
-        return None
+        raise ParameterError(
+            f"a table without periods has no column of dates: go {BACK}, and type {NONE} for it"
+        )
     Periods.of(text)
     return text
 

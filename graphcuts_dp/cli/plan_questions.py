@@ -268,9 +268,7 @@ def _about_periods() -> tuple[AskedQuestion, ...]:
             ),
             usual=lambda _: USUAL_DATE,
             read=plan_answers.read_date_format,
-            applies=lambda answers: (
-                answers.get("period") is not None and first_line(answers["data"]).kind != NO_TEXT
-            ),
+            applies=_has_dates_in_text,
         ),
         _question(
             "continued",
@@ -466,6 +464,14 @@ def _has_levels(path: str | None) -> bool:
 
 def _usual_levels(path: str) -> str:
     return join_names(next(nested_levels(path)), "/")
+
+
+def _has_dates_in_text(answers: Answers) -> bool:
+    """Return whether the column of periods holds dates as text, not names or stored dates."""
+    periods = answers.get("periods")
+    if periods is None or Periods.of(periods).by == "period":
+        return False
+    return first_line(answers["data"]).kind != NO_TEXT
 
 
 def _may_be_continued(answers: Answers) -> bool:

@@ -657,12 +657,23 @@ def test_further_periods_are_asked_about_with_their_factor_before_the_bound(
     assert gc.load("flows.csv").periods == ("2026-01", "2026-02")
 
 
-@pytest.mark.parametrize("periods", ["2026-01-01..2026-01-31", "spring,autumn"])
-def test_days_and_names_are_not_continued(periods, proposed):
-    """No end of a year follows from them."""
-    told = proposed(*trips(periods=periods, continued=None))
+@pytest.mark.parametrize(
+    ("periods", "written"), [("2026-01-01..2026-01-31", "31.01.2026"), ("spring,autumn", None)]
+)
+def test_days_and_names_are_not_continued(periods, written, proposed):
+    """No end of a year follows from them; and names have no format of dates."""
+    told = proposed(*trips(periods=periods, written=written, continued=None))
     assert f"--periods {periods} " in told["command"]
     assert "flows-over-time" not in told["command"]
+
+
+def test_no_periods_of_a_column_of_dates_are_asked_again(proposed, done, typed):
+    answers = trips()
+    index = answers.index(TRIPS["periods"])
+    typed(*answers[:index], "none", *answers[index:])
+    assert "go back, and type none for it" in done("plan", "--ask")[1]
+    without_dates = [*answers[:index], "back", "none", *answers[index + 2 :]]
+    assert "--periods" not in proposed(*without_dates)["command"]
 
 
 def test_a_graph_with_dates_is_asked_whether_more_follows(done, typed, folder):
