@@ -1,7 +1,7 @@
-"""Questions on a terminal, of which each can be corrected: `Dialogue` asks them in order.
+"""Questions on a terminal, each of which can be corrected: `Dialogue` asks them in order.
 
-Where nobody sits, the answers are the lines of standard input, and what is missing at its end is
-taken as usual.
+If standard input is no terminal, its lines are the answers. At its end, all further questions get
+their usual answers.
 """
 
 import sys
@@ -12,31 +12,33 @@ from typing import Any, final
 from graphcuts_dp.cli.console import say
 from graphcuts_dp.errors import GraphCutsError, ParameterError
 
-BACK, EXPLAIN = "back", "?"
+BACK, EXPLAIN = "back", "?"  # lines that are no answers
 NONE, YES, NO = "none", "yes", "no"
-_HOW = (
+_INSTRUCTIONS = (
     f'An empty line takes what stands in brackets, "{EXPLAIN}" explains a question, and "{BACK}" '
     "returns to the question before."
 )
-_ENDED = "; no command was printed: start again"
+_NO_COMMAND = "; no command was printed: start again"
 
-Answers = dict[str, Any]
+Answers = dict[str, Any]  # values by the keys of their questions
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class AskedQuestion:
-    """A question whose answer others may depend on.
+    """A question whose text, answer and help may depend on the answers so far.
 
     Attributes:
-        key: of its answer.
+        key: key of its answer.
         text: the question.
-        read: makes an answer of what was typed; a GraphCutsError says what is wrong with it.
-        usual: what an empty line stands for, from the answers so far; "" if there is nothing usual.
-        applies: whether it is asked.
-        explain: what "?" prints before the question is asked again.
-        needed: what an empty line is told where nothing is usual.
-        forecast: what is said once it is answered, "" for nothing.
+        read: converts a typed line to the answer; it raises a GraphCutsError that says what is
+            wrong with the line.
+        explain: what "?" prints.
+        usual: the line that an empty line stands for; "" if there is none. A GraphCutsError says
+            why there is none.
+        applies: whether the question is asked.
+        needed: what is printed after an empty line if there is no usual answer.
+        forecast: what is printed once the question is answered; "" for nothing.
     """
 
     key: str
@@ -50,33 +52,36 @@ class AskedQuestion:
 
 
 class Dialogue:
-    """Questions that are asked in order, of which each may be corrected.
+    """A dialogue that asks questions in order, and returns to earlier ones.
 
     Args:
-        questions: all that may be asked.
+        questions: all questions that may be asked.
     """
 
     def __init__(self, questions: tuple[AskedQuestion, ...]) -> None:
         self._questions = questions
         self._answers: Answers = {}
-        self._typed: dict[str, str] = {}  # what each question was answered with last
+        self._last_lines: dict[str, str] = {}  # the line that answered each question last, by key
         self._first_line: str | None = None  # typed before the first question
 
     def run(self, first_line: str | None = None) -> Answers:
-        """Return the answers by the keys of their questions.
+        """Ask the questions.
 
         Args:
-            first_line: what was typed already, for the first question; None for nothing.
+            first_line: line that was typed already, for the first question; None if there is none.
+
+        Returns:
+            The answers by the keys of their questions.
 
         Raises:
-            ParameterError: what is typed ends with a wrong answer, or before a question without a
-                usual answer.
+            ParameterError: the lines end with a wrong answer, or before a question without a usual
+                answer.
         """
         if sys.stdin.isatty():
-            say(_HOW)
+            say(_INSTRUCTIONS)
         self._first_line = first_line
-        asked_keys: list[str] = []  # keys, in order
-        while question := self._next(asked_keys):
+        asked_keys: list[str] = []  # keys of the answered questions, in order
+        while question := self._next_question(asked_keys):
             if self._answer(question):
                 asked_keys.append(question.key)
             elif asked_keys:
@@ -85,57 +90,62 @@ class Dialogue:
                 say("note: This is the first question.")
         return self._answers
 
-    def _next(self, asked: list[str]) -> AskedQuestion | None:
-        """Return the first question after the last one asked that applies."""
+    def _next_question(self, asked_keys: list[str]) -> AskedQuestion | None:
+        """Return the first question after the last one asked that applies; None at the end."""
         keys = [question.key for question in self._questions]
-        later = self._questions[keys.index(asked[-1]) + 1 if asked else 0 :]
+        start = keys.index(asked_keys[-1]) + 1 if asked_keys else 0
+        later = self._questions[start:]
         return next((question for question in later if question.applies(self._answers)), None)
 
     def _answer(self, question: AskedQuestion) -> bool:
-        """Ask a question until its answer will do; returns False to go back."""
+        """Ask a question until its answer can be read; return False to go back instead."""
         text = question.text(self._answers)
-        problem: GraphCutsError | None = None
+        problem: GraphCutsError | None = None  # of the latest wrong answer
         while True:
             usual, hindrance = self._usual(question)
             if hindrance is not None and problem is None:
                 _note(text, str(hindrance))
-            typed = self._typed_line(f"{text} [{usual}] " if usual else f"{text} ")
-            if typed == BACK:
+            line = self._next_line(f"{text} [{usual}] " if usual else f"{text} ")
+            if line == BACK:
                 return False
-            if typed == EXPLAIN:
+            if line == EXPLAIN:
                 _note(text, question.explain(self._answers))
                 continue
-            if typed is None and problem is not None:
-                raise ParameterError(f"{text} {problem}{_ENDED}")
+            if line is None and problem is not None:
+                raise ParameterError(f"{text} {problem}{_NO_COMMAND}")
             try:
-                if not typed and not usual:
+                if not line and not usual:
                     raise hindrance or ParameterError(question.needed(self._answers))
-                self._answers[question.key] = question.read(typed or usual, self._answers)
-            except GraphCutsError as wrong:
-                if typed is None:
-                    raise ParameterError(f"{text} {wrong}{_ENDED}") from None
-                self._typed.pop(question.key, None)
-                problem = wrong
-                _note(text, str(wrong))
+                self._answers[question.key] = question.read(line or usual, self._answers)
+            except GraphCutsError as refusal:
+                if line is None:
+                    raise ParameterError(f"{text} {refusal}{_NO_COMMAND}") from None
+                self._last_lines.pop(question.key, None)
+                problem = refusal
+                _note(text, str(refusal))
             else:
-                self._typed[question.key] = typed or usual
+                self._last_lines[question.key] = line or usual
                 forecast = question.forecast(self._answers)
                 if forecast:
                     say(f"note: {forecast}")
                 return True
 
     def _usual(self, question: AskedQuestion) -> tuple[str, GraphCutsError | None]:
-        """Return what an empty line stands for, or why nothing would do."""
+        """Return the line that an empty line stands for, or "" and why there is none."""
         try:
-            return self._typed.get(question.key) or question.usual(self._answers), None
+            return self._last_lines.get(question.key) or question.usual(self._answers), None
         except GraphCutsError as hindrance:
             return "", hindrance
 
-    def _typed_line(self, prompt: str) -> str | None:
-        """Return what is typed, None at its end; no question is printed where nobody sits."""
+    def _next_line(self, prompt: str) -> str | None:
+        """Return the next line, without blanks around it; None at the end.
+
+        Args:
+            prompt: what a terminal prints before; others print no question.
+        """
         if self._first_line is not None:
-            typed, self._first_line = self._first_line.strip(), None
-            return typed
+            line, self._first_line = self._first_line.strip(), None
+            return line
         try:
             return input(prompt if sys.stdin.isatty() else "").strip()
         except EOFError:
@@ -143,6 +153,6 @@ class Dialogue:
 
 
 def _note(question: str, message: str) -> None:
-    """Say something about a question, which is named where nobody sits and it was not printed."""
-    asked = "" if sys.stdin.isatty() else f"{question.partition('?')[0]}? "
-    say(f"note: {asked}{message}")
+    """Print a note on a question, which it names unless a terminal has printed the question."""
+    name = "" if sys.stdin.isatty() else f"{question.partition('?')[0]}? "
+    say(f"note: {name}{message}")

@@ -1,7 +1,7 @@
-"""`graphcuts-dp inspect`: what was released, what is guaranteed, and whether its files are whole.
+"""`graphcuts-dp inspect`: what a release holds and guarantees, and whether its files are whole.
 
-Of a private file `cli.inspect_data` reports how it would be read. And `datasets`: the small public
-graphs that come with the package.
+If it is given a private file, `inspect_data` reports how that would be read. `graphcuts-dp
+datasets`, the small public graphs that come with the package, is here as well.
 """
 
 from dataclasses import asdict
@@ -30,13 +30,13 @@ KEEP = (
     "the private file itself, the store and its bounds on what is left, seeds, and whatever was "
     "measured against the truth (evaluate)"
 )
-_SHOWN = 10  # rows of the result's table
-# Errors of a receipt that is whole and means nothing.
+_SHOWN_ROWS = 10  # of the result's table
+# Errors of a receipt whose digest is right, and whose fields are not.
 _UNREADABLE = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, GraphCutsError)
 
 
 def guarantee_in_words(guarantee: PrivacyGuarantee) -> dict[str, str]:
-    """Return what a guarantee means, and how strong it is, by headings.
+    """Return what a guarantee means and how strong it is: sentences by headings.
 
     Raises:
         GraphCutsError, ValueError: an epsilon or a privacy unit that no release has.
@@ -50,10 +50,16 @@ def guarantee_in_words(guarantee: PrivacyGuarantee) -> dict[str, str]:
 
 
 def receipt_named(name: str) -> Path:
-    """The receipt that is meant: the file itself, the one beside it, or the only one so named.
+    """Return the receipt that a name means.
+
+    Args:
+        name: the receipt itself, the release beside it, or the common beginning of both.
+
+    Returns:
+        The receipt; it need not exist.
 
     Raises:
-        FileFormatError: there are several.
+        FileFormatError: several receipts have names that begin so.
     """
     if name.endswith(".json"):
         return Path(name)
@@ -111,13 +117,18 @@ def inspect(
 
 
 def is_release(name: str) -> bool:
-    """Return whether a receipt is named, stands beside the file, or may be meant by the name."""
+    """Return whether a name is that of a receipt, has one beside it, or means an existing one."""
     if name.endswith(".json") or is_there(receipt_path(name)):
         return True
     return not is_there(name) and is_there(receipt_named(name))
 
 
 def _inspect_release(name: str) -> Report:
+    """Verify the files of a release, and explain it.
+
+    Raises:
+        FileFormatError: a file has changed or is missing, or the receipt cannot be understood.
+    """
     file = receipt_named(name)
     fields = read_receipt(file)
     names, kind = fields["files"], fields["kind"]
@@ -150,7 +161,7 @@ def _inspect_release(name: str) -> Report:
     return Report(
         facts_and_words | {"kind": kind, "private": private, "files": list(names)},
         [*marks, result, *(f"{heading}: {text}" for heading, text in words.items())],
-        most=_SHOWN,
+        most=_SHOWN_ROWS,
     )
 
 

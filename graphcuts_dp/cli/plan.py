@@ -1,4 +1,7 @@
-"""`graphcuts-dp plan`: which mechanism to run, before any data is touched."""
+"""`graphcuts-dp plan`: compare what mechanisms guarantee, by formulas and public numbers alone.
+
+`plan --ask` is in `asking`.
+"""
 
 from dataclasses import dataclass
 from typing import cast, final, get_args
@@ -23,30 +26,39 @@ from graphcuts_dp.schema.group_tree import GroupTree
 from graphcuts_dp.schema.typed_names import split_names
 
 
-def _counts(text: str, problem: str) -> list[int]:
+def _read_integers(text: str, rule: str) -> list[int]:
+    """Return whole numbers between commas.
+
+    Args:
+        text: what was typed.
+        rule: what to type, for the error.
+
+    Raises:
+        ParameterError: a part is no whole number.
+    """
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
-        raise ParameterError(f"{text!r:.40}: {problem}") from None
+        raise ParameterError(f"{text!r:.40}: {rule}") from None
 
 
-def _size(text: str) -> int | tuple[int, int]:
-    problem = "--n is a whole number, or LEFT,RIGHT of a graph with two sides"
-    n, *more_counts = _counts(text, problem)
-    if len(more_counts) > 1:
-        raise ParameterError(problem)
-    return (n, more_counts[0]) if more_counts else n
+def _read_size(text: str) -> int | tuple[int, int]:
+    rule = "--n is a whole number, or LEFT,RIGHT of a graph with two sides"
+    numbers = _read_integers(text, rule)
+    if len(numbers) > 2:
+        raise ParameterError(rule)
+    return (numbers[0], numbers[1]) if len(numbers) == 2 else numbers[0]
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class PlannedGraph(Checked):
-    """The graph that a plan is for, from public numbers."""
+    """Options that describe the graph, by public numbers."""
 
     n: int | tuple[int, int] | None = input_option(
         None,
         help="Number of vertices; LEFT,RIGHT for a graph with two sides.",
-        parse=_size,
+        parse=_read_size,
         metavar="COUNT",
     )
     edges: float | None = input_option(
@@ -69,7 +81,7 @@ class PlannedGraph(Checked):
 @final
 @dataclass(frozen=True, kw_only=True)
 class PlannedFlows(Checked):
-    """The flows that are planned, too."""
+    """Options that describe flows to plan as well."""
 
     groups: str | None = input_option(
         None,
@@ -94,8 +106,19 @@ class PlannedFlows(Checked):
     def of(
         self, n: int | tuple[int, int]
     ) -> GroupTree | tuple[GroupTree, GroupTree] | RowTable | None:
-        """The flows to plan: of a graph, or of rows where an option speaks of these."""
-        group_trees = None if self.groups is None else _groups(self.groups, n)
+        """Return the flows to plan: groups of a graph, or a table of rows.
+
+        Args:
+            n: number of vertices, or of both sides.
+
+        Returns:
+            The groups, or those of both sides; with an option for rows, a table. None if no flows
+            are planned.
+
+        Raises:
+            ParameterError: options that do not fit together.
+        """
+        group_trees = None if self.groups is None else _read_groups(self.groups, n)
         if (self.counting, self.periods, self.by) == (None, None, None):
             return group_trees
         if group_trees is None:
@@ -110,15 +133,15 @@ class PlannedFlows(Checked):
         )
 
 
-def _groups(text: str, n: int | tuple[int, int]) -> GroupTree | tuple[GroupTree, GroupTree]:
-    """Groups of nearly equal sizes on each level."""
-    sides, texts = n if isinstance(n, tuple) else (n,), text.split(":")
-    if len(texts) != len(sides):
+def _read_groups(text: str, n: int | tuple[int, int]) -> GroupTree | tuple[GroupTree, GroupTree]:
+    """Return groups of nearly equal sizes on each level, of both sides if there are two."""
+    sizes, side_texts = n if isinstance(n, tuple) else (n,), text.split(":")
+    if len(side_texts) != len(sizes):
         raise ParameterError("--groups is LEFT:RIGHT for two sides, and has no colon for one")
-    problem = "--groups are whole numbers, for example 5,50"
+    rule = "--groups are whole numbers, for example 5,50"
     trees = [
-        equal_groups(n, _counts(side_text, problem))
-        for n, side_text in zip(sides, texts, strict=True)
+        equal_groups(size, _read_integers(side_text, rule))
+        for size, side_text in zip(sizes, side_texts, strict=True)
     ]
     return (trees[0], trees[1]) if len(trees) == 2 else trees[0]
 
@@ -178,9 +201,7 @@ def plan(
     if missing:
         raise ParameterError(f"a plan needs {' and '.join(missing)}, for example; or --ask")
     if privacy_unit is None:
-        counting, periods = flows.counting, flows.periods
-        single = counting in ("rows", "weight") or (counting is None and periods is not None)
-        privacy_unit = PrivacyUnit.row() if single else EDGE
+        privacy_unit = _default_unit(flows)
     if explain:
         explanation = privacy_unit.explain(epsilon=cast(float, epsilon), delta=delta)
         return Report(explanation.to_dict(), [explanation])
@@ -197,11 +218,18 @@ def plan(
         groups=flows.of(n),
         target_error=target_error,
     )
-    return Report(comparison.to_dict(), [comparison], _counted_notes(privacy_unit, flows))
+    return Report(comparison.to_dict(), [comparison], _notes_on_users(privacy_unit, flows))
 
 
-def _counted_notes(privacy_unit: PrivacyUnit, flows: PlannedFlows) -> list[str]:
-    """Return what planned flows of users count, and what compares bounds on users."""
+def _default_unit(flows: PlannedFlows) -> PrivacyUnit:
+    """Return a row if flows count rows or their weight, else an edge."""
+    implies_rows = flows.counting is None and flows.periods is not None
+    counts_rows = flows.counting in ("rows", "weight") or implies_rows
+    return PrivacyUnit.row() if counts_rows else EDGE
+
+
+def _notes_on_users(privacy_unit: PrivacyUnit, flows: PlannedFlows) -> list[str]:
+    """Return what flows count of users, and how to compare bounds; empty if there are no users."""
     if privacy_unit.kind != "user" or flows.groups is None:
         return []
     counting = cast(Counting, flows.counting or "rows")

@@ -1,4 +1,8 @@
-"""Columns of private and public files, as `plan --ask` learns of them from their first lines."""
+"""Columns of the private file of `plan --ask`, as its first line names them.
+
+A first line may be a row, so that it must not be shown before somebody says that it holds names.
+`column_names` returns all names, and `shown_names` those that may be shown.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,23 +17,19 @@ from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.header_words import endpoint_pairs
 from graphcuts_dp.schema.table_headers import names_in_header, suggested_columns
 
-NAMES, ROW, UNCLEAR, NO_TEXT = "names", "row", "unclear", "no text"  # what a first line is
-
-
-def may_have_rows(path: str) -> bool:
-    """Return whether a file can hold rows, of which several name the same pair."""
-    return Path(path).is_dir() or FORMATS[ending_of(path)].columns
+# Kinds of first lines. NO_TEXT is the kind of files that store the names of columns apart.
+NAMES, ROW, UNCLEAR, NO_TEXT = "names", "row", "unclear", "no text"
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class FirstLine:
-    """Reading of the first line of a private file, before anybody is asked.
+    """The first line of a private file, before anybody is asked about it.
 
     Attributes:
-        kind: NAMES, a ROW, UNCLEAR, or NO_TEXT of a file that stores the names of its columns.
-        names: of the columns, if they are names; empty if it holds a number, or is a row.
-        usual: those of the names that are usual ones; of an unclear line they are not shown.
+        kind: NAMES, ROW, UNCLEAR or NO_TEXT.
+        names: names of the columns; empty if the line is a row or holds a number.
+        usual: usual names among them, such as "sender".
     """
 
     kind: str
@@ -43,7 +43,7 @@ class FirstLine:
 
 
 def first_line(path: str) -> FirstLine:
-    """Return what the first line of a private file is, by its name and that line alone.
+    """Return the first line of a private file; its kind follows from it and the file's name.
 
     Raises:
         GraphCutsError: as `inspect_head`.
@@ -63,10 +63,7 @@ def first_line(path: str) -> FirstLine:
 
 
 def column_names(answers: Answers) -> tuple[str, ...]:
-    """Return the names of the columns of the private file, from its head.
-
-    They are empty if its first line is a row, or holds a number.
-    """
+    """Return the names of the columns; empty if the first line is a row or holds a number."""
     path = answers.get("data")
     if path is None or answers.get("header") == NO:
         return ()
@@ -74,37 +71,53 @@ def column_names(answers: Answers) -> tuple[str, ...]:
 
 
 def shown_names(answers: Answers) -> tuple[str, ...]:
-    """Return the names that may be shown: of a sure header, or if somebody said that it is one."""
+    """Return the names if they may be shown: the line is surely a header, or said to be one."""
     names = column_names(answers)
-    is_stated = answers.get("header") == YES
-    return names if is_stated or not names else first_line(answers["data"]).shown
+    if answers.get("header") == YES or not names:
+        return names
+    return first_line(answers["data"]).shown
 
 
 def suggested_column(answers: Answers, role: str) -> str:
-    """Return the shown column that is usual for a role, "user" or "period"; "" for none."""
-    return suggested_columns(shown_names(answers) if answers["data"] else ()).get(role, "")
+    """Return the shown column whose name suggests a role; "" if there is none.
+
+    Args:
+        answers: the answers so far.
+        role: "user" or "period".
+    """
+    names = shown_names(answers) if answers["data"] else ()
+    return suggested_columns(names).get(role, "")
 
 
 def is_usual_pair(answers: Answers) -> bool:
-    """Return whether the names of the endpoints are those of a source and a target of one kind."""
+    """Return whether the columns of endpoints have usual names, as "sender" and "recipient"."""
     words = normalised_names(answers.get("endpoints") or column_names(answers))
     return bool(endpoint_pairs(words, range(len(words))))
 
 
 def endpoint_names(answers: Answers) -> tuple[str, str] | None:
-    """Return the names of the columns that rows join, as far as they may be shown; else None."""
+    """Return the names of the columns of source and target.
+
+    Returns:
+        The names that were answered, or else the only two that can be meant. None if there are
+        none, or they may not be shown.
+    """
     if answers.get("data") is None:
         return None
-    shown, names = shown_names(answers), column_names(answers)
-    typed = answers.get("endpoints")
-    if typed is not None:
-        source, target = typed
-        return (source, target) if {source, target} <= {*shown} else None
-    words = normalised_names(names)
-    pairs = endpoint_pairs(words, range(len(words)))
-    if len(names) == 2:
-        pairs = pairs or [(0, 1)]
-    if len(pairs) != 1:
-        return None
-    source, target = (names[position] for position in pairs[0])
-    return (source, target) if {source, target} <= {*shown} else None
+    columns = answers.get("endpoints")
+    if columns is None:
+        names = column_names(answers)
+        words = normalised_names(names)
+        pairs = endpoint_pairs(words, range(len(words)))
+        if not pairs and len(names) == 2:
+            pairs = [(0, 1)]
+        if len(pairs) != 1:
+            return None
+        columns = [names[position] for position in pairs[0]]
+    source, target = columns
+    return (source, target) if {source, target} <= {*shown_names(answers)} else None
+
+
+def may_have_rows(path: str) -> bool:
+    """Return whether a file can hold rows, of which several name the same pair."""
+    return Path(path).is_dir() or FORMATS[ending_of(path)].columns

@@ -1,7 +1,7 @@
-"""Help for each question of `plan --ask`, with the reader's own columns where possible.
+"""Help for each question of `plan --ask`, with names of columns of the private file if possible.
 
-`EXPLANATIONS` has what `?` prints at each question, by its key. `NEEDED` has what an empty line is
-told at a question without a usual answer: what is needed, with an example.
+`EXPLANATIONS` has what "?" prints, by the key of the question. `NEEDED` has what is printed after
+an empty line if a question has no usual answer: what is needed, with an example.
 """
 
 import shlex
@@ -25,24 +25,18 @@ from graphcuts_dp.cli.plan_choices import (
     has_two_kinds,
 )
 from graphcuts_dp.cli.plan_columns import endpoint_names, shown_names
-from graphcuts_dp.cli.proposals import (
-    epsilon_of_estimate,
-    estimate_of_bound,
-)
+from graphcuts_dp.cli.proposals import epsilon_of_estimate, estimate_of_bound
 from graphcuts_dp.estimate.noisy_contributions import BOUNDS, hidden_users
 
 Explanation = Callable[[Answers], str]
 
+_EXAMPLE_GROUPS = 'a file with two columns, in two lines for example "name,group" and "A17,North"'
+
 
 def _pair(answers: Answers) -> str:
-    """Return two people or places, in words that the columns suggest."""
+    """Return two endpoints in words: by the names of their columns if these may be shown."""
     names = endpoint_names(answers)
     return f"one {names[0]} and one {names[1]}" if names else "two people or places"
-
-
-def _example_groups(_: Answers) -> str:
-    """Return what a table of groups looks like."""
-    return 'a file with two columns, in two lines for example "name,group" and "A17,North"'
 
 
 def _explain_user_column(answers: Answers) -> str:
@@ -66,19 +60,23 @@ def _explain_unit(answers: Answers) -> str:
 
 
 def _explain_rows(answers: Answers) -> str:
-    """Return how a bound is estimated privately."""
+    """Return the command that estimates a bound on rows, with what it costs and hides."""
     if answers["data"] is None:
         return "it is estimated from the private file, of which none was named"
     command = shlex.join(["graphcuts-dp", *estimate_of_bound(answers)])
     epsilon = epsilon_of_estimate(answers)
     hidden = hidden_users(epsilon, len(BOUNDS) + 1)
-    known = "" if answers.get("known-max") else f"with a known largest number (go {BACK}) it "
-    known += "also says how many rows a bound leaves out at most; " if known else ""
+    with_maximum = ""
+    if not answers.get("known-max"):
+        with_maximum = (
+            f"with a known largest number (go {BACK}) it also says how many rows a bound leaves "
+            "out at most; "
+        )
     return (
         f"this command shows, with noise, how many rows people have, for epsilon = {epsilon:g} of "
         f"the budget, which hides up to {hidden} persons of each size; half of it hides twice as "
-        f"many; {known}less is enough for one bound that about a twentieth of the persons exceed: "
-        "--contributions choice:share-above=0.05 --epsilon 0.1 in it; "
+        f"many; {with_maximum}less is enough for one bound that about a twentieth of the persons "
+        "exceed: --contributions choice:share-above=0.05 --epsilon 0.1 in it; "
         f"keep this terminal open, type it in another one, and come back: {command}"
     )
 
@@ -129,7 +127,7 @@ EXPLANATIONS: Final[Mapping[str, Explanation]] = {
         "twice as much; a number that is too small ends the session early"
     ),
     "groups": lambda answers: (
-        f"a public file that says which group each of them is in: {_example_groups(answers)}; "
+        f"a public file that says which group each of them is in: {_EXAMPLE_GROUPS}; "
         "whoever it does not list cannot be counted"
         + (f". {PUBLIC_MEMBERS}" if has_two_kinds(answers) else "")
     ),
@@ -183,10 +181,6 @@ EXPLANATIONS: Final[Mapping[str, Explanation]] = {
 }
 
 
-def _lists_groups(answers: Answers) -> str:
-    return f"this needs the name of {_example_groups(answers)}"
-
-
 NEEDED: Final[Mapping[str, Explanation]] = {
     "header": lambda _: "this needs yes or no: yes if the first line says what the columns are",
     "user": lambda answers: (
@@ -194,7 +188,7 @@ NEEDED: Final[Mapping[str, Explanation]] = {
     ),
     "endpoints": lambda _: "this needs two columns with a comma between, as from,to or 1,2",
     "sides": lambda _: f"this needs {SAME} or {TWO}; ? explains them",
-    "groups": _lists_groups,
+    "groups": lambda _: f"this needs the name of {_EXAMPLE_GROUPS}",
     "periods": lambda _: "this needs the first and the last period, as 2026-01..2026-12",
     "vertices": lambda answers: (
         "this needs a number, as 200"
