@@ -19,7 +19,7 @@ from fractions import Fraction
 
 from graphcuts_dp.cli.console import Report
 from graphcuts_dp.cli.dialogue import Answers, Dialogue
-from graphcuts_dp.cli.options import spelled
+from graphcuts_dp.cli.options import spelled_as_typed
 from graphcuts_dp.cli.plan_answers import (
     DIGITS,
     LARGE_EPSILON,
@@ -94,7 +94,7 @@ def _refusal(answers: Answers, proposal: Proposal, cost: Cost) -> str:
         data=proposal.empty_data,
     )
     known = [option for kind in _OPTION_CLASSES for option in described(kind)]
-    return str(spelled(ParameterError(refusal), known, [store.path]))
+    return str(spelled_as_typed(ParameterError(refusal), known, [store.path]))
 
 
 def _report(

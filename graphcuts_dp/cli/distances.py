@@ -9,7 +9,7 @@ import typer
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, note_formulas, progress_bar, remember_written
-from graphcuts_dp.cli.options import naming
+from graphcuts_dp.cli.options import spelling_keys
 from graphcuts_dp.cli.reading import Run
 from graphcuts_dp.cli.release import released
 from graphcuts_dp.cli.spending import Spending, kept_source, still_there, store_named
@@ -59,7 +59,7 @@ class MapReading:
         """The public map."""
         if self.lp is not None and self.coordinates is None:
             raise ParameterError("--lp needs --coordinates")
-        with naming("--columns", Columns, path):
+        with spelling_keys("--columns", Columns, path):
             public_map = read_map(
                 path,
                 coordinates=self.coordinates,

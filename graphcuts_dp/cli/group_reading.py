@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, final
 
-from graphcuts_dp.cli.options import naming
+from graphcuts_dp.cli.options import spelling_keys
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.io.raw_edges import GivenVertices
 from graphcuts_dp.options import input_option
@@ -147,7 +147,7 @@ class GroupFile(GroupReading):
         self, path: str, vertices: VertexSet, levels: Sequence[Column] | None
     ) -> Groups:
         columns = self.groups_columns
-        with _naming_keys(path):
+        with _spelling_keys(path):
             return Groups.read(
                 path,
                 vertices,
@@ -189,7 +189,7 @@ class GroupFile(GroupReading):
         for path, levels in tables:
             if path is None:
                 return None
-            with _naming_keys(path):
+            with _spelling_keys(path):
                 sides.append(vertices_of_table(path, levels, columns.vertex, columns.text_format))
         return (sides[0], sides[1]) if bipartite else sides[0]
 
@@ -211,6 +211,6 @@ class GroupFile(GroupReading):
         return cls(**{**values, "groups_columns": GroupColumns(**values.get("groups_columns", {}))})
 
 
-def _naming_keys(path: str) -> AbstractContextManager[None]:
+def _spelling_keys(path: str) -> AbstractContextManager[None]:
     """Spell keys of --groups-columns as they are typed, in errors about a table of groups."""
-    return naming("--groups-columns", GroupColumns, path, columns="levels")
+    return spelling_keys("--groups-columns", GroupColumns, path, columns="levels")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, cast, final
 
 from graphcuts_dp.cli.console import Report
-from graphcuts_dp.cli.options import naming, spelled
+from graphcuts_dp.cli.options import spelled_as_typed, spelling_keys
 from graphcuts_dp.cli.reading import Reading
 from graphcuts_dp.display import Card
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
@@ -124,7 +124,7 @@ def inspect_head(path: str, reading: Reading) -> HeadInspection:
         raise FileFormatError(f"{path} does not exist; check the name")
     options = _reader_options(reading)
     problems = _problems_of_rows(path, reading, options.periods) if reading.reads_rows else []
-    with naming("--columns", Columns, path):
+    with spelling_keys("--columns", Columns, path):
         head = read_head(path, options)
     return HeadInspection(head=head, options=options, problems=[*problems, *head.problems])
 
@@ -142,10 +142,10 @@ def advice(problem: GraphCutsError, path: str) -> str:
         path: the file, which the text does not repeat at its beginning.
     """
     try:
-        with naming("--columns", Columns, path):
+        with spelling_keys("--columns", Columns, path):
             raise problem
     except GraphCutsError as renamed:
-        text = str(spelled(renamed, described(Reading), [path]))
+        text = str(spelled_as_typed(renamed, described(Reading), [path]))
     return text.removeprefix(f"{path}: ")
 
 
@@ -355,7 +355,7 @@ def _bad_row_counts(
         text = "Rows were not counted: say first what is needed."
         return {"rows": None, "not_counted": text}, [text]
     try:
-        with naming("--columns", Columns, path):
+        with spelling_keys("--columns", Columns, path):
             counts = count_bad_rows(path, options)
     except GraphCutsError as problem:
         text = f"Rows were not counted: {advice(problem, path)}"

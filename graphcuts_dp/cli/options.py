@@ -49,7 +49,7 @@ _epsilon = partial(
     group=PRIVACY,
     usual=True,
 )
-EPSILON, ANY_EPSILON = _epsilon(), _epsilon(None)
+EPSILON, ANY_EPSILON = _epsilon(), _epsilon(None)  # required, and None if left out
 DELTA = privacy_option(
     0.0,
     help="Delta of the guarantee: 0, if omitted, is pure differential privacy; else far below 1/n, "
@@ -108,7 +108,7 @@ _OUTPUT_FILES = (
 NO_FILE = "NAME"  # the metavar of an argument that names no file
 
 _METAVARS: Mapping[Any, str] = {int: "COUNT", float: "NUMBER", bool: "yes|no"}
-# How phrases of errors about Python are put on the command line.
+# Phrases about Python in errors, and what the command line says in their place.
 _PHRASES = {
     "if so, else weighted=False": (
         "if so, else --ignore-weights, or --counting rows to count every line"
@@ -130,7 +130,7 @@ _PHRASES = {
     ),
 }
 _TYPED_BOOLS = {"True": "yes", "False": "no"}
-_CODE = "in Python: "  # before the code in an error, which is not put in other words
+_CODE = "in Python: "  # begins code in an error, which stays as it is
 
 
 class Command(TyperCommand):
@@ -294,7 +294,7 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
             with kept_files(inputs), accuracy_notes():
                 result: Report | None = command(**arguments)
         except GraphCutsError as problem:
-            raise spelled(problem, known, arguments.values()) from None
+            raise spelled_as_typed(problem, known, arguments.values()) from None
         return result
 
     @wraps(command)
@@ -443,7 +443,7 @@ def _key_lines(opt: Option) -> list[tuple[str, str]]:
 
 
 @contextmanager
-def naming(flag: str, kind: type, path: str, **renamed: str) -> Iterator[None]:
+def spelling_keys(flag: str, kind: type, path: str, **renamed: str) -> Iterator[None]:
     """Spell keys of one option as they are typed, in errors of the `with` block.
 
     Python's `source=0` becomes `--columns source=1`: columns have numbers from 1 there.
@@ -468,7 +468,7 @@ def naming(flag: str, kind: type, path: str, **renamed: str) -> Iterator[None]:
         raise _respelled(problem, [path], partial(assignment.sub, spell_key)) from None
 
 
-def spelled(
+def spelled_as_typed(
     problem: GraphCutsError, known: Iterable[Option], arguments: Iterable[Any] = ()
 ) -> GraphCutsError:
     """Return the same error, with options as they are typed.

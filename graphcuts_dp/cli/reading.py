@@ -16,7 +16,7 @@ from typing import Any, cast, final
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import say
 from graphcuts_dp.cli.group_reading import GroupFile, GroupsRead
-from graphcuts_dp.cli.options import naming
+from graphcuts_dp.cli.options import spelling_keys
 from graphcuts_dp.errors import GraphCutsError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, kind_of_graph
 from graphcuts_dp.graph.rows import (
@@ -347,7 +347,7 @@ class Reading:
                 "--counting, --periods, --data-name and --columns user= and period= are for rows; "
                 "this command reads graphs"
             )
-        with naming("--columns", Columns, path):
+        with spelling_keys("--columns", Columns, path):
             return kind_of_graph(bipartite=self.bipartite, directed=self.directed).read(
                 path,
                 columns=self.columns,
@@ -372,7 +372,7 @@ class Reading:
             GraphCutsError: as `Rows.read`.
         """
         self.check_rows()
-        with naming("--columns", Columns, path):
+        with spelling_keys("--columns", Columns, path):
             stdin: Any = sys.stdin
             rows = Rows.read(
                 getattr(stdin, "buffer", stdin) if path == STDIN else path,
