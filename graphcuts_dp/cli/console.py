@@ -177,7 +177,7 @@ def _shown(value: object) -> str:
 
 
 def show_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
-    """A table on standard output; the first column is text, the others are numbers."""
+    """Print a table; in a terminal that is too narrow for it, long cells get several lines."""
     bold = "none" if os.environ.get("NO_COLOR") else "bold"  # rich takes it for colours alone
     table = RichTable(
         title=title,
@@ -187,7 +187,7 @@ def show_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[objec
         box=box.SIMPLE_HEAD,
     )
     for i, column in enumerate(columns):
-        table.add_column(column, justify="left" if i == 0 else "right", no_wrap=True)
+        table.add_column(column, justify="left" if i == 0 else "right", overflow="fold")
     for row in rows:
         table.add_row(*(escape(cell_text(cell)) for cell in row))
     out.print(table)

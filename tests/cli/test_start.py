@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -119,3 +120,16 @@ def test_tables_are_bold_unless_no_color_is_set(no_colour, bold, monkeypatch):
     monkeypatch.setenv("NO_COLOR", no_colour)
     console.show_table("Title", ("a", "b"), [("1", "2")])
     assert ("\x1b[" in text.getvalue()) == bold
+
+
+def test_a_table_that_is_too_wide_for_the_terminal_loses_no_cell(monkeypatch):
+    text = io.StringIO()
+    monkeypatch.setattr(console, "out", Console(file=text, width=80))
+    columns = ("no.", "began (UTC)", "purpose", "state", "epsilon", "files")
+    files = "trips.csv, trips.csv.noisy.npz, trips.csv.json"
+    row = ("7", "2026-11-30 11:38:23", "Timetable of the city", "open", "5", files)
+    console.show_table("Spent", columns, [row])
+    assert max(map(len, text.getvalue().splitlines())) <= 80
+    assert {"7", "open", "5"} < set(text.getvalue().split())
+    shown = re.sub(r"[\s─]", "", text.getvalue())
+    assert sorted(shown) == sorted("".join(("Spent", *columns, *row)).replace(" ", ""))
