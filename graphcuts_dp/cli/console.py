@@ -1,4 +1,8 @@
-"""Print messages, tables, JSON and progress bars for all commands."""
+"""Print what commands report: messages, tables, JSON and progress bars.
+
+A command returns a `Report`, which `show` prints on standard output. While it works it writes notes
+to standard error (`say`), and its progress (`progress_bar`).
+"""
 
 import json
 import math
@@ -32,51 +36,53 @@ if TYPE_CHECKING:
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
     from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 
-HELP = {"help_option_names": ["-h", "--help"]}
+HELP = {"help_option_names": ["-h", "--help"]}  # settings of every command
+PROGRESS_FILE = "GRAPHCUTS_DP_PROGRESS"  # environment variable: file for the progress of the work
+_WIDTH_OF_PIPES = 200  # characters of a line: a pipe has no width of its own to respect
 _QUIET_SECONDS = 2.0  # work shorter than this gets no bar
 # An option, and behind it how Python spells it: "--known-max NUMBER (known_max=)".
-_PYTHON_NAME = re.compile(r"(--[a-z][^()]{0,60}) \([a-z_]+=[^()]*\)")
-_HEARD: ContextVar[list[str] | None] = ContextVar("heard", default=None)
+_OPTION_AND_PYTHON_NAME = re.compile(r"(--[a-z][^()]{0,60}) \([a-z_]+=[^()]*\)")
+_MESSAGES: ContextVar[list[str] | None] = ContextVar("collected messages", default=None)
 _WRITTEN: ContextVar[tuple[tuple[str, ...], str]] = ContextVar("written files", default=((), ""))
-PROGRESS_FILE = "GRAPHCUTS_DP_PROGRESS"  # names a file for the progress of the work
 
-# A pipe has no width to respect, and a closed standard output is None.
-_WIDE = None if sys.stdout is not None and sys.stdout.isatty() else 200
-out: Console = Console(soft_wrap=True, highlight=False, width=_WIDE)
+_is_terminal = sys.stdout is not None and sys.stdout.isatty()  # a closed stream is None
+out: Console = Console(
+    soft_wrap=True, highlight=False, width=None if _is_terminal else _WIDTH_OF_PIPES
+)
 err: Console = Console(stderr=True, soft_wrap=True, highlight=False)
 
 
 def say(message: str) -> None:
-    """Write a note to standard error, so that standard output stays clean.
+    """Write a message to standard error, so that standard output stays clean.
 
-    One line whatever the names in it: what cannot be printed is shown as Python would write it.
-    Within `heard` it goes into the list.
+    The message is one line whatever the names in it: characters that cannot be printed are shown as
+    Python would write them. Within `collect_messages` it goes into the list.
     """
-    text, heard_so_far = printable(_as_typed(message)), _HEARD.get()
-    if heard_so_far is None:
+    text, messages = printable(_without_python_names(message)), _MESSAGES.get()
+    if messages is None:
         err.print(text, markup=False)
     else:
-        heard_so_far.append(text)
+        messages.append(text)
 
 
-def _as_typed(message: str) -> str:
-    """Return a message without the Python names that it has in brackets behind options."""
-    return _PYTHON_NAME.sub(r"\1", message)
+def _without_python_names(message: str) -> str:
+    """Remove the Python names that a message has in brackets behind options."""
+    return _OPTION_AND_PYTHON_NAME.sub(r"\1", message)
 
 
 @contextmanager
-def heard() -> Iterator[list[str]]:
-    """Collect what is said within into a list, in place of standard error: for forms."""
+def collect_messages() -> Iterator[list[str]]:
+    """Collect the messages of `say` in a list, in place of standard error: for forms."""
     messages: list[str] = []
-    before = _HEARD.set(messages)
+    token = _MESSAGES.set(messages)
     try:
         yield messages
     finally:
-        _HEARD.reset(before)
+        _MESSAGES.reset(token)
 
 
 def note_formulas(labels: Iterable[Any], *, spreadsheet: bool) -> None:
-    """Say that a spreadsheet would run public labels as formulas, unless they are quoted."""
+    """Warn of public labels that a spreadsheet would run as formulas, unless they are quoted."""
     if not spreadsheet and any(map(is_formula, labels)):
         say(
             "note: Some labels begin with =, +, - or @, which spreadsheets run as formulas: "
@@ -85,19 +91,20 @@ def note_formulas(labels: Iterable[Any], *, spreadsheet: bool) -> None:
 
 
 def show_json(value: Any) -> None:
-    """One JSON document on standard output."""
+    """Print a JSON document."""
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
 @dataclass(frozen=True)
 class Report:
-    """Hold what a command prints: one JSON document, or text, block after block.
+    """Hold what a command prints: one JSON document with `--json`, else text, block after block.
 
     Attributes:
-        fields: for `--json`, plain values.
-        blocks: names with their values, cards, sentences, and what shows itself.
-        notes: on standard error, for people alone.
-        most: rows of each card; None for all.
+        fields: plain values for JSON.
+        blocks: each is a mapping of names to values, a card, an object that has a card, or a
+            sentence.
+        notes: messages on standard error, after the text.
+        most: number of rows of each card that are printed; None if all are.
     """
 
     fields: Any
@@ -106,7 +113,7 @@ class Report:
     most: int | None = None
 
 
-def foretold(
+def forecast_report(
     guarantee: "PrivacyGuarantee",
     privacy_unit: "PrivacyUnit",
     errors: Iterable[tuple[str, float]],
@@ -114,71 +121,84 @@ def foretold(
     warning: str | None = None,
     picture: dict[str, Any] | None = None,
 ) -> Report:
-    """Forecast a use of the budget; forms read the fields, and draw simulated cells."""
+    """Report what a dry run forecasts.
+
+    Args:
+        guarantee: guarantee of the use.
+        privacy_unit: privacy unit of the use, which is explained in words.
+        errors: bounds, each with what it is a bound on; infinite if no bound holds.
+        notes: sentences; empty ones and None are left out.
+        warning: a first note; None if absent.
+        picture: what forms draw simulated cells from: "what", "side", "cell" and "error"; None if
+            they draw none.
+    """
     explanation = privacy_unit.explain(epsilon=guarantee.epsilon, delta=guarantee.delta)
-    sentences = explanation.sentences
     messages = [*filter(None, (warning, *notes))]
-    rows = [*errors]
+    bounds = [*errors]
     fields = {
         "dry_run": True,
         "guarantee": str(guarantee),
         "epsilon": guarantee.epsilon,
         "delta": guarantee.delta,
-        "unit_in_words": sentences["The guarantee"],
+        "unit_in_words": explanation.sentences["The guarantee"],
         "odds": [vars(odds) for odds in explanation.odds],
         "odds_in_words": list(explanation.odds_in_words),
         "errors": [
-            {"of": of, "bound": error if math.isfinite(error) else None} for of, error in rows
+            {"of": quantity, "bound": bound if math.isfinite(bound) else None}
+            for quantity, bound in bounds
         ],
         "notes": messages,
         "picture": picture and {**picture, "deviation": picture["error"] / DEFAULT_DEVIATIONS},
     }
-    columns = ("what is reported", f"error at most ({DEFAULT_PERCENT})")
-    card = Card(title="To expect", columns=columns, rows=[(of, _bound_text(e)) for of, e in rows])
-    done = "A dry run: no graph was read, nothing was spent, and nothing was written."
     facts = {"guarantee": fields["guarantee"]}
     if guarantee.in_short:
         facts["in short"] = guarantee.in_short
+    card = Card(
+        title="To expect",
+        columns=("what is reported", f"error at most ({DEFAULT_PERCENT})"),
+        rows=[(quantity, _bound_text(bound)) for quantity, bound in bounds],
+    )
+    done = "A dry run: no graph was read, nothing was spent, and nothing was written."
     return Report(fields, [facts, card], [*messages, done])
 
 
-def _bound_text(error: float) -> str:
-    return short_bound(error) if math.isfinite(error) else "no bound holds for these values"
+def _bound_text(bound: float) -> str:
+    return short_bound(bound) if math.isfinite(bound) else "no bound holds for these values"
 
 
 def show(report: Report, *, as_json: bool) -> None:
-    """Print it."""
+    """Print a report."""
     if as_json:
         show_json(report.fields)
         return
     for block in report.blocks:
-        shown = block._card() if isinstance(block, Displayed) else block
-        if isinstance(shown, Card):
-            _show_card(shown, report.most)
-        elif isinstance(shown, str):
-            out.print(shown, markup=False)
+        content = block._card() if isinstance(block, Displayed) else block
+        if isinstance(content, Card):
+            _show_card(content, report.most)
+        elif isinstance(content, str):
+            out.print(content, markup=False)
         else:
-            show_facts(shown)
+            show_facts(content)
     for note in report.notes:
         say(f"note: {note}")
 
 
 def show_facts(facts: Mapping[str, object]) -> None:
-    """Names and values on standard output, one pair a line."""
+    """Print names and values, one pair a line."""
     width = max(len(name) for name in facts)
     for name, value in facts.items():
-        out.print(f"{name.replace('_', ' '):<{width}}  {_shown(value)}", markup=False)
+        out.print(f"{name.replace('_', ' '):<{width}}  {_fact_text(value)}", markup=False)
 
 
-def _shown(value: object) -> str:
+def _fact_text(value: object) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_shown(part)}" for name, part in value.items())
+        return ", ".join(f"{name} {_fact_text(part)}" for name, part in value.items())
     return cell_text(value, 4)
 
 
 def show_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
     """Print a table; in a terminal that is too narrow for it, long cells get several lines."""
-    bold = "none" if os.environ.get("NO_COLOR") else "bold"  # rich takes it for colours alone
+    bold = "none" if os.environ.get("NO_COLOR") else "bold"  # rich applies it to colours alone
     table = RichTable(
         title=title,
         title_justify="left",
@@ -186,15 +206,15 @@ def show_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[objec
         header_style=bold,
         box=box.SIMPLE_HEAD,
     )
-    for i, column in enumerate(columns):
-        table.add_column(column, justify="left" if i == 0 else "right", overflow="fold")
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="left" if index == 0 else "right", overflow="fold")
     for row in rows:
         table.add_row(*(escape(cell_text(cell)) for cell in row))
     out.print(table)
 
 
 def _show_card(card: Card, most: int | None) -> None:
-    """Its warning, facts, table and notes."""
+    """Print the warning, facts, table and notes of a card, and at most so many rows."""
     for text in (card.warning, "" if card.columns else card.title):
         if text:
             out.print(text, markup=False)
@@ -203,23 +223,23 @@ def _show_card(card: Card, most: int | None) -> None:
     if card.columns:
         show_table(card.title, card.columns, card.rows[:most])
     for note in card.notes:
-        out.print(_as_typed(note), markup=False)
-
-
-def remember_written(files: Iterable[str], remedy: str = "") -> None:
-    """Remember files of a result that are whole, for the message if a later one cannot be written.
-
-    Args:
-        files: that were written since the last call.
-        remedy: how to make the others from them, where no store keeps the result.
-    """
-    before, earlier_remedy = _WRITTEN.get()
-    _WRITTEN.set(((*before, *files), remedy or earlier_remedy))
+        out.print(_without_python_names(note), markup=False)
 
 
 def forget_written_files() -> None:
-    """Begin a command, which has written nothing yet."""
+    """Forget the files of an earlier command: a new one begins."""
     _WRITTEN.set(((), ""))
+
+
+def remember_written(files: Iterable[str], remedy: str = "") -> None:
+    """Remember complete files of a result, for the message if a later one cannot be written.
+
+    Args:
+        files: the files that were written since the last call.
+        remedy: how to make the other files from these, for results that no store keeps.
+    """
+    earlier_files, earlier_remedy = _WRITTEN.get()
+    _WRITTEN.set(((*earlier_files, *files), remedy or earlier_remedy))
 
 
 def written_files() -> tuple[tuple[str, ...], str]:
@@ -228,7 +248,7 @@ def written_files() -> tuple[tuple[str, ...], str]:
 
 
 def write_out(parts: Iterable[str], output: str | None, *, force: bool) -> None:
-    """Text to a file, whole or not at all; to standard output where none is named."""
+    """Write text to a file, whole or not at all; to standard output if the file is None."""
     if output is None:
         sys.stdout.writelines(parts)
         return
@@ -238,13 +258,13 @@ def write_out(parts: Iterable[str], output: str | None, *, force: bool) -> None:
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Progress]:
-    """Report progress on standard error: a bar after two seconds, nothing if not a terminal.
+    """Show progress on standard error: a bar after two seconds, nothing if it is no terminal.
 
-    To a file instead, where the environment names one.
+    If the environment names a `PROGRESS_FILE`, progress is written to it instead.
     """
     if PROGRESS_FILE in os.environ:
         file = Path(os.environ[PROGRESS_FILE])
-        yield lambda done, message: _tell(file, f"{done:.2f} {message}")
+        yield lambda done, message: _write_progress(file, f"{done:.2f} {message}")
         return
     if not err.is_terminal:
         yield silent
@@ -267,24 +287,27 @@ def progress_bar(title: str) -> Iterator[Progress]:
         yield report
 
 
-def _tell(file: Path, text: str) -> None:
-    with suppress(OSError):  # what is reported of the work must not stop it
+def _write_progress(file: Path, text: str) -> None:
+    with suppress(OSError):  # a report of progress must not stop the work
         file.write_text(text, encoding="utf-8")
 
 
 @contextmanager
 def accuracy_notes() -> Iterator[None]:
-    """Show warnings about accuracy and privacy as one line the moment they are raised."""
+    """Show a warning about accuracy or privacy as one line when it is raised."""
+    categories = (AccuracyWarning, PrivacyWarning)
     with warnings.catch_warnings():
-        for shown in (AccuracyWarning, PrivacyWarning):
-            warnings.simplefilter("always", shown)
-        plain = warnings.showwarning
+        for category in categories:
+            warnings.simplefilter("always", category)
+        show_other_warning = warnings.showwarning
 
-        def show(message: Any, category: type[Warning], *rest: Any, **named: Any) -> None:
-            if issubclass(category, AccuracyWarning | PrivacyWarning):
+        def show_warning(
+            message: Any, category: type[Warning], *rest: Any, **keywords: Any
+        ) -> None:
+            if issubclass(category, categories):
                 say(f"warning: {message}")
             else:
-                plain(message, category, *rest, **named)
+                show_other_warning(message, category, *rest, **keywords)
 
-        warnings.showwarning = show
+        warnings.showwarning = show_warning
         yield

@@ -5,7 +5,7 @@ from dataclasses import replace
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report, foretold, note_formulas
+from graphcuts_dp.cli.console import Report, forecast_report, note_formulas
 from graphcuts_dp.cli.queries import read_set
 from graphcuts_dp.cli.reading import PRIVACY_UNIT, Reading, TableRun
 from graphcuts_dp.cli.release import carry_out, released
@@ -119,7 +119,7 @@ def cuts(
     job = cut_job(private, *ends, epsilon=epsilon, privacy_unit=privacy_unit)
     if run.dry_run:
         notes = [job_refusal(store, job), *job.notes]
-        return foretold(job.guarantee, privacy_unit, job.errors(), notes, job.warning)
+        return forecast_report(job.guarantee, privacy_unit, job.errors(), notes, job.warning)
     result = carry_out(job, private, target, store=store, seed=run.seed)
     return _report(result, target, source, force=run.force, spreadsheet=run.spreadsheet)
 

@@ -8,7 +8,7 @@ from typing import Any, final
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report, foretold, note_formulas, remember_written
+from graphcuts_dp.cli.console import Report, forecast_report, note_formulas, remember_written
 from graphcuts_dp.cli.group_reading import GroupReading
 from graphcuts_dp.cli.reading import (
     ApproximatePrivacyOptions,
@@ -400,7 +400,7 @@ def flows(
         cells = {"what": "table", "side": side, "cell": None, "error": errors[0][1]}
         cells |= {"numbers": job.cells.size(job.cells.depth - 1)}  # of the finest level
         notes = [job_refusal(store, job), *job.notes, directions_note(private)]
-        return foretold(job.guarantee, privacy_unit, errors, notes, job.warning, cells)
+        return forecast_report(job.guarantee, privacy_unit, errors, notes, job.warning, cells)
     table = carry_out(job, private, target, store=store, seed=asked.seed)
     return _written(table, target, source, asked, locations)
 
@@ -438,7 +438,7 @@ def _contributions_forecast(
     job = asked.job(unread, epsilon)
     unit = PrivacyUnit.user(max_contributions=1, per_period=asked.per_period)
     notes = [job_refusal(store, job), *job.notes]
-    return foretold(job.guarantee, unit, job.errors(), notes, job.warning)
+    return forecast_report(job.guarantee, unit, job.errors(), notes, job.warning)
 
 
 def _facts(made: Flows) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import typer
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import (
     Report,
-    foretold,
+    forecast_report,
     progress_bar,
     remember_written,
     say,
@@ -162,7 +162,7 @@ def release(
             (one.text + unproven.get(one.basis, f" ({one.basis}, no proof)"), one.error)
             for one in usefulness.questions
         ]
-        report = foretold(
+        report = forecast_report(
             guarantee,
             privacy_unit,
             errors,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, final
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report, foretold, progress_bar
+from graphcuts_dp.cli.console import Report, forecast_report, progress_bar
 from graphcuts_dp.cli.group_reading import GroupFile
 from graphcuts_dp.cli.queries import read_query_file
 from graphcuts_dp.cli.reading import ApproximatePrivacyOptions, Reading, Run
@@ -152,7 +152,7 @@ def _forecast(
         elif tuning.threshold is not None and tuning.error is not None:
             errors = [("each query, all at once", tuning.error * mechanism.unit)]
     notes = [job_refusal(store, job), *notes]
-    return foretold(job.guarantee, privacy_unit, errors, notes, job.warning)
+    return forecast_report(job.guarantee, privacy_unit, errors, notes, job.warning)
 
 
 def _read(path: str, space: Space, names: GroupNames | None) -> list[Any]:

@@ -15,7 +15,15 @@ from typing import Any, final
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report, foretold, out, progress_bar, say, show_facts, write_out
+from graphcuts_dp.cli.console import (
+    Report,
+    forecast_report,
+    out,
+    progress_bar,
+    say,
+    show_facts,
+    write_out,
+)
 from graphcuts_dp.cli.group_reading import GroupFile, GroupsRead
 from graphcuts_dp.cli.inspect_data import is_there
 from graphcuts_dp.cli.options import Commands
@@ -254,7 +262,7 @@ def _foretold(
     mechanism = terms.mechanism(universe, grid)
     error = terms.expected_error(universe, grid)
     guarantee = terms.guarantee(mechanism, None)
-    return foretold(
+    return forecast_report(
         guarantee,
         privacy_unit,
         [(f"each of {terms.workload.queries:,} answers, all at once", error)],

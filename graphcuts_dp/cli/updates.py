@@ -8,7 +8,7 @@ from typing import Any, final
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report, foretold, note_formulas, remember_written, say
+from graphcuts_dp.cli.console import Report, forecast_report, note_formulas, remember_written, say
 from graphcuts_dp.cli.group_reading import GroupReading
 from graphcuts_dp.cli.reading import ApproximatePrivacyOptions, Reading, directions_note
 from graphcuts_dp.cli.release import comment_note, released
@@ -143,7 +143,7 @@ def flows_over_time(
     if update.dry_run:
         notes = [_refusal(plan, store, update.period), *plan.notes, directions_note(public)]
         warning = None if _has_begun(plan, store) else plan.warning
-        return foretold(plan.guarantee, plan.privacy_unit, plan.errors(), notes, warning)
+        return forecast_report(plan.guarantee, plan.privacy_unit, plan.errors(), notes, warning)
     check_path(NAME, target, force=update.force)
     if update.plot is not None:
         check_writable_set((*KINDS[NAME].files(target), update.plot), force=update.force)

@@ -17,7 +17,7 @@ from typing import Any, final
 from typer.models import ArgumentInfo
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import heard
+from graphcuts_dp.cli.console import collect_messages
 from graphcuts_dp.display import up_to_digits
 from graphcuts_dp.errors import GraphCutsError, ParameterError
 from graphcuts_dp.options import (
@@ -280,10 +280,10 @@ def report_fields(
     Raises:
         GraphCutsError: as the command.
     """
-    with _one_at_a_time, heard() as heard_messages:
+    with _one_at_a_time, collect_messages() as new_messages:
         fields = dict(product.made.report(**given).fields)
     if messages is not None:
-        messages += heard_messages
+        messages += new_messages
     return fields
 
 
