@@ -378,9 +378,9 @@ def _write_file(
     *,
     force: bool = False,
 ) -> None:
-    """Write a graph to one file, packed if its name ends in .gz."""
+    """Write a graph to one file, packed if its name ends in .gz or .GZ."""
     with atomic_write(path, force=force) as handle:
-        if str(path).endswith(".gz"):
+        if os.fspath(path).lower().endswith(".gz"):
             with gzip.GzipFile("", "wb", 6, handle, mtime=0) as packed:
                 _write(graph, cast(BinaryIO, packed), ending, about)
         else:

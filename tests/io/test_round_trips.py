@@ -62,6 +62,13 @@ def test_every_graph_comes_back(tmp_path, name, ending, packed):
     assert read_flat(path, **kind_of(graph)) == graph
 
 
+@pytest.mark.parametrize("ending", WRITTEN)
+def test_a_packed_file_may_end_in_capitals(tmp_path, ending):
+    graph, path = GRAPHS["arcs"], tmp_path / f"graph{ending}.GZ"
+    graph.write(path)
+    assert read_flat(path, **kind_of(graph)) == graph
+
+
 PLAIN_LISTS, EXCHANGE = [".edges", ".edgelist", ".txt"], [".graphml", ".gml", ".net"]
 BREAKS = ["n\nl", "r\rl"]
 # Endings, labels that such a file cannot hold, and words of the error.
