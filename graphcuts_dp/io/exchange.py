@@ -61,6 +61,7 @@ _UNWRITABLE = {
     ".net": re.compile(r'["\n\r]|\\(?:\\|\Z)'),
 }
 _BLANKS = {"\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
+_KEY_IDS = {"facts", "name", "side", "weight"}  # of the keys that GraphML files of ours declare
 _GML_FACTS = "graphcutsdp"  # GML keys have no underscores
 _GML_TOKEN = re.compile(
     r"\s*+(?:\#[^\n]*+"
@@ -169,10 +170,18 @@ def write_graphml(
         about: names and values that become attributes of the graph.
 
     Raises:
-        FileFormatError: a label that XML cannot hold.
+        FileFormatError: a label, or text in `about`, that XML cannot hold; or the name of our own
+            attribute in `about`.
     """
     from xml.sax.saxutils import escape, quoteattr  # at use: it imports urllib, http and ssl
 
+    graph_attributes = dict(about or {})
+    if FACTS in graph_attributes:
+        raise FileFormatError(f"the attribute {FACTS} of a graph holds its schema; rename it")
+    if any(_CONTROL.search(f"{name}{value}") for name, value in graph_attributes.items()):
+        raise FileFormatError("about= holds a control character, which XML cannot hold")
+    # Keys have different ids, so those of `about` get a prefix if one of them is an id of ours.
+    prefix = "" if _KEY_IDS.isdisjoint(graph_attributes) else "about "
     names = _written_names(graph)
     ids = names if len(set(names)) == len(names) else [f"n{row}" for row in range(len(names))]
     quoted = [quoteattr(name, _BLANKS) for name in ids]
@@ -187,18 +196,16 @@ def write_graphml(
         head.append('<key id="side" for="node" attr.name="bipartite" attr.type="int"/>')
     if graph.weighted:
         head.append('<key id="weight" for="edge" attr.name="weight" attr.type="double"/>')
-    graph_attributes = dict(about or {})
     for name, value in graph_attributes.items():
         kind = "string" if isinstance(value, str) else "double"
-        quoted_name = quoteattr(name, _BLANKS)
-        head.append(
-            f'<key id={quoted_name} for="graph" attr.name={quoted_name} attr.type="{kind}"/>'
-        )
+        key_id, quoted_name = quoteattr(prefix + name, _BLANKS), quoteattr(name, _BLANKS)
+        head.append(f'<key id={key_id} for="graph" attr.name={quoted_name} attr.type="{kind}"/>')
     direction = "directed" if isinstance(graph.space, Arcs) else "undirected"
     head.append(f'<graph edgedefault="{direction}">')
     head.append(f'<data key="facts">{escape(_schema_json(graph))}</data>')
     for name, value in graph_attributes.items():
-        head.append(f"<data key={quoteattr(name, _BLANKS)}>{escape(str(value), _BLANKS)}</data>")
+        key_id = quoteattr(prefix + name, _BLANKS)
+        head.append(f"<data key={key_id}>{escape(str(value), _BLANKS)}</data>")
     for row, name in enumerate(names):
         side = "" if n_left is None else f'<data key="side">{int(row >= n_left)}</data>'
         text = escape(name, _BLANKS)

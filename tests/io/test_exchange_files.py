@@ -292,3 +292,20 @@ def test_a_matrix_of_two_sides_has_a_row_for_each_vertex_of_the_left_one(put):
     for merge in (None, "sum"):  # a pair has one entry
         graph = Graph([0, 0, 1], [2, 4, 3], [1, 2, 3], vertices=[1, 2, 3, 4, 5])
         assert read_graph(path, merge=merge) == graph
+
+
+@pytest.mark.parametrize("name", ["epsilon", "name", "side", "weight", "facts"])
+def test_facts_about_a_graph_may_have_any_name(tmp_path, name):
+    path = tmp_path / "x.graphml"
+    sides = {"left": ["a", "b"], "right": ["a", "007"]}
+    graph = gc.BipartiteGraph([0, 1], [1, 0], [1.0, 2.0], max_weight=4, **sides)
+    graph.write(path, about={name: 1.5})
+    assert gc.BipartiteGraph.read(path) == graph
+    assert nx.read_graphml(path).graph[name] == 1.5
+
+
+@pytest.mark.parametrize("about", [{"graphcuts_dp": 1.0}, {"author": "\0"}])
+def test_facts_about_a_graph_that_a_file_cannot_hold_are_refused(tmp_path, about):
+    with pytest.raises(FileFormatError, match=r"rename it|control character"):
+        TWO.write(tmp_path / "x.graphml", about=about)
+    assert list(tmp_path.iterdir()) == []
