@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, DEFAULT_FAILURE, DEFAULT_PERCENT
-from graphcuts_dp.cuts.network import MOST_TOTAL, least_side
+from graphcuts_dp.cuts.network import MOST_VERTEX_WEIGHT, least_side
 from graphcuts_dp.cuts.weights import MeasuredCut, lightest, measure_weights
 from graphcuts_dp.display import down_to_digits, up_to_digits
 from graphcuts_dp.errors import ParameterError, QueryError
@@ -46,9 +46,10 @@ from graphcuts_dp.schema.vertices import Label, VertexSet
 
 Terminal = Label | Iterable[Label]
 KIND = "cut"  # the kind of use on a ledger
-# A weight is counted with 3 to 12 binary digits below its largest change between neighbours.
-_COARSEST, _FINEST = 3, 12
-_FLOW_BITS = 29  # the expected noise of all vertices together, in grid units: the flow stays fast
+# The largest change of a weight between neighbours has 2^3 to 2^12 grid units.
+_FEWEST_BITS, _MOST_BITS = 3, 12
+# The expected noise of all vertices together is about 2^29 grid units, with which flows are fast.
+_FLOW_BITS = 29
 
 
 @refuses_former_options()
@@ -105,8 +106,8 @@ def least_cut(
     computed from P and these. Together they lose at most epsilon by Theorem "Weights of cuts".
     Of k changes together each has epsilon/k. Of more terminals each halving is such a cut, of
     disjoint parts at once that became public before; `CutRates.loss` is what all cost together.
-    Weights are rounded down to a grid that c is a multiple of, which moves no two of them further
-    apart, and those above M, of 2^51/n grid units, are cut to that, which does not either.
+    Weights are rounded down to a grid that c is a multiple of, and those above M, 2^51/n grid
+    units, count as M. Neither moves two weights further apart.
 
     Accuracy: with the default confidence the cut weighs at most `CutErrors.above_trivial` more than
     the lightest trivial one, and `above_least` more than the least cut P*, or than the least cuts
@@ -116,11 +117,11 @@ def least_cut(
     of this bound and the upper end of the interval; with more terminals it is the upper end of the
     interval less the lower end of `Partition.optimum`. On graphs with a clear cut all errors are
     far less (docs/measured). Weights and intervals are those of weights rounded down to the grid,
-    which adds at most a grid unit for each pair across. All this holds if a least cut and the
-    shortfall are below M together: P then weighs less than M with weights cut to M, so that it
-    parts no pair that was cut. M is above every weight that has a maximum; without one, see `notes`
-    of the partition. Every private mechanism has an error of order n/epsilon on some graph
-    (source).
+    which adds at most a grid unit for each pair across. All this holds if the weight of a least cut
+    plus the shortfall is below M: then P weighs less than M with clipped weights, so no pair that
+    it parts was clipped. M is above the maximum of weights that have one; of others the `notes` of
+    the partition state the condition. Every private mechanism has an error of order n/epsilon on
+    some graph (source).
 
     Examples:
         >>> club = gc.datasets.load("karate")
@@ -173,9 +174,9 @@ def cut_job(
     if len(terminal_rows) > 2 and isinstance(graph, DirectedGraph):
         raise ParameterError("a directed graph is cut between two terminals: name two")
     halvings = halvings_of(len(terminal_rows))
-    step = privacy_unit.per_change(epsilon)
-    grid = grid_of_cuts(graph, step / halvings)
-    rates = CutRates.of(step, grid.sensitivity, halvings)
+    epsilon_of_change = privacy_unit.per_change(epsilon)
+    grid = grid_of_cuts(graph, epsilon_of_change / halvings)
+    rates = CutRates.of(epsilon_of_change, grid.sensitivity, halvings)
     loss, across = rates.loss(grid.sensitivity, halvings), rates.across * grid.sensitivity
     costs = {"least cut": Cost.of_pure(loss - across), "weights of cuts": Cost.of_pure(across)}
     plan = BudgetPlan.of_costs(costs, "discrete Laplace", Cost.of_pure(loss))
@@ -252,6 +253,8 @@ class CutJob(Job[Partition]):
         cut = lightest(measured, self.terminal_rows, self._errors, self.grid.unit)
         sizes = np.bincount(cut.codes, minlength=len(terminals))
         notes = _notes_on_lone_terminals(terminals, sizes)
+        if self._weight_condition:
+            notes = (*notes, *self.notes)
         return Partition(
             kind="least-cut",
             space=self.graph.space,
@@ -263,7 +266,7 @@ class CutJob(Job[Partition]):
             value=cut.value,
             interval=cut.interval,
             optimum=cut.optimum,
-            notes=(*notes, *(self.notes if self._weight_condition else ())),
+            notes=notes,
         )
 
     def parts(self, measured: MeasuredCut, guarantee: PrivacyGuarantee) -> ResultParts:
@@ -301,7 +304,8 @@ class CutJob(Job[Partition]):
     def _weight_condition(self) -> str:
         """The condition for the bounds, in words; empty if no weight can be clipped."""
         graph, largest = self.graph, largest_weight(self.graph, self.grid)
-        if not graph.weighted or largest >= (graph.max_weight or LARGEST_OPEN):
+        max_weight = graph.max_weight or LARGEST_OPEN  # which graphs without a maximum have
+        if not graph.weighted or largest >= max_weight:
             return ""
         below = max(0.0, largest - self._errors.above_least)
         return (
@@ -368,13 +372,14 @@ def grid_of_cuts(graph: AnyGraph, epsilon: Fraction) -> Grid:
         return Grid()
     largest_change = graph.max_weight or 1.0
     bits = math.floor(_FLOW_BITS + math.log2(float(epsilon) / sum(graph.shape)))
-    unit = 2.0 ** (math.floor(math.log2(largest_change)) - min(max(bits, _COARSEST), _FINEST))
+    bits = min(max(bits, _FEWEST_BITS), _MOST_BITS)
+    unit = 2.0 ** (math.floor(math.log2(largest_change)) - bits)
     return Grid(unit, math.ceil(largest_change / unit), graph.max_weight)
 
 
 def largest_weight(graph: AnyGraph, grid: Grid) -> float:
     """Return the weight to which larger ones are clipped, so that floats hold all sums. Public."""
-    return (MOST_TOTAL // graph.shape[0]) * grid.unit
+    return (MOST_VERTEX_WEIGHT // graph.shape[0]) * grid.unit
 
 
 def measure_cut(
@@ -401,25 +406,27 @@ def measure_cut(
     n = graph.shape[0]
     edge_units = grid.edge_steps(graph)
     weights = np.ones(len(graph.rows), np.int64) if edge_units is None else edge_units
-    weights = np.minimum(weights, MOST_TOTAL // n)  # `largest_weight`, which is stated
+    weights = np.minimum(weights, MOST_VERTEX_WEIGHT // n)  # `largest_weight`, which is stated
     halvings = halvings_of(len(terminal_rows))
-    # A part has the leading binary digits of the numbers of its terminals.
+    # A vertex is in the part of the terminals whose numbers begin with the same binary digits. Each
+    # halving adds a digit: 0 for the side of the lower terminals, 1 for the other side.
     part = np.zeros(n, dtype=np.int64)
     for bit in reversed(range(halvings)):
         progress(1 - (bit + 1) / halvings, "cutting")
         pull = sample_discrete_laplace(rates.cut, n, source)
-        # A part all of whose terminals are in the first half stays whole.
-        halved = [
+        # A part all of whose terminals are on the first side stays whole.
+        divided_parts = [
             terminal >> (bit + 1) for terminal in range(len(terminal_rows)) if terminal >> bit & 1
         ]
-        side = np.where(np.isin(part, halved), 0, 1).astype(np.int8)
+        side = np.where(np.isin(part, divided_parts), 0, 1).astype(np.int8)
         for terminal, rows in enumerate(terminal_rows):
             side[rows] = -1 if terminal >> bit & 1 else 1
         is_inside = part[graph.rows] == part[graph.columns]
         pairs = graph.rows[is_inside], graph.columns[is_inside]
         arcs = sp.csr_array((weights[is_inside], pairs), shape=(n, n))
         arcs = arcs if isinstance(graph, DirectedGraph) else sp.csr_array(arcs + arcs.T)
-        part = 2 * part + ~least_side(arcs, pull, side)
+        is_on_second_side = ~least_side(arcs, pull, side)
+        part = 2 * part + is_on_second_side
     measured = measure_weights(
         graph, source, weights=weights, codes=part, terminal_rows=terminal_rows, rates=rates
     )

@@ -1,18 +1,19 @@
-"""Least cuts of whole numbers, exactly: of all that are least, the one with the fewest vertices.
+"""Find a least cut of weights in whole grid units, exactly.
 
 The problem. Arcs have weights in whole grid units; a pair without direction is two arcs. Each
 vertex is in S, in T, or free. The free vertices are divided so that
 
     f(S) = weight of the arcs from S to the others - sum of the pull of the vertices in S
 
-is as small as possible. f is submodular, so the intersection of two least sets is a least set, too,
-and one least set lies within all others. That set is returned, by either solver.
+is as small as possible. Several sets may be least. f is submodular, so the intersection of two
+least sets is a least set, too, and one least set, the *smallest* one, lies within all others. It is
+what either solver returns.
 
 Peeling. A free vertex whose pull is above all the weight that leaves it is in every least set: to
 add it saves more than it can cost. One whose pull is at most minus all the weight that enters it is
-not in the least set that lies within all others: to take it out costs nothing. Decided vertices
-pull their neighbours, and so on. A maximum flow decides the remaining vertices: those that the
-source reaches in the residual network are in the least set within all others.
+not in the smallest least set: to take it out costs nothing. Decided vertices pull their neighbours,
+and so on. A maximum flow decides the remaining vertices: those that the source reaches in the
+residual network are in the smallest least set.
 """
 
 import numpy as np
@@ -22,9 +23,9 @@ from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from graphcuts_dp.arrays import BoolVector, IntVector
 
-# Largest total weight of the arcs that leave a vertex, and of those that enter it. What flows into
-# a vertex is at most twice that, and floats hold every whole number up to 2^53.
-MOST_TOTAL = 2**51
+# Largest weight of all arcs that leave a vertex, and of all that enter it. What flows into a vertex
+# is at most twice that, and floats hold every whole number up to 2^53.
+MOST_VERTEX_WEIGHT = 2**51
 # Largest capacity for scipy's maximum flow. It counts in 32 bits, and adds the capacities of both
 # directions of an arc; larger ones would wrap around without a word.
 _SMALL_FLOW = 2**30
@@ -36,14 +37,14 @@ def least_side(arcs: sp.csr_array, pull: IntVector, side: npt.NDArray[np.int8]) 
 
     Args:
         arcs: private weights, shape (n, n): whole numbers of at least 0. Those that leave a vertex
-            add up to at most `MOST_TOTAL`, and so do those that enter it.
+            add up to at most `MOST_VERTEX_WEIGHT`, and so do those that enter it.
         pull: pull of each vertex towards S, shape (n,); integers of any size.
         side: 1 for vertices in S, -1 for those in T, 0 for free ones, shape (n,).
     """
     is_in_s: BoolVector = side == 1
     rows = np.arange(len(side))
-    # A pull above all weights together decides: larger ones do the same.
-    pull = np.clip(pull, -2 * MOST_TOTAL, 2 * MOST_TOTAL).astype(np.int64)
+    # Larger pulls decide a vertex as these bounds do, which are above the weight of its arcs.
+    pull = np.clip(pull, -2 * MOST_VERTEX_WEIGHT, 2 * MOST_VERTEX_WEIGHT).astype(np.int64)
     while True:
         pull = pull + arcs.T @ (side == 1) - arcs @ (side == -1)
         free = np.flatnonzero(side == 0)
@@ -51,27 +52,30 @@ def least_side(arcs: sp.csr_array, pull: IntVector, side: npt.NDArray[np.int8]) 
         leaving, entering = arcs.sum(axis=1), arcs.sum(axis=0)
         joins, stays = pull > leaving, pull <= -entering
         if np.count_nonzero(joins | stays) * _PEELED_SHARE <= len(rows):
-            break
+            break  # so few that the maximum flow decides them, too
         is_in_s[rows[joins]] = True
         side = joins.astype(np.int8) - stays
     # A pull outside these bounds decides as the nearest of them does.
-    is_in_s[rows] = _least_free_set(arcs, np.clip(pull, -entering, leaving + 1))
+    is_in_s[rows] = _smallest_least_set(arcs, np.clip(pull, -entering, leaving + 1))
     return is_in_s
 
 
-def _least_free_set(arcs: sp.csr_array, pull: IntVector) -> BoolVector:
-    """Return the least set that lies within all others, where all vertices are free, shape (n,).
+def _smallest_least_set(arcs: sp.csr_array, pull: IntVector) -> BoolVector:
+    """Return the least set that lies within all others if all vertices are free, shape (n,).
 
     The source n has an arc to each vertex with a positive pull, and each vertex with a negative one
     has an arc to the sink n + 1.
     """
     n, pulled, pushed = len(pull), np.flatnonzero(pull > 0), np.flatnonzero(pull < 0)
-    # Python's integers: the sum over many vertices may pass 64 bits.
-    most_flow = min(sum(pull[pulled].tolist()), -sum(pull[pushed].tolist()), 2 * MOST_TOTAL)
+    # No arc carries more than the source sends, the sink takes, or flows through a vertex. These
+    # are integers of Python: the sum over many vertices may pass 64 bits.
+    sent, taken = sum(pull[pulled].tolist()), -sum(pull[pushed].tolist())
+    most_flow = min(sent, taken, 2 * MOST_VERTEX_WEIGHT)
     entries = arcs.tocoo()
     tails = np.concatenate([entries.row, np.full_like(pulled, n), pushed])
     heads = np.concatenate([entries.col, pulled, np.full_like(pushed, n + 1)])
-    # An arc of more capacity than can flow is in no least cut: any capacity above that is the same.
+    # More capacity than an arc can carry changes nothing; one more unit keeps the arc out of the
+    # cut.
     capacities = np.minimum(
         np.concatenate([entries.data, pull[pulled], -pull[pushed]]), most_flow + 1
     )

@@ -25,7 +25,8 @@ from graphcuts_dp.learn.least_cut_error import CutErrors, CutRates, halvings_of
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
 
-_LOW_BITS = 26  # of a weight: its low and its high bits are added up apart, within 64 bits
+# `_sum` adds up the low 26 bits of weights and the other ones separately, each within 64 bits.
+_LOW_BITS = 26
 
 
 @final
@@ -136,7 +137,8 @@ def lightest(
     Args:
         measured: the noisy cut and the weights.
         terminal_rows: row numbers of each terminal.
-        errors: error bounds that hold together with the stated confidence.
+        errors: bounds that hold together with the stated confidence: `noisy` on how much the noisy
+            cut weighs above the least cuts, the others on errors of measured weights.
         unit: weight of one grid unit.
     """
     noisy = measured.across
@@ -148,15 +150,18 @@ def lightest(
         codes, value, error = np.full_like(codes, keeper), trivial, errors.trivial
         for terminal, rows in enumerate(terminal_rows):
             codes[rows] = terminal
-    between = unit * measured.between
+    between = unit * measured.between  # noisy b, which every cut has
     weight = unit * value + between
     high = max(0.0, weight + error + errors.between)
     low = min(high, max(0.0, weight - error - errors.between))
     # Both weights include b, so its noise does not count in their difference.
     above_noisy = 0.0 if value == noisy else unit * (value - noisy) + errors.trivial + errors.across
-    least = unit * noisy - errors.across + between - errors.between - errors.noisy
+    # The noisy cut weighs at least this. The least cuts of all halvings together weigh less by
+    # `errors.noisy` at most, and none of them weighs more than the least cut.
+    noisy_at_least = unit * noisy - errors.across + between - errors.between
     halvings = halvings_of(len(terminal_rows))
-    optimum = min(high, max(0.0, least / halvings)), high
+    optimum_at_least = (noisy_at_least - errors.noisy) / halvings
+    optimum = min(high, max(0.0, optimum_at_least)), high
     # The least cuts of several halvings may add up to more than the least cut.
     shortfall = min(high, errors.noisy + above_noisy) if halvings == 1 else high - optimum[0]
     return LightestCut(

@@ -13,7 +13,7 @@ import graphcuts_dp as gc
 from graphcuts_dp import BudgetError, GraphError, ParameterError, QueryError, cut_job, least_cut
 from graphcuts_dp.cuts import least
 from graphcuts_dp.cuts.least import grid_of_cuts
-from graphcuts_dp.cuts.network import MOST_TOTAL
+from graphcuts_dp.cuts.network import MOST_VERTEX_WEIGHT
 from graphcuts_dp.display import up_to_digits
 from graphcuts_dp.learn.least_cut_error import WEIGHT_SHARE, CutRates, least_cut_excess
 from graphcuts_dp.plugins import SeededEntropy
@@ -241,7 +241,7 @@ def test_weights_beyond_what_can_be_counted_are_cut_to_it(noise, monkeypatch):
     note = least_cut(graph, 0, 2, epsilon=1.0).notes[-1]
     assert "weights above 1.374e+11 count as that" in note  # 2^51/4 steps of 2^-12
     (found,) = seen
-    assert found.data.tolist() == [MOST_TOTAL // 4, MOST_TOTAL // 4, 2**12, 2**12]
+    assert found.data.tolist() == [MOST_VERTEX_WEIGHT // 4, MOST_VERTEX_WEIGHT // 4, 2**12, 2**12]
     noise.append(np.zeros(4, dtype=np.int64))
     capped = gc.Graph([0, 1], [1, 2], [1e300, 1.0], vertices=4, max_weight=1e300)
     assert not any("count as that" in note for note in least_cut(capped, 0, 2, epsilon=1.0).notes)
