@@ -184,9 +184,9 @@ class Metric:
         Raises:
             ParameterError: a side below 1.
         """
-        are_integers = isinstance(rows, int | np.integer) and isinstance(columns, int | np.integer)
-        if not are_integers or rows < 1 or columns < 1:
-            raise ParameterError("a grid has at least one row and one column")
+        for side in (rows, columns):
+            if isinstance(side, bool) or not isinstance(side, int | np.integer) or side < 1:
+                raise ParameterError("a grid has at least one row and one column")
         numbers = np.arange(rows * columns).reshape(rows, columns)
         tails = np.concatenate([numbers[:, :-1].ravel(), numbers[:-1].ravel()])
         heads = np.concatenate([numbers[:, 1:].ravel(), numbers[1:].ravel()])
@@ -229,7 +229,7 @@ class Metric:
             rows,
             columns,
             distances[rows, columns],
-            vertices=vertices or size,
+            vertices=size if vertices is None else vertices,
             coordinates=positions if positions.shape[1] == 2 else None,
         )
         metric.positions, metric.p = positions, float(p)

@@ -402,7 +402,7 @@ def plan_degree_bounds(
         >>> [row.max_degree for row in plan.rows]
         [2, 5, 10]
     """
-    if not bounds:
+    if not len(bounds):  # also of an array, which has no truth value
         raise ParameterError("give at least one degree bound, for example [10, 20, 50]")
     workload = SessionWorkload(queries=queries, beta=beta)
     # Noise on each answer is the same for any graph.

@@ -5,8 +5,9 @@ private rows. `rendering` writes it as a page or as text, `registry` as an entry
 deployments.
 """
 
+import json
 from collections.abc import Iterable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import islice, pairwise
 from pathlib import Path
@@ -410,7 +411,11 @@ def _columns_in(provenance: Provenance) -> ColumnsRead:
     """Return the columns that a receipt names."""
     named = dict(provenance.columns)
     user, period = named.get("users", ""), named.get("periods", "")
-    if not period.startswith('"'):  # the form of its dates follows the name
+    # The form of the dates follows the name, which is JSON if these words are part of it.
+    if period.startswith('"'):
+        with suppress(ValueError):  # a receipt that somebody made up
+            period = json.JSONDecoder().raw_decode(period)[0]
+    else:
         period = period.partition(" as ")[0].partition(" in ")[0]
     endpoints = (_column(named.get("sources")), _column(named.get("targets")))
     return ColumnsRead(

@@ -39,7 +39,7 @@ ABOUT_ASKED = "No program can know these. Fill them in by hand, or with the opti
 NOT_STATED = "not stated"
 NO_GUARANTEE = "A seed was given: there is no guarantee, and a guess can become certain."
 NOTHING_READ = "Nothing private was read, so nothing private can come out."
-NO_UNIT = "the receipt names a privacy unit that this program does not know"
+NO_UNIT = "The receipt names a privacy unit that this program does not know."
 NOT_PRIVATE = (
     "NOT PRIVATE. A seed was given, so whoever guesses it can take the noise off: publish nothing "
     "of this."

@@ -206,20 +206,23 @@ class Flows(FlowStatistics, Displayed):
             QueryError: no such level or period, coefficients that do not fit, or a confidence out
                 of range.
         """
-        table = np.asarray(coefficients, dtype=np.float64)
         level_index = self.cells.level_index(level)
         shape, count = self.cells.shape(level_index), len(self.cells.lengths(level_index))
-        both_ways = table
-        if table.shape == shape:
-            both_ways = np.zeros((count, *shape))
-            both_ways[self.cells.period_codes(level_index, period)] = table
+        refusal = QueryError(f"coefficients of this level are finite numbers of shape {shape}")
+        try:
+            matrices = np.asarray(coefficients, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise refusal from None
+        if matrices.shape == shape:
+            matrix, matrices = matrices, np.zeros((count, *shape))
+            matrices[self.cells.period_codes(level_index, period)] = matrix
         elif period is not None:
             raise QueryError("coefficients for every period need no period=: leave it out")
-        if both_ways.shape != (count, *shape) or not np.isfinite(both_ways).all():
-            raise QueryError(f"coefficients of this level are finite numbers of shape {shape}")
-        if self.cells.symmetric and (both_ways != both_ways.swapaxes(1, 2)).any():
+        if matrices.shape != (count, *shape) or not np.isfinite(matrices).all():
+            raise refusal
+        if self.cells.symmetric and (matrices != matrices.swapaxes(1, 2)).any():
             raise QueryError("coefficients must be symmetric: (a, b) and (b, a) are one cell")
-        cell_coefficients = both_ways[
+        cell_coefficients = matrices[
             self.cells.periods_of(level_index), *self.cells.cells(level_index)
         ]
         return self._answer(CellSum(level_index, cell_coefficients), confidence, simultaneous)

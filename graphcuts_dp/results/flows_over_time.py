@@ -183,15 +183,17 @@ class FlowsOverTime(Displayed):
             if not indices_inside:
                 raise QueryError(self._not_published(labels[0]))
             return Window(indices_inside[0], indices_inside[-1] + 1)
+        if not labels:
+            raise QueryError("a window has at least one period: name it, or take all by None")
         missing = [label for label in labels if label not in known]
-        if missing or not labels:
-            raise QueryError(self._not_published(*missing[:1]))
+        if missing:
+            raise QueryError(self._not_published(missing[0]))
         indices = [known[label] for label in labels]
         if indices != list(range(indices[0], indices[-1] + 1)):
             raise QueryError("the periods of a window follow each other: add up several windows")
         return Window(indices[0], indices[-1] + 1)
 
-    def _not_published(self, label: str = "") -> str:
+    def _not_published(self, label: str) -> str:
         """Return the message that a period is not published."""
         published = self.periods
         shown = published[0] if len(published) == 1 else f"{published[0]} to {published[-1]}"
@@ -304,6 +306,8 @@ class FlowsOverTime(Displayed):
         windows = self.windows
         if periods is not None:
             names = [periods] if isinstance(periods, str) else list(periods)
+            if not names:
+                raise QueryError("a table has at least one window: name it, or take all by None")
             windows = {name: self.window(name) for name in names}
         unit, (row_labels, column_labels) = self.noisy.unit, self.labels(None)
         a, b = self.cells.cells(self.cells.depth - 1)

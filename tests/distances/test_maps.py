@@ -98,6 +98,11 @@ def test_grids_with_uneven_lengths_or_missing_edges():
     assert Metric.of(named).kind == "graph"
 
 
+def test_labels_of_points_may_be_an_array():
+    metric = Metric.of_points([[0, 0], [3, 4]], vertices=np.array(["a", "b"]))
+    assert metric.vertices.labels == ("a", "b")
+
+
 def test_all_kinds_of_graphs_are_maps():
     edges = [("a", "b", 2.0), ("b", "c", 1.0), ("a", "c", 9.0)]
     plain = nx.Graph()
@@ -239,6 +244,7 @@ REFUSED = [
         (partial(Metric.of, ring), GraphError, "positive")  # a length of 0 is not left out
         for ring in (RING, igraph.Graph.from_networkx(RING))
     ),
+    (partial(Metric.grid, True, 4), ParameterError, "at least one row"),
     (partial(plan_distances, Metric.path(1), people=1, epsilon=1.0), ParameterError, "least two"),
     (partial(Locations.of, Metric.path(5), PEOPLE), QueryError, "another map"),
     (partial(Locations.of, PATH, 7), ParameterError, "locations are"),

@@ -50,6 +50,11 @@ def test_what_is_taken_is_within_what_is_told():
     assert "30" in str(plan)
 
 
+def test_bounds_may_be_an_array():
+    plan = plan_degree_bounds(np.array([5, 10]), epsilon=1.0)
+    assert plan.rows == plan_degree_bounds([5, 10], epsilon=1.0).rows
+
+
 def test_wrong_numbers_are_refused():
     for bounds, options in (([], {}), ([0], {}), ([3], {"queries": 0}), ([3], {"degrees": [-1]})):
         with pytest.raises(ParameterError):

@@ -400,7 +400,7 @@ def test_windows_that_are_none_are_refused():
         ("2027-02", "not published"),
         ("2030", "not published"),
         (["2026-11", "2027-01"], "follow each other"),
-        ([], "not published"),
+        ([], "at least one period"),
         ("2027-01..2026-12", "ends before it begins"),
         ("2027..2026", "ends before it begins"),
     ):
@@ -408,6 +408,8 @@ def test_windows_that_are_none_are_refused():
             flows.between("a", "b", periods)
     with pytest.raises(QueryError, match="unknown group"):
         flows.between("a", "nowhere")
+    with pytest.raises(QueryError, match="at least one window"):
+        flows.to_frame([])
 
 
 def test_a_charge_is_reported_where_an_error_came_after_it(monkeypatch):

@@ -4,6 +4,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from browser import BROWSER, DRIVER, Visit, chromium
 from products import PRODUCTS, kind_of, make
@@ -130,6 +131,17 @@ def test_every_product_that_is_saved_is_reported():
     sessions = {"session", "distance session"}
     alike = {"net", "sensing"}  # receipts of iterative releases
     assert {kind_of(name) for name in PRODUCTS} - sessions - alike == kinds
+
+
+@pytest.mark.parametrize("column", ["day", "my day", "day in UTC", "3"])
+def test_the_column_of_dates_is_named_without_the_form_of_its_dates(column, tmp_path):
+    trips = pd.DataFrame({"from": [0, 1], "to": [1, 0], column: ["17.01.2026", "03.02.2026"]})
+    columns = gc.Columns(source="from", target="to", period=column, date_format="%d.%m.%Y")
+    rows = gc.Rows.of(trips, columns=columns, vertices=range(2), periods="2026-01..2026-02")
+    groups = gc.Groups(gc.VertexSet(2), {"all": ["x", "x"]})
+    gc.release_flows(rows, groups, epsilon=1.0, store=tmp_path / "s.db").save(tmp_path / "out.csv")
+    (sentence,) = [text for text in report_of(tmp_path / "out.csv.json").unit if "dated" in text]
+    assert sentence.endswith(f"dated by \u201c{column}\u201d.")
 
 
 def test_the_check_code_names_one_receipt(store, tmp_path):

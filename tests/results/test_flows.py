@@ -252,6 +252,8 @@ def test_what_cannot_be_released_is_refused(graph, groups, options, told):
         (lambda flows: flows.intervals(confidence=0), "confidence"),
         (lambda flows: flows.linear(np.ones((3, 3))), "shape"),
         (lambda flows: flows.linear(np.full((9, 9), np.nan)), "finite"),
+        (lambda flows: flows.linear("none"), "finite numbers of shape"),
+        (lambda flows: flows.linear([[1.0, 2.0], [3.0]]), "finite numbers of shape"),
         (lambda flows: flows.linear(np.triu(np.ones((9, 9)))), "symmetric"),
     ],
 )
