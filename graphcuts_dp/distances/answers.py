@@ -246,7 +246,7 @@ class DistanceAnswers(Displayed):
     @property
     def best(self) -> DistanceAnswer:
         """The vertex with the least estimate: where to put a clinic."""
-        return self._at(int(np.argmin(self.values)))
+        return self._answer_of_row(int(np.argmin(self.values)))
 
     @cached_property
     def possible(self) -> BoolVector:
@@ -268,13 +268,13 @@ class DistanceAnswers(Displayed):
         Raises:
             QueryError: it is not on the map.
         """
-        return self._at(self.metric.row(vertex))
+        return self._answer_of_row(self.metric.row(vertex))
 
     def all(self) -> list[DistanceAnswer]:
         """Return the answers of all vertices, in their order."""
-        return [self._at(row) for row in range(len(self.values))]
+        return [self._answer_of_row(row) for row in range(len(self.values))]
 
-    def _at(self, row: int) -> DistanceAnswer:
+    def _answer_of_row(self, row: int) -> DistanceAnswer:
         value, radius = float(self.values[row]), float(self.radii[row])
         return DistanceAnswer(
             vertex=self.metric.vertices.labels[row],
@@ -569,7 +569,7 @@ def plan_distances(
                     metric, people, None, distribution=distribution, confidence=confidence, **budget
                 )
             else:
-                epsilon_of_noise = step_epsilon(distribution, **budget)
+                epsilon_of_noise = epsilon_for_one_person(distribution, **budget)
                 built = _COUNTS[name](
                     metric, people, distribution=distribution, epsilon=epsilon_of_noise, delta=delta
                 )
@@ -605,14 +605,14 @@ def _mechanisms_to_try(
             raise ParameterError(f"unknown {option} {value!r}; choose one of {', '.join(known)}")
     if noise != "auto" and not count_noise(noise).pure and delta == 0:
         raise ParameterError("Gaussian noise needs a delta above 0, for example 1e-6")
-    chosen = [mechanism]
+    names = [mechanism]
     if mechanism == "auto":
-        chosen = ["tree-counts", "histogram"]
+        names = ["tree-counts", "histogram"]
         if metric.tree is not None or len(metric) <= _MOST_FOR_PER_QUERY:
-            chosen.append("per-query")
+            names.append("per-query")
         if has_small_exact_embedding(metric, most_coordinates=_MOST_COORDINATES):
-            chosen.append(L1Learner.name)
-    for name in chosen:
+            names.append(L1Learner.name)
+    for name in names:
         for kind in COUNT_NOISES if noise == "auto" else (noise,):
             if count_noise(kind).pure or delta > 0:
                 yield name, kind
@@ -632,7 +632,7 @@ def check_terms(metric: Metric, *, delta: float, confidence: float) -> None:
         raise ParameterError("a map with one vertex has no distances; give at least two")
 
 
-def step_epsilon(
+def epsilon_for_one_person(
     distribution: str, *, privacy_unit: PrivacyUnit, epsilon: float | Fraction, delta: float
 ) -> float | Fraction:
     """Return the epsilon for one person, of whom the privacy unit has one or several.
@@ -671,7 +671,7 @@ def learner_for(
         distribution: "laplace" or "gaussian".
         confidence: of guaranteed intervals.
         delta: of the privacy unit.
-        budget: epsilon and privacy unit, as for `step_epsilon`.
+        budget: epsilon and privacy unit, as for `epsilon_for_one_person`.
 
     Raises:
         ParameterError: a number out of range, or a map that is too large to embed.
@@ -680,7 +680,7 @@ def learner_for(
         embeddings_of(metric),
         people=people,
         queries=queries,
-        epsilon=step_epsilon(distribution, delta=delta, **budget),
+        epsilon=epsilon_for_one_person(distribution, delta=delta, **budget),
         delta=0.0 if count_noise(distribution).pure else delta,
         beta=1 - confidence,
     )

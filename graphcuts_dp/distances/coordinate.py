@@ -8,8 +8,8 @@ that sign alone. Of the tests in `privacy.sparse_vector`, `OneSidedPair` needs n
 one is never below the other, but if a person moves, some distances grow and others shrink;
 `SharedThreshold` tests both signs.
 
-All numbers are counted in units of the coordinate's public grid, called steps here, and summed over
-people, not averaged. So all private numbers are whole.
+All numbers are counted in grid units of the coordinate's public grid, and summed over people, not
+averaged. So all private numbers are whole.
 """
 
 import math
@@ -89,8 +89,8 @@ class AboveThreshold:
     R >= 0 is geometric of rate r1, drawn once for each instance; N >= 0 is fresh and geometric of
     rate r2. An instance is used until it fires once.
 
-    Guarantee, for counts q that change by at most s steps either way, a = s r1 and b = s r2: one
-    instance is (a + 2 b)-DP, hence (a + 2 b)^2/2-zCDP, also for queries and hypotheses that are
+    Guarantee, for counts q that change by at most s grid units either way, a = s r1 and b = s r2:
+    one instance is (a + 2 b)-DP, hence (a + 2 b)^2/2-zCDP, also for queries and hypotheses that are
     chosen after earlier answers.
 
     Proof. Fixed choices of the analyst fix the thresholds A_i = h_i + T, and the output is the
@@ -102,9 +102,9 @@ class AboveThreshold:
     P'(j) >= e^(-a - 2 b) P(j), and likewise for silence to the end. Exchange q and q'.
 
     Attributes:
-        threshold_rate: r1, for one step.
-        query_rate: r2, for one step.
-        threshold: T, in steps.
+        threshold_rate: r1, for one grid unit.
+        query_rate: r2, for one grid unit.
+        threshold: T, in grid units.
 
     Source: DR14 section 3.6 (AboveThreshold), with one-sided noise.
     """
@@ -156,9 +156,9 @@ class CoordinateTask:
         """The largest number of updates: at most one for each point and each query."""
         return min(self.queries, self.points)
 
-    def largest_sum(self, at: IntVector) -> IntVector:
+    def largest_sum(self, positions: IntVector) -> IntVector:
         """Return the largest possible sums of distances: of all people at the farther end."""
-        return np.asarray(self.people * np.maximum(at, self.width - at))
+        return np.asarray(self.people * np.maximum(positions, self.width - positions))
 
 
 @final
@@ -172,10 +172,10 @@ class CoordinateTuning:
         test: the test, with the rates of its noise.
         value_noise: noise on the value of a tangent.
         count_noise: noise on the number of people at or below a position, which decides the slope.
-        value_radius: bound on the errors of all measured values, in steps.
+        value_radius: bound on the errors of all measured values, in grid units.
         count_radius: bound on the errors of all measured counts.
-        below: the truth is at most so far below a guaranteed hypothesis, in steps.
-        above: the truth is at most so far above a guaranteed hypothesis, in steps.
+        below: the truth is at most so far below a guaranteed hypothesis, in grid units.
+        above: the truth is at most so far above a guaranteed hypothesis, in grid units.
         total_cost: exact cost of `updates` tangents and `updates` + 1 instances of the test: pure
             epsilon, or rho.
     """
@@ -204,19 +204,20 @@ class Profile:
     def __init__(self, positions: IntVector, counts: IntVector) -> None:
         order = np.argsort(positions, kind="stable")
         self._positions = positions[order]
+        # Number of people, and sum of their positions, among the first 0, 1, ... vertices.
         self._people = np.concatenate([[0], np.cumsum(counts[order])])
         self._moments = np.concatenate([[0], np.cumsum(counts[order] * self._positions)])
 
-    def count(self, at: int) -> int:
+    def count(self, position: int) -> int:
         """Count the people at or below a position."""
-        return int(self._people[np.searchsorted(self._positions, at, side="right")])
+        return int(self._people[np.searchsorted(self._positions, position, side="right")])
 
-    def value(self, at: int) -> int:
+    def value(self, position: int) -> int:
         """Return the sum over people of their distance from a position."""
-        index = np.searchsorted(self._positions, at, side="right")
+        index = np.searchsorted(self._positions, position, side="right")
         people_below, moment_below = int(self._people[index]), int(self._moments[index])
         people, moment = int(self._people[-1]), int(self._moments[-1])
-        return at * (2 * people_below - people) + moment - 2 * moment_below
+        return position * (2 * people_below - people) + moment - 2 * moment_below
 
     def __repr__(self) -> str:
         return "Profile()"
@@ -251,9 +252,9 @@ def tune_coordinate(
 ) -> CoordinateTuning:
     """Return the tuning whose limit c on updates has the least guaranteed error.
 
-    Moving a person changes a sum of distances by at most max(t, W - t) <= W steps, and the number
-    of people at or below t by at most 1, so their slope 2 count - n by 2 (HR12, proof of Theorem
-    1, says that the derivative's sensitivity is that of the value: O(1/n)).
+    Moving a person changes a sum of distances by at most max(t, W - t) <= W grid units, and the
+    number of people at or below t by at most 1, so their slope 2 count - n by 2 (HR12, proof of
+    Theorem 1, says that the derivative's sensitivity is that of the value: O(1/n)).
 
     Accuracy. The error of a tangent is at most e = value radius + 2 W count radius anywhere. A test
     that fires shows q - h >= T - N >= e + g, so the errors of the exact tangents of earlier updates
@@ -272,7 +273,7 @@ def tune_coordinate(
     """
     limits = np.unique(np.rint(np.geomspace(1, task.most_updates, _CANDIDATES))).astype(np.int64)
     errors = [_predicted_error(task, int(c), float(budget), pure, beta)[0] for c in limits]
-    return _tuned(task, int(limits[int(np.argmin(errors))]), budget, pure, beta)
+    return _tuning_of(task, int(limits[int(np.argmin(errors))]), budget, pure, beta)
 
 
 def start_coordinate(tuning: CoordinateTuning, source: EntropySource) -> CoordinateState:
@@ -284,7 +285,7 @@ def step_coordinate(
     tuning: CoordinateTuning,
     state: CoordinateState,
     profile: Profile,
-    at: int,
+    position: int,
     source: EntropySource,
 ) -> CoordinateState:
     """Test the hypothesis at a position, and correct it there if it is too low.
@@ -301,15 +302,16 @@ def step_coordinate(
     if secret is None or state.tests >= tuning.task.queries:
         return replace(state, secret=None)
     state = replace(state, tests=state.tests + 1)
-    estimate = int(state.hypothesis(at))
-    if not tuning.test.fires(secret, profile.value(at), estimate, source):
+    estimate = int(state.hypothesis(position))
+    if not tuning.test.fires(secret, profile.value(position), estimate, source):
         return state
     if state.updates >= tuning.updates:
         return replace(state, secret=None)
-    people, most = tuning.task.people, int(tuning.task.largest_sum(np.array(at)))
-    value = min(max(profile.value(at) + tuning.value_noise.draw(source), 0), most)
-    count = min(max(profile.count(at) + tuning.count_noise.draw(source), 0), people)
-    line = Line(at=at, value=value, slope=2 * count - people)
+    people = tuning.task.people
+    largest_value = int(tuning.task.largest_sum(np.array(position)))
+    value = min(max(profile.value(position) + tuning.value_noise.draw(source), 0), largest_value)
+    count = min(max(profile.count(position) + tuning.count_noise.draw(source), 0), people)
+    line = Line(at=position, value=value, slope=2 * count - people)
     return replace(
         state,
         hypothesis=state.hypothesis.with_line(line),
@@ -333,7 +335,7 @@ def lose_step(
     return replace(state, lost=state.lost + 1, secret=tuning.test.start(source))
 
 
-def _tuned(
+def _tuning_of(
     task: CoordinateTask, c: int, budget: Fraction, pure: bool, beta: float
 ) -> CoordinateTuning:
     """Return the tuning with c updates, see `tune_coordinate`.
@@ -386,7 +388,7 @@ def _tuned(
 def _predicted_error(
     task: CoordinateTask, c: int, budget: float, pure: bool, beta: float
 ) -> tuple[float, float]:
-    """Return the error in steps, and the share of the budget for tangents, before any rounding.
+    """Return the error in grid units, and the share of the budget for tangents, before rounding.
 
     With a share x of the budget for tangents, radii of their noise are a/x^p, with p = 1 for a pure
     epsilon and 1/2 for rho, and those of the tests b/(1-x)^p. Their sum is least where x : 1-x is

@@ -150,39 +150,39 @@ class Parts(NamedTuple):
 
 
 def per_query(metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> NoisySums:
-    """Answer each vertex by a query of its own: the sum of distances in whole steps, plus noise.
+    """Answer each vertex by a query of its own: the sum of distances in grid units, plus noise.
 
-    Guarantee: the distances from v are rounded down to whole steps of a public grid, each between 0
-    and s_v = floor(ecc(v)/step) + 1, where 1 covers the rounding of floats. So a person who moves
+    Guarantee: the distances from v are rounded down to whole units of a public grid, each between 0
+    and s_v = floor(ecc(v)/unit) + 1, where 1 covers the rounding of floats. So a person who moves
     changes the sum at v by at most s_v, and all sums together by at most `changes` in sum and in
     sum of squares. That is the cost of composing V queries of sensitivity s_v; all get the same
-    noise. Rounding adds an error of at most half a step: distances are rounded down, and half a
-    step is added.
+    noise. Rounding adds an error of at most half a unit: distances are rounded down, and half a
+    unit is added.
 
     Raises:
         ParameterError: epsilon or delta out of range.
     """
-    step = 2.0 ** (math.floor(math.log2(metric.diameter)) - _GRID_BITS)
+    unit = 2.0 ** (math.floor(math.log2(metric.diameter)) - _GRID_BITS)
     # On trees other searches give the eccentricities than the distances: + 1 covers their rounding.
-    sensitivities = (np.floor(metric.eccentricities / step) + 1).astype(np.int64).tolist()
+    sensitivities = (np.floor(metric.eccentricities / unit) + 1).astype(np.int64).tolist()
     changes = [(sum(sensitivities), sum(value**2 for value in sensitivities))]
-    spread = Spread(np.array([[1.0]]), np.array([[1.0]]), len(metric)).scaled(step / people)
+    spread = Spread(np.array([[1.0]]), np.array([[1.0]]), len(metric)).scaled(unit / people)
 
     def exact(counts: IntVector) -> list[IntVector]:
         block_sums = [
-            np.floor(distances / step).astype(np.int64) @ counts for _, distances in metric.blocks()
+            np.floor(distances / unit).astype(np.int64) @ counts for _, distances in metric.blocks()
         ]
         return [np.concatenate(block_sums)]
 
     return NoisySums(
         name="per-query",
         exact=exact,
-        estimates=lambda released: np.asarray(released[0] * (step / people) + step / 2),
+        estimates=lambda released: np.asarray(released[0] * (unit / people) + unit / 2),
         noise=split_budget(spread, changes, **budget),
         spread=spread,
         changes=changes,
         delta=budget["delta"],
-        rounding=step / 2,
+        rounding=unit / 2,
     )
 
 
@@ -199,8 +199,8 @@ def tree_counts(metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> N
     Raises:
         ParameterError: epsilon or delta out of range.
     """
-    trees = _candidates(metric)[:-1]
-    candidates = [_of_parts("tree-counts", *tree, metric, people, budget) for tree in trees]
+    trees = _nested_parts_of(metric)[:-1]
+    candidates = [_counts_of_parts("tree-counts", *tree, metric, people, budget) for tree in trees]
     return min(candidates, key=lambda sums: sums.typical)
 
 
@@ -210,10 +210,10 @@ def histogram(metric: Metric, people: int, **budget: Unpack[LevelBudget]) -> Noi
     Raises:
         ParameterError: epsilon or delta out of range.
     """
-    return _of_parts("histogram", *_candidates(metric)[-1], metric, people, budget)
+    return _counts_of_parts("histogram", *_nested_parts_of(metric)[-1], metric, people, budget)
 
 
-def _of_parts(
+def _counts_of_parts(
     name: str, parts: Parts, spread: Spread, metric: Metric, people: int, budget: LevelBudget
 ) -> NoisySums:
     """Return the mechanism that counts the people of each part.
@@ -246,11 +246,12 @@ def _of_parts(
 
 
 @lru_cache(maxsize=1)  # a plan, its run and both distributions of noise need the same trees
-def _candidates(metric: Metric) -> list[tuple[Parts, Spread]]:
+def _nested_parts_of(metric: Metric) -> list[tuple[Parts, Spread]]:
     """Return the parts of all fan-outs with their spreads; the last is the histogram. Public."""
     order = halving_order(metric)
     fanouts = [fanout for fanout in _FANOUTS if fanout < len(metric)] or [2]
-    trees = [nested_parts(order, f) for f in (*fanouts, 1 << len(metric).bit_length())]
+    fanouts.append(1 << len(metric).bit_length())  # the histogram: a single level
+    trees = [nested_parts(order, fanout) for fanout in fanouts]
     return list(zip(trees, part_spreads(metric, trees), strict=True))
 
 
@@ -347,12 +348,13 @@ def part_spreads(metric: Metric, trees: Sequence[Parts]) -> list[Spread]:
     size = len(metric)
     if metric.tree is not None and size > _EXACT_VERTICES:
         return [_bounded_spread(metric.tree, parts) for parts in trees]
-    tables = [(np.zeros((size, len(p.levels))), np.zeros((size, len(p.levels)))) for p in trees]
+    shapes = [(size, len(parts.levels)) for parts in trees]
+    spreads = [Spread(np.zeros(shape), np.zeros(shape), size) for shape in shapes]
     for rows, distances in metric.blocks():
-        ordered = distances.T[trees[0].order]
-        for parts, (squares, largest) in zip(trees, tables, strict=True):
-            squares[rows], largest[rows] = _block_spread(ordered, parts)
-    return [Spread(squares, largest, size) for squares, largest in tables]
+        ordered_distances = distances.T[trees[0].order]
+        for parts, spread in zip(trees, spreads, strict=True):
+            spread.squares[rows], spread.largest[rows] = _block_spread(ordered_distances, parts)
+    return spreads
 
 
 def _block_spread(distances: FloatMatrix, parts: Parts) -> tuple[FloatMatrix, FloatMatrix]:

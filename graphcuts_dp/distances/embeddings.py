@@ -20,7 +20,7 @@ from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntMatrix, IntVector
 from graphcuts_dp.distances.metric import Metric, RootedTree, norm_distances
 from graphcuts_dp.errors import ParameterError, QueryError
 
-STEPS = 2**24  # grid units in a diameter, where distances are not whole numbers
+DIAMETER_UNITS = 2**24  # grid units in a diameter, if distances are not whole numbers
 _MOST_ENTRIES = 2**27  # 1 GiB of coordinates
 _REPETITIONS = (1, 2, 4)  # random sets of each size: few, since each coordinate costs budget
 _DIRECTIONS = (4, 8, 16)  # numbers of projections
@@ -121,8 +121,8 @@ def exact_embedding(metric: Metric) -> L1Embedding:
 
     Paths, grids and points at l_1 distances have coordinates; those of a tree are positions on
     edge-disjoint paths, see `tree_points`. Whole lengths stay exact; others are rounded to 2^-24 of
-    the diameter. Each coordinate then changes a distance by at most a unit, one of little extent
-    too, which is rounded to 0 and left out of the table: `rounding` counts all of them.
+    the diameter. Rounding a coordinate changes a distance by at most a unit. `rounding` counts all
+    coordinates, also those that are left out of the table since they are 0 everywhere once rounded.
 
     Raises:
         ParameterError: another map.
@@ -137,8 +137,8 @@ def exact_embedding(metric: Metric) -> L1Embedding:
         )
     unit = grid_unit(points, metric.diameter)
     is_exact = bool((np.rint(points / unit) * unit == points).all())
-    columns = int(np.count_nonzero(np.ptp(points, axis=0)))
-    rounding = 0.0 if is_exact else columns * unit * (1 + 1e-6)
+    coordinate_count = int(np.count_nonzero(np.ptp(points, axis=0)))
+    rounding = 0.0 if is_exact else coordinate_count * unit * (1 + 1e-6)
     return L1Embedding(
         points=on_grid(points, unit),
         unit=unit,
@@ -164,26 +164,28 @@ def tree_points(tree: RootedTree) -> FloatMatrix:
         ParameterError: more than 2^27 coordinates in all.
     """
     size = len(tree.parent)
+    # Height of the tree below each vertex, and the child by which it is reached; -1 for leaves.
     height, farthest = np.zeros(size), np.full(size, -1)
     for v in reversed(tree.order[1:].tolist()):
         parent, height_by_v = tree.parent[v], height[v] + tree.length[v]
         if farthest[parent] < 0 or height_by_v > height[parent]:
             height[parent], farthest[parent] = height_by_v, v
-    chain, position = np.zeros(size, dtype=np.int64), np.zeros(size)
-    chains = 0
+    # The path that the edge to its parent lies on, for each vertex, and its position on this path.
+    path, position = np.zeros(size, dtype=np.int64), np.zeros(size)
+    path_count = 0
     root = int(tree.order[0])
     for v in tree.order[1:].tolist():
         parent = int(tree.parent[v])
         if farthest[parent] == v and parent != root:
-            chain[v], position[v] = chain[parent], position[parent] + tree.length[v]
+            path[v], position[v] = path[parent], position[parent] + tree.length[v]
         else:
-            chain[v], position[v] = chains, tree.length[v]
-            chains += 1
-    _check_entries(size, chains)
-    points = np.zeros((size, max(chains, 1)))
+            path[v], position[v] = path_count, tree.length[v]
+            path_count += 1
+    _check_entries(size, path_count)
+    points = np.zeros((size, max(path_count, 1)))
     for v in tree.order[1:].tolist():
         points[v] = points[tree.parent[v]]
-        points[v, chain[v]] = position[v]
+        points[v, path[v]] = position[v]
     return points
 
 
@@ -194,13 +196,14 @@ def bourgain_embedding(
     public_seed: int,
     repetitions: int | None = None,
 ) -> L1Embedding:
-    """Return distances to random sets of query points, over their number: 1-sensitive coordinates.
+    """Return the embedding by distances to random sets of query points: 1-sensitive coordinates.
 
-    Coordinate (i, j) of x is d(x, S_ij)/(K levels); S_ij has each query point with probability
-    2^-(i-1). By the triangle inequality no distance grows, whatever the sets: the expansion is at
-    most 1 with certainty, so that HR12's min(1, .) around embedded distances is never needed; it
-    would also not be a sum over coordinates any more. From an empty set all distances count as 0.
-    The sets are public coins, the metric and the query points are public.
+    Coordinate (i, j) of x is d(x, S_ij)/(K L), with j = 1..K and i = 1..L, the levels; S_ij has
+    each query point with probability 2^-(i-1). By the triangle inequality no distance grows,
+    whatever the sets: the expansion is at most 1 with certainty, so that HR12's min(1, .) around
+    embedded distances is never needed; it would also not be a sum over coordinates any more. From
+    an empty set all distances count as 0. The sets are public coins, the metric and the query
+    points are public.
 
     Lengths that are not whole are rounded to 2^-24 of the diameter; the distortion is measured.
 
@@ -219,17 +222,19 @@ def bourgain_embedding(
     """
     rows = np.arange(len(metric)) if queries is None else np.unique(np.asarray(queries, np.int64))
     levels = bourgain_levels(len(rows))
-    count = bourgain_repetitions(len(rows), len(metric)) if repetitions is None else repetitions
-    _check_entries(len(metric), count * levels)
+    if repetitions is None:
+        repetitions = bourgain_repetitions(len(rows), len(metric))
+    set_count = repetitions * levels
+    _check_entries(len(metric), set_count)
     distances = metric.distances_from(rows)
-    step = grid_unit(distances, float(distances.max()) or 1.0)
+    unit = grid_unit(distances, float(distances.max()) or 1.0)
     coins = np.random.default_rng(public_seed)
-    to_sets = np.zeros((len(metric), count * levels))
-    for column in range(count * levels):
-        chosen = coins.random(len(rows)) < 2.0 ** -(column // count)
-        if chosen.any():
-            to_sets[:, column] = distances[chosen].min(axis=0)
-    return _with_distortion(on_grid(to_sets, step), step / (count * levels), distances, rows)
+    to_sets = np.zeros((len(metric), set_count))
+    for column in range(set_count):
+        is_in_set = coins.random(len(rows)) < 2.0 ** -(column // repetitions)
+        if is_in_set.any():
+            to_sets[:, column] = distances[is_in_set].min(axis=0)
+    return _with_distortion(on_grid(to_sets, unit), unit / set_count, distances, rows)
 
 
 def bourgain_levels(queries: int) -> int:
@@ -278,7 +283,7 @@ def projection_embedding(
     shape = points.shape[1], dimensions
     projected = points @ stable_variables(p, shape, np.random.default_rng(public_seed)) / dimensions
     rows = np.arange(len(points))
-    unit = float(np.ptp(projected, axis=0).max()) / STEPS
+    unit = float(np.ptp(projected, axis=0).max()) / DIAMETER_UNITS
     table, distances = on_grid(projected, unit), norm_distances(points, p, rows)
     largest = float(_ratios(_embedded_distances(table, unit, rows), distances).max())
     return _with_distortion(table, unit / largest, distances, rows)
@@ -353,7 +358,7 @@ def grid_unit(lengths: npt.NDArray[np.float64], diameter: float) -> float:
     Diameters of 2^40 and more are divided, too: whole numbers of 64 bits hold the grid.
     """
     is_whole = bool((lengths == np.rint(lengths)).all()) and diameter < 2**40
-    return 1.0 if is_whole else diameter / STEPS
+    return 1.0 if is_whole else diameter / DIAMETER_UNITS
 
 
 def on_grid(points: npt.NDArray[np.float64], unit: float) -> IntMatrix:

@@ -3,8 +3,8 @@
 The sum G(t) of people's distances from t on one coordinate is convex and has slopes from -n to n,
 and G(0) + G(W) = n W. With probability 1 - beta, as in `tune_coordinate`, the error of every line
 is at most its two radii, and at every silent test G(t) was less than T + R away from the
-hypothesis. The bounds here use all of these facts, so they are narrower than one number for all
-positions. They are post-processing.
+hypothesis, with T and R of `AboveThreshold`. The bounds here use all of these facts, so they are
+narrower than one number for all positions. They are post-processing.
 """
 
 from collections.abc import Sequence
@@ -36,6 +36,7 @@ from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 
 _SLACK = 1e-12  # of the largest sum: far more than the rounding error of floats
+_SLACK_OF_RADIUS = 1e-11  # more than what `_SLACK` adds at both ends of an interval
 # The error of a coordinate of width W falls with its share s of the budget as W s^(-2/3) for a pure
 # epsilon, and W s^(-2/5) for rho. The sum of the errors is least for shares that grow as these
 # powers of W.
@@ -93,7 +94,9 @@ class L1Learner:
         for j, share in enumerate(shares):
             points = len(np.unique(self.embedding.points[:, j]))
             queries = points if self.queries is None else self.queries
-            task = CoordinateTask(self.embedding.widths[j], self.people, queries, points)
+            task = CoordinateTask(
+                width=self.embedding.widths[j], people=self.people, queries=queries, points=points
+            )
             share_of_budget = budget * Fraction(int(share), 2**50)
             beta = self.beta / len(shares)
             tunings.append(tune_coordinate(task, budget=share_of_budget, pure=pure, beta=beta))
@@ -122,8 +125,8 @@ class L1Learner:
     @property
     def error(self) -> float:
         """Bound on the errors of guaranteed `values`: of embedded distances, in map units."""
-        steps = sum(max(tuning.below, tuning.above) for tuning in self.tunings)
-        return min(steps / self.people * self.embedding.unit, self.embedding.reach)
+        grid_units = sum(max(tuning.below, tuning.above) for tuning in self.tunings)
+        return min(grid_units / self.people * self.embedding.unit, self.embedding.reach)
 
     @property
     def radius(self) -> float:
@@ -135,9 +138,9 @@ class L1Learner:
         """
         embedding = self.embedding
         rounding = embedding.rounding
-        steps = sum(tuning.below + tuning.above for tuning in self.tunings)
-        slack = 1e-11 * sum(embedding.widths)  # of `coordinate_bounds`
-        width = (steps / self.people + slack) * embedding.unit * (1 + 1e-9)
+        grid_units = sum(tuning.below + tuning.above for tuning in self.tunings)
+        slack = _SLACK_OF_RADIUS * sum(embedding.widths)
+        width = (grid_units / self.people + slack) * embedding.unit * (1 + 1e-9)
         high = min(
             (embedding.reach + rounding) * embedding.contraction, embedding.diameter + rounding
         )
@@ -179,8 +182,8 @@ class L1Learner:
         states = []
         for j, profile in enumerate(self.profiles(locations)):
             state = start_coordinate(self.tunings[j], source)
-            for at in np.unique(self.embedding.points[:, j]).tolist():
-                state = step_coordinate(self.tunings[j], state, profile, at, source)
+            for position in np.unique(self.embedding.points[:, j]).tolist():
+                state = step_coordinate(self.tunings[j], state, profile, position, source)
             states.append(state)
         return tuple(states)
 
@@ -192,7 +195,7 @@ class L1Learner:
         Raises:
             ParameterError: a confidence that the noise was not tuned for.
         """
-        self.radii(confidence=confidence)  # refuses
+        self.radii(confidence=confidence)  # refuses one that the noise was not tuned for
         low, high = self.ranges(self.learn(locations, source))
         return (low + high) / 2, (high - low) / 2
 
@@ -221,18 +224,20 @@ class L1Learner:
         low, high = np.zeros(len(points)), np.zeros(len(points))
         for j, (state, tuning) in enumerate(zip(states, self.tunings, strict=True)):
             positions, inverse = np.unique(points[:, j], return_inverse=True)
-            if tested and guaranteed(states):
-                least, most = coordinate_bounds(state.hypothesis, tuning, positions)
-                low += least[inverse]
-                high += most[inverse]
+            if tested and are_guaranteed(states):
+                lower_sums, upper_sums = coordinate_bounds(state.hypothesis, tuning, positions)
+                low += lower_sums[inverse]
+                high += upper_sums[inverse]
             else:
                 high += tuning.task.largest_sum(positions)[inverse]
+        # From sums in grid units to average embedded distances, and from these to those of the map.
+        embedded_low = low * scale * (1 - 1e-12)
+        embedded_high = np.minimum(high * scale * (1 + 1e-12), embedding.reach)
+        rounding = embedding.rounding
         return (
-            np.maximum(0.0, low * scale * (1 - 1e-12) / embedding.expansion - embedding.rounding),
+            np.maximum(0.0, embedded_low / embedding.expansion - rounding),
             np.minimum(
-                (np.minimum(high * scale * (1 + 1e-12), embedding.reach) + embedding.rounding)
-                * embedding.contraction,
-                embedding.diameter + embedding.rounding,
+                (embedded_high + rounding) * embedding.contraction, embedding.diameter + rounding
             ),
         )
 
@@ -253,7 +258,7 @@ class L1Learner:
         return np.asarray(np.minimum(total * scale, self.embedding.reach))
 
 
-def guaranteed(states: Sequence[CoordinateState]) -> bool:
+def are_guaranteed(states: Sequence[CoordinateState]) -> bool:
     """Return whether no coordinate has run out of tangents. Public."""
     return all(state.secret is not None for state in states)
 
@@ -274,14 +279,14 @@ def best_learner(embeddings: Sequence[L1Embedding], **terms: Any) -> L1Learner:
 def coordinate_bounds(
     hypothesis: PiecewiseLinear, tuning: CoordinateTuning, points: IntVector
 ) -> tuple[FloatVector, FloatVector]:
-    """Return lower and upper bounds of the sums of distances, in steps.
+    """Return lower and upper bounds of the sums of distances, in grid units.
 
     Lower bounds: 0; and each measured line less the radius of its value, and less twice the radius
-    of its count for each step away from its point. Upper bounds: at the point of a line its value
-    plus the radius; at a silent test the hypothesis plus `above`, since the hypothesis only grows;
-    the sum if all people were at 0 or at W, whichever is farther; G(0) = n W - G(W), with the lower
-    bound of G(W), and the same for G(W). Since a convex function lies below its chords, the lower
-    convex envelope of all upper bounds is an upper bound.
+    of its count for each grid unit away from its point. Upper bounds: at the point of a line its
+    value plus the radius; at a silent test the hypothesis plus `above`, since the hypothesis only
+    grows; the sum if all people were at 0 or at W, whichever is farther; G(0) = n W - G(W), with
+    the lower bound of G(W), and the same for G(W). Since a convex function lies below its chords,
+    the lower convex envelope of all upper bounds is an upper bound.
 
     Args:
         hypothesis: the measured lines of a coordinate that is guaranteed.
@@ -294,9 +299,10 @@ def coordinate_bounds(
     width = tuning.task.width
     tangent_points = np.array([line.at for line in hypothesis.lines], dtype=np.int64)
     breakpoints = np.unique(np.concatenate([points, tangent_points, np.array([0, width])]))
-    tested = np.searchsorted(breakpoints, points)
+    tested_indices = np.searchsorted(breakpoints, points)
     high = tuning.task.largest_sum(breakpoints).astype(np.float64)
-    high[tested] = np.minimum(high[tested], hypothesis(points) + float(tuning.above))
+    high_of_silent_tests = hypothesis(points) + float(tuning.above)
+    high[tested_indices] = np.minimum(high[tested_indices], high_of_silent_tests)
     low = np.zeros(len(breakpoints))
     for line in hypothesis.lines:
         distance = breakpoints - line.at
@@ -309,7 +315,8 @@ def coordinate_bounds(
     high = _lower_envelope(breakpoints, high)
     low[0], low[-1] = max(low[0], total - high[-1]), max(low[-1], total - high[0])
     slack = _SLACK * total
-    return np.maximum(low[tested] - slack, 0), np.maximum(high, low)[tested] + slack
+    high = np.maximum(high, low)
+    return np.maximum(low[tested_indices] - slack, 0), high[tested_indices] + slack
 
 
 def _lower_envelope(positions: IntVector, values: FloatVector) -> FloatVector:

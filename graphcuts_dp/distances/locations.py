@@ -23,8 +23,8 @@ from graphcuts_dp.schema.vertices import Label, labels_or_number
 MOST_PEOPLE = 2**40
 NEIGHBOURS = "where any one person is"  # the difference between neighbours, for guarantees
 PUBLIC = "the map and the number of people"
-_VERTEX_HEADS = ("vertex", "location", "place", "label")  # names of columns in files
-_COUNT_HEADS = ("people", "count")
+_VERTEX_HEADERS = ("vertex", "location", "place", "label")  # names of columns in files
+_COUNT_HEADERS = ("people", "count")
 _LONGEST_COUNT = 12  # digits of a number of people in a file
 
 
@@ -118,14 +118,14 @@ class Locations:
         if frame is None:
             raise ParameterError("the table of locations is of no library that is known here")
         names = {str(name).strip().lower(): name for name in frame.columns}
-        vertex = next((names[head] for head in _VERTEX_HEADS if head in names), None)
-        people = next((names[head] for head in _COUNT_HEADS if head in names), None)
-        if vertex is None:
+        vertex_column = next((names[name] for name in _VERTEX_HEADERS if name in names), None)
+        people_column = next((names[name] for name in _COUNT_HEADERS if name in names), None)
+        if vertex_column is None:
             raise ParameterError("the table of locations has no column vertex; rename one")
-        labels = frame[vertex].to_list()
-        if people is None:
+        labels = frame[vertex_column].to_list()
+        if people_column is None:
             return cls.from_labels(metric, labels)
-        return cls(metric, _total_counts(metric, labels, frame[people].to_list()))
+        return cls(metric, _total_counts(metric, labels, frame[people_column].to_list()))
 
     @classmethod
     def read(cls, metric: Metric, path: PathLike) -> Self:
@@ -144,26 +144,30 @@ class Locations:
             FileFormatError: the file cannot be read, holds no location, or names in a row (given by
                 its number) a vertex that is not on the map, or no whole number of people.
         """
-        vertex, people = 0, None
+        vertex_column, people_column = 0, None
         if str(path).lower().removesuffix(".gz").endswith((".csv", ".tsv")):
-            heads, rows = read_table(path)
-            matches = [i for i, head in enumerate(heads) if head in _VERTEX_HEADS]
-            people = next((i for i, head in enumerate(heads) if head in _COUNT_HEADS), None)
-            if not matches:
+            header, rows = read_table(path)
+            vertex_columns = [i for i, name in enumerate(header) if name in _VERTEX_HEADERS]
+            people_columns = [i for i, name in enumerate(header) if name in _COUNT_HEADERS]
+            if not vertex_columns:
                 raise FileFormatError(
                     f"{path!s}: the first line names no column vertex; write vertex above the "
                     "rows, or name a file with one vertex on each line .txt"
                 )
-            vertex = matches[0]
+            vertex_column = vertex_columns[0]
+            people_column = people_columns[0] if people_columns else None
         else:
             lines = enumerate(read_text(path).split("\n"), 1)
             rows = [(line_number, [line]) for line_number, line in lines if line.strip()]
         counts = np.zeros(len(metric), dtype=np.int64)
         for line_number, cells in rows:
-            row = metric.vertices.find_text(cells[vertex].strip()) if vertex < len(cells) else None
+            label = cells[vertex_column].strip() if vertex_column < len(cells) else None
+            row = None if label is None else metric.vertices.find_text(label)
             if row is None:
                 raise FileFormatError(f"{path!s}: line {line_number}: not a vertex of the map")
-            count = "1" if people is None else "".join(cells[people : people + 1]).strip()
+            count = "1"
+            if people_column is not None:
+                count = cells[people_column].strip() if people_column < len(cells) else ""
             if not (count.isascii() and count.isdecimal()) or len(count) > _LONGEST_COUNT:
                 raise FileFormatError(
                     f"{path!s}: line {line_number}: the number of people is not a whole number >= 0"

@@ -115,7 +115,8 @@ class Metric:
         """
         if isinstance(source, Metric):
             return source
-        graph, drawing_keys = source, {key for pair in _COORDINATES for key in pair}
+        graph = source
+        drawing_keys = {key for pair in _COORDINATES for key in pair}
         attributes: dict[str, list[Any]] = {}
         lengths: list[Any] = []
         if hasattr(source, "get_edgelist"):
@@ -136,14 +137,17 @@ class Metric:
         if 0 in lengths:  # to a `Graph` it would be no edge
             raise GraphError(_NO_LENGTH)
         if not isinstance(source, Graph):
-            columns = Columns() if weight == "weight" else Columns(weight=weight)  # need not exist
-            ignored_attributes: list[str] = []  # x, y, lon and lat are read here
+            # An attribute "weight" may be missing, one that the caller names may not.
+            columns = Columns() if weight == "weight" else Columns(weight=weight)
+            notes: list[
+                str
+            ] = []  # on attributes that `Graph.of` ignores, of which x and y are read
             graph = Graph.of(
                 source,
                 vertices=labels,
                 columns=columns,
                 merge="min",
-                tell=ignored_attributes.append,
+                tell=notes.append,
             )
         for x, y in _COORDINATES:
             pairs = list(zip(attributes.get(x, ()), attributes.get(y, ()), strict=True))
@@ -328,10 +332,10 @@ class Metric:
 
     def blocks(self) -> Iterator[tuple[IntVector, FloatMatrix]]:
         """Yield all distances, some rows at a time: row numbers, and distances to all vertices."""
-        step = max(1, _BLOCK_ENTRIES // len(self))
-        for start in range(0, len(self), step):
+        block_rows = max(1, _BLOCK_ENTRIES // len(self))
+        for start in range(0, len(self), block_rows):
             self._progress(start / len(self), "of the map's vertices")
-            rows = np.arange(start, min(start + step, len(self)))
+            rows = np.arange(start, min(start + block_rows, len(self)))
             if len(self) ** 2 <= _KEPT_ENTRIES:
                 yield rows, self.matrix[rows[0] : rows[-1] + 1]
             else:
@@ -500,11 +504,11 @@ def read_coordinates(path: PathLike, vertices: VertexSet) -> FloatMatrix:
         FileFormatError: the file cannot be read, has no such columns, a cell is not a number (the
             message has its line), or a vertex of the map is missing.
     """
-    heads, rows = read_table(path)
-    pair = next((names for names in _COORDINATES if set(names) <= set(heads)), None)
+    header, rows = read_table(path)
+    pair = next((names for names in _COORDINATES if set(names) <= set(header)), None)
     if pair is None:
         raise FileFormatError(f"{path!s}: the first row must name columns x and y, or lon and lat")
-    columns = [heads.index(name) for name in pair]
+    columns = [header.index(name) for name in pair]
     points = np.full((len(vertices), 2), np.nan)
     for line, cells in rows:
         row = vertices.find_text(cells[0].strip()) if cells else None
@@ -600,12 +604,12 @@ def _grid_positions(points: FloatMatrix, lengths: sp.csr_array) -> FloatMatrix |
     if not is_full or lengths.nnz != 2 * edges:
         return None
     entries = lengths.tocoo()
-    steps = cells[entries.col] - cells[entries.row]
-    if not (np.abs(steps).sum(axis=1) == 1).all():
+    moves = cells[entries.col] - cells[entries.row]  # by columns and rows, along each edge
+    if not (np.abs(moves).sum(axis=1) == 1).all():
         return None
     positions = np.zeros((len(points), 2))
     for axis in (0, 1):
-        forward = steps[:, axis] == 1
+        forward = moves[:, axis] == 1
         start = cells[entries.row[forward], axis]
         gap = np.full(sizes[axis] - 1, -1.0)
         gap[start] = entries.data[forward]

@@ -25,7 +25,7 @@ from graphcuts_dp.distances.coordinate import (
     start_coordinate,
     step_coordinate,
 )
-from graphcuts_dp.distances.learner import L1Learner, guaranteed
+from graphcuts_dp.distances.learner import L1Learner, are_guaranteed
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import (
@@ -55,6 +55,7 @@ from graphcuts_dp.session.store_sessions import (
     check_same_terms,
 )
 
+_CALLER_LEVEL = 8  # frames from `_new_session` to the caller of `open_distance_session`
 # The names by which stores know fields of `CoordinateTuning` that were renamed since.
 _STORED_NAMES = {"total_cost": "spent"}
 
@@ -79,7 +80,7 @@ class InteractiveState:
     @property
     def stopped(self) -> bool:
         """See `session.base.State`."""
-        return self.queries >= self.limit or not guaranteed(self.coordinates)
+        return self.queries >= self.limit or not are_guaranteed(self.coordinates)
 
 
 @final
@@ -99,14 +100,14 @@ class InteractiveDistances(SessionMechanism[int, InteractiveState]):
 
     Attributes:
         learner: the learner, with `queries` set.
-        together: the cost of all answers for the privacy unit; None for one person.
+        unit_cost: cost of all answers for the privacy unit; None if that is one person.
         seed: of the noise, or None.
 
     Source: HR12, Theorem 1; deviations in `L1Learner` and `tune_coordinate`.
     """
 
     learner: L1Learner
-    together: Cost | None = None
+    unit_cost: Cost | None = None
     seed: int | None = None
 
     name = "distances"
@@ -135,7 +136,7 @@ class InteractiveDistances(SessionMechanism[int, InteractiveState]):
     @property
     def cost(self) -> Cost:
         """See `SessionMechanism.cost`."""
-        return self.together or self.learner.cost
+        return self.unit_cost or self.learner.cost
 
     def start(self, data: Locations, source: EntropySource) -> InteractiveState:
         """See `SessionMechanism.start`.
@@ -165,22 +166,22 @@ class InteractiveDistances(SessionMechanism[int, InteractiveState]):
         self.check(state, query)
         point = self.learner.embedding.points[query].tolist()
         coordinates = tuple(
-            step_coordinate(tuning, coordinate, profile, at, source)
-            for tuning, coordinate, profile, at in zip(
+            step_coordinate(tuning, coordinate, profile, position, source)
+            for tuning, coordinate, profile, position in zip(
                 self.learner.tunings, state.coordinates, state.profiles, point, strict=True
             )
         )
         changes = zip(state.coordinates, coordinates, strict=True)
         is_updated = any(after.updates > before.updates for before, after in changes)
         state = replace(state, coordinates=coordinates, queries=state.queries + 1)
-        answer = self._answer(state, query, tested=guaranteed(coordinates), seed=source.seed)
+        answer = self._answer(state, query, tested=are_guaranteed(coordinates), seed=source.seed)
         left = 0 if state.stopped else state.limit - state.queries
         return state, replace(answer, updates=(Update(1),) if is_updated else (), queries_left=left)
 
     def _answer(
         self, state: InteractiveState, query: int, *, tested: bool, seed: int | None
     ) -> Answer:
-        """Return the answer from the tangents of a state, without amounts that are left.
+        """Return the answer from the tangents of a state; `step` adds how many answers are left.
 
         Args:
             state: the state after the step.
@@ -418,12 +419,12 @@ def _new_session(locations: Locations, requested: dict[str, Any], seed: int | No
             "half the diameter for every vertex guarantees as much as this session: raise epsilon,"
             " ask more people, guarantee fewer answers, or use answer_distances",
             AccuracyWarning,
-            stacklevel=8,
+            stacklevel=_CALLER_LEVEL,
         )
     budget = {name: terms[name] for name in ("epsilon", "delta")}
     privacy_unit = PrivacyUnit.person(terms["group_size"])
     cost, guarantee = guarantee_of_people(privacy_unit, learner.budget_plan, seed=seed, **budget)
-    warn_of_delta(cost.delta, count=locations.people, of="people", stacklevel=8)
+    warn_of_delta(cost.delta, count=locations.people, of="people", stacklevel=_CALLER_LEVEL)
     mechanism = InteractiveDistances(learner, cost, seed)
     return Beginning(mechanism=mechanism, data=locations, parameters=terms, guarantee=guarantee)
 

@@ -8,7 +8,7 @@ import pytest
 
 from graphcuts_dp import ParameterError
 from graphcuts_dp.distances.embeddings import (
-    STEPS,
+    DIAMETER_UNITS,
     bourgain_embedding,
     bourgain_levels,
     embeddings_of,
@@ -63,7 +63,7 @@ def test_other_lengths_embed_up_to_the_stated_rounding(seed):
 def test_branches_that_are_rounded_to_nothing_count_in_the_rounding():
     """Three short leaves hang on a long path: their own coordinates are left out of the table."""
     path = [0.66921466, 0.87174768, 0.78117888, 0.49200581]
-    lengths = [*path, *[0.49 * sum(path) / STEPS] * 3]
+    lengths = [*path, *[0.49 * sum(path) / DIAMETER_UNITS] * 3]
     metric = Metric([0, 1, 2, 3, 1, 2, 3], range(1, 8), lengths, vertices=8)
     embedding = exact_embedding(metric)
     assert embedding.points.shape[1] < tree_points(metric.tree).shape[1]
@@ -90,7 +90,7 @@ def test_other_maps_are_sent_to_bourgain():
 def test_levels_and_steps():
     assert [bourgain_levels(k) for k in (1, 2, 3, 4, 5, 1000)] == [1, 2, 3, 3, 4, 11]
     embedding = projection_embedding([[0.0], [0.5], [1.0]], dimensions=1, public_seed=3)
-    assert embedding.widths == (STEPS,)
+    assert embedding.widths == (DIAMETER_UNITS,)
     assert embedding.contraction == pytest.approx(1, abs=1e-6)
 
 

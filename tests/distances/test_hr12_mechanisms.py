@@ -21,7 +21,7 @@ from graphcuts_dp.distances.coordinate import (
     tune_coordinate,
 )
 from graphcuts_dp.distances.embeddings import bourgain_embedding, exact_embedding
-from graphcuts_dp.distances.learner import L1Learner, coordinate_bounds, guaranteed
+from graphcuts_dp.distances.learner import L1Learner, are_guaranteed, coordinate_bounds
 from graphcuts_dp.distances.locations import Locations, all_distances
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.session import InteractiveDistances
@@ -147,7 +147,7 @@ def test_a_release_gives_the_same_answers_one_by_one_and_all_at_once():
         here = people(metric, 10**6)
         made = plan(metric, people=10**6, delta=delta)
         learnt = made.learn(here, SeededEntropy(4))
-        assert guaranteed(learnt)
+        assert are_guaranteed(learnt)
         values, (low, high), truth = made.values(learnt), made.ranges(learnt), all_distances(here)
         for row in range(len(metric)):
             one = np.array([row])

@@ -24,7 +24,7 @@ from graphcuts_dp.distances.embeddings import (
     exact_embedding,
     projection_embedding,
 )
-from graphcuts_dp.distances.learner import L1Learner, guaranteed
+from graphcuts_dp.distances.learner import L1Learner, are_guaranteed
 from graphcuts_dp.distances.locations import Locations, all_distances
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.session import InteractiveDistances
@@ -65,7 +65,7 @@ def offline_runs(kind, delta=0.0):
         here = placed(MAPS[kind], 10**6, run)
         learnt = made.learn(here, SeededEntropy(run))
         off = np.abs(made.values(learnt) - all_distances(here)).max()
-        found.append((guaranteed(learnt), off))
+        found.append((are_guaranteed(learnt), off))
     return made, found
 
 
@@ -128,7 +128,7 @@ def embedded_runs(embedding, truth_of, metric):
         here = placed(metric, 10**7, run)
         truth = truth_of(here)
         learnt = made.learn(here, SeededEntropy(run))
-        wrong, values, ranges = not guaranteed(learnt), made.values(learnt), made.ranges(learnt)
+        wrong, values, ranges = not are_guaranteed(learnt), made.values(learnt), made.ranges(learnt)
         for row in range(len(metric)):
             low, high = embedded_range(
                 truth[row],
