@@ -59,16 +59,18 @@ from graphcuts_dp.schema.layout import Layout
 from graphcuts_dp.schema.vertices import ALL as EVERY_VERTEX
 from graphcuts_dp.synth.budget_plans import left_by_certificate
 
-Error = Callable[[Setting], float]  # the error of a mechanism, from a setting
+ErrorFunction = Callable[[Setting], float]  # the error of a mechanism, from a setting
 
 ANSWERS = "answers"  # method of a short list of cuts
 ADAPTIVE, FIXED, ALL, LINEAR = "any k", "fixed k", "all", "linear k"  # see `NamedMechanism.cuts`
-PARTS = LEAST, HALVES = "between two", "halves"  # values of `cuts` of lines that answer no cut
+BETWEEN_TWO, HALVES = "between two", "halves"
+ON_PARTITIONS = (BETWEEN_TWO, HALVES)  # values of `cuts` of the lines that answer no cut
 TIGHT = Tight.name
 _PAPERS = tuple(name for name in CALIBRATIONS if name != TIGHT)  # calibrations of the papers
 _MIRROR, _MEDIAN = "mirror-descent", "median"
 SESSIONS = (*BUILT_IN, _MEDIAN, "gaussian", "laplace", "binary")  # methods of sessions
-_CONSTRUCTIONS = {name: CONSTRUCTIONS[name].updates for name in BUILT_IN if name != _MIRROR}
+# Bounds on the updates of constructions; that of mirror descent depends on its norm.
+_UPDATE_BOUNDS = {name: CONSTRUCTIONS[name].updates for name in BUILT_IN if name != _MIRROR}
 _ANY_LINEAR = (_MIRROR, "gaussian", "laplace", "answer 0")  # methods for any linear queries
 _FOR_VERTICES = ("gaussian", "laplace", "answer 0", "midpoint", "density only")  # vertex privacy
 
@@ -92,9 +94,9 @@ class NamedMechanism:
             "fixed k", chosen before, or "all" at once; of flows "cell", "union" (of about sqrt(g)
             of g groups with as many others) or "half" (of the groups with the rest): one of these,
             of the finest level, by itself. "linear k": fixed k linear queries with coefficients in
-            [-1, 1]. "between two": a private least cut, by what it weighs above the least one, and
-            typically at most. "halves": half the interval of two halves of a release that were
-            chosen after looking.
+            [-1, 1]. "between two": a private least cut; errors are what it weighs above the least
+            one, and the typical one is a bound on the mean. "halves": half the interval of two
+            halves of a release that were chosen after looking.
         norm: of mirror descent; empty for others. Errors of "2,p" are guaranteed for any degrees.
         trivial: whether the answer uses at most a noisy number of edges.
         iterative: whether all queries of a public list are answered at once. Such rows are printed
@@ -129,8 +131,8 @@ class PlannedMechanism(NamedMechanism):
         monotone: whether more epsilon never makes the guaranteed error larger.
     """
 
-    guaranteed: Error
-    typical: Error | None = None
+    guaranteed: ErrorFunction
+    typical: ErrorFunction | None = None
     fits: Callable[[Setting], bool] = lambda _: True
     monotone: bool = True
 
@@ -145,11 +147,11 @@ def mechanisms_for(setting: Setting) -> tuple[PlannedMechanism, ...]:
             mechanism for mechanism in _all_mechanisms() if mechanism.method in _FOR_VERTICES
         )
     norms = norms_of(setting.sizes)
-    suiting = {"", *norms, *([AUTO] if norms else [])}
+    suitable_norms = {"", *norms, *([AUTO] if norms else [])}
     suitable = (
         mechanism
         for mechanism in _all_mechanisms()
-        if mechanism.norm in suiting and mechanism.fits(setting)
+        if mechanism.norm in suitable_norms and mechanism.fits(setting)
     )
     if not setting.workload.linear:
         return tuple(suitable)
@@ -169,7 +171,7 @@ def _all_mechanisms() -> tuple[PlannedMechanism, ...]:
     with_matrix = partial(iterative, fits=lists_fit)
     trivial = partial(_mechanism, trivial=True)
     return (
-        *(_learning(rule, TIGHT) for rule in _CONSTRUCTIONS),
+        *(_learning(rule, TIGHT) for rule in _UPDATE_BOUNDS),
         *(_mirror_descent(norm, TIGHT) for norm in NORMS),
         _mechanism(_MEDIAN, ADAPTIVE, median_error, _first_hypothesis, fits=median_fits),
         _mechanism("gaussian", ADAPTIVE, partial(noise_error, "gaussian"), _gaussian_typical),
@@ -179,13 +181,15 @@ def _all_mechanisms() -> tuple[PlannedMechanism, ...]:
         _mechanism("release", ALL, _release_error),
         _mechanism(
             "least cut",
-            LEAST,
+            BETWEEN_TWO,
             _least_cut_excess,
             _least_cut_mean,
-            fits=lambda at: not isinstance(at.n, tuple),
+            fits=lambda setting: not isinstance(setting.n, tuple),
         ),
-        _mechanism("partition", HALVES, _halves_radius, fits=lambda at: isinstance(at.n, int)),
-        *(_learning(rule, paper) for paper in _PAPERS for rule in _CONSTRUCTIONS),
+        _mechanism(
+            "partition", HALVES, _halves_radius, fits=lambda setting: isinstance(setting.n, int)
+        ),
+        *(_learning(rule, paper) for paper in _PAPERS for rule in _UPDATE_BOUNDS),
         _mirror_descent(AUTO, "jt12"),
         # K-norm noise is drawn for so few cuts alone: for more, see the row "laplace".
         iterative(
@@ -193,7 +197,7 @@ def _all_mechanisms() -> tuple[PlannedMechanism, ...]:
             FIXED,
             few_answers_error,
             few_answers_typical,
-            fits=lambda at: at.workload.queries <= MOST_COUNTS,
+            fits=lambda setting: setting.workload.queries <= MOST_COUNTS,
         ),
         with_matrix("iterative MW", FIXED, listed_error, _first_hypothesis),
         iterative("iterative MW", LINEAR, linear_error, fits=linear_fits),
@@ -214,7 +218,11 @@ def _all_mechanisms() -> tuple[PlannedMechanism, ...]:
 
 
 def _mechanism(
-    method: str, cuts: str, guaranteed: Error, typical: Error | None = None, **further: Any
+    method: str,
+    cuts: str,
+    guaranteed: ErrorFunction,
+    typical: ErrorFunction | None = None,
+    **further: Any,
 ) -> PlannedMechanism:
     """Return a mechanism; `further` are attributes that are rarely stated."""
     return PlannedMechanism(
@@ -224,13 +232,13 @@ def _mechanism(
 
 def _learning(rule: str, calibration: str) -> PlannedMechanism:
     """Return a construction of sessions with a calibration."""
-    updates = _CONSTRUCTIONS[rule]
-    from_nothing = calibration != TIGHT and rule == "frieze-kannan"
+    updates = _UPDATE_BOUNDS[rule]
+    starts_empty = calibration != TIGHT and rule == "frieze-kannan"
     return _mechanism(
         rule,
         ADAPTIVE,
         lambda setting: learning_error(updates, setting, calibration),
-        _empty_hypothesis if from_nothing else _first_hypothesis,
+        _empty_hypothesis if starts_empty else _first_hypothesis,
         calibration=calibration,
     )
 
@@ -254,7 +262,7 @@ def mean_absolute(deviation: float, bias: float = 0.0) -> float:
     return spread + bias * math.erf(ratio / math.sqrt(2))
 
 
-def _halves(setting: Setting) -> float:
+def _share_across_halves(setting: Setting) -> float:
     """Return the share of all pairs, and so of the edges, that lies between random halves."""
     return 1 / 2 if isinstance(setting.n, int) else 1 / 4
 
@@ -273,7 +281,7 @@ def _first_hypothesis(setting: Setting) -> float:
 
 def _empty_hypothesis(setting: Setting) -> float:
     """Return the typical error of the empty graph, with which Frieze-Kannan as printed begins."""
-    return setting.edges * _halves(setting)
+    return setting.edges * _share_across_halves(setting)
 
 
 def _gaussian_typical(setting: Setting) -> float:
@@ -288,7 +296,7 @@ def _laplace_typical(setting: Setting) -> float:
 
 def _response_typical(setting: Setting) -> float:
     """Return the deviation of one entry, times the root of the pairs between two random halves."""
-    pairs = _halves(setting) * setting.pairs
+    pairs = _share_across_halves(setting) * setting.pairs
     return mean_absolute(setting.distribution.standard_deviation * math.sqrt(pairs))
 
 
@@ -312,20 +320,27 @@ def _zero_error(setting: Setting) -> float:
 
 
 def _midpoint_error(setting: Setting) -> float:
-    """Return the error of the middle between max(0, m - X + p) and min(m, p), for p pairs."""
+    """Return the error of the middle between max(0, m - N + p) and min(m, p).
+
+    Between these lies the weight of a cut of p of all N pairs.
+    """
     return min(setting.edges, setting.pairs - setting.edges) / 2 + _count_radius(setting)
 
 
 def _midpoint_typical(setting: Setting) -> float:
     """Return the typical error of the middle: a cut between halves holds m/2, with variance m/4."""
-    m, pairs, share = setting.edges, setting.pairs, _halves(setting)
+    m, pairs, share = setting.edges, setting.pairs, _share_across_halves(setting)
     middle = (min(m, share * pairs) + max(0.0, m - (1 - share) * pairs)) / 2
     spread = math.hypot(math.sqrt(min(m, pairs - m)) / 2, count_deviation(setting))
     return mean_absolute(spread, abs(middle - m * share))
 
 
 def _density_error(setting: Setting) -> float:
-    """Return the error of the density at the worst p: all m edges in p = m pairs, or none in p."""
+    """Return the error of the density for the worst cut.
+
+    That is one of m pairs which are all the edges, or one of N - m pairs without any edge, or the
+    largest cut if it has fewer pairs.
+    """
     m, pairs, largest = setting.edges, setting.pairs, setting.sizes.largest_query
     worst = max(min(m, largest) * (1 - m / pairs), m / pairs * min(largest, pairs - m))
     return worst + largest / pairs * _count_radius(setting)
@@ -333,14 +348,14 @@ def _density_error(setting: Setting) -> float:
 
 def _density_typical(setting: Setting) -> float:
     """Return the typical error of the density, whose number of edges is noisy."""
-    noise = _halves(setting) * count_deviation(setting)
+    noise = _share_across_halves(setting) * count_deviation(setting)
     return mean_absolute(math.hypot(_density_deviation(setting), noise))
 
 
 # Mechanisms
 
 
-def _entries(setting: Setting) -> BinaryResponse:
+def _entry_noise(setting: Setting) -> BinaryResponse:
     """Return the noise of the entries of a release with mechanism="randomized-response"."""
     epsilon = left_by_certificate(setting.distribution.epsilon)
     return BinaryResponse(epsilon, setting.distribution.max_weight)
@@ -353,7 +368,7 @@ def _release_error(setting: Setting) -> float:
     larger.
     """
     return 2 * noise_cut_bound(
-        _entries(setting),
+        _entry_noise(setting),
         shape_of(setting.n),
         symmetric=isinstance(setting.n, int),
         confidence=1 - setting.workload.beta,
@@ -380,9 +395,10 @@ def _least_cut_mean(setting: Setting) -> float:
 def _halves_radius(setting: Setting) -> float:
     """Return the radius of two halves for all cuts at once: randomised response."""
     n = shape_of(setting.n)[0]
-    sizes, pairs = Sizes(n // 2, n - n // 2, 0), (n // 2) * (n - n // 2)
+    sizes, pairs = Sizes(S=n // 2, T=n - n // 2, both=0), (n // 2) * (n - n // 2)
+    # `partition_of` has this share of the failure probability for all cuts in two.
     options = AnswerOptions(confidence=1 - FOR_EACH * setting.workload.beta, simultaneous=True)
-    noise = NoiseSum.of([NoiseTerm(_entries(setting).law, 1.0, pairs)])
+    noise = NoiseSum.of([NoiseTerm(_entry_noise(setting).law, 1.0, pairs)])
     return noise.radius(options.log_failures(1, sizes, Layout((n, n), symmetric=True)))
 
 
@@ -480,13 +496,13 @@ def _tight_error(
 ) -> Any:
     """Return the error of `Learning(calibration="tight")`, perhaps with released cuts."""
     queries = PlannedList.of(setting)
-    finder: Any = Exponential(queries=queries, epsilon=Fraction(1))
+    distinguisher: Any = Exponential(queries=queries, epsilon=Fraction(1))
     if released:
-        finder = Released(queries=queries, distribution=setting.distribution)
+        distinguisher = Released(queries=queries, distribution=setting.distribution)
     budget = TightIterative(
         epsilon=setting.epsilon, delta=setting.delta, beta=setting.workload.beta
     )
-    return budget.tune(bound(setting), finder, unit_weight=1.0, sensitivity=1).error
+    return budget.tune(bound(setting), distinguisher, unit_weight=1.0, sensitivity=1).error
 
 
 def _weights_updates(setting: Setting, *, span: float = 1.0) -> UpdateBound:
@@ -576,14 +592,16 @@ def net_error(setting: Setting) -> float:
 def net_fits(setting: Setting) -> bool:
     """Return whether the net mechanism can list all graphs."""
     numbers_of_graph = max(setting.pairs, setting.workload.queries)
-    return 2.0 ** min(setting.pairs, 999) * numbers_of_graph <= MOST_LISTED
+    graphs = 2.0 ** min(setting.pairs, 999)  # 2^999 is far too many, and floats hold it
+    return graphs * numbers_of_graph <= MOST_LISTED
 
 
 def sensing_error(setting: Setting) -> float:
     """Return the error of the construction "sensing" on k queries that one rating may all move.
 
-    Then all are measured, if the error of that is no larger than what is added to the last gap of
-    ten rounds. Infinite if it is larger: a gap is known only when the rounds are over.
+    A release then measures all of them, if their noise is no larger than the error of ten rounds
+    without the gap that the last round leaves. If it is larger the error is infinite here: the gap
+    is known only when the rounds are over.
     """
     if setting.delta == 0:
         return math.inf

@@ -26,7 +26,7 @@ from graphcuts_dp.planning.mechanisms import (
     ANSWERS,
     FIXED,
     LINEAR,
-    PARTS,
+    ON_PARTITIONS,
     SESSIONS,
     TIGHT,
     NamedMechanism,
@@ -58,37 +58,37 @@ Groupings = GroupTree | tuple[GroupTree, GroupTree]
 VACUOUS = "vacuous here"  # remark on a mechanism that is no better than a trivial answer
 FLOWS = "flows"  # method of tables between groups
 # Words for what a table counts, by `RowTable.counting`.
-_COUNTED = {"rows": "rows", "weight": "units of weight", "users": "users", "edges": "pairs"}
+_COUNTED_WORDS = {"rows": "rows", "weight": "units of weight", "users": "users", "edges": "pairs"}
 LEGEND = """\
 MW, FK, MD: multiplicative-weights, frieze-kannan, mirror-descent with its norm. Cuts
 between disjoint sets: any k, which may depend on earlier answers; fixed k, chosen
 before; or all. Guaranteed: the error of each is at most this, if m is right. Typical:
 expected error between random halves, not guaranteed; of MW, FK, MD before any update."""
-# Remarks below the table, on the lines that it has.
-_OF_FLOWS = """\
+# Remarks below the table, each on a kind of lines that it may have.
+_REMARK_ON_FLOWS = """\
 Flows: one cell of the finest level of groups, one union of about sqrt(g) of g groups with
 as many others, or one half of the groups with the rest; no other cuts. Each is guaranteed by
 itself, as a released table states it, whatever k is.
 Tight MW, FK, and MD with norm l2 or entropy: with start='groups' a session begins from noisy sums
 between the groups. It then guarantees at most 2.5 % more, and less where the groups say much."""
-_OF_LISTS = """\
+_REMARK_ON_LISTS = """\
 Answers: up to 6 cuts at once. Iterative, game: releases for a public list, the
 calibration "tight", or players; linear k: any linear queries, whose largest
 coefficient is 1. Players, and "practical", test their error, and mostly state less.
 Net: one graph out of all that are possible. Sensing: linear queries on ratings."""
-_OF_PARTS = """\
+_REMARK_ON_PARTITIONS = """\
 Least cut: what a private cut between two vertices weighs above the least one; typical is on
 average, and both are far too large where there is a clear cut, or where cutting off one
 terminal alone costs little. Partition: half the interval of two halves of a release (response),
 chosen after looking; not how good they are."""
-_OF_VERTICES = """\
+_REMARK_ON_VERTICES = """\
 Vertices: errors of bounded cuts, which are below the true ones where a vertex has
 more than the bound across the cut. A synthetic graph cannot hide a vertex."""
-_OF_LINEAR = """\
+_REMARK_ON_LINEAR_QUERIES = """\
 Linear queries: errors for a largest coefficient of 1, of any such queries; multiply them
 by the largest coefficient. Statistics need gaussian or laplace."""
 # Fields of the workload that the plain values of a plan have.
-_ANNOUNCED = ("queries", "beta", "linear", "max_right_size", "max_spectral_norm")
+_WORKLOAD_FIELDS = ("queries", "beta", "linear", "max_right_size", "max_spectral_norm")
 _PRECISION = 1e-5  # relative, of the search for the least epsilon
 _DIGITS = 4  # significant ones of a least epsilon, which is rounded up
 
@@ -122,8 +122,8 @@ class RowTable:
     by: str | Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        if self.counting not in _COUNTED:
-            raise ParameterError(no_choice("counting", self.counting, _COUNTED))
+        if self.counting not in _COUNTED_WORDS:
+            raise ParameterError(no_choice("counting", self.counting, _COUNTED_WORDS))
         if self.periods is None and self.by is not None:
             raise ParameterError("by= is for rows with periods: declare them by periods=")
         self.tree  # noqa: B018  # refuses levels that there are not
@@ -138,9 +138,10 @@ class RowTable:
         """A description of the lines of flows, in words."""
         tree = self.tree
         period = "" if tree is None else f" in one {tree.levels[-1]}"
+        counted = _COUNTED_WORDS[self.counting]
         return (
-            f"Flows of {_COUNTED[self.counting]}{period}, between groups of the finest level; "
-            "typical is the expected error."
+            f"Flows of {counted}{period}, between groups of the finest level; typical is the "
+            "expected error."
         )
 
 
@@ -178,7 +179,7 @@ class Plan(Tabled):
 
     Attributes:
         setting: the public numbers.
-        rows: by guaranteed error; last those that answer no cut, of least cuts and partitions.
+        rows: by guaranteed error; least cuts and partitions, which answer no cut, come last.
         target_error: what `PlanRow.epsilon_needed` is for, in edges, or None.
         assumed: whether m is a usual number, as the caller gave none.
         table: the table of rows that flows are of; None for those of a graph.
@@ -197,7 +198,7 @@ class Plan(Tabled):
 
     @property
     def best(self) -> PlanRow:
-        """The session's row of least guarantee: adaptive queries, no paper's calibration."""
+        """The row of least guaranteed error of a session for any k, calibrated as in no paper."""
         return next(
             row
             for row in self.rows
@@ -232,7 +233,7 @@ class Plan(Tabled):
             row
             for row in self.rows
             if not (row.trivial or row.vacuous or row.method == FLOWS)
-            and row.cuts not in (LINEAR, *PARTS)
+            and row.cuts not in (LINEAR, *ON_PARTITIONS)
         ]
         if useful:
             best = useful[0]
@@ -296,18 +297,19 @@ class Plan(Tabled):
     def remarks(self) -> tuple[str, ...]:
         """Remarks below the table: what columns and names mean, and what to do."""
         if self.table is not None:
-            return self.table.description, _OF_FLOWS.partition(".")[0] + "."  # its first sentence
+            first_sentence = _REMARK_ON_FLOWS.partition(".")[0] + "."
+            return self.table.description, first_sentence
         lines = [LEGEND]
         if any(row.method == FLOWS for row in self.rows):
-            lines.append(_OF_FLOWS)
+            lines.append(_REMARK_ON_FLOWS)
         if any(row.iterative for row in self.shown):
-            lines.append(_OF_LISTS)
-        if any(row.cuts in PARTS for row in self.shown):
-            lines.append(_OF_PARTS)
+            lines.append(_REMARK_ON_LISTS)
+        if any(row.cuts in ON_PARTITIONS for row in self.shown):
+            lines.append(_REMARK_ON_PARTITIONS)
         if self.setting.workload.linear:
-            lines.append(_OF_LINEAR)
+            lines.append(_REMARK_ON_LINEAR_QUERIES)
         elif self.setting.privacy_unit.kind == "vertex":
-            lines.append(_OF_VERTICES)
+            lines.append(_REMARK_ON_VERTICES)
         else:
             lines += [
                 f"Synthetic graph: {self.synthetic}.",
@@ -330,9 +332,9 @@ class Plan(Tabled):
                 (
                     row.name,
                     row.cuts,
-                    "needs delta" if math.isinf(row.guaranteed) else _shown_bound(row.guaranteed),
-                    "-" if row.typical is None else _shown(row.typical),
-                    *([_shown_epsilon(row.epsilon_needed)] if target_columns else []),
+                    "needs delta" if math.isinf(row.guaranteed) else _bound_text(row.guaranteed),
+                    "-" if row.typical is None else _error_text(row.typical),
+                    *([_epsilon_text(row.epsilon_needed)] if target_columns else []),
                     "trivial" if row.trivial else VACUOUS if row.vacuous else "",
                 )
                 for row in self.shown
@@ -352,7 +354,7 @@ class Plan(Tabled):
         from graphcuts_dp.plotting.answer_lists import plan_figure  # matplotlib is slow to import
 
         rows = [row for row in self.shown if 0 < row.guaranteed < math.inf]
-        rows = [row for row in rows if row.cuts not in PARTS]
+        rows = [row for row in rows if row.cuts not in ON_PARTITIONS]
         return plan_figure(
             [f"{row.name} ({row.cuts})" for row in rows],
             np.array([row.guaranteed for row in rows]),
@@ -384,7 +386,7 @@ class Plan(Tabled):
             "edges": setting.edges,
             "epsilon": setting.epsilon,
             "delta": setting.delta,
-            **{name: getattr(workload, name) for name in _ANNOUNCED},
+            **{name: getattr(workload, name) for name in _WORKLOAD_FIELDS},
             "rank": setting.rank,
             "privacy_unit": setting.privacy_unit.typed,
             "target_error": self.target_error,
@@ -503,7 +505,7 @@ def plan_of(
         planned += _flow_mechanisms(setting, groups)
     least_trivial = _least_trivial(setting)
     rows = [_row(mechanism, setting, least_trivial, target_error) for mechanism in planned]
-    rows.sort(key=lambda row: (row.cuts in PARTS, row.guaranteed))  # those answer no cut
+    rows.sort(key=lambda row: (row.cuts in ON_PARTITIONS, row.guaranteed))
     return Plan(
         setting=setting,
         rows=tuple(rows),
@@ -546,8 +548,9 @@ def _row(
     """
     guaranteed = mechanism.guaranteed(setting)
     typical = None
-    is_typical = not setting.workload.linear or mechanism.method in ("gaussian", "laplace")
-    if mechanism.typical is not None and is_typical and math.isfinite(guaranteed):
+    # Other typical errors are those of cuts.
+    has_typical = not setting.workload.linear or mechanism.method in ("gaussian", "laplace")
+    if mechanism.typical is not None and has_typical and math.isfinite(guaranteed):
         typical = min(mechanism.typical(setting), guaranteed)
     trivial_error = setting.edges if mechanism.cuts == LINEAR else least_trivial
     vacuous = not mechanism.trivial and mechanism.method != FLOWS and guaranteed >= trivial_error
@@ -594,7 +597,8 @@ def _flow_mechanisms(setting: Setting, grouping: Groupings | RowTable) -> list[P
         )
     except GraphError as problem:
         raise ParameterError(str(problem)) from None
-    privacy_unit, unit = setting.privacy_unit, 1.0
+    privacy_unit = setting.privacy_unit
+    weight_of_grid_unit = 1.0
     if table is None:
         changes = cell_changes(cells, privacy_unit)
     else:
@@ -602,7 +606,9 @@ def _flow_mechanisms(setting: Setting, grouping: Groupings | RowTable) -> list[P
             table.counting, has_users=True, has_periods=table.periods is not None
         )
         grid_units = STEPS if counts_in_parts(table.counting, privacy_unit) else 1  # of one row
-        reach, unit = Reach(counts_once(table.counting), tail=False), 1 / grid_units
+        weight_of_grid_unit = 1 / grid_units
+        # The worst case: the rows of a user begin anywhere, and may all fall on one pair.
+        reach = Reach(counts_once(table.counting), tail=False)
         changes = cell_changes(
             cells, privacy_unit, sensitivity=grid_units, capped=False, reach=reach
         )
@@ -616,8 +622,12 @@ def _flow_mechanisms(setting: Setting, grouping: Groupings | RowTable) -> list[P
         return PlannedMechanism(
             method=FLOWS,
             cuts=kind,
-            guaranteed=lambda at: errors(at.epsilon)[kind][0] * unit,
-            typical=lambda at: mean_absolute(errors(at.epsilon)[kind][1]) * unit,
+            guaranteed=lambda any_setting: (
+                errors(any_setting.epsilon)[kind][0] * weight_of_grid_unit
+            ),
+            typical=lambda any_setting: (
+                mean_absolute(errors(any_setting.epsilon)[kind][1]) * weight_of_grid_unit
+            ),
         )
 
     return [mechanism(kind) for kind in errors(setting.epsilon)]
@@ -626,21 +636,21 @@ def _flow_mechanisms(setting: Setting, grouping: Groupings | RowTable) -> list[P
 def _remedies(setting: Setting) -> list[str]:
     """Return advice by which some mechanism becomes better than a trivial answer."""
     remedies = []
-    fewer = _most_queries(setting)
-    if fewer:
-        winner = _winner(_with_queries(setting, fewer))
-        remedies.append(f"ask at most {fewer:,} queries ({winner})")
+    most_queries = _most_queries(setting)
+    if most_queries:
+        winner = _name_of_winner(_with_queries(setting, most_queries))
+        remedies.append(f"ask at most {most_queries:,} queries ({winner})")
     needed = least_epsilon(
-        lambda epsilon: bool(_winner(replace(setting, epsilon=epsilon))),
+        lambda epsilon: bool(_name_of_winner(replace(setting, epsilon=epsilon))),
         group_size=setting.privacy_unit.group_size,
     )
     if math.isfinite(needed):
-        winner = _winner(replace(setting, epsilon=needed))
+        winner = _name_of_winner(replace(setting, epsilon=needed))
         remedies.append(f"raise epsilon to {needed:g} ({winner})")
     return remedies
 
 
-def _winner(setting: Setting) -> str:
+def _name_of_winner(setting: Setting) -> str:
     """Return the name of the mechanism of least error; empty if a trivial answer is as good."""
     candidates = (
         mechanism
@@ -648,7 +658,7 @@ def _winner(setting: Setting) -> str:
         # Iterative releases are tuned, which takes long, but for "answers".
         if not (mechanism.iterative and mechanism.method != ANSWERS)
         and not mechanism.trivial
-        and mechanism.cuts not in PARTS
+        and mechanism.cuts not in ON_PARTITIONS
     )
     best = min(candidates, key=lambda mechanism: mechanism.guaranteed(setting))
     if best.guaranteed(setting) >= _least_trivial(setting):
@@ -665,13 +675,14 @@ def _least_trivial(setting: Setting) -> float:
 
 def _most_queries(setting: Setting) -> int:
     """Return about the most queries, up to a tenth, for which there is a winner; 0 if for none."""
-    if not _winner(_with_queries(setting, 1)):
+    if not _name_of_winner(_with_queries(setting, 1)):
         return 0
     low, high = 1, setting.workload.queries
     while high - low > max(1, low // 10):
+        # Bounds that are far apart are halved by their ratio, others by their difference.
         middle = math.isqrt(low * high) if low * 4 < high else (low + high) // 2
-        enough = _winner(_with_queries(setting, middle))
-        low, high = (middle, high) if enough else (low, middle)
+        has_winner = bool(_name_of_winner(_with_queries(setting, middle)))
+        low, high = (middle, high) if has_winner else (low, middle)
     return low
 
 
@@ -685,16 +696,16 @@ def _finite(value: Any, infinite: str | None = None) -> Any:
     return infinite if value == math.inf else value
 
 
-def _shown(error: float) -> str:
+def _error_text(error: float) -> str:
     """Return an error as text."""
     return f"{error:,.0f}" if 10 <= error < 1e9 else f"{error:.2g}"
 
 
-def _shown_bound(error: float) -> str:
+def _bound_text(error: float) -> str:
     """Return a bound as text, rounded up, so that the guarantee holds as it is printed."""
     return f"{math.ceil(error):,}" if 10 <= error < 1e9 else f"{up_to_digits(error, 2):.2g}"
 
 
-def _shown_epsilon(epsilon: float | None) -> str:
+def _epsilon_text(epsilon: float | None) -> str:
     """Return a least epsilon as text."""
     return "-" if epsilon is None else "never" if math.isinf(epsilon) else f"{epsilon:g}"

@@ -3,13 +3,13 @@
 Randomised response adds noise of deviation s = 1/(2 sinh(epsilon/2)) to each entry of the adjacency
 matrix, which spreads its eigenvalues over (-2 s sqrt(n), 2 s sqrt(n)). Communities of a graph of
 average degree d are eigenvalues of d at most, and one of L leaves that range only above s sqrt(n)
-(Baik, Ben Arous, Péché 2005): no method that looks at eigenvalues sees a weaker one. From 1.5 times
-as much on, releases of planted communities kept them. A bipartite graph has m/sqrt(n1 n2) for d and
-(sqrt(n1) + sqrt(n2))/2 for sqrt(n); a directed one the arcs that leave a vertex for d. Of N pairs,
-m are edges: the odds that a single pair is one are m/(N - m) beforehand, and at most e^epsilon
-times that after its response, so that edges show singly above ln((N - m)/m) only. Degrees are
-measured with discrete Laplace noise of scale 2/epsilon, or a few times that where they share
-epsilon with the entries.
+(Baik, Ben Arous, Péché 2005): no method that looks at eigenvalues sees a weaker one. Releases kept
+planted communities whose eigenvalues were above `SHOWN` = 1.5 times that. A bipartite graph has
+m/sqrt(n1 n2) for d and (sqrt(n1) + sqrt(n2))/2 for sqrt(n); a directed one the arcs that leave a
+vertex for d. Of N pairs, m are edges: the odds that a single pair is one are m/(N - m) beforehand,
+and at most e^epsilon times that after its response, so that edges show singly above ln((N - m)/m)
+only. Degrees are measured with discrete Laplace noise of scale 2/epsilon, or a few times that where
+they share epsilon with the entries.
 
 Of a sparse release: with the part f of epsilon for kept edges, a pair without weight passes the
 threshold T with probability e^(-f epsilon T)/(1 + e^(-f epsilon)); T is where false edges are a
@@ -79,8 +79,9 @@ def sparse_forecast(setting: Setting) -> SparseForecast:
     Args:
         setting: the public numbers; `queries`, `delta` and `beta` do not matter.
     """
-    epsilon, edges = setting.for_one().epsilon, max(setting.edges, 1.0)
+    epsilon, edges = setting.for_one().epsilon, max(setting.edges, 1.0)  # epsilon of one edge
     false_edges = FALSE_SHARE * edges
+    # The plan as it runs if edges are kept, and if none are.
     with_edges, without_edges = typical_runs(Fraction(epsilon))
     kept_share = float(with_edges.amounts[KEPT_EDGES])
     threshold = math.log(max(setting.pairs / false_edges, 1.0)) / kept_share
@@ -194,12 +195,12 @@ def synthetic_forecast(setting: Setting) -> SyntheticForecast:
     Args:
         setting: the public numbers; `queries`, `delta` and `beta` do not matter.
     """
-    root, degree_per_edge = sqrt_and_degree_per_edge(setting.n)
+    sqrt_n, degree_per_edge = sqrt_and_degree_per_edge(setting.n)
     epsilon, group_size = setting.for_one().epsilon, setting.privacy_unit.group_size
     edges, missing_edges = setting.edges, setting.pairs - setting.edges
     degree = edges * degree_per_edge
     strength = min(degree, missing_edges * degree_per_edge)
-    noise = root / (2 * math.sinh(epsilon / 2))
+    noise = sqrt_n / (2 * math.sinh(epsilon / 2))
     if strength >= SHOWN * noise:
         keeps: Kept = "communities"
     elif strength >= noise:
