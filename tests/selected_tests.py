@@ -1,9 +1,13 @@
 """Which tests a run of pytest takes, and in which order: what the hooks of `conftest.py` call."""
 
 import random
+import tomllib
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
+
+MISTAKES = Path(__file__).parents[1] / "scripts" / "mutants_by_hand.toml"
 
 
 def leave_out_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -20,7 +24,9 @@ def thorough_cases(items: list[pytest.Item]) -> set[pytest.Item]:
 
     Of a test with the marker `thorough(cases=3)` it runs three, the first, the last and one halfway
     between these, in the order in which they are parametrised. Without a number it runs none.
+    Besides, it runs all cases that the list of mistakes by hand names: each of them notices one.
     """
+    noticing = {mistake.get("killed_by") for mistake in _mistakes()}
     cases_of: dict[str, list[pytest.Item]] = defaultdict(list)
     for test in items:
         if test.get_closest_marker("thorough"):
@@ -32,7 +38,15 @@ def thorough_cases(items: list[pytest.Item]) -> set[pytest.Item]:
         between = (len(cases) - 1) / max(1, kept - 1)
         left_out.update(cases)
         left_out.difference_update(cases[round(between * index)] for index in range(kept))
-    return left_out
+    return {
+        test for test in left_out if not noticing & {test.nodeid, test.nodeid.partition("[")[0]}
+    }
+
+
+def _mistakes() -> list[dict[str, str]]:
+    """Return the entries of `scripts/mutants_by_hand.toml`."""
+    entries: list[dict[str, str]] = tomllib.loads(MISTAKES.read_text(encoding="utf-8"))["edit"]
+    return entries
 
 
 def shuffle(items: list[pytest.Item], seed: int) -> None:

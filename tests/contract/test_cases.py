@@ -121,7 +121,7 @@ def timed(zone: str | None = None) -> gc.Columns:
     return gc.Columns(source="u", target="v", user="o", period="t", time_zone=zone)
 
 
-@pytest.mark.thorough(cases=5)
+@pytest.mark.thorough(cases=4)
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize(
     ("zone", "expected"),

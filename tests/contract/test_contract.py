@@ -127,7 +127,7 @@ def in_turn(name: str) -> list[Source]:
     return others[list(TABLES).index(name) % len(others) :][:1] if others else []
 
 
-@pytest.mark.thorough(cases=40)
+@pytest.mark.thorough(cases=20)
 @pytest.mark.parametrize("name", TABLES)
 def test_every_kind_of_source_reads_the_same(name: str, tmp_path: Path) -> None:
     sources = fitting(TABLES[name], always=True) + in_turn(name)

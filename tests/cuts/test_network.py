@@ -77,7 +77,7 @@ def problems(scale):
     return [(problem, by_all_sets(*problem)) for problem in drawn]
 
 
-@pytest.mark.thorough(cases=5)
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("scale", [1, LARGE])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_the_least_set_within_all_others_is_found(solver, scale, monkeypatch):

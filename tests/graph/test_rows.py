@@ -71,7 +71,7 @@ def contributed(counting, bound, most, directed=False):
     return np.array(found).reshape(len(files), len(pairs))
 
 
-@pytest.mark.thorough(cases=15)
+@pytest.mark.thorough(cases=11)
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("bound", [1, 2, 3])
 @pytest.mark.parametrize("counting", COUNTINGS)

@@ -22,7 +22,7 @@ pytestmark = [
 ]
 
 
-@pytest.mark.thorough(cases=12)
+@pytest.mark.thorough(cases=8)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_every_product_is_charged_and_shown_with_time_and_user(path, name):
     make(name, store=path)

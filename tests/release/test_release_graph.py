@@ -344,7 +344,7 @@ def test_progress_is_told_and_a_time_limit_kept():
     assert told[-1] == (1.0, "certifying")
 
 
-@pytest.mark.thorough(cases=4)
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("fit", [*FITS, "none"])
 def test_equal_noisy_matrices_give_equal_releases_whatever_the_graph(fit, monkeypatch):
     """With the one reading step replaced by a constant, nothing of the graph may shine through."""

@@ -145,7 +145,7 @@ def test_every_kind_that_has_a_reader_is_here():
     assert all(kind.home or name == "distances" for name, kind in KINDS.items())
 
 
-@pytest.mark.thorough(cases=4)
+@pytest.mark.thorough(cases=6)
 @pytest.mark.parametrize("name", MADE)
 def test_what_is_loaded_and_saved_again_is_the_same_in_every_byte(name, tmp_path):
     path, made = saved(name, tmp_path / "one"), result(name)
@@ -225,7 +225,7 @@ def test_a_sparse_release_answers_without_its_graph(tmp_path):
 NO_RECEIPTS = (b"null", b"[]", b"{}", b"\xff\xfe", b'{"format": 1}')
 
 
-@pytest.mark.thorough(cases=5)
+@pytest.mark.thorough(cases=7)
 @pytest.mark.parametrize("name", MADE)
 def test_damaged_missing_and_mixed_files_are_refused(name, tmp_path):
     path = saved(name, tmp_path / "one")

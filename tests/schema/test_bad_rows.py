@@ -97,7 +97,7 @@ def rows_in(path, how):
     return rows_that_count(read_raw(path, how), how)
 
 
-@pytest.mark.thorough(cases=17)
+@pytest.mark.thorough(cases=15)
 @pytest.mark.parametrize("block", [1, 40, 1 << 18])
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
