@@ -24,10 +24,13 @@ TABLE, GRAPH = PRODUCTS = ("table", "graph")  # results that everybody may see
 DIRECTED, TOGETHER = "directed", "together"  # how both directions of a pair count
 LINES, PAIRS = "lines", "pairs"  # what counts of a file with rows
 SAME, TWO = "same", "two"  # whether both endpoints are of one kind or of two
-# A table for each period is continued, with one bound on the rows of a person in all periods.
+# The answer that further periods follow, with one bound on the rows of a person in all of them.
 ALL_TIME = "all"
 USUAL_QUERIES = 50  # number of questions of analysts if nobody answers how many
 _YEARS_TO_COME = 4  # years for which a table by period is proposed, after that of its last period
+# The last part of a year, by the kind of periods; days and names cannot be continued.
+_LAST_PARTS_OF_YEAR = {"year": "", "quarter": "-Q4", "month": "-12"}
+CONTINUED_KINDS = tuple(_LAST_PARTS_OF_YEAR)
 _COLUMN_ROLES = ("source", "target", "user", "period")  # keys of --columns that pick a column
 
 
@@ -80,17 +83,17 @@ def is_per_period(answers: Answers) -> bool:
 def horizon_of(answers: Answers) -> str | None:
     """Return the periods to declare, as they are typed; None if there are none.
 
-    A table that is continued gets `_YEARS_TO_COME`, to the end of a year. With one bound for all
-    periods it ends with the year: that bound grows with the number of periods.
+    If the table is continued, they end with a year: with the last one that was answered if one
+    bound is for all periods, since it grows with their number, else `_YEARS_TO_COME` later.
     """
     typed: str | None = answers.get("periods")
     if typed is None or not is_continued(answers):
         return typed
-    labels = Periods.of(typed).labels  # years, quarters or months: only these are continued
+    periods = Periods.of(typed)
+    first, last = periods.labels[0], periods.labels[-1]
     years = 0 if answers["continued"] == ALL_TIME else _YEARS_TO_COME
-    last_year, part_of_year = min(int(labels[-1][:4]) + years, 9999), labels[-1][4:]
-    last_part = {"-Q": "-Q4", "-": "-12", "": ""}[part_of_year.rstrip("0123456789")]
-    return f"{labels[0]}..{last_year:04}{last_part}"
+    last_year = min(int(last[:4]) + years, 9999)
+    return f"{first}..{last_year:04}{_LAST_PARTS_OF_YEAR[periods.by]}"
 
 
 def store_of(answers: Answers) -> str:

@@ -30,6 +30,7 @@ from graphcuts_dp.cli.plan_answers import (
 )
 from graphcuts_dp.cli.plan_choices import (
     ALL_TIME,
+    CONTINUED_KINDS,
     DIRECTED,
     EVERYBODY,
     GRAPH,
@@ -479,7 +480,7 @@ def _may_be_continued(answers: Answers) -> bool:
     periods = answers.get("periods")
     if periods is None:
         return bool(suggested_column(answers, "period"))
-    return Periods.of(periods).by in ("month", "quarter", "year")
+    return Periods.of(periods).by in CONTINUED_KINDS
 
 
 def _text_of_continued(answers: Answers) -> str:

@@ -399,7 +399,7 @@ class Reading:
         Raises:
             GraphCutsError: as `read` and `read_rows`.
         """
-        public = self._unless_named(grouping)
+        public = self._vertices_of_groups(grouping)
         if self.reads_rows:
             return self.read_rows(path, public=public)
         return self.read(path, public=public)
@@ -499,12 +499,12 @@ class Reading:
         Raises:
             FileFormatError, GraphError: as `GroupFile.space`.
         """
-        vertices = self._unless_named(grouping)
+        vertices = self._vertices_of_groups(grouping)
         if vertices is not None:
             note("The public vertices are those of the groups, since --vertices names no others.")
         return vertices
 
-    def _unless_named(self, grouping: GroupFile | None) -> GivenVertices:
+    def _vertices_of_groups(self, grouping: GroupFile | None) -> GivenVertices:
         """Return the vertices of `vertices_of_groups`, without a note."""
         if self._has_vertex_option() or grouping is None or grouping.groups is None:
             return None
