@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo demo-server test check profile-tests test-slow test-portable test-next test-lowest wheel audit mutate bench benchmark fuzz figures docs clean
+.PHONY: demo demo-server test check types style profile-tests test-slow test-portable test-next test-lowest wheel audit mutate bench benchmark fuzz figures docs clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
@@ -20,10 +20,15 @@ demo: $(STAMP)  ## release a synthetic graph from a bundled one, ask cut queries
 demo-server: $(STAMP)  ## serve a bundled graph to browsers on this machine; prints a link and tokens
 	$(BIN)/python scripts/demo_server.py
 
-check: $(STAMP)
+check: $(STAMP)  ## lint, types and import rules
+	@$(MAKE) --no-print-directory -j 2 types style
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+style: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 test: check  ## lint, types, import rules, and tests in minutes; ALL=1 with all their cases, FOLDER=learn of one folder
