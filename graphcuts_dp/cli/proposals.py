@@ -159,22 +159,23 @@ def _counting_note(answers: Answers, unit: PrivacyUnit) -> str:
 
 def _table(answers: Answers, unit: PrivacyUnit) -> Proposal:
     """Return how a table of flows is released, with the errors of its dry run."""
-    out = unused("flows.csv")
-    horizon, cells = horizon_of(answers), cell_count(answers, unit)
+    out, cells = unused("flows.csv"), cell_count(answers, unit)
+    horizon, guess = horizon_of(answers), answers.get("guess")
+    empty_data, _ = reading_of(answers).empty_data(unit, grouping_of(answers))
+    if is_continued(answers):
+        command, error_at = "flows-over-time", _period_error_at(answers, unit)
+        options = ["--period", Periods.of(answers["periods"]).labels[0]]
+    else:
+        command, error_at, options = "flows", _table_error_at(answers, unit), []
+        if unit.kind == "user" and unit.group_size == answers.get("known-max"):
+            options = ["--known-max", str(unit.group_size)]  # free, since no row is left out
+    words = [command, answers["data"], answers["groups"], out, *grouping_words(answers), *options]
+    is_nested = len(answers.get("levels") or ()) > 1
     first_group = groups_of(answers).labels()[0]
     last_group = groups_of(answers, right=has_two_kinds(answers)).labels()[-1]
-    guess = answers.get("guess")
-    empty_data, _ = reading_of(answers).empty_data(unit, grouping_of(answers))
-    command = "flows-over-time" if is_continued(answers) else "flows"
-    words = [command, answers["data"], answers["groups"], out, *grouping_words(answers)]
-    if is_continued(answers):
-        words += ["--period", Periods.of(answers["periods"]).labels[0]]
-    elif unit.kind == "user" and unit.group_size == answers.get("known-max"):
-        words += ["--known-max", str(unit.group_size)]  # no row is left out, so that this is free
-    is_nested = len(answers.get("levels") or ()) > 1
     return Proposal(
         words=[*words, *reading_words(answers), *store_words(answers)],
-        error_at=(_period_error_at if is_continued(answers) else _table_error_at)(answers, unit),
+        error_at=error_at,
         error_of="each number of the table" + (" at its finest level" if is_nested else ""),
         counted_items="rows" if counts_lines(answers) else "edges",
         typical_value=None if guess is None else guess / cells,
