@@ -39,7 +39,7 @@ from graphcuts_dp.cli.proposals import (
     unused,
 )
 from graphcuts_dp.cli.reading import PrivacyOptions, Reading
-from graphcuts_dp.cli.spending import Spending, foreseen_refusal
+from graphcuts_dp.cli.spending import Spending, expected_refusal
 from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.display import up_to_digits
 from graphcuts_dp.errors import ParameterError
@@ -84,7 +84,7 @@ def _refusal(answers: Answers, proposal: Proposal, cost: Cost) -> str:
     store = Store(store_of(answers))
     if not store.exists:
         return ""
-    refusal = foreseen_refusal(
+    refusal = expected_refusal(
         store,
         guarantee=PrivacyGuarantee(
             epsilon=epsilon_of(answers), neighbours="", privacy_unit=str(unit_of(answers))

@@ -10,7 +10,7 @@ from graphcuts_dp.cli.queries import read_set
 from graphcuts_dp.cli.reading import PRIVACY_UNIT, Reading, TableRun
 from graphcuts_dp.cli.release import carry_out, released
 from graphcuts_dp.cli.resumption import kept_result
-from graphcuts_dp.cli.spending import Spending, job_refusal
+from graphcuts_dp.cli.spending import Spending, expected_refusal_of_job
 from graphcuts_dp.cuts.least import cut_job
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.rows import bounded_graph, without_rows
@@ -102,7 +102,7 @@ def cuts(
         return _report(result, target, None, force=run.force, spreadsheet=run.spreadsheet)
     if epsilon is None or first is None or second is None:
         raise ParameterError("give --epsilon, --from and --to; or --partition of a saved release")
-    store, privacy_unit = spending.check(), reading.unit_or_default(privacy_unit)
+    store, privacy_unit = spending.store_to_charge(), reading.unit_or_default(privacy_unit)
     if run.dry_run:
         private, _ = reading.empty_data(privacy_unit)
     else:
@@ -113,12 +113,12 @@ def cuts(
                 kept_partition, target, source, force=run.force, spreadsheet=run.spreadsheet
             )
         private, _ = reading.read_private(source, privacy_unit)
-        spending.remind(private, source)
+        spending.check_and_register(private, source)
     vertices = sides_of(bounded_graph(without_rows(private), privacy_unit))[0]
     ends = [_terminal(text, vertices) for text in (first, *split_lists(second))]
     job = cut_job(private, *ends, epsilon=epsilon, privacy_unit=privacy_unit)
     if run.dry_run:
-        notes = [job_refusal(store, job), *job.notes]
+        notes = [expected_refusal_of_job(store, job), *job.notes]
         return forecast_report(job.guarantee, privacy_unit, job.errors(), notes, job.warning)
     result = carry_out(job, private, target, store=store, seed=run.seed)
     return _report(result, target, source, force=run.force, spreadsheet=run.spreadsheet)

@@ -12,7 +12,7 @@ from graphcuts_dp.cli.console import Report, note_formulas, progress_bar, rememb
 from graphcuts_dp.cli.options import spelling_keys
 from graphcuts_dp.cli.reading import Run
 from graphcuts_dp.cli.release import released
-from graphcuts_dp.cli.spending import Spending, kept_source, still_there, store_named
+from graphcuts_dp.cli.spending import Spending, current_path, session_source, store_named
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.display import up_to_digits
 from graphcuts_dp.distances.answers import MECHANISMS, NOISES, answer_distances
@@ -191,12 +191,12 @@ def distances(
             "name the map and the locations, and give --epsilon; or --store and --ask of a session"
         )
     exact_epsilon(terms.epsilon)
-    charged = spending.check()
+    charged = spending.store_to_charge()
     answers = () if output is None else (output, receipt_path(output))
     check_writable_set([*answers, *filter(None, [plot])], force=run.force)
     metric = reading.read(map_file)
     placed = Locations.read(metric, locations)
-    spending.remind(placed.subject, locations)
+    spending.check_and_register(placed.subject, locations)
     with progress_bar("answering") as progress, metric.reporting(progress):
         result = answer_distances(
             metric, placed, store=charged, seed=run.seed, **vars(method), **terms.given
@@ -259,14 +259,14 @@ def _session(
     """
     map_file, locations = files
     if "queries" not in terms:
-        source = kept_source(store, name, DISTANCE_SESSION)
+        source = session_source(store, name, DISTANCE_SESSION)
         try:
             read = dict(source.get("reading", {}))
             reading = MapReading(**{**read, "columns": Columns(**read.get("columns", {}))})
         except TypeError:
             raise LedgerError("the session was begun by another version of this program") from None
-        map_file = still_there(map_file, source.get("map"), "MAP and LOCATIONS")
-        locations = still_there(locations, source.get("locations"), "MAP and LOCATIONS")
+        map_file = current_path(map_file, source.get("map"), "MAP and LOCATIONS")
+        locations = current_path(locations, source.get("locations"), "MAP and LOCATIONS")
     if map_file is None or locations is None:
         raise ParameterError("a new session needs the files MAP and LOCATIONS")
     metric = reading.read(map_file)

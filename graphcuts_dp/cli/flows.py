@@ -19,7 +19,7 @@ from graphcuts_dp.cli.reading import (
 )
 from graphcuts_dp.cli.release import carry_out, comment_note, released
 from graphcuts_dp.cli.resumption import kept_result
-from graphcuts_dp.cli.spending import Spending, job_refusal
+from graphcuts_dp.cli.spending import Spending, expected_refusal_of_job
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.estimate.noisy_contributions import Contributions, check_bounds
 from graphcuts_dp.estimate.strategy import MARGIN_SHARE, MARGINS, FlowWorkload
@@ -324,7 +324,7 @@ def flows(
     most of the rows: no private table can rule that out. If no user can have more than a known
     number, say it with --contributions table:known-max=.
     """
-    store, files = spending.check(), grouping.of(groups)
+    store, files = spending.store_to_charge(), grouping.of(groups)
     if asked.contributions is not None:
         outputs = (asked.plot, asked.html, asked.od, asked.locations, asked.margins)
         for_tables = (*outputs, asked.measure_margins)
@@ -352,7 +352,7 @@ def flows(
                 "The store knows these rows as they are read here: give the table the same "
                 "--kind, --counting, --periods, vertices and --columns, also the key period."
             )
-        spending.remind(rows, source)
+        spending.check_and_register(rows, source)
         return asked.contributions.report(
             rows, epsilon=privacy.epsilon, store=store, seed=asked.seed
         )
@@ -379,7 +379,7 @@ def flows(
         private, groups_read = reading.read_private(
             source, privacy.privacy_unit, files, has_cells=True
         )
-        spending.remind(private, source)
+        spending.check_and_register(private, source)
     sides: Any = groups_read  # never None: the file is named
     locations = _of_groups(locations, sides)  # refused here, before anything is spent
     job = flows_job(
@@ -399,7 +399,7 @@ def flows(
         side = max(len(groups_of_side.labels()) for groups_of_side in pair)
         cells = {"what": "table", "side": side, "cell": None, "error": errors[0][1]}
         cells |= {"numbers": job.cells.size(job.cells.depth - 1)}  # of the finest level
-        notes = [job_refusal(store, job), *job.notes, directions_note(private)]
+        notes = [expected_refusal_of_job(store, job), *job.notes, directions_note(private)]
         return forecast_report(job.guarantee, privacy_unit, errors, notes, job.warning, cells)
     table = carry_out(job, private, target, store=store, seed=asked.seed)
     return _written(table, target, source, asked, locations)
@@ -437,7 +437,7 @@ def _contributions_forecast(
     """Forecast the errors of a table of bounds, or of a choice, from public facts alone."""
     job = asked.job(unread, epsilon)
     unit = PrivacyUnit.user(max_contributions=1, per_period=asked.per_period)
-    notes = [job_refusal(store, job), *job.notes]
+    notes = [expected_refusal_of_job(store, job), *job.notes]
     return forecast_report(job.guarantee, unit, job.errors(), notes, job.warning)
 
 

@@ -19,7 +19,7 @@ from graphcuts_dp.cli.group_reading import GroupFile
 from graphcuts_dp.cli.inspect import NOT_PRIVATE
 from graphcuts_dp.cli.reading import STDIN, PrivacyOptions, Reading, Run, directions_note
 from graphcuts_dp.cli.resumption import kept_result
-from graphcuts_dp.cli.spending import Spending, foreseen_refusal
+from graphcuts_dp.cli.spending import Spending, expected_refusal
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noises import NOISES
 from graphcuts_dp.files import check_space, check_writable_set
@@ -156,7 +156,9 @@ def release(
         step = Cost.of_pure(privacy_unit.per_change(privacy.epsilon))
         cost = privacy_unit.cost(step, epsilon=privacy.epsilon)
         guarantee = privacy_unit.guarantee(job.guarantee, cost)
-        refusal = foreseen_refusal(spending.check(), guarantee=guarantee, cost=cost, data=graph)
+        refusal = expected_refusal(
+            spending.store_to_charge(), guarantee=guarantee, cost=cost, data=graph
+        )
         unproven = {"proven": ""}
         errors = [
             (one.text + unproven.get(one.basis, f" ({one.basis}, no proof)"), one.error)
@@ -172,7 +174,7 @@ def release(
         )
         fields = usefulness.to_dict() | report.fields | {"communities": lost}
         return replace(report, fields=fields, blocks=[usefulness])
-    store = spending.check()
+    store = spending.store_to_charge()
     check_path("release", target, force=force)
     if weights is not None:
         check_writable_graph(weights, force=force)
@@ -186,7 +188,7 @@ def release(
     if result is None:
         private, groups = reading.read_private(source, privacy_unit, grouping)
         graph = bounded_graph(without_rows(private), privacy_unit)
-        spending.remind(private, source)
+        spending.check_and_register(private, source)
         check_labels(target, graph)
         if weights is not None:
             check_labels(weights, graph)

@@ -11,7 +11,7 @@ from graphcuts_dp.cli.queries import read_query_file
 from graphcuts_dp.cli.reading import ApproximatePrivacyOptions, Reading, Run
 from graphcuts_dp.cli.release import TARGET, released
 from graphcuts_dp.cli.resumption import kept_result
-from graphcuts_dp.cli.spending import Spending, job_refusal
+from graphcuts_dp.cli.spending import Spending, expected_refusal_of_job
 from graphcuts_dp.confidence import DEFAULT_FAILURE, percent
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.rows import bounded_graph, without_rows
@@ -88,7 +88,7 @@ def iteratively(
     queries on ratings (users in the first column, items in the second), and learns a matrix.
     `graphcuts-dp answer OUT --queries cuts.csv` gives answers with intervals.
     """
-    privacy_unit, store = reading.unit_or_default(privacy.privacy_unit), spending.check()
+    privacy_unit, store = reading.unit_or_default(privacy.privacy_unit), spending.store_to_charge()
     if stated.dry_run:
         empty, _ = reading.empty_data(privacy_unit, grouping)
         space = space_of(bounded_graph(empty, privacy_unit))
@@ -111,7 +111,7 @@ def iteratively(
     if release is None:
         private, _ = reading.read_private(source, privacy_unit, grouping)
         graph = bounded_graph(without_rows(private), privacy_unit)
-        spending.remind(private, source)
+        spending.check_and_register(private, source)
         if construction.files == GRAPH:
             check_labels(target, graph)
         space = space_of(graph)
@@ -151,7 +151,7 @@ def _forecast(
             notes.append(f"No bound holds for these values: {tuning.void_reason}.")
         elif tuning.threshold is not None and tuning.error is not None:
             errors = [("each query, all at once", tuning.error * mechanism.unit)]
-    notes = [job_refusal(store, job), *notes]
+    notes = [expected_refusal_of_job(store, job), *notes]
     return forecast_report(job.guarantee, privacy_unit, errors, notes, job.warning)
 
 

@@ -35,9 +35,9 @@ from graphcuts_dp.cli.spending import (
     BUDGET,
     PURPOSE,
     SEPARATE_BUDGET,
-    foreseen_refusal,
-    kept_source,
-    still_there,
+    current_path,
+    expected_refusal,
+    session_source,
     store_named,
 )
 from graphcuts_dp.confidence import percent
@@ -151,8 +151,8 @@ class KeptSession:
             GraphCutsError: as `open_session`, and as `GroupFile.read`.
         """
         opened_store = store_named(store, expect_head=self.expect_head)
-        source = kept_source(opened_store, self.name, SESSION)
-        path = still_there(self.graph, source.pop("path", None), "--graph")
+        source = session_source(opened_store, self.name, SESSION)
+        path = current_path(self.graph, source.pop("path", None), "--graph")
         try:
             began_with = GroupFile.from_dict(source.pop("grouping", {}))
             reading = Reading.from_dict(source)
@@ -267,7 +267,7 @@ def _foretold(
         privacy_unit,
         [(f"each of {terms.workload.queries:,} answers, all at once", error)],
         [
-            foreseen_refusal(store, guarantee=guarantee, cost=mechanism.cost, data=empty),
+            expected_refusal(store, guarantee=guarantee, cost=mechanism.cost, data=empty),
             f"It answers by the method {terms.method.name}.",
             *terms.parameter_notes(universe, grid),
             table_advice(empty, groups, asked),

@@ -1,4 +1,8 @@
-"""The options by which commands name the store that is charged, and what they look up in stores."""
+"""Options of the store that a command charges, and what commands look up in stores.
+
+`Spending` has the options of commands that may charge a store. `expected_refusal` forecasts whether
+the store would refuse a use.
+"""
 
 import os
 from contextlib import closing
@@ -30,7 +34,7 @@ from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.release.job import Job
 
-WOULD_REFUSE = " would refuse this: "  # in `foreseen_refusal`, before the reason
+WOULD_REFUSE = " would refuse this: "  # stands before the reason in `expected_refusal`
 PURPOSE = privacy_option(
     None, help="What the result is for, in a few words: for the store and the receipt."
 )
@@ -55,7 +59,7 @@ BUDGET = privacy_option(
 @final
 @dataclass(frozen=True, kw_only=True)
 class Spending:
-    """The store that a command charges which can do without one."""
+    """Options of commands that charge a store, or none."""
 
     store: str | None = privacy_option(
         None,
@@ -84,12 +88,14 @@ class Spending:
         help="Do not keep the measurements in the store; then a lost result cannot be resumed.",
     )
 
-    def check(self) -> Store | None:
-        """Return the store to charge, None for none; call it before anything is read.
+    def store_to_charge(self) -> Store | None:
+        """Return the store to charge; None if no store is charged.
+
+        Commands call it before they read anything, since it refuses wrong options.
 
         Raises:
             ParameterError: options that do not fit together.
-            LedgerError: no file name.
+            LedgerError: the name of the store is no file name.
         """
         resumption = current_resumption()
         if resumption is not None:
@@ -120,24 +126,24 @@ class Spending:
             )
         return None
 
-    def remind(self, data: PrivateData | Subject, file: str) -> None:
-        """Refuse to spend on data that another store keeps account of.
+    def check_and_register(self, data: PrivateData | Subject, file: str) -> None:
+        """Refuse data that are charged to another store; register data that no store is charged for.
 
-        That is a store in the data's or the working folder that is about them, where none is
-        named, or any that this account has charged for them. Where they were used before without
-        a store, a note says so.
+        Without --store, the command is refused if a store about these data lies beside them or in
+        the working folder. With or without --store, it is refused if this account has charged
+        another store for them. A note says if the data were used before without a store.
 
         Args:
-            data: private.
-            file: that they were read from.
+            data: the private data.
+            file: the file that they were read from.
 
         Raises:
-            ParameterError: a store beside the data was not named.
+            ParameterError: a store that lies beside the data was not named.
             LedgerError: another store was charged.
         """
         if self.uncounted or current_resumption() is not None:
             return
-        store, subject = self.check(), Subject.of(data)
+        store, subject = self.store_to_charge(), Subject.of(data)
         if store is None:
             folders = {Path(os.path.realpath(file)).parent, Path.cwd()}
             for path in stores_beside(sorted(folders), data):
@@ -146,10 +152,10 @@ class Spending:
                     "or --uncounted to spend beside it"
                 )
         check_known(subject, store)
-        known = {use.store for use in uses_of_data(subject)}
         if store is not None and store.exists:
             return
-        if known == {""}:
+        charged_stores = {use.store for use in uses_of_data(subject)}
+        if charged_stores == {""}:  # used before, and always without a store
             say(
                 "note: These data were read before without a store; what that spent, if anything, "
                 "and what is spent now add up. --store keeps account."
@@ -158,64 +164,12 @@ class Spending:
             register(subject, "")
 
 
-def foreseen_refusal(
-    store: Store | None,
-    *,
-    guarantee: PrivacyGuarantee,
-    cost: Cost,
-    periods: tuple[str, ...] | None = None,
-    data: PrivateData | None = None,
-) -> str:
-    """Return why a store would refuse a use, "" if nothing is known against it.
-
-    What a store tells without the private data is asked: its privacy unit, how its data were read,
-    and what is left of its budget. No private row is read, and nothing is written.
-
-    Args:
-        store: that would be charged; None for none.
-        guarantee: of the use.
-        cost: of the use.
-        periods: labels of the periods that it reads; None for all.
-        data: with the vertices and the directions of the use, without any row; None if that is not
-            known.
-    """
-    if store is None:
-        return ""
-    column = data.period_column if isinstance(data, Rows) and periods is not None else ""
-    coverage = Coverage.of(periods, column, guarantee.privacy_unit)
-    try:
-        if not store.exists:
-            check_budget(store.cap, [], cost)
-            return ""
-        with closing(open_ledger(store, read_only=True)) as ledger, ledger.locked():
-            check_privacy_unit(ledger, guarantee)
-            if data is not None:
-                # Weights are not compared: only the file tells whether there are any.
-                schema = data_schema(data) | {"kind": ""}
-                check_reading(ledger, schema, same_people=store.same_people)
-            check_budget(ledger_budget(ledger), uses_of(ledger), cost, coverage)
-    except GraphCutsError as refusal:
-        return f"The store {store.path}{WOULD_REFUSE}{refusal}"
-    return ""
-
-
-def job_refusal(store: Store | None, job: Job[Any]) -> str:
-    """Return why a store would refuse a prepared use, as `foreseen_refusal`."""
-    return foreseen_refusal(
-        store,
-        guarantee=job.guarantee,
-        cost=job.cost,
-        periods=job.periods,
-        data=job.public,
-    )
-
-
 def store_named(path: str, budget: Budget | None = None, expect_head: str | None = None) -> Store:
     """Return the store that the options describe.
 
     Raises:
-        ParameterError: no head.
-        LedgerError: no file name.
+        ParameterError: `expect_head` is no head.
+        LedgerError: the path is no file name.
     """
     if expect_head is not None:
         Head.parse(expect_head)
@@ -224,31 +178,91 @@ def store_named(path: str, budget: Budget | None = None, expect_head: str | None
     return store
 
 
-def kept_source(store: Store, name: str, kind: str) -> dict[str, Any]:
-    """Return where the files of a session are and how they are read, as it was told at its start.
+def expected_refusal(
+    store: Store | None,
+    *,
+    guarantee: PrivacyGuarantee,
+    cost: Cost,
+    periods: tuple[str, ...] | None = None,
+    data: PrivateData | None = None,
+) -> str:
+    """Return a sentence with the reason why a store would refuse a use; "" if none is known.
+
+    The check uses only what a store reveals without the private data: its privacy unit, how its
+    data were read, and what is left of its budget. It reads no private row, and writes nothing.
+
+    Args:
+        store: the store that would be charged; None if no store is charged.
+        guarantee: guarantee of the use.
+        cost: cost of the use.
+        periods: labels of the periods that the use reads; None if it reads all.
+        data: data with the vertices and the directions of the use, without any row; None if these
+            are not known.
+    """
+    if store is None:
+        return ""
+    period_column = data.period_column if isinstance(data, Rows) and periods is not None else ""
+    coverage = Coverage.of(periods, period_column, guarantee.privacy_unit)
+    try:
+        if not store.exists:
+            check_budget(store.cap, [], cost)
+            return ""
+        with closing(open_ledger(store, read_only=True)) as ledger, ledger.locked():
+            check_privacy_unit(ledger, guarantee)
+            if data is not None:
+                # Weights are not compared: only the file shows whether there are any.
+                schema = data_schema(data) | {"kind": ""}
+                check_reading(ledger, schema, same_people=store.same_people)
+            check_budget(ledger_budget(ledger), uses_of(ledger), cost, coverage)
+    except GraphCutsError as refusal:
+        return f"The store {store.path}{WOULD_REFUSE}{refusal}"
+    return ""
+
+
+def expected_refusal_of_job(store: Store | None, job: Job[Any]) -> str:
+    """Return why a store would refuse a prepared use, as `expected_refusal` does."""
+    return expected_refusal(
+        store, guarantee=job.guarantee, cost=job.cost, periods=job.periods, data=job.public
+    )
+
+
+def session_source(store: Store, name: str, kind: str) -> dict[str, Any]:
+    """Return where the files of a session are and how they are read, as recorded at its start.
+
+    Args:
+        store: the store of the session.
+        name: name of the session.
+        kind: kind of the session, such as `ledger.uses.SESSION`.
 
     Raises:
         LedgerError: as `open_ledger`.
-        ParameterError: no such session.
+        ParameterError: the store has no such session.
     """
     with closing(open_ledger(store)) as ledger, ledger.locked():
-        known = {use.name: use.source for use in uses_of(ledger) if use.kind == kind}
-    if name not in known:
+        sources = {use.name: use.source for use in uses_of(ledger) if use.kind == kind}
+    if name not in sources:
         start = f"session start GRAPH --store {store.path} --epsilon NUMBER --queries COUNT"
-        remedy = f"there is: {', '.join(known)}" if known else f"start one: graphcuts-dp {start}"
+        remedy = (
+            f"there is: {', '.join(sources)}" if sources else f"start one: graphcuts-dp {start}"
+        )
         raise ParameterError(f"no session {name!r} in {store.path}; {remedy}")
-    return dict(known[name])
+    return dict(sources[name])
 
 
-def still_there(given: str | None, remembered: str | None, what: str) -> str:
-    """Return the file that is named, or else the one that a store remembers.
+def current_path(typed: str | None, recorded: str | None, argument: str) -> str:
+    """Return the path that was typed; if none was, the path that a store has recorded.
+
+    Args:
+        typed: the path on the command line; None if absent.
+        recorded: the path in the store; None if absent.
+        argument: how the path is typed, for messages.
 
     Raises:
-        ParameterError: nobody knows where it is.
+        ParameterError: no path was typed, and none was recorded or nothing is there any more.
     """
-    path = given or remembered
+    path = typed or recorded
     if path is None:
-        raise ParameterError(f"the store does not know where the file is; name {what}")
-    if given is None and not Path(path).exists():  # perhaps a folder of Parquet files
-        raise ParameterError(f"the file is no longer at {path}; name {what}")
+        raise ParameterError(f"the store does not know where the file is; name {argument}")
+    if typed is None and not Path(path).exists():  # a file, or a folder of Parquet files
+        raise ParameterError(f"the file is no longer at {path}; name {argument}")
     return path

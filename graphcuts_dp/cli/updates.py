@@ -12,7 +12,7 @@ from graphcuts_dp.cli.console import Report, forecast_report, note_formulas, rem
 from graphcuts_dp.cli.group_reading import GroupReading
 from graphcuts_dp.cli.reading import ApproximatePrivacyOptions, Reading, directions_note
 from graphcuts_dp.cli.release import comment_note, released
-from graphcuts_dp.cli.spending import Spending, foreseen_refusal
+from graphcuts_dp.cli.spending import Spending, expected_refusal
 from graphcuts_dp.errors import GraphCutsError, LedgerError, ParameterError
 from graphcuts_dp.estimate.strategy import EXPECTED_CELL
 from graphcuts_dp.estimate.time_strategy import TIME_STRATEGIES
@@ -109,7 +109,7 @@ def flows_over_time(
     periods together: each month counts what earlier months have left of it. The store then knows
     how many rows of each user have counted, and is as private as the rows.
     """
-    store, files = spending.check(), grouping.of(groups)
+    store, files = spending.store_to_charge(), grouping.of(groups)
     if store is not None and update.expect_head is not None:
         Head.parse(update.expect_head)
         store = replace(store, expect_head=update.expect_head)
@@ -200,7 +200,7 @@ def _refusal(plan: UpdatePlan, store: Store | None, period: str) -> str:
                 return ""  # all of its periods are charged
         except GraphCutsError as refusal:
             return f"The store {store.path} would refuse this: {refusal}"
-    return foreseen_refusal(
+    return expected_refusal(
         store,
         guarantee=terms.guarantee,
         cost=terms.cost,
