@@ -1,4 +1,8 @@
-"""`graphcuts-dp resume`: write the result of a use again that a store has charged, for nothing."""
+"""`graphcuts-dp resume`: write the result of a charged use again, at no further cost.
+
+The store has recorded the words of the command. They are run again, in the same folder, and the
+command takes the result that the store has kept (`resumption.kept_result`).
+"""
 
 import os
 from collections.abc import Sequence
@@ -19,7 +23,7 @@ from graphcuts_dp.ledger.opening import open_ledger
 from graphcuts_dp.options import input_option, output_option
 from graphcuts_dp.release.resume import PublicDataNeededError, result_of, use_to_resume
 
-_FORCE = "--force"
+_FORCE = "--force"  # the flag of `options.FORCE`
 
 
 def resume(
@@ -44,60 +48,71 @@ def resume(
     release was interrupted before anything was kept, the private data are read and measured again
     under the same charge.
     """
-    chosen_store = store_named(store)
-    with closing(open_ledger(chosen_store)) as ledger, ledger.locked():
-        chosen = use_to_resume(ledger, use)
-        pending = ledger.uses[chosen.number].finished is None
-        if not pending:
-            kept_by_use(ledger, chosen.number)  # refused here if the store does not keep it
-            observe(charge_of_use(ledger, chosen_store, chosen))  # which records the files
-    again = f"gc.resume({store!r}, use={chosen.number})"
-    if pending:
-        again = f"the same call with store=gc.Store({store!r}, resume={chosen.number})"
-    if not chosen.command:
+    charged_store = store_named(store)
+    with closing(open_ledger(charged_store)) as ledger, ledger.locked():
+        resumed_use = use_to_resume(ledger, use)
+        number = resumed_use.number
+        interrupted = ledger.uses[number].finished is None
+        if not interrupted:
+            kept_by_use(ledger, number)  # refuses a use of which the store keeps no measurements
+            observe(charge_of_use(ledger, charged_store, resumed_use))  # records the files
+    in_python = f"gc.resume({store!r}, use={number})"
+    if interrupted:
+        in_python = f"the same call with store=gc.Store({store!r}, resume={number})"
+    if not resumed_use.command:
         raise ParameterError(
-            f"use {chosen.number} of {store} was begun outside of the command line; in Python: "
-            f"{again}"
+            f"use {number} of {store} was begun outside of the command line; in Python: {in_python}"
         )
     result = None
-    if not pending:
-        with suppress(PublicDataNeededError):  # then the command reads it again
-            result = result_of(chosen_store, chosen.number)
-    if not Path(chosen.folder).is_dir():
+    if not interrupted:
+        with suppress(PublicDataNeededError):  # the command reads these data again
+            result = result_of(charged_store, number)
+    if not Path(resumed_use.folder).is_dir():
         raise LedgerError(
-            f"the folder {chosen.folder}, in which the command ran, is not there any more: make it "
-            f"again; or in Python: {again}"
+            f"the folder {resumed_use.folder}, in which the command ran, is not there any more: "
+            f"make it again; or in Python: {in_python}"
         )
-    words = _words(chosen.command, data=data, force=force)
-    note = "written from what the store has kept" if result is not None else "done again"
-    say(f"note: use {chosen.number} is {note}, free of charge: {chosen.kind}")
-    target = os.path.abspath(store)  # noqa: PTH100  # links stay: the store is where they lead
-    with resuming(Resumption(target, chosen.number, result)), chdir(chosen.folder):
+    words = _words_to_run(resumed_use.command, data=data, force=force)
+    source = "written from what the store has kept" if result is not None else "done again"
+    say(f"note: use {number} is {source}, free of charge: {resumed_use.kind}")
+    store_path = os.path.abspath(store)  # noqa: PTH100  # links stay: the store is where they lead
+    with resuming(Resumption(store_path, number, result)), chdir(resumed_use.folder):
         loaded_command(words[0]).main(
             args=list(words[1:]), prog_name=f"graphcuts-dp {words[0]}", standalone_mode=False
         )
 
 
-def _words(recorded: Sequence[str], *, data: str | None, force: bool) -> list[str]:
-    """Return the words of a recorded command, with its private file replaced, and with force."""
+def _words_to_run(recorded: Sequence[str], *, data: str | None, force: bool) -> list[str]:
+    """Return a recorded command with another private file, if one is named, and with --force."""
     words = list(recorded)
     if data is not None:
-        command = loaded_command(words[0])
-        before, data_path = _parsed(command, words), os.path.abspath(data)  # noqa: PTH100  # links stay
-        name = "source" if "source" in before else "locations"
-        for position, word in enumerate(words):
-            changed = [*words[:position], data_path, *words[position + 1 :]]
-            if word == before[name] and _parsed(command, changed) == before | {name: data_path}:
-                words = changed
-                break
-        else:
-            raise ParameterError("this use has read no file that could have moved")
+        words = _with_private_file(words, os.path.abspath(data))  # noqa: PTH100  # links stay
     if force and _FORCE not in words:
         words.insert(1, _FORCE)  # right after the command: a later word may be the end of options
     return words
 
 
-def _parsed(command: Any, words: Sequence[str]) -> dict[str, Any]:
+def _with_private_file(words: list[str], path: str) -> list[str]:
+    """Return a command with another path of its private file.
+
+    The word of the file is the one whose change changes this argument of the command, and no other.
+
+    Raises:
+        ParameterError: the command reads no private file.
+    """
+    command = loaded_command(words[0])
+    values = _values(command, words)
+    argument = "source" if "source" in values else "locations"
+    for position, word in enumerate(words):
+        changed_words = [*words[:position], path, *words[position + 1 :]]
+        if word == values[argument] and _values(command, changed_words) == values | {
+            argument: path
+        }:
+            return changed_words
+    raise ParameterError("this use has read no file that could have moved")
+
+
+def _values(command: Any, words: Sequence[str]) -> dict[str, Any]:
     """Return the options and arguments of a command by their names, as they are typed."""
     with command.make_context(words[0], list(words[1:]), resilient_parsing=True) as context:
         return dict(context.params)

@@ -1,4 +1,8 @@
-"""The words of the command line that runs, and what `resume` has found in a store for it."""
+"""What commands read of the command line that runs: its words, and the use that it resumes.
+
+`resume` runs the recorded command again `with resuming(...)`; that command then charges nothing,
+and shows the result that the store has kept (`kept_result`) or measures again.
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,12 +18,13 @@ _RESUMPTION: ContextVar["Resumption | None"] = ContextVar("resumption", default=
 @final
 @dataclass(frozen=True)
 class Resumption:
-    """A use of a store that a command takes up again, in place of being charged for a new one.
+    """Identify the charged use that a command resumes, in place of being charged for a new one.
 
     Attributes:
         store: path of the store.
         use: number of the use.
-        result: what the store has kept of it; None if the command measures or reads again.
+        result: the result that the store has kept; None if the command measures again, or reads
+            public data again for the result.
     """
 
     store: str
@@ -28,7 +33,7 @@ class Resumption:
 
 
 def remember_words(words: Sequence[str]) -> None:
-    """Remember the words of the command that is about to run, for the record of what it spends."""
+    """Remember the words of the command that is about to run: stores record them with its uses."""
     _WORDS.set(tuple(words))
 
 
@@ -39,23 +44,23 @@ def command_words() -> tuple[str, ...]:
 
 @contextmanager
 def resuming(resumption: Resumption) -> Iterator[None]:
-    """Let the command that runs within the `with` statement take up a use."""
-    words, before = _WORDS.get(), _RESUMPTION.set(resumption)
+    """Let the command within the `with` statement resume a use."""
+    words, token = _WORDS.get(), _RESUMPTION.set(resumption)
     try:
         yield
     finally:
-        _RESUMPTION.reset(before)
-        _WORDS.set(words)
+        _RESUMPTION.reset(token)
+        _WORDS.set(words)  # of `resume` itself
 
 
 def current_resumption() -> Resumption | None:
-    """Return the use that is taken up; None where a new one is charged."""
+    """Return the use that the command resumes; None if it is charged for a new one."""
     return _RESUMPTION.get()
 
 
-def kept_result(kind: type[R]) -> R | None:
-    """Return the result that a store has kept for the command that runs; None without one."""
+def kept_result(result_class: type[R]) -> R | None:
+    """Return the result of the resumed use, if a store has kept one of this class; else None."""
     resumption = _RESUMPTION.get()
-    if resumption is None or not isinstance(resumption.result, kind):
+    if resumption is None or not isinstance(resumption.result, result_class):
         return None
     return resumption.result

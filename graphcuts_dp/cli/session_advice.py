@@ -1,4 +1,4 @@
-"""Compare a session with a table of flows before it is charged: `table_advice`."""
+"""Compare the errors of a session with those of a table of flows, before it is charged."""
 
 import numpy as np
 
@@ -13,29 +13,28 @@ from graphcuts_dp.schema.groups import Groups
 from graphcuts_dp.schema.vertices import vertex_sets
 from graphcuts_dp.session.terms import SessionTerms
 
-_FAR_LESS = 4  # times that errors of a table are smaller, to be worth a remark
-_MOST_CELLS = 250_000  # of a table whose errors are computed for a remark
+_LEAST_RATIO = 4  # of the errors of a session to those of a table, for advice to be given
+_MOST_CELLS = 250_000  # of the finest level: errors of larger tables take too long to compute
 
 
 def table_advice(empty: PrivateData, groups: GroupsRead, asked: SessionTerms) -> str:
     """Return a sentence if a table of flows has far smaller errors for the same budget; else "".
 
-    It is computed from public facts alone, before anything is spent. Both errors hold for all
-    answers at once. Without groups, those of a table of two halves stand for any: noise on single
-    edges or rows does not grow with the number of groups.
+    The comparison needs public facts alone. Both errors hold for all answers at once. If no groups
+    are named, a table of two halves stands for any other: noise on single edges or rows does not
+    grow with the number of groups.
 
     Args:
         empty: data of the same schema, without rows.
         groups: public groups of the vertices; None if none are named.
         asked: the terms of the session.
     """
-    halves = groups is None
-    if halves and asked.privacy_unit.kind == "vertex":
-        return ""
+    if groups is None and asked.privacy_unit.kind == "vertex":
+        return ""  # noise that hides a vertex grows with the number of groups
     try:
         graph = bounded_graph(empty, asked.privacy_unit)
         universe, grid = Universe.of(graph), asked.grid(graph)
-        error = asked.resolved(universe, grid).expected_error(universe, grid)
+        session_error = asked.resolved(universe, grid).expected_error(universe, grid)
         job = flows_job(
             empty,
             _halves(empty) if groups is None else groups,
@@ -46,14 +45,14 @@ def table_advice(empty: PrivateData, groups: GroupsRead, asked: SessionTerms) ->
         finest = job.cells.depth - 1
         if job.cells.size(finest) > _MOST_CELLS:
             return ""
-        error_of_table = level_errors(job.cells, job.strategy, unit=job.grid.unit)[-1]
-    except GraphCutsError:  # such data have no table, or no session: the session says why
+        cell_errors = level_errors(job.cells, job.strategy, unit=job.grid.unit)[-1]  # finest
+    except GraphCutsError:  # such data have no table, or no session, which is refused elsewhere
         return ""
-    width = error_of_table.simultaneous_half_width
-    if error < _FAR_LESS * width:
+    table_error = cell_errors.simultaneous_half_width
+    if session_error < _LEAST_RATIO * table_error:
         return ""
-    errors = f"{short_bound(width)}, and this session of up to {short_bound(error)}"
-    if halves:
+    errors = f"{short_bound(table_error)}, and this session of up to {short_bound(session_error)}"
+    if groups is None:
         return (
             "if your questions are sums between public groups, a table of them (flows) has errors "
             f"of about {errors}, for the same budget; --groups FILE names the groups"
@@ -62,17 +61,17 @@ def table_advice(empty: PrivateData, groups: GroupsRead, asked: SessionTerms) ->
         "for sums between the groups, a table of them (flows GRAPH GROUPS OUT) has errors of at "
         f"most {errors}, for the same budget"
     )
-    pairs = float(np.median(job.cells.pairs(finest)))
-    if not job.public.weighted and pairs <= 2 * error:
+    median_pairs = float(np.median(job.cells.pairs(finest)))
+    if not job.public.weighted and median_pairs <= 2 * session_error:
         advice += (
-            f"; half of these sums can be no more than {pairs:,.0f}, so the session tells next to "
-            "nothing of them"
+            f"; half of these sums can be no more than {median_pairs:,.0f}, so the session tells "
+            "next to nothing of them"
         )
     return advice
 
 
 def _halves(empty: PrivateData) -> Groups | tuple[Groups, Groups]:
-    """Return two groups of each vertex set, of alternating vertices."""
+    """Return two groups of each vertex set, to which its vertices belong in turn."""
     left, right = vertex_sets(empty.space)
     left_groups = Groups(left, {"half": [vertex % 2 for vertex in range(len(left))]})
     if left is right:

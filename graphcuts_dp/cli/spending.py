@@ -127,7 +127,7 @@ class Spending:
         return None
 
     def check_and_register(self, data: PrivateData | Subject, file: str) -> None:
-        """Refuse data that are charged to another store; register data that no store is charged for.
+        """Refuse data charged to another store; register data that no store is charged for.
 
         Without --store, the command is refused if a store about these data lies beside them or in
         the working folder. With or without --store, it is refused if this account has charged
