@@ -15,6 +15,7 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp import open_session
 from graphcuts_dp.cli import session as session_cli
+from graphcuts_dp.cli.session_prompt import Prompt
 from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.ledger.charges import begin_charge
 from graphcuts_dp.ledger.opening import Subject
@@ -327,7 +328,7 @@ def test_repl(done, store, monkeypatch):
 
 def test_completion(store, mail):
     with open_session(gc.read_graph(mail), store=store) as session:
-        prompt = session_cli.Prompt(session, unguaranteed=False)
+        prompt = Prompt(session, unguaranteed=False)
         assert prompt.completions("k", "ann, ") == ["kim"]
         assert prompt.completions("l", "ann |") == ["lee"]
         assert prompt.completions(":st", "") == [":status"]
