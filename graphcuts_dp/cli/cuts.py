@@ -6,9 +6,9 @@ import typer
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, forecast_report, note_formulas
+from graphcuts_dp.cli.job_results import carry_out, written_report
 from graphcuts_dp.cli.queries import read_set
 from graphcuts_dp.cli.reading import PRIVACY_UNIT, Reading, TableRun
-from graphcuts_dp.cli.release import carry_out, released
 from graphcuts_dp.cli.resumption import kept_result
 from graphcuts_dp.cli.spending import Spending, expected_refusal_of_job
 from graphcuts_dp.cuts.least import cut_job
@@ -140,7 +140,7 @@ def _report(
     note_formulas(made.vertices.labels, spreadsheet=spreadsheet)
     written = made.save(target, force=force, spreadsheet=spreadsheet)
     facts = made.to_dict() | {"sizes": made.sizes, "guarantee": str(made.guarantee)}
-    report = released(facts, made.guarantee, written, private)
+    report = written_report(facts, made.guarantee, written, private)
     return replace(report, blocks=[made, {"files": "  ".join(written)}])
 
 

@@ -9,9 +9,9 @@ import typer
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, note_formulas, progress_bar, remember_written
+from graphcuts_dp.cli.job_results import written_report
 from graphcuts_dp.cli.options import spelling_keys
 from graphcuts_dp.cli.reading import Run
-from graphcuts_dp.cli.release import released
 from graphcuts_dp.cli.spending import Spending, current_path, session_source, store_named
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.display import up_to_digits
@@ -209,7 +209,7 @@ def distances(
     if plot is not None:
         write_figure(result.plot(), plot, force=run.force)
         written.append(plot)
-    report = released({}, result.guarantee, written, locations)
+    report = written_report({}, result.guarantee, written, locations)
     return replace(
         report,
         fields=result.to_dict() | {"files": written},

@@ -10,6 +10,7 @@ import typer
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, forecast_report, note_formulas, remember_written
 from graphcuts_dp.cli.group_reading import GroupReading
+from graphcuts_dp.cli.job_results import carry_out, comment_note, written_report
 from graphcuts_dp.cli.reading import (
     ApproximatePrivacyOptions,
     Reading,
@@ -17,7 +18,6 @@ from graphcuts_dp.cli.reading import (
     directions_note,
     note,
 )
-from graphcuts_dp.cli.release import carry_out, comment_note, released
 from graphcuts_dp.cli.resumption import kept_result
 from graphcuts_dp.cli.spending import Spending, expected_refusal_of_job
 from graphcuts_dp.errors import FileFormatError, ParameterError
@@ -426,7 +426,7 @@ def _written(
         saved, f"the rest is made of them without further noise: gc.load({target!r}) in Python"
     )
     written = [*saved, *asked.write(made, places)]
-    report = released(_facts(made), made.guarantee, written, source)
+    report = written_report(_facts(made), made.guarantee, written, source)
     notes = [*report.notes, comment_note(target)]
     return replace(report, blocks=[made, {"files": "  ".join(written)}], notes=notes, most=_SHOWN)
 

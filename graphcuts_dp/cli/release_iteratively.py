@@ -7,9 +7,10 @@ from typing import Any, final
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, forecast_report, progress_bar
 from graphcuts_dp.cli.group_reading import GroupFile
+from graphcuts_dp.cli.job_results import written_report
 from graphcuts_dp.cli.queries import read_query_file
 from graphcuts_dp.cli.reading import ApproximatePrivacyOptions, Reading, Run
-from graphcuts_dp.cli.release import TARGET, released
+from graphcuts_dp.cli.release import TARGET
 from graphcuts_dp.cli.resumption import kept_result
 from graphcuts_dp.cli.spending import Spending, expected_refusal_of_job
 from graphcuts_dp.confidence import DEFAULT_FAILURE, percent
@@ -129,7 +130,7 @@ def iteratively(
                 seed=run.seed,
                 progress=progress,
             )
-    return released(
+    return written_report(
         _facts(release), release.guarantee, release.save(target, force=run.force), source
     )
 

@@ -10,8 +10,8 @@ import typer
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, forecast_report, note_formulas, remember_written, say
 from graphcuts_dp.cli.group_reading import GroupReading
+from graphcuts_dp.cli.job_results import comment_note, written_report
 from graphcuts_dp.cli.reading import ApproximatePrivacyOptions, Reading, directions_note
-from graphcuts_dp.cli.release import comment_note, released
 from graphcuts_dp.cli.spending import Spending, expected_refusal
 from graphcuts_dp.errors import GraphCutsError, LedgerError, ParameterError
 from graphcuts_dp.estimate.strategy import EXPECTED_CELL
@@ -230,7 +230,7 @@ def _written(table: FlowsOverTime, target: str, source: str, update: UpdateOptio
 
         write_figure(table.plot(), update.plot, force=update.force)
         written.append(update.plot)
-    report = released(_facts(table), table.guarantee, written, source)
+    report = written_report(_facts(table), table.guarantee, written, source)
     notes = [*report.notes, comment_note(target)]
     return replace(report, blocks=[table, {"files": "  ".join(written)}], notes=notes, most=_SHOWN)
 

@@ -172,7 +172,7 @@ def quick_work() -> Iterator[None]:
 
     with contextlib.ExitStack() as patches:
         for place, stand_in in {
-            "cli.release.execute": _quick_job,
+            "cli.job_results.execute": _quick_job,
             "cli.release_iteratively.release_iteratively": _quick_release,
             "cli.distances.answer_distances": ready(answered),
             "distances.answers.DistanceAnswers.plot": _small,
