@@ -1,15 +1,25 @@
-"""`graphcuts-dp flows`: what passes between public groups, and how much users contribute."""
+"""`graphcuts-dp flows`: release what passes between public groups of vertices.
 
-from dataclasses import asdict, dataclass, replace
+`contribution_bounds` has the tables of how much users contribute, for --contributions.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import isfinite
+from functools import partial
 from typing import Any, final
 
 import typer
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, forecast_report, note_formulas, remember_written
-from graphcuts_dp.cli.group_reading import GroupReading
+from graphcuts_dp.cli.contribution_bounds import (
+    CONTRIBUTIONS,
+    BoundChoice,
+    BoundTable,
+    contributions_forecast,
+)
+from graphcuts_dp.cli.group_reading import GroupFile, GroupReading
 from graphcuts_dp.cli.job_results import carry_out, comment_note, written_report
 from graphcuts_dp.cli.reading import (
     ApproximatePrivacyOptions,
@@ -21,149 +31,28 @@ from graphcuts_dp.cli.reading import (
 from graphcuts_dp.cli.resumption import kept_result
 from graphcuts_dp.cli.spending import Spending, expected_refusal_of_job
 from graphcuts_dp.errors import FileFormatError, ParameterError
-from graphcuts_dp.estimate.noisy_contributions import Contributions, check_bounds
 from graphcuts_dp.estimate.strategy import MARGIN_SHARE, MARGINS, FlowWorkload
 from graphcuts_dp.files import check_writable_set
 from graphcuts_dp.frames import plain
-from graphcuts_dp.graph.rows import Rows
+from graphcuts_dp.graph.rows import PrivateData
 from graphcuts_dp.ledger.opening import Store
-from graphcuts_dp.options import check, input_option, option, output_option
-from graphcuts_dp.planning.bounds import ContributionBoundPlan, plan_contribution_bounds
+from graphcuts_dp.options import input_option, option, output_option
 from graphcuts_dp.plotting.flow_page import check_html
-from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
-from graphcuts_dp.release.contributions import (
-    BoundJob,
-    ContributionBound,
-    ContributionsJob,
-    bound_job,
-    contributions_job,
-)
-from graphcuts_dp.release.flow_tables import flows_job, privacy_unit_of
-from graphcuts_dp.release.job import execute
+from graphcuts_dp.release.flow_tables import FlowsJob, flows_job, privacy_unit_of
 from graphcuts_dp.results.bundle import KINDS, check_path
 from graphcuts_dp.results.flow_pictures import MOST_PANELS
 from graphcuts_dp.results.flows import Flows
 from graphcuts_dp.results.od_tables import GroupLocations, od_files
 from graphcuts_dp.schema.typed_names import split_names
 
-_SHOWN = 10  # cells of the finest level
-_CANDIDATES = option(
-    None,
-    help="Public candidates for the bound, as 1/5/10; 1 to 100,000 if omitted.",
-    parse=options.typed_bounds,
-)
-_IN_EACH_PERIOD = option(default=False, help="Count the rows of a user in each period by itself.")
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class BoundTable:
-    """Release how many users have more than each bound, and what each would leave out."""
-
-    for_epsilon: float = option(1.0, help="Epsilon of the later release that the bound is for.")
-    cells: int = option(
-        1, help="Over how many cells of that release the left-out rows are spread.", least=1
-    )
-    known_max: int | None = option(
-        None, help="What is publicly known: no user has more rows than this.", least=1
-    )
-    max_contributions: int | None = option(
-        None,
-        help="A bound that you have already chosen among the candidates: what it leaves out is "
-        "stated by itself, more sharply than for all candidates at once.",
-        least=1,
-    )
-    bounds: list[int] | None = _CANDIDATES
-    per_period: bool = _IN_EACH_PERIOD
-
-    def __post_init__(self) -> None:
-        check(self)
-        exact_epsilon(self.for_epsilon)
-        candidates = check_bounds(self.bounds)
-        if self.max_contributions is not None and self.max_contributions not in candidates:
-            raise ParameterError(
-                f"max_contributions={self.max_contributions} is none of the bounds of the table"
-            )
-
-    def job(self, rows: Rows, epsilon: float) -> ContributionsJob:
-        """Return what `report` executes, made from public facts alone."""
-        return contributions_job(
-            rows, epsilon=epsilon, bounds=check_bounds(self.bounds), per_period=self.per_period
-        )
-
-    def report(
-        self, rows: Rows, *, epsilon: float, store: Store | None, seed: int | None
-    ) -> Report:
-        """Release the table, with noise."""
-        return self.report_of(execute(self.job(rows, epsilon), rows, store=store, seed=seed))
-
-    def kept_report(self) -> Report | None:
-        """Show the table that a store has kept; None where one is to be released."""
-        table = kept_result(Contributions)
-        return None if table is None else self.report_of(table)
-
-    def report_of(self, table: Contributions) -> Report:
-        """Show a table that was released."""
-        plan = plan_contribution_bounds(
-            table,
-            epsilon=self.for_epsilon,
-            cells=self.cells,
-            known_max=self.known_max,
-            max_contributions=self.max_contributions,
-        )
-        notes = []
-        if plan.rows[-1].users_above > table.users_above(plan.rows[-1].max_contributions)[1]:
-            notes.append("Some users have more than the last bound; give larger bounds=.")
-        best = plan.best.max_contributions
-        facts = {"guarantee": str(table.guarantee), "max_contributions": best}
-        return Report(facts | _plain(plan), [facts, plan], notes)
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class BoundChoice:
-    """One bound that about a share of the users exceeds: it needs less epsilon."""
-
-    share_above: float = option(help="Choose the bound that about this share of the users exceeds.")
-    bounds: list[int] | None = _CANDIDATES
-    per_period: bool = _IN_EACH_PERIOD
-
-    def __post_init__(self) -> None:
-        check_bounds(self.bounds)
-
-    def job(self, rows: Rows, epsilon: float) -> BoundJob:
-        """Return what `report` executes, made from public facts alone."""
-        return bound_job(
-            rows,
-            epsilon=epsilon,
-            share_above=self.share_above,
-            bounds=check_bounds(self.bounds),
-            per_period=self.per_period,
-        )
-
-    def report(
-        self, rows: Rows, *, epsilon: float, store: Store | None, seed: int | None
-    ) -> Report:
-        """Choose the bound, with noise."""
-        return self.report_of(execute(self.job(rows, epsilon), rows, store=store, seed=seed))
-
-    def kept_report(self) -> Report | None:
-        """Show the bound that a store has kept; None where one is to be chosen."""
-        choice = kept_result(ContributionBound)
-        return None if choice is None else self.report_of(choice)
-
-    def report_of(self, choice: ContributionBound) -> Report:
-        """Show a bound that was chosen."""
-        facts = {"guarantee": str(choice.guarantee), "max_contributions": choice.max_contributions}
-        note = "The users above the bound, however few, may have most of the rows."
-        return Report(facts, [facts], [note])
+_SHOWN = 10  # cells of the finest level that are printed
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class FlowOptions(TableRun):
-    """Options of what is released of rows, drawn, and written for programs that draw maps."""
+    """Options of a table of flows: what is measured, drawn, and written for maps."""
 
     by: list[str] | None = option(
         None,
@@ -191,7 +80,7 @@ class FlowOptions(TableRun):
         None,
         help="Instead of flows: a noisy table of how many rows users have, or a choice of "
         "max-contributions from it.",
-        of={"table": BoundTable, "choice": BoundChoice},
+        of=CONTRIBUTIONS,
     )
     plot: str | None = output_option(
         None,
@@ -230,50 +119,56 @@ class FlowOptions(TableRun):
         metavar="FILE",
     )
 
-    def read(self, target: str) -> GroupLocations | None:
-        """The places, after a check of all files that will be written.
+    def check_files(self, target: str) -> None:
+        """Check that all files can be written, before anything is read.
 
         Raises:
-            FileFormatError: a file that cannot be written or read.
-            ParameterError: places that nothing needs.
+            FileFormatError: a file that cannot be written.
+            ParameterError: locations that no file needs.
         """
         if self.locations is not None and (self.plot, self.html, self.od) == (None, None, None):
             raise ParameterError("--locations is for --plot, --html or --od; name one")
         od = () if self.od is None else od_files(self.od, located=self.locations is not None)
-        more = [file for file in (self.plot, self.html, self.margins) if file is not None]
+        others = [file for file in (self.plot, self.html, self.margins) if file is not None]
         if self.html is not None:
             check_html(self.html, force=self.force)
         if self.margins is not None and not self.margins.lower().endswith(".csv"):
             raise FileFormatError(f"{self.margins} must end in .csv: margins are a table")
-        check_writable_set((*KINDS["flows"].files(target), *od, *more), force=self.force)
-        return None if self.locations is None else GroupLocations.of(self.locations)
+        check_writable_set((*KINDS["flows"].files(target), *od, *others), force=self.force)
 
-    def write(self, made: Flows, places: GroupLocations | None) -> list[str]:
-        """Write what is asked for; returns the paths."""
+    def write_others(self, table: Flows, locations: GroupLocations | None) -> list[str]:
+        """Write the files beside the table that are asked for, and return their paths."""
         written: list[str] = []
 
-        def add(*files: str) -> None:
+        def note_written(*files: str) -> None:
             written.extend(files)
             remember_written(files)
 
         if self.od is not None:
-            add(*made.write_od(self.od, places, force=self.force))
+            note_written(*table.write_od(self.od, locations, force=self.force))
         if self.margins is not None:
-            made.write_margins(self.margins, force=self.force, spreadsheet=self.spreadsheet)
-            add(self.margins)
+            table.write_margins(self.margins, force=self.force, spreadsheet=self.spreadsheet)
+            note_written(self.margins)
         if self.plot is not None:
             from graphcuts_dp.plotting.style import write_figure  # matplotlib is slow to import
 
-            periods = made.cells.periods
-            count = 1 if periods is None else len(periods.sizes())
-            has_panels = count > 1 and (places is None or count <= MOST_PANELS)
-            by = periods.levels[-1] if periods is not None and has_panels else None
-            write_figure(made.plot(locations=places, by=by), self.plot, force=self.force)
-            add(self.plot)
+            figure = table.plot(locations=locations, by=_level_of_panels(table, locations))
+            write_figure(figure, self.plot, force=self.force)
+            note_written(self.plot)
         if self.html is not None:
-            made.to_html(self.html, locations=places, force=self.force)
-            add(self.html)
+            table.to_html(self.html, locations=locations, force=self.force)
+            note_written(self.html)
         return written
+
+
+def _level_of_panels(table: Flows, locations: GroupLocations | None) -> str | None:
+    """Return the level of periods that have a panel each; None if one panel shows all periods."""
+    periods = table.cells.periods
+    if periods is None:
+        return None
+    count = len(periods.sizes())
+    has_panels = count > 1 and (locations is None or count <= MOST_PANELS)
+    return periods.levels[-1] if has_panels else None
 
 
 def flows(
@@ -288,7 +183,7 @@ def flows(
         None, metavar="OUT", help="The .csv file to write the table to."
     ),
     workload: FlowWorkload,
-    asked: FlowOptions,
+    run: FlowOptions,
 ) -> Report:
     """Release privately how much weight passes between public groups of vertices.
 
@@ -324,157 +219,162 @@ def flows(
     most of the rows: no private table can rule that out. If no user can have more than a known
     number, say it with --contributions table:known-max=.
     """
-    store, files = spending.store_to_charge(), grouping.of(groups)
-    if asked.contributions is not None:
-        outputs = (asked.plot, asked.html, asked.od, asked.locations, asked.margins)
-        for_tables = (*outputs, asked.measure_margins)
-        if target is not None or reading.columns.user is None or any(for_tables):
-            raise ParameterError(
-                "--contributions needs the file of rows and --columns user=COLUMN, and no OUT, "
-                "maps or margins: what it finds is printed"
-            )
-        if groups is None and reading.vertices is None and not reading.public_vertices_from_file:
-            raise ParameterError(
-                "name the public vertices: a table of groups behind GRAPH, as flows GRAPH GROUPS "
-                "--contributions, or --vertices"
-            )
-        shown = asked.contributions.kept_report()
-        if shown is not None:
-            return shown
-        if asked.dry_run:
-            unread = reading.empty_rows(reading.vertices_of_groups(files))
-            return _contributions_forecast(
-                asked.contributions, unread, epsilon=privacy.epsilon, store=store
-            )
-        rows = reading.read_rows(source, public=reading.vertices_of_groups(files))
-        if store is not None:
-            note(
-                "The store knows these rows as they are read here: give the table the same "
-                "--kind, --counting, --periods, vertices and --columns, also the key period."
-            )
-        spending.check_and_register(rows, source)
-        return asked.contributions.report(
-            rows, epsilon=privacy.epsilon, store=store, seed=asked.seed
+    store, group_file = spending.store_to_charge(), grouping.of(groups)
+    if run.contributions is not None:
+        _check_contributions(run, reading, groups, target)
+        return _contributions_report(
+            run.contributions, source, reading, group_file, spending, run, epsilon=privacy.epsilon
         )
-    if groups is None or target is None:
-        if groups is None:
-            raise ParameterError("name the groups and the file to write: GRAPH GROUPS OUT")
-        of_left = (
+    if groups is None:
+        raise ParameterError("name the groups and the file to write: GRAPH GROUPS OUT")
+    if target is None:
+        groups_are = (
             "GROUPS are those of the left side, beside --right-groups"
             if reading.bipartite
             else "GROUPS is the public table of groups"
         )
-        raise ParameterError(f"GRAPH GROUPS OUT needs three files, and there are two: {of_left}")
-    locations = groups_read = None
-    if asked.dry_run:
-        private, groups_read = reading.empty_data(privacy.privacy_unit, files)
-    else:
-        check_path("flows", target, force=asked.force)
-        locations = asked.read(target)
-        kept_flows = kept_result(Flows)
-        if kept_flows is not None:
-            if locations is not None:
-                _, groups_read = reading.empty_data(privacy.privacy_unit, files)
-            return _written(kept_flows, target, source, asked, _of_groups(locations, groups_read))
-        private, groups_read = reading.read_private(
-            source, privacy.privacy_unit, files, has_cells=True
-        )
-        spending.check_and_register(private, source)
-    sides: Any = groups_read  # never None: the file is named
-    locations = _of_groups(locations, sides)  # refused here, before anything is spent
-    job = flows_job(
-        private,
-        sides,
+        raise ParameterError(f"GRAPH GROUPS OUT needs three files, and there are two: {groups_are}")
+    job_of: Callable[..., FlowsJob] = partial(
+        flows_job,
         epsilon=privacy.epsilon,
         delta=privacy.delta,
-        by=asked.by,
+        by=run.by,
         workload=workload,
         privacy_unit=privacy.privacy_unit,
-        known_max=asked.known_max,
-        measure_margins=asked.measure_margins,
+        known_max=run.known_max,
+        measure_margins=run.measure_margins,
     )
-    if asked.dry_run:
-        privacy_unit, errors = privacy_unit_of(private, privacy.privacy_unit), list(job.errors())
-        pair = sides if isinstance(sides, tuple) else (sides,)
-        side = max(len(groups_of_side.labels()) for groups_of_side in pair)
-        cells = {"what": "table", "side": side, "cell": None, "error": errors[0][1]}
-        cells |= {"numbers": job.cells.size(job.cells.depth - 1)}  # of the finest level
-        notes = [expected_refusal_of_job(store, job), *job.notes, directions_note(private)]
-        return forecast_report(job.guarantee, privacy_unit, errors, notes, job.warning, cells)
-    table = carry_out(job, private, target, store=store, seed=asked.seed)
-    return _written(table, target, source, asked, locations)
+    if run.dry_run:
+        empty, sides = reading.empty_data(privacy.privacy_unit, group_file)
+        privacy_unit = privacy_unit_of(empty, privacy.privacy_unit)
+        return _forecast(job_of(empty, sides), privacy_unit, empty, store)
+    check_path("flows", target, force=run.force)
+    run.check_files(target)
+    locations = None if run.locations is None else GroupLocations.of(run.locations)
+    table = kept_result(Flows)
+    if table is None:
+        private, sides = reading.read_private(
+            source, privacy.privacy_unit, group_file, has_cells=True
+        )
+        spending.check_and_register(private, source)
+        if locations is not None:  # wrong ones are refused before anything is spent
+            locations = GroupLocations.of(locations, sides)
+        table = carry_out(job_of(private, sides), private, target, store=store, seed=run.seed)
+    elif locations is not None:
+        _, sides = reading.empty_data(privacy.privacy_unit, group_file)
+        locations = GroupLocations.of(locations, sides)
+    return _write(table, target, source, run, locations)
 
 
-def _of_groups(places: GroupLocations | None, sides: Any) -> GroupLocations | None:
-    """Return where groups are, from locations that may be those of their vertices.
+def _check_contributions(
+    run: FlowOptions, reading: Reading, groups: str | None, target: str | None
+) -> None:
+    """Check the options and arguments beside --contributions.
 
     Raises:
-        QueryError: they are neither those of all groups nor those of all vertices.
+        ParameterError: some are for tables of flows, or the users or the vertices are not named.
     """
-    return None if places is None else GroupLocations.of(places, sides)
+    outputs = (run.plot, run.html, run.od, run.locations, run.margins)
+    is_table = target is not None or any(outputs) or run.measure_margins
+    if is_table or reading.columns.user is None:
+        raise ParameterError(
+            "--contributions needs the file of rows and --columns user=COLUMN, and no OUT, "
+            "maps or margins: what it finds is printed"
+        )
+    if groups is None and reading.vertices is None and not reading.public_vertices_from_file:
+        raise ParameterError(
+            "name the public vertices: a table of groups behind GRAPH, as flows GRAPH GROUPS "
+            "--contributions, or --vertices"
+        )
 
 
-def _written(
-    made: Flows, target: str, source: str, asked: FlowOptions, places: GroupLocations | None
+def _contributions_report(
+    contributions: BoundTable | BoundChoice,
+    source: str,
+    reading: Reading,
+    group_file: GroupFile,
+    spending: Spending,
+    run: FlowOptions,
+    *,
+    epsilon: float,
 ) -> Report:
-    """Write a table of flows, and what else is asked for of it."""
-    columns = made.columns()
+    """Release, or forecast, how much users contribute in place of flows."""
+    report = contributions.kept_report()
+    if report is not None:
+        return report
+    store = spending.store_to_charge()
+    vertices = reading.vertices_of_groups(group_file)
+    if run.dry_run:
+        empty_rows = reading.empty_rows(vertices)
+        return contributions_forecast(contributions, empty_rows, epsilon=epsilon, store=store)
+    rows = reading.read_rows(source, public=vertices)
+    if store is not None:
+        note(
+            "The store knows these rows as they are read here: give the table the same "
+            "--kind, --counting, --periods, vertices and --columns, also the key period."
+        )
+    spending.check_and_register(rows, source)
+    return contributions.report(rows, epsilon=epsilon, store=store, seed=run.seed)
+
+
+def _forecast(
+    job: FlowsJob, privacy_unit: PrivacyUnit, empty: PrivateData, store: Store | None
+) -> Report:
+    """Forecast a table of flows from a job on data without rows."""
+    errors = list(job.errors())
+    finest_error = errors[0][1]
+    picture = {
+        "what": "table",
+        "side": max(len(groups.labels()) for groups in job.sides),
+        "cell": None,
+        "error": finest_error,
+        "numbers": job.cells.size(job.cells.depth - 1),  # cells of the finest level
+    }
+    notes = [expected_refusal_of_job(store, job), *job.notes, directions_note(empty)]
+    return forecast_report(job.guarantee, privacy_unit, errors, notes, job.warning, picture)
+
+
+def _write(
+    table: Flows, target: str, source: str, run: FlowOptions, locations: GroupLocations | None
+) -> Report:
+    """Write a table of flows and the files beside it, and report them."""
+    columns = table.columns()
     labels = (label for name in ("from", "to") for label in plain(columns[name]))
-    note_formulas(labels, spreadsheet=asked.spreadsheet)
-    saved = made.save(target, force=asked.force, spreadsheet=asked.spreadsheet)
+    note_formulas(labels, spreadsheet=run.spreadsheet)
+    saved = table.save(target, force=run.force, spreadsheet=run.spreadsheet)
     remember_written(
         saved, f"the rest is made of them without further noise: gc.load({target!r}) in Python"
     )
-    written = [*saved, *asked.write(made, places)]
-    report = written_report(_facts(made), made.guarantee, written, source)
-    notes = [*report.notes, comment_note(target)]
-    return replace(report, blocks=[made, {"files": "  ".join(written)}], notes=notes, most=_SHOWN)
+    written = [*saved, *run.write_others(table, locations)]
+    report = written_report(_facts(table), table.guarantee, written, source)
+    return replace(
+        report,
+        blocks=[table, {"files": "  ".join(written)}],
+        notes=[*report.notes, comment_note(target)],
+        most=_SHOWN,
+    )
 
 
-def _contributions_forecast(
-    asked: BoundTable | BoundChoice, unread: Rows, *, epsilon: float, store: Store | None
-) -> Report:
-    """Forecast the errors of a table of bounds, or of a choice, from public facts alone."""
-    job = asked.job(unread, epsilon)
-    unit = PrivacyUnit.user(max_contributions=1, per_period=asked.per_period)
-    notes = [expected_refusal_of_job(store, job), *job.notes]
-    return forecast_report(job.guarantee, unit, job.errors(), notes, job.warning)
-
-
-def _facts(made: Flows) -> dict[str, Any]:
-    shares = zip(made.strategy.measured_levels, made.strategy.shares, strict=True)
-    names = ("total", *made.levels)
-    margins = Fraction(0) if made.strategy.margin_noise is None else MARGIN_SHARE
-    share_of_margins = {MARGINS: float(margins)} if margins else {}
-    return {
-        **({"counted": made.counted_sentence} if made.counted_sentence else {}),
-        "guarantee": str(made.guarantee),
-        "counts": made.noisy.map.counted,
-        "noise": made.strategy.noise.distribution,
-        "shares": {
-            names[level_index]: float(share * (1 - margins)) for level_index, share in shares
-        }
-        | share_of_margins,
-        "levels": {
-            name: " x ".join(map(str, made.cells.shape(level_index)))
-            for level_index, name in enumerate(made.levels, 1)
-        },
-        **({} if made.periods is None else {"periods": list(made.periods.labels())}),
-        "total": str(made.total),
-        "verdict": made.noise_verdict,
+def _facts(table: Flows) -> dict[str, Any]:
+    strategy, level_names = table.strategy, ("total", *table.levels)
+    margin_share = Fraction(0) if strategy.margin_noise is None else MARGIN_SHARE
+    shares = {
+        level_names[level_index]: float(share * (1 - margin_share))
+        for level_index, share in zip(strategy.measured_levels, strategy.shares, strict=True)
     }
-
-
-def _plain(plan: ContributionBoundPlan) -> dict[str, Any]:
-    rows = [asdict(row) for row in plan.rows]
-    for row in rows:
-        row["left_out"] = [count if isfinite(count) else None for count in row["left_out"]]
-        if row["left_out"][1] is None:
-            row["share_left_out"] = None
-    fields = {"what": plan.what, "confidence": plan.confidence, "undetectable": plan.undetectable}
-    fields |= {"warning": plan.warning, "coverage": plan.coverage}
-    if plan.chosen is not None:
-        bound, (low, high) = plan.chosen
-        fields["left_out_of_chosen"] = [low, high if isfinite(high) else None]
-        fields["chosen"] = bound
-    return fields | {"bounds": rows}
+    if margin_share:
+        shares[MARGINS] = float(margin_share)
+    return {
+        **({"counted": table.counted_sentence} if table.counted_sentence else {}),
+        "guarantee": str(table.guarantee),
+        "counts": table.noisy.map.counted,
+        "noise": strategy.noise.distribution,
+        "shares": shares,
+        "levels": {
+            name: " x ".join(map(str, table.cells.shape(level_index)))
+            for level_index, name in enumerate(table.levels, 1)
+        },
+        **({} if table.periods is None else {"periods": list(table.periods.labels())}),
+        "total": str(table.total),
+        "verdict": table.noise_verdict,
+    }
