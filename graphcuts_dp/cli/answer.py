@@ -13,8 +13,8 @@ from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, say, write_out
 from graphcuts_dp.cli.group_reading import GroupFile
 from graphcuts_dp.cli.queries import (
-    AskedQuery,
-    TypedQuery,
+    QueryOptions,
+    QueryWithText,
     check_quoted,
     pairs_of_groups,
     read_query_file,
@@ -73,7 +73,7 @@ def answer(
         metavar="RELEASE", help="The file OUT that `release` or another command wrote."
     ),
     grouping: GroupFile,
-    typed: TypedQuery,
+    typed: QueryOptions,
     queries: str | None = input_option(
         None, metavar="FILE", help="A .csv or .jsonl file of many queries."
     ),
@@ -175,7 +175,7 @@ def answer(
 
 
 def _sum_of_cells(
-    flows: Flows | FlowsOverTime, typed: TypedQuery, period: str | None, intervals: Intervals
+    flows: Flows | FlowsOverTime, typed: QueryOptions, period: str | None, intervals: Intervals
 ) -> FlowAnswer:
     """Return what passes between groups of the finest level that has them, in some periods or all.
 
@@ -309,15 +309,15 @@ def _load(path: str) -> _Answering | Flows | FlowsOverTime:
 
 
 def _asked(
-    typed: TypedQuery, queries: str | None, space: Space, names: GroupNames | None
-) -> list[AskedQuery]:
+    typed: QueryOptions, queries: str | None, space: Space, names: GroupNames | None
+) -> list[QueryWithText]:
     first, second, line = typed.first, typed.second, typed.query
     if queries is not None:
         return read_query_file(queries, space, names)
     if line is not None:
-        return [AskedQuery(read_linear_query(line, None, space), line, None)]
+        return [QueryWithText(read_linear_query(line, None, space), line, None)]
     if first is not None:
-        return [AskedQuery(read_sets(first, second, sides_of(space), names), first, second)]
+        return [QueryWithText(read_sets(first, second, sides_of(space), names), first, second)]
     return [] if names is None else pairs_of_groups(names, space)
 
 
@@ -353,7 +353,7 @@ def _facts(found: CutAnswer, shrunk: float | None) -> dict[str, Any]:
 
 
 def _table(
-    asked: Sequence[AskedQuery], found: Sequence[CutAnswer], shrunk: Sequence[float | None]
+    asked: Sequence[QueryWithText], found: Sequence[CutAnswer], shrunk: Sequence[float | None]
 ) -> list[Any]:
     rows = [
         (question.title, *map(_shown, (one.value, *one.interval, value)))
@@ -373,7 +373,7 @@ def _shown(value: float | None) -> str:
 
 def _write(
     path: str,
-    asked: Sequence[AskedQuery],
+    asked: Sequence[QueryWithText],
     found: AnswerList,
     shrunk: Sequence[float | None],
     *,

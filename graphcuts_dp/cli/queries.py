@@ -1,4 +1,8 @@
-"""Queries on the command line: sets that are typed, and files of queries."""
+"""Read queries of the command line: typed sets of vertices or groups, and files of queries.
+
+A word of a set is a label, or names a group after a mark: "@@" on the command line, where "@" is
+for files, and "@" in files. Groups stay in a query as "@NAME", which `GroupNames.query` resolves.
+"""
 
 import csv
 import re
@@ -18,22 +22,25 @@ from graphcuts_dp.schema.groups import Groups
 from graphcuts_dp.schema.typed_names import join_names, split_names
 from graphcuts_dp.schema.vertices import ALL, Label, Space, VertexSet
 
-_GROUP = "@@"  # before the name of a group; a single @ is for files
-_MOST_PAIRS = 10_000
-_SHOWN = 40  # characters of a set
-_LISTED = 8  # groups that an error names
-_LEAST_LIKENESS = 0.7  # of two names, in [0, 1], for one to be meant by the other
+_GROUP = "@@"  # stands before the name of a typed group; a single @ is for files
+_MOST_PAIRS = 10_000  # of groups, which are answered together
+_LONGEST_SET = 40  # characters of a set in a title
+_LISTED = 8  # groups that an error lists
+_LEAST_SIMILARITY = 0.7  # of two names, in [0, 1], for one to be suggested for the other
+# An integer as files have them: no sign but a minus, no leading zero, ASCII digits alone.
+_INTEGER = re.compile("0|-?[1-9][0-9]{0,99}")
 
 
 @final
 @dataclass(frozen=True)
-class AskedQuery:
-    """A query of a file.
+class QueryWithText:
+    """A query, and how it was written.
 
     Attributes:
         query: the query; sets of cuts may still name groups.
-        S: the set as it was written, in one text; of another query the line of JSON.
-        T: likewise; None for all other vertices, and for another query.
+        S: the text of the set S of a cut; the line of JSON of any other query.
+        T: the text of the set T of a cut; None if it is all other vertices, or if the query is no
+            cut.
     """
 
     query: LinearQuery
@@ -42,17 +49,17 @@ class AskedQuery:
 
     @property
     def title(self) -> str:
-        """The query in few characters."""
-        text = _short(self.S)
+        """Return the query in few characters."""
+        text = _shortened(self.S)
         if isinstance(self.query, CutQuery):
-            text += f" - {'others' if self.T is None else _short(self.T)}"
+            text += f" - {'others' if self.T is None else _shortened(self.T)}"
         return printable(text)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class TypedQuery:
-    """One query, if there is any: two sets, or a line."""
+class QueryOptions:
+    """Options of one query: two sets, or a line of JSON; all None if no query is typed."""
 
     first: str | None = input_option(
         None,
@@ -83,14 +90,14 @@ def read_sets(
     names: GroupNames | None,
     mark: str = _GROUP,
 ) -> LinearQuery:
-    """The cut between two sets as they were typed, which may name groups.
+    """Return the cut between two typed sets.
 
     Args:
-        first: the set S.
-        second: the set T, if there is one.
-        sides: the vertices that S and T may name.
-        names: of groups, if there are any.
-        mark: what was typed before the name of a group, for messages.
+        first: text of the set S.
+        second: text of the set T; None if it is all other vertices.
+        sides: the vertices that S may name, and those that T may name.
+        names: the groups that may be named; None if there are none.
+        mark: how names of groups are marked in messages.
 
     Raises:
         QueryError, FileFormatError: as `read_set`.
@@ -104,15 +111,21 @@ def read_sets(
 def read_set(
     text: str, vertices: VertexSet, groups: Groups | None = None, mark: str = _GROUP
 ) -> list[Label] | str:
-    """A set of vertices from the command line: labels with commas between, or @FILE.
+    """Return the labels of a typed set: labels with commas between, or those of @FILE.
 
-    A label that holds a comma, or begins with a quote, stands in double quotes, as in CSV.
-    Numbers become integers where the vertices are integers. A word @@NAME names a group, and stays
-    as "@NAME", which `members` reads. A star alone stays as it is: all vertices.
+    A label that holds a comma, or begins with a quote, stands in double quotes, as in CSV. Numbers
+    become integers if no vertex has them as text. A word @@NAME names a group, and becomes "@NAME".
+    A star alone is all vertices, and stays as it is.
+
+    Args:
+        text: the typed set.
+        vertices: the vertices that may be named.
+        groups: the groups that may be named; None if there are none.
+        mark: how names of groups are marked in messages.
 
     Raises:
-        QueryError: an empty label, a group where there are none, or a star where a vertex has that
-            name.
+        QueryError: an empty label, an unknown group, a group if there are none, or a star if a
+            vertex has that name.
         FileFormatError: the file cannot be read.
     """
     if text.strip() == ALL:
@@ -136,60 +149,70 @@ def read_set(
         raise QueryError("an empty label in a set; write labels with single commas between")
     check_quoted(text, words, lambda label: vertices.find_text(label) is not None)
     if groups is not None:
-        _check_names(text, words, vertices, groups, mark)
+        _check_group_names(text, words, vertices, groups, mark)
     return [_label(word, vertices, groups) for word in words]
 
 
-def _check_names(
-    text: str, words: Sequence[str], vertices: VertexSet, groups: Groups, mark: str
-) -> None:
-    """Refuse groups that there are none of, and those that were typed without their mark.
+def read_query_file(path: str, space: Space, names: GroupNames | None) -> list[QueryWithText]:
+    """Return the queries of a file. If a cut has no set T, it is all other vertices.
 
     Args:
-        text: a set as it was typed.
-        words: the labels that it was split into.
-        vertices: that may be named.
-        groups: likewise.
-        mark: what stands before the name of a group.
+        path: a .csv table with the column S and perhaps T, whose cells hold labels with commas
+            between, and names of groups after "@"; or any other file with lines of JSON such as
+            {"S": ["ann"], "T": ["kim"]}, see `read_linear_query`.
+        space: the vertices that may be named.
+        names: the groups that may be named; None if there are none.
 
     Raises:
-        QueryError: such a name; the message has the one that was meant.
+        FileFormatError: the file cannot be read.
+        QueryError: the file has no query, or a line is none; the message has its number.
     """
-    for word in words:
-        name = word.removeprefix(_GROUP)
-        if vertices.find_text(word) is not None or (word != name and is_group(name, groups)):
-            continue
-        if word == name:  # perhaps the name of a group, else an unknown vertex
-            if is_group(name, groups):
-                raise QueryError(
-                    f"unknown vertex {name!r:.60}; a group is typed {_typed(name, mark)}"
-                )
-            continue
-        labels = [str(label) for level in groups.levels for label in groups.labels(level)]
-        meant = [*similar_names(text, labels), *similar_names(name, labels)]
-        close = f"; did you mean {_typed(meant[0], mark)}?" if meant else ""
-        known = ", ".join(_typed(label, mark) for label in labels[-_LISTED:])
-        more = "; there are " + ("..., " if len(labels) > _LISTED else "") + known
-        raise QueryError(f"unknown group {mark + name!r:.60}{close or more}")
+    if path.lower().endswith(".csv"):
+        queries = _queries_of_table(path, space, names)
+    else:
+        lines = read_lines(path)
+        queries = [_query_of_line(line, number, space, path, names) for number, line in lines]
+    if not queries:
+        raise QueryError(f"{path} has no queries")
+    return queries
 
 
-def _typed(label: str, mark: str) -> str:
-    """Return how the name of a group is typed on the command line."""
-    word = mark + label
-    typed = join_names([word])
-    return word if typed == word else f"'{typed}'"
+def pairs_of_groups(names: GroupNames, space: Space) -> list[QueryWithText]:
+    """Return the cuts between all pairs of groups of the finest level.
+
+    If the vertices are one set, the cuts within each group are among them.
+
+    Raises:
+        QueryError: there are more than ten thousand pairs.
+    """
+    has_one_set = isinstance(space, VertexSet)
+    left, right = (
+        [(f"{MARK}{label}", groups.codes() == code) for code, label in enumerate(groups.labels())]
+        for groups in (names.left, names.right)
+    )
+    pairs = [
+        (first, second)
+        for index, first in enumerate(left)
+        for second in right[index if has_one_set else 0 :]
+    ]
+    if len(pairs) > _MOST_PAIRS:
+        raise QueryError(
+            f"{len(pairs):,} pairs of groups are too many: take a coarser level by "
+            "--groups-columns levels=, or release a table of them, graphcuts-dp flows"
+        )
+    return [QueryWithText(CutQuery(S, T), text_S, text_T) for (text_S, S), (text_T, T) in pairs]
 
 
 def similar_names(text: str, labels: Iterable[str]) -> list[str]:
-    """Return public names that are spelled nearly like a text, the most similar one first.
+    """Return public names that are spelled similarly to a text, the most similar one first.
 
     Args:
-        text: as it was typed, perhaps with @ and quotes.
-        labels: the names that there are.
+        text: a typed text, perhaps with @ and quotes.
+        labels: the known names.
     """
     by_spelling = {label.casefold(): label for label in labels}
     spelling = text.strip().replace('"', "").lstrip("@").casefold()
-    close = get_close_matches(spelling, sorted(by_spelling), cutoff=_LEAST_LIKENESS)
+    close = get_close_matches(spelling, sorted(by_spelling), cutoff=_LEAST_SIMILARITY)
     return [by_spelling[match] for match in close]
 
 
@@ -197,12 +220,12 @@ def check_quoted(text: str, words: Sequence[str], is_known: Callable[[str], bool
     """Refuse a label with a comma that was typed without quotes.
 
     Args:
-        text: a set as it was typed.
-        words: the labels that it was split into.
+        text: the typed set.
+        words: the words of the set.
         is_known: returns whether a text is a label.
 
     Raises:
-        QueryError: the whole text is a label, and not all words are.
+        QueryError: the whole text is a label, and some word is none.
     """
     label = text.strip()
     if len(words) > 1 and is_known(label) and not all(map(is_known, words)):
@@ -211,8 +234,51 @@ def check_quoted(text: str, words: Sequence[str], is_known: Callable[[str], bool
         )
 
 
+def _query_of_line(
+    line: str, number: int, space: Space, path: str, names: GroupNames | None
+) -> QueryWithText:
+    query = read_linear_query(line, number, space, folder=folder_of(path))
+    if not isinstance(query, CutQuery):
+        return QueryWithText(query, line.strip(), None)
+    S, T = _set_text(query.S), None if query.T is None else _set_text(query.T)
+    return QueryWithText(query if names is None else names.named(query), S, T)
+
+
+def _queries_of_table(path: str, space: Space, names: GroupNames | None) -> list[QueryWithText]:
+    lines = read_lines(path)
+    try:
+        rows = list(csv.reader([line for _, line in lines], strict=True))
+    except csv.Error as problem:
+        raise FileFormatError(f"{path} is no table: {problem}") from None
+    header = [cell.strip() for cell in rows[0]] if rows else []
+    if "S" not in header or not set(header) <= {"S", "T"} or len(header) != len(set(header)):
+        raise FileFormatError(f"{path} needs a first row S,T (or S alone), and no other columns")
+    if len(rows) != len(lines):
+        raise FileFormatError(f"{path} has a cell of several lines")
+    sides, queries = sides_of(space), []
+    for (number, _), row in zip(lines[1:], rows[1:], strict=True):
+        if len(row) != len(header):
+            raise QueryError(
+                f"line {number} of the queries has {len(row)} cells, not {len(header)}"
+            )
+        cells = dict(zip(header, row, strict=True))
+        S, T = cells["S"].strip(), cells.get("T", "").strip() or None
+        try:
+            typed_T = None if T is None else _as_typed(T)
+            query = read_sets(_as_typed(S), typed_T, sides, names, MARK)
+        except QueryError as problem:
+            raise QueryError(f"line {number} of the queries: {problem}") from None
+        queries.append(QueryWithText(query, S, T))
+    return queries
+
+
+def _as_typed(cell: str) -> str:
+    """Return a cell as it is typed on the command line, where a group is "@@NAME"."""
+    return join_names(MARK + word if word.startswith(MARK) else word for word in _words(cell))
+
+
 def _words(text: str) -> list[str]:
-    """Return the labels of a set; see `split_names`.
+    """Split a typed set into words; see `split_names`.
 
     Raises:
         QueryError: quotes that do not match.
@@ -224,113 +290,73 @@ def _words(text: str) -> list[str]:
 
 
 def _label(word: str, vertices: VertexSet, groups: Groups | None) -> Label:
+    """Return the label that a word means, or "@NAME" of a group.
+
+    Raises:
+        QueryError: the word names a group, and there are none.
+    """
     if vertices.find(word) is not None:
         return word
     if not word.startswith(_GROUP):
-        # An integer as files have them: no sign but a minus, no leading zero, ASCII digits alone.
-        return int(word) if re.fullmatch("0|-?[1-9][0-9]{0,99}", word) else word
+        return int(word) if _INTEGER.fullmatch(word) else word
     if groups is None:
         raise QueryError(
             f"{word[:60]} names a group, and there are none: give --groups FILE; a file whose name "
             f"begins with @ is typed @./{word[1:60]}"
         )
-    return word[1:]
+    return word.removeprefix("@")
 
 
-def read_query_file(path: str, space: Space, names: GroupNames | None) -> list[AskedQuery]:
-    """The queries of a file.
+def _check_group_names(
+    text: str, words: Sequence[str], vertices: VertexSet, groups: Groups, mark: str
+) -> None:
+    """Refuse unknown groups, and known ones that were typed without their mark.
 
     Args:
-        path: of a .csv table with columns S and, if wanted, T, whose cells hold labels with commas
-            between, and names of groups after "@"; any other file has lines of JSON such as
-            {"S": ["ann"], "T": ["kim"]}, see `read_linear_query`. Without T: all other vertices.
-        space: the vertices that may be named.
-        names: groups that may be named.
+        text: the typed set.
+        words: the words of the set.
+        vertices: the vertices that may be named.
+        groups: the groups that may be named.
+        mark: how names of groups are marked in messages.
 
     Raises:
-        FileFormatError: the file cannot be read.
-        QueryError: a line that is no query; the message has its number.
+        QueryError: such a name; the message suggests how it is typed.
     """
-    if path.lower().endswith(".csv"):
-        questions = _of_table(path, space, names)
-    else:
-        lines = read_lines(path)
-        questions = [_of_line(line, number, space, path, names) for number, line in lines]
-    if not questions:
-        raise QueryError(f"{path} has no queries")
-    return questions
+    for word in words:
+        if vertices.find_text(word) is not None:
+            continue
+        name, is_marked = word.removeprefix(_GROUP), word.startswith(_GROUP)
+        if not is_marked:
+            if is_group(name, groups):
+                raise QueryError(
+                    f"unknown vertex {name!r:.60}; a group is typed {_typed_group(name, mark)}"
+                )
+            continue  # an unknown vertex, which the query refuses
+        if is_group(name, groups):
+            continue
+        labels = [str(label) for level in groups.levels for label in groups.labels(level)]
+        suggestions = [*similar_names(text, labels), *similar_names(name, labels)]
+        if suggestions:
+            advice = f"; did you mean {_typed_group(suggestions[0], mark)}?"
+        else:
+            omission = "..., " if len(labels) > _LISTED else ""
+            listed = ", ".join(_typed_group(label, mark) for label in labels[-_LISTED:])
+            advice = f"; there are {omission}{listed}"
+        raise QueryError(f"unknown group {mark + name!r:.60}{advice}")
 
 
-def _of_line(
-    line: str, number: int, space: Space, path: str, names: GroupNames | None
-) -> AskedQuery:
-    query = read_linear_query(line, number, space, folder=folder_of(path))
-    if not isinstance(query, CutQuery):
-        return AskedQuery(query, line.strip(), None)
-    S, T = _text(query.S), None if query.T is None else _text(query.T)
-    return AskedQuery(query if names is None else names.named(query), S, T)
+def _typed_group(label: str, mark: str) -> str:
+    """Return how the name of a group is typed, with its mark and quotes."""
+    word = mark + label
+    typed = join_names([word])
+    return word if typed == word else f"'{typed}'"
 
 
-def _of_table(path: str, space: Space, names: GroupNames | None) -> list[AskedQuery]:
-    lines = read_lines(path)
-    try:
-        rows = list(csv.reader([line for _, line in lines], strict=True))
-    except csv.Error as problem:
-        raise FileFormatError(f"{path} is no table: {problem}") from None
-    header = [cell.strip() for cell in rows[0]] if rows else []
-    if "S" not in header or not set(header) <= {"S", "T"} or len(header) != len(set(header)):
-        raise FileFormatError(f"{path} needs a first row S,T (or S alone), and no other columns")
-    if len(rows) != len(lines):
-        raise FileFormatError(f"{path} has a cell of several lines")
-    sides, questions = sides_of(space), []
-    for (number, _), row in zip(lines[1:], rows[1:], strict=True):
-        if len(row) != len(header):
-            raise QueryError(
-                f"line {number} of the queries has {len(row)} cells, not {len(header)}"
-            )
-        cells = dict(zip(header, row, strict=True))
-        S, T = cells["S"].strip(), cells.get("T", "").strip() or None
-        try:
-            marked = _marked(S), None if T is None else _marked(T)
-            query = read_sets(*marked, sides, names, MARK)
-        except QueryError as problem:
-            raise QueryError(f"line {number} of the queries: {problem}") from None
-        questions.append(AskedQuery(query, S, T))
-    return questions
+def _set_text(vertex_set: object) -> str:
+    if isinstance(vertex_set, list | tuple):
+        return join_names(vertex_set)
+    return str(vertex_set)
 
 
-def _marked(cell: str) -> str:
-    """In a cell "@NAME" is a group, never a file."""
-    return join_names(MARK + word if word.startswith(MARK) else word for word in _words(cell))
-
-
-def pairs_of_groups(names: GroupNames, space: Space) -> list[AskedQuery]:
-    """The cuts between all pairs of groups of the finest level, and within each of one vertex set.
-
-    Raises:
-        QueryError: more than ten thousand pairs.
-    """
-    one_set = isinstance(space, VertexSet)
-    left, right = (
-        [(f"{MARK}{label}", groups.codes() == code) for code, label in enumerate(groups.labels())]
-        for groups in (names.left, names.right)
-    )
-    pairs = [
-        (first, second)
-        for number, first in enumerate(left)
-        for second in right[number if one_set else 0 :]
-    ]
-    if len(pairs) > _MOST_PAIRS:
-        raise QueryError(
-            f"{len(pairs):,} pairs of groups are too many: take a coarser level by "
-            "--groups-columns levels=, or release a table of them, graphcuts-dp flows"
-        )
-    return [AskedQuery(CutQuery(S, T), named_S, named_T) for (named_S, S), (named_T, T) in pairs]
-
-
-def _text(given: object) -> str:
-    return join_names(given) if isinstance(given, list | tuple) else str(given)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_SET else text[: _LONGEST_SET - 3] + "..."

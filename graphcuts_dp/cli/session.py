@@ -19,7 +19,7 @@ from graphcuts_dp.cli.console import Report, forecast_report, progress_bar, say,
 from graphcuts_dp.cli.group_reading import GroupFile, GroupsRead
 from graphcuts_dp.cli.inspect_data import is_there
 from graphcuts_dp.cli.options import Commands
-from graphcuts_dp.cli.queries import TypedQuery, read_sets
+from graphcuts_dp.cli.queries import QueryOptions, read_sets
 from graphcuts_dp.cli.reading import STDIN, ApproximatePrivacyOptions, Reading
 from graphcuts_dp.cli.session_advice import table_advice
 from graphcuts_dp.cli.session_prompt import answer_text, converse
@@ -257,7 +257,7 @@ def ask(
     *,
     store: str = options.SESSION_STORE,
     grouping: GroupFile,
-    typed_query: TypedQuery,
+    typed_query: QueryOptions,
     statistic: str | None = input_option(
         None, help="Instead of sets, a statistic of the graph.", choices=tuple(STATISTICS)
     ),
@@ -291,7 +291,7 @@ def ask(
     return Report({**answer_to_dict(answer), "guarantee": guarantee}, [line])
 
 
-def _read_question(typed_query: TypedQuery, kept_session: Session) -> Question:
+def _read_question(typed_query: QueryOptions, kept_session: Session) -> Question:
     if typed_query.query is not None:
         return read_question(typed_query.query, None, kept_session.universe.space)
     return read_sets(
