@@ -42,7 +42,7 @@ def run_line(*arguments, typed=TYPED):
     sys.argv, sys.stdin = ["graphcuts-dp", *arguments], io.TextIOWrapper(io.BytesIO(typed.encode()))
     try:
         with no_hang(), redirect_stdout(out), redirect_stderr(err):
-            status = main._status()
+            status = main.run_command()
     finally:
         sys.argv, sys.stdin = before
     texts = []

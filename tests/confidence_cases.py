@@ -263,7 +263,7 @@ def printed(*words: str) -> str:
     sys.argv = ["graphcuts-dp", *words]
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        main._status()
+        main.run_command()
     return out.getvalue()
 
 

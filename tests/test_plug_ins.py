@@ -81,7 +81,7 @@ for folder, words in json.load(sys.stdin):
         for number, name in ((1, "out"), (2, "err")):
             os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT), number)
         sys.argv = ["graphcuts-dp", *words]
-        status = main._status()
+        status = main.run_command()
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)

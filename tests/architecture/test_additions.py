@@ -141,7 +141,7 @@ said["audited"] = sorted(covered)
 said["not audited"] = sorted(set(exported_mechanisms()) - covered)
 for command in ("release", "release-iteratively", "session start"):
     sys.argv = ["graphcuts-dp", *command.split(), "--help"]
-    main._status()
+    main.run_command()
 print(json.dumps(said))
 """
 
@@ -222,7 +222,7 @@ said["page"] = {each["key"]: each["help"] for each in asked["kinds"][""]}["queri
 typed = "--n 100 --epsilon 1 --queries"
 for words in (f"plan {typed} 9,purpose=why --json", "plan --help", "session start --help"):
     sys.argv = ["graphcuts-dp", *words.split()]
-    main._status()
+    main.run_command()
 print(json.dumps(said))
 """
 

@@ -109,7 +109,7 @@ open("all.csv", "w").write("vertex\\n" + "\\n".join(labels) + "\\n")
 line = "release club.edges out.graphml --vertices all.csv --epsilon 1 --noise laplace --seed 3"
 for words in (f"{line} --mechanism auto:total-share=.2 --allow-useless", "release --help"):
     sys.argv = ["graphcuts-dp", *words.split()]
-    said[words[:9]] = main._status()
+    said[words[:9]] = main.run_command()
 said["typed"] = gc.load("out.graphml").guarantee.spent
 fields = json.dumps(list(PRODUCTS["graph"].fields()), default=str)
 said["form"] = "total-share" in fields

@@ -117,7 +117,7 @@ def _runs(command, page, monkeypatch, capsys):
     typed = iter([*command.typed.splitlines(), ":quit"])
     monkeypatch.setattr("builtins.input", lambda *_: next(typed))
     monkeypatch.setattr(sys, "argv", ["graphcuts-dp", *command.words])
-    status = main._status()
+    status = main.run_command()
     shown = capsys.readouterr()
     said = f"{page.name}: {shlex.join(command.words)}\n{shown.out}\n{shown.err}"
     assert (status != 0) is bool(command.error), said

@@ -18,7 +18,7 @@ def command_line(monkeypatch, capsys, tmp_path):
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["graphcuts-dp", *map(str, arguments)])
-        status = main._status()
+        status = main.run_command()
         captured = capsys.readouterr()
         return status, captured.out, captured.err
 

@@ -30,7 +30,7 @@ import sys
 from graphcuts_dp.cli import main
 for name in sys.argv[1:]:
     sys.argv = ["graphcuts-dp", name]
-    print(f"== {name} ended with", main._status())
+    print(f"== {name} ended with", main.run_command())
 """
 
 

@@ -25,7 +25,7 @@ def run(code, **options):
 
 # What is done one after the other, and which of the heavy modules may be there then.
 STEPS = {
-    f"{COMMAND}; import sys; sys.argv = ['x', '--help']; main._status()": set(),
+    f"{COMMAND}; import sys; sys.argv = ['x', '--help']; main.run_command()": set(),
     "import graphcuts_dp as gc; gc.read_graph": {"scipy"},
     "main.loaded_command('session')": {"scipy", "sqlite3"},
     "main.loaded_command('release')": {"scipy", "highspy", "sqlite3"},

@@ -173,7 +173,7 @@ def run_in_a_fork(line, *, timeout, **_):
                 signal.alarm(int(timeout))
                 sys.stdout, sys.stderr = out, err
                 sys.argv = ["graphcuts-dp", *line[program:]]
-                status = main._status()
+                status = main.run_command()
                 out.flush()
                 err.flush()
             finally:

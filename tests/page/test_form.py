@@ -128,7 +128,7 @@ def test_a_preview_says_what_the_words_say_in_a_dry_run(name, more, tmp_path, mo
     words = product.words(values, "nothing.csv", tmp_path)
     words += ["--dry-run"] + ([values["dry-run"]] if product.guessed else [])
     monkeypatch.setattr(sys, "argv", ["graphcuts-dp", *words])
-    assert main._status() == 0
+    assert main.run_command() == 0
     out = capsys.readouterr().out
     assert found["guarantee"] in out or f"their weight  {values.get('dry-run')}" in out
     assert found["epsilon"] == float(values["epsilon"])

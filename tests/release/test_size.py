@@ -56,7 +56,7 @@ def test_a_job_of_ten_million_vertices_is_refused_before_the_file_is_read(
     for shape in (["10000000", *dense[0]], ["4000000,9000000", "--kind", "bipartite", *dense[1]]):
         command = ["release", "no-such-file.edges", str(tmp_path / "s.csv"), "--epsilon", "1"]
         monkeypatch.setattr(sys, "argv", ["graphcuts-dp", *command, "--vertices", *shape])
-        assert main._status() == 2
+        assert main.run_command() == 2
         error = capsys.readouterr().err
         assert "GB of memory" in error
         assert error.count("\n") == 1

@@ -127,7 +127,7 @@ def test_on_the_command_line(tmp_path, monkeypatch, capsys):
 
     def call(*words):
         monkeypatch.setattr("sys.argv", ["graphcuts-dp", *words])
-        return main._status(), *capsys.readouterr()
+        return main.run_command(), *capsys.readouterr()
 
     monkeypatch.chdir(tmp_path)
     GRAPH.write("g.csv")
