@@ -37,7 +37,7 @@ from graphcuts_dp.schema.vertices import Space
 @final
 @dataclass(frozen=True, kw_only=True)
 class StatedError(Checked):
-    """Options of the error that an iterative release states, and whether it is only stated."""
+    """Options of the error that an iterative release states, or that a dry run forecasts."""
 
     beta: float = output_option(
         DEFAULT_FAILURE,
@@ -93,10 +93,9 @@ def iteratively(
     if stated.dry_run:
         empty, _ = reading.empty_data(privacy_unit, grouping)
         space = space_of(bounded_graph(empty, privacy_unit))
-        listed_queries = None if queries is None else _read(queries, space, grouping.names(space))
         task = Task(
             empty,
-            listed_queries,
+            _read_queries(queries, space, grouping.names(space)),
             epsilon=privacy.epsilon,
             delta=privacy.delta,
             beta=stated.beta,
@@ -116,7 +115,7 @@ def iteratively(
         if construction.files == GRAPH:
             check_labels(target, graph)
         space = space_of(graph)
-        listed_queries = None if queries is None else _read(queries, space, grouping.names(space))
+        listed_queries = _read_queries(queries, space, grouping.names(space))
         with progress_bar("learning") as progress:
             release = release_iteratively(
                 private,
@@ -130,15 +129,29 @@ def iteratively(
                 seed=run.seed,
                 progress=progress,
             )
-    return written_report(
-        _facts(release), release.guarantee, release.save(target, force=run.force), source
-    )
+    written = release.save(target, force=run.force)
+    return written_report(_facts(release), release.guarantee, written, source)
+
+
+def _read_queries(path: str | None, space: Space, names: GroupNames | None) -> list[Any] | None:
+    """Return the queries of a file, whose cuts may name groups; None if no file is named."""
+    if path is None:
+        return None
+    if path.lower().endswith(".csv"):
+        return [text.query for text in read_query_file(path, space, names)]
+    folder = folder_of(path)
+    queries = [
+        read_question(line, number, space, folder=folder) for number, line in read_lines(path)
+    ]
+    if names is None:
+        return queries
+    return [names.named(query) if isinstance(query, CutQuery) else query for query in queries]
 
 
 def _forecast(
     task: Task, construction: Any, privacy_unit: PrivacyUnit, store: Store | None
 ) -> Report:
-    """Forecast a release: its guarantee, and its numbers for a usual total weight."""
+    """Forecast the guarantee of a release, and the errors for a usual total weight."""
     job = construction.job(task)
     errors: list[tuple[str, float]] = []
     notes = ["The error depends on noisy answers; the result states it."]
@@ -156,40 +169,26 @@ def _forecast(
     return forecast_report(job.guarantee, privacy_unit, errors, notes, job.warning)
 
 
-def _read(path: str, space: Space, names: GroupNames | None) -> list[Any]:
-    """Read the queries of a file; sets of cuts may name groups."""
-    if path.lower().endswith(".csv"):
-        return [question.query for question in read_query_file(path, space, names)]
-    folder = folder_of(path)
-    queries = [
-        read_question(line, number, space, folder=folder) for number, line in read_lines(path)
-    ]
-    if names is None:
-        return queries
-    return [names.named(query) if isinstance(query, CutQuery) else query for query in queries]
-
-
 def _facts(release: IterativeRelease) -> dict[str, object]:
     settings, accuracy = release.settings, release.accuracy
-    facts: dict[str, object] = {
+    all_facts: dict[str, object] = {
         "guarantee": str(release.guarantee),
         "epsilon_spent_on": dict(release.guarantee.spent),
-        "vertices": " x ".join(f"{n:,}" for n in release.universe.shape),
+        "vertices": " x ".join(f"{count:,}" for count in release.universe.shape),
         "construction": settings.construction,
         "distinguisher": settings.distinguisher,
         "rounds": f"{settings.used} of at most {settings.rounds} ({settings.calibration})",
         "queries": None if release.listed is None else len(release.listed),
         "members": release.law.members if isinstance(release.law, NetChoice) else None,
     }
-    facts = {name: fact for name, fact in facts.items() if fact not in (None, "", {})}
+    facts = {name: fact for name, fact in all_facts.items() if fact not in (None, "", {})}
     if settings.void_reason is not None:
         return facts | {"error": f"no bound holds for these values: {settings.void_reason}"}
     if accuracy.error is None:
         return facts | {"error": "nothing is proven for this distinguisher"}
-    answered = "cuts between disjoint sets" if release.listed is None else "the queries given"
     facts["error_at_most"] = accuracy.error
     if accuracy.graph_error is not None:
         facts["error_of_the_graph_at_most"] = accuracy.graph_error
-    return facts | {
-        "which_holds": f"for {answered} at once, with probability {percent(accuracy.confidence)}",
-    }
+    answered = "cuts between disjoint sets" if release.listed is None else "the queries given"
+    scope = f"for {answered} at once, with probability {percent(accuracy.confidence)}"
+    return facts | {"which_holds": scope}
