@@ -1,9 +1,11 @@
-"""`graphcuts-dp flows-over-time`: a table of flows, period after period, with one command each."""
+"""`graphcuts-dp flows-over-time`: a table of flows that grows by one period with each command.
 
-from collections.abc import Sequence
+The first command charges all periods of the horizon; the store keeps the series.
+"""
+
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Any, cast, final
 
 import typer
 
@@ -12,7 +14,7 @@ from graphcuts_dp.cli.console import Report, forecast_report, note_formulas, rem
 from graphcuts_dp.cli.group_reading import GroupReading
 from graphcuts_dp.cli.job_results import comment_note, written_report
 from graphcuts_dp.cli.reading import ApproximatePrivacyOptions, Reading, directions_note
-from graphcuts_dp.cli.spending import Spending, expected_refusal
+from graphcuts_dp.cli.spending import WOULD_REFUSE, Spending, expected_refusal
 from graphcuts_dp.errors import GraphCutsError, LedgerError, ParameterError
 from graphcuts_dp.estimate.strategy import EXPECTED_CELL
 from graphcuts_dp.estimate.time_strategy import TIME_STRATEGIES
@@ -26,8 +28,9 @@ from graphcuts_dp.options import METHOD, Checked, option, output_option, privacy
 from graphcuts_dp.release.updates import UpdatePlan, update_plan
 from graphcuts_dp.results.bundle import KINDS, check_path, guarantee_of, read_receipt, receipt_path
 from graphcuts_dp.results.flows_over_time import NAME, FlowsOverTime
+from graphcuts_dp.schema.groups import Groups
 
-_SHOWN = 10  # cells
+_SHOWN = 10  # cells that are printed
 
 
 @final
@@ -109,9 +112,9 @@ def flows_over_time(
     periods together: each month counts what earlier months have left of it. The store then knows
     how many rows of each user have counted, and is as private as the rows.
     """
-    store, files = spending.store_to_charge(), grouping.of(groups)
+    store, group_file = spending.store_to_charge(), grouping.of(groups)
     if store is not None and update.expect_head is not None:
-        Head.parse(update.expect_head)
+        Head.parse(update.expect_head)  # refuses what is no head
         store = replace(store, expect_head=update.expect_head)
     if update.period is None:
         raise ParameterError(
@@ -123,15 +126,14 @@ def flows_over_time(
         )
     if spending.no_keep:
         raise ParameterError("--no-keep is not for a table over time: later periods need the store")
-    public, sides = reading.empty_data(privacy.privacy_unit, files)
-    if not isinstance(public, Rows):
+    empty, sides = reading.empty_data(privacy.privacy_unit, group_file)
+    if not isinstance(empty, Rows):
         raise ParameterError(
             "a table over time is of rows: add --columns period=COLUMN, and --periods FROM..TO"
         )
-    named_sides: Any = sides  # not None: the file of groups is named
     plan = update_plan(
-        public,
-        named_sides,
+        empty,
+        cast("Groups | tuple[Groups, Groups]", sides),  # not None: the argument GROUPS is required
         epsilon=privacy.epsilon,
         delta=privacy.delta,
         privacy_unit=privacy.privacy_unit,
@@ -140,29 +142,62 @@ def flows_over_time(
         expected_cell=update.expected_cell,
         series=update.series,
     )
-    if update.dry_run:
-        notes = [_refusal(plan, store, update.period), *plan.notes, directions_note(public)]
-        warning = None if _has_begun(plan, store) else plan.warning
-        return forecast_report(plan.guarantee, plan.privacy_unit, plan.errors(), notes, warning)
+    if store is None or update.dry_run:  # a dry run alone can do without a store
+        return _forecast(plan, store, update.period, empty)
     check_path(NAME, target, force=update.force)
     if update.plot is not None:
         check_writable_set((*KINDS[NAME].files(target), update.plot), force=update.force)
-    store_of_series: Any = store  # not None: refused above
-    table = plan.published(store_of_series, update.period)
-    _check_replaced(target, plan, store_of_series)
-    if table is None:
-        for text in plan.notes:
-            say(f"note: {text}")
-        private, _ = reading.read_private(source, privacy.privacy_unit, files, has_cells=True)
-        rows: Any = private  # rows, as `public` is
-        table = plan.publish(rows, update.period, store=store_of_series)
-    else:
+    table = plan.published(store, update.period)
+    _check_replaced_table(target, plan, store)
+    if table is not None:
         say(f"note: {update.period} is published already: it is written from the store.")
-    return _written(table, target, source, update)
+    else:
+        for note in plan.notes:
+            say(f"note: {note}")
+        private, _ = reading.read_private(source, privacy.privacy_unit, group_file, has_cells=True)
+        rows = cast(Rows, private)  # as `empty` is
+        table = plan.publish(rows, update.period, store=store)
+    return _write(table, target, source, update)
 
 
-def _check_replaced(target: str, plan: UpdatePlan, store: Store) -> None:
-    """Refuse to replace a table that another series has made, or a later state of this one.
+def _forecast(plan: UpdatePlan, store: Store | None, period: str, empty: Rows) -> Report:
+    """Forecast the errors of a period, and a refusal by the store, without private rows."""
+    notes = [_expected_refusal(plan, store, period), *plan.notes, directions_note(empty)]
+    # The noise of a series that has begun can no longer be changed.
+    warning = None if _has_begun(plan, store) else plan.warning
+    return forecast_report(plan.guarantee, plan.privacy_unit, plan.errors(), notes, warning)
+
+
+def _expected_refusal(plan: UpdatePlan, store: Store | None, period: str) -> str:
+    """Return why a store would refuse to publish a period; "" if nothing is known against it."""
+    if store is not None and store.exists:
+        try:
+            plan.published(store, period, read_only=True)
+            if _has_begun(plan, store):
+                return ""  # all of its periods are charged
+        except GraphCutsError as refusal:
+            return f"The store {store.path}{WOULD_REFUSE}{refusal}"
+    terms = plan.terms
+    return expected_refusal(
+        store,
+        guarantee=terms.guarantee,
+        cost=terms.cost,
+        periods=terms.periods,
+        data=plan.public,
+    )
+
+
+def _has_begun(plan: UpdatePlan, store: Store | None) -> bool:
+    """Return whether the store has charged the series already."""
+    if store is None or not store.exists:
+        return False
+    with suppress(GraphCutsError):  # `_expected_refusal` reports it
+        return find_series(store, plan.terms, read_only=True) is not None
+    return False
+
+
+def _check_replaced_table(target: str, plan: UpdatePlan, store: Store) -> None:
+    """Refuse to replace a table of another series, or a later state of this one.
 
     A store that was put back to an earlier time would measure published periods again.
 
@@ -176,50 +211,26 @@ def _check_replaced(target: str, plan: UpdatePlan, store: Store) -> None:
     fields = read_receipt(receipt)
     if fields["kind"] != NAME:
         return
-    made_by = guarantee_of(fields).provenance
-    record = find_series(store, plan.terms)
-    series = None if record is None else (record.provenance.store, record.provenance.use)
-    if made_by is None or (made_by.store, made_by.use) != series:
+    table_origin = guarantee_of(fields).provenance
+    series = find_series(store, plan.terms)
+    if (
+        table_origin is None
+        or series is None
+        or (table_origin.store, table_origin.use)
+        != (series.provenance.store, series.provenance.use)
+    ):
         raise ParameterError(
             f"{target} is a table of another series or store: use its store, or another file"
         )
-    if record is not None and len(fields["published"]) > len(record.contents):
+    if len(fields["published"]) > len(series.contents):
         raise LedgerError(
             f"{target} has periods that {store.path} lacks, so the store was put back to an "
             "earlier time: use its latest copy, since a period must not be measured twice"
         )
 
 
-def _refusal(plan: UpdatePlan, store: Store | None, period: str) -> str:
-    """Return why a store would not publish a period, from what it tells without private rows."""
-    terms = plan.terms
-    if store is not None and store.exists:
-        try:
-            plan.published(store, period, read_only=True)
-            if _has_begun(plan, store):
-                return ""  # all of its periods are charged
-        except GraphCutsError as refusal:
-            return f"The store {store.path} would refuse this: {refusal}"
-    return expected_refusal(
-        store,
-        guarantee=terms.guarantee,
-        cost=terms.cost,
-        periods=terms.periods,
-        data=plan.public,
-    )
-
-
-def _has_begun(plan: UpdatePlan, store: Store | None) -> bool:
-    """Return whether the series is charged already, so that its noise is settled."""
-    if store is None or not store.exists:
-        return False
-    with suppress(GraphCutsError):  # which is said elsewhere
-        return find_series(store, plan.terms, read_only=True) is not None
-    return False
-
-
-def _written(table: FlowsOverTime, target: str, source: str, update: UpdateOptions) -> Report:
-    """Write the table, and report it."""
+def _write(table: FlowsOverTime, target: str, source: str, update: UpdateOptions) -> Report:
+    """Write the table and its plot, and report them."""
     columns = table.columns(table.periods[-1])
     labels = (label for name in ("from", "to") for label in plain(columns[name]))
     note_formulas(labels, spreadsheet=update.spreadsheet)
@@ -231,20 +242,23 @@ def _written(table: FlowsOverTime, target: str, source: str, update: UpdateOptio
         write_figure(table.plot(), update.plot, force=update.force)
         written.append(update.plot)
     report = written_report(_facts(table), table.guarantee, written, source)
-    notes = [*report.notes, comment_note(target)]
-    return replace(report, blocks=[table, {"files": "  ".join(written)}], notes=notes, most=_SHOWN)
+    return replace(
+        report,
+        blocks=[table, {"files": "  ".join(written)}],
+        notes=[*report.notes, comment_note(target)],
+        most=_SHOWN,
+    )
 
 
 def _facts(table: FlowsOverTime) -> dict[str, Any]:
-    periods: Sequence[str] = table.periods
     return {
         **({"counted": table.counted_sentence} if table.counted_sentence else {}),
         "guarantee": str(table.guarantee),
         "strategy": table.strategy,
         "noise": table.noisy.noise_name,
-        "published": list(periods),
+        "published": list(table.periods),
         "horizon": [table.horizon[0], table.horizon[-1]],
-        "total": str(table.total(periods[-1])),
+        "total": str(table.total(table.periods[-1])),
         "total_so_far": str(table.total()),
         "verdict": table.noise_verdict,
     }
