@@ -1,4 +1,4 @@
-"""`graphcuts-dp cuts`: private cuts that keep vertices apart, and partitions of a release, free."""
+"""`graphcuts-dp cuts`: a private cut that keeps vertices apart, or a partition of a release."""
 
 from dataclasses import replace
 
@@ -91,61 +91,59 @@ def cuts(
     less W for each pair within; "hierarchy:parts=K" is a tree, cut into K parts.
     """
     if partition is not None:
-        typed_options = (epsilon, first, second, run, spending, reading, privacy_unit)
-        shown = TableRun(force=run.force, spreadsheet=run.spreadsheet)
-        plain = (None, None, None, shown, Spending(), Reading(), None)
-        if typed_options != plain:
+        private_options = (epsilon, first, second, spending, reading, privacy_unit)
+        if private_options != (None, None, None, Spending(), Reading(), None) or run != TableRun(
+            force=run.force, spreadsheet=run.spreadsheet
+        ):
             raise ParameterError(
                 "--partition is of a release, and goes with --force and --spreadsheet alone"
             )
-        result = _partition(source, target, partition, force=run.force)
-        return _report(result, target, None, force=run.force, spreadsheet=run.spreadsheet)
+        return _write(_partition(source, target, partition, force=run.force), target, None, run)
     if epsilon is None or first is None or second is None:
         raise ParameterError("give --epsilon, --from and --to; or --partition of a saved release")
     store, privacy_unit = spending.store_to_charge(), reading.unit_or_default(privacy_unit)
     if run.dry_run:
-        private, _ = reading.empty_data(privacy_unit)
+        data, _ = reading.empty_data(privacy_unit)
     else:
         check_path(KIND, target, force=run.force)
         kept_partition = kept_result(Partition)
         if kept_partition is not None:
-            return _report(
-                kept_partition, target, source, force=run.force, spreadsheet=run.spreadsheet
-            )
-        private, _ = reading.read_private(source, privacy_unit)
-        spending.check_and_register(private, source)
-    vertices = sides_of(bounded_graph(without_rows(private), privacy_unit))[0]
-    ends = [_terminal(text, vertices) for text in (first, *split_lists(second))]
-    job = cut_job(private, *ends, epsilon=epsilon, privacy_unit=privacy_unit)
+            return _write(kept_partition, target, source, run)
+        data, _ = reading.read_private(source, privacy_unit)
+        spending.check_and_register(data, source)
+    vertices = sides_of(bounded_graph(without_rows(data), privacy_unit))[0]
+    terminals = [_terminal(text, vertices) for text in (first, *split_lists(second))]
+    job = cut_job(data, *terminals, epsilon=epsilon, privacy_unit=privacy_unit)
     if run.dry_run:
         notes = [expected_refusal_of_job(store, job), *job.notes]
         return forecast_report(job.guarantee, privacy_unit, job.errors(), notes, job.warning)
-    result = carry_out(job, private, target, store=store, seed=run.seed)
-    return _report(result, target, source, force=run.force, spreadsheet=run.spreadsheet)
+    return _write(carry_out(job, data, target, store=store, seed=run.seed), target, source, run)
 
 
-def _partition(source: str, target: str, asked: str, *, force: bool) -> Partition:
-    """The partition of a release that a string names: "balanced:parts=4"."""
-    kind, colon, option_text = asked.partition(":")
+def _partition(source: str, target: str, typed: str, *, force: bool) -> Partition:
+    """Return the partition of a release of a typed kind, such as "balanced:parts=4"."""
+    kind, colon, option_text = typed.partition(":")
     check_kind(kind, Partitioning())
     partitioning = read_options(option_text if colon else None, Partitioning, kind)
     check_path(KIND, target, force=force)
     return Release.load(source).partition(kind, **vars(partitioning))
 
 
-def _report(
-    made: Partition, target: str, private: str | None, *, force: bool, spreadsheet: bool
-) -> Report:
-    """Writes a partition, of a private file or of a release."""
-    note_formulas(made.vertices.labels, spreadsheet=spreadsheet)
-    written = made.save(target, force=force, spreadsheet=spreadsheet)
-    facts = made.to_dict() | {"sizes": made.sizes, "guarantee": str(made.guarantee)}
-    report = written_report(facts, made.guarantee, written, private)
-    return replace(report, blocks=[made, {"files": "  ".join(written)}])
-
-
 def _terminal(text: str, vertices: VertexSet) -> list[Label]:
-    named = read_set(text, vertices)
-    if isinstance(named, str):
+    """Return the vertices of a terminal: they stay together, on one side of the cut."""
+    labels = read_set(text, vertices)
+    if isinstance(labels, str):
         raise ParameterError("a star is all vertices, and leaves none on the other side")
-    return named
+    return labels
+
+
+def _write(partition: Partition, target: str, private_file: str | None, run: TableRun) -> Report:
+    """Write a partition, and report it; the private file is None if it is of a release."""
+    note_formulas(partition.vertices.labels, spreadsheet=run.spreadsheet)
+    written = partition.save(target, force=run.force, spreadsheet=run.spreadsheet)
+    facts = partition.to_dict() | {
+        "sizes": partition.sizes,
+        "guarantee": str(partition.guarantee),
+    }
+    report = written_report(facts, partition.guarantee, written, private_file)
+    return replace(report, blocks=[partition, {"files": "  ".join(written)}])
