@@ -1,9 +1,9 @@
-"""`graphcuts-dp distances`: average distances of all people on a map, at once or one by one."""
+"""`graphcuts-dp distances`: average distances of all people on a map, at once or in a session."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Self, final
 
 import typer
 
@@ -15,7 +15,7 @@ from graphcuts_dp.cli.reading import Run
 from graphcuts_dp.cli.spending import Spending, current_path, session_source, store_named
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.display import up_to_digits
-from graphcuts_dp.distances.answers import MECHANISMS, NOISES, answer_distances
+from graphcuts_dp.distances.answers import MECHANISMS, NOISES, DistanceAnswers, answer_distances
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric, read_map
 from graphcuts_dp.distances.session import DistanceSession, session_on
@@ -56,7 +56,7 @@ class MapReading:
     )
 
     def read(self, path: str) -> Metric:
-        """The public map."""
+        """Read the public map, or the points of its vertices if --lp is set."""
         if self.lp is not None and self.coordinates is None:
             raise ParameterError("--lp needs --coordinates")
         with spelling_keys("--columns", Columns, path):
@@ -71,15 +71,24 @@ class MapReading:
         return Metric.of_points(public_map.coordinates, p=self.lp, vertices=public_map.vertices)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what reads the map again, from any folder."""
+        """Return plain values by which `from_dict` reads the map again, from any folder."""
         coordinates = self.coordinates and str(Path(self.coordinates).resolve())
         return asdict(replace(self, coordinates=coordinates))
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Self:
+        """Return the options that `to_dict` has recorded.
+
+        Raises:
+            TypeError: another version of this program has recorded them.
+        """
+        return cls(**{**fields, "columns": Columns(**fields.get("columns", {}))})
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class DistanceTerms(Checked):
-    """Options of the guarantee of distances; None is the default of its kind of use."""
+    """Options of the guarantee of distances; None if omitted."""
 
     epsilon: float | None = privacy_option(
         None, help="Epsilon of one person; smaller is more private."
@@ -97,9 +106,9 @@ class DistanceTerms(Checked):
     )
 
     @property
-    def given(self) -> dict[str, Any]:
-        """Return those that were given, by name."""
-        return {key: value for key, value in vars(self).items() if value is not None}
+    def stated(self) -> dict[str, Any]:
+        """Return the terms that are not omitted, by name."""
+        return {name: term for name, term in vars(self).items() if term is not None}
 
 
 @final
@@ -113,8 +122,8 @@ class DistanceMethod(Checked):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Asking:
-    """Options of what a session is asked."""
+class SessionQuestions:
+    """Options that choose a session and the vertices that it is asked about."""
 
     ask: Sequence[str] = option(
         (), help="Vertices to ask the session about, with commas between.", parse=split_names
@@ -126,8 +135,8 @@ class Asking:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Shown(Checked):
-    """Options of what is shown of all answers, and written."""
+class AnswerOutput(Checked):
+    """Options of how the answers of all vertices are printed, written and drawn."""
 
     top: int = output_option(20, help="Best vertices to show; 0 shows all.", least=0)
     output: str | None = output_option(
@@ -147,8 +156,8 @@ def distances(
     ),
     terms: DistanceTerms,
     method: DistanceMethod,
-    asking: Asking,
-    shown: Shown,
+    questions: SessionQuestions,
+    answer_output: AnswerOutput,
     run: Run,
 ) -> Report:
     """Release privately the average distance of all people from every vertex of a map.
@@ -175,75 +184,35 @@ def distances(
     Answers are written to the disk before they are shown. A vertex that was asked before is free.
     After an interruption, ask again; the queries that the lost step may have used count as spent.
     """
-    output, plot = shown.output, shown.plot
-    in_session = terms.queries is not None or asking.ask
-    if in_session or (map_file is None and spending.store is not None):
+    wants_session = terms.queries is not None or bool(questions.ask)
+    if wants_session or (map_file is None and spending.store is not None):
         if spending.store is None:
             raise ParameterError("a session is kept in a store: add, for example, --store p.db")
-        if output is not None or plot is not None:
+        if answer_output.output is not None or answer_output.plot is not None:
             raise ParameterError("--output and --plot are for all vertices at once")
-        store = store_named(spending.store, spending.budget, asking.expect_head)
+        store = store_named(spending.store, spending.budget, questions.expect_head)
         files = (map_file, locations)
-        with _session(store, asking.name, files, reading, terms.given, run.seed) as opened:
-            return _asked(opened, asking.ask, unguaranteed=asking.unguaranteed)
+        name = questions.name
+        with _open_session(store, name, files, reading, terms.stated, run.seed) as session:
+            return _session_report(session, questions.ask, unguaranteed=questions.unguaranteed)
     if map_file is None or locations is None or terms.epsilon is None:
         raise ParameterError(
             "name the map and the locations, and give --epsilon; or --store and --ask of a session"
         )
-    exact_epsilon(terms.epsilon)
-    charged = spending.store_to_charge()
-    answers = () if output is None else (output, receipt_path(output))
-    check_writable_set([*answers, *filter(None, [plot])], force=run.force)
+    exact_epsilon(terms.epsilon)  # refuses a wrong one before files are read
+    charged_store = spending.store_to_charge()
+    _check_files(answer_output, force=run.force)
     metric = reading.read(map_file)
-    placed = Locations.read(metric, locations)
-    spending.check_and_register(placed.subject, locations)
+    people = Locations.read(metric, locations)
+    spending.check_and_register(people.subject, locations)
     with progress_bar("answering") as progress, metric.reporting(progress):
         result = answer_distances(
-            metric, placed, store=charged, seed=run.seed, **vars(method), **terms.given
+            metric, people, store=charged_store, seed=run.seed, **vars(method), **terms.stated
         )
-    written: list[str] = []
-    if output is not None:
-        note_formulas(metric.vertices.labels, spreadsheet=shown.spreadsheet)
-        written += result.save(output, force=run.force, spreadsheet=shown.spreadsheet)
-        remember_written(written)
-    if plot is not None:
-        write_figure(result.plot(), plot, force=run.force)
-        written.append(plot)
-    report = written_report({}, result.guarantee, written, locations)
-    return replace(
-        report,
-        fields=result.to_dict() | {"files": written},
-        blocks=[result],
-        most=shown.top or None,
-    )
+    return _write(result, locations, answer_output, force=run.force)
 
 
-def _asked(session: DistanceSession, asked: Sequence[str], *, unguaranteed: bool) -> Report:
-    """Report the answers asked for, or where a session stands with all answers so far."""
-    labels, vertices = [], session.metric.vertices
-    for text in asked:
-        row = vertices.find_text(text)
-        if row is None:
-            raise QueryError(f"{text!r} is not a vertex of the map")
-        labels.append(vertices.labels[row])
-    replies = session.ask_all(labels, unguaranteed=unguaranteed) if asked else session.history
-    status, error = session.status, session.error_bound
-    facts = {
-        "session": f"{session.name} ({status.state})",
-        "guarantee": str(session.guarantee),
-        "answers": f"{status.answers:,}, {status.remaining.queries:,} left",
-        "interruptions": f"{status.interruptions:,}",
-        "error": f"up to {up_to_digits(error, 4):,.4g} (all guaranteed answers at once)",
-    }
-    lines = [f"{reply}  {reply.queries_left:,} left" for reply in replies]
-    reply_fields = [reply.to_dict() for reply in replies]
-    return Report(
-        {**status.to_dict(), "error_bound": error, "replies": reply_fields},
-        lines if asked else [facts, *lines],
-    )
-
-
-def _session(
+def _open_session(
     store: Store,
     name: str,
     files: tuple[str | None, str | None],
@@ -251,18 +220,25 @@ def _session(
     terms: dict[str, Any],
     seed: int | None,
 ) -> DistanceSession:
-    """Begin a session, or go on with one, whose files the store remembers.
+    """Begin a session, or continue one, whose files and reading the store has recorded.
+
+    Args:
+        store: the store of the session.
+        name: name of the session.
+        files: the map and the locations; None if omitted.
+        reading: how the map is read, for a new session.
+        terms: the stated terms; a new session states its number of queries.
+        seed: as for `session_on`.
 
     Raises:
-        ParameterError: no such session, or nobody knows where its files are.
+        ParameterError: there is no such session, or the store does not know where its files are.
         GraphCutsError: as `open_distance_session`.
     """
     map_file, locations = files
     if "queries" not in terms:
         source = session_source(store, name, DISTANCE_SESSION)
         try:
-            read = dict(source.get("reading", {}))
-            reading = MapReading(**{**read, "columns": Columns(**read.get("columns", {}))})
+            reading = MapReading.from_dict(source.get("reading", {}))
         except TypeError:
             raise LedgerError("the session was begun by another version of this program") from None
         map_file = current_path(map_file, source.get("map"), "MAP and LOCATIONS")
@@ -281,4 +257,64 @@ def _session(
             "locations": str(Path(locations).resolve()),
             "reading": reading.to_dict(),
         },
+    )
+
+
+def _session_report(
+    session: DistanceSession, typed_vertices: Sequence[str], *, unguaranteed: bool
+) -> Report:
+    """Ask a session about vertices, and report the answers; without any, report its status."""
+    vertices = session.metric.vertices
+    labels = []
+    for text in typed_vertices:
+        row = vertices.find_text(text)
+        if row is None:
+            raise QueryError(f"{text!r} is not a vertex of the map")
+        labels.append(vertices.labels[row])
+    replies = session.ask_all(labels, unguaranteed=unguaranteed) if labels else session.history
+    status, error = session.status, session.error_bound
+    facts = {
+        "session": f"{session.name} ({status.state})",
+        "guarantee": str(session.guarantee),
+        "answers": f"{status.answers:,}, {status.remaining.queries:,} left",
+        "interruptions": f"{status.interruptions:,}",
+        "error": f"up to {up_to_digits(error, 4):,.4g} (all guaranteed answers at once)",
+    }
+    lines = [f"{reply}  {reply.queries_left:,} left" for reply in replies]
+    replies_fields = [reply.to_dict() for reply in replies]
+    return Report(
+        {**status.to_dict(), "error_bound": error, "replies": replies_fields},
+        lines if labels else [facts, *lines],
+    )
+
+
+def _check_files(answer_output: AnswerOutput, *, force: bool) -> None:
+    """Check that the files of all answers can be written, before anything is read."""
+    files: list[str | Path] = []
+    if answer_output.output is not None:
+        files += [answer_output.output, receipt_path(answer_output.output)]
+    if answer_output.plot is not None:
+        files.append(answer_output.plot)
+    check_writable_set(files, force=force)
+
+
+def _write(
+    result: DistanceAnswers, locations: str, answer_output: AnswerOutput, *, force: bool
+) -> Report:
+    """Write and draw all answers, and report them."""
+    output, plot, spreadsheet = answer_output.output, answer_output.plot, answer_output.spreadsheet
+    written: list[str] = []
+    if output is not None:
+        note_formulas(result.metric.vertices.labels, spreadsheet=spreadsheet)
+        written += result.save(output, force=force, spreadsheet=spreadsheet)
+        remember_written(written)
+    if plot is not None:
+        write_figure(result.plot(), plot, force=force)
+        written.append(plot)
+    report = written_report({}, result.guarantee, written, locations)
+    return replace(
+        report,
+        fields=result.to_dict() | {"files": written},
+        blocks=[result],
+        most=answer_output.top or None,
     )
