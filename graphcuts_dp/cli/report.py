@@ -1,4 +1,4 @@
-"""`graphcuts-dp report`: two printed sheets on a release, the second with its hazards."""
+"""`graphcuts-dp report`: two printed pages on a release, the second with its hazards."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ from graphcuts_dp.reports.registry import registry_entry
 from graphcuts_dp.reports.release_report import ReleaseReport, report_of, report_of_store
 from graphcuts_dp.reports.rendering import html_page, markdown
 
-_WRITERS: Mapping[str, Callable[[ReleaseReport], str]] = {".html": html_page, ".md": markdown}
+_RENDERERS: Mapping[str, Callable[[ReleaseReport], str]] = {".html": html_page, ".md": markdown}
 
 
 def report(
@@ -87,11 +87,10 @@ def report(
     """
     if code == "":
         raise ParameterError("--code is empty: type the check code of the printed report")
-    files = [name for name in (target, registry) if name is not None]
     if target is not None:
-        _writer(target)  # whose ending is looked at first
-    check_writable_set(files, force=force)
-    content = _report(
+        _check_ending(target)
+    check_writable_set([file for file in (target, registry) if file is not None], force=force)
+    content = _content(
         release,
         store,
         author=author or "",
@@ -99,41 +98,51 @@ def report(
         code=code or "",
         answers=answers,
     )
-    written = {}
+    texts = {}  # by file
     if target is not None:
-        written[target] = _writer(target)(content)
+        texts[target] = _RENDERERS[Path(target).suffix](content)
     if registry is not None:
-        written[registry] = json.dumps(registry_entry(content), indent=2) + "\n"
-    for path, text in written.items():
-        write_out([text], path, force=force)
-        remember_written([path], "write the other one by the same command, which spends nothing")
-    blocks = [] if target is not None else [markdown(content).rstrip()]
-    facts = {"check_code": content.check_code, "files": "  ".join(written)}
-    return Report(
-        content.to_dict() | {"files": list(written)}, [*blocks, *([facts] if written else [])]
-    )
+        texts[registry] = json.dumps(registry_entry(content), indent=2) + "\n"
+    for file, text in texts.items():
+        write_out([text], file, force=force)
+        remember_written([file], "write the other one by the same command, which spends nothing")
+    blocks: list[Any] = [] if target is not None else [markdown(content).rstrip()]
+    if texts:
+        blocks.append({"check_code": content.check_code, "files": "  ".join(texts)})
+    return Report(content.to_dict() | {"files": list(texts)}, blocks)
 
 
-def _report(
-    release: str, store: str | None, *, answers: HazardAnswers, **stated: Any
-) -> ReleaseReport:
-    """Return the report of a release, or of a store.
-
-    Args:
-        release: its name as it was typed.
-        store: that was charged for it, likewise.
-        answers: as typed; of a release, those that the page wrote beside it stand for the others.
-        stated: what else people say, and the code to compare; see `report_of`.
+def _check_ending(path: str) -> None:
+    """Check that a report can be written to a file of this name.
 
     Raises:
-        GraphCutsError: see `report_of` and `report_of_store`.
+        FileFormatError: the file has another ending than those of reports.
+    """
+    if Path(path).suffix not in _RENDERERS:
+        raise FileFormatError(f"{path}: a report ends in {' or '.join(_RENDERERS)}")
+
+
+def _content(
+    release: str, store: str | None, *, answers: HazardAnswers, **stated: Any
+) -> ReleaseReport:
+    """Return the content of the report of a release, or of a store.
+
+    Args:
+        release: typed path of the release, its receipt or a store.
+        store: typed path of the store that was charged for the release; None if omitted.
+        answers: typed answers to questions; those that the page wrote beside a release fill the
+            others.
+        stated: the author, the purpose and the check code; see `report_of`.
+
+    Raises:
+        GraphCutsError: as `report_of` and `report_of_store`.
     """
     if is_release(release):
-        charged = None if store is None else store_named(store)
-        file = receipt_named(release)
-        typed = {name: text for name, text in asdict(answers).items() if text}
-        answers = replace(answers_beside(Path(file)), **typed)
-        return report_of(file, store=charged, answers=answers, **stated)
+        charged_store = None if store is None else store_named(store)
+        receipt = receipt_named(release)
+        typed_answers = {name: text for name, text in asdict(answers).items() if text}
+        answers = replace(answers_beside(Path(receipt)), **typed_answers)
+        return report_of(receipt, store=charged_store, answers=answers, **stated)
     if not is_there(release):
         raise FileFormatError(f"{release} does not exist; name a release, its receipt or a store")
     if not (Path(release).is_file() and is_database(Path(release))):
@@ -143,14 +152,3 @@ def _report(
     if store is not None:
         raise ParameterError(f"{release} is a store itself: leave out --store")
     return report_of_store(store_named(release), answers=answers, **stated)
-
-
-def _writer(path: str) -> Callable[[ReleaseReport], str]:
-    """Return what makes the text of a file, by its ending.
-
-    Raises:
-        FileFormatError: another ending.
-    """
-    if Path(path).suffix not in _WRITERS:
-        raise FileFormatError(f"{path}: a report ends in {' or '.join(_WRITERS)}")
-    return _WRITERS[Path(path).suffix]
