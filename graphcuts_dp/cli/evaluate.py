@@ -1,7 +1,7 @@
-"""`graphcuts-dp evaluate`: errors of graphs and releases, and cut norms, against the truth."""
+"""`graphcuts-dp evaluate`: compare graphs and releases with the true graph. NOT PRIVATE."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import typer
 
@@ -9,7 +9,8 @@ from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, progress_bar, say
 from graphcuts_dp.cli.options import Commands, command_first
 from graphcuts_dp.cli.reading import Reading
-from graphcuts_dp.cutnorm.cut_norm import METHODS, NORMS, cut_norm
+from graphcuts_dp.cutnorm.certificate import NormName
+from graphcuts_dp.cutnorm.cut_norm import METHODS, NORMS, Method, cut_norm
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.evaluation.comparison import compare as compare_graphs
 from graphcuts_dp.evaluation.cut_error import cut_errors, graph_cut_errors
@@ -28,7 +29,7 @@ evaluate: Commands = Commands(
     cls=command_first("graphs"),
     help="Measure errors against the truth: evaluate TRUE SYNTHETIC. NOT PRIVATE.",
 )
-SEED = output_option(0, help="Seed of the random cuts.", least=0)
+_SEED = output_option(0, help="Seed of the random cuts.", least=0)
 
 
 @evaluate.command()
@@ -43,7 +44,7 @@ def graphs(
         metavar="FILE",
     ),
     plot: str | None = options.PLOT,
-    seed: int = SEED,
+    seed: int = _SEED,
     force: bool = options.FORCE,
 ) -> Report:
     """Measure the cut errors of any graph against a true one. NOT PRIVATE.
@@ -57,7 +58,7 @@ def graphs(
     """
     queries = [read_cut(line, number) for number, line in read_lines(cuts)] if cuts else []
     graph = reading.read(source)
-    synthetic = _read_like(graph, other, reading)
+    synthetic = _read_synthetic(other, graph, reading)
     with progress_bar("measuring") as progress:
         table = graph_cut_errors(
             graph,
@@ -67,7 +68,7 @@ def graphs(
             title=f"{Path(other).name} against {Path(source).name}",
             progress=progress,
         )
-    return _report(table, plot, force=force)
+    return _error_report(table, plot, force=force)
 
 
 @evaluate.command()
@@ -79,7 +80,7 @@ def compare(
     ),
     reading: Reading,
     plot: str | None = options.PLOT,
-    seed: int = SEED,
+    seed: int = _SEED,
     force: bool = options.FORCE,
 ) -> Report:
     """Compare synthetic graphs with the real one by many statistics. NOT PRIVATE.
@@ -95,10 +96,12 @@ def compare(
     if len(set(others)) < len(others):
         raise ParameterError("a synthetic graph is named twice; name each file once")
     graph = reading.read(source)
-    synthetic = {_name(path, others): _read_like(graph, path, reading) for path in others}
+    synthetic = {
+        _short_name(path, others): _read_synthetic(path, graph, reading) for path in others
+    }
     with progress_bar("comparing") as progress:
         comparison = compare_graphs(graph, synthetic, seed=seed, progress=progress)
-    if plot is not None:  # before the table: whoever reads that may stop reading early
+    if plot is not None:  # before the table, after which a pipe may be closed
         comparison.plot(plot, force=force)
         say(f"figure: {plot} ({NOT_PRIVATE})")
     return Report(comparison.to_dict(), [comparison])
@@ -111,7 +114,7 @@ def release(
     path: str = typer.Argument(metavar="RELEASE", help="The file OUT that `release` wrote."),
     reading: Reading,
     plot: str | None = options.PLOT,
-    seed: int = SEED,
+    seed: int = _SEED,
     force: bool = options.FORCE,
 ) -> Report:
     """Measure the cut errors of a release against the truth. NOT PRIVATE.
@@ -122,11 +125,11 @@ def release(
     graph = reading.read(source)
     with progress_bar("measuring") as progress:
         table = cut_errors(graph, result, seed=seed, progress=progress)
-    return _report(table, plot, force=force)
+    return _error_report(table, plot, force=force)
 
 
 @evaluate.command("cut-norm")
-def norm_of(
+def bound_cut_norm(
     *,
     first: str = typer.Argument(metavar="A", help="A graph file."),
     reading: Reading,
@@ -155,57 +158,64 @@ def norm_of(
     sqrt(|S| |T|). The certificate contains the sets that reach the lower bound, and the theorem
     behind the upper bound. NOT PRIVATE.
     """
-    norm_options: dict[str, Any] = {
-        "norm": norm,
-        "method": method,
-        "tolerance": tolerance,
-        "time_limit": time_limit,
-    }
     graph = reading.read(first)
-    if second is None:
-        certificate = cut_norm(graph.to_scipy(), **norm_options)
-    else:
-        certificate = cut_norm(graph, reading.read(second), **norm_options)
+    matrix, other = (graph.to_scipy(), None) if second is None else (graph, reading.read(second))
+    certificate = cut_norm(
+        matrix,
+        other,
+        norm=cast(NormName, norm),
+        method=cast(Method, method),
+        tolerance=tolerance,
+        time_limit=time_limit,
+    )
     left, right = sides_of(graph.space)
-    S, T = _members(left, certificate.S), _members(right, certificate.T)
     names = ("norm", "lower", "upper", "upper_proof", "failure_probability", "method", "stopped")
-    data = {"mark": NOT_PRIVATE, **{name: getattr(certificate, name) for name in names}}
-    return Report(data | {"S": S, "T": T}, [certificate], [f"{NOT_PRIVATE}; --json names S and T"])
+    fields = {
+        "mark": NOT_PRIVATE,
+        **{name: getattr(certificate, name) for name in names},
+        "S": _labels_in(left, certificate.S),
+        "T": _labels_in(right, certificate.T),
+    }
+    return Report(fields, [certificate], [f"{NOT_PRIVATE}; --json names S and T"])
 
 
-def _read_like(graph: AnyGraph, path: str, reading: Reading) -> AnyGraph:
-    """Read another graph of the same kind, on the same vertices.
+def _read_synthetic(path: str, graph: AnyGraph, reading: Reading) -> AnyGraph:
+    """Read a synthetic graph of the same kind as a true one, on the same vertices.
+
+    Options of columns and weights are for the file of the true graph alone.
 
     Raises:
-        FileFormatError: as `Reading.read`. A graph without its bad rows would be another graph, so
-            that the message does not offer to leave them out.
+        FileFormatError: as `Reading.read`. The message offers no option that leaves out bad rows,
+            since the graph without them would be another one.
     """
-    public = (graph.left, graph.right) if isinstance(graph, BipartiteGraph) else graph.vertices
-    same = Reading(kind=reading.kind, columns=Columns(one_based=reading.columns.one_based))
+    vertices = (graph.left, graph.right) if isinstance(graph, BipartiteGraph) else graph.vertices
+    synthetic_reading = Reading(
+        kind=reading.kind, columns=Columns(one_based=reading.columns.one_based)
+    )
     try:
-        return same.read(path, public=public)
+        return synthetic_reading.read(path, public=vertices)
     except FileFormatError as problem:
-        correct_rows = SKIP_ADVICE.partition(",")[0]  # the advice without the option
-        faults, advice, _ = str(problem).partition(correct_rows)
-        if not advice:
+        advice = SKIP_ADVICE.partition(",")[0]  # "correct ...", without the option to skip them
+        faults, advised, _ = str(problem).partition(advice)
+        if not advised:
             raise
         raise FileFormatError(
-            f"{faults}{correct_rows}: the vertices of a synthetic graph are those of the real one"
+            f"{faults}{advice}: the vertices of a synthetic graph are those of the real one"
         ) from None
 
 
-def _name(path: str, paths: list[str]) -> str:
-    """Return the name of a file without its folder, or with it where others have the same name."""
+def _short_name(path: str, paths: list[str]) -> str:
+    """Return the name of a file without its folder; the path if several files have this name."""
     name = Path(path).name
     return name if [Path(other).name for other in paths].count(name) == 1 else path
 
 
-def _members(vertices: VertexSet, mask: Any) -> list[Any]:
-    return [label for label, chosen in zip(vertices.labels, mask, strict=True) if chosen]
+def _labels_in(vertices: VertexSet, mask: Any) -> list[Any]:
+    return [label for label, is_in in zip(vertices.labels, mask, strict=True) if is_in]
 
 
-def _report(table: CutErrorTable, plot: str | None, *, force: bool) -> Report:
-    if plot is not None:  # before the table: whoever reads that may stop reading early
+def _error_report(table: CutErrorTable, plot: str | None, *, force: bool) -> Report:
+    if plot is not None:  # before the table, after which a pipe may be closed
         write_figure(table.plot(), plot, force=force)
         say(f"figure: {plot} ({NOT_PRIVATE})")
     return Report(table.to_dict(), [table, KeptTable(table.estimates, table.properties)])
