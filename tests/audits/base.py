@@ -1,13 +1,20 @@
-"""What an audit of one mechanism consists of, and how it is run.
+"""An audit of one mechanism and of its incorrect variants, and the three ways to run it.
 
-How many runs. Those of an incorrect variant end once its claim is refuted, those of a quick audit
-of the mechanism itself also once twice the claimed loss would have come to light, see `sequential`:
-about 60 runs refute what shows the neighbours as they are, 160 refute randomised response with half
-the noise, and 100 to 150 pass a sound mechanism. A quick audit passes a mechanism that is off by a
-factor of 2 with probability 1e-3, if an event shows all of the loss. A full audit looks at the
-mechanism with all `runs`. A sound mechanism is refuted with probability alpha = 1e-6, by the fixed
-seeds of the tests not at all; that an audit catches its twins only shows that it looks at what is
-broken, so a quick one is content with `CAUGHT`.
+- `Sampled` runs the mechanism on two neighbours and looks for the event that tells them apart.
+- `ByLaw` runs it, too, and looks at the exact log-likelihood ratio of each output.
+- `Enumerated` computes the probabilities of all outputs.
+
+`audited`, `audited_runs` and `audited_laws` register an audit under the name of a mechanism.
+
+How many runs: a quick audit stops as soon as the claim is refuted, or as soon as a loss of twice
+the claim would have come to light (see `sequential`). About 60 runs refute an output that shows the
+private data as they are, 160 refute randomised response with half the noise, and 100 to 150 pass a
+sound mechanism. A quick audit passes a mechanism whose loss is twice the claim with probability
+1e-3, if one event shows all of the loss. A full audit takes all `runs`.
+
+Errors: a sound mechanism is refuted with probability alpha = 1e-6, and never with the fixed seeds
+of the tests. An incorrect variant is audited to show that the audit detects its mistake, so a quick
+audit is content with error probability `QUICK_ALPHA` there.
 """
 
 import itertools
@@ -32,8 +39,8 @@ from graphcuts_dp.plugins import EntropySource
 from graphcuts_dp.privacy.composition import zcdp_rho
 from tests.audits.losses import (
     DistributionPair,
+    largest_loss_index,
     loss_by_ratio,
-    most_telling,
     visible_by_ratio,
     worst_exact,
 )
@@ -41,123 +48,127 @@ from tests.audits.sequential import MISS, audit_until_decided, ratio_until_decid
 
 F = TypeVar("F", bound=Callable[..., Any])
 DistributionPairs = Iterable[DistributionPair]
-_FEW = (
+_TOO_FEW_RUNS = (
     "Among the runs that were made, too few tell the neighbours apart as strongly as all parts of "
     "the mechanism together can."
 )
-HALF = 0.5  # of a claim: an audit that sees less says why
-CAUGHT = 1e-3  # probability that a quick audit catches what is no mistake, at most, for each twin
-_LEAST_TRAINING = 66  # runs
+MIN_SHARE = 0.5  # of a claim: an audit that detects a smaller share of it gives a reason
+# Largest probability that a quick audit wrongly says that an incorrect variant exceeds its claim.
+QUICK_ALPHA = 1e-3
+_MIN_TRAINING_RUNS = 66  # that choose the event and the pair of neighbours; fewer choose badly
 
 
 @final
 @dataclass(frozen=True)
-class TwinResult:
-    """What became of an incorrect variant.
+class VariantResult:
+    """The outcome for an incorrect variant.
 
     Attributes:
-        name: what is broken.
-        found: its loss is at least this.
-        caught: whether that refutes the claim.
+        name: the mistake.
+        loss: a proven lower bound on the privacy loss.
+        caught: whether this refutes the claim.
     """
 
     name: str
-    found: float
+    loss: float
     caught: bool
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class AuditOutcome:
-    """What the audit of one mechanism found.
+    """The outcome of the audit of one mechanism.
 
     Attributes:
         name: of the mechanism.
         method: "exact", "runs", or "ratio".
-        claim: that was audited.
-        found: the mechanism's own loss is at least this.
-        visible: what would be found of a mechanism exactly at the claim; the claim if exact.
-        pair: neighbours that show the loss.
-        event: likewise.
-        twins: broken variants.
-        unseen: why less than half of the claim is seen, in one sentence; empty where more is, or
-            nobody has said it.
+        claim: the privacy loss that the mechanism guarantees not to exceed.
+        loss: a proven lower bound on its privacy loss; the loss itself if `method` is "exact".
+        detectable_loss: the bound that as many runs would prove for a mechanism whose loss is the
+            claim; the claim if `method` is "exact".
+        pair: name of the neighbours that prove the bound.
+        event: the set of outputs that proves it.
+        incorrect_variants: outcomes for them.
+        why_below_half: why the bound is below half of the claim, in one sentence; empty if it is
+            not, or if nobody has stated a reason.
     """
 
     name: str
     method: str
     claim: Claim
-    found: float
-    visible: float
+    loss: float
+    detectable_loss: float
     pair: str
     event: str
-    twins: tuple[TwinResult, ...]
-    unseen: str = ""
+    incorrect_variants: tuple[VariantResult, ...]
+    why_below_half: str = ""
 
     @property
     def kept(self) -> bool:
-        """Whether the claim stands: what was found does not exceed it."""
-        return self.found <= self.claim.value * (1 + 1e-9)
+        """Whether the claim stands: the proven loss does not exceed it, up to rounding."""
+        return self.loss <= self.claim.value * (1 + 1e-9)
 
     @property
     def passed(self) -> bool:
-        """Whether the claim stands and all twins were caught."""
-        return self.kept and all(twin.caught for twin in self.twins)
+        """Whether the claim stands and all incorrect variants were caught."""
+        return self.kept and all(variant.caught for variant in self.incorrect_variants)
 
     @property
-    def seen(self) -> float:
-        """Share of the claim that was found."""
-        return max(0.0, self.found) / self.claim.value
+    def detected_share(self) -> float:
+        """Share of the claim that the proven loss makes up."""
+        return max(0.0, self.loss) / self.claim.value
 
     @property
-    def could_see(self) -> float:
-        """Share of the claim that would be found of a mechanism exactly at it."""
-        return max(0.0, self.visible) / self.claim.value
+    def detectable_share(self) -> float:
+        """Share of the claim that would be proven of a mechanism whose loss is the claim."""
+        return max(0.0, self.detectable_loss) / self.claim.value
 
 
 @dataclass(frozen=True, kw_only=True)
 class Audit(ABC):
-    """The audit of one mechanism with parameters that were chosen.
+    """The audit of one mechanism at fixed parameters.
 
     Attributes:
-        claim: what the mechanism guarantees.
-        twins: broken variants, by what is broken; what they are is up to the kind of audit.
-        runs: in full, where there are any.
+        claim: the privacy loss that the mechanism guarantees not to exceed.
+        incorrect_variants: by the name of the mistake; each subclass says what the values are.
+        runs: on each neighbour, in a full audit; ignored by exact audits.
     """
 
     claim: Claim
     runs: int = 1
-    twins: Mapping[str, Any] = field(default_factory=dict)
+    incorrect_variants: Mapping[str, Any] = field(default_factory=dict)
     method: ClassVar[str]
-    slack: ClassVar[float] = 1e-9  # of the claim, which exact losses of a sound mechanism may reach
+    slack: ClassVar[float] = 1e-9  # share of the claim: exact losses reach it, up to rounding
 
     @abstractmethod
-    def found(
-        self, broken: str | None, runs: int, alpha: float, source: EntropySource
+    def loss_by_runs(
+        self, variant: str | None, runs: int, alpha: float, source: EntropySource
     ) -> AuditResult:
-        """The loss that is proven, on which pair of neighbours, and by which event.
+        """Return a proven loss, with its pair of neighbours and its event, of all runs.
 
         Args:
-            broken: which twin; None for the mechanism.
-            runs: on each neighbour, after some that pick the pair and the event.
-            alpha: probability of finding too much, at most.
+            variant: name of an incorrect variant; None for the mechanism itself.
+            runs: on each neighbour, besides training runs that choose the pair and the event.
+            alpha: largest probability that the loss is overstated.
             source: of all noise.
         """
 
     @abstractmethod
-    def decided(
-        self, broken: str | None, alpha: float, source: EntropySource, miss: float = 0.0
+    def loss_when_decided(
+        self, variant: str | None, alpha: float, source: EntropySource, miss: float = 0.0
     ) -> tuple[AuditResult, int]:
-        """The loss that is proven by as few runs as decide, and how many these were.
+        """Return a proven loss of as few runs as decide, and the number of these runs.
 
         Args:
-            broken: as for `found`, like alpha and source.
-            miss: probability of an end before a loss of twice the claim has come to light; 0 if
-                only a refutation, or all runs, shall be the end.
+            variant: name of an incorrect variant; None for the mechanism itself.
+            alpha: largest probability that the loss is overstated.
+            source: of all noise.
+            miss: probability of stopping before a loss of twice the claim has come to light; 0 to
+                stop only at a refutation, or after all runs.
         """
 
-    def visible(self, runs: int, alpha: float) -> float:  # noqa: ARG002
-        """What would be found of a mechanism exactly at the claim."""
+    def detectable_loss(self, runs: int, alpha: float) -> float:  # noqa: ARG002
+        """Return the loss that would be proven of a mechanism whose loss is the claim."""
         return self.claim.value
 
     def check(
@@ -169,107 +180,109 @@ class Audit(ABC):
         alpha: float,
         report: Callable[[str], None],
     ) -> AuditOutcome:
-        """Audit the twins and the mechanism.
+        """Audit the incorrect variants, then the mechanism.
 
         Args:
             name: of the mechanism.
             source: of all noise.
-            quick: whether as many runs of the mechanism as decide will do, and odds of 1000 to 1
-                against each twin.
-            alpha: probability that the audit finds too much, at most.
-            report: called with what is looked at next.
+            quick: whether to stop once decided, with error probability `QUICK_ALPHA` for variants.
+            alpha: largest probability that the audit overstates the loss of the mechanism.
+            report: called with the name of the next part of the audit.
         """
-        twins, of_twins = [], max(alpha, CAUGHT) if quick else alpha
-        for broken in self.twins:
-            report(f"twin: {broken}")
-            seen = self.decided(broken, of_twins, source)[0].epsilon_lower
-            caught = seen > self.claim.value * (1 + self.slack)
-            twins.append(TwinResult(broken, seen, caught))
+        variant_alpha = max(alpha, QUICK_ALPHA) if quick else alpha
+        variant_results = []
+        for variant in self.incorrect_variants:
+            report(f"incorrect variant: {variant}")
+            result, _ = self.loss_when_decided(variant, variant_alpha, source)
+            caught = result.epsilon_lower > self.claim.value * (1 + self.slack)
+            variant_results.append(VariantResult(variant, result.epsilon_lower, caught))
         report("the mechanism")
         if quick:
-            own, runs = self.decided(None, alpha, source, MISS)
+            result, runs = self.loss_when_decided(None, alpha, source, MISS)
         else:
-            own, runs = self.found(None, self.runs, alpha, source), self.runs
+            result, runs = self.loss_by_runs(None, self.runs, alpha, source), self.runs
         return AuditOutcome(
             name=name,
             method=self.method,
             claim=self.claim,
-            found=own.epsilon_lower,
-            visible=self.visible(runs, alpha),
-            pair=own.pair,
-            event=own.event,
-            twins=tuple(twins),
+            loss=result.epsilon_lower,
+            detectable_loss=self.detectable_loss(runs, alpha),
+            pair=result.pair,
+            event=result.event,
+            incorrect_variants=tuple(variant_results),
         )
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Sampled(Audit):
-    """An audit by runs.
+    """An audit by runs, which looks for an event that one neighbour makes likelier.
 
     Attributes:
         claim: of the mechanism.
-        pairs: neighbours to try: the worst ones that are known.
-        start: makes the mechanism with its source of noise, ready to be run many times.
-        twins: likewise, by what is broken.
-        twin_pairs: for the twins; empty for `pairs`.
-        runs: on each neighbour of the worst pair, in full.
-        batch: whether what `start` makes takes (data, first run, how many) and gives all rows.
+        pairs: the neighbours with the largest losses that are known.
+        start: takes a source of noise and returns a function of the data: one run.
+        incorrect_variants: functions like `start`, by the name of the mistake.
+        variant_pairs: neighbours for the incorrect variants; `pairs` if empty.
+        runs: on each neighbour of the worst pair, in a full audit.
+        batch: whether the function that `start` returns takes (data, number of the first run,
+            number of runs) and returns the outputs of all these runs, one a row.
     """
 
     pairs: Sequence[Neighbours]
     start: Callable[[EntropySource], Any]
-    twin_pairs: Sequence[Neighbours] = ()
+    variant_pairs: Sequence[Neighbours] = ()
     runs: int = 8000
     batch: bool = False
     method = "runs"
     slack = 0.0
 
-    def visible(self, runs: int, alpha: float) -> float:
-        """See `Audit.visible`."""
+    def detectable_loss(self, runs: int, alpha: float) -> float:
+        """See `Audit.detectable_loss`."""
         return self.claim.visible(runs, alpha=alpha)
 
-    def found(
-        self, broken: str | None, runs: int, alpha: float, source: EntropySource
+    def loss_by_runs(
+        self, variant: str | None, runs: int, alpha: float, source: EntropySource
     ) -> AuditResult:
-        """See `Audit.found`."""
-        draw, pairs = self._draw(broken, source), self._pairs(broken)
-        training = max(_LEAST_TRAINING, runs // (3 + len(pairs)))
+        """See `Audit.loss_by_runs`."""
+        draw, pairs = self._draw(variant, source), self._pairs(variant)
+        training = max(_MIN_TRAINING_RUNS, runs // (3 + len(pairs)))
         return audit_worst(draw, pairs, training=training, runs=runs, claim=self.claim, alpha=alpha)
 
-    def decided(
-        self, broken: str | None, alpha: float, source: EntropySource, miss: float = 0.0
+    def loss_when_decided(
+        self, variant: str | None, alpha: float, source: EntropySource, miss: float = 0.0
     ) -> tuple[AuditResult, int]:
-        """See `Audit.decided`."""
+        """See `Audit.loss_when_decided`."""
         terms: dict[str, Any] = {"claim": self.claim, "alpha": alpha, "miss": miss}
-        draw, pairs = self._draw(broken, source), self._pairs(broken)
+        draw, pairs = self._draw(variant, source), self._pairs(variant)
         return audit_until_decided(draw, pairs, most=self.runs, **terms)
 
-    def _draw(self, broken: str | None, source: EntropySource) -> Draw:
-        start = self.start if broken is None else self.twins[broken]
+    def _draw(self, variant: str | None, source: EntropySource) -> Draw:
+        start = self.start if variant is None else self.incorrect_variants[variant]
         run = start(source.split(1)[0])
         return run if self.batch else one_by_one(lambda data, _: run(data))
 
-    def _pairs(self, broken: str | None) -> Sequence[Neighbours]:
-        return self.pairs if broken is None or not self.twin_pairs else self.twin_pairs
+    def _pairs(self, variant: str | None) -> Sequence[Neighbours]:
+        return self.pairs if variant is None or not self.variant_pairs else self.variant_pairs
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class ByLaw(Audit):
-    """An audit by runs that tell the exact log-likelihood ratio of what came out: pure epsilon.
+    """An audit of pure epsilon by runs that return the exact log-likelihood ratio of the output.
 
-    It refutes a mechanism whose outputs tell the neighbours apart better than its law allows, see
-    `loss_by_ratio`, if the ratio reaches the claim on the pair that tells most. Where only the
-    ratio counts, other mistakes do not show: a mechanism has an audit by events, too, or tests
-    that compare its noise with the sampler's.
+    It refutes a mechanism whose outputs tell the neighbours apart better than its public law
+    allows (see `loss_by_ratio`), on the pair of neighbours with the largest loss. Mistakes that
+    leave this ratio as it is stay undetected, so such a mechanism also has an audit by events, or
+    tests that compare its noise with the sampler's.
 
     Attributes:
         claim: of the mechanism.
         pairs: as for `Sampled`.
-        ratio: makes the mechanism with its source of noise; a run gives ln(P/Q) of its output,
-            for P on the first neighbour and Q on the second, by the mechanism's public law.
-        twins: likewise, by what is broken; the law is that of the sound mechanism.
+        ratio: takes a source of noise and returns a function of the data: one run, whose value is
+            ln(P/Q) of the output, P on the first neighbour and Q on the second, by the public law.
+        incorrect_variants: functions like `ratio`, by the name of the mistake; P and Q remain those
+            of the sound mechanism.
         runs: as for `Sampled`.
     """
 
@@ -278,35 +291,39 @@ class ByLaw(Audit):
     runs: int = 8000
     method = "ratio"
 
-    def visible(self, runs: int, alpha: float) -> float:
-        """See `Audit.visible`."""
+    def detectable_loss(self, runs: int, alpha: float) -> float:
+        """See `Audit.detectable_loss`."""
         return visible_by_ratio(self.claim, runs, alpha=alpha)
 
-    def found(
-        self, broken: str | None, runs: int, alpha: float, source: EntropySource
+    def loss_by_runs(
+        self, variant: str | None, runs: int, alpha: float, source: EntropySource
     ) -> AuditResult:
-        """See `Audit.found`. Training runs pick the pair."""
-        draw = self._draw(broken, source)
+        """See `Audit.loss_by_runs`. Training runs pick the pair."""
+        draw = self._draw(variant, source)
 
-        def drawn(pair: Neighbours, count: int) -> tuple[FloatVector, FloatVector]:
+        def ratios_of(pair: Neighbours, count: int) -> tuple[FloatVector, FloatVector]:
             return draw(pair.first, count), draw(pair.second, count)
 
-        count = max(_LEAST_TRAINING, runs // (3 + len(self.pairs)))
-        training = [drawn(pair, count) for pair in self.pairs]
-        best = most_telling(training)
-        loss = loss_by_ratio(training[best], drawn(self.pairs[best], runs), alpha=alpha)
-        return AuditResult(loss, "the log-likelihood ratio", self.pairs[best].name)
+        training_runs = max(_MIN_TRAINING_RUNS, runs // (3 + len(self.pairs)))
+        training = [ratios_of(pair, training_runs) for pair in self.pairs]
+        worst_pair = largest_loss_index(training)
+        loss = loss_by_ratio(
+            training[worst_pair], ratios_of(self.pairs[worst_pair], runs), alpha=alpha
+        )
+        return AuditResult(loss, "the log-likelihood ratio", self.pairs[worst_pair].name)
 
-    def decided(
-        self, broken: str | None, alpha: float, source: EntropySource, miss: float = 0.0
+    def loss_when_decided(
+        self, variant: str | None, alpha: float, source: EntropySource, miss: float = 0.0
     ) -> tuple[AuditResult, int]:
-        """See `Audit.decided`."""
+        """See `Audit.loss_when_decided`."""
         terms: dict[str, Any] = {"claim": self.claim, "alpha": alpha, "miss": miss}
-        draw = self._draw(broken, source)
+        draw = self._draw(variant, source)
         return ratio_until_decided(draw, self.pairs, most=self.runs, **terms)
 
-    def _draw(self, broken: str | None, source: EntropySource) -> Callable[[Any, int], FloatVector]:
-        start = self.ratio if broken is None else self.twins[broken]
+    def _draw(
+        self, variant: str | None, source: EntropySource
+    ) -> Callable[[Any, int], FloatVector]:
+        start = self.ratio if variant is None else self.incorrect_variants[variant]
         run = start(source.split(1)[0])
         return lambda data, count: np.array([run(data) for _ in range(count)])
 
@@ -318,33 +335,33 @@ class Enumerated(Audit):
 
     Attributes:
         claim: of the mechanism.
-        distributions: for every pair of neighbours that is tried.
-        twins: likewise, by what is broken.
+        distributions: returns the two distributions of each pair of neighbours.
+        incorrect_variants: functions like `distributions`, by the name of the mistake.
     """
 
     distributions: Callable[[], DistributionPairs]
     method = "exact"
 
-    def found(
+    def loss_by_runs(
         self,
-        broken: str | None,
+        variant: str | None,
         runs: int,  # noqa: ARG002
         alpha: float,  # noqa: ARG002
         source: EntropySource,  # noqa: ARG002
     ) -> AuditResult:
-        """See `Audit.found`. Draws nothing."""
-        distributions = self.distributions if broken is None else self.twins[broken]
+        """See `Audit.loss_by_runs`. Draws nothing."""
+        distributions = self.distributions if variant is None else self.incorrect_variants[variant]
         return worst_exact(distributions(), self.claim)
 
-    def decided(
+    def loss_when_decided(
         self,
-        broken: str | None,
+        variant: str | None,
         alpha: float,
         source: EntropySource,
         miss: float = 0.0,  # noqa: ARG002
     ) -> tuple[AuditResult, int]:
-        """See `Audit.decided`."""
-        return self.found(broken, 1, alpha, source), 1
+        """See `Audit.loss_when_decided`."""
+        return self.loss_by_runs(variant, 1, alpha, source), 1
 
 
 @final
@@ -353,19 +370,19 @@ class Entry:
     """A mechanism of the package and how it is audited.
 
     Attributes:
-        name: as users type it.
-        make: the audit at an epsilon that is claimed; rho-zCDP is audited at rho = epsilon^2/2.
-        covers: names of `exported_mechanisms` that it stands for.
-        slow: whether even a quick look takes many seconds.
-        unseen: why its audit sees less than half of the claim, in one sentence; empty where it
-            sees more, or where only the number of runs is to blame.
+        name: as users of the command type it.
+        make: returns the audit at a claimed epsilon; rho-zCDP is audited at rho = epsilon^2/2.
+        covers: names of `exported_mechanisms` whose audit this is.
+        slow: whether even a quick audit takes many seconds.
+        why_below_half: why the audit proves less than half of the claim, in one sentence; empty if
+            it proves more, or if more runs would prove more.
     """
 
     name: str
     make: Callable[[float], Audit]
     covers: tuple[str, ...] = ()
     slow: bool = False
-    unseen: str = ""
+    why_below_half: str = ""
 
     def run(
         self,
@@ -376,11 +393,11 @@ class Entry:
         alpha: float,
         report: Callable[[str], None] = lambda _: None,
     ) -> AuditOutcome:
-        """Audit it, claiming an epsilon; see `Audit.check`."""
+        """Audit the mechanism with a claimed epsilon; see `Audit.check`."""
         audit = self.make(epsilon)
         outcome = audit.check(self.name, source, quick=quick, alpha=alpha, report=report)
-        why = self.unseen or ("" if outcome.method == "exact" else _FEW)
-        return replace(outcome, unseen=why if outcome.seen < HALF else "")
+        reason = self.why_below_half or ("" if outcome.method == "exact" else _TOO_FEW_RUNS)
+        return replace(outcome, why_below_half=reason if outcome.detected_share < MIN_SHARE else "")
 
 
 REGISTERED: list[Entry] = []
@@ -392,16 +409,17 @@ def audited(
     *choices: Iterable[Any],
     covers: str = "",
     slow: bool | Callable[..., bool] = False,
-    unseen: str | Callable[..., str] = "",
+    why_below_half: str | Callable[..., str] = "",
 ) -> Callable[[Make], Make]:
-    """Register the audit that a function makes of an epsilon; or several, of names and an epsilon.
+    """Register a function that returns the audit at a claimed epsilon.
 
     Args:
-        name: of the entry, with {} for each of the names.
-        choices: which names there are: each combination has an entry.
-        covers: name of the mechanism, if it is not that of the entry.
-        slow: see `Entry`; or a function of the names.
-        unseen: likewise.
+        name: of the entry; each {} in it is replaced by a member of one of `choices`.
+        choices: names of the variants of a mechanism. Each combination of a member of each choice
+            has an entry of its own, and the function takes it before epsilon.
+        covers: name of the mechanism; empty for the name of the entry.
+        slow: see `Entry`; or a function of the combination.
+        why_below_half: see `Entry`; or a function of the combination.
     """
 
     def register(make: Make) -> Make:
@@ -411,7 +429,9 @@ def audited(
                 partial(make, *names),
                 ((covers or name).format(*names),),
                 slow=slow(*names) if callable(slow) else slow,
-                unseen=unseen(*names) if callable(unseen) else unseen,
+                why_below_half=why_below_half(*names)
+                if callable(why_below_half)
+                else why_below_half,
             )
             REGISTERED.append(entry)
         return make
@@ -419,21 +439,22 @@ def audited(
     return register
 
 
-Twins = Mapping[str, Mapping[str, Any] | Callable[..., Any]]
+# By the name of the mistake: keywords of the audited function, or a function in its place.
+Variants = Mapping[str, Mapping[str, Any] | Callable[..., Any]]
 
 
 def claimed_epsilon(*terms: Any) -> Claim:
-    """The last of the names and the epsilon of an audit, as pure epsilon."""
+    """Return a claim of pure epsilon; the last term is epsilon, as for all functions `claim`."""
     return Claim(terms[-1])
 
 
 def claimed_rho(*terms: Any) -> Claim:
-    """The rho at which an epsilon is audited."""
+    """Return a claim of rho-zCDP, rho = epsilon^2/2."""
     return Claim(terms[-1] ** 2 / 2, kind="rho")
 
 
 def claimed_for(delta: float) -> Callable[..., Claim]:
-    """The rho of an (epsilon, delta) guarantee."""
+    """Return a function that claims the rho-zCDP that (epsilon, delta) follows from."""
     return lambda *terms: Claim(zcdp_rho(epsilon=terms[-1], delta=delta), kind="rho")
 
 
@@ -441,54 +462,58 @@ def audited_runs(
     name: str,
     *choices: Iterable[Any],
     pairs: Any,
-    twins: Twins | Callable[..., Twins],
-    twin_pairs: Any = (),
+    incorrect_variants: Variants | Callable[..., Variants],
+    variant_pairs: Any = (),
     runs: int | Callable[..., int] = 8000,
     claim: Callable[..., Claim] = claimed_epsilon,
     prepared: bool = False,
     column: int | None = None,
-    **about: Any,
+    **entry_options: Any,
 ) -> Callable[[F], F]:
-    """Register the audit of a function that makes one run of a mechanism.
+    """Register the audit of a function that runs a mechanism once.
 
-    It is called with the names, epsilon, one of the neighbours and the source of noise.
+    The function takes a combination of `choices`, epsilon, one of the neighbours and the source of
+    noise, and returns the numbers that an observer sees.
 
     Args:
         name: as for `audited`.
-        choices: likewise.
-        pairs: see `Sampled`; or a function of the names and epsilon.
-        twins: by what is broken, the keywords with which the function is called; or a function in
-            its place. Or a function of the names that gives them.
-        twin_pairs: like `pairs`.
-        runs: see `Sampled`; or a function of the names.
-        claim: of the names and epsilon.
-        prepared: whether the function is called without a neighbour, and makes a function of it.
-        column: which number of a run is ln(Q/P), of the second neighbour to the first, for an audit
-            by this alone; None for one by all events.
-        about: what else `audited` takes.
+        choices: as for `audited`.
+        pairs: see `Sampled`; or a function of the combination and epsilon.
+        incorrect_variants: see `Variants`; or a function of the combination that returns them.
+        variant_pairs: like `pairs`.
+        runs: see `Sampled`; or a function of the combination.
+        claim: a function of the combination and epsilon.
+        prepared: whether the function takes no neighbour, and returns a function of one.
+        column: index of the number of a run that is ln(Q/P), of the second neighbour over the
+            first, for an audit by this ratio alone; None for an audit by events.
+        entry_options: of `audited`.
     """
 
     def register(function: F) -> F:
         def make(*terms: Any) -> Audit:
-            def start(one: Callable[..., Any], source: EntropySource) -> Callable[[Any], Any]:
-                made = partial(one, *terms)
-                run = made(source) if prepared else lambda data: made(data, source)
+            def start(function: Callable[..., Any], source: EntropySource) -> Callable[[Any], Any]:
+                mechanism = partial(function, *terms)
+                run = mechanism(source) if prepared else lambda data: mechanism(data, source)
                 return run if column is None else lambda data: -float(run(data)[column])
 
-            names = terms[:-1]
-            broken = _variants(function, _chosen(twins, *names))
+            combination = terms[:-1]
+            variants = _variants(function, _called(incorrect_variants, *combination))
             common: dict[str, Any] = {
                 "claim": claim(*terms),
-                "pairs": _chosen(pairs, *terms),
-                "twins": {twin: partial(start, one) for twin, one in broken.items()},
-                "runs": _chosen(runs, *names),
+                "pairs": _called(pairs, *terms),
+                "incorrect_variants": {
+                    mistake: partial(start, variant) for mistake, variant in variants.items()
+                },
+                "runs": _called(runs, *combination),
             }
-            sound = partial(start, function)
+            sound_start = partial(start, function)
             if column is not None:
-                return ByLaw(ratio=sound, **common)
-            return Sampled(start=sound, twin_pairs=_chosen(twin_pairs, *terms), **common)
+                return ByLaw(ratio=sound_start, **common)
+            return Sampled(
+                start=sound_start, variant_pairs=_called(variant_pairs, *terms), **common
+            )
 
-        audited(name, *choices, **about)(make)
+        audited(name, *choices, **entry_options)(make)
         return function
 
     return register
@@ -497,35 +522,41 @@ def audited_runs(
 def audited_laws(
     name: str,
     *choices: Iterable[Any],
-    twins: Twins | Callable[..., Twins],
+    incorrect_variants: Variants | Callable[..., Variants],
     claim: Callable[..., Claim] = claimed_epsilon,
-    **about: Any,
+    **entry_options: Any,
 ) -> Callable[[F], F]:
-    """Register the audit of a function that gives the laws of all outputs on neighbours.
+    """Register the exact audit of a function that returns the laws of all outputs on neighbours.
 
-    It is called with the names and epsilon. The arguments are those of `audited_runs`.
+    The function takes a combination of `choices` and epsilon. The arguments are those of
+    `audited_runs`.
     """
 
     def register(function: F) -> F:
         def make(*terms: Any) -> Audit:
-            broken = _variants(function, _chosen(twins, *terms[:-1]))
+            variants = _variants(function, _called(incorrect_variants, *terms[:-1]))
             return Enumerated(
                 claim=claim(*terms),
                 distributions=partial(function, *terms),
-                twins={twin: partial(one, *terms) for twin, one in broken.items()},
+                incorrect_variants={
+                    mistake: partial(variant, *terms) for mistake, variant in variants.items()
+                },
             )
 
-        audited(name, *choices, **about)(make)
+        audited(name, *choices, **entry_options)(make)
         return function
 
     return register
 
 
-def _chosen(value: Any, *terms: Any) -> Any:
+def _called(value: Any, *terms: Any) -> Any:
+    """Return value(*terms) of a function, and any other value as it is."""
     return value(*terms) if callable(value) else value
 
 
-def _variants(function: Callable[..., Any], twins: Twins) -> dict[str, Callable[..., Any]]:
+def _variants(function: Callable[..., Any], variants: Variants) -> dict[str, Callable[..., Any]]:
+    """Return the functions of all incorrect variants of an audited function."""
     return {
-        name: twin if callable(twin) else partial(function, **twin) for name, twin in twins.items()
+        mistake: variant if callable(variant) else partial(function, **variant)
+        for mistake, variant in variants.items()
     }

@@ -138,46 +138,46 @@ def _normed(
 @audited_runs(
     "session: root degrees",
     pairs=_FIRST_EDGE,
-    twins={
+    incorrect_variants={
         "root degrees used raw": {"other": (1, 100)},
         "an eighth of the noise": {"factor": 8},
     },
     runs=6000,
     prepared=True,
-    unseen="A third of the budget is for tests that fire as often as not, and each of the other "
-    "two parts is seen in the runs only where all of them tell the neighbours apart; "
-    "'session: root degrees, by its law' sees what is bought.",
+    why_below_half="A third of the budget is for tests that fire as often as not, and each of the "
+    "other two parts shows only in runs in which all of them tell the neighbours apart; "
+    "'session: root degrees, by its law' audits what is measured.",
 )
-def _roots(epsilon: float, source: EntropySource, **broken: Any) -> Run:
-    parts = EqualParts(epsilon=Fraction(epsilon), parts=3, **broken)
+def _roots(epsilon: float, source: EntropySource, **mistakes: Any) -> Run:
+    parts = EqualParts(epsilon=Fraction(epsilon), parts=3, **mistakes)
     return _normed(_ROOTS, 1, parts, source)
 
 
 @audited_runs(
     "session: nuclear norm",
     pairs=_RATINGS,
-    twins={
+    incorrect_variants={
         "nuclear norm used raw": {"other": (1, 100)},
         "a sixteenth of the noise": {"factor": 16},
     },
     runs=6000,
     prepared=True,
 )
-def _nuclear(epsilon: float, source: EntropySource, **broken: Any) -> Run:
+def _nuclear(epsilon: float, source: EntropySource, **mistakes: Any) -> Run:
     """Two steps are paid for, of half of epsilon each."""
-    parts = EqualParts(epsilon=Fraction(epsilon) / 2, parts=3, **broken)
+    parts = EqualParts(epsilon=Fraction(epsilon) / 2, parts=3, **mistakes)
     return _normed(_NUCLEAR, 2, parts, source)
 
 
 @audited_runs(
     "session: root degrees, by its law",
     pairs=_FIRST_EDGE,
-    twins={"half the noise of root degrees": {"other": (1, 2)}},
+    incorrect_variants={"half the noise of root degrees": {"other": (1, 2)}},
     runs=4000,
     prepared=True,
     column=0,
 )
-def _bought_roots(epsilon: float, source: EntropySource, **broken: Any) -> Run:
+def _bought_roots(epsilon: float, source: EntropySource, **mistakes: Any) -> Run:
     """The log-likelihood ratio of the total and the root degrees that a session buys first.
 
     These are two of three parts, of half of epsilon each. Neighbours have the total weights 1 and
@@ -185,7 +185,7 @@ def _bought_roots(epsilon: float, source: EntropySource, **broken: Any) -> Run:
     as much of them as the total itself.
     """
     rate = Fraction(epsilon) / 2  # for a change by 1 of the total or by a root
-    parts = EqualParts(epsilon=3 * rate, parts=3, **broken)
+    parts = EqualParts(epsilon=3 * rate, parts=3, **mistakes)
     made = OnlineMechanism(learner=_ROOTS, calibration=parts, grid=Grid())
     (pair,), radius = _FIRST_EDGE, 1 + _SQUARE.shape[0]  # which is added to the noisy count
     first, second = (root_degrees(graph, Grid()) for graph in (pair.first, pair.second))
@@ -215,7 +215,7 @@ _NO_NOISE = 200  # parts of 1/4 or so: noise but for a chance of e^-50
 @audited_runs(
     "session: start from groups",
     pairs=_IN_GROUPS,
-    twins={
+    incorrect_variants={
         "start from the true sums": {"other": (_SUMS, _NO_NOISE)},
         "how near it is used raw": {"other": (_NEAR, _NO_NOISE)},
         "sums not charged": {"other": (_SUMS, 16)},
@@ -224,7 +224,7 @@ _NO_NOISE = 200  # parts of 1/4 or so: noise but for a chance of e^-50
     runs=4000,
     prepared=True,
 )
-def _from_groups(epsilon: float, source: EntropySource, **broken: Any) -> Run:
+def _from_groups(epsilon: float, source: EntropySource, **mistakes: Any) -> Run:
     """All that is bought, weighted sums of it, the first and last answer, and which way it moved.
 
     The sum of all is what tells most: each number moves by a step of its own noise. How near the
@@ -232,7 +232,7 @@ def _from_groups(epsilon: float, source: EntropySource, **broken: Any) -> Run:
     """
     mechanism = OnlineMechanism(
         learner=FriezeKannanLearner(Universe(_N)),
-        calibration=EqualParts(epsilon=Fraction(epsilon), parts=4, **broken),
+        calibration=EqualParts(epsilon=Fraction(epsilon), parts=4, **mistakes),
         grid=Grid(),
         begins=GROUPS,
         groups=(_HALVES, _HALVES),
@@ -265,7 +265,7 @@ _TRIANGLES, _MEDIAN = GraphQuery("triangles"), MedianLearner(_FIVE)
 @audited_runs(
     "session: median",
     pairs=ALL_EDGES,
-    twins={
+    incorrect_variants={
         "a quarter of the noise": {"factor": 4},
         "triangles taken for sensitivity 1": {"sensitivity": 1},
     },

@@ -30,7 +30,7 @@ from graphcuts_dp.release.graph_jobs import MatrixJob, SparseJob
 from graphcuts_dp.release.measuring import measure
 from graphcuts_dp.synth.budget_plans import GROUPS, GROUPS_INFORMATIVE, SECOND_GROUPS
 from graphcuts_dp.synth.decisions import Decisions, DegreeChoice, MatrixDecisions
-from tests.audits.base import Twins, audited_runs
+from tests.audits.base import Variants, audited_runs
 from tests.audits.graphs import (
     BIPARTITE,
     DIRECTED,
@@ -45,7 +45,7 @@ from tests.audits.graphs import (
 from tests.audits.losses import laplace_gain
 
 PAIRS = tuple(map(sides, (LAST_PAIR, HUB, BIPARTITE[0])))
-_TWINS = (PAIRS[0],)
+_VARIANTS = (PAIRS[0],)
 _WEIGHTS = {
     "binary": (sides(DIRECTED[0]),),
     "discrete-laplace": (sides(capped(2.0)[0]),),
@@ -131,8 +131,8 @@ def _raw_total(_epsilon: float, side: Side, _source: EntropySource) -> list[floa
 @audited_runs(
     "noisy total",
     pairs=(*PAIRS, _CORNER),
-    twins={"half the noise": {"factor": 2}, "m used raw": _raw_total},
-    twin_pairs=_TWINS,
+    incorrect_variants={"half the noise": {"factor": 2}, "m used raw": _raw_total},
+    variant_pairs=_VARIANTS,
 )
 def _total(epsilon: float, side: Side, source: EntropySource, factor: int = 1) -> list[float]:
     distribution, exact = distribution_for(side.graph, "laplace", 1.0), factor * Fraction(epsilon)
@@ -156,13 +156,13 @@ def _not_rounded(epsilon: float, side: Side, source: EntropySource) -> list[floa
 @audited_runs(
     "noisy degrees",
     pairs=(*PAIRS, sides(DIRECTED[0]), _CORNER, _HALVES),
-    twins={
+    incorrect_variants={
         "sensitivity 1 for 2": {"factor": 2},
         "noise reused": _noise_reused,
         "same noise on both sides": {"shared": True},
         "weights not rounded": _not_rounded,
     },
-    twin_pairs=(PAIRS[0], PAIRS[2], _HALVES),
+    variant_pairs=(PAIRS[0], PAIRS[2], _HALVES),
     runs=10_000,
 )
 def _degrees(
@@ -199,11 +199,11 @@ def _refined_twice(refinable: Any, finer: Fraction, side: Side, source: EntropyS
 @audited_runs(
     "degrees that are refined",
     pairs=(*PAIRS, sides(DIRECTED[0]), _CORNER),
-    twins={
+    incorrect_variants={
         "independent noise": {"how": _refined_anew},
         "the coarse rate not taken off": {"how": _refined_twice},
     },
-    twin_pairs=_TWINS,
+    variant_pairs=_VARIANTS,
     runs=10_000,
 )
 def _degrees_refined(
@@ -300,7 +300,7 @@ def _pairs_with_weights(*terms: Any) -> tuple[Neighbours, ...]:
     return (*PAIRS, *_WEIGHTS[noise])
 
 
-def _split_twins(mechanism: str, _noise: str) -> Twins:
+def _split_variants(mechanism: str, _noise: str) -> Variants:
     of_all = partial(_degrees_not_charged, factor=2, early=False)
     more = {"chosen by the true total": partial(_chosen_by, _edges)} if mechanism == "auto" else {}
     return {"each part gets all of epsilon": of_all, **more}
@@ -317,7 +317,7 @@ _NOISES_OF_AUTO = ("binary", "laplace")
     _SPLIT,
     NOISES,
     pairs=PAIRS[1:],
-    twins={"half the noise": {"factor": 2}},
+    incorrect_variants={"half the noise": {"factor": 2}},
     runs=6000,
     column=4,  # the log-likelihood ratio of all parts together
     slow=lambda mechanism, noise: noise == "laplace" or mechanism == "auto",
@@ -327,11 +327,11 @@ _NOISES_OF_AUTO = ("binary", "laplace")
     _SPLIT,
     NOISES,
     pairs=_pairs_with_weights,
-    twins=_split_twins,
-    twin_pairs=_TWINS,
+    incorrect_variants=_split_variants,
+    variant_pairs=_VARIANTS,
     covers="release: {}, {}",
     slow=lambda mechanism, noise: (noise in _NOISES_OF_AUTO) is (mechanism != "auto"),
-    unseen=SHARED,
+    why_below_half=SHARED,
 )
 def _all(
     mechanism: str,
@@ -351,13 +351,13 @@ audited_runs(
     "auto, early degrees, {}",
     NOISES,
     pairs=_pairs_with_weights,
-    twins={
+    incorrect_variants={
         "early degrees not charged": _degrees_not_charged,
         "chosen by the true degrees": partial(_chosen_by, _largest_degree),
     },
-    twin_pairs=_TWINS,
+    variant_pairs=_VARIANTS,
     slow=True,
-    unseen=SHARED,
+    why_below_half=SHARED,
 )(partial(_all, "auto", decided=_always_looking))
 
 
@@ -441,7 +441,7 @@ def _refined_for_the_true_graph(
     "groups, {}, by its law",
     NOISES,
     pairs=PAIRS[:1],
-    twins={"half the noise": {"factor": 2}},
+    incorrect_variants={"half the noise": {"factor": 2}},
     runs=6000,
     column=0,  # likewise
     slow=lambda noise: noise != "binary",
@@ -450,16 +450,16 @@ def _refined_for_the_true_graph(
     "groups, {}",
     NOISES,
     pairs=_pairs_with_weights,
-    twins={
+    incorrect_variants={
         "sums not charged": _sums_not_charged,
         "one noise for all sums": _one_noise_for_all,
         "refined for the true graph": _refined_for_the_true_graph,
     },
-    twin_pairs=PAIRS[:2],
+    variant_pairs=PAIRS[:2],
     runs=4000,
     covers="release: groups, {}",
     slow=lambda noise: noise != "binary",
-    unseen=SHARED,
+    why_below_half=SHARED,
 )
 def _grouped(
     noise: str, epsilon: float, side: Side, source: EntropySource, factor: int = 1
@@ -481,7 +481,10 @@ _LOOK_AND_SECOND = (
 @audited_runs(
     "second sums of groups",
     pairs=PAIRS[:1],
-    twins={"the second sums not charged": {"second": 2}, "half the noise": {"factor": 2}},
+    incorrect_variants={
+        "the second sums not charged": {"second": 2},
+        "half the noise": {"factor": 2},
+    },
     runs=6000,
     column=0,  # the log-likelihood ratio of both together
 )

@@ -37,13 +37,13 @@ from graphcuts_dp.session.counts import CountUnits
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.plain import PerQueryNoise
 from graphcuts_dp.session.terms import SessionTerms
-from tests.audits.base import Twins, audited_laws
+from tests.audits.base import Variants, audited_laws
 from tests.audits.losses import DistributionPair
 
 _QUERIES, _DELTA = 4, 1e-6
 _VERTICES = {"tight": 128}  # enough for several updates; 24 for the others
 _RARE = 1e-12  # outcomes that are rarer count as one
-_MORE = 20  # instances of a twin that does not stop, for one that is paid for
+_MORE = 20  # instances of an incorrect variant that does not stop, for one that is paid for
 
 
 def _one_sided(x: npt.ArrayLike, rate: float) -> FloatVector:
@@ -58,7 +58,7 @@ def _two_sided(x: npt.ArrayLike, rate: float) -> FloatVector:
     return np.where(at > 0, above, 1 - np.exp(-rate * np.maximum(1 - at, 0)) / half)
 
 
-@lru_cache(maxsize=4096)  # a twin that goes on has the same instances, more of them
+@lru_cache(maxsize=4096)  # an incorrect variant that goes on has the same instances, more of them
 def instance(
     r1: float,
     r2: float,
@@ -167,7 +167,7 @@ def transcripts_of(tuning: Tuning, *, more: int = 1, steps: int = 1) -> Iterator
     return _with_values(tuning, max(1, copies) * more, steps)
 
 
-# Broken twins.
+# Incorrect variants.
 
 
 def _louder(tuning: Tuning, factor: int) -> Tuning:
@@ -251,7 +251,7 @@ _GENEROUS = (
 )
 
 
-def _twins(_: str, calibration: str) -> Twins:
+def _variants_of_calibration(_: str, calibration: str) -> Variants:
     if calibration in ("gru12", "jt12"):
         # Their constants are so large that much less noise would do: only gross mistakes show.
         return {"sigma's factor left out": {"far": 3.0}, "m used raw": _numbers_left_bare}
@@ -266,9 +266,9 @@ def _twins(_: str, calibration: str) -> Twins:
     "session: {}, {}",
     CONSTRUCTIONS,
     CALIBRATIONS,
-    twins=_twins,
+    incorrect_variants=_variants_of_calibration,
     claim=lambda *terms: calibrated(*terms)[1],
-    unseen=lambda _, calibration: _GENEROUS if calibration in ("gru12", "jt12") else "",
+    why_below_half=lambda _, calibration: _GENEROUS if calibration in ("gru12", "jt12") else "",
 )
 def _transcripts(
     construction: str,
@@ -321,13 +321,13 @@ def _with_chosen_noise(calibration: str, epsilon: float) -> tuple[Tuning, Claim]
 @audited_laws(
     "session: chosen sigma, {}",
     CALIBRATIONS,
-    twins=lambda calibration: {
+    incorrect_variants=lambda calibration: {
         "noise of a fifth of sigma": {"factor": 5},
         **({} if calibration in ("gru12", "jt12") else {"noise of half of sigma": {"factor": 2}}),
         "continue after the cap": {"more": _MORE},
     },
     claim=lambda *terms: _with_chosen_noise(*terms)[1],
-    unseen=lambda calibration: "" if calibration == "dr14" else _RANGE,
+    why_below_half=lambda calibration: "" if calibration == "dr14" else _RANGE,
 )
 def _with_chosen_sigma(
     calibration: str, epsilon: float, factor: int = 1, more: int = 1
@@ -339,7 +339,7 @@ def _with_chosen_sigma(
 
 @audited_laws(
     "session: gaussian, delta = 1e-6",
-    twins={"half the noise": {"factor": 2}, "sensitivity 1 for 2": {"factor": 2}},
+    incorrect_variants={"half the noise": {"factor": 2}, "sensitivity 1 for 2": {"factor": 2}},
     claim=lambda epsilon: Claim(epsilon, _DELTA),
 )
 def _normal(epsilon: float, factor: float = 1) -> Iterator[DistributionPair]:
@@ -371,13 +371,13 @@ def _signed(epsilon: float) -> tuple[Tuning, Cost]:
 
 @audited_laws(
     "session: linear queries",
-    twins={
+    incorrect_variants={
         "charged as cuts are, one step": {"factor": 2},
         "continue after the cap": {"more": _MORE},
     },
     claim=lambda epsilon: Claim(_signed(epsilon)[1].rho or 0.0, kind="rho"),
-    unseen="The proof bounds the divergence by the range of the loss, whatever the answers are; "
-    "the streams of answers that are tried lose less.",
+    why_below_half="The proof bounds the divergence by the range of the loss, whatever the answers "
+    "are; the streams of answers that are tried lose less.",
 )
 def _signed_streams(epsilon: float, factor: int = 1, more: int = 1) -> Iterator[DistributionPair]:
     """Stages: silent ones whose answers change one way, then one that changes the other way."""

@@ -93,15 +93,15 @@ def _show_list(as_json: bool) -> None:
 
 
 def _cells(outcome: AuditOutcome) -> tuple[str, ...]:
-    caught = sum(twin.caught for twin in outcome.twins)
-    seen = f"{100 * outcome.seen:.0f} of {100 * outcome.could_see:.0f}"
+    caught = sum(variant.caught for variant in outcome.incorrect_variants)
+    seen = f"{100 * outcome.detected_share:.0f} of {100 * outcome.detectable_share:.0f}"
     verdict = "ok" if outcome.passed else "missed" if outcome.kept else "REFUTED"
     return (
         outcome.name,
         _claim(outcome.claim),
-        f"{'=' if outcome.method == 'exact' else '>='} {max(0.0, outcome.found):.3g}",
+        f"{'=' if outcome.method == 'exact' else '>='} {max(0.0, outcome.loss):.3g}",
         seen,
-        f"{caught}/{len(outcome.twins)}",
+        f"{caught}/{len(outcome.incorrect_variants)}",
         verdict,
     )
 
@@ -112,11 +112,12 @@ def _claim(claim: Claim) -> str:
 
 
 def _half_seen(outcomes: list[AuditOutcome]) -> list[str]:
-    """Why audits see less than half of a claim."""
+    """Say why audits detect less than half of a claim, one line for each such audit."""
     return [
-        f"{outcome.name} shows {100 * outcome.seen:.0f} % of its claim: {outcome.unseen}"
+        f"{outcome.name} shows {100 * outcome.detected_share:.0f} % of its claim: "
+        f"{outcome.why_below_half}"
         for outcome in outcomes
-        if outcome.unseen
+        if outcome.why_below_half
     ]
 
 
@@ -125,17 +126,21 @@ def _failures(outcomes: list[AuditOutcome]) -> list[str]:
     for outcome in outcomes:
         if not outcome.kept:
             lines.append(
-                f"REFUTED: {outcome.name}: at least {outcome.found:.4g} on {outcome.pair!r}"
+                f"REFUTED: {outcome.name}: at least {outcome.loss:.4g} on {outcome.pair!r}"
                 f" by {outcome.event}"
             )
         lines += [
-            f"MISSED: {outcome.name}: twin {twin.name!r}, found {twin.found:.4g}"
-            for twin in outcome.twins
-            if not twin.caught
+            f"MISSED: {outcome.name}: incorrect variant {variant.name!r}, loss {variant.loss:.4g}"
+            for variant in outcome.incorrect_variants
+            if not variant.caught
         ]
     return lines
 
 
 def _plain(outcome: AuditOutcome) -> dict[str, Any]:
-    shares = {"seen": outcome.seen, "could_see": outcome.could_see, "passed": outcome.passed}
+    shares = {
+        "detected_share": outcome.detected_share,
+        "detectable_share": outcome.detectable_share,
+        "passed": outcome.passed,
+    }
     return {**asdict(outcome), **shares, "data": "made graphs"}

@@ -36,7 +36,7 @@ from scripts.benchmark.contenders import johnson_lindenstrauss as transform
 from scripts.benchmark.contenders.johnson_lindenstrauss import ProjectionNoise
 from scripts.benchmark.contenders.privskg import measured_degrees
 from scripts.benchmark.contenders.simple import DRAWN, GROUP_SUMS, drawn_graph
-from tests.audits.base import Twins, audited_laws, audited_runs
+from tests.audits.base import Variants, audited_laws, audited_runs
 from tests.audits.graphs import DIRECTED, HUB, LAST_PAIR, Side, seed_of, sides
 from tests.audits.losses import DistributionPair, clipped_laplace, laplace_gain
 from tests.audits.top_m_laws import (
@@ -61,7 +61,7 @@ _CELL_SIZES = np.array([1, 4, 1])
 @audited_runs(
     "benchmark: group-sums",
     pairs=_PAIRS,
-    twins={
+    incorrect_variants={
         "a quarter of the noise": {"factor": 4},
         "scaled to the true number of edges": {"scaled": True},
     },
@@ -107,7 +107,7 @@ def _isolated(epsilon: float, graph: gc.Graph, source: EntropySource) -> FloatVe
 @audited_runs(
     "benchmark: degrees-drawn",
     pairs=_PAIRS,
-    twins={"m used raw": _true_count, "isolated vertices left alone": _isolated},
+    incorrect_variants={"m used raw": _true_count, "isolated vertices left alone": _isolated},
     runs=4000,
 )
 def _drawn(epsilon: float, graph: gc.Graph, source: EntropySource) -> FloatVector:
@@ -124,7 +124,7 @@ _SIZES = ((3, 0), (6, 2), (66, 1))  # pairs, edges
 
 @audited_laws(
     "benchmark: tmf, law",
-    twins={
+    incorrect_variants={
         "half the noise": {"factor": 2},
         "the true number of edges": {"charged": False},
         "filled up with false edges, as published": {"law": filled_up},
@@ -149,11 +149,11 @@ def _top_m(
 @audited_runs(
     "benchmark: tmf, runs",
     pairs=(HUB, DIRECTED[0]),
-    twins={
+    incorrect_variants={
         "a twentieth of the noise": {"factor": 20},
         "the true number of edges": {"true_count": True},
     },
-    twin_pairs=(LAST_PAIR,),
+    variant_pairs=(LAST_PAIR,),
 )
 def _filtered(
     epsilon: float,
@@ -185,8 +185,8 @@ def _degrees(graph: AnyGraph) -> IntVector:
 @audited_runs(
     "benchmark: dgg",
     pairs=_SIDES,
-    twins={"noise for one degree, as in PGB's code": {"charged": 1}},
-    twin_pairs=_SIDES[:1],
+    incorrect_variants={"noise for one degree, as in PGB's code": {"charged": 1}},
+    variant_pairs=_SIDES[:1],
 )
 def _noisy_degrees(
     epsilon: float, side: Side, source: EntropySource, charged: int = 2
@@ -207,11 +207,11 @@ def _true_largest(epsilon: float, side: Side, source: EntropySource) -> list[flo
 @audited_runs(
     "benchmark: dp-1k",
     pairs=_SIDES,
-    twins={
+    incorrect_variants={
         "sensitivity 2 for 4": {"factor": 2},
         "counts up to the true largest degree, as in PGB's code": _true_largest,
     },
-    twin_pairs=_SIDES[:1],
+    variant_pairs=_SIDES[:1],
 )
 def _histogram(epsilon: float, side: Side, source: EntropySource, factor: int = 1) -> list[float]:
     """The largest degree and the counts."""
@@ -230,11 +230,11 @@ def _histogram(epsilon: float, side: Side, source: EntropySource, factor: int = 
 @audited_runs(
     "benchmark: isotonic-degrees",
     pairs=_SIDES,
-    twins={
+    incorrect_variants={
         "sensitivity 1 for 2": {"factor": 2},
         "vertices in their true order": {"true_order": True},
     },
-    twin_pairs=_SIDES[1:],
+    variant_pairs=_SIDES[1:],
 )
 def _sorted(
     epsilon: float, side: Side, source: EntropySource, factor: int = 1, true_order: bool = False
@@ -288,7 +288,7 @@ def _triangles_by_their_own_scale(epsilon: float) -> Iterator[DistributionPair]:
 
 @audited_laws(
     "benchmark: privskg",
-    twins={
+    incorrect_variants={
         "public code: sensitivity 1 for 2 degrees": {"factor": 2},
         "public code: true degrees count stars": _true_degrees_in_stars,
         "public code: triangles hidden by their own number": _triangles_by_their_own_scale,
@@ -345,23 +345,23 @@ _FILTERED: dict[str, tuple[str, float | None]] = {
 _BY_DELTA = "Below a cap the threshold alone hides an edge: it uses delta, and none of epsilon."
 
 
-def _filter_twins(kind: str) -> Twins:
-    twins: dict[str, dict[str, Any]] = {
+def _filter_variants(kind: str) -> Variants:
+    incorrect_variants: dict[str, dict[str, Any]] = {
         "twice the noise, the same threshold": {"factor": _HALF},
         "a threshold for an edge of no weight": {"from_nothing": True},
         "edges below the threshold are told": {"drops": False},
     }
     if _FILTERED[kind][1] is None:  # below a cap all edges are hidden by the threshold alone
-        twins["half the noise"] = {"factor": 2}
-    return twins
+        incorrect_variants["half the noise"] = {"factor": 2}
+    return incorrect_variants
 
 
 @audited_laws(
     "benchmark: high-pass-filter{}",
     _FILTERED,
-    twins=_filter_twins,
+    incorrect_variants=_filter_variants,
     claim=lambda _, epsilon: Claim(epsilon, _SMALL),
-    unseen=lambda kind: "" if _FILTERED[kind][1] is None else _BY_DELTA,
+    why_below_half=lambda kind: "" if _FILTERED[kind][1] is None else _BY_DELTA,
 )
 def _filters(
     kind: str,
@@ -430,7 +430,7 @@ _COUNT_SHARE = topology_sampler.COUNT_SHARE
 
 @audited_laws(
     "benchmark: topology-sampler",
-    twins={
+    incorrect_variants={
         "m used raw": {"of_size": None},
         "the size is not charged": {"of_size": 1, "of_set": 1},
         "a score that counts both kinds of errors": {"of_set": 2 * (1 - _COUNT_SHARE)},
@@ -469,7 +469,7 @@ def _noise(epsilon: float, rows: int, smaller: int = 1) -> ProjectionNoise:
 
 @audited_laws(
     "benchmark: johnson-lindenstrauss",
-    twins={
+    incorrect_variants={
         "public code: epsilon is spent on each row": {"paid": 1},
         "half the noise": {"factor": 2},
         "an edge as long as its change at one end": {"shorter": 2},
@@ -498,11 +498,11 @@ def _squares(
 @audited_runs(
     "benchmark: johnson-lindenstrauss, draws",
     pairs=_SIDES,
-    twins={
+    incorrect_variants={
         "an eighth of the noise of vertices": {"smaller": 64},
         "public code: no noise where no edge is": {"spanned": True},
     },
-    twin_pairs=_SIDES[:1],
+    variant_pairs=_SIDES[:1],
     runs=4000,
     claim=_rare_claim,
 )

@@ -118,13 +118,13 @@ def _between_without_noise(
 @audited_runs(
     "benchmark: privgraph",
     pairs=tuple(map(sides, (LAST_PAIR, HUB))),
-    twins={
+    incorrect_variants={
         "a quarter of the noise everywhere": {"factor": 4},
         "public code: no choice is made without edges": {"show": _no_choice_without_edges},
         "communities of counts before the noise": {"show": _communities_of_true_counts},
         "counts between communities without noise": {"show": _between_without_noise},
     },
-    twin_pairs=(sides(LAST_PAIR),),
+    variant_pairs=(sides(LAST_PAIR),),
     slow=True,
 )
 def _shown(
@@ -166,7 +166,7 @@ def _all_outcomes(
 
 @audited_laws(
     "benchmark: privgraph, all outcomes",
-    twins={
+    incorrect_variants={
         "both ends choose, one is charged": {"moves": 2},
         "sensitivity 1 for 2 degrees": {"degrees": 2},
         "public code: no choice is made without edges": {"skip": True},
@@ -232,7 +232,7 @@ def _passing(filled: bool, rate: Fraction, threshold: int, empty: EmptyCells) ->
 
 @audited_laws(
     "benchmark: louvain-dp",
-    twins={
+    incorrect_variants={
         "as published: a fixed number of empty cells passes": {"empty": "one of them"},
         "public code: empty cells never pass": {"empty": "none"},
         "communities are not charged": {"charged": False},
@@ -252,7 +252,7 @@ def _louvain(
 
 @audited_laws(
     "benchmark: louvain-dp-parts",
-    twins={
+    incorrect_variants={
         "as published: a fixed number of empty cells passes": {"empty": "one of them"},
         "public code: empty cells never pass": {"empty": "none"},
         "the number of filled cells is not charged": {"charged": False},
@@ -310,7 +310,7 @@ def _budgets(epsilon: Fraction) -> tuple[Budgets, Fraction]:
 
 @audited_laws(
     "benchmark: der, law",
-    twins={
+    incorrect_variants={
         "depths forgotten, and half the noise": {"forgotten": True},
         "epsilon for counts, for cuts and for edges": {"factor": 3},
         "a pair in both halves of the matrix, as in public code": {"halves": 2},
@@ -400,7 +400,7 @@ def _edges_ratio(leaf: der.DrawnRegion, side: Side, rate: float) -> float:
 @audited_runs(
     "benchmark: der, runs",
     pairs=(sides(HUB),),
-    twins={
+    incorrect_variants={
         "a twentieth of the noise": {"factor": 20},
         "no false edges in a region": {"kept": True},
     },
@@ -487,7 +487,7 @@ def _tree_law(graph: gc.Graph, rate: float, moves: int | None) -> FloatVector:
 
 @audited_laws(
     "benchmark: hrg, its chain settled",
-    twins={
+    incorrect_variants={
         "stopped after one move from a known tree": {"moves": 1},
         "ten graphs for the budget of one, as in the public code": {"graphs": 10},
     },
@@ -514,7 +514,9 @@ _TREES = Neighbours(  # public, but for the edges that they count
 
 
 @audited_runs(
-    "benchmark: hrg, counts", pairs=(_TREES,), twins={"a third of the noise": {"factor": 3}}
+    "benchmark: hrg, counts",
+    pairs=(_TREES,),
+    incorrect_variants={"a third of the noise": {"factor": 3}},
 )
 def _tree_counts(
     epsilon: float, tree: Dendrogram, source: EntropySource, factor: int = 1

@@ -135,7 +135,7 @@ def _neighbours(rates: CutRates, *, directed: bool) -> Iterator[DistributionPair
                 yield DistributionPair(name, law(weights), law(more))
 
 
-_TWINS = {
+_VARIANTS = {
     "twice the rate": {"cut": 2},
     "a weight for nothing": {"across": 2},
     "weights at terminals with all of epsilon": {"terminal": 3},
@@ -143,13 +143,13 @@ _TWINS = {
 }
 
 
-@audited_laws("least cut", twins=_TWINS)
+@audited_laws("least cut", incorrect_variants=_VARIANTS)
 def _undirected(epsilon: float, **factors: int) -> Iterator[DistributionPair]:
     """All graphs with weights up to 2, and every pair changed by 1."""
     return _neighbours(changed_rates(epsilon, **factors), directed=False)
 
 
-@audited_laws("least cut: directed", twins=_TWINS)
+@audited_laws("least cut: directed", incorrect_variants=_VARIANTS)
 def _directed(epsilon: float, **factors: int) -> Iterator[DistributionPair]:
     return _neighbours(changed_rates(epsilon, **factors), directed=True)
 
@@ -169,7 +169,7 @@ def _copies(graph: gc.Graph, ends: int, count: int) -> gc.Graph:
 
 
 def _runs(
-    pairs: Sequence[Neighbours], ends: int, epsilon: float, wrong: float, twin: str
+    pairs: Sequence[Neighbours], ends: int, epsilon: float, wrong: float, variant: str
 ) -> Sampled:
     def start(source: EntropySource, factor: float = 1) -> Draw:
         def draw(data: gc.Graph, first: int, count: int) -> npt.NDArray[np.float64]:
@@ -185,7 +185,7 @@ def _runs(
         claim=Claim(epsilon),
         pairs=pairs,
         start=start,
-        twins={twin: partial(start, factor=wrong)},
+        incorrect_variants={variant: partial(start, factor=wrong)},
         runs=300_000,
         batch=True,
     )
@@ -197,7 +197,7 @@ def _five(name: str, edges: Sequence[tuple[int, int]]) -> Neighbours:
 
 
 def _small_runs(
-    pairs: Sequence[Neighbours], ends: int, epsilon: float, wrong: float, twin: str
+    pairs: Sequence[Neighbours], ends: int, epsilon: float, wrong: float, variant: str
 ) -> Sampled:
     """Runs of small graphs one by one: the noisy cut, its weight and those at the terminals."""
 
@@ -217,7 +217,7 @@ def _small_runs(
         claim=Claim(epsilon),
         pairs=pairs,
         start=start,
-        twins={twin: partial(start, factor=wrong)},
+        incorrect_variants={variant: partial(start, factor=wrong)},
         runs=20_000,
         batch=True,
     )
@@ -239,7 +239,8 @@ def _released(epsilon: float) -> Sampled:
 @audited(
     "least cut: weights, as released",
     covers="least cut",
-    unseen="All of epsilon is lost only if a pair is parted and its noisy weights lie far out.",
+    why_below_half="All of epsilon is lost only if a pair is parted and its noisy weights lie far "
+    "out.",
 )
 def _released_weights(epsilon: float) -> Sampled:
     """Of five vertices: everything that is measured, in each run."""
@@ -294,7 +295,7 @@ def several_released(
 
 @audited_laws(
     "least cut: several",
-    twins={
+    incorrect_variants={
         "each halving has all": {"halvings": 1},
         "a weight for nothing": {"across": 4},
         "weights at terminals with all of epsilon": {"terminal": 3},
@@ -319,7 +320,7 @@ _SIX = (one_more("two free vertices", [4], [5], vertices=6),)
 @audited(
     "least cut: several, as released",
     covers="least cut: several",
-    unseen=(
+    why_below_half=(
         "A pair that is parted by the first halving pays nothing for the second, and one that is "
         "not tells little of it."
     ),

@@ -97,18 +97,20 @@ def _same_noise_on_levels(mechanism: NoisySums, source: EntropySource) -> Run:
 @audited("distances: {}, laplace", _MAKERS)
 def _laplace_audit(name: str, epsilon: float) -> Audit:
     made = _MAKERS[name](MAP, 3, distribution="laplace", epsilon=epsilon, delta=0)
-    twins = {"half the noise": partial(_log_ratio, made, _louder(made, 2), MOVES[0])}
+    incorrect_variants = {"half the noise": partial(_log_ratio, made, _louder(made, 2), MOVES[0])}
     if name == "per-query":
         # Noise for one query, of which there are four.
-        twins = {"sensitivity of one query": partial(_log_ratio, made, _louder(made, 4), MOVES[0])}
+        incorrect_variants = {
+            "sensitivity of one query": partial(_log_ratio, made, _louder(made, 4), MOVES[0])
+        }
     if name == "tree-counts":
-        twins["noise reused"] = partial(_same_noise_on_levels, made)
+        incorrect_variants["noise reused"] = partial(_same_noise_on_levels, made)
     return Sampled(
         claim=Claim(epsilon),
         pairs=MOVES[:1],
         start=partial(_log_ratio, made, made, MOVES[0]),
-        twins=twins,
-        twin_pairs=MOVES,
+        incorrect_variants=incorrect_variants,
+        variant_pairs=MOVES,
         runs=20_000,
     )
 
@@ -137,7 +139,7 @@ def _gaussian_audit(name: str, epsilon: float) -> Audit:
     return Enumerated(
         claim=Claim(made.cost.rho or 0.0, kind="rho"),
         distributions=partial(_moves, made),
-        twins={
+        incorrect_variants={
             "half the noise": partial(_moves, made, factor=2),
             "sensitivity 1 for 2": partial(_moves, made, factor=2**0.5),
         },
@@ -171,7 +173,7 @@ def _three_laplace_audit(name: str, epsilon: float) -> Audit:
         claim=Claim(epsilon),
         pairs=(_THREE,),
         start=partial(_log_ratio, sound, sound, _THREE),
-        twins={OF_ONE: partial(_log_ratio, of_one, of_one, _THREE)},
+        incorrect_variants={OF_ONE: partial(_log_ratio, of_one, of_one, _THREE)},
         runs=20_000,
     )
 
@@ -182,7 +184,7 @@ def _three_gaussian_audit(name: str, epsilon: float) -> Audit:
     return Enumerated(
         claim=Claim(zcdp_rho(epsilon=epsilon, delta=_DELTA), kind="rho"),
         distributions=partial(_moves, sound, _MOST),
-        twins={OF_ONE: partial(_moves, of_one, _MOST)},
+        incorrect_variants={OF_ONE: partial(_moves, of_one, _MOST)},
     )
 
 
@@ -241,7 +243,7 @@ def _slope_audit(epsilon: float) -> Audit:
         claim=Claim(epsilon),
         pairs=_ENDS,
         start=partial(_tangents, _tuning(count=rate), 1, 6),
-        twins={
+        incorrect_variants={
             "sensitivity 1 for 2": partial(_tangents, _tuning(count=2 * rate), 1, 1),
             "continue after the cap": partial(_tangents, _tuning(count=rate, updates=6), 1, 6),
         },
@@ -256,7 +258,7 @@ def _value_audit(epsilon: float) -> Audit:
         claim=Claim(epsilon),
         pairs=_ENDS,
         start=partial(_tangents, _tuning(value=rate), 0, 1),
-        twins={"half the noise": partial(_tangents, _tuning(value=2 * rate), 0, 1)},
+        incorrect_variants={"half the noise": partial(_tangents, _tuning(value=2 * rate), 0, 1)},
     )
 
 
@@ -283,7 +285,7 @@ def _tests_audit(epsilon: float) -> Audit:
         claim=Claim(epsilon),
         pairs=_ENDS,
         start=partial(_firings, factor),
-        twins={"an eighth of the noise": partial(_firings, 8 * factor)},
+        incorrect_variants={"an eighth of the noise": partial(_firings, 8 * factor)},
     )
 
 
@@ -306,7 +308,7 @@ _TOGETHER = (Neighbours("three people move", _on_grid(0, 0, 0), _on_grid(8, 8, 8
 
 
 def _without_noise(plan: L1Learner, *, everywhere: bool = True) -> L1Learner:
-    """A twin that buys values and counts without noise, and at every position."""
+    """An incorrect variant that buys values and counts without noise, and at every position."""
     bare = ValueNoise("laplace", Fraction(50))
     noises: dict[str, Any] = {"test": _ALWAYS, "value_noise": bare, "count_noise": bare}
     if everywhere:
@@ -329,7 +331,7 @@ def _audit(
         claim=claim,
         pairs=pairs,
         start=partial(start, plan),
-        twins={"no noise on what is bought": partial(start, _without_noise(plan))},
+        incorrect_variants={"no noise on what is bought": partial(start, _without_noise(plan))},
         runs=3000,
     )
 
@@ -366,7 +368,7 @@ def _interactive_audit(epsilon: float) -> Audit:
         claim=Claim(epsilon),
         pairs=_ACROSS,
         start=partial(_asked, plan),
-        twins={"which coordinate erred": partial(_which_coordinates_erred, plan)},
+        incorrect_variants={"which coordinate erred": partial(_which_coordinates_erred, plan)},
         runs=3000,
     )
 
@@ -380,7 +382,7 @@ def _offline_audit(epsilon: float) -> Audit:
     plan = L1Learner(embedding=_EMBEDDING, people=3, queries=None, epsilon=epsilon)
     bare = partial(_offline, _without_noise(plan, everywhere=False))
     sound = _audit(_offline, plan, Claim(epsilon))
-    return replace(sound, twins={"no noise on what is bought": bare})
+    return replace(sound, incorrect_variants={"no noise on what is bought": bare})
 
 
 def _answered(plan: L1Learner, source: EntropySource) -> Run:

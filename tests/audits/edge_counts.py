@@ -73,7 +73,7 @@ def _weights_counted(epsilon: float, side: Side, source: EntropySource) -> list[
 @audited_runs(
     "numbers of edges",
     pairs=_PAIRS,
-    twins={
+    incorrect_variants={
         "half the noise": {"factor": 2},
         "one noise for both": _one_noise,
         "weights in place of edges": _weights_counted,

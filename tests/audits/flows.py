@@ -265,14 +265,14 @@ def _laplace_audit(epsilon: float) -> Audit:
         claim=Claim(epsilon),
         pairs=pairs,
         start=partial(all_seen, honest, untouched),
-        twins={
+        incorrect_variants={
             "half the noise": partial(all_seen, _louder, untouched),
             "levels forgotten in the budget": partial(all_seen, _forgotten, untouched),
             "noise reused": partial(all_seen, honest, _reused),
             "consistency that reads the truth": partial(all_seen, honest, _told_total),
             "empty cells left out": partial(all_seen, honest, _empty_left_out),
         },
-        twin_pairs=pairs[:1],
+        variant_pairs=pairs[:1],
         runs=4000,
     )
 
@@ -296,8 +296,11 @@ def exact_changes(
         yield side_by_side(pair.name, parts)
 
 
-def gaussian_audit(pairs: tuple[Neighbours, ...], twins: dict[str, Any]) -> Audit:
-    """Of tables with Gaussian noise; twins are noises, of which the first pairs show the loss."""
+def gaussian_audit(pairs: tuple[Neighbours, ...], incorrect_variants: dict[str, Any]) -> Audit:
+    """Audit tables with Gaussian noise.
+
+    The incorrect variants are noises; the first pairs of neighbours show their loss.
+    """
     where: Tabled = pairs[0].first
     of_places = changes_on(where.grid, where.cells, where.privacy_unit)
     changes = [of_places[place] for place in where.strategy.measured_levels]
@@ -307,14 +310,16 @@ def gaussian_audit(pairs: tuple[Neighbours, ...], twins: dict[str, Any]) -> Audi
     return Enumerated(
         claim=Claim(rho or 0.0, kind="rho"),
         distributions=partial(exact_changes, honest, pairs),
-        twins={name: partial(exact_changes, noise, pairs) for name, noise in twins.items()},
+        incorrect_variants={
+            name: partial(exact_changes, noise, pairs) for name, noise in incorrect_variants.items()
+        },
     )
 
 
 @audited("flows: gaussian")
 def _gaussian_audit(epsilon: float) -> Audit:
-    twins = {"half the noise": _louder, "levels forgotten in the budget": _forgotten}
-    return gaussian_audit(_neighbours(epsilon, "gaussian"), twins)
+    incorrect_variants = {"half the noise": _louder, "levels forgotten in the budget": _forgotten}
+    return gaussian_audit(_neighbours(epsilon, "gaussian"), incorrect_variants)
 
 
 # Margins of the finest level, measured beside the levels.
@@ -351,22 +356,22 @@ def _margins_audit(epsilon: float) -> Audit:
         claim=Claim(epsilon),
         pairs=pairs,
         start=partial(all_seen, honest, untouched),
-        twins={
+        incorrect_variants={
             "sensitivity of a quarter of a margin": partial(
                 all_seen, partial(_margins_with, 8.0), untouched
             ),
             "half the noise": partial(all_seen, _louder, untouched),
             "margins without noise": partial(all_seen, honest, _margins_of_the_truth),
         },
-        twin_pairs=pairs[:1],
+        variant_pairs=pairs[:1],
         runs=4000,
     )
 
 
 @audited("flows: measured margins, gaussian")
 def _gaussian_margins_audit(epsilon: float) -> Audit:
-    twins = {
+    incorrect_variants = {
         "sensitivity of one margin": partial(_margins_with, 1 / 2),
         "margins beside the budget": _margins_beside_the_budget,
     }
-    return gaussian_audit(_margin_pairs(epsilon, "gaussian"), twins)
+    return gaussian_audit(_margin_pairs(epsilon, "gaussian"), incorrect_variants)

@@ -51,7 +51,7 @@ from graphcuts_dp.plugins import (
 )
 from graphcuts_dp.privacy.k_norm import NORMS, KNormNoise
 from graphcuts_dp.queries.graph_queries import GraphQuery, Question
-from tests.audits.base import Twins, audited_laws, audited_runs
+from tests.audits.base import Variants, audited_laws, audited_runs
 from tests.audits.bought import ALL_EDGES
 from tests.audits.graphs import EMPTY, FIRST_PAIR, one_more
 from tests.audits.losses import DistributionPair, half_way, normal_pair, softmax
@@ -127,19 +127,22 @@ class TwoRounds(IterativeCalibration):
     "iterative: {}",
     CONSTRUCTIONS,
     pairs=_PAIRS,
-    twins={"an eighth of the noise": {"factor": 8, "total": 8}, "m used raw": {"total": 150}},
+    incorrect_variants={
+        "an eighth of the noise": {"factor": 8, "total": 8},
+        "m used raw": {"total": 150},
+    },
     runs=3000,
     prepared=True,
     slow=True,
 )
 def _run(
-    construction: str, epsilon: float, source: EntropySource, **broken: Any
+    construction: str, epsilon: float, source: EntropySource, **mistakes: Any
 ) -> Callable[[gc.Graph], list[float]]:
     """The total, and what was found and measured."""
     made = IterativeConstruction(
         learner=_LEARNERS[construction],
         distinguisher=Exponential(queries=_QUERIES, epsilon=Fraction(1)),
-        calibration=TwoRounds(epsilon=Fraction(epsilon), **broken),
+        calibration=TwoRounds(epsilon=Fraction(epsilon), **mistakes),
         grid=Grid(),
     )
 
@@ -156,7 +159,7 @@ def _run(
 @audited_runs(
     "iterative: paid once",
     pairs=_PAIRS[:1],
-    twins={"a twelfth of the noise": {"factor": 12}},
+    incorrect_variants={"a twelfth of the noise": {"factor": 12}},
     prepared=True,
 )
 def _paid_once(
@@ -251,7 +254,7 @@ def rounds_of(
         yield DistributionPair(f"lead {lead}", laws[0], laws[1], copies, beside)
 
 
-def _calibrated_twins(calibration: str) -> Twins:
+def _calibrated_variants(calibration: str) -> Variants:
     """Half the noise shows only where composition is sharp."""
     far = 12 if calibration in ("gru12", "nik17") else 2
     less = "half the noise" if far == 2 else "a twelfth of the noise"
@@ -261,12 +264,12 @@ def _calibrated_twins(calibration: str) -> Twins:
 @audited_laws(
     "iterative: {} calibration",
     CALIBRATIONS,
-    twins=_calibrated_twins,
+    incorrect_variants=_calibrated_variants,
     claim=lambda *terms: tuned("multiplicative-weights", *terms)[1],
-    unseen=lambda calibration: LOOSE if calibration in ("gru12", "nik17") else "",
+    why_below_half=lambda calibration: LOOSE if calibration in ("gru12", "nik17") else "",
 )
-def _calibrated(calibration: str, epsilon: float, **broken: Any) -> Iterator[DistributionPair]:
-    return rounds_of(*tuned("multiplicative-weights", calibration, epsilon), **broken)
+def _calibrated(calibration: str, epsilon: float, **mistakes: Any) -> Iterator[DistributionPair]:
+    return rounds_of(*tuned("multiplicative-weights", calibration, epsilon), **mistakes)
 
 
 # Parameters of a user's own.
@@ -297,15 +300,15 @@ def _with_chosen_noise(calibration: str, epsilon: float) -> tuple[IterativeTunin
 @audited_laws(
     "iterative: chosen sigma, {}",
     _CHOSEN,
-    twins=_calibrated_twins,
+    incorrect_variants=_calibrated_variants,
     claim=lambda *terms: _with_chosen_noise(*terms)[1],
-    unseen=lambda calibration: LOOSE if calibration == "gru12" else "",
+    why_below_half=lambda calibration: LOOSE if calibration == "gru12" else "",
 )
 def _with_chosen_sigma(
-    calibration: str, epsilon: float, **broken: Any
+    calibration: str, epsilon: float, **mistakes: Any
 ) -> Iterator[DistributionPair]:
     """All choices and answers of rounds whose noise a user has set."""
-    return rounds_of(*_with_chosen_noise(calibration, epsilon), **broken)
+    return rounds_of(*_with_chosen_noise(calibration, epsilon), **mistakes)
 
 
 # Lists of any linear queries, and of statistics (the median).
@@ -353,7 +356,7 @@ def _list_claim(name: str, epsilon: float) -> Claim:
 @audited_laws(
     "iterative: {}",
     _LISTS,
-    twins=lambda name: {
+    incorrect_variants=lambda name: {
         "half the noise": {"choices": 2, "answers": 2},
         "choices taken for monotone": {"choices": 2},
         _LISTS[name][2]: {"answers": _LISTS[name][3]},
@@ -464,7 +467,7 @@ for _hide, _name in (
     audited_laws(
         _name,
         PLAYERS[1:],
-        twins={
+        incorrect_variants={
             "half the noise": {"draws": 2.0, "test": 2.0},
             "sums scored as one round": {"draws": _OF_SUMS},
         },
@@ -480,7 +483,7 @@ for _hide, _name in (
 @audited_runs(
     "distinguisher: released",
     pairs=HEAVY_OR_NOT,
-    twins={
+    incorrect_variants={
         "a third of the noise": {"factor": 3},
         "released in each round, paid once": {"releases": 3},
     },
@@ -504,7 +507,7 @@ _FEW = [gc.CutQuery([0]), gc.CutQuery([0, 2]), gc.CutQuery([0], [1])]  # (0, 1) 
     "answers: {}",
     NORMS,
     pairs=(FIRST_PAIR, one_more("among others", [2, 0, 0], [3, 2, 1])),
-    twins={
+    incorrect_variants={
         "a third of the noise": {"factor": 3},
         "the noise of one answer for each": {"columns": np.eye(3, dtype=np.int64)},
     },

@@ -99,11 +99,11 @@ def _all_that_is_left_out(
     "users: rows left out, {}",
     ("kept", "scaled"),
     pairs=_PAIRS,
-    twins={
+    incorrect_variants={
         "sensitivity M - k - 1": {"fewer": 1},
         "a user who counts for all rows": _all_that_is_left_out,
     },
-    twin_pairs=_PAIRS,
+    variant_pairs=_PAIRS,
     runs=6000,
 )
 def _rows_left_out(

@@ -104,7 +104,7 @@ def loss_by_ratio(
     return refuted_slope(fresh, needed, better) * largest_ratio(fresh)
 
 
-def most_telling(runs: Sequence[tuple[FloatVector, FloatVector]]) -> int:
+def largest_loss_index(runs: Sequence[tuple[FloatVector, FloatVector]]) -> int:
     """Return the number of the pair of neighbours whose ratios tell them apart best.
 
     Args:

@@ -36,14 +36,14 @@ def _private(graph: AnyGraph) -> FittedWeights:
 @audited_runs(
     "squared distance of a fit",
     pairs=(*map(sides, (LAST_PAIR, HUB, _WEIGHTED, *BIPARTITE, *DIRECTED)),),
-    twins={
+    incorrect_variants={
         "half the sensitivity": {"factor": 2},
         "one direction's sensitivity": {"factor": 3},
         "a fit that is chosen after looking": {"fit": _private},
     },
-    twin_pairs=(*map(sides, (LAST_PAIR, DIRECTED[0])),),
+    variant_pairs=(*map(sides, (LAST_PAIR, DIRECTED[0])),),
     runs=10_000,
-    unseen=(
+    why_below_half=(
         "One noisy number tells neighbours apart with probability 1/2 at most, so few runs prove "
         "little of it."
     ),

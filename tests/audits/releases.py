@@ -22,7 +22,7 @@ from graphcuts_dp.plugins import EntropySource, NoiseDistribution, SeededEntropy
 from graphcuts_dp.privacy.staircase import Staircase, StaircaseNoise, best_inner
 from graphcuts_dp.synth.methods import FIT_NAMES
 from scripts.benchmark.baselines import BASELINES, chung_lu, noisy_degrees
-from tests.audits.base import Audit, Sampled, Twins, audited, audited_runs
+from tests.audits.base import Audit, Sampled, Variants, audited, audited_runs
 from tests.audits.graphs import (
     BIPARTITE,
     DIRECTED,
@@ -36,7 +36,7 @@ from tests.audits.graphs import (
 )
 
 Runner = Callable[[AnyGraph], FloatVector]
-Twin = Callable[[NoiseDistribution, EntropySource], Runner]
+Variant = Callable[[NoiseDistribution, EntropySource], Runner]
 _PAIRS = np.triu_indices(4, 1)
 
 
@@ -51,7 +51,7 @@ def honest(distribution: NoiseDistribution, source: EntropySource) -> Runner:
     return lambda graph: released(randomized_response(graph, distribution, source))
 
 
-# Broken twins. Each is a mistake that somebody could make.
+# Incorrect variants. Each is a mistake that somebody could make.
 
 
 def half_the_noise(distribution: NoiseDistribution, source: EntropySource) -> Runner:
@@ -65,30 +65,30 @@ def half_the_noise(distribution: NoiseDistribution, source: EntropySource) -> Ru
 def last_pair_missing(distribution: NoiseDistribution, source: EntropySource) -> Runner:
     """A loop that ends one pair too early."""
 
-    def twin(graph: AnyGraph) -> FloatVector:
+    def variant(graph: AnyGraph) -> FloatVector:
         noise = _noise(distribution, source)
         noise[-1] = 0
         return _hidden(graph, distribution, noise)
 
-    return twin
+    return variant
 
 
 def noise_reused(distribution: NoiseDistribution, source: EntropySource) -> Runner:
     """Two pairs share their noise."""
 
-    def twin(graph: AnyGraph) -> FloatVector:
+    def variant(graph: AnyGraph) -> FloatVector:
         noise = _noise(distribution, source)
         noise[-1] = noise[2]
         noise[0] = noise[1]
         return _hidden(graph, distribution, noise)
 
-    return twin
+    return variant
 
 
 def seed_reused_after_fork(distribution: NoiseDistribution, source: EntropySource) -> Runner:
     """Two processes that inherit one stream: two releases with the same noise."""
 
-    def twin(graph: AnyGraph) -> FloatVector:
+    def variant(graph: AnyGraph) -> FloatVector:
         seed = seed_of(source)
         first, second = (
             released(randomized_response(data, distribution, SeededEntropy(seed)))
@@ -96,28 +96,28 @@ def seed_reused_after_fork(distribution: NoiseDistribution, source: EntropySourc
         )
         return second - first
 
-    return twin
+    return variant
 
 
 def edges_alone_noised(distribution: NoiseDistribution, source: EntropySource) -> Runner:
     """Pairs without an edge are left at zero."""
 
-    def twin(graph: AnyGraph) -> FloatVector:
+    def variant(graph: AnyGraph) -> FloatVector:
         hidden = _hidden(graph, distribution, _noise(distribution, source))
         return np.where(graph.dense()[_PAIRS] > 0, hidden, 0.0)
 
-    return twin
+    return variant
 
 
 def noise_from_the_density(distribution: NoiseDistribution, source: EntropySource) -> Runner:
     """Epsilon depends on the private number of edges."""
 
-    def twin(graph: AnyGraph) -> FloatVector:
+    def variant(graph: AnyGraph) -> FloatVector:
         epsilon = distribution.epsilon * (1 + 2 * len(graph.rows))
         own = noise_distribution(distribution.name, epsilon=epsilon, max_weight=1.0)
         return honest(own, source)(graph)
 
-    return twin
+    return variant
 
 
 def sensitivity_one(distribution: NoiseDistribution, source: EntropySource) -> Runner:
@@ -125,23 +125,23 @@ def sensitivity_one(distribution: NoiseDistribution, source: EntropySource) -> R
     sound = noise_distribution(distribution.name, epsilon=distribution.epsilon)
     factor = distribution.unit / sound.unit if distribution.name == "laplace" else 1.0
 
-    def twin(graph: AnyGraph) -> FloatVector:
+    def variant(graph: AnyGraph) -> FloatVector:
         uncapped = gc.Graph(graph.rows, graph.columns, graph.weights * factor, vertices=4)
         return released(randomized_response(uncapped, sound, source))
 
-    return twin
+    return variant
 
 
 def clipped_before_noise(distribution: NoiseDistribution, source: EntropySource) -> Runner:
     """Clipped at the largest weight of the data, which also sets the noise."""
 
-    def twin(graph: AnyGraph) -> FloatVector:
+    def variant(graph: AnyGraph) -> FloatVector:
         cap = float(graph.weights.max())
         own = noise_distribution("laplace", epsilon=distribution.epsilon, max_weight=cap)
         private = gc.Graph(graph.rows, graph.columns, graph.weights, vertices=4, max_weight=cap)
         return released(randomized_response(private, own, source)) * own.unit
 
-    return twin
+    return variant
 
 
 def _with_noise(
@@ -149,12 +149,12 @@ def _with_noise(
 ) -> Runner:
     """Other noise on the same grid; with `far`, that outside of the top is a period farther out."""
 
-    def twin(graph: AnyGraph) -> FloatVector:
+    def variant(graph: AnyGraph) -> FloatVector:
         drawn = noise.draw_many(6, source)
         outside = far * (np.abs(drawn) >= noise.inner)
         return _hidden(graph, distribution, drawn + outside * noise.period * np.sign(drawn))
 
-    return twin
+    return variant
 
 
 def staircase_of_one(distribution: NoiseDistribution, source: EntropySource) -> Runner:
@@ -180,13 +180,13 @@ def twice_the_step(distribution: NoiseDistribution, source: EntropySource) -> Ru
 def noise_shared_by_both_arcs(distribution: NoiseDistribution, source: EntropySource) -> Runner:
     """Noise of an undirected graph: u -> v and v -> u get the same."""
 
-    def twin(graph: AnyGraph) -> FloatVector:
+    def variant(graph: AnyGraph) -> FloatVector:
         drawn = np.zeros(graph.shape)
         drawn[np.triu_indices(len(drawn), 1)] = _noise(distribution, source, pairs=3)
         noise, weights = drawn + drawn.T, np.floor(graph.dense() / distribution.unit)
         return (np.abs(noise - graph.dense()) if distribution.bits else noise + weights).ravel()
 
-    return twin
+    return variant
 
 
 def _noise(distribution: NoiseDistribution, source: EntropySource, pairs: int = 6) -> FloatVector:
@@ -202,26 +202,26 @@ def _hidden(graph: AnyGraph, distribution: NoiseDistribution, noise: FloatVector
     )
 
 
-_HALF: dict[str, Twin] = {"half the noise": half_the_noise}
-_OF_ENTRIES: dict[str, Twin] = _HALF | {
+_HALF: dict[str, Variant] = {"half the noise": half_the_noise}
+_OF_ENTRIES: dict[str, Variant] = _HALF | {
     "last pair missing": last_pair_missing,
     "noise reused": noise_reused,
     "seed reused after fork": seed_reused_after_fork,
     "edges alone noised": edges_alone_noised,
     "noise from the density": noise_from_the_density,
 }
-_OF_ARCS: dict[str, Twin] = _HALF | {"noise shared by both arcs": noise_shared_by_both_arcs}
-_OF_STAIRS: dict[str, Twin] = _HALF | {
+_OF_ARCS: dict[str, Variant] = _HALF | {"noise shared by both arcs": noise_shared_by_both_arcs}
+_OF_STAIRS: dict[str, Variant] = _HALF | {
     "sensitivity 1 for the cap": staircase_of_one,
     "one period too far": one_period_too_far,
     "each step down twice": twice_the_step,
 }
-_OF_WEIGHTS: dict[str, Twin] = _HALF | {
+_OF_WEIGHTS: dict[str, Variant] = _HALF | {
     "sensitivity 1 for the cap": sensitivity_one,
     "clipped before noise": clipped_before_noise,
 }
-# By what is added to the name of the noise: the noise, neighbours and twins, and whose they are.
-_KINDS: dict[str, tuple[str, tuple[Neighbours, ...], dict[str, Twin]]] = {
+# By the ending of an entry's name: the noise, the neighbours, the incorrect variants.
+_KINDS: dict[str, tuple[str, tuple[Neighbours, ...], dict[str, Variant]]] = {
     "binary, directed": ("binary", DIRECTED, _OF_ARCS),
     "laplace, directed": ("laplace", DIRECTED, _OF_ARCS),
     "laplace, cap 0.3": ("laplace", capped(0.3), _HALF),
@@ -235,8 +235,8 @@ _KINDS: dict[str, tuple[str, tuple[Neighbours, ...], dict[str, Twin]]] = {
 def _entries(
     noise: str,
     pairs: tuple[Neighbours, ...],
-    twins: dict[str, Twin],
-    twin_pairs: tuple[Neighbours, ...],
+    incorrect_variants: dict[str, Variant],
+    variant_pairs: tuple[Neighbours, ...],
     epsilon: float,
 ) -> Audit:
     distribution = distribution_for(pairs[0].first, noise, epsilon)
@@ -245,8 +245,10 @@ def _entries(
         claim=Claim(cost.epsilon, cost.delta),
         pairs=pairs,
         start=partial(honest, distribution),
-        twins={name: partial(twin, distribution) for name, twin in twins.items()},
-        twin_pairs=twin_pairs,
+        incorrect_variants={
+            name: partial(variant, distribution) for name, variant in incorrect_variants.items()
+        },
+        variant_pairs=variant_pairs,
     )
 
 
@@ -269,7 +271,7 @@ _RUNS = {"game": 200, "maximum-entropy": 1200, "auto": 1200}  # the others are f
     "fit: {}",
     FIT_NAMES,
     pairs=(LAST_PAIR,),
-    twins={"isolated vertices left alone": {"peeks": True}},
+    incorrect_variants={"isolated vertices left alone": {"peeks": True}},
     runs=lambda fit: _RUNS.get(fit, 2000),
     slow=True,
 )
@@ -323,7 +325,7 @@ def _clipped_at_true_degrees(
     return clipped
 
 
-_BROKEN: dict[str, Twins] = {
+_BROKEN: dict[str, Variants] = {
     "raw matrix": {"a quarter of the noise": {"factor": 4}},
     "elementwise clip": {"clipped at true degrees": _clipped_at_true_degrees},
     "density only": {"m used raw": _raw_count},
@@ -333,7 +335,11 @@ _BROKEN: dict[str, Twins] = {
 
 
 @audited_runs(
-    "baseline: {}", BASELINES, pairs=(LAST_PAIR, HUB), twins=_BROKEN.__getitem__, runs=4000
+    "baseline: {}",
+    BASELINES,
+    pairs=(LAST_PAIR, HUB),
+    incorrect_variants=_BROKEN.__getitem__,
+    runs=4000,
 )
 def _baseline(
     name: str,

@@ -171,13 +171,13 @@ def _in_each_period(rows: gc.Rows) -> IntVector:
 @audited_runs(
     "rows: flows by period",
     pairs=(*_ROWS, *_WEIGHTS),
-    twins={
+    incorrect_variants={
         "half the noise": partial(_broken, factor=2),
         "counted from its period on": partial(_broken, table=_in_each_period),
         "weights that are not clipped": partial(_broken, table=_not_clipped),
         "noise of one unit of weight": partial(_broken, factor=_AT_MOST),
     },
-    twin_pairs=(*_ROWS[:2], *_WEIGHTS),
+    variant_pairs=(*_ROWS[:2], *_WEIGHTS),
     runs=6000,
 )
 def _rows_by_period(epsilon: float, where: Owned, source: EntropySource) -> list[float]:
@@ -187,7 +187,7 @@ def _rows_by_period(epsilon: float, where: Owned, source: EntropySource) -> list
 @audited_runs(
     "users: flows by period",
     pairs=_USERS,
-    twins={
+    incorrect_variants={
         "half the noise": partial(_broken, factor=2),
         "bound per period where it is guaranteed over all": partial(_broken, table=_by_each_period),
         "noise of one row for a user": partial(_broken, factor=_AT_MOST),

@@ -115,7 +115,9 @@ def _exact_cuts(epsilon: Fraction, factor: float) -> Iterator[DistributionPair]:
 _CHOICES = {"exponential": _exponential, "exact-cuts": _exact_cuts}
 
 
-@audited_laws("distinguisher: {}", _CHOICES, twins={"sensitivity 1 for 2": {"factor": 2}})
+@audited_laws(
+    "distinguisher: {}", _CHOICES, incorrect_variants={"sensitivity 1 for 2": {"factor": 2}}
+)
 def _choices(name: str, epsilon: float, factor: float = 1) -> Iterable[DistributionPair]:
     """Twice the rate: a sensitivity of 1 for 2, or scores taken for moving in one direction."""
     return _CHOICES[name](Fraction(epsilon), factor)
@@ -195,7 +197,7 @@ _EDGE = (one_more("one edge", [0], [1], vertices=2),)
 @audited_runs(
     "distinguisher: power-rank-one-certified",
     pairs=_EDGE,
-    twins={"half the noise": {"factor": 2}, "bought sixteen times": {"times": 16}},
+    incorrect_variants={"half the noise": {"factor": 2}, "bought sixteen times": {"times": 16}},
     claim=claimed_rho,
     prepared=True,
 )
@@ -217,9 +219,9 @@ def _certified(epsilon: float, source: EntropySource, factor: int = 1, times: in
 @audited_runs(
     "distinguisher: power-rank-one, calls",
     pairs=_EDGE,
-    twins={"an eighth of the noise": {"factor": 8}},
+    incorrect_variants={"an eighth of the noise": {"factor": 8}},
     claim=claimed_rho,
-    unseen="Which cut is found, and its sign, is a small part of what its products tell.",
+    why_below_half="Which cut is found, and its sign, is a small part of what its products tell.",
 )
 def _called(epsilon: float, graph: gc.Graph, source: EntropySource, factor: int = 1) -> list[float]:
     """What a call says: whether the cut that it finds holds the edge, and its sign."""
@@ -239,16 +241,18 @@ def _matrix_audit(kind: str, epsilon: float) -> Audit:
         "power": lambda factor: partial(_products, factor**2 * rho, False),
     }
     made = start[kind]
-    twins = {"half the noise": made(2)}
+    incorrect_variants = {"half the noise": made(2)}
     if kind == "power":
-        twins["noise reused"] = partial(_products, rho, True)
+        incorrect_variants["noise reused"] = partial(_products, rho, True)
         # 5^2 for two rows of three times 5^2.
-        twins["sensitivity of the largest entry"] = partial(_products, 2 * _ALIKE * rho, False)
+        incorrect_variants["sensitivity of the largest entry"] = partial(
+            _products, 2 * _ALIKE * rho, False
+        )
     return Sampled(
         claim=Claim(epsilon) if kind == "response" else Claim(rho, kind="rho"),
         pairs=EDGES,
         start=made(1),
-        twins=twins,
+        incorrect_variants=incorrect_variants,
         runs=24_000,
         batch=True,
     )
@@ -291,7 +295,7 @@ _NETS = {"net": 3, "net, four vertices": 4}
 @audited_laws(
     "{}",
     _NETS,
-    twins={"half the noise": {"factor": 2}, "sensitivity 1 for 2": {"moves": 1}},
+    incorrect_variants={"half the noise": {"factor": 2}, "sensitivity 1 for 2": {"moves": 1}},
     covers="release: {}",
 )
 def _net(
@@ -314,7 +318,7 @@ def _one_noise_for_all_members(
 @audited_runs(
     "net, as released",
     pairs=(one_more("a pair", [0, 0], [1, 2], vertices=3),),
-    twins={"same noise for all members": _one_noise_for_all_members},
+    incorrect_variants={"same noise for all members": _one_noise_for_all_members},
 )
 def _net_release(epsilon: float, graph: gc.Graph, source: EntropySource) -> FloatVector:
     """Which pairs are edges in the graph that is released."""
@@ -341,7 +345,7 @@ _SENSED = claimed_for(1e-6)
 
 @audited_laws(
     "sensing",
-    twins={
+    incorrect_variants={
         "half the noise": {"values": 2},
         "choices taken for monotone": {"choices": 2},
         "sensitivity without the cap": {"values": _CAP},
@@ -362,7 +366,10 @@ def _sensing(epsilon: float, choices: float = 1, values: float = 1) -> Iterator[
 
 @audited_laws(
     "sensing, every query",
-    twins={"the noise of one query": {"copies": 1}, "one query forgotten": {"copies": _ROUNDS - 1}},
+    incorrect_variants={
+        "the noise of one query": {"copies": 1},
+        "one query forgotten": {"copies": _ROUNDS - 1},
+    },
     claim=_SENSED,
 )
 def _every_query(epsilon: float, copies: int = _ROUNDS) -> Iterator[DistributionPair]:
@@ -391,7 +398,7 @@ class _Understated(gc.Query):
 
 @audited_laws(
     "sensing, a query that understates its sensitivity",
-    twins={"the query is believed": {"believed": True}},
+    incorrect_variants={"the query is believed": {"believed": True}},
     claim=_SENSED,
 )
 def _understated(epsilon: float, believed: bool = False) -> Iterator[DistributionPair]:

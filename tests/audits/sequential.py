@@ -32,10 +32,10 @@ from graphcuts_dp.evaluation.audit import AuditResult, Claim, Draw, Neighbours
 from graphcuts_dp.evaluation.audit import _features as features
 from graphcuts_dp.evaluation.audit import _names as feature_names
 from tests.audits.losses import (
+    largest_loss_index,
     largest_ratio,
     likeliest_slope,
     log_likelihood,
-    most_telling,
     refuted_slope,
 )
 
@@ -315,7 +315,7 @@ def ratio_until_decided(
         pairs: as for `audit_until_decided`, like all other arguments.
     """
     firsts = [(draw(p.first, _FIRST), draw(p.second, _FIRST)) for p in pairs]
-    worst = most_telling(firsts)
+    worst = largest_loss_index(firsts)
     pair, observed = pairs[worst], firsts[worst]
     fresh: Outputs = (np.empty(0), np.empty(0))
     chosen = 0.0  # logarithm of the likelihood of the slopes that were chosen

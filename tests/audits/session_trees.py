@@ -261,5 +261,5 @@ def _audit(epsilon: float) -> Enumerated:
     return Enumerated(
         claim=Claim(rounded_up(Fraction(budget)), _DELTA),
         distributions=lambda: _distributions(the_rule, budget),
-        twins={"any bound counts": lambda: _distributions(any_bound, budget)},
+        incorrect_variants={"any bound counts": lambda: _distributions(any_bound, budget)},
     )

@@ -46,7 +46,7 @@ from graphcuts_dp.privacy.sparse_vector import (
 from graphcuts_dp.session.counts import linear_count
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise
-from tests.audits.base import Twins, audited_runs
+from tests.audits.base import Variants, audited_runs
 from tests.audits.graphs import one_more, quietly, seed_of
 
 Run = Callable[[gc.Graph], npt.ArrayLike]
@@ -128,7 +128,7 @@ def _same_noise(epsilon: float, source: EntropySource, delta: float = 0.0) -> Ru
 @audited_runs(
     "session: laplace",
     pairs=PAIRS,
-    twins={
+    incorrect_variants={
         "half the noise": {"factor": 2},
         "continue after the cap": {"factor": 6, "queries": 12},
         "noise reused": _same_noise,
@@ -146,7 +146,7 @@ _CAPPED = (one_more("none and the cap", [0, 2], [1, 3], [2.0, 2.0], max_weight=2
     "session: laplace, cap 2",
     pairs=_CAPPED,
     # Twice epsilon with the right grid is the noise of half its sensitivity.
-    twins={"sensitivity 1 for 2": {"factor": 2}},
+    incorrect_variants={"sensitivity 1 for 2": {"factor": 2}},
     prepared=True,
 )
 def _weights(epsilon: float, source: EntropySource, factor: int = 1) -> Run:
@@ -157,7 +157,7 @@ def _weights(epsilon: float, source: EntropySource, factor: int = 1) -> Run:
 @audited_runs(
     "session: gaussian",
     pairs=PAIRS,
-    twins={
+    incorrect_variants={
         "a third of the noise": {"factor": 4},
         "noise reused": partial(_same_noise, delta=_DELTA),
     },
@@ -171,7 +171,7 @@ def _gaussian(epsilon: float, source: EntropySource, factor: int = 1) -> Run:
 @audited_runs(
     "session: binary",
     pairs=PAIRS,
-    twins={"half the noise": {"factor": 2}, "last pair missing": {"shown": True}},
+    incorrect_variants={"half the noise": {"factor": 2}, "last pair missing": {"shown": True}},
     prepared=True,
 )
 def _binary(epsilon: float, source: EntropySource, factor: int = 1, shown: bool = False) -> Run:
@@ -195,7 +195,10 @@ _SIGNED[0, 1], _SIGNED[2, 3] = 1.0, -3.0
 @audited_runs(
     "session: laplace, linear queries",
     pairs=PAIRS,
-    twins={"half the noise": {"factor": 2}, "coefficients larger than the noise": {"larger": 3}},
+    incorrect_variants={
+        "half the noise": {"factor": 2},
+        "coefficients larger than the noise": {"larger": 3},
+    },
     prepared=True,
 )
 def _linear(epsilon: float, source: EntropySource, factor: int = 1, larger: int = 1) -> Run:
@@ -221,7 +224,7 @@ def _linear(epsilon: float, source: EntropySource, factor: int = 1, larger: int 
     "session: laplace, on its ledger",
     pairs=PAIRS,
     # Each spends epsilon/2 on the first cut, so four of them are twice epsilon.
-    twins={"continue after the cap": {"factor": 4, "last": "two"}},
+    incorrect_variants={"continue after the cap": {"factor": 4, "last": "two"}},
     runs=500,
     slow=True,
 )
@@ -272,14 +275,14 @@ class ByHand(Calibration):
         epsilon: of everything.
         factor: of the rates of tests and values; 1 keeps the guarantee.
         raw: whether the total weight has no noise.
-        broken: what else is wrong with the tuning.
+        mistake: returns the tuning with one more mistake.
     """
 
     kind: Kind
     epsilon: Fraction
     factor: int = 1
     raw: bool = False
-    broken: Callable[[Tuning], Tuning] = field(default=lambda tuning: tuning)
+    mistake: Callable[[Tuning], Tuning] = field(default=lambda tuning: tuning)
     queries: int = 4
     beta: float = 0.05
 
@@ -308,7 +311,7 @@ class ByHand(Calibration):
             value = ValueNoise("laplace", 7 * left / 8)
         else:
             test = NoisyComparison(left, Fraction(0))
-        return self.broken(
+        return self.mistake(
             Tuning(
                 alpha=4.0,
                 updates=1,
@@ -322,12 +325,12 @@ class ByHand(Calibration):
         )
 
 
-def _by_hand(learner: str, tests: str, epsilon: float, **broken: Any) -> OnlineMechanism:
-    calibration = ByHand(kind=_TESTS[tests], epsilon=Fraction(epsilon), **broken)
+def _by_hand(learner: str, tests: str, epsilon: float, **mistakes: Any) -> OnlineMechanism:
+    calibration = ByHand(kind=_TESTS[tests], epsilon=Fraction(epsilon), **mistakes)
     return OnlineMechanism(learner=LEARNERS[learner], calibration=calibration, grid=Grid())
 
 
-# Broken twins. Each is a mistake that somebody could make.
+# Incorrect variants. Each is a mistake that somebody could make.
 
 
 def _past_the_cap(tuning: Tuning) -> Tuning:
@@ -371,7 +374,7 @@ def _reused_twice(learner: str, tests: str, epsilon: float, source: EntropySourc
 
     That the second alone fires, and upwards, tells the pair for certain.
     """
-    made = replace(_by_hand(learner, tests, epsilon, broken=_many_answers), total_weight=3.0)
+    made = replace(_by_hand(learner, tests, epsilon, mistake=_many_answers), total_weight=3.0)
 
     def run(graph: gc.Graph) -> FloatVector:
         state, values, signs = made.start(graph, source), [0.0, 0.0], [0, 0]
@@ -403,7 +406,7 @@ def _many_answers(tuning: Tuning) -> Tuning:
         Neighbours("in the first cut", (0, 0), (1, 0)),
         Neighbours("in the second cut", (0, 0), (0, 1)),
     ),
-    twins={"half the noise": {"factor": 2}, "noise reused": {"reused": True}},
+    incorrect_variants={"half the noise": {"factor": 2}, "noise reused": {"reused": True}},
 )
 def _instance(
     epsilon: float,
@@ -426,24 +429,24 @@ def _instance(
     return [float(each) for each in fires]
 
 
-def _twins_of_tests(_: str, tests: str) -> Twins:
+def _variants_of_tests(_: str, tests: str) -> Variants:
     """One firing of the tight tests tells so little that going on shows in no number of runs.
 
-    There the twins that go on are caught by calculation, in `calibrations`.
+    There the incorrect variants that go on are caught by calculation, in `calibrations`.
     """
-    twins: dict[str, Any] = {
+    incorrect_variants: dict[str, Any] = {
         "m used raw": {"raw": True},
         "seed reused after fork": _seed_after_fork,
         "noise reused": _reused_twice,
     }
     if tests == "tight":
-        twins["a sixteenth of the tests' noise"] = {"factor": 16}
+        incorrect_variants["a sixteenth of the tests' noise"] = {"factor": 16}
     else:
-        twins["a quarter of the noise"] = {"factor": 4}
-        twins["continue after the cap"] = {"broken": _past_the_cap}
+        incorrect_variants["a quarter of the noise"] = {"factor": 4}
+        incorrect_variants["continue after the cap"] = {"mistake": _past_the_cap}
     if tests == "dr14":
-        twins["un-reset threshold"] = {"broken": _not_reset}
-    return twins
+        incorrect_variants["un-reset threshold"] = {"mistake": _not_reset}
+    return incorrect_variants
 
 
 @audited_runs(
@@ -451,9 +454,11 @@ def _twins_of_tests(_: str, tests: str) -> Twins:
     LEARNERS,
     _TESTS,
     pairs=PAIRS,
-    twins=_twins_of_tests,
+    incorrect_variants=_variants_of_tests,
     prepared=True,
     slow=True,
 )
-def _online(learner: str, tests: str, epsilon: float, source: EntropySource, **broken: Any) -> Run:
-    return transcript(_by_hand(learner, tests, epsilon, **broken), source)
+def _online(
+    learner: str, tests: str, epsilon: float, source: EntropySource, **mistakes: Any
+) -> Run:
+    return transcript(_by_hand(learner, tests, epsilon, **mistakes), source)

@@ -114,7 +114,7 @@ def _seen(bought: Measurements, side: Side) -> list[float]:
     return [together, of_groups, *of_kept, *of_degrees, *of_counts]
 
 
-# Broken twins.
+# Incorrect variants.
 
 
 def _kept(
@@ -210,7 +210,7 @@ def _law_pairs(noise: str, _epsilon: float) -> tuple[Neighbours, ...]:
     "sparse, {}, by its law",
     NOISES,
     pairs=_law_pairs,
-    twins={"half the noise": {"factor": 2}},
+    incorrect_variants={"half the noise": {"factor": 2}},
     runs=12_000,
     column=0,  # the log-likelihood ratio of all parts together
     slow=lambda noise: noise == "laplace",
@@ -219,18 +219,18 @@ def _law_pairs(noise: str, _epsilon: float) -> tuple[Neighbours, ...]:
     "sparse, {}",
     NOISES,
     pairs=_pairs,
-    twins={
+    incorrect_variants={
         "threshold from the true number of edges": _threshold_of_true_edges,
         "edges are never dropped": _edges_are_never_dropped,
         "noise below the threshold kept for edges": _noise_below_the_threshold,
         "counts not charged": _counts_not_charged,
         "one noise for all counts": _one_noise_for_all_counts,
     },
-    twin_pairs=tuple(map(sides, (HUB, _A_NEW_ONE, _ONE_LIGHTER))),
+    variant_pairs=tuple(map(sides, (HUB, _A_NEW_ONE, _ONE_LIGHTER))),
     runs=4000,
     covers="release: sparse, {}",
     slow=True,
-    unseen=SHARED,
+    why_below_half=SHARED,
 )
 def _honest(
     noise: str, epsilon: float, side: Side, source: EntropySource, factor: int = 1

@@ -157,22 +157,25 @@ def _structure(epsilon: float, side: Side, source: EntropySource) -> list[float]
 audited_runs(
     "structure test",
     pairs=_PAIRS,
-    twins={"sensitivity 1 for 2": _sensitivity_one, "gap ignored": _gap_ignored},
-    twin_pairs=_PAIRS[:1],
+    incorrect_variants={"sensitivity 1 for 2": _sensitivity_one, "gap ignored": _gap_ignored},
+    variant_pairs=_PAIRS[:1],
     runs=6000,
     slow=True,
 )(_structure)
 audited_runs(
     "structure test, arcs and two sides",
     pairs=_OTHER_KINDS,
-    twins={"sensitivity 1 for 2": _sensitivity_one},
+    incorrect_variants={"sensitivity 1 for 2": _sensitivity_one},
     runs=6000,
     slow=True,
 )(_structure)
 audited_runs(
     "structure test, weights",
     pairs=(_HEAVY,),
-    twins={"sensitivity 1 for 2": _sensitivity_one, "weights undivided": _weights_undivided},
+    incorrect_variants={
+        "sensitivity 1 for 2": _sensitivity_one,
+        "weights undivided": _weights_undivided,
+    },
     runs=6000,
     slow=True,
 )(_structure)
@@ -187,7 +190,9 @@ def _one_degree(epsilon: float, side: Side, source: EntropySource) -> list[float
     return _noisy_count(epsilon, side, source, _unevenness_of, 1)
 
 
-@audited_runs("unevenness", pairs=_EDGE, twins={"sensitivity 1 for 2": _one_degree}, runs=6000)
+@audited_runs(
+    "unevenness", pairs=_EDGE, incorrect_variants={"sensitivity 1 for 2": _one_degree}, runs=6000
+)
 def _unevenness(epsilon: float, side: Side, source: EntropySource) -> list[float]:
     measured = measure_unevenness(side.graph, epsilon=Fraction(epsilon), source=source)
     before, after = _unevenness_of(side.first), _unevenness_of(side.second)

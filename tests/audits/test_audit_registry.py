@@ -1,7 +1,7 @@
 """Every mechanism has an audit, which it passes and its incorrect variants do not.
 
 A sound mechanism fails with probability 1e-6 at most, for all entries together, if the seed were
-drawn at random. That its twins are caught is a matter of power: the seeds are fixed.
+drawn at random. That its incorrect variants are caught is a matter of power: the seeds are fixed.
 """
 
 import itertools
@@ -19,7 +19,7 @@ from graphcuts_dp.evaluation.audit import Claim, Neighbours, audit
 from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.privacy.entropy import entropy_source
 from tests.audits import registry, releases, together
-from tests.audits.base import HALF, Entry, Enumerated, Sampled
+from tests.audits.base import MIN_SHARE, Entry, Enumerated, Sampled
 from tests.audits.graphs import LAST_PAIR, quietly
 from tests.audits.losses import DistributionPair, visible_by_ratio
 from tests.audits.registry import (
@@ -59,16 +59,15 @@ MISTAKES = {
 
 
 @cache
-def twins_of(entry):
-    """The names of the incorrect variants of an audit; to make all audits takes seconds."""
-    return set(entry.make(1.0).twins)
+def incorrect_variants_of(entry):
+    """Return the names of the incorrect variants of an audit, kept: an audit takes long to make."""
+    return set(entry.make(1.0).incorrect_variants)
 
 
-@pytest.mark.thorough
-def test_every_exported_mechanism_has_an_audit_and_every_audit_a_twin():
+def test_every_exported_mechanism_has_an_audit_and_every_audit_an_incorrect_variant():
     assert set(exported_mechanisms()) <= COVERED
     assert len({entry.name for entry in ENTRIES}) == len(ENTRIES)
-    assert all(map(twins_of, ENTRIES))
+    assert all(map(incorrect_variants_of, ENTRIES))
 
 
 def _dummy(graph, *, epsilon):  # noqa: ARG001
@@ -96,16 +95,18 @@ def test_a_mechanism_without_an_audit_is_noticed(add, missing, monkeypatch):
 
 def test_every_mistake_is_looked_for_by_a_quick_audit():
     """Which also has to catch it: see `test_a_quick_audit_passes`."""
-    assert set().union(*map(twins_of, QUICK)) >= MISTAKES
+    assert set().union(*map(incorrect_variants_of, QUICK)) >= MISTAKES
 
 
 @pytest.mark.thorough(cases=12)
 @pytest.mark.parametrize("entry", QUICK, ids=lambda entry: entry.name)
 def test_a_quick_audit_passes(entry):
     (outcome,) = run_audits([entry], quick=True, seed=1)
-    assert outcome.kept, (outcome.found, outcome.pair, outcome.event)
-    assert not [twin for twin in outcome.twins if not twin.caught]
-    assert outcome.seen >= HALF or outcome.unseen, "say in its entry why it sees so little"
+    assert outcome.kept, (outcome.loss, outcome.pair, outcome.event)
+    assert not [variant for variant in outcome.incorrect_variants if not variant.caught]
+    assert outcome.detected_share >= MIN_SHARE or outcome.why_below_half, (
+        "say in its entry why it detects so little"
+    )
 
 
 def test_the_law_of_a_release_sees_what_events_do_not():
@@ -119,7 +120,7 @@ def test_the_law_of_a_release_sees_what_events_do_not():
         by_law = entry.make(1.0)
         assert visible_by_ratio(by_law.claim, by_law.runs) > 0.85
         (by_events,) = find_audits([name])
-        assert "law" in by_events.unseen
+        assert "law" in by_events.why_below_half
 
 
 @pytest.mark.slow
@@ -142,7 +143,7 @@ def leaky(_):
         claim=Claim(1.0),
         pairs=(Neighbours("bare", 0.0, 1.0),),
         start=lambda _: lambda number: [number],
-        twins={"constant": lambda _: lambda _: [0.0]},
+        incorrect_variants={"constant": lambda _: lambda _: [0.0]},
         runs=400,
     )
 
@@ -150,7 +151,7 @@ def leaky(_):
 def test_a_mechanism_that_leaks_is_refuted_and_a_twin_that_does_not_is_missed():
     (outcome,) = run_audits([Entry("leaky", leaky)], seed=1)
     assert not outcome.kept
-    assert [twin.caught for twin in outcome.twins] == [False]
+    assert [variant.caught for variant in outcome.incorrect_variants] == [False]
     assert not outcome.passed
     assert outcome.pair == "bare"
 
@@ -173,11 +174,11 @@ def test_an_enumerated_audit_finds_the_worst_distribution():
     made = Enumerated(
         claim=Claim(1.0),
         distributions=lambda: distributions,
-        twins={"same": lambda: distributions[:1]},
+        incorrect_variants={"same": lambda: distributions[:1]},
     )
     (outcome,) = run_audits([Entry("made", lambda _: made)])
     assert (outcome.pair, outcome.method) == ("apart", "exact")
-    assert outcome.found == pytest.approx(math.log(1.5))
+    assert outcome.loss == pytest.approx(math.log(1.5))
     assert outcome.kept
     assert not outcome.passed
 
@@ -291,8 +292,8 @@ def test_a_job_that_is_made_once(name, unit, group_size, monkeypatch):
 
 
 @pytest.mark.parametrize("noise", ["binary", "discrete-laplace"])
-def test_the_helpers_of_the_twins_are_right(noise):
-    """Unbroken, the pieces of other twins pass the audit: what is caught is the mistake."""
+def test_parts_of_incorrect_variants_pass_an_audit_without_their_mistake(noise):
+    """So the audit catches the mistake, and not a fault of these parts."""
     distribution = noise_distribution(noise, epsilon=1.0, max_weight=1.0)
     source = SeededEntropy(7)
 

@@ -1,13 +1,14 @@
 """Audits of what protects several edges or people together, or the user of several rows.
 
-The twin of each is the mistake that matters: noise for one change where several are hidden.
+Each has one incorrect variant: noise for one change where several differ.
 
 - *Runs* of a public function, as users call it, or of a session's mechanism, with all that comes
   out. Neighbours differ in six pairs: edges, or those of a user of twelve rows, or ratings; or in
-  the places of six people. With six, and not two or three, the twin shows in few runs.
+  the places of six people. With six, and not two or three, the mistake
+  shows in few runs.
 - *Exact losses* of what calibrations that users choose from allow, at full length. A session by the
-  calibrations "gru12" and "jt12" has no such twin: their constants are so large that one made for
-  one edge still hides 4,500 of them; offline they hide three, but not twelve.
+  calibrations "gru12" and "jt12" has no such variant: their constants are so large
+  that a session for one edge still hides 4,500 of them; iterative releases hide three, not twelve.
 """
 
 import inspect
@@ -45,7 +46,7 @@ from tests.audits.sessions import LEARNERS, UNIVERSE, ByHand, Kind, transcript
 
 Run = Callable[[Any], FloatVector]
 Start = Callable[[int, float, EntropySource], Run]
-TWIN = "epsilon of one used for several"
+ONE_EPSILON_FOR_SEVERAL = "epsilon of one used for several"
 _MOST = 6
 _DELTA = 0.02  # so large that runs see what it is for
 _ALL = gc.CutQuery(range(4), range(4))
@@ -83,8 +84,8 @@ def protected(data: PrivateData, group_size: int) -> tuple[Any, dict[str, Any]]:
 
     Args:
         data: a graph, or rows with users.
-        group_size: how many changes the mechanism hides; a twin hides one, and gives the bounded
-            graph away as a plain one.
+        group_size: how many changes the mechanism hides; 1 for the incorrect variant, which takes
+            the bounded graph for a plain one.
     """
     if not isinstance(data, gc.Rows):
         return data, {"privacy_unit": gc.PrivacyUnit.edge(group_size)}
@@ -333,7 +334,7 @@ def _audit(start: Start, pairs: tuple[Neighbours, ...], claim: Claim, epsilon: f
         claim=claim,
         pairs=pairs,
         start=partial(start, _MOST, epsilon),
-        twins={TWIN: partial(start, 1, epsilon)},
+        incorrect_variants={ONE_EPSILON_FOR_SEVERAL: partial(start, 1, epsilon)},
     )
 
 
@@ -398,7 +399,7 @@ def _calibration_audit(construction: str, calibration: str, epsilon: float) -> A
     return Enumerated(
         claim=claim,
         distributions=partial(transcripts_of, sound, steps=3),
-        twins={TWIN: partial(transcripts_of, of_one, steps=3)},
+        incorrect_variants={ONE_EPSILON_FOR_SEVERAL: partial(transcripts_of, of_one, steps=3)},
     )
 
 
@@ -409,11 +410,13 @@ def _offline_audit(steps: int, calibration: str, epsilon: float) -> Audit:
     return Enumerated(
         claim=claim,
         distributions=partial(rounds_of, sound, claim, steps=steps),
-        twins={TWIN: partial(rounds_of, of_one, claim, steps=steps)},
+        incorrect_variants={
+            ONE_EPSILON_FOR_SEVERAL: partial(rounds_of, of_one, claim, steps=steps)
+        },
     )
 
 
 audited("{} edges: iterative, {} calibration", (3,), ("practical", "tight", "dr14"))(_offline_audit)
-audited("{} edges: iterative, {} calibration", (12,), ("gru12", "nik17"), unseen=LOOSE)(
+audited("{} edges: iterative, {} calibration", (12,), ("gru12", "nik17"), why_below_half=LOOSE)(
     _offline_audit
 )

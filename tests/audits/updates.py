@@ -147,7 +147,7 @@ def _reported(
     "updates: {}, laplace",
     (INDEPENDENT, CALENDAR_YEARS),
     pairs=_ROWS,
-    twins=lambda strategy: {
+    incorrect_variants=lambda strategy: {
         "half the noise": {"factor": 2},
         "rows counted from their month on": {"running": True},
         **(
@@ -193,7 +193,7 @@ def _rows_over_time(
     "users: updates, {}",
     (INDEPENDENT, CALENDAR_YEARS),
     pairs=_USERS,
-    twins={
+    incorrect_variants={
         "noise of one row for a user": {"factor": _AT_MOST},  # half the noise
         "bound that begins again each month": {"forgetful": True},
     },
@@ -224,7 +224,7 @@ _HORIZON = gc.Periods.of("2026-11..2027-04").labels
 @audited_laws(
     "updates: {}, gaussian",
     (INDEPENDENT, CALENDAR_YEARS, SQUARE_ROOT),
-    twins=lambda strategy: {
+    incorrect_variants=lambda strategy: {
         "half the noise": {"factor": 2},
         **(
             {"sensitivity of one published number": {"one_number": True}}

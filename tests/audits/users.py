@@ -224,7 +224,7 @@ def _rounded_later(rows: gc.Rows) -> IntVector:
 @audited_runs(
     "users: flows, laplace",
     pairs=_PAIRS_OF_FILES,
-    twins={
+    incorrect_variants={
         "half the noise": partial(_broken, factor=2),
         "epsilon for edges": partial(_broken, factor=_AT_MOST),
         "hash that depends on others": partial(_broken, table=_all_by_one_hash),
@@ -232,7 +232,7 @@ def _rounded_later(rows: gc.Rows) -> IntVector:
         "bound for each pair": partial(_broken, table=_bounded_by_pair),
         "rounding after adding up": partial(_broken, table=_rounded_later),
     },
-    twin_pairs=(_PAIRS_OF_FILES[0], _PAIRS_OF_FILES[1], _ROUNDED),
+    variant_pairs=(_PAIRS_OF_FILES[0], _PAIRS_OF_FILES[1], _ROUNDED),
     runs=6000,
 )
 def _released(epsilon: float, where: Owned, source: EntropySource) -> list[float]:
@@ -263,7 +263,7 @@ _CELLS = cell_tree(bounded(_NOBODY, 1), (_HALVES, _HALVES))
 
 @audited_laws(
     "users: flows, gaussian",
-    twins={
+    incorrect_variants={
         "half the noise": {"factor": 2},
         "sensitivity of one pair in each cell": {"squares": _MANY},
     },
@@ -304,7 +304,7 @@ def _rows_left_out(epsilon: float, where: Owned, source: EntropySource) -> list[
 @audited_runs(
     "users: contributions",
     pairs=_PAIRS_OF_FILES,
-    twins={
+    incorrect_variants={
         "half the noise": {"factor": 2},
         "rows left out, for one of a user": _rows_left_out,
     },
@@ -319,7 +319,7 @@ def _classes(epsilon: float, where: Owned, source: EntropySource, factor: int = 
 
 @audited_laws(
     "users: bound",
-    twins={
+    incorrect_variants={
         "sensitivity 1 for more": {"change": 1},
         "rows left out as the score": {"change": 1, "by_rows": True},
     },

@@ -128,7 +128,7 @@ def _flows_audit(epsilon: float) -> Audit:
         claim=Claim(epsilon),
         pairs=pairs,
         start=partial(all_seen, honest, untouched),
-        twins={
+        incorrect_variants={
             "lists of first edges": partial(all_seen, honest, _from_lists),
             "bound after the noise": partial(all_seen, honest, _bounded_afterwards),
             **{name: partial(all_seen, noise, untouched) for name, noise in _LESS.items()},
@@ -171,12 +171,12 @@ def _count_all(query: gc.CutQuery, graph: gc.Graph) -> int:
 @audited_runs(
     "vertex: session, laplace",
     pairs=_PAIRS,
-    twins={
+    incorrect_variants={
         "lists of first edges": {"count": _count_lists},
         "no bound": {"count": _count_all},
         "epsilon of an edge": {"grid": _OF_AN_EDGE},
     },
-    twin_pairs=_PAIRS[::2],
+    variant_pairs=_PAIRS[::2],
     prepared=True,
 )
 def _answers(
@@ -204,7 +204,7 @@ def _answers(
 
 @audited_laws(
     "vertex: session, gaussian",
-    twins={"epsilon of an edge": {"grid": _OF_AN_EDGE}},
+    incorrect_variants={"epsilon of an edge": {"grid": _OF_AN_EDGE}},
     claim=claimed_for(_DELTA),
 )
 def _all_answers(epsilon: float, grid: Grid = _GRID) -> Iterator[DistributionPair]:
@@ -217,7 +217,7 @@ def _all_answers(epsilon: float, grid: Grid = _GRID) -> Iterator[DistributionPai
 @audited_runs(
     "vertex: session, transcripts",
     pairs=_PAIRS[:1],
-    twins={
+    incorrect_variants={
         "total without noise": {"raw": True},
         "a sixteenth of the noise": {"factor": 16, "steps": 1},
     },
@@ -235,7 +235,9 @@ def _online(
     return transcript(made, source, gc.CutQuery([1]))
 
 
-@audited_laws("vertex: session, one-sided tests", twins={"one step for two": {"part": 1.0}})
+@audited_laws(
+    "vertex: session, one-sided tests", incorrect_variants={"one step for two": {"part": 1.0}}
+)
 def _test_laws(epsilon: float, part: float = 0.5) -> Iterator[DistributionPair]:
     """All ways in which three bounded cuts can change with a vertex, up and down at once.
 
@@ -254,9 +256,9 @@ def _test_laws(epsilon: float, part: float = 0.5) -> Iterator[DistributionPair]:
 
 @audited_laws(
     "vertex: degree bound",
-    twins={"sensitivity 1 for all bounds": {"noise": 0.1, "plain": True}},
+    incorrect_variants={"sensitivity 1 for all bounds": {"noise": 0.1, "plain": True}},
     covers="degree bound",
-    unseen="The scores of the graphs that are tried change by less than what is paid for.",
+    why_below_half="The scores of the graphs that are tried change by less than what is paid for.",
 )
 def _choices(epsilon: float, noise: float = 0.5, plain: bool = False) -> Iterator[DistributionPair]:
     candidates = bound_candidates(_PAIRS[0].first)

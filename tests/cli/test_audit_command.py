@@ -39,8 +39,8 @@ def test_json_and_epsilon(call):
     assert status == 0
     net, sensing = json.loads(out)
     assert net["claim"] == {"value": 0.5, "delta": 0.0, "kind": "epsilon"}
-    assert 0 < net["found"] <= 0.5
-    assert [twin["caught"] for twin in net["twins"]] == [True, True]
+    assert 0 < net["loss"] <= 0.5
+    assert [variant["caught"] for variant in net["incorrect_variants"]] == [True, True]
     assert net["passed"]
     assert net["data"] == "made graphs"
     assert sensing["claim"]["kind"] == "rho"
@@ -53,17 +53,19 @@ def test_a_seed_makes_it_repeatable(call):
 
 def test_an_audit_that_sees_less_than_half_says_why(call, monkeypatch):
     bits = DistributionPair("bits", [0.55, 0.45], [0.45, 0.55])
-    little = Enumerated(claim=Claim(1.0), distributions=lambda: [bits], twins={})
-    entries = [Entry(name, lambda _: little, unseen="Made to be small.") for name in ("a", "b")]
-    full = Enumerated(claim=Claim(0.21), distributions=lambda: [bits], twins={})
-    entries[1] = Entry("b", lambda _: full, unseen="Not shown.")
+    little = Enumerated(claim=Claim(1.0), distributions=lambda: [bits], incorrect_variants={})
+    entries = [
+        Entry(name, lambda _: little, why_below_half="Made to be small.") for name in ("a", "b")
+    ]
+    full = Enumerated(claim=Claim(0.21), distributions=lambda: [bits], incorrect_variants={})
+    entries[1] = Entry("b", lambda _: full, why_below_half="Not shown.")
     monkeypatch.setattr(registry, "ENTRIES", tuple(entries))
     status, out, _ = call("all")
     assert status == 0
     assert "a shows 20 % of its claim: Made to be small." in out
     assert "Not shown" not in out
     status, out, _ = call("all", "--json")
-    assert [each["unseen"] for each in json.loads(out)] == ["Made to be small.", ""]
+    assert [each["why_below_half"] for each in json.loads(out)] == ["Made to be small.", ""]
 
 
 def test_status_1_and_a_line_for_each_failure(call, monkeypatch):
@@ -72,10 +74,10 @@ def test_status_1_and_a_line_for_each_failure(call, monkeypatch):
         DistributionPair("same", [1.0], [1.0]),
     )
     leaks = Enumerated(
-        claim=Claim(1.0), distributions=lambda: [bare], twins={"tame": lambda: [same]}
+        claim=Claim(1.0), distributions=lambda: [bare], incorrect_variants={"tame": lambda: [same]}
     )
     blind = Enumerated(
-        claim=Claim(1.0), distributions=lambda: [same], twins={"tame": lambda: [same]}
+        claim=Claim(1.0), distributions=lambda: [same], incorrect_variants={"tame": lambda: [same]}
     )
     entries = Entry("leaks", lambda _: leaks), Entry("blind", lambda _: blind)
     monkeypatch.setattr(registry, "ENTRIES", entries)
@@ -83,7 +85,7 @@ def test_status_1_and_a_line_for_each_failure(call, monkeypatch):
     assert status == 1
     flat = " ".join(out.split())
     assert "REFUTED: leaks: at least inf on 'bare' by all outputs" in flat
-    assert "MISSED: blind: twin 'tame', found 0" in flat
+    assert "MISSED: blind: incorrect variant 'tame', loss 0" in flat
     assert flat.count(" missed ") == 1
 
 
