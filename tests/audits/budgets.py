@@ -71,7 +71,7 @@ def growths(noisy: CountMeasurement[Degrees], side: Side) -> list[float]:
 
 def seen_of_degrees(noisy: CountMeasurement[Degrees], side: Side) -> list[float]:
     """Growth of the two sums that the pair changes, and their log likelihood ratio."""
-    row, column = side.ends
+    row, column = side.endpoints
     ends = np.array([noisy.values[0][row], noisy.values[-1][column]])
     before, after = (np.array([s[0][row], s[1][column]]) for s in (side.before, side.after))
     growth = ends - before
@@ -85,7 +85,7 @@ def _of_degrees(noisy: CountMeasurement[Degrees], side: Side) -> float:
 
 def _of_entry(noisy: NoisyMatrix, side: Side) -> float:
     """Log likelihood ratio of the largest weight and none at the pair."""
-    return float(noisy.distribution.evidence(noisy.steps[side.ends].reshape(1))[0])
+    return float(noisy.distribution.evidence(noisy.steps[side.endpoints].reshape(1))[0])
 
 
 def seen_of_all(data: gc.Release, side: Side) -> list[float]:
@@ -216,14 +216,14 @@ def _degrees_refined(
     distribution, exact = distribution_for(side.graph, "laplace", 1.0), Fraction(epsilon)
     first = refinable_degrees(side.graph, distribution, epsilon=exact * _FIRST, source=source)
     coarse = first.measurement
-    if coarse.values[0][side.ends[0]] < 0:
+    if coarse.values[0][side.endpoints[0]] < 0:
         return [*seen_of_degrees(coarse, side), *([0.0] * 6)]
     if how is None:
         fine = first.refined(exact, source, name="degrees").measurement
     else:
         fine = how(first, exact, side, source)
     told = [_of_degrees(each, side) for each in (coarse, fine)]
-    growth = [each.values[0][side.ends[0]] for each in (coarse, fine)]
+    growth = [each.values[0][side.endpoints[0]] for each in (coarse, fine)]
     return [*seen_of_degrees(coarse, side), sum(told), *told, *growth, growth[0] - growth[1]]
 
 

@@ -518,5 +518,5 @@ def _projected(
     if spanned:
         found[_degrees(side.graph) == 0] = 0.0
     found /= math.sqrt(noise.vertex_variance)
-    u, v = (found[end] for end in side.ends)
+    u, v = (found[end] for end in side.endpoints)
     return [float(((u - v) ** 2).sum()), float((u**2).sum()), float(u @ v), float(u[0])]

@@ -108,7 +108,7 @@ class Side:
         return self.first.dense(), self.second.dense()
 
     @cached_property
-    def ends(self) -> tuple[int, int]:
+    def endpoints(self) -> tuple[int, int]:
         """Row and column of the pair in which they differ; the upper one of undirected graphs."""
         rows, columns = np.nonzero(self.matrices[1] - self.matrices[0])
         return int(rows[0]), int(columns[0])

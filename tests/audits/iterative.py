@@ -250,8 +250,8 @@ def rounds_of(
         change = steps * (np.array([1, -1]) if weight else np.array([1, 0]))
         start = np.array([0.0, lead / rate]) - weight * change
         laws = softmax(start, rate), softmax(start + change, rate)
-        beside = (replace(value, copies=copies),)
-        yield DistributionPair(f"lead {lead}", laws[0], laws[1], copies, beside)
+        values = (replace(value, copies=copies),)
+        yield DistributionPair(f"lead {lead}", laws[0], laws[1], copies, values)
 
 
 def _calibrated_variants(calibration: str) -> Variants:
@@ -384,7 +384,7 @@ def _list_rounds(
     first, second = (listed.scored(graph, scoring) for graph in (pair.first, pair.second))
     change = max(_change(listed, each, pair, grid) for each in listed) * answers
     measured = replace(normal_pair(float(noise.parameter), change), copies=_ROUNDS)
-    yield half_way(pair.name, second - first, rate, copies=_ROUNDS, beside=(measured,))
+    yield half_way(pair.name, second - first, rate, copies=_ROUNDS, independent=(measured,))
 
 
 def _change(listed: QuestionList, own: Question, pair: Neighbours, grid: Grid) -> int:
@@ -446,17 +446,17 @@ def _game_laws(
     finder, noise = tuning.test_distinguisher, tuning.test_noise
     if (finder is None or noise is None) != (hide is not None and tuning.reach is not None):
         raise TypeError("a game hides its list and cuts its scores, or has a test")
-    beside: tuple[DistributionPair, ...] = ()
+    test_draws: tuple[DistributionPair, ...] = ()
     if finder is not None and noise is not None:
         rate = float(finder.scoring.rate(finder.epsilon)) * finder.scoring.sensitivity * test
         choice = half_way("", np.ones(1), rate)
-        beside = (choice, normal_pair(float(noise.parameter) / test**2, 1.0))
+        test_draws = (choice, normal_pair(float(noise.parameter) / test**2, 1.0))
     for pair in HEAVY_OR_NOT:
 
         def law(graph: gc.Graph) -> list[float]:
             return [chance for chance, _ in paths(game, tuning, graph, draws)]
 
-        yield DistributionPair.of(pair, law, beside=beside)
+        yield DistributionPair.of(pair, law, independent=test_draws)
 
 
 # Each player, and queries hidden or not, are in a quick audit.

@@ -45,7 +45,7 @@ class DistributionPair:
     first: npt.NDArray[np.float64]
     second: npt.NDArray[np.float64]
     copies: int = 1
-    beside: tuple["DistributionPair", ...] = ()
+    independent: tuple["DistributionPair", ...] = ()
 
     @classmethod
     def of(
@@ -57,9 +57,9 @@ class DistributionPair:
 
     def loss(self, claim: Claim) -> float:
         """Of all outputs together, in the currency of a claim."""
-        parts = (self, *self.beside)
+        parts = (self, *self.independent)
         if claim.delta:
-            if self.copies > 1 or self.beside:
+            if self.copies > 1 or self.independent:
                 raise ValueError("losses of several outputs add up for delta = 0 only")
             return exact_loss(self.first, self.second, claim)
         both = []
@@ -266,7 +266,7 @@ def normal_pair(variance: float, shift: float) -> DistributionPair:
 
 def side_by_side(name: str, parts: Sequence[DistributionPair]) -> DistributionPair:
     """Independent outputs together."""
-    return replace(parts[0], name=name, beside=tuple(parts[1:]))
+    return replace(parts[0], name=name, independent=tuple(parts[1:]))
 
 
 def softmax(scores: npt.NDArray[Any], rate: float) -> FloatVector:

@@ -360,8 +360,8 @@ def _sensing(epsilon: float, choices: float = 1, values: float = 1) -> Iterator[
     first, second = (steps.count(graph) for graph in (_RATED.first, _RATED.second))
     change = (second - first)[:1]
     measured = normal_pair(float(noise.parameter) / values**2, float(change[0]))
-    beside = (replace(measured, copies=_ROUNDS),)
-    yield half_way(_RATED.name, change, float(rate) * choices, copies=_ROUNDS, beside=beside)
+    answers = (replace(measured, copies=_ROUNDS),)
+    yield half_way(_RATED.name, change, float(rate) * choices, copies=_ROUNDS, independent=answers)
 
 
 @audited_laws(

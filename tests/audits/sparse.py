@@ -77,7 +77,7 @@ def _log_law(steps: int, released: int | None, rate: float, threshold: int) -> f
 
 def _seen_of_kept(kept: KeptEdges, side: Side) -> list[float]:
     """Log likelihood ratio at the pair, what was released there, how many others, all values."""
-    row, column = side.ends
+    row, column = side.endpoints
     here = (kept.rows == row) & (kept.columns == column)
     released = int(kept.steps[here][0]) if here.any() else None
     steps = [math.floor(float(dense[row, column]) / kept.unit) for dense in side.matrices]

@@ -14,7 +14,7 @@ from graphcuts_dp.plugins import SeededEntropy
 from scripts.benchmark.contenders import hrg
 from scripts.benchmark.contenders.dendrogram import Dendrogram, likelihood
 from scripts.benchmark.contenders.hrg import HRG, noisy_chances, sensitivity
-from tests.audits.contenders_of_structure import all_trees, settled, transitions
+from tests.audits.contenders_of_trees import all_trees, stationary_law, transition_matrix
 
 
 def check(tree, dense):
@@ -64,8 +64,8 @@ def test_the_stationary_law_is_that_of_the_exponential_mechanism(rate):
     for n, count in ((4, 15), (5, 105)):
         trees = all_trees(random_graph(n, 3, density=0.5))
         assert len(trees) == count
-        law = np.array(list(settled(trees, rate).values()))
-        chances = transitions(trees, rate)
+        law = np.array(list(stationary_law(trees, rate).values()))
+        chances = transition_matrix(trees, rate)
         np.testing.assert_allclose(chances.sum(axis=1), 1)
         np.testing.assert_allclose(law @ chances, law, atol=1e-12)
         far = np.linalg.matrix_power(chances, 4096)
@@ -76,7 +76,7 @@ def test_the_chain_that_runs_is_that_chain():
     """After 3 moves from one tree, of 15: against powers of the matrix."""
     graph, runs, source = random_graph(4, 3, density=0.5), 2500, SeededEntropy(5)
     trees = all_trees(graph)
-    law = np.linalg.matrix_power(transitions(trees, 0.7), 3)[0]
+    law = np.linalg.matrix_power(transition_matrix(trees, 0.7), 3)[0]
     seen = dict.fromkeys(trees, 0)
     for _ in range(runs):
         tree = copy.deepcopy(next(iter(trees.values())))
