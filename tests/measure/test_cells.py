@@ -1,12 +1,13 @@
 """Noisy sums of cells: exact sensitivity over all neighbouring graphs, exact sums, and schemas."""
 
 import itertools
+import math
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from neighbours import all_graphs, at_a_pair, changes_found, tables_of
+from neighbours import all_graphs, largest_changes, sides_and_cells, single_pairs
 
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.measurement import CountMeasurement
@@ -21,12 +22,13 @@ from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.schema.cells import CellTree
 
+# Groups of four vertices; a table has levels 0 (one cell), 1 (top) and 2 (fine).
 LEVELS = {"top": [0, 0, 1, 1], "fine": [0, 1, 2, 2]}
-CAP = 2.5
+MAX_WEIGHT = 2.5
 
 
-def summed(graph, groups, **options):
-    """The cells of a table of a graph, and its sums."""
+def cells_and_sums(graph, groups, **options):
+    """Return the cells of a table of a graph, and its sums on each level."""
     sides = sides_of_groups(graph, groups)
     cells = cell_tree(graph, sides)
     grid = grid_of_cells(graph, epsilon=1.0, **options)
@@ -34,150 +36,200 @@ def summed(graph, groups, **options):
 
 
 @pytest.mark.parametrize(("kind", "n"), [("plain", 4), ("bipartite", 3), ("directed", 3)])
-def test_one_pair_changes_one_sum_of_each_place_by_one(kind, n):
-    graphs, choices = all_graphs(kind, n)
-    sides, cells = tables_of(graphs[0], {name: codes[:n] for name, codes in LEVELS.items()})
+def test_one_pair_changes_one_sum_of_each_level_by_one(kind, n):
+    graphs, weights = all_graphs(kind, n)
+    levels = {level: labels[:n] for level, labels in LEVELS.items()}
+    sides, cells = sides_and_cells(graphs[0], levels)
     grid = grid_of_cells(graphs[0], epsilon=1.0)
-    sums = zip(*(sums_of_cells(graph, sides, cells, grid) for graph in graphs), strict=True)
-    for place, tables in enumerate(map(np.array, sums)):
-        assert changes_found(tables, choices, at_a_pair(kind, n)) == (1, 1)
-        assert tables.max(axis=0).tolist() == cells.pairs(place).tolist()  # of the full graph
-        assert (tables.sum(axis=1) == choices.sum(axis=1)).all()  # every edge in one cell
+    sums_of_graphs = [sums_of_cells(graph, sides, cells, grid) for graph in graphs]
+    for level, tables in enumerate(map(np.array, zip(*sums_of_graphs, strict=True))):
+        assert largest_changes(tables, weights, single_pairs(kind, n)) == (1, 1)
+        assert tables.max(axis=0).tolist() == cells.pairs(level).tolist()  # of the complete graph
+        assert (tables.sum(axis=1) == weights.sum(axis=1)).all()  # each edge is in one cell
 
 
-@pytest.mark.parametrize("schema", ["cap", "open", "whole"])
-def test_one_weight_changes_one_sum_of_each_place_by_at_most_the_sensitivity(schema):
-    options = {"max_weight_change": 1} if schema == "open" else {"max_weight": CAP}
-    most = 1.0 if schema == "open" else CAP
-    levels = np.array([0, 0.1, 0.7, 1.0, 1.6, 2.4999999, CAP, 3.1])
-    levels = levels if schema == "open" else levels[:7]
-    largest = 0
-    for pair in itertools.combinations(range(4), 2):
-        others = [other for other in itertools.combinations(range(4), 2) if other != pair]
-        sums = {}
-        for weight in levels:
-            ends = np.array([pair, *others]).T
-            weights = np.array([weight, *np.linspace(0.3, 2.2, len(others))])
-            graph = gc.Graph(*ends, weights, vertices=4, **options)
-            sides, cells = tables_of(graph, LEVELS)
-            grid = grid_of_cells(graph, epsilon=1.0, whole=schema == "whole")
-            sums[weight] = sums_of_cells(graph, sides, cells, grid)
-        for one, two in itertools.product(levels, levels):
-            if abs(one - two) > most:
-                continue
-            for here, there in zip(sums[one], sums[two], strict=True):
-                change = np.abs(there - here)
-                assert (change != 0).sum() <= 1
-                assert change.max() <= grid.sensitivity
-                largest = max(largest, change.max())
-    assert largest == (np.floor(CAP) if schema == "whole" else grid.sensitivity)
+@pytest.mark.parametrize(
+    ("options", "whole", "max_change", "largest_change"),
+    [
+        pytest.param({"max_weight": MAX_WEIGHT}, False, MAX_WEIGHT, None, id="max_weight"),
+        pytest.param({"max_weight_change": 1}, False, 1.0, None, id="max_weight_change"),
+        pytest.param(
+            {"max_weight": MAX_WEIGHT}, True, MAX_WEIGHT, np.floor(MAX_WEIGHT), id="whole numbers"
+        ),
+    ],
+)
+def test_one_weight_changes_one_sum_of_each_level_by_at_most_the_sensitivity(
+    options, whole, max_change, largest_change
+):
+    """And the sensitivity, or `largest_change`, is attained."""
+    pairs = list(itertools.combinations(range(4), 2))
+    weights = [0, 0.1, 0.7, 1.0, 1.6, 2.4999999, MAX_WEIGHT]
+    if "max_weight" not in options:
+        weights.append(3.1)
+    changes = []
+    for pair in pairs:
+        other_pairs = [other for other in pairs if other != pair]
+        rows, columns = np.array([pair, *other_pairs]).T
+        sums_by_weight = {}
+        for weight in weights:
+            edge_weights = np.array([weight, *np.linspace(0.3, 2.2, len(other_pairs))])
+            graph = gc.Graph(rows, columns, edge_weights, vertices=4, **options)
+            sides, cells = sides_and_cells(graph, LEVELS)
+            grid = grid_of_cells(graph, epsilon=1.0, whole=whole)
+            sums_by_weight[weight] = sums_of_cells(graph, sides, cells, grid)
+        for first, second in itertools.product(weights, repeat=2):
+            if abs(first - second) <= max_change:
+                changes += [
+                    np.abs(after - before)
+                    for before, after in zip(
+                        sums_by_weight[first], sums_by_weight[second], strict=True
+                    )
+                ]
+    assert all((change != 0).sum() <= 1 for change in changes)
+    assert max(change.max() for change in changes) <= grid.sensitivity
+    assert max(change.max() for change in changes) == (largest_change or grid.sensitivity)
+
+
+def complete_graph_of_heavy_edges(n, last_weight):
+    """Return a complete graph whose edges weigh 2^40, but for the last one."""
+    rows, columns = np.triu_indices(n, 1)
+    weights = np.full(len(rows), 2.0**40)
+    weights[-1] = last_weight
+    return gc.Graph(rows, columns, weights, vertices=n, max_weight_change=1)
 
 
 def test_sums_are_exact_where_floats_are_not():
-    """2^53 + 1 is no float, and sums pass it."""
-    ends = np.array(list(itertools.combinations(range(150), 2))).T
-    weights = np.full(ends.shape[1], 2.0**40)
-    weights[-1] = 1.0
-    graph = gc.Graph(*ends, weights, vertices=150, max_weight_change=1)
+    """The sum is odd and above 2^53."""
+    graph = complete_graph_of_heavy_edges(150, last_weight=1.0)
     groups = gc.Groups(graph.vertices, {"one": [0] * 150})
-    total = (ends.shape[1] - 1) * 2**40 + 1
+    _, sums = cells_and_sums(graph, groups, whole=True)
+    total = (math.comb(150, 2) - 1) * 2**40 + 1
     assert total > 2**53
-    assert summed(graph, groups, whole=True)[1][0].tolist() == [total]
+    assert sums[0].tolist() == [total]
 
 
-def test_sums_beyond_64_bits_are_exact_and_stay_neighbours():
-    ends = np.array(list(itertools.combinations(range(40), 2))).T
+def test_sums_beyond_64_bits_are_exact_and_differ_by_the_sensitivity():
     groups = gc.Groups(gc.VertexSet(40), {"half": [0] * 20 + [1] * 20})
-    found = []
-    for last in (2.0**40, 2.0**40 - 1):
-        weights = np.full(ends.shape[1], 2.0**40)
-        weights[-1] = last
-        graph = gc.Graph(*ends, weights, vertices=40, max_weight_change=1)
-        found.append(summed(graph, groups)[1])
-    assert found[0][0].tolist() == [780 * 2**60]  # beyond 2^69
-    assert found[0][0][0] - found[1][0][0] == 2**20  # the sensitivity
-    assert found[0][1].tolist() == [190 * 2**60, 400 * 2**60, 190 * 2**60]
+    (whole, halves), (neighbour_whole, _) = (
+        cells_and_sums(complete_graph_of_heavy_edges(40, last_weight), groups)[1]
+        for last_weight in (2.0**40, 2.0**40 - 1)
+    )
+    assert whole.tolist() == [780 * 2**60]  # beyond 2^69: grid units are 2^-20
+    assert whole[0] - neighbour_whole[0] == 2**20  # the sensitivity
+    assert halves.tolist() == [190 * 2**60, 400 * 2**60, 190 * 2**60]
 
 
-def test_what_is_stated_is_what_the_noise_costs():
-    graph = gc.Graph([0], [1], vertices=4)
-    sides, cells = tables_of(graph, LEVELS)
-    for distribution, parameters in (
-        ("laplace", (Fraction(1, 3), Fraction(1, 7))),
-        ("gaussian", (Fraction(5), Fraction(7))),
-    ):
-        noise = LevelNoise(distribution, parameters)
-        how = {"grid": grid_of_cells(graph, epsilon=1.0), "source": SeededEntropy(1)}
-        made = measure_cells(graph, sides, cells, measured_levels=(1, 2), noise=noise, **how)
-        cost = made.cost(delta=1e-6)
-        if distribution == "laplace":
-            assert cost.pure == made.epsilon == Fraction(10, 21)
-            wider = replace(made, changes=((4, 16), (4, 16)))
-            assert wider.epsilon == 4 * made.epsilon
-        else:
-            assert cost.rho == pytest.approx(1 / 10 + 1 / 14)
-            with pytest.raises(gc.errors.ParameterError, match="no pure cost"):
-                made.epsilon  # noqa: B018
-        assert made.name == "flows"
-        assert [len(values) for values in made.steps] == [cells.size(1), cells.size(2)]
-        with pytest.raises(ValueError, match="read-only"):
-            made.steps[0][0] = 1
-
-
-def test_sums_of_many_levels_come_back_level_by_level():
-    """So many that names of arrays do not sort as their numbers do."""
-    graph, pairs = gc.Graph([0, 1, 2], [1, 2, 3], vertices=28), np.arange(28) // 2
-    sides, cells = tables_of(
+def measured_cells(noise, *, levels=LEVELS, vertices=4, measured_levels=(1, 2)):
+    """Measure the cells of a graph of one edge, and return them with the measurement."""
+    graph = gc.Graph([0], [1], vertices=vertices)
+    sides, cells = sides_and_cells(graph, levels)
+    return cells, measure_cells(
         graph,
-        {f"level {k}": np.where(pairs < k, np.arange(28), 2 * k).tolist() for k in range(1, 14)},
+        sides,
+        cells,
+        measured_levels=measured_levels,
+        noise=noise,
+        grid=grid_of_cells(graph, epsilon=1.0),
+        source=SeededEntropy(1),
     )
-    places = tuple(range(cells.depth))
-    noise = LevelNoise("gaussian", tuple(Fraction(9 + place) for place in places))
-    grid, source = grid_of_cells(graph, epsilon=1.0), SeededEntropy(1)
-    made = measure_cells(
-        graph, sides, cells, measured_levels=places, noise=noise, grid=grid, source=source
+
+
+def test_laplace_noise_costs_the_sum_of_its_rates_times_the_change():
+    rates = (Fraction(1, 3), Fraction(1, 7))
+    _, measurement = measured_cells(LevelNoise("laplace", rates))
+    assert measurement.cost(delta=1e-6).pure == measurement.epsilon == Fraction(10, 21)
+    of_four_rows = replace(measurement, changes=((4, 16), (4, 16)))
+    assert of_four_rows.epsilon == 4 * measurement.epsilon
+
+
+def test_gaussian_noise_costs_rho_and_has_no_pure_cost():
+    variances = (Fraction(5), Fraction(7))
+    _, measurement = measured_cells(LevelNoise("gaussian", variances))
+    assert measurement.cost(delta=1e-6).rho == pytest.approx(1 / 10 + 1 / 14)
+    with pytest.raises(gc.ParameterError, match="no pure cost"):
+        measurement.epsilon  # noqa: B018
+
+
+@pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
+def test_measured_sums_lie_level_by_level_and_are_read_only(distribution):
+    cells, measurement = measured_cells(LevelNoise(distribution, (Fraction(1, 3), Fraction(1, 7))))
+    assert measurement.name == "flows"
+    assert [len(values) for values in measurement.steps] == [cells.size(1), cells.size(2)]
+    with pytest.raises(ValueError, match="read-only"):
+        measurement.steps[0][0] = 1
+
+
+def test_sums_of_more_than_ten_levels_keep_their_order_in_stored_parts():
+    """The names of their arrays do not sort as the numbers of the levels do."""
+    vertices, pair_of_vertex = np.arange(28), np.arange(28) // 2
+    levels = {
+        f"level {k}": np.where(pair_of_vertex < k, vertices, 2 * k).tolist() for k in range(1, 14)
+    }
+    measured_levels = tuple(range(14))
+    noise = LevelNoise("gaussian", tuple(Fraction(9 + level) for level in measured_levels))
+    cells, measurement = measured_cells(
+        noise, levels=levels, vertices=28, measured_levels=measured_levels
     )
-    again = CountMeasurement.from_parts("flows", *made.parts())
-    assert len(made.steps) > 10
-    assert all(map(np.array_equal, made.steps, again.steps))
-    assert (again.noise, again.changes) == (made.noise, made.changes)
+    assert cells.depth == len(measured_levels)
+
+    loaded = CountMeasurement.from_parts("flows", *measurement.parts())
+
+    assert all(map(np.array_equal, measurement.steps, loaded.steps))
+    assert (loaded.noise, loaded.changes) == (measurement.noise, measurement.changes)
 
 
 def test_cells_without_pairs_are_left_out():
-    _, cells = tables_of(gc.Graph([0], [1], vertices=4), LEVELS)
-    a, b = cells.cells(2)
-    assert list(zip(a.tolist(), b.tolist(), strict=True)) == [(0, 1), (0, 2), (1, 2), (2, 2)]
-    assert [cells.pairs(p).tolist() for p in range(3)] == [[6], [1, 4, 1], [1, 2, 2, 1]]
+    """The fine groups 0 and 1 have one vertex each, so no pair lies within one of them."""
+    _, cells = sides_and_cells(gc.Graph([0], [1], vertices=4), LEVELS)
+    assert np.transpose(cells.cells(2)).tolist() == [[0, 1], [0, 2], [1, 2], [2, 2]]
+    assert [cells.pairs(level).tolist() for level in range(3)] == [[6], [1, 4, 1], [1, 2, 2, 1]]
     assert cells.parents(2).tolist() == [0, 1, 1, 2]
+
+
+def test_cells_of_directed_graphs_count_both_directions():
+    _, cells = sides_and_cells(gc.Graph([0], [1], vertices=4), LEVELS)
     directed = CellTree(cells.rows, directed=True)
-    assert [directed.pairs(place).tolist() for place in (0, 1)] == [[12], [2, 4, 4, 2]]
+    assert [directed.pairs(level).tolist() for level in (0, 1)] == [[12], [2, 4, 4, 2]]
     assert directed.size(2) == 7
     assert directed != cells
 
 
-def test_arcs_are_counted_where_they_go():
+def test_an_arc_is_counted_in_the_row_of_its_source():
     arcs = [(0, 1), (1, 0), (0, 2), (3, 2), (2, 3), (3, 0)]
     graph = gc.DirectedGraph(*zip(*arcs, strict=True), vertices=4)
     groups = gc.Groups(graph.vertices, LEVELS)
-    cells, sums = summed(graph, groups)
+    cells, sums = cells_and_sums(graph, groups)
     assert cells.matrix(2, sums[2]).tolist() == [[0, 1, 1], [1, 0, 0], [1, 0, 2]]
     assert cells.matrix(1, sums[1]).tolist() == [[2, 1], [1, 2]]
     assert sums[0].tolist() == [6]
-    fewer = gc.DirectedGraph(*zip(*arcs[1:], strict=True), vertices=4)
-    for here, there in zip(summed(fewer, groups)[1], sums, strict=True):
-        assert np.abs(there - here).sum() == 1
 
 
-@pytest.mark.parametrize("levels", [LEVELS, {"top": [1, 1, 0, 0], "fine": [2, 1, 0, 0]}])
-def test_cells_do_not_depend_on_the_order_of_ends(levels):
-    """Row numbers ascend in an edge; codes of its groups need not."""
-    pairs = list(itertools.combinations(range(4), 2))
-    for pair in pairs:
+def test_one_arc_changes_one_sum_of_each_level():
+    arcs = [(0, 1), (1, 0), (0, 2)]
+    graph, neighbour = (
+        gc.DirectedGraph(*zip(*arcs[start:], strict=True), vertices=4) for start in (0, 1)
+    )
+    groups = gc.Groups(graph.vertices, LEVELS)
+    sums, neighbour_sums = (cells_and_sums(one, groups)[1] for one in (graph, neighbour))
+    for of_graph, of_neighbour in zip(sums, neighbour_sums, strict=True):
+        assert np.abs(of_graph - of_neighbour).sum() == 1
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        pytest.param(LEVELS, id="ascending groups"),
+        pytest.param({"top": [1, 1, 0, 0], "fine": [2, 1, 0, 0]}, id="descending groups"),
+    ],
+)
+def test_cells_do_not_depend_on_the_order_of_endpoints(levels):
+    """The endpoints of an edge ascend; their groups need not."""
+    for pair in itertools.combinations(range(4), 2):
         graph = gc.Graph([pair[0]], [pair[1]], vertices=4)
         groups = gc.Groups(graph.vertices, levels)
-        cells, sums = summed(graph, groups)
-        for place, level in ((1, "top"), (2, "fine")):
-            codes = groups.codes(level)[list(pair)]
-            wanted = np.zeros(cells.shape(place), dtype=int)
-            wanted[codes[0], codes[1]] = wanted[codes[1], codes[0]] = 1
-            assert np.array_equal(cells.matrix(place, sums[place]), wanted)
+        cells, sums = cells_and_sums(graph, groups)
+        for level_index, level in ((1, "top"), (2, "fine")):
+            first, second = groups.codes(level)[list(pair)]
+            expected = np.zeros(cells.shape(level_index), dtype=int)
+            expected[first, second] = expected[second, first] = 1
+            assert np.array_equal(cells.matrix(level_index, sums[level_index]), expected)
