@@ -1,4 +1,4 @@
-"""What the rows of one user can change of a table, against every way to change it."""
+"""The stated change of a table by all rows of one user, against every way to change it."""
 
 from functools import cache, lru_cache
 from itertools import combinations_with_replacement, product
@@ -19,117 +19,143 @@ from tests.audits.rows_in_memory import bounded, rows_in_memory
 
 pytestmark = pytest.mark.usefixtures("one_database")  # of many small tables
 
-GROUPS = ((0, 0, 1, 1), (0, 0, 0, 1), (0, 1, 2, 2))
+# Three ways to divide four vertices into groups.
+GROUP_LABELS = ((0, 0, 1, 1), (0, 0, 0, 1), (0, 1, 2, 2))
 SPACES = {
     "plain": VertexSet(4),
     "directed": Arcs(VertexSet(4)),
     "bipartite": (VertexSet(2), VertexSet(4)),
 }
 
-HIDDEN = {True: {"max_weight_change": 1}, False: {}}
-
 
 def pairs_of(kind):
+    """List the pairs that a row can name, in one order of the two vertices if undirected."""
     if kind == "bipartite":
         return list(product(range(2), range(4)))
     return [(u, v) for u in range(4) for v in range(4) if u < v or (kind == "directed" and u != v)]
 
 
 @cache
-def table(kind, groups):
-    """The sides and the cells of a table, which no row has a say in."""
+def sides_and_cells(kind, group_labels):
+    """Return the sides and the cells of a table, which no row influences."""
     space = SPACES[kind]
     sets = space if kind == "bipartite" else [space.vertices if kind == "directed" else space]
-    made = [Groups(vertices, {"g": list(groups[: len(vertices)])}) for vertices in sets]
-    graph = bounded(rows_in_memory(space, [], np.zeros(1, np.uint64), ([], [])), 1)
-    given = tuple(made) if kind == "bipartite" else made[0]
-    sides = sides_of_groups(graph, given)
+    groups = [Groups(vertices, {"g": list(group_labels[: len(vertices)])}) for vertices in sets]
+    no_rows = rows_in_memory(space, [], np.zeros(1, np.uint64), ([], []))
+    graph = bounded(no_rows, 1)
+    sides = sides_of_groups(graph, tuple(groups) if kind == "bipartite" else groups[0])
     return sides, cell_tree(graph, sides)
 
 
-@cache
+def has_common_source(kind, rows):
+    """Whether one vertex can be the source of all rows; either endpoint of undirected ones."""
+    if kind == "plain":
+        return bool(set.intersection(*map(set, rows)))
+    return len({source for source, _ in rows}) == 1
+
+
 @lru_cache(maxsize=2)
-def graphs_of_one_user(kind, counting, tail, at_most):
-    """The bounded graphs of everything that one user can have.
+def graphs_of_one_user(kind, counting, user_is_source, max_contributions):
+    """Return the bounded graphs of all sets of rows that one user can have.
 
-    All of them are one table, in which every user has vertices of its own.
+    All of them are read as one table, in which each user has vertices of its own: this is faster.
+    The user has one row too many, so that the bound matters.
     """
-    files = []
-    for rows in combinations_with_replacement(pairs_of(kind), at_most + 1):
-        if tail:
-            # The user is the first end of its rows: of a plain pair, whichever is in all of them.
-            ends = set(range(4)).intersection(*map(set, rows))
-            if kind == "plain" and not ends:
-                continue
-            if kind != "plain" and len({u for u, _ in rows}) > 1:
-                continue
-        files.append(rows)
+    rows_of_user = [
+        rows
+        for rows in combinations_with_replacement(pairs_of(kind), max_contributions + 1)
+        if not user_is_source or has_common_source(kind, rows)
+    ]
+    users = len(rows_of_user)
     sizes = np.array([len(side) for side in vertex_sets(SPACES[kind])])
-    large = [VertexSet(int(size) * len(files)) for size in sizes]
-    space = {"plain": large[0], "directed": Arcs(large[0]), "bipartite": tuple(large)}[kind]
-    whose = np.repeat(np.arange(len(files)), at_most + 1)
-    ends = np.array(files).reshape(-1, 2) + whose[:, None] * sizes
-    marks = np.arange(len(files), dtype=np.uint64)
-    graph = bounded(rows_in_memory(space, whose, marks, ends.T, counting=counting), at_most)
-    found = []
-    for each in range(len(files)):
-        own = graph.rows // sizes[0] == each
-        rows, columns = graph.rows[own] % sizes[0], graph.columns[own] % sizes[1]
-        weights = graph.weights[own] if graph.weighted else None
-        found.append(on_space(SPACES[kind], rows, columns, weights, **HIDDEN[graph.weighted]))
-    return found
+    large_sets = [VertexSet(int(size) * users) for size in sizes]
+    large_space = {
+        "plain": large_sets[0],
+        "directed": Arcs(large_sets[0]),
+        "bipartite": tuple(large_sets),
+    }[kind]
+    user_of_row = np.repeat(np.arange(users), max_contributions + 1)
+    endpoints = np.array(rows_of_user).reshape(-1, 2) + user_of_row[:, None] * sizes
+    marks = np.arange(users, dtype=np.uint64)
+    rows = rows_in_memory(large_space, user_of_row, marks, endpoints.T, counting=counting)
+    large_graph = bounded(rows, max_contributions)
+
+    options = {"max_weight_change": 1} if large_graph.weighted else {}
+    graphs = []
+    for user in range(users):
+        of_user = large_graph.rows // sizes[0] == user
+        edges = large_graph.rows[of_user] % sizes[0], large_graph.columns[of_user] % sizes[1]
+        weights = large_graph.weights[of_user] if large_graph.weighted else None
+        graphs.append(on_space(SPACES[kind], *edges, weights, **options))
+    return graphs
 
 
-def worst(kind, groups, counting, tail, at_most):
-    """Largest sums of |change| and change^2 of each place over everything one user can have."""
-    sides, cells = table(kind, groups)
-    found = np.zeros((cells.depth, 2), dtype=int)
-    for graph in graphs_of_one_user(kind, counting, tail, at_most):
-        sums = sums_of_cells(graph, sides, cells, Grid(cap=None if graph.weighted else 1.0))
-        for place, each in enumerate(sums):
-            found[place] = np.maximum(found[place], [each.sum(), (each**2).sum()])
-    return cells, found
+def largest_changes(kind, group_labels, counting, user_is_source, max_contributions):
+    """Return the cells, and the largest sums of |change| and change^2 of each level.
+
+    The changes are those by all rows that one user can have.
+    """
+    sides, cells = sides_and_cells(kind, group_labels)
+    largest = np.zeros((cells.depth, 2), dtype=int)
+    for graph in graphs_of_one_user(kind, counting, user_is_source, max_contributions):
+        sums_of_levels = sums_of_cells(
+            graph, sides, cells, Grid(cap=None if graph.weighted else 1.0)
+        )
+        for level, sums in enumerate(sums_of_levels):
+            largest[level] = np.maximum(largest[level], [sums.sum(), (sums**2).sum()])
+    return cells, largest
 
 
-@pytest.mark.thorough(cases=2)
-@pytest.mark.parametrize("tail", [False, True])
+@pytest.mark.parametrize("user_is_source", [False, True])
 @pytest.mark.parametrize("counting", ["edges", "users", "rows"])
 @pytest.mark.parametrize("kind", SPACES)
-def test_the_stated_change_is_the_largest_there_is(kind, counting, tail):
-    for groups, at_most in product(GROUPS, (1, 3)):
-        cells, found = worst(kind, groups, counting, tail, at_most)
-        capped = counting == "edges"
-        privacy_unit = PrivacyUnit.user(max_contributions=at_most)
-        reach = Reach(counting != "rows", tail)
-        stated = cell_changes(cells, privacy_unit, capped=capped, reach=reach)
-        for place, (total, squares) in enumerate(stated):
-            assert total == at_most
-            assert found[place][0] <= total
-            # Exactly the largest: of as many pairs as there are in a cell, one after the other.
-            assert squares == found[place][1], (place, at_most)
+def test_the_stated_change_is_the_largest_there_is(kind, counting, user_is_source):
+    for group_labels, max_contributions in product(GROUP_LABELS, (1, 3)):
+        cells, largest = largest_changes(
+            kind, group_labels, counting, user_is_source, max_contributions
+        )
+        stated = cell_changes(
+            cells,
+            PrivacyUnit.user(max_contributions=max_contributions),
+            capped=counting == "edges",
+            reach=Reach(counting != "rows", user_is_source),
+        )
+        for (stated_sum, stated_squares), (largest_sum, largest_squares) in zip(
+            stated, largest, strict=True
+        ):
+            assert stated_sum == max_contributions
+            assert largest_sum <= stated_sum
+            # Attained if the user fills the pairs of one cell after the other.
+            assert stated_squares == largest_squares
 
 
-def test_the_squares_of_one_cell_are_too_few_for_a_table():
-    """The twin: each cell alone changes by 1 if a user is thought to have one row a cell."""
-    cells, found = worst("plain", GROUPS[0], "edges", False, 3)
-    assert found[-1][1] > 3  # what three cells that change by one each would give
+def test_the_changes_of_single_cells_do_not_bound_the_change_of_a_table():
+    """The incorrect variant: each cell changes by 1 if a user has one row in each cell."""
+    cells, largest = largest_changes("plain", GROUP_LABELS[0], "edges", False, 3)
     assert cells.depth == 2
+    squares_of_three_cells = 3
+    assert largest[-1][1] > squares_of_three_cells
 
 
-def test_a_user_in_one_row_of_a_large_table_changes_less():
+@pytest.mark.parametrize(
+    ("capped", "reach", "change"),
+    [
+        # A cell of 25 pairs can hold all of twenty contributions.
+        pytest.param(True, Reach(True, False), (20, 400), id="pairs, any vertices"),
+        # A source has five pairs in each cell.
+        pytest.param(True, Reach(True, True), (20, 4 * 25), id="pairs, user is the source"),
+        pytest.param(False, Reach(False, True), (20, 400), id="rows, user is the source"),
+    ],
+)
+def test_a_user_who_is_the_source_of_its_pairs_changes_a_large_table_less(capped, reach, change):
     vertices = VertexSet(100)
-    groups = Groups(vertices, {"g": [v // 5 for v in range(100)]})
+    groups = Groups(vertices, {"g": [vertex // 5 for vertex in range(100)]})
     cells = CellTree(groups.tree, directed=True)
     privacy_unit = PrivacyUnit.user(max_contributions=20)
-    whole = cell_changes(cells, privacy_unit, reach=Reach(True, False))
-    own = cell_changes(cells, privacy_unit, reach=Reach(True, True))
-    rows = cell_changes(cells, privacy_unit, capped=False, reach=Reach(False, True))
-    assert whole[1] == (20, 400)  # a cell of 25 pairs takes all of them
-    assert own[1] == (20, 4 * 25)  # but a user has 5 pairs in each
-    assert rows[1] == (20, 400)
+    assert cell_changes(cells, privacy_unit, capped=capped, reach=reach)[1] == change
 
 
-def test_what_is_told_of_rows_and_of_graphs():
+def test_rows_state_what_a_user_reaches_and_graphs_do_not():
     rows = rows_in_memory(
         VertexSet(3), [], np.zeros(1, np.uint64), ([], []), counting="rows", user_is_source=True
     )
