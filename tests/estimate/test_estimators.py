@@ -1,7 +1,10 @@
-"""The contract of all estimators: what one list of queries gets from every kind of release."""
+"""The contract of all estimators: what a list of queries gets from every kind of release.
+
+A new kind of release adds a case to `CASES`.
+"""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -9,21 +12,19 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp import Groups, QueryError
-from graphcuts_dp.estimate.estimator import AnswerOptions
+from graphcuts_dp.estimate.estimator import AnswerOptions, Estimates
 from graphcuts_dp.iterative.accuracy import CountNoise
 from graphcuts_dp.iterative.methods import CONSTRUCTION
 from graphcuts_dp.results.flow_table import CellSum
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 
-VERTICES = range(8)
-PATH = gc.Graph([0, 1, 2, 4, 5], [1, 2, 3, 5, 6], vertices=8)
-SMALL = gc.Graph([0, 1], [1, 2], vertices=4)  # a net lists all graphs
+PATHS = gc.Graph([0, 1, 2, 4, 5], [1, 2, 3, 5, 6], vertices=8)
+SMALL_PATH = gc.Graph([0, 1], [1, 2], vertices=4)  # "net" and "median" list all graphs
 RATINGS = gc.BipartiteGraph([0, 1, 2], [0, 1, 0], [1.0, 0.5, 1.0], left=4, right=4, max_weight=1.0)
-GROUPS = Groups(PATH.vertices, {"half": ["a"] * 4 + ["b"] * 4})
-ONES = gc.Query.rank_one(np.linspace(0.1, 0.9, 8), np.linspace(0.9, 0.1, 8))
-LONGEST = 250  # characters of a message that is one clear line
+GROUPS = gc.Groups(PATHS.vertices, {"half": ["a"] * 4 + ["b"] * 4})
+RANK_ONE = gc.Query.rank_one(np.linspace(0.1, 0.9, 8), np.linspace(0.9, 0.1, 8))
+MAX_MESSAGE_LENGTH = 250  # characters of a message that is one clear line
 
 
 @dataclass(frozen=True)
@@ -31,111 +32,122 @@ class Case:
     """A release and queries of its kind.
 
     Attributes:
-        make: makes the release.
-        queries: that it answers, different ones.
-        whole: the query of everything, and how many pairs of weight 1 it has.
+        release: returns the release, computed once.
+        queries: different queries that it answers.
+        whole: a query of all pairs.
+        whole_weight: largest value of that query.
         empty: a query of no pair.
-        refused: a query that it refuses.
-        options: under which it does.
+        refused: a query that it refuses; None if there is none.
+        refused_options: options under which it does.
     """
 
-    make: Callable[[], Any]
+    release: Callable[[], Any]
     queries: tuple[Any, ...]
-    whole: tuple[Any, float]
+    whole: Any
+    whole_weight: float
     empty: Any
-    refused: Any
-    options: dict[str, Any]
+    refused: Any = None
+    refused_options: dict[str, Any] = field(default_factory=dict)
 
 
-def cuts(rows, columns, *, disjoint=False):
-    """Some cuts, that of everything and an empty one; by rows and columns of an adjacency matrix.
-
-    `disjoint` leaves out cuts whose sets meet: of these a few answers say nothing.
-    """
-    some = [([0], [1]), ([0, 1], [2, 3]), ([3], [0, 1])]
-    some += [] if disjoint else [([0, 1, 2], [1, 2, 3])]
-    whole = gc.CutQuery(list(range(rows)), list(range(columns)))
-    return tuple(gc.CutQuery(*sets) for sets in some), whole, gc.CutQuery([], [1])
+CUTS = (
+    gc.CutQuery([0], [1]),
+    gc.CutQuery([0, 1], [2, 3]),
+    gc.CutQuery([3], [0, 1]),
+    gc.CutQuery([0, 1, 2], [1, 2, 3]),
+)
+EMPTY_CUT = gc.CutQuery([], [1])
 
 
-def of_graph(*, epsilon=4.0, refused=ONES, options=None, **given):
-    queries, whole, empty = cuts(8, 8)
-    graph = given.pop("graph", PATH)
+def all_pairs(n: int) -> gc.CutQuery:
+    return gc.CutQuery(list(range(n)), list(range(n)))
+
+
+def graph_case(*, refused: Any = RANK_ONE, refused_options: Any = None, **options: Any) -> Case:
+    """Return the case of a release of a graph with these options."""
     return Case(
-        make=cache(lambda: gc.release_graph(graph, epsilon=epsilon, seed=3, **given)),
-        queries=(*queries, gc.CutQuery(list(range(4)))),
-        whole=(whole, 28.0),
-        empty=empty,
+        release=cache(lambda: gc.release_graph(PATHS, epsilon=4.0, seed=3, **options)),
+        queries=(*CUTS, gc.CutQuery([0, 1, 2, 3])),
+        whole=all_pairs(8),
+        whole_weight=28.0,
+        empty=EMPTY_CUT,
         refused=refused,
-        options=options or {},
+        refused_options=refused_options or {},
     )
 
 
-def learnt(construction):
-    """An iterative release; those that answer a list alone have all queries in it."""
-    graph = {"sensing": RATINGS, "net": SMALL, "median": SMALL}.get(construction, PATH)
-    sides = (4, 4) if graph is not PATH else (8, 8)
-    queries, whole, empty = cuts(*sides)
-    listed = [*queries, whole, empty]
+def iterative_case(construction: str) -> Case:
+    """Return the case of an iterative release, of a list of all queries that it is to answer."""
+    graph, n, whole_weight = PATHS, 8, 28.0
     if construction == "sensing":
-        listed = [*queries, whole, gc.Query.matrix(np.eye(4))]  # it cannot learn of no pair
-    pairs = {"sensing": 16.0}.get(construction, 6.0 if graph is SMALL else 28.0)
-    few = construction in ("answers", "k-norm", "laplace")
-    refused = gc.CutQuery([2], [3]) if few else gc.Query.statistic("triangles")
-    if construction == "median":  # it answers statistics
+        graph, n, whole_weight = RATINGS, 4, 16.0
+    elif construction in ("net", "median"):
+        graph, n, whole_weight = SMALL_PATH, 4, 6.0
+    listed = [*CUTS, all_pairs(n), EMPTY_CUT]
+    if construction == "sensing":  # it refuses queries of no pair
+        listed = [*CUTS, all_pairs(n), gc.Query.matrix(np.eye(4))]
+
+    refused = gc.Query.statistic("triangles")
+    answers_list_only = construction in ("answers", "k-norm", "laplace")
+    if answers_list_only:
+        refused = gc.CutQuery([2], [3])
+    elif construction == "median":  # it answers statistics
         refused = gc.Query.matrix(np.eye(3))
+
+    is_pure = answers_list_only or construction == "net"
     return Case(
-        make=cache(
+        release=cache(
             lambda: gc.release_iteratively(
                 graph,
                 listed,
                 epsilon=4.0,
-                delta=0.0 if few or construction == "net" else 1e-6,
+                delta=0.0 if is_pure else 1e-6,
                 construction=construction,
                 seed=3,
             )
         ),
-        queries=queries,
-        whole=(whole, pairs),
-        empty=empty,
+        queries=CUTS,
+        whole=all_pairs(n),
+        whole_weight=whole_weight,
+        empty=EMPTY_CUT,
         refused=refused,
-        options={},
     )
 
 
-def of_flows(**options):
-    def one(place, *coefficients, union=True):
-        return CellSum(place, np.array(coefficients, dtype=float), union=union)
+def cell_sum(level_index: int, *coefficients: float, union: bool = True) -> CellSum:
+    return CellSum(level_index, np.array(coefficients, dtype=float), union=union)
 
+
+def flows_case(**options: Any) -> Case:
+    """Return the case of flows between two groups, of which a table has cells aa, ab and bb."""
     return Case(
-        make=cache(lambda: gc.release_flows(PATH, GROUPS, epsilon=2.0, seed=3, **options)),
-        queries=(one(1, 1, 0, 0), one(1, 0, 1, 1), one(1, 2, -1, 0, union=False)),
-        whole=(one(0, 1), 28.0),
-        empty=one(1, 0, 0, 0),
-        refused=None,
-        options={},
+        release=cache(lambda: gc.release_flows(PATHS, GROUPS, epsilon=2.0, seed=3, **options)),
+        queries=(cell_sum(1, 1, 0, 0), cell_sum(1, 0, 1, 1), cell_sum(1, 2, -1, 0, union=False)),
+        whole=cell_sum(0, 1),
+        whole_weight=28.0,
+        empty=cell_sum(1, 0, 0, 0),
     )
 
 
+SHRUNK = {"estimate": "shrunk"}
 CASES = {
-    "binary": of_graph(
-        options={"simultaneous": True},
+    "binary": graph_case(
         refused=gc.Query.matrix(np.tri(8)),
+        refused_options={"simultaneous": True},
         mechanism="randomized-response",
     ),
-    "laplace": of_graph(options={"estimate": "shrunk"}, noise="laplace"),
-    "with degrees": of_graph(
-        options={"estimate": "shrunk"}, mechanism="degrees+randomized-response"
-    ),
-    "with groups": of_graph(options={"estimate": "shrunk"}, groups=GROUPS),
-    "sparse": of_graph(mechanism="sparse"),
-    "sparse, with groups": of_graph(mechanism="sparse", groups=GROUPS),
-    "flows": of_flows(),
-    "flows, gaussian": of_flows(delta=1e-6),
-    **{f"iterative: {name}": learnt(name) for name in CONSTRUCTION},
+    "laplace": graph_case(refused_options=SHRUNK, noise="laplace"),
+    "with degrees": graph_case(refused_options=SHRUNK, mechanism="degrees+randomized-response"),
+    "with groups": graph_case(refused_options=SHRUNK, groups=GROUPS),
+    "sparse": graph_case(mechanism="sparse"),
+    "sparse, with groups": graph_case(mechanism="sparse", groups=GROUPS),
+    "flows": flows_case(),
+    "flows, gaussian": flows_case(delta=1e-6),
+    **{f"iterative: {name}": iterative_case(name) for name in CONSTRUCTION},
 }
-RELEASES = [name for name in CASES if not name.startswith("flows")]
-GIVEN_CONFIDENCE = (0.5, 0.99)
+ITERATIVE = [name for name in CASES if name.startswith("iterative")]
+NOT_ITERATIVE = [name for name in CASES if name not in ITERATIVE]
+GRAPH_RELEASES = [name for name in CASES if not name.startswith("flows")]
 
 
 @pytest.fixture(params=CASES)
@@ -143,171 +155,201 @@ def case(request):
     return CASES[request.param]
 
 
-@pytest.fixture(params=RELEASES)
-def release_case(request):
+@pytest.fixture(params=GRAPH_RELEASES)
+def graph_release_case(request):
     return CASES[request.param]
 
 
-def estimate(case, queries, **options):
-    made = case.make()
-    estimator = made if isinstance(made, gc.Flows) else made.estimator
-    if isinstance(made, gc.IterativeRelease):
-        options = {"confidence": made.accuracy.confidence} | options
+def estimate(case: Case, queries: list[Any], **options: Any) -> Estimates:
+    """Return the estimates of the estimator of a release, at the confidence of iterative ones."""
+    release = case.release()
+    estimator = release if isinstance(release, gc.Flows) else release.estimator
+    if isinstance(release, gc.IterativeRelease):
+        options = {"confidence": release.accuracy.confidence} | options
     return estimator.estimate(queries, AnswerOptions(**options))
 
 
-def within(interval, least, most):
-    """An interval as it is shown: cut to what is possible."""
-    return tuple(min(max(end, least), most) for end in interval)
+def possible_part(query_estimate):
+    """Return the interval of an estimate as answers show it: without impossible values."""
+    least, most = query_estimate.least, query_estimate.most
+    low, high = query_estimate.interval
+    return min(max(low, least), most), min(max(high, least), most)
 
 
-def any_confidence(case):
-    """Whether intervals are known at every confidence."""
-    made = case.make()
-    return not isinstance(made, gc.IterativeRelease) or made.law is not None
+def assert_same_estimate(first, second):
+    assert second.value == pytest.approx(first.value, rel=1e-9, abs=1e-9)
+    assert second.interval == pytest.approx(first.interval, rel=1e-9, abs=1e-9)
+    assert (second.most, second.least, second.kind) == (first.most, first.least, first.kind)
 
 
-@pytest.mark.thorough(cases=7)
-def test_estimates_are_as_many_as_the_queries_and_in_their_order(case):
+def test_a_query_has_the_same_estimate_in_any_order_and_alone(case):
     queries = list(case.queries)
-    found = estimate(case, queries).queries
-    assert len(found) == len(queries)
-    backwards = estimate(case, queries[::-1]).queries[::-1]
+    in_order = estimate(case, queries).queries
+    in_reverse = estimate(case, queries[::-1]).queries[::-1]
     alone = [estimate(case, [query]).queries[0] for query in queries]
-    for one, *others in zip(found, backwards, alone, strict=True):
-        for other in others:
-            assert other.value == pytest.approx(one.value, rel=1e-9, abs=1e-9)
-            assert other.interval == pytest.approx(one.interval, rel=1e-9, abs=1e-9)
-            assert other[2:5] == one[2:5]
-    assert len({each.value for each in found}) > 1
+    assert len(in_order) == len(queries)
+    for query_estimate, reversed_estimate, single_estimate in zip(
+        in_order, in_reverse, alone, strict=True
+    ):
+        assert_same_estimate(query_estimate, reversed_estimate)
+        assert_same_estimate(query_estimate, single_estimate)
+    assert len({query_estimate.value for query_estimate in in_order}) > 1
+
+
+def test_an_empty_list_has_no_estimates(case):
     assert estimate(case, []).queries == []
 
 
-@pytest.mark.thorough(cases=8)
-def test_values_are_finite_and_intervals_meet_what_is_possible(case):
-    for each in estimate(case, list(case.queries)).queries:
-        assert np.isfinite(each.value)
-        assert each.least <= each.most
-        low, high = within(each.interval, each.least, each.most)
-        assert each.least <= low <= high <= each.most
-        assert each.typical is None or each.typical >= 0
+def test_values_are_finite_and_intervals_contain_possible_values(case):
+    for query_estimate in estimate(case, list(case.queries)).queries:
+        assert np.isfinite(query_estimate.value)
+        assert query_estimate.least <= query_estimate.most
+        low, high = possible_part(query_estimate)
+        assert query_estimate.least <= low <= high <= query_estimate.most
+        assert query_estimate.typical is None or query_estimate.typical >= 0
 
 
-def test_intervals_are_at_the_confidence_that_is_asked(case):
-    queries, longer = list(case.queries), 0
-    if not any_confidence(case):
-        with pytest.raises(QueryError, match="confidence"):
+def has_one_confidence(case):
+    """Whether intervals are known only at the confidence of the release."""
+    release = case.release()
+    return isinstance(release, gc.IterativeRelease) and release.law is None
+
+
+def test_intervals_grow_with_the_confidence(case):
+    queries = list(case.queries)
+    if has_one_confidence(case):
+        with pytest.raises(gc.QueryError, match="confidence"):
             estimate(case, queries, confidence=0.5)
         return
-    narrow, wide = (estimate(case, queries, confidence=given).queries for given in GIVEN_CONFIDENCE)
-    for one, other in zip(narrow, wide, strict=True):
-        assert other.interval[0] <= one.interval[0]
-        assert one.interval[1] <= other.interval[1]
-        longer += other.interval != one.interval
-    assert longer
+    narrow, wide = (
+        [query_estimate.interval for query_estimate in estimates.queries]
+        for estimates in (estimate(case, queries, confidence=level) for level in (0.5, 0.99))
+    )
+    for (narrow_low, narrow_high), (wide_low, wide_high) in zip(narrow, wide, strict=True):
+        assert wide_low <= narrow_low
+        assert narrow_high <= wide_high
+    assert narrow != wide
 
 
-@pytest.mark.thorough(cases=6)
-def test_a_joint_list_shares_the_failure_probability(case):
-    queries, made = list(case.queries), case.make()
-    alone, joint = (estimate(case, queries, joint=joint) for joint in (False, True))
-    if isinstance(made, gc.IterativeRelease):  # for all of its list at once in any case
-        assert joint == alone
-        counts = isinstance(made.law, CountNoise)
-        assert joint.together == (len(made.listed) if counts else 1)
-        assert joint.simultaneous is not counts
-        return
-    assert (alone.together, joint.together) == (1, len(queries))
+def is_iterative(case):
+    return isinstance(case.release(), gc.IterativeRelease)
+
+
+@pytest.mark.parametrize("name", NOT_ITERATIVE)
+def test_a_joint_list_shares_the_failure_probability(name):
+    case, queries = CASES[name], list(CASES[name].queries)
+    separate, joint = (estimate(case, queries, joint=is_joint) for is_joint in (False, True))
+    assert (separate.together, joint.together) == (1, len(queries))
     assert not joint.simultaneous
-    # Not next to `alone`, whose combination of least variance may have the longer interval.
-    longer = 0
-    for confidence in (0.5, 0.7, 0.9, 0.95):
-        few, many = (
-            estimate(case, some, joint=True, confidence=confidence)
-            for some in (queries[:2], queries)
-        )
-        assert few.together == 2
-        few, many = (
-            np.diff([each.interval for each in found.queries[:2]]) for found in (few, many)
-        )
-        assert (few <= many).all()
-        longer += np.count_nonzero(few < many)
-    assert longer
     assert estimate(case, queries, simultaneous=True).simultaneous
 
 
-def test_a_cut_that_is_named_twice_counts_once_in_a_joint_list():
-    for name in ("binary", "sparse"):
-        one = CASES[name].queries[0]
-        twice = gc.CutQuery(one.T, one.S)
-        assert estimate(CASES[name], [one, one, twice], joint=True).together == 1
+@pytest.mark.parametrize("name", NOT_ITERATIVE)
+def test_a_longer_joint_list_has_longer_intervals(name):
+    """Not compared with single queries: their combination of least variance may be longer."""
+    case, any_longer = CASES[name], False
+    for confidence in (0.5, 0.7, 0.9, 0.95):
+        of_two, of_all = (
+            estimate(case, queries, joint=True, confidence=confidence)
+            for queries in (list(case.queries[:2]), list(case.queries))
+        )
+        assert of_two.together == 2
+        lengths_of_two, lengths_of_all = (
+            np.diff([query_estimate.interval for query_estimate in estimates.queries[:2]])
+            for estimates in (of_two, of_all)
+        )
+        assert (lengths_of_two <= lengths_of_all).all()
+        any_longer |= bool((lengths_of_two < lengths_of_all).any())
+    assert any_longer
 
 
-def test_the_whole_graph_and_no_pair_at_all(case):
-    query, pairs = case.whole
-    (whole,) = estimate(case, [query]).queries
+@pytest.mark.parametrize("name", ITERATIVE)
+def test_a_list_of_an_iterative_release_is_joint_in_any_case(name):
+    queries, release = list(CASES[name].queries), CASES[name].release()
+    separate, joint = (estimate(CASES[name], queries, joint=is_joint) for is_joint in (False, True))
+    assert joint == separate
+    counts_queries = isinstance(release.law, CountNoise)
+    assert joint.together == (len(release.listed) if counts_queries else 1)
+    assert joint.simultaneous is not counts_queries
+
+
+@pytest.mark.parametrize("name", ["binary", "sparse"])
+def test_a_cut_that_is_named_twice_counts_once_in_a_joint_list(name):
+    query = CASES[name].queries[0]
+    swapped = gc.CutQuery(query.T, query.S)
+    assert estimate(CASES[name], [query, query, swapped], joint=True).together == 1
+
+
+def test_the_value_of_all_pairs_is_at_most_the_weight_of_a_complete_graph(case):
+    (whole,) = estimate(case, [case.whole]).queries
     assert whole.least == 0
-    assert whole.most == pytest.approx(pairs)
+    assert whole.most == pytest.approx(case.whole_weight)
+
+
+def test_a_query_of_no_pair_is_known_to_be_0(case):
     (empty,) = estimate(case, [case.empty]).queries
     assert (empty.least, empty.most) == (0, pytest.approx(0, abs=1e-300))
-    assert within(empty.interval, 0, empty.most) == pytest.approx((0, 0), abs=1e-300)
-    if "accuracy" not in dir(case.make()):  # a noisy answer to a list has noise here, too
+    assert possible_part(empty) == pytest.approx((0, 0), abs=1e-300)
+    if not is_iterative(case):  # an iterative release may have noise here, too
         assert empty.value == pytest.approx(0, abs=1e-9)
 
 
-def test_what_is_not_answered_is_refused_in_one_line(release_case):
-    case = release_case
-    with pytest.raises(QueryError) as caught:
-        case.make().answer_all([case.queries[0], case.refused], **case.options)
-    message = str(caught.value)
+def test_a_query_that_a_release_cannot_answer_is_refused_in_one_line(graph_release_case):
+    case = graph_release_case
+    with pytest.raises(gc.QueryError) as error:
+        case.release().answer_all([case.queries[0], case.refused], **case.refused_options)
+    message = str(error.value)
     assert message == message.strip()
     assert "\n" not in message
-    assert 20 < len(message) < LONGEST
+    assert 20 < len(message) < MAX_MESSAGE_LENGTH
 
 
-def test_one_answer_is_the_first_of_a_list(release_case):
-    made = release_case.make()
-    answers = made.answer_all(release_case.queries)
-    for query, among in zip(release_case.queries, answers, strict=True):
-        alone = made.answer(query)
-        assert made.answer_all([query])[0] == alone
-        assert among.estimate == pytest.approx(alone.estimate, rel=1e-9, abs=1e-9)
-        assert among.confidence == alone.confidence
+def test_a_single_answer_is_that_of_a_list(graph_release_case):
+    release, queries = graph_release_case.release(), graph_release_case.queries
+    confidence = release.accuracy.confidence if is_iterative(graph_release_case) else None
+    for query, in_list in zip(queries, release.answer_all(queries), strict=True):
+        alone = release.answer(query)
+        assert release.answer_all([query])[0] == alone
+        assert in_list.estimate == pytest.approx(alone.estimate, rel=1e-9, abs=1e-9)
+        assert in_list.confidence == alone.confidence
         low, high = alone.interval
         assert 0 <= low <= high
         if low < alone.value < high:
             assert alone.value == alone.estimate
-        assert alone.confidence in (1.0, getattr(made, "accuracy", alone).confidence)
+        assert alone.confidence in (1.0, confidence or alone.confidence)
 
 
 def test_a_flow_is_the_estimate_of_its_cells():
-    flows = CASES["flows"].make()
-    (between,) = flows.estimate([CASES["flows"].queries[0]], AnswerOptions(confidence=0.9)).queries
+    flows = CASES["flows"].release()
+    cell_aa = CASES["flows"].queries[0]
+    (query_estimate,) = flows.estimate([cell_aa], AnswerOptions(confidence=0.9)).queries
     answer = flows.between("a", "a", confidence=0.9)
-    assert (answer.estimate, answer.interval) == (between.value, between.interval)
-    assert answer.deviation == between.typical
+    assert (answer.estimate, answer.interval) == (query_estimate.value, query_estimate.interval)
+    assert answer.deviation == query_estimate.typical
 
 
-def test_answers_say_what_their_estimates_do(release_case):
-    made, queries = release_case.make(), list(release_case.queries)
-    listed = isinstance(made, gc.IterativeRelease)
-    joint = {} if listed else {"joint": True}
-    found = estimate(release_case, queries, **joint)
-    answers = made.answer_all(queries, **joint)
-    for answer, known in zip(answers, found.queries, strict=True):
-        assert (answer.together, answer.simultaneous) == (found.together, found.simultaneous)
-        assert (answer.estimate, answer.kind) == (known.value, known.kind)
-        assert answer.typical_error == known.typical
-        assert answer.interval == within(known.interval, known.least, known.most)
-        assert (answer.confidence == 1) is known.certain
+def test_answers_report_what_their_estimates_do(graph_release_case):
+    case, queries = graph_release_case, list(graph_release_case.queries)
+    options = {} if is_iterative(case) else {"joint": True}
+    estimates = estimate(case, queries, **options)
+    answers = case.release().answer_all(queries, **options)
+    for answer, query_estimate in zip(answers, estimates.queries, strict=True):
+        assert (answer.together, answer.simultaneous) == (
+            estimates.together,
+            estimates.simultaneous,
+        )
+        assert (answer.estimate, answer.kind) == (query_estimate.value, query_estimate.kind)
+        assert answer.typical_error == query_estimate.typical
+        assert answer.interval == possible_part(query_estimate)
+        assert (answer.confidence == 1) is query_estimate.certain
         assert answer.seeded
 
 
-def test_an_interval_of_all_that_is_possible_is_certain():
-    """A query that a release learnt nothing about."""
+def test_an_interval_of_all_possible_values_is_certain():
+    """Of a query that is not in the list of the release."""
     case = CASES["iterative: multiplicative-weights"]
-    other = gc.CutQuery([5, 6])
-    (known,) = estimate(case, [other]).queries
-    assert known.certain
-    assert known.interval == (known.least, known.most) == (0, 12)
-    assert case.make().answer(other).confidence == 1
+    unlisted = gc.CutQuery([5, 6])
+    (query_estimate,) = estimate(case, [unlisted]).queries
+    assert query_estimate.certain
+    assert query_estimate.interval == (query_estimate.least, query_estimate.most) == (0, 12)
+    assert case.release().answer(unlisted).confidence == 1

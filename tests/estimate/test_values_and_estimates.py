@@ -1,4 +1,7 @@
-"""What to read and what to add up: values lie in their intervals, and estimates are unbiased."""
+"""Answers have a value to read and an estimate to add up.
+
+The value lies in the interval; the estimate is unbiased, and may lie outside of it.
+"""
 
 from dataclasses import asdict
 from itertools import product
@@ -9,16 +12,16 @@ from period_cases import MONTHS, cells_of, flows_of
 from statistic_cases import planted
 
 import graphcuts_dp as gc
-from graphcuts_dp import CutAnswer, FlowAnswer
 from graphcuts_dp.iterative.methods import CONSTRUCTION
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 
 EPSILONS = (0.05, 0.5, 4.0)  # from nothing but noise to hardly any
-EMPTY = gc.Graph([0], [1], vertices=8)  # nearly: about half of all unbiased estimates are below 0
-GROUPS = gc.Groups(EMPTY.vertices, {"half": ["a"] * 4 + ["b"] * 4})
+# About half of all unbiased estimates of a graph without edges are below 0.
+ONE_EDGE = gc.Graph([0], [1], vertices=8)
+GROUPS = gc.Groups(ONE_EDGE.vertices, {"half": ["a"] * 4 + ["b"] * 4})
 CUTS = [gc.CutQuery([v], [w]) for v, w in product(range(4), range(4, 8))]
-RELEASES = {
+RELEASE_OPTIONS = {
     "binary": {"mechanism": "randomized-response"},
     "laplace": {"noise": "laplace"},
     "degrees": {"mechanism": "degrees+randomized-response"},
@@ -26,124 +29,160 @@ RELEASES = {
     "sparse": {"mechanism": "sparse"},
     "no fit": {"fit": "none"},
 }
-WORKLOAD = gc.FlowWorkload(expected_cell=0)  # released although noise hides the cells
 CONFIDENCES = (0.05, 0.5, 0.95)
-OPTIONS = ({}, {"simultaneous": True}, {"joint": True})
+ANSWER_OPTIONS = ({}, {"simultaneous": True}, {"joint": True})
 
 
-def beside(answers):
-    """How many estimates lie outside of their intervals; their values must not."""
-    count = 0
+def count_outside(answers):
+    """Count the estimates outside of their intervals, and check that no value is outside."""
+    outside = 0
     for answer in answers:
         low, high = answer.interval
         assert low <= answer.value <= high
         assert answer.value == min(max(answer.estimate, low), high)
-        count += answer.estimate != answer.value
-    return count
+        outside += answer.estimate != answer.value
+    return outside
 
 
-@pytest.mark.thorough(cases=1)
-@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", RELEASES)
-def test_values_of_cuts_lie_in_their_intervals(name, every):
-    """Each option with each confidence, on one release or on every one."""
-    outside = 0
-    for turn, (epsilon, seed) in enumerate(product(EPSILONS, range(2))):
-        how = {"epsilon": epsilon, "seed": seed}
-        release = gc.release_graph(EMPTY, **how, **RELEASES[name])
-        kinds = ["unbiased"]
-        kinds += ["model"] if name == "sparse" else []
-        kinds += ["shrunk"] if release.has_graph and name != "sparse" else []
-        for kind, (number, options) in product(kinds, enumerate(OPTIONS)):
-            for confidence in CONFIDENCES if every else [CONFIDENCES[(turn + number) % 3]]:
-                options = options | {"estimate": kind, "confidence": confidence}
-                answers = release.answer_all(CUTS, **options)
-                found = beside([*answers, *(release.answer(CUTS[0]),)])
-                outside += found if kind == "unbiased" else 0
-            frame = answers.to_frame("pandas")
-            low, high = (frame[column] for column in answers.interval_columns)
-            assert ((low <= frame["value"]) & (frame["value"] <= high)).all()
-            assert frame["estimate"].tolist() == [answer.estimate for answer in answers]
-    assert outside or name == "sparse"
+def kinds_of_estimates(release, name):
+    """Return the kinds of estimates that a release offers."""
+    if name == "sparse":
+        return ["unbiased", "model"]
+    return ["unbiased", "shrunk"] if release.has_graph else ["unbiased"]
 
 
-# Those left out have graphs and lists of their own: tests/estimate/test_estimators.py.
+@pytest.mark.parametrize(
+    "all_confidences",
+    [
+        pytest.param(False, id="one confidence each"),
+        pytest.param(True, id="all confidences", marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("name", RELEASE_OPTIONS)
+def test_values_of_cuts_lie_in_their_intervals(name, all_confidences):
+    unbiased_outside = 0
+    for release_index, (epsilon, seed) in enumerate(product(EPSILONS, range(2))):
+        release = gc.release_graph(ONE_EDGE, epsilon=epsilon, seed=seed, **RELEASE_OPTIONS[name])
+        kinds = kinds_of_estimates(release, name)
+        for kind, (option_index, options) in product(kinds, enumerate(ANSWER_OPTIONS)):
+            one_confidence = CONFIDENCES[(release_index + option_index) % 3]
+            for confidence in CONFIDENCES if all_confidences else [one_confidence]:
+                answers = release.answer_all(CUTS, **options, estimate=kind, confidence=confidence)
+                outside = count_outside([*answers, release.answer(CUTS[0])])
+                unbiased_outside += outside if kind == "unbiased" else 0
+    assert unbiased_outside or name == "sparse"
+
+
+@pytest.mark.parametrize("name", RELEASE_OPTIONS)
+def test_a_frame_of_answers_has_their_values_estimates_and_intervals(name):
+    release = gc.release_graph(ONE_EDGE, epsilon=0.5, seed=0, **RELEASE_OPTIONS[name])
+    for kind in kinds_of_estimates(release, name):
+        answers = release.answer_all(CUTS, estimate=kind, joint=True)
+        frame = answers.to_frame("pandas")
+        low, high = (frame[column] for column in answers.interval_columns)
+        assert ((low <= frame["value"]) & (frame["value"] <= high)).all()
+        assert frame["estimate"].tolist() == [answer.estimate for answer in answers]
+
+
+# The constructions left out need graphs and lists of their own, see test_estimators.py.
 @pytest.mark.parametrize("construction", sorted({*CONSTRUCTION} - {"net", "median", "sensing"}))
-def test_values_of_iterative_releases_lie_in_their_intervals(construction):
-    few = construction in ("answers", "k-norm", "laplace")
-    for epsilon in EPSILONS:
-        cuts = CUTS[:6]  # the most that K-norm noise takes
-        made = gc.release_iteratively(
-            EMPTY,
-            cuts,
-            epsilon=epsilon,
-            delta=0.0 if few else 1e-6,
-            construction=construction,
-            seed=1,
-        )
-        beside(made.answer_all(cuts))
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_values_of_iterative_releases_lie_in_their_intervals(construction, epsilon):
+    queries = CUTS[:6]  # K-norm noise takes no more
+    is_pure = construction in ("answers", "k-norm", "laplace")
+    release = gc.release_iteratively(
+        ONE_EDGE,
+        queries,
+        epsilon=epsilon,
+        delta=0.0 if is_pure else 1e-6,
+        construction=construction,
+        seed=1,
+    )
+    count_outside(release.answer_all(queries))
+
+
+def empty_flows(kind, period, epsilon):
+    """Return the flows of a table whose true sums are all 0."""
+    cells = cells_of(kind, period)
+    return flows_of(cells, np.zeros(cells.size(cells.depth - 1), dtype=np.int64), epsilon=epsilon)
+
+
+KINDS = pytest.mark.parametrize("kind", ["plain", "directed", "bipartite"])
 
 
 @pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("kind", ["plain", "directed", "bipartite"])
-def test_values_of_flows_lie_in_their_intervals_and_estimates_add_up(kind, epsilon):
-    cells = cells_of(kind, "month")
-    flows = flows_of(cells, np.zeros(cells.size(cells.depth - 1), dtype=np.int64), epsilon=epsilon)
+@KINDS
+def test_values_of_flows_lie_in_their_intervals(kind, epsilon):
+    flows = empty_flows(kind, "month", epsilon)
     outside = 0
-    for level, simultaneous in product(flows.levels, (False, True)):
-        sides = flows.labels(level)
-        for confidence in (0.05, 0.95):
-            how = {"confidence": confidence, "simultaneous": simultaneous}
-            outside += beside(flows.between(a, b, level, **how) for a, b in product(*sides))
-            outside += beside([flows.total, flows.linear(np.ones(flows.cells.shape(1)), "county")]
-                              if level == "county" else [])  # fmt: skip
+    for level, simultaneous, confidence in product(flows.levels, (False, True), (0.05, 0.95)):
+        options = {"confidence": confidence, "simultaneous": simultaneous}
+        outside += count_outside(
+            flows.between(source, target, level, **options)
+            for source, target in product(*flows.labels(level))
+        )
+    sum_of_coarsest = flows.linear(np.ones(flows.cells.shape(1)), flows.levels[0])
+    outside += count_outside([flows.total, sum_of_coarsest])
     assert outside or epsilon > 0.05
-    finest = [flows.between(a, b, period=period)
-              for period in MONTHS.labels for a, b in product(*flows.labels(None))
-              if kind != "plain" or a <= b]  # fmt: skip
-    assert sum(each.estimate for each in finest) == pytest.approx(flows.total.estimate)
     for table in (flows.table, flows.margins()):
         assert (table["low"] <= table["high"]).all()
 
 
-@pytest.mark.thorough(cases=2)
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@KINDS
+def test_estimates_of_all_cells_and_months_add_up_to_the_total(kind, epsilon):
+    flows = empty_flows(kind, "month", epsilon)
+    finest_estimates = [
+        flows.between(source, target, period=period).estimate
+        for period in MONTHS.labels
+        for source, target in product(*flows.labels(None))
+        if kind != "plain" or source <= target
+    ]
+    assert sum(finest_estimates) == pytest.approx(flows.total.estimate)
+
+
 @pytest.mark.parametrize("epsilon", [*EPSILONS, 50.0])
 def test_values_of_statistics_lie_in_their_intervals(epsilon):
     graph, _, groups, _ = planted(20, inside=0.1, outside=0.0)
+    workload = gc.FlowWorkload(expected_cell=0)  # to release although noise exceeds the cells
     for seed in range(3):
-        flows = gc.release_flows(graph, groups, epsilon=epsilon, seed=seed, workload=WORKLOAD)
+        flows = gc.release_flows(graph, groups, epsilon=epsilon, seed=seed, workload=workload)
         for name in ("share_inside", "share_outside", "ei_index", "modularity", "assortativity"):
-            found = getattr(flows, name)("part")
-            assert found.interval[0] <= found.value <= found.interval[1] or np.isnan(found.value)
+            statistic = getattr(flows, name)("part")
+            low, high = statistic.interval
+            assert low <= statistic.value <= high or np.isnan(statistic.value)
         for name in ("conductance", "contacts", "social_connectedness"):
-            found = getattr(flows, name)("part")
-            inside = (found.low <= found.values) & (found.values <= found.high)
-            assert (inside | np.isnan(found.values)).all()
-        beside(flows.top_flows(flows.cells.size(2), "part").flows)
+            statistic = getattr(flows, name)("part")
+            inside = (statistic.low <= statistic.values) & (statistic.values <= statistic.high)
+            assert (inside | np.isnan(statistic.values)).all()
+        count_outside(flows.top_flows(flows.cells.size(2), "part").flows)
 
 
-def test_values_of_the_largest_flows_are_possible():
-    cells = cells_of("directed", None)
-    flows = flows_of(cells, np.zeros(cells.size(cells.depth - 1), dtype=np.int64), epsilon=0.05)
-    for confidence in (0.05, 0.95):
-        top = flows.top_flows(cells.size(cells.depth - 1), confidence=confidence).flows
-        assert beside(top)
-        assert all(each.value >= 0 for each in top)
+@pytest.mark.parametrize("confidence", [0.05, 0.95])
+def test_values_of_the_largest_flows_are_possible_although_estimates_are_not(confidence):
+    flows = empty_flows("directed", None, epsilon=0.05)
+    finest_cells = flows.cells.size(flows.cells.depth - 1)
+    top_flows = flows.top_flows(finest_cells, confidence=confidence).flows
+    assert count_outside(top_flows)
+    assert all(flow.value >= 0 for flow in top_flows)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_values_of_sessions_and_least_cuts_lie_in_their_intervals(epsilon, tmp_path):
-    how = {"store": tmp_path / "a.db", "epsilon": epsilon, "seed": 1}
-    with gc.open_session(EMPTY, queries=20, **how) as session:
+    with gc.open_session(
+        ONE_EDGE, queries=20, store=tmp_path / "a.db", epsilon=epsilon, seed=1
+    ) as session:
         answers = session.ask_all(CUTS)
-    answers.append(gc.least_cut(EMPTY, 0, 5, epsilon=epsilon, seed=1))
-    for answer in answers:
-        assert answer.interval[0] <= answer.value <= answer.interval[1]
+    least_cut = gc.least_cut(ONE_EDGE, 0, 5, epsilon=epsilon, seed=1)
+    for answer in [*answers, least_cut]:
+        low, high = answer.interval
+        assert low <= answer.value <= high
 
 
-def test_a_value_is_never_stored_beside_its_estimate():
-    cut = CutAnswer(estimate=-2.0, interval=(0.0, 3.0), confidence=0.9)
-    flow = FlowAnswer(estimate=5.0, deviation=1.0, interval=(0.0, 3.0), confidence=0.9)
+def test_values_are_computed_and_not_stored():
+    """So a stored value cannot contradict the estimate and the interval."""
+    cut = gc.CutAnswer(estimate=-2.0, interval=(0.0, 3.0), confidence=0.9)
+    flow = gc.FlowAnswer(estimate=5.0, deviation=1.0, interval=(0.0, 3.0), confidence=0.9)
     assert (cut.value, flow.value) == (0.0, 3.0)
-    assert "value" not in asdict(cut).keys() | asdict(flow).keys()  # so they cannot disagree
+    assert "value" not in asdict(cut).keys() | asdict(flow).keys()

@@ -1,4 +1,8 @@
-"""What is bought of public groups: shares, refined sums, and what groups may not change."""
+"""What a release measures about public groups: shares of epsilon, refined sums, and refusals.
+
+A release with groups first measures the sums between groups (the *first look*). If these are
+informative it refines them (the *second look*), then measures degrees and entries.
+"""
 
 from fractions import Fraction
 
@@ -8,7 +12,6 @@ from group_cases import cliques, drawn, two_sided
 from release_cases import job_of, measured
 
 import graphcuts_dp as gc
-from graphcuts_dp import BudgetError, GraphError, Groups, ParameterError
 from graphcuts_dp.estimate.measurement import CellSums
 from graphcuts_dp.measure.cells import refinable_groups, sides_of_groups
 from graphcuts_dp.measure.statistics import Refinable
@@ -22,150 +25,186 @@ from graphcuts_dp.synth.budget_plans import (
 from graphcuts_dp.synth.decisions import informative_groups
 
 
-def test_shares_follow_their_formulas():
-    """Two sums of errors, each least where its derivative vanishes; found again by a grid."""
-    parts = np.linspace(0.001, 0.999, 9981)
-    for n in (100, 500, 10_000):
-        least = parts[np.argmin(n / parts + n**1.5 / 50 / (1 - parts))]
-        assert float(degree_share_beside_groups(n)) == pytest.approx(least, abs=0.01)
-        for k in (4, 10, 16, 40):
-            t = float(degree_share_beside_groups(n))
-            rest = n / t + n**1.5 / 50 / (1 - t)
-            least = parts[np.argmin(0.7 * k**1.5 / parts + rest / (1 - parts))]
-            wanted = min(max(least, 6 * k / n, 0.05), 0.25)
-            assert float(group_share(n, k)) == pytest.approx(wanted, abs=0.002)
-
-
-@pytest.mark.parametrize("how", ["randomized-response", "degrees+randomized-response", "auto"])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 30.0])
-def test_all_parts_add_up_to_epsilon(how, epsilon):
-    for graph, groups in (cliques((9, 9, 9)), two_sided()):
-        made = drawn(graph, groups, how, epsilon=epsilon)
-        spent = sum((each.epsilon for each in made.measurements.values), Fraction(0))
-        assert spent == Fraction(epsilon)
-        assert [name for name, _ in made.guarantee.spent] == [
-            each.name for each in made.measurements.values
-        ]
-        assert sum(part for _, part in made.guarantee.spent) == pytest.approx(epsilon)
-        plan = shares_of(graph, groups)
-        assert [name for name, _ in made.guarantee.spent].count("groups") == 1
-        assert made.measurements.find(CellSums).epsilon in {
-            Fraction(epsilon) * share for share in (plan.first_look, plan.both_looks)
-        }
+@pytest.mark.parametrize("n", [100, 500, 10_000])
+def test_shares_minimise_the_sum_of_errors_of_their_formulas(n):
+    """Against the least values on a grid; the formulas are in `synth.budget_plans`."""
+    shares = np.linspace(0.001, 0.999, 9981)
+    errors = n / shares + n**1.5 / 50 / (1 - shares)
+    degree_share = float(degree_share_beside_groups(n))
+    assert degree_share == pytest.approx(shares[np.argmin(errors)], abs=0.01)
+    error_of_the_others = n / degree_share + n**1.5 / 50 / (1 - degree_share)
+    for groups in (4, 10, 16, 40):
+        errors = 0.7 * groups**1.5 / shares + error_of_the_others / (1 - shares)
+        best_share = shares[np.argmin(errors)]
+        expected = min(max(best_share, 6 * groups / n, 0.05), 0.25)
+        assert float(group_share(n, groups)) == pytest.approx(expected, abs=0.002)
 
 
 def shares_of(graph, groups):
     return MeasuredGroups.of(sides_of_groups(graph, groups), graph.shape)
 
 
-def looks_that_tell(graph, labels, epsilon, runs=40):
-    plan = shares_of(graph, Groups(graph.vertices, {"g": np.asarray(labels).tolist()}))
-    found = 0
-    for seed in range(runs):
-        measured = refinable_groups(
+@pytest.mark.parametrize(
+    ("graph", "groups"),
+    [pytest.param(*cliques((9, 9, 9)), id="cliques"), pytest.param(*two_sided(), id="two sides")],
+)
+@pytest.mark.parametrize(
+    "mechanism", ["randomized-response", "degrees+randomized-response", "auto"]
+)
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 30.0])
+def test_all_measurements_add_up_to_epsilon(graph, groups, mechanism, epsilon):
+    release = drawn(graph, groups, mechanism, epsilon=epsilon)
+    measurements = release.measurements
+    assert sum((value.epsilon for value in measurements.values), Fraction(0)) == Fraction(epsilon)
+    spent_names = [name for name, _ in release.guarantee.spent]
+    assert spent_names == [value.name for value in measurements.values]
+    assert sum(amount for _, amount in release.guarantee.spent) == pytest.approx(epsilon)
+    assert spent_names.count("groups") == 1
+    shares = shares_of(graph, groups)
+    assert measurements.find(CellSums).epsilon in {
+        Fraction(epsilon) * share for share in (shares.first_look, shares.both_looks)
+    }
+
+
+def informative_share(graph, labels, epsilon):
+    """Return the share of 40 first looks that find groups of these labels informative."""
+    shares = shares_of(graph, gc.Groups(graph.vertices, {"g": np.asarray(labels).tolist()}))
+    first_looks = [
+        refinable_groups(
             graph,
-            plan.sides,
-            epsilon=Fraction(epsilon) * plan.first_look,
+            shares.sides,
+            epsilon=Fraction(epsilon) * shares.first_look,
             whole=False,
             name="groups",
             source=SeededEntropy(seed),
         ).measurement
-        found += informative_groups(measured, 1.0)
-    return found / runs
+        for seed in range(40)
+    ]
+    return np.mean([informative_groups(sums, 1.0) for sums in first_looks])
+
+
+SIX_CLIQUES, SIX_GROUPS = cliques((30,) * 6)
+# Groups of the sizes of the cliques, which have nothing to do with the edges.
+RANDOM_LABELS = np.random.default_rng(3).permutation(SIX_GROUPS.codes())
 
 
 @pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("epsilon", [0.1, 1, 10])
-def test_groups_made_by_chance_are_not_looked_at_again(epsilon):
-    """Seeds are fixed: what passes here passes always."""
-    graph, groups = cliques((30,) * 6)
-    labels = groups.codes()
-    chance = np.random.default_rng(3).permutation(labels)
-    assert looks_that_tell(graph, chance, epsilon) == 0
-    random = np.random.default_rng(4)
-    rows, columns = np.nonzero(np.triu(random.random((180, 180)) < 0.1, 1))
-    uniform = gc.Graph(rows, columns, vertices=180)
-    assert looks_that_tell(uniform, labels, epsilon) == 0
-    if epsilon >= 1:
-        assert looks_that_tell(graph, labels, epsilon) == 1
+def test_random_groups_are_not_informative(epsilon):
+    assert informative_share(SIX_CLIQUES, RANDOM_LABELS, epsilon) == 0
 
 
-@pytest.mark.thorough
-def test_without_a_second_look_the_mechanism_is_that_of_no_groups():
-    graph, groups = cliques((30,) * 6)
-    chance = np.random.default_rng(3).permutation(groups.codes())
-    made = drawn(graph, Groups(graph.vertices, {"g": chance.tolist()}), "auto", epsilon=1.0)
-    kinds = [each.name for each in made.measurements.values]
-    without = [each.name for each in measured(graph, "auto", epsilon=1.0).values]
-    assert kinds[0] == "groups"
-    assert made.measurements.values[0].epsilon == shares_of(graph, groups).first_look
-    assert [name for name in kinds if name in ("degrees", "entries")] == [
-        name for name in without if name in ("degrees", "entries")
-    ]
+@pytest.mark.parametrize("epsilon", [0.1, 1, 10])
+def test_groups_of_a_random_graph_are_not_informative(epsilon):
+    is_edge = np.random.default_rng(4).random((180, 180)) < 0.1
+    graph = gc.Graph(*np.nonzero(np.triu(is_edge, 1)), vertices=180)
+    assert informative_share(graph, SIX_GROUPS.codes(), epsilon) == 0
 
 
-def test_what_cannot_be_bought_is_refused_before_anything_is_drawn(monkeypatch):
-    graph, groups = cliques()
+@pytest.mark.parametrize("epsilon", [1, 10])
+def test_groups_that_are_cliques_are_informative(epsilon):
+    assert informative_share(SIX_CLIQUES, SIX_GROUPS.codes(), epsilon) == 1
 
-    def never(*_, **__):
+
+def test_without_a_second_look_the_other_measurements_are_those_without_groups():
+    random_groups = gc.Groups(SIX_CLIQUES.vertices, {"g": RANDOM_LABELS.tolist()})
+    with_groups = drawn(SIX_CLIQUES, random_groups, "auto", epsilon=1.0).measurements.values
+    without_groups = measured(SIX_CLIQUES, "auto", epsilon=1.0).values
+    assert with_groups[0].name == "groups"
+    assert with_groups[0].epsilon == shares_of(SIX_CLIQUES, SIX_GROUPS).first_look
+    names, names_without_groups = (
+        [value.name for value in values if value.name in ("degrees", "entries")]
+        for values in (with_groups, without_groups)
+    )
+    assert names == names_without_groups
+
+
+@pytest.fixture
+def no_noise_may_be_drawn(monkeypatch):
+    def fail(*_, **__):
         raise AssertionError("noise was drawn")
 
-    monkeypatch.setattr("graphcuts_dp.release.measuring.refinable_groups", never)
-    other = Groups(gc.VertexSet(3), {"a": [0, 1, 2]})
-    for given, kind, told in (
-        (other, GraphError, "other vertices"),
-        ((groups, groups), GraphError, "a Groups"),
-        ("staff.csv", GraphError, r"Groups\.read"),
-    ):
-        with pytest.raises(kind, match=told):
-            gc.release_graph(graph, epsilon=1.0, groups=given)
-    with pytest.raises(ParameterError, match="leave the groups out"):
-        gc.release_graph(graph, epsilon=1e-6, groups=groups)
+    monkeypatch.setattr("graphcuts_dp.release.measuring.refinable_groups", fail)
+
+
+GRAPH, GROUPS = cliques()
+
+
+@pytest.mark.usefixtures("no_noise_may_be_drawn")
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        pytest.param(
+            gc.Groups(gc.VertexSet(3), {"a": [0, 1, 2]}), "other vertices", id="other vertices"
+        ),
+        pytest.param((GROUPS, GROUPS), "a Groups", id="two groups for one side"),
+        pytest.param("staff.csv", r"Groups\.read", id="path of a file"),
+    ],
+)
+def test_unsuitable_groups_are_refused_before_noise_is_drawn(groups, message):
+    with pytest.raises(gc.GraphError, match=message):
+        gc.release_graph(GRAPH, epsilon=1.0, groups=groups)
+
+
+@pytest.mark.usefixtures("no_noise_may_be_drawn")
+def test_an_epsilon_too_small_for_groups_is_refused_before_noise_is_drawn():
+    with pytest.raises(gc.ParameterError, match="leave the groups out"):
+        gc.release_graph(GRAPH, epsilon=1e-6, groups=GROUPS)
+
+
+@pytest.mark.usefixtures("no_noise_may_be_drawn")
+def test_too_many_groups_are_refused_before_noise_is_drawn(monkeypatch):
     monkeypatch.setattr(budget_plans, "MOST_GROUPS", 2)
-    with pytest.raises(GraphError, match="at most 2 groups"):
-        gc.release_graph(graph, epsilon=1.0, groups=groups)
+    with pytest.raises(gc.GraphError, match="at most 2 groups"):
+        gc.release_graph(GRAPH, epsilon=1.0, groups=GROUPS)
 
 
-def test_degrees_have_their_part_of_what_telling_groups_leave():
-    """Two full halves of 200 vertices, far above the noise on the sums: any draw tells that."""
+def test_degrees_have_their_share_of_what_informative_groups_leave():
+    """Two cliques of 100 vertices, far above the noise of the sums: any draw is informative."""
     graph, groups = cliques((100, 100))
-    plan, data = shares_of(graph, groups), drawn(graph, groups, "auto", epsilon=1.0)
-    parts = {value.name: value.epsilon for value in data.measurements.values}
-    assert set(parts) == {"groups", "degrees", "entries"}
-    assert parts["groups"] == plan.both_looks
-    assert sum(parts.values()) == 1
-    left = 1 - plan.both_looks
-    assert parts["degrees"] == left * plan.degrees
-    assert job_of(graph, groups=groups).least_distribution.epsilon <= parts["entries"]
+    measurements = drawn(graph, groups, "auto", epsilon=1.0).measurements
+    epsilons = {value.name: value.epsilon for value in measurements.values}
+    shares = shares_of(graph, groups)
+    assert set(epsilons) == {"groups", "degrees", "entries"}
+    assert sum(epsilons.values()) == 1
+    assert epsilons["groups"] == shares.both_looks
+    assert epsilons["degrees"] == (1 - shares.both_looks) * shares.degrees
+    assert job_of(graph, groups=groups).least_distribution.epsilon <= epsilons["entries"]
 
 
-def test_finer_sums_that_cost_more_than_their_part_are_refused(monkeypatch):
+def test_refined_sums_that_cost_more_than_their_share_are_refused(monkeypatch):
+    """The incorrect variant: the second look spends 1 % more than it is given."""
     graph, groups = cliques((100, 100))
-    plain = Refinable.refined
+    refined = Refinable.refined
 
-    def dearer(self, epsilon, *arguments, **options):
-        return plain(self, epsilon * Fraction(101, 100), *arguments, **options)
+    def refined_for_more(self, epsilon, *arguments, **options):
+        return refined(self, epsilon * Fraction(101, 100), *arguments, **options)
 
-    monkeypatch.setattr(Refinable, "refined", dearer)
-    with pytest.raises(BudgetError, match="would cost more than epsilon = "):
+    monkeypatch.setattr(Refinable, "refined", refined_for_more)
+    with pytest.raises(gc.BudgetError, match="would cost more than epsilon = "):
         drawn(graph, groups, "auto", epsilon=1.0)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(("density", "bought"), [(0.3, False), (0.16, True)])
-def test_a_total_is_bought_beside_groups_only_where_it_could_change_the_choice(density, bought):
-    """Sums between 12 groups made by chance know the mean degree up to 2: 120 is clear, 64 not.
+@pytest.mark.parametrize(
+    ("density", "measures_total"),
+    [
+        pytest.param(0.3, False, id="mean degree 120"),
+        pytest.param(0.16, True, id="mean degree 64"),
+    ],
+)
+def test_a_total_is_measured_besides_groups_only_if_it_can_change_the_mechanism(
+    density, measures_total
+):
+    """The mechanism depends on whether the mean degree is above 61.
 
-    The threshold is 61: three deviations of noise move the first graph across no threshold, and the
-    second one across this.
+    Sums between 12 random groups tell the mean degree up to 2: three deviations of their noise
+    cannot take 120 below the threshold, but 64.
     """
-    random = np.random.default_rng(1)
-    ends = np.nonzero(np.triu(random.random((400, 400)) < density, 1))
-    graph = gc.Graph(*ends, vertices=400)
-    groups = gc.Groups(graph.vertices, {"g": random.integers(0, 12, 400).tolist()})
+    rng = np.random.default_rng(1)
+    graph = gc.Graph(*np.nonzero(np.triu(rng.random((400, 400)) < density, 1)), vertices=400)
+    groups = gc.Groups(graph.vertices, {"g": rng.integers(0, 12, 400).tolist()})
     values = drawn(graph, groups, "auto", epsilon=1.0).measurements.values
-    names = [value.name for value in values]
-    assert names[0] == "groups"
+    assert values[0].name == "groups"
     assert values[0].epsilon == shares_of(graph, groups).first_look
-    assert ("total" in names) is bought
+    assert ("total" in [value.name for value in values]) is measures_total
     assert sum(value.epsilon for value in values) == 1

@@ -1,7 +1,8 @@
 """Coarse noise and its finer copy together cost what the finer one costs: their exact joint law.
 
-Brute force: all values of the two geometric variables of the coarse noise, and of the two that they
-are compared with, up to where what is left has a probability below 1e-15.
+The coarse noise is X - Y and the finer noise min(X, G) - min(Y, H), for geometric X, Y with
+P(X >= x) = p^x, and geometric G, H with P(G >= k) = q^k. So p = e^-r and q = e^-(s - r) for coarse
+noise of rate r and finer noise of rate s. All values are enumerated up to a probability of 1e-15.
 """
 
 import itertools
@@ -10,64 +11,90 @@ import math
 import numpy as np
 import pytest
 
-MOST = 60  # .55^60 is below 1e-15
-RANGE = range(-8, 9)  # of outcomes that are looked at
-CASES = [(0.5, 0.55), (0.55, 0.3), (0.3, 0.5)]  # e^-r and e^-(s - r)
+VALUES = 60  # of a geometric variable: .55^60 is below 1e-15
+OUTCOMES = range(-8, 9)  # of each noise, in the joint law
+RATES = pytest.mark.parametrize(("p", "q"), [(0.5, 0.55), (0.55, 0.3), (0.3, 0.5)])
 
 
-def halves(p, q):
-    """P(X = x, min(X, G) = k) of P(X >= x) = p^x and P(G >= k) = q^k, shape (x, k)."""
-    x, k = np.arange(MOST)[:, None], np.arange(MOST)
-    met = np.where(k < x, (1 - q) * q**k, 0.0)
-    return (1 - p) * p**x * np.where(k == x, q**k, met)
+def law_of_half(p, q):
+    """Return P(X = x, min(X, G) = k), shape (x, k)."""
+    x, k = np.arange(VALUES)[:, None], np.arange(VALUES)
+    minimum_law = np.where(k == x, q**k, np.where(k < x, (1 - q) * q**k, 0.0))
+    return (1 - p) * p**x * minimum_law
 
 
-def joint(p, q):
-    """P(X - Y = c, X' - Y' = f) for c and f in `RANGE`, as a dictionary; X' = min(X, G)."""
-    half = halves(p, q)
-    found = dict.fromkeys(itertools.product(RANGE, RANGE), 0.0)
-    for c, f in found:
-        # Y = X - c and Y' = X' - f.
-        x, k = np.meshgrid(np.arange(max(0, c), MOST), np.arange(max(0, f), MOST), indexing="ij")
-        inside = (x - c < MOST) & (k - f < MOST)
-        found[c, f] = float((half[x[inside], k[inside]] * half[x[inside] - c, k[inside] - f]).sum())
-    return found
+def joint_law(p, q):
+    """Return the probabilities of (coarse, fine) noise for all pairs of `OUTCOMES`."""
+    half = law_of_half(p, q)
+    law = {}
+    for coarse, fine in itertools.product(OUTCOMES, OUTCOMES):
+        x, k = np.meshgrid(
+            np.arange(max(0, coarse), VALUES), np.arange(max(0, fine), VALUES), indexing="ij"
+        )
+        y, minimum_of_y = x - coarse, k - fine
+        inside = (y < VALUES) & (minimum_of_y < VALUES)
+        law[coarse, fine] = float(
+            (half[x[inside], k[inside]] * half[y[inside], minimum_of_y[inside]]).sum()
+        )
+    return law
 
 
-def laplace(p, k):
+def discrete_laplace(p, k):
+    """Return the probability of k, proportional to p^|k|."""
     return (1 - p) / (1 + p) * p ** abs(k)
 
 
-@pytest.mark.parametrize(("p", "q"), CASES)
-def test_coarse_noise_is_finer_noise_and_something_that_does_not_depend_on_it(p, q):
-    """P(c, f) = P(f) P(c - f): what is beside the finer noise is 0, or coarse noise of its own."""
-    fine, both = p * q, joint(p, q)
-    stays = fine * (1 - p) ** 2 / (p * (1 - fine) ** 2)
-    for (c, f), chance in both.items():
-        beside = (c == f) * stays + (1 - stays) * laplace(p, c - f)
-        assert chance == pytest.approx(laplace(fine, f) * beside, abs=1e-14)
+@RATES
+def test_coarse_noise_is_finer_noise_plus_independent_noise(p, q):
+    """P(coarse, fine) = P(fine) P(coarse - fine): the difference is 0, or coarse noise again."""
+    fine_p = p * q
+    probability_of_zero = fine_p * (1 - p) ** 2 / (p * (1 - fine_p) ** 2)
+    for (coarse, fine), probability in joint_law(p, q).items():
+        difference = (coarse == fine) * probability_of_zero
+        difference += (1 - probability_of_zero) * discrete_laplace(p, coarse - fine)
+        expected = discrete_laplace(fine_p, fine) * difference
+        assert probability == pytest.approx(expected, abs=1e-14)
 
 
-def worst_loss(first, second):
-    """The largest |ln(P/Q)| over outcomes that both of two laws have."""
-    return max(abs(math.log(first[k] / second[k])) for k in first.keys() & second.keys())
+def largest_loss(first, second):
+    """Return the largest |ln(P/Q)| over outcomes that both laws have."""
+    return max(abs(math.log(first[key] / second[key])) for key in first.keys() & second.keys())
 
 
-@pytest.mark.parametrize(("p", "q"), CASES)
-def test_both_together_lose_what_the_finer_one_loses_and_a_branch_what_it_shows(p, q):
-    """Of counts 0 and 1. Refined only where the coarse number is above 0: it shows which it is."""
-    both = joint(p, q)
-    apart = {(c, f): laplace(p, c) * laplace(p * q, f) for c, f in both}
+def laws_of_count(joint, p, count):
+    """Return the laws of a noisy count, with and without a decision to refine it.
 
-    def outcomes(law, count):
-        shifted = {(c + count, f + count): chance for (c, f), chance in law.items()}
-        refined = {place: chance for place, chance in shifted.items() if place[0] > 0}
-        stopped = {(c + count,): laplace(p, c) for c in RANGE if c + count <= 0}
-        return shifted, refined, stopped
+    Args:
+        joint: law of (coarse, fine) noise.
+        p: of the coarse noise.
+        count: true count.
 
-    for law, cost in ((both, -math.log(p * q)), (apart, -math.log(p * q) - math.log(p))):
-        before, after = outcomes(law, 0), outcomes(law, 1)
-        together, refined, stopped = map(worst_loss, before, after)
-        assert together == pytest.approx(cost, rel=1e-9)
-        assert refined <= cost * (1 + 1e-9)
-        assert stopped == pytest.approx(-math.log(p), rel=1e-12)
+    Returns:
+        The law of both noisy counts; that of both, for the outcomes whose coarse count is above 0;
+        and that of the coarse count alone, for the other outcomes.
+    """
+    both = {(coarse + count, fine + count): chance for (coarse, fine), chance in joint.items()}
+    refined = {counts: chance for counts, chance in both.items() if counts[0] > 0}
+    not_refined = {
+        (coarse + count,): discrete_laplace(p, coarse) for coarse in OUTCOMES if coarse + count <= 0
+    }
+    return both, refined, not_refined
+
+
+@RATES
+@pytest.mark.parametrize("is_copy", [True, False], ids=["finer copy", "independent noise"])
+def test_both_counts_lose_what_the_finer_one_loses_if_it_is_a_copy(p, q, is_copy):
+    """Independent noise would cost the coarse count, too: its loss is -ln p."""
+    joint = joint_law(p, q)
+    cost = -math.log(p * q)
+    if not is_copy:
+        joint = {
+            (coarse, fine): discrete_laplace(p, coarse) * discrete_laplace(p * q, fine)
+            for coarse, fine in joint
+        }
+        cost -= math.log(p)
+    losses = map(largest_loss, laws_of_count(joint, p, 0), laws_of_count(joint, p, 1))
+    loss_of_both, loss_if_refined, loss_if_not_refined = losses
+    assert loss_of_both == pytest.approx(cost, rel=1e-9)
+    assert loss_if_refined <= cost * (1 + 1e-9)
+    assert loss_if_not_refined == pytest.approx(-math.log(p), rel=1e-12)
