@@ -52,7 +52,7 @@ _WEIGHTS = {
     "laplace": (sides(capped(0.3)[0]),),
     "staircase": (sides(capped(0.3)[0]),),
 }
-SHARED = (
+SHARED_BUDGET = (
     "The budget is shared by several parts, whose losses all add up in few of the runs; the audit "
     "by its law sees what all runs tell."
 )
@@ -69,18 +69,26 @@ def growths(noisy: CountMeasurement[Degrees], side: Side) -> list[float]:
     return [float(x) for sums, before in used for x in sums - before]
 
 
-def seen_of_degrees(noisy: CountMeasurement[Degrees], side: Side) -> list[float]:
-    """Growth of the two sums that the pair changes, and their log likelihood ratio."""
+def degree_observations(noisy: CountMeasurement[Degrees], side: Side) -> list[float]:
+    """Return what noisy degrees show of the pair.
+
+    Returns:
+        Noisy degrees of both endpoints above those of the first neighbour; the smaller and the
+        larger of them; ln(Q/P) of both, P on the first neighbour and Q on the second; and the
+        fractional parts of both.
+    """
     row, column = side.endpoints
-    ends = np.array([noisy.values[0][row], noisy.values[-1][column]])
-    before, after = (np.array([s[0][row], s[1][column]]) for s in (side.before, side.after))
-    growth = ends - before
-    loss = laplace_gain(ends, before, after, float(noisy.rate) / noisy.unit)
-    return [*growth, growth.min(), growth.max(), loss, *(ends % 1)]
+    degrees = np.array([noisy.values[0][row], noisy.values[-1][column]])
+    before, after = (
+        np.array([sums[0][row], sums[1][column]]) for sums in (side.before, side.after)
+    )
+    above = degrees - before
+    ratio = laplace_gain(degrees, before, after, float(noisy.rate) / noisy.unit)
+    return [*above, above.min(), above.max(), ratio, *(degrees % 1)]
 
 
 def _of_degrees(noisy: CountMeasurement[Degrees], side: Side) -> float:
-    return seen_of_degrees(noisy, side)[4]
+    return degree_observations(noisy, side)[4]
 
 
 def _of_entry(noisy: NoisyMatrix, side: Side) -> float:
@@ -88,7 +96,7 @@ def _of_entry(noisy: NoisyMatrix, side: Side) -> float:
     return float(noisy.distribution.evidence(noisy.steps[side.endpoints].reshape(1))[0])
 
 
-def seen_of_all(data: gc.Release, side: Side) -> list[float]:
+def observations_of_all(data: gc.Release, side: Side) -> list[float]:
     """What all parts tell of the pair, the sum of it, and all sums above the first neighbour's."""
     entry = _of_entry(data.noisy, side)
     of_degrees = of_total = above = 0.0
@@ -176,7 +184,7 @@ def _degrees(
         drawn = noisy.steps[0] - exact.sum(axis=1)
         columns = exact.sum(axis=0) + np.resize(drawn, len(noisy.steps[1]))
         noisy = replace(noisy, steps=(noisy.steps[0], columns))
-    return [*seen_of_degrees(noisy, side), *growths(noisy, side)]
+    return [*degree_observations(noisy, side), *growths(noisy, side)]
 
 
 _FIRST = Fraction(9, 10)  # of epsilon, for degrees that are refined with the rest
@@ -217,14 +225,14 @@ def _degrees_refined(
     first = refinable_degrees(side.graph, distribution, epsilon=exact * _FIRST, source=source)
     coarse = first.measurement
     if coarse.values[0][side.endpoints[0]] < 0:
-        return [*seen_of_degrees(coarse, side), *([0.0] * 6)]
+        return [*degree_observations(coarse, side), *([0.0] * 6)]
     if how is None:
         fine = first.refined(exact, source, name="degrees").measurement
     else:
         fine = how(first, exact, side, source)
     told = [_of_degrees(each, side) for each in (coarse, fine)]
     growth = [each.values[0][side.endpoints[0]] for each in (coarse, fine)]
-    return [*seen_of_degrees(coarse, side), sum(told), *told, *growth, growth[0] - growth[1]]
+    return [*degree_observations(coarse, side), sum(told), *told, *growth, growth[0] - growth[1]]
 
 
 # All parts of a release without groups.
@@ -331,7 +339,7 @@ _NOISES_OF_AUTO = ("binary", "laplace")
     variant_pairs=_VARIANTS,
     covers="release: {}, {}",
     slow=lambda mechanism, noise: (noise in _NOISES_OF_AUTO) is (mechanism != "auto"),
-    why_below_half=SHARED,
+    why_below_half=SHARED_BUDGET,
 )
 def _all(
     mechanism: str,
@@ -344,7 +352,7 @@ def _all(
 ) -> list[float]:
     job = job_of(side, mechanism, noise, factor * epsilon)
     measured = job.measure(side.graph, source, decisions=decided(job))
-    return seen_of_all(gc.Release(measurements=measured), side)
+    return observations_of_all(gc.Release(measurements=measured), side)
 
 
 audited_runs(
@@ -357,7 +365,7 @@ audited_runs(
     },
     variant_pairs=_VARIANTS,
     slow=True,
-    why_below_half=SHARED,
+    why_below_half=SHARED_BUDGET,
 )(partial(_all, "auto", decided=_always_looking))
 
 
@@ -375,7 +383,7 @@ def _true_cells(like: CountMeasurement[CellSums], dense: FloatMatrix) -> FloatVe
     return np.asarray(sums)
 
 
-def seen_of_sums(look: CountMeasurement[CellSums], side: Side) -> tuple[float, FloatVector]:
+def ratio_of_sums(look: CountMeasurement[CellSums], side: Side) -> tuple[float, FloatVector]:
     """Log likelihood ratio of noisy sums, and all of them above the first neighbour's."""
     before, after = (_true_cells(look, dense) for dense in side.matrices)
     noisy = look.values[0]
@@ -386,8 +394,8 @@ def _seen(bought: Measurements, side: Side) -> list[float]:
     """What the sums cost is seen, too: whether they were refined."""
     look = bought.find(CellSums)
     assert look is not None
-    ratio, above = seen_of_sums(look, side)
-    others = seen_of_all(gc.Release(measurements=bought), side)
+    ratio, above = ratio_of_sums(look, side)
+    others = observations_of_all(gc.Release(measurements=bought), side)
     return [ratio + others[4], ratio, float(look.epsilon), *above.tolist(), *others]
 
 
@@ -411,7 +419,7 @@ def _sums_not_charged(noise: str, epsilon: float, side: Side, source: EntropySou
     ).measurement
     distribution = distribution_for(side.graph, noise, epsilon)
     entry = _of_entry(randomized_response(side.graph, distribution, source), side)
-    ratio, _ = seen_of_sums(look, side)
+    ratio, _ = ratio_of_sums(look, side)
     return [ratio + entry, ratio, entry]
 
 
@@ -459,7 +467,7 @@ def _refined_for_the_true_graph(
     runs=4000,
     covers="release: groups, {}",
     slow=lambda noise: noise != "binary",
-    why_below_half=SHARED,
+    why_below_half=SHARED_BUDGET,
 )
 def _grouped(
     noise: str, epsilon: float, side: Side, source: EntropySource, factor: int = 1
@@ -513,5 +521,5 @@ def _second_sums(
             name=SECOND_GROUPS,
             source=source,
         ).measurement
-    ratios = [seen_of_sums(look, side)[0] for look in looks]
+    ratios = [ratio_of_sums(look, side)[0] for look in looks]
     return [sum(ratios), *ratios, *([0.0] * (2 - len(ratios))), float(len(ratios))]

@@ -1,4 +1,4 @@
-"""Audits of the numbers of edges of a graph with weights, from what a whole release measures."""
+"""Audits of the measured number of edges, and of edges with fractional weights."""
 
 from fractions import Fraction
 
@@ -37,37 +37,39 @@ _PAIRS = tuple(
 )
 
 
-def _gain(values: tuple[int, int], side: Side, epsilon: float) -> list[float]:
-    """The log likelihood ratio of both numbers, and the numbers."""
+def _observations(noisy_counts: tuple[int, int], side: Side, epsilon: float) -> list[float]:
+    """Return ln(Q/P) of both noisy counts, P on the first neighbour, and the counts."""
     rates = (Fraction(epsilon) * Fraction(2, 3), Fraction(epsilon) / 3)
-    gain = 0.0
-    for place, (seen, rate) in enumerate(zip(values, rates, strict=True)):
-        first, second = (count_edges(graph)[place] for graph in (side.first, side.second))
-        gain += laplace_gain(np.array([seen]), first, second, rate)
-    return [gain, *map(float, values)]
+    first_counts, second_counts = (count_edges(graph) for graph in (side.first, side.second))
+    ratio = 0.0
+    for noisy, first, second, rate in zip(
+        noisy_counts, first_counts, second_counts, rates, strict=True
+    ):
+        ratio += laplace_gain(np.array([noisy]), first, second, rate)
+    return [ratio, *map(float, noisy_counts)]
 
 
-def _measured(graph: AnyGraph, epsilon: float, source: EntropySource) -> tuple[int, int]:
+def _noisy_counts(graph: AnyGraph, epsilon: float, source: EntropySource) -> tuple[int, int]:
     counts = measure_edge_counts(graph, epsilon=Fraction(epsilon), source=source)
     assert isinstance(counts.map, EdgeCounts)
     (edges,), (fractional,) = counts.steps
     return int(edges), int(fractional)
 
 
-def _one_noise(epsilon: float, side: Side, source: EntropySource) -> list[float]:
-    """The noise of the first number serves for the second, too: their difference has none."""
-    edges, _ = _measured(side.graph, epsilon, source)
+def _one_noise_for_both(epsilon: float, side: Side, source: EntropySource) -> list[float]:
+    """Use the noise of the first count for the second, too: their difference has none."""
+    edges, _ = _noisy_counts(side.graph, epsilon, source)
     true_edges, true_fractional = (int(count[0]) for count in count_edges(side.graph))
-    seen = edges, edges - true_edges + true_fractional
-    difference = seen[0] - seen[1]
-    return [*_gain(seen, side, epsilon), float(difference)]
+    fractional = true_fractional + edges - true_edges
+    return [*_observations((edges, fractional), side, epsilon), float(edges - fractional)]
 
 
-def _weights_counted(epsilon: float, side: Side, source: EntropySource) -> list[float]:
-    """The total weight with the noise of a number of edges."""
-    edges, fractional = _measured(side.graph, epsilon, source)
-    moved = round(4 * float(side.graph.weights.sum()))
-    return _gain((edges - len(side.graph.weights) + moved, fractional), side, epsilon)
+def _weights_in_place_of_edges(epsilon: float, side: Side, source: EntropySource) -> list[float]:
+    """Count the quarters of the total weight, with the noise of a number of edges."""
+    edges, fractional = _noisy_counts(side.graph, epsilon, source)
+    noise = edges - len(side.graph.weights)
+    quarters = round(4 * float(side.graph.weights.sum()))
+    return _observations((quarters + noise, fractional), side, epsilon)
 
 
 @audited_runs(
@@ -75,10 +77,12 @@ def _weights_counted(epsilon: float, side: Side, source: EntropySource) -> list[
     pairs=_PAIRS,
     incorrect_variants={
         "half the noise": {"factor": 2},
-        "one noise for both": _one_noise,
-        "weights in place of edges": _weights_counted,
+        "one noise for both": _one_noise_for_both,
+        "weights in place of edges": _weights_in_place_of_edges,
     },
     runs=8000,
 )
-def _honest(epsilon: float, side: Side, source: EntropySource, factor: int = 1) -> list[float]:
-    return _gain(_measured(side.graph, factor * epsilon, source), side, epsilon)
+def _run_edge_counts(
+    epsilon: float, side: Side, source: EntropySource, factor: int = 1
+) -> list[float]:
+    return _observations(_noisy_counts(side.graph, factor * epsilon, source), side, epsilon)

@@ -1,4 +1,4 @@
-"""The losses of our own mechanisms from what is known of their laws; `audit` needs runs alone.
+"""Privacy losses of mechanisms whose laws are known; `evaluation.audit` needs runs alone.
 
 From the law. Where a run tells the exact logarithm L of the ratio of its output's probabilities on
 the two neighbours, `loss_by_ratio` looks at how strongly L tells them apart, in all runs: this sees
@@ -23,8 +23,8 @@ import scipy
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.evaluation.audit import ALPHA, AuditResult, Claim, Neighbours
 
-_STEEPEST = 64.0  # a slope of log-likelihood ratios: noise is off by no more than this factor
-_TELLING = 0.1  # probability that a loss is too large, where it only picks a pair
+_MAX_SLOPE = 64.0  # of log-likelihood ratios: noise is wrong by no more than this factor
+_ALPHA_OF_CHOICE = 0.1  # probability of an overstated loss that only chooses a pair
 
 
 @final
@@ -33,12 +33,12 @@ class DistributionPair:
     """The probabilities of all outputs on two neighbours.
 
     Attributes:
-        name: where they differ.
-        first: on one of them, any shape.
-        second: on the other, in the same order.
-        copies: how many independent outputs of this kind come out. Their losses add up, in pure
-            epsilon and in rho: for a delta above 0 there may be one.
-        beside: other outputs that come out along with them, independently; likewise.
+        name: of the neighbours.
+        first: probabilities on the first neighbour, any shape.
+        second: probabilities on the second neighbour, in the same order.
+        copies: number of independent outputs of this law. Their losses add up, in pure epsilon and
+            in rho; for a delta above 0 it must be 1.
+        independent: laws of other, independent outputs. Their losses add up, too.
     """
 
     name: str
@@ -51,12 +51,12 @@ class DistributionPair:
     def of(
         cls, pair: Neighbours, law: Callable[[Any], npt.ArrayLike], *more: Any, **options: Any
     ) -> "DistributionPair":
-        """The law of the outputs on each of two neighbours."""
+        """Return the laws of the outputs on two neighbours, by a function of the data."""
         first, second = (np.asarray(law(data)) for data in (pair.first, pair.second))
         return cls(pair.name, first, second, *more, **options)
 
     def loss(self, claim: Claim) -> float:
-        """Of all outputs together, in the currency of a claim."""
+        """Return the loss of all outputs together: epsilon or rho, whichever is claimed."""
         parts = (self, *self.independent)
         if claim.delta:
             if self.copies > 1 or self.independent:
@@ -105,12 +105,12 @@ def loss_by_ratio(
 
 
 def largest_loss_index(runs: Sequence[tuple[FloatVector, FloatVector]]) -> int:
-    """Return the number of the pair of neighbours whose ratios tell them apart best.
+    """Return the index of the pair of neighbours with the largest loss by its ratios.
 
     Args:
         runs: log-likelihood ratios on each pair.
     """
-    losses = [loss_by_ratio(ratios, ratios, alpha=_TELLING) for ratios in runs]
+    losses = [loss_by_ratio(ratios, ratios, alpha=_ALPHA_OF_CHOICE) for ratios in runs]
     return losses.index(max(losses))
 
 
@@ -124,7 +124,7 @@ def likeliest_slope(runs: tuple[FloatVector, FloatVector]) -> float:
     """Return the slope whose likelihood is largest."""
     return float(
         scipy.optimize.minimize_scalar(
-            lambda slope: -log_likelihood(slope, runs), bounds=(0, _STEEPEST), method="bounded"
+            lambda slope: -log_likelihood(slope, runs), bounds=(0, _MAX_SLOPE), method="bounded"
         ).x
     )
 
@@ -153,7 +153,7 @@ def largest_ratio(runs: tuple[FloatVector, FloatVector]) -> float:
 
 
 def visible_by_ratio(claim: Claim, runs: int, *, alpha: float = ALPHA) -> float:
-    """About what `loss_by_ratio` finds of a mechanism exactly at the claim: randomised response.
+    """Return about the loss that `loss_by_ratio` proves of randomised response at the claim.
 
     Args:
         claim: of an epsilon.
@@ -173,12 +173,12 @@ def visible_by_ratio(claim: Claim, runs: int, *, alpha: float = ALPHA) -> float:
 
 
 def exact_loss(first: npt.ArrayLike, second: npt.ArrayLike, claim: Claim) -> float:
-    """The loss between two distributions on the same outputs, in the currency of a claim.
+    """Return the loss between two distributions: epsilon or rho, whichever is claimed.
 
     Args:
         first: probabilities, shape (outputs,), or any other shape.
         second: likewise, in the same order.
-        claim: tells the kind of the loss, and delta.
+        claim: of which the kind and delta are used.
 
     Returns:
         The least epsilon for which both directions keep (epsilon, delta), up to rounding; or the
@@ -202,7 +202,7 @@ def _flat(distribution: npt.ArrayLike) -> FloatVector:
 
 
 def _one_way(first: npt.ArrayLike, second: npt.ArrayLike, claim: Claim) -> FloatVector:
-    """The loss from one to the other: the same for all orders, or by the order; shape (orders,)."""
+    """Return the loss of the first over the second, shape (orders,); epsilon is equal for all."""
     p, q = _flat(first), _flat(second)
     if ((q == 0) & (p > 0)).any():
         return np.full(len(_ORDERS), math.inf)
@@ -234,13 +234,13 @@ def _hockey_stick(p: FloatVector, q: FloatVector, delta: float) -> float:
 def laplace_gain(
     noisy: npt.ArrayLike, first: npt.ArrayLike, second: npt.ArrayLike, rate: float | Fraction
 ) -> float:
-    """Ln of the likelihood of numbers with Laplace noise, of the second truth over the first."""
+    """Return ln of the likelihood of the second truth over the first, for Laplace noise."""
     apart = np.abs(np.subtract(noisy, first)) - np.abs(np.subtract(noisy, second))
     return float(rate) * float(apart.sum())
 
 
 def clipped_laplace(true: int, rate: float | Fraction, low: int, high: int) -> FloatVector:
-    """Chances of low..high, of a whole number with discrete Laplace noise brought into them."""
+    """Return the law of a whole number with discrete Laplace noise, clipped to low..high."""
     ratio = math.exp(-float(rate))
     law: FloatVector = (1 - ratio) / (1 + ratio) * ratio ** np.abs(np.arange(low, high + 1) - true)
     law[0] = ratio ** (true - low) / (1 + ratio)
@@ -248,14 +248,14 @@ def clipped_laplace(true: int, rate: float | Fraction, low: int, high: int) -> F
     return law
 
 
-def laplace_pair(rate: float | Fraction, far: int, *, copies: int = 1) -> DistributionPair:
-    """A count of 0 or 1 with discrete Laplace noise, brought into -far..far."""
-    laws = [clipped_laplace(true, rate, -far, far) for true in (0, 1)]
+def laplace_pair(rate: float | Fraction, max_count: int, *, copies: int = 1) -> DistributionPair:
+    """Return laws of the counts 0 and 1 with discrete Laplace noise, clipped to +-max_count."""
+    laws = [clipped_laplace(true, rate, -max_count, max_count) for true in (0, 1)]
     return DistributionPair("count", laws[0], laws[1], copies)
 
 
 def normal_pair(variance: float, shift: float) -> DistributionPair:
-    """A discrete Gaussian and its shift; on a coarser grid where there are too many numbers."""
+    """Return a discrete Gaussian and its shift, on a coarser grid if there are too many numbers."""
     coarse = max(1.0, variance**0.5 / 1000)
     variance, shift = variance / coarse**2, shift / coarse
     reach = int(12 * variance**0.5 + abs(shift)) + 1
@@ -265,12 +265,12 @@ def normal_pair(variance: float, shift: float) -> DistributionPair:
 
 
 def side_by_side(name: str, parts: Sequence[DistributionPair]) -> DistributionPair:
-    """Independent outputs together."""
+    """Return the law of independent outputs together."""
     return replace(parts[0], name=name, independent=tuple(parts[1:]))
 
 
 def softmax(scores: npt.NDArray[Any], rate: float) -> FloatVector:
-    """Probabilities of the exponential mechanism."""
+    """Return the probabilities of the exponential mechanism."""
     weights = np.exp(rate * (scores - scores.max()))
     return np.asarray(weights / weights.sum())
 
@@ -278,7 +278,7 @@ def softmax(scores: npt.NDArray[Any], rate: float) -> FloatVector:
 def one_sided_law(
     truths: npt.ArrayLike, thresholds: npt.ArrayLike, r1: float, r2: float
 ) -> FloatVector:
-    """Probabilities that a one-sided instance fires first at each test, and that it never does.
+    """Return the probabilities that a one-sided instance fires first at each test, or never.
 
     The noise of the threshold is cut where e^-45 of it is left.
 
@@ -296,22 +296,22 @@ def one_sided_law(
     return np.append((silent[:-1] * fires) @ weights, silent[-1] @ weights)
 
 
-def half_way(name: str, moves: npt.ArrayLike, rate: float, **options: Any) -> DistributionPair:
-    """A choice between both signs of scores that move so, at its worst.
+def half_way(name: str, changes: npt.ArrayLike, rate: float, **options: Any) -> DistributionPair:
+    """Return the worst laws of a choice between both signs of scores that change so.
 
-    Half way between the neighbours all signed scores are as likely as each other.
+    They are the worst if the neighbours lie at half the change on either side of equal scores.
     """
-    both = np.asarray(moves, dtype=np.float64)
-    signed = np.concatenate([both, -both]) / 2
+    change = np.asarray(changes, dtype=np.float64)
+    signed = np.concatenate([change, -change]) / 2
     return DistributionPair(name, softmax(-signed, rate), softmax(signed, rate), **options)
 
 
 def worst_exact(distributions: Iterable[DistributionPair], claim: Claim) -> AuditResult:
-    """The largest exact loss over pairs of neighbours.
+    """Return the largest exact loss over pairs of neighbours.
 
     Args:
         distributions: at least one.
-        claim: tells the kind of the loss, and delta.
+        claim: of which the kind and delta are used.
     """
     loss, pair = max(
         (distribution.loss(claim), distribution.name) for distribution in distributions

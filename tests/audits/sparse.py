@@ -31,7 +31,7 @@ from graphcuts_dp.synth.budget_plans import (
     WEIGHTS,
 )
 from tests.audits.base import audited_runs
-from tests.audits.budgets import SHARED, seen_of_degrees, seen_of_sums
+from tests.audits.budgets import SHARED_BUDGET, degree_observations, ratio_of_sums
 from tests.audits.graphs import (
     BIPARTITE,
     DIRECTED,
@@ -46,7 +46,7 @@ from tests.audits.graphs import (
 from tests.audits.losses import laplace_gain
 
 NOISES = ("discrete-laplace", "laplace")
-# On four vertices no edges would be kept: here all parts are measured, whatever the counts say.
+# On four vertices a release would keep no edges; these steps measure all parts in any case.
 _STEPS = tuple(
     BudgetStep(statistic=statistic, share=share, noise="as released")
     for statistic, share in (
@@ -56,152 +56,182 @@ _STEPS = tuple(
         (DEGREES, ALL_LEFT),
     )
 )
-_FEW_FALSE = 0.1
+_FALSE_SHARE = 0.1  # of kept edges that are false, in incorrect variants
 _ONE_LIGHTER = Neighbours(
     "a light weight by 1",
     gc.Graph([0, 1], [1, 2], [2.25, 1.5], vertices=4, max_weight_change=1),
     gc.Graph([0, 1], [1, 2], [2.25, 2.5], vertices=4, max_weight_change=1),
 )
-_A_NEW_ONE = one_more("no weight and 1", [0, 2], [1, 3], [2.25, 1.0], max_weight_change=1)
+_NEW_EDGE = one_more("no weight and 1", [0, 2], [1, 3], [2.25, 1.0], max_weight_change=1)
 
 
-def _log_law(steps: int, released: int | None, rate: float, threshold: int) -> float:
-    """Ln of the chance of what is released of a pair of so many steps; None: it was dropped."""
+def _log_probability(steps: int, released: int | None, rate: float, threshold: int) -> float:
+    """Return ln of the probability of what is released of a pair, up to a common factor.
+
+    Args:
+        steps: true weight in grid units.
+        released: noisy weight in grid units; None if the pair was dropped.
+        rate: of the noise.
+        threshold: least noisy weight that is kept.
+    """
     ratio = math.exp(-rate)
     if released is not None:
         return -rate * abs(released - steps)
-    below = threshold - 1 - steps  # noise up to this
-    tail = ratio ** (abs(below) + (below >= 0)) / (1 + ratio)
-    return math.log(1 - tail if below >= 0 else tail)
+    largest_dropped_noise = threshold - 1 - steps
+    tail = ratio ** (abs(largest_dropped_noise) + (largest_dropped_noise >= 0)) / (1 + ratio)
+    return math.log(1 - tail if largest_dropped_noise >= 0 else tail)
 
 
-def _seen_of_kept(kept: KeptEdges, side: Side) -> list[float]:
-    """Log likelihood ratio at the pair, what was released there, how many others, all values."""
+def _observations_of_kept(kept: KeptEdges, side: Side) -> list[float]:
+    """Return what kept edges show: at the pair in which neighbours differ, and elsewhere.
+
+    Returns:
+        ln(Q/P) of the pair, P on the first neighbour; whether the pair was kept, and how often;
+        and all kept weights.
+    """
     row, column = side.endpoints
-    here = (kept.rows == row) & (kept.columns == column)
-    released = int(kept.steps[here][0]) if here.any() else None
-    steps = [math.floor(float(dense[row, column]) / kept.unit) for dense in side.matrices]
+    at_pair = (kept.rows == row) & (kept.columns == column)
+    released = int(kept.steps[at_pair][0]) if at_pair.any() else None
     rate = float(kept.distribution.rate)
-    laws = [_log_law(each, released, rate, kept.threshold) for each in steps]
-    dense = np.zeros(kept.layout.shape)
-    dense[kept.rows, kept.columns] = kept.weights
-    return [laws[1] - laws[0], float(here.any()), float(here.sum()), *dense.ravel().tolist()]
+    first, second = (
+        _log_probability(
+            math.floor(float(weights[row, column]) / kept.unit), released, rate, kept.threshold
+        )
+        for weights in side.matrices
+    )
+    kept_weights = np.zeros(kept.layout.shape)
+    kept_weights[kept.rows, kept.columns] = kept.weights
+    at_pair_count = float(at_pair.sum())
+    return [
+        second - first,
+        float(at_pair.any()),
+        at_pair_count,
+        *kept_weights.ravel().tolist(),
+    ]
 
 
 def _true_counts(counts: CountMeasurement[Classes], graph: AnyGraph) -> IntVector:
+    """Return the true number of edges of each class of weights."""
     steps = np.floor(graph.weights / counts.map.step)
-    places = np.searchsorted(counts.map.lower, steps, side="right")
-    return np.bincount(places, minlength=len(counts.map.lower) + 1)[1:]
+    classes = np.searchsorted(counts.map.lower, steps, side="right")
+    return np.bincount(classes, minlength=len(counts.map.lower) + 1)[1:]
 
 
-def _seen_of_counts(counts: CountMeasurement[Classes], side: Side) -> list[float]:
-    """Log likelihood ratio of all counts, and each above the first neighbour's."""
+def _observations_of_counts(counts: CountMeasurement[Classes], side: Side) -> list[float]:
+    """Return ln(Q/P) of all noisy counts, and the counts above those of the first neighbour."""
     first, second = (_true_counts(counts, graph) for graph in (side.first, side.second))
-    (seen,) = counts.steps
-    return [laplace_gain(seen, first, second, counts.rate), *(seen - first).tolist()]
+    (noisy,) = counts.steps
+    return [laplace_gain(noisy, first, second, counts.rate), *(noisy - first).tolist()]
 
 
-def _seen(bought: Measurements, side: Side) -> list[float]:
-    counts, kept = bought.find(Classes), bought.kept
-    degrees, groups = bought.find(Degrees), bought.find(CellSums)
+def _observations(measurements: Measurements, side: Side) -> list[float]:
+    """Return what a whole release shows, ln(Q/P) of all parts together first."""
+    counts, kept = measurements.find(Classes), measurements.kept
+    degrees, groups = measurements.find(Degrees), measurements.find(CellSums)
     if counts is None or degrees is None:
-        raise ValueError("all parts were bought")
-    of_counts = _seen_of_counts(counts, side)
-    of_degrees = seen_of_degrees(degrees, side)
-    of_kept = [0.0] if kept is None else [*_seen_of_kept(kept, side), kept.threshold * kept.unit]
-    of_groups = 0.0 if groups is None else seen_of_sums(groups, side)[0]
-    together = of_counts[0] + of_degrees[4] + of_kept[0] + of_groups
-    return [together, of_groups, *of_kept, *of_degrees, *of_counts]
+        raise ValueError("a part was not measured")
+    of_counts = _observations_of_counts(counts, side)
+    of_degrees = degree_observations(degrees, side)
+    of_kept = [0.0]
+    if kept is not None:
+        of_kept = [*_observations_of_kept(kept, side), kept.threshold * kept.unit]
+    groups_ratio = 0.0 if groups is None else ratio_of_sums(groups, side)[0]
+    ratio = of_counts[0] + of_degrees[4] + of_kept[0] + groups_ratio
+    return [ratio, groups_ratio, *of_kept, *of_degrees, *of_counts]
 
 
 # Incorrect variants.
 
 
-def _kept(
+def _kept_edges(
     graph: AnyGraph, epsilon: float, noise: str, source: EntropySource, *, edges: float
 ) -> KeptEdges:
+    """Measure kept edges, with the threshold for a number of edges."""
     distribution = sparse_distribution(graph, noise, epsilon)
     pairs = graph.shape[0] * (graph.shape[0] - 1) // 2
-    threshold = threshold_for(distribution, pairs=pairs, edges=edges, false_share=_FEW_FALSE)
+    threshold = threshold_for(distribution, pairs=pairs, edges=edges, false_share=_FALSE_SHARE)
     return measure_kept_edges(graph, distribution, threshold=threshold, source=source)
 
 
-def _with_edges(kept: KeptEdges, graph: AnyGraph, noisy: IntVector) -> KeptEdges:
-    """With all edges in place, whatever was drawn for them."""
+def _with_true_edges(kept: KeptEdges, graph: AnyGraph, noisy: IntVector) -> KeptEdges:
+    """Return kept edges in which all true edges have the given noisy weights."""
     layout = kept.layout
-    here = layout.places(graph.rows.astype(np.int64), graph.columns.astype(np.int64))
-    there = layout.places(kept.rows.astype(np.int64), kept.columns.astype(np.int64))
-    others = ~np.isin(there, here)
-    order = np.argsort(np.concatenate([here, there[others]]))
-    parts = (
-        np.concatenate([graph.rows, kept.rows[others]]),
-        np.concatenate([graph.columns, kept.columns[others]]),
-        np.concatenate([noisy, kept.steps[others]]),
-    )
-    rows, columns, steps = (each[order] for each in parts)
+    true_pairs = layout.places(graph.rows.astype(np.int64), graph.columns.astype(np.int64))
+    kept_pairs = layout.places(kept.rows.astype(np.int64), kept.columns.astype(np.int64))
+    is_false = ~np.isin(kept_pairs, true_pairs)
+    order = np.argsort(np.concatenate([true_pairs, kept_pairs[is_false]]))
+    rows = np.concatenate([graph.rows, kept.rows[is_false]])[order]
+    columns = np.concatenate([graph.columns, kept.columns[is_false]])[order]
+    steps = np.concatenate([noisy, kept.steps[is_false]])[order]
     return replace(kept, rows=rows, columns=columns, steps=steps)
 
 
 def _threshold_of_true_edges(
     noise: str, epsilon: float, side: Side, source: EntropySource
 ) -> list[float]:
-    """The threshold is computed from the true number of edges, and published."""
-    kept = _kept(side.graph, epsilon, noise, source, edges=float(len(side.graph.rows)))
-    return [*_seen_of_kept(kept, side), float(kept.threshold)]
+    """Compute the threshold from the true number of edges, and release it."""
+    kept = _kept_edges(side.graph, epsilon, noise, source, edges=float(len(side.graph.rows)))
+    return [*_observations_of_kept(kept, side), float(kept.threshold)]
 
 
 def _edges_are_never_dropped(
     noise: str, epsilon: float, side: Side, source: EntropySource
 ) -> list[float]:
-    """False values are put only where there is no edge, and edges themselves always stay."""
-    kept = _kept(side.graph, epsilon, noise, source, edges=2.0)
-    at_least = np.full(len(side.graph.rows), kept.threshold)
-    return _seen_of_kept(_with_edges(kept, side.graph, at_least), side)
+    """Keep all true edges; only pairs without an edge are dropped."""
+    kept = _kept_edges(side.graph, epsilon, noise, source, edges=2.0)
+    at_threshold = np.full(len(side.graph.rows), kept.threshold)
+    return _observations_of_kept(_with_true_edges(kept, side.graph, at_threshold), side)
 
 
 def _noise_below_the_threshold(
     noise: str, epsilon: float, side: Side, source: EntropySource
 ) -> list[float]:
-    """Of edges the noisy weight is published, also below the threshold."""
-    kept = _kept(side.graph, epsilon, noise, source, edges=2.0)
-    whole = measure_kept_edges(side.graph, kept.distribution, threshold=1, source=source)
-    found = dict(zip(whole.rows.tolist(), whole.steps.tolist(), strict=True))
-    noisy = np.array([found.get(row, 0) for row in side.graph.rows.tolist()], dtype=np.int64)
-    seen = _seen_of_kept(_with_edges(kept, side.graph, noisy), side)
-    return seen[1:2] + seen[1:]
+    """Release the noisy weights of true edges below the threshold, too."""
+    kept = _kept_edges(side.graph, epsilon, noise, source, edges=2.0)
+    unfiltered = measure_kept_edges(side.graph, kept.distribution, threshold=1, source=source)
+    noisy_by_row = dict(zip(unfiltered.rows.tolist(), unfiltered.steps.tolist(), strict=True))
+    noisy = np.array([noisy_by_row.get(row, 0) for row in side.graph.rows.tolist()], dtype=np.int64)
+    observations = _observations_of_kept(_with_true_edges(kept, side.graph, noisy), side)
+    is_kept = observations[1]  # in place of the ratio, which is that of the sound mechanism
+    return [is_kept, *observations[1:]]
 
 
 def _counts_not_charged(
     noise: str, epsilon: float, side: Side, source: EntropySource
 ) -> list[float]:
-    """The counts cost epsilon, and come on top of kept edges that have all of epsilon, too."""
-    made = sparse_distribution(side.graph, noise, epsilon)
-    counts = measure_weight_counts(side.graph, made, epsilon=Fraction(epsilon), source=source)
-    kept = measure_kept_edges(side.graph, made, threshold=1, source=source)
-    of_counts, of_kept = _seen_of_counts(counts, side)[0], _seen_of_kept(kept, side)[0]
-    return [of_counts + of_kept, of_counts, of_kept]
+    """Spend epsilon on the counts, and all of epsilon on kept edges as well."""
+    distribution = sparse_distribution(side.graph, noise, epsilon)
+    counts = measure_weight_counts(
+        side.graph, distribution, epsilon=Fraction(epsilon), source=source
+    )
+    kept = measure_kept_edges(side.graph, distribution, threshold=1, source=source)
+    counts_ratio = _observations_of_counts(counts, side)[0]
+    kept_ratio = _observations_of_kept(kept, side)[0]
+    return [counts_ratio + kept_ratio, counts_ratio, kept_ratio]
 
 
 def _one_noise_for_all_counts(
     noise: str, epsilon: float, side: Side, source: EntropySource
 ) -> list[float]:
-    """All classes of weight share their noise: the difference of two of them has none."""
-    made = sparse_distribution(side.graph, noise, epsilon)
+    """Add one noise to the counts of all classes: the difference of two of them has none."""
+    distribution = sparse_distribution(side.graph, noise, epsilon)
     counts = measure_weight_counts(
-        side.graph, made, epsilon=Fraction(epsilon) * COUNTS_SHARE, source=source
+        side.graph, distribution, epsilon=Fraction(epsilon) * COUNTS_SHARE, source=source
     )
-    true = _true_counts(counts, side.graph)
-    shared = true + (counts.steps[0] - true)[0]
-    return _seen_of_counts(replace(counts, steps=(shared,)), side)
+    true_counts = _true_counts(counts, side.graph)
+    one_noise = (counts.steps[0] - true_counts)[0]
+    return _observations_of_counts(replace(counts, steps=(true_counts + one_noise,)), side)
 
 
 def _pairs(noise: str, _epsilon: float) -> tuple[Neighbours, ...]:
-    weighted = (_ONE_LIGHTER, _A_NEW_ONE, *UNCAPPED)
+    """Return neighbours of all kinds; those without weights are for discrete noise alone."""
+    weighted = (_ONE_LIGHTER, _NEW_EDGE, *UNCAPPED)
     plain = (HUB, LAST_PAIR, DIRECTED[0], BIPARTITE[0]) if noise == "discrete-laplace" else ()
     return tuple(map(sides, (*plain, *weighted)))
 
 
-def _law_pairs(noise: str, _epsilon: float) -> tuple[Neighbours, ...]:
+def _pairs_of_ratio(noise: str, _epsilon: float) -> tuple[Neighbours, ...]:
+    """Return the neighbours whose log-likelihood ratios are largest."""
     pairs = (_ONE_LIGHTER, HUB) if noise == "discrete-laplace" else (_ONE_LIGHTER,)
     return tuple(map(sides, pairs))
 
@@ -209,7 +239,7 @@ def _law_pairs(noise: str, _epsilon: float) -> tuple[Neighbours, ...]:
 @audited_runs(
     "sparse, {}, by its law",
     NOISES,
-    pairs=_law_pairs,
+    pairs=_pairs_of_ratio,
     incorrect_variants={"half the noise": {"factor": 2}},
     runs=12_000,
     column=0,  # the log-likelihood ratio of all parts together
@@ -226,15 +256,15 @@ def _law_pairs(noise: str, _epsilon: float) -> tuple[Neighbours, ...]:
         "counts not charged": _counts_not_charged,
         "one noise for all counts": _one_noise_for_all_counts,
     },
-    variant_pairs=tuple(map(sides, (HUB, _A_NEW_ONE, _ONE_LIGHTER))),
+    variant_pairs=tuple(map(sides, (HUB, _NEW_EDGE, _ONE_LIGHTER))),
     runs=4000,
     covers="release: sparse, {}",
     slow=True,
-    why_below_half=SHARED,
+    why_below_half=SHARED_BUDGET,
 )
-def _honest(
+def _run_sparse_release(
     noise: str, epsilon: float, side: Side, source: EntropySource, factor: int = 1
 ) -> list[float]:
     job = job_of(side, "sparse", noise, factor * epsilon, with_groups=True)
     job = replace(job, budget_plan=replace(job.budget_plan, steps=_STEPS))
-    return _seen(job.measure(side.graph, source), side)
+    return _observations(job.measure(side.graph, source), side)

@@ -158,8 +158,10 @@ def test_rank_one_queries_chosen_after_looking_at_the_noise_are_within_simultane
 
 
 def test_matrix_queries_have_no_simultaneous_intervals():
+    graph = graph_of("plain")
+    _, matrix_query, _ = linear_queries(graph)
     with pytest.raises(gc.QueryError, match="proven for cuts and rank-one"):
-        released(graph_of("plain")).answer(gc.Query.matrix(np.eye(14)), simultaneous=True)
+        released(graph).answer(matrix_query, simultaneous=True)
 
 
 def test_joint_lists_may_mix_cuts_and_other_queries():
