@@ -64,6 +64,7 @@ def incorrect_variants_of(entry):
     return set(entry.make(1.0).incorrect_variants)
 
 
+@pytest.mark.thorough
 def test_every_exported_mechanism_has_an_audit_and_every_audit_an_incorrect_variant():
     assert set(exported_mechanisms()) <= COVERED
     assert len({entry.name for entry in ENTRIES}) == len(ENTRIES)

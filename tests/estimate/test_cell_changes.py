@@ -69,6 +69,7 @@ TABLES = [
 ]
 
 
+@pytest.mark.thorough(cases=4)
 @pytest.mark.parametrize("user_is_source", [False, True])
 @pytest.mark.parametrize("once", [False, True], ids=["any rows", "each occurrence once"])
 @pytest.mark.parametrize(("kind", "by", "loops"), TABLES)

@@ -90,6 +90,7 @@ def test_estimates_and_variances_are_those_of_dense_least_squares(cells, varianc
         assert np.allclose(fit.variances[level], level_variances, rtol=1e-9)
 
 
+@pytest.mark.thorough(cases=3)
 def test_coefficients_of_each_cell_are_those_of_dense_least_squares(cells, variances):
     dense, fit = dense_problem(cells, variances), LeastSquares(cells, variances)
     for level, to_level in enumerate(dense.to_levels):
@@ -99,6 +100,7 @@ def test_coefficients_of_each_cell_are_those_of_dense_least_squares(cells, varia
             assert_coefficients_equal(coefficients, cells, dense.measured_levels, row)
 
 
+@pytest.mark.thorough(cases=4)
 def test_spreads_of_a_level_are_those_of_the_coefficients_of_its_cells(cells, variances):
     dense, fit = dense_problem(cells, variances), LeastSquares(cells, variances)
     noise_variances = np.where(np.isfinite(variances), variances, 0.0)

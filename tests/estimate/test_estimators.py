@@ -182,6 +182,7 @@ def assert_same_estimate(first, second):
     assert (second.most, second.least, second.kind) == (first.most, first.least, first.kind)
 
 
+@pytest.mark.thorough(cases=7)
 def test_a_query_has_the_same_estimate_in_any_order_and_alone(case):
     queries = list(case.queries)
     in_order = estimate(case, queries).queries
@@ -200,6 +201,7 @@ def test_an_empty_list_has_no_estimates(case):
     assert estimate(case, []).queries == []
 
 
+@pytest.mark.thorough(cases=8)
 def test_values_are_finite_and_intervals_contain_possible_values(case):
     for query_estimate in estimate(case, list(case.queries)).queries:
         assert np.isfinite(query_estimate.value)
@@ -244,6 +246,7 @@ def test_a_joint_list_shares_the_failure_probability(name):
     assert estimate(case, queries, simultaneous=True).simultaneous
 
 
+@pytest.mark.thorough(cases=4)
 @pytest.mark.parametrize("name", NOT_ITERATIVE)
 def test_a_longer_joint_list_has_longer_intervals(name):
     """Not compared with single queries: their combination of least variance may be longer."""

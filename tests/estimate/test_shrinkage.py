@@ -53,6 +53,7 @@ def graph_with_blocks(labels, *, inside, between, seed):
     return gc.Graph(*np.nonzero(np.triu(is_edge, 1)), vertices=n)
 
 
+@pytest.mark.thorough(cases=7)
 @pytest.mark.parametrize(
     "mechanism", ["randomized-response", "degrees+randomized-response", "auto"]
 )
@@ -379,6 +380,7 @@ def test_an_answer_alone_is_that_of_a_list_of_one(graph_and_release):
     assert alone.estimate == in_list.estimate
 
 
+@pytest.mark.thorough
 def test_answers_about_unions_of_groups_follow_the_better_side():
     """Their covariances are approximate: some combinations seem to have no noise at all."""
     labels = np.arange(48) // 6
@@ -426,6 +428,7 @@ def test_communities_that_exchanged_vertices_are_another_kind_than_halves():
     np.testing.assert_array_equal(mixed[:4], alone)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     ("bias", "deviation_of_truth", "smallest_ratio"),
     [

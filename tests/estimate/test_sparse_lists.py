@@ -128,7 +128,6 @@ def test_a_list_of_cuts_between_groups_has_the_answers_of_single_cuts(
     assert kinds == {"unbiased", "model"}
 
 
-@pytest.mark.thorough(cases=1)
 @KINDS
 def test_equal_cuts_of_a_joint_list_count_once(kind):
     release, groups, other_groups = sparse_release(kind)
@@ -139,6 +138,7 @@ def test_equal_cuts_of_a_joint_list_count_once(kind):
     assert together == len(distinct) < len(queries)
 
 
+@pytest.mark.thorough(cases=1)
 @KINDS
 def test_a_list_of_random_sets_has_the_answers_of_single_cuts(kind):
     release, groups, _ = sparse_release(kind, max_weight=300)

@@ -51,6 +51,7 @@ def kinds_of_estimates(release, name):
     return ["unbiased", "shrunk"] if release.has_graph else ["unbiased"]
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     "all_confidences",
     [
@@ -73,6 +74,7 @@ def test_values_of_cuts_lie_in_their_intervals(name, all_confidences):
     assert unbiased_outside or name == "sparse"
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("name", RELEASE_OPTIONS)
 def test_a_frame_of_answers_has_their_values_estimates_and_intervals(name):
     release = gc.release_graph(ONE_EDGE, epsilon=0.5, seed=0, **RELEASE_OPTIONS[name])
@@ -142,6 +144,7 @@ def test_estimates_of_all_cells_and_months_add_up_to_the_total(kind, epsilon):
     assert sum(finest_estimates) == pytest.approx(flows.total.estimate)
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("epsilon", [*EPSILONS, 50.0])
 def test_values_of_statistics_lie_in_their_intervals(epsilon):
     graph, _, groups, _ = planted(20, inside=0.1, outside=0.0)

@@ -42,12 +42,14 @@ def losses_of_neighbours(epsilon, **options):
     return list(changes_of_neighbours(logs, weights, pairs_of_vertices("plain", N)))
 
 
+@pytest.mark.thorough
 def test_the_choice_keeps_epsilon_and_its_range_on_all_neighbours():
     losses = losses_of_neighbours(1.5)
     assert 0.3 < max(np.abs(loss).max() for loss in losses) <= 1.5
     assert max((loss.max(-1) - loss.min(-1)).max() for loss in losses) <= 1.5
 
 
+@pytest.mark.thorough
 def test_scores_that_are_not_normalised_exceed_epsilon():
     """The incorrect variant: the exponential mechanism with sensitivity 1 for every candidate."""
     losses = losses_of_neighbours(1.5, normalise=False)

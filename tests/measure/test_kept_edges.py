@@ -84,6 +84,7 @@ def measure_and_keep_all_edges(graph, distribution, threshold, source):
     return replace(kept, rows=rows, columns=columns, steps=steps[rows, columns])
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
     "weights",
     [
@@ -99,6 +100,7 @@ def test_the_law_is_that_of_the_filtered_matrix(weights):
     assert p_value_of_filter(weights, measure) > LEVEL
 
 
+@pytest.mark.thorough
 def test_a_filter_that_keeps_all_edges_is_detected():
     assert p_value_of_filter((1, 0, 1), measure_and_keep_all_edges) < LEVEL
 

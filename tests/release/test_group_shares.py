@@ -94,6 +94,7 @@ def test_random_groups_are_not_informative(epsilon):
     assert informative_share(SIX_CLIQUES, RANDOM_LABELS, epsilon) == 0
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("epsilon", [0.1, 1, 10])
 def test_groups_of_a_random_graph_are_not_informative(epsilon):
     is_edge = np.random.default_rng(4).random((180, 180)) < 0.1
@@ -101,11 +102,13 @@ def test_groups_of_a_random_graph_are_not_informative(epsilon):
     assert informative_share(graph, SIX_GROUPS.codes(), epsilon) == 0
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("epsilon", [1, 10])
 def test_groups_that_are_cliques_are_informative(epsilon):
     assert informative_share(SIX_CLIQUES, SIX_GROUPS.codes(), epsilon) == 1
 
 
+@pytest.mark.thorough
 def test_without_a_second_look_the_other_measurements_are_those_without_groups():
     random_groups = gc.Groups(SIX_CLIQUES.vertices, {"g": RANDOM_LABELS.tolist()})
     with_groups = drawn(SIX_CLIQUES, random_groups, "auto", epsilon=1.0).measurements.values
@@ -185,6 +188,7 @@ def test_refined_sums_that_cost_more_than_their_share_are_refused(monkeypatch):
         drawn(graph, groups, "auto", epsilon=1.0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("density", "measures_total"),
     [

@@ -49,6 +49,7 @@ GRAPH_CLASSES = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.thorough(cases=1)
 @GRAPH_CLASSES
 def test_sizes_of_questions_are_their_shares_of_the_noisy_total(graph_class):
     graph = random_graph(graph_class)
@@ -71,6 +72,7 @@ def test_sizes_of_questions_are_their_shares_of_the_noisy_total(graph_class):
         assert question.basis == "proven"
 
 
+@pytest.mark.thorough(cases=1)
 @GRAPH_CLASSES
 def test_errors_of_questions_are_those_of_answers(graph_class):
     graph = random_graph(graph_class)

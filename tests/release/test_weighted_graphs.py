@@ -30,6 +30,7 @@ def weighted_graph(kind, *, n=60, weight_unit=1.0, **options):
     return GRAPH_CLASSES[kind](n, rows[is_edge], columns[is_edge], weights, **options)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", GRAPH_CLASSES)
 def test_a_synthetic_graph_has_as_many_edges_as_the_true_one_and_whole_weights(kind):
     graph = weighted_graph(kind)
@@ -62,6 +63,7 @@ TINY_GRAPHS = [
 ]
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize(("kind", "noise", "edges"), TINY_GRAPHS)
 def test_graphs_of_at_most_one_edge_are_released(kind, noise, edges):
     graph = GRAPH_CLASSES[kind](3, [0][:edges], [1][:edges], np.ones(edges), max_weight=3.0)
@@ -70,6 +72,7 @@ def test_graphs_of_at_most_one_edge_are_released(kind, noise, edges):
     assert (release.graph.weights <= 3).all()
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(("epsilon", "counts_edges"), [(1e-5, False), (1e-3, True), (0.1, True)])
 def test_edges_are_not_counted_if_their_share_of_epsilon_is_tiny(epsilon, counts_edges):
     least_epsilon = 1e-6  # of a measurement
@@ -105,6 +108,7 @@ def test_edges_of_weighted_graphs_are_counted_first_and_within_the_budget():
     assert all(sum(run.amounts.values(), Fraction(0)) <= plan.amount for run in plan.possible_runs)
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("kind", GRAPH_CLASSES)
 def test_a_release_with_weights_is_loaded_as_it_was_saved(kind, tmp_path):
     release = gc.release_graph(weighted_graph(kind), epsilon=5.0, seed=1)

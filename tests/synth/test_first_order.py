@@ -53,6 +53,7 @@ PROBLEMS = [
 ]
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(("symmetric", "max_weight", "noise"), PROBLEMS)
 def test_any_division_into_blocks_gives_the_same_fit_up_to_rounding(
     symmetric, max_weight, noise, monkeypatch

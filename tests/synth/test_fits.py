@@ -66,6 +66,7 @@ def test_a_fit_of_maximum_entropy_states_no_value(kind):
     assert (fit.value, fit.lower, fit.gap, fit.tolerance) == (None,) * 4
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("fit_name", GAP_FITS)
 def test_the_stated_value_of_a_fit_is_the_norm_of_its_residual(fit_name, kind):
@@ -122,6 +123,7 @@ def normal_matrix(symmetric):
     return np.triu(matrix, 1) + np.triu(matrix, 1).T if symmetric else matrix
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("fit_name", GAP_FITS)
 @pytest.mark.parametrize("max_weight", [0.3, np.inf])
 @pytest.mark.parametrize("symmetric", [True, False])
@@ -133,6 +135,7 @@ def test_weights_stay_within_a_maximum_that_float32_does_not_hold(fit_name, max_
     assert 0 <= fit.gap <= 1
 
 
+@pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("fit_name", GAP_FITS)
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_a_fit_without_a_maximum_weight_beats_the_nearest_matrix_of_weights(fit_name, symmetric):
@@ -188,6 +191,7 @@ def test_maximum_entropy_needs_a_distribution_and_a_maximum_weight(fit_problem):
         FITS["maximum-entropy"].run(fit_problem)
 
 
+@pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("huge_degree", [-(10**6), 2**60])
 @pytest.mark.parametrize("bipartite", [False, True])
 def test_maximum_entropy_takes_noisy_degrees_of_any_size(bipartite, huge_degree):
@@ -245,6 +249,7 @@ EXTREME_CASES = [
 ]
 
 
+@pytest.mark.thorough(cases=3)
 @pytest.mark.parametrize(("name", "epsilon", "mechanism"), EXTREME_CASES)
 def test_releases_of_extreme_graphs_stay_in_the_box_without_warnings(name, epsilon, mechanism):
     """Tests turn warnings into errors: no overflow, no division by zero."""
