@@ -12,7 +12,7 @@ from typing import Any, final
 
 from graphcuts_dp.cli.options import spelling_keys
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.io.raw_edges import GivenVertices
+from graphcuts_dp.io.raw_edges import PublicVertices
 from graphcuts_dp.options import input_option
 from graphcuts_dp.queries.group_names import GroupNames
 from graphcuts_dp.schema.columns import Column, Columns, column_of, delimiter_of
@@ -172,7 +172,7 @@ class GroupFile(GroupReading):
             return None
         return GroupNames(*(groups if isinstance(groups, tuple) else (groups, groups)))
 
-    def space(self, *, bipartite: bool) -> GivenVertices:
+    def space(self, *, bipartite: bool) -> PublicVertices:
         """Return the vertices that the tables name, of both sides of a bipartite graph.
 
         Returns:

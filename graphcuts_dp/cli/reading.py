@@ -27,7 +27,7 @@ from graphcuts_dp.graph.rows import (
 )
 from graphcuts_dp.io.edge_store import Merge
 from graphcuts_dp.io.files import FORMATS, describe_reading, ending_of, public_vertices_of
-from graphcuts_dp.io.raw_edges import GivenVertices
+from graphcuts_dp.io.raw_edges import PublicVertices
 from graphcuts_dp.options import (
     Checked,
     check,
@@ -218,7 +218,7 @@ class Reading:
         return len(VertexSet(rows)), len(VertexSet(columns))
 
     @property
-    def named_vertices(self) -> GivenVertices:
+    def named_vertices(self) -> PublicVertices:
         """Return the public vertices that --vertices names; None if it is left out."""
         return public_vertices_of(self._typed_vertices(), self.bipartite)
 
@@ -287,7 +287,7 @@ class Reading:
     ) -> tuple[str, ...]:
         file_format = FORMATS[ending_of(path)]
         return describe_reading(
-            vertices_given=self._has_vertex_option() or has_public_vertices,
+            has_public_vertices=self._has_vertex_option() or has_public_vertices,
             inferred=any(vertices.inferred for vertices in sets_in(graph.space)),
             weighted=graph.weighted,
             has_maximum=self.max_weight is not None,
@@ -326,7 +326,7 @@ class Reading:
         self,
         path: str,
         *,
-        public: GivenVertices = None,
+        public: PublicVertices = None,
         tell: Callable[[str], None] | None = None,
     ) -> AnyGraph:
         """Read a graph.
@@ -360,7 +360,7 @@ class Reading:
                 tell=tell,
             )
 
-    def read_rows(self, path: str, *, public: GivenVertices = None) -> Rows:
+    def read_rows(self, path: str, *, public: PublicVertices = None) -> Rows:
         """Read rows, and print a note on how they were read.
 
         Args:
@@ -433,7 +433,7 @@ class Reading:
             data = without_rows(self.random_graph(1, public))
         return data, None if grouping is None else grouping.read(data.space)
 
-    def empty_rows(self, public: GivenVertices = None) -> Rows:
+    def empty_rows(self, public: PublicVertices = None) -> Rows:
         """Return rows of the schema that the options describe, without any row in them.
 
         Args:
@@ -451,7 +451,7 @@ class Reading:
         self.check_rows()
         return self._rows_on(vertices)
 
-    def _rows_on(self, vertices: GivenVertices) -> Rows:
+    def _rows_on(self, vertices: PublicVertices) -> Rows:
         return Rows.empty(
             columns=self.columns,
             counting=cast(Counting, self.counting or "rows"),
@@ -461,7 +461,7 @@ class Reading:
             kind=self.kind,
         )
 
-    def random_graph(self, edges: float, public: GivenVertices = None) -> AnyGraph:
+    def random_graph(self, edges: float, public: PublicVertices = None) -> AnyGraph:
         """Return a random graph of the schema that the options describe, for a forecast.
 
         Args:
@@ -486,7 +486,7 @@ class Reading:
         weighted = not self.ignore_weights and any(bound is not None for bound in bounds.values())
         return made_up_graph(space, edges, weighted=weighted, **(bounds if weighted else {}))
 
-    def vertices_of_groups(self, grouping: GroupFile | None) -> GivenVertices:
+    def vertices_of_groups(self, grouping: GroupFile | None) -> PublicVertices:
         """Return the vertices that the public groups name, and print a note that they are used.
 
         Args:
@@ -504,7 +504,7 @@ class Reading:
             note("The public vertices are those of the groups, since --vertices names no others.")
         return vertices
 
-    def _vertices_of_groups(self, grouping: GroupFile | None) -> GivenVertices:
+    def _vertices_of_groups(self, grouping: GroupFile | None) -> PublicVertices:
         """Return the vertices of `vertices_of_groups`, without a note."""
         if self._has_vertex_option() or grouping is None or grouping.groups is None:
             return None

@@ -20,7 +20,7 @@ from graphcuts_dp.files import PathLike
 from graphcuts_dp.final_classes import final
 from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.io import libraries, sources
-from graphcuts_dp.io.assemble import assemble, merging
+from graphcuts_dp.io.assemble import assemble, merge_rule
 from graphcuts_dp.io.edge_store import (
     Above,
     EdgeParts,
@@ -270,7 +270,7 @@ class _Kind(EdgeStore):
         # Where bad rows are left out, no row may decide whether the table is read, and so no sum of
         # rows may.
         above: Above = "clip" if raw.bad.skip else "refuse"
-        merge = merging(raw, options)
+        merge = merge_rule(raw, options)
         graph._set_up(space, parts, max_weight, change, note, clip=True, above=above, merge=merge)
         graph.reading = raw.reading
         return graph

@@ -207,7 +207,7 @@ def _code_batch(
     if shape.owned and user is not None:
         columns["user_key"] = user.take(pa.array(np.asarray(raw.users)[counted]))
     elif shape.owned:
-        user_is_source = plan.columns.user == plan.columns.source
+        user_is_source = plan.positions.user == plan.positions.source
         columns["user_key"] = (parts.rows if user_is_source else parts.columns)[counted]
     if shape.counting == "weight":
         columns["weight"] = np.asarray(parts.weights)[counted]

@@ -546,7 +546,7 @@ class Rows:
             raise ParameterError(
                 "folders and tables that stay in an engine need vertices=, a count or labels"
             )
-        positions, names = plan.columns, plan.table.names
+        positions, names = plan.positions, plan.table.names
         if options.counting == "weight" and positions.weight is None:
             raise plan.table.error(_NO_WEIGHTS)
         rows = cls._without_rows(options)

@@ -62,7 +62,7 @@ def open_parquet(file: BinaryIO, file_bytes: int) -> OpenedTable:
     """
     from pyarrow import parquet
 
-    damaged = "not a whole Parquet file, or damaged"
+    damage_message = "not a whole Parquet file, or damaged"
     options: dict[str, Any] = {
         "thrift_string_size_limit": _MOST_METADATA,
         "memory_map": False,
@@ -74,9 +74,9 @@ def open_parquet(file: BinaryIO, file_bytes: int) -> OpenedTable:
         schema = stored.schema_arrow
         names, facts = list(schema.names), _facts(schema)
     except Exception:  # noqa: BLE001, RUF100  # whatever a crafted file provokes; it may quote rows
-        raise FileFormatError(damaged) from None
+        raise FileFormatError(damage_message) from None
 
-    def parts(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
+    def read_columns(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
         chosen = [names[position] for position in positions]
         for batch in stored.iter_batches(_ROWS, columns=chosen, use_threads=False):
             yield [batch.column(name) for name in chosen]
@@ -84,10 +84,10 @@ def open_parquet(file: BinaryIO, file_bytes: int) -> OpenedTable:
     return OpenedTable(
         names=names,
         types=schema.types,
-        parts=parts,
+        read_columns=read_columns,
         facts=facts,
         file_bytes=file_bytes,
-        damaged=damaged,
+        damage_message=damage_message,
         error=FileFormatError,
     )
 
@@ -123,12 +123,12 @@ def open_folder(path: PathLike) -> OpenedTable:
                 "again with the same ones"
             )
 
-    def parts(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
+    def read_columns(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
         for file in files:
             with file.open("rb") as stream:
-                yield from open_parquet(stream, file.stat().st_size).parts(positions)
+                yield from open_parquet(stream, file.stat().st_size).read_columns(positions)
 
-    return replace(first, parts=parts, file_bytes=None)
+    return replace(first, read_columns=read_columns, file_bytes=None)
 
 
 def open_arrow(file: BinaryIO, file_bytes: int) -> OpenedTable:
@@ -137,13 +137,13 @@ def open_arrow(file: BinaryIO, file_bytes: int) -> OpenedTable:
     Raises:
         FileFormatError: not a whole Arrow file.
     """
-    damaged = "not a whole Arrow file, or damaged"
+    damage_message = "not a whole Arrow file, or damaged"
     head = file.read(len(_MESSAGE_MARK) + 4)
     is_file_form = head.startswith(_FILE_MARK)
     if not is_file_form:  # Arrow would allocate the length that the first message states
         length = int.from_bytes(head[len(_MESSAGE_MARK) :], "little")
         if not head.startswith(_MESSAGE_MARK) or length > file_bytes:
-            raise FileFormatError(damaged)
+            raise FileFormatError(damage_message)
 
     def reader(included: list[int] | None = None) -> Any:
         from pyarrow import ipc
@@ -157,9 +157,9 @@ def open_arrow(file: BinaryIO, file_bytes: int) -> OpenedTable:
         schema = reader().schema
         names, facts = list(schema.names), _facts(schema)
     except Exception:  # noqa: BLE001, RUF100  # whatever a crafted file provokes; it may quote rows
-        raise FileFormatError(damaged) from None
+        raise FileFormatError(damage_message) from None
 
-    def parts(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
+    def read_columns(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
         included = sorted(positions)
         stored = reader(included)
         batches: Iterable[pa.RecordBatch] = (
@@ -172,10 +172,10 @@ def open_arrow(file: BinaryIO, file_bytes: int) -> OpenedTable:
     return OpenedTable(
         names=names,
         types=schema.types,
-        parts=parts,
+        read_columns=read_columns,
         facts=facts,
         file_bytes=file_bytes,
-        damaged=damaged,
+        damage_message=damage_message,
         error=FileFormatError,
     )
 

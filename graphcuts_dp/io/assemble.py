@@ -24,7 +24,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import BoolVector, FloatArray, IntegerVector, IntVector
 from graphcuts_dp.errors import GraphCutsError, GraphError
-from graphcuts_dp.io.edge_store import ABOVE_OPEN, ADDED, LARGEST_OPEN, EdgeParts, Merge
+from graphcuts_dp.io.edge_store import ABOVE_OPEN, DEFAULT_MERGE, LARGEST_OPEN, EdgeParts, Merge
 from graphcuts_dp.io.numbering import row_numbers
 from graphcuts_dp.io.raw_edges import Options, RawEdges, Schema
 from graphcuts_dp.schema.columns import Columns, parse_number
@@ -76,13 +76,13 @@ def assemble(
     return options.space(sets), parts, max_weight
 
 
-def merging(raw: RawEdges, options: Options) -> Merge:
+def merge_rule(raw: RawEdges, options: Options) -> Merge:
     """Return how the weights of parallel edges are merged.
 
     They are added by default. In a matrix that does not declare whether the two entries of a pair
     are one edge or two, the larger entry counts.
     """
-    return options.merge or ("max" if raw.both_ways else ADDED)
+    return options.merge or ("max" if raw.both_ways else DEFAULT_MERGE)
 
 
 def edges_by_rows(

@@ -1,4 +1,4 @@
-"""Hold batches of rows as all readers give them: by role, converted, without bad rows."""
+"""Hold batches of rows as all readers yield them: by role, converted, without bad rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -53,10 +53,10 @@ class TableBatch:
         return "TableBatch(private)"
 
 
-def shared_integers(array: "pa.Array") -> npt.NDArray[Any]:
-    """Return the integers of an Arrow array without nulls, sharing memory, read-only.
+def integer_view(array: "pa.Array") -> npt.NDArray[Any]:
+    """Return a read-only view of the integers of an Arrow array without nulls.
 
-    `to_numpy` imports pandas where that is installed, which takes as long as a small release.
+    `to_numpy` would import pandas if it is installed, which takes as long as a small release.
     """
     values = array.buffers()[1]
     dtype = np.dtype(str(array.type))

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import IntegerVector, IntVector
-from graphcuts_dp.io.batches import TableBatch, shared_integers
+from graphcuts_dp.io.batches import TableBatch, integer_view
 from graphcuts_dp.io.edge_store import pieces
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def integers_of(texts: "pa.Array") -> "pa.Array | None":
     if data[offsets[0] : offsets[-1]].tobytes().translate(None, b"0123456789"):
         return None
     integers = texts.cast(pa.int64())
-    has_leading_zero = shared_integers(integers) < _LEAST[lengths]
+    has_leading_zero = integer_view(integers) < _LEAST[lengths]
     return None if has_leading_zero.any() else integers
 
 
@@ -76,12 +76,12 @@ def numbered_endpoints(batch: TableBatch) -> tuple[Identifiers, Identifiers]:
 
     columns = [batch.columns[role] for role in ENDPOINT_ROLES]
     if all(pa.types.is_integer(entries.type) for entries in columns):
-        return shared_integers(columns[0]), shared_integers(columns[1])
+        return integer_view(columns[0]), integer_view(columns[1])
     texts = pa.chunked_array([entries.cast(pa.large_string()) for entries in columns])
     first, second = texts.dictionary_encode().chunks
     names = first.dictionary.to_pylist()
-    return CodedText(shared_integers(first.indices), names), CodedText(
-        shared_integers(second.indices), names
+    return CodedText(integer_view(first.indices), names), CodedText(
+        integer_view(second.indices), names
     )
 
 
@@ -160,7 +160,7 @@ class IdentifierColumns:
         if not self._partitions:
             if all(pa.types.is_integer(entries.type) for entries in columns):
                 for position, entries in enumerate(columns):
-                    self._add_integers(position, shared_integers(entries))
+                    self._add_integers(position, integer_view(entries))
                 return
             self._begin_names()
         for position, entries in enumerate(columns):
@@ -257,7 +257,7 @@ class IdentifierColumns:
         self._names_count += new_count
         numbers = np.concatenate([numbers, new_numbers])
         self._partitions[partition] = encoded[0].dictionary, numbers
-        return [numbers[shared_integers(entries.indices)] for entries in encoded[len(known) :]]
+        return [numbers[integer_view(entries.indices)] for entries in encoded[len(known) :]]
 
 
 @final

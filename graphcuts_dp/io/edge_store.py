@@ -31,7 +31,7 @@ Merge = Literal["max", "min", "sum"]
 Above = Literal["refuse", "clip", "keep"]
 Vertices = VertexSet | int | Iterable[Label]
 
-ADDED: Merge = "sum"  # the default for weights of parallel edges
+DEFAULT_MERGE: Merge = "sum"  # the default for weights of parallel edges
 LARGEST_OPEN = 2.0**40  # the largest weight without a maximum: 64 bits count it in units of 2^-20
 ABOVE_OPEN = (
     "a weight is above 2^40 (1.1e12), the largest with max_weight_change=1: pass max_weight=, or "

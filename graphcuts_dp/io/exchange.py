@@ -137,7 +137,7 @@ def read_pajek(file: BinaryIO, options: Options) -> RawEdges:
     `*Vertices n n_left` declares the first n_left vertices as the left side of a bipartite graph.
     A *Matrix has a row and a column for each vertex, or with two sides a row for each left vertex
     and a column for each right one. It is a matrix as an `.mtx` file is: of the two entries of a
-    pair, an undirected graph takes the larger one (`merging`).
+    pair, an undirected graph takes the larger one (`merge_rule`).
 
     Raises:
         FileFormatError: malformed (with the line number), a *Matrix of another shape or beside

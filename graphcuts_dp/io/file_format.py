@@ -21,12 +21,12 @@ class FileFormat:
         read: reads raw edges from an open file, by the options.
         write: writes a graph to an open file; None for a format that is only read.
         text: how lines of a text edge list are split; None for formats that are no text edge list.
-        opening: opens a table with stored types; None for other formats.
-        columns: whether the caller may name columns, as of edge lists and tables.
-        named_weight: whether edges have attributes, of which the caller may name the weight.
-        encoded: whether the caller may choose the encoding.
+        opening: function that opens a table with stored types; None for other formats.
+        columns: whether the caller may name columns, as in edge lists and tables.
+        named_weight: whether edges have attributes, one of which the caller may name as the weight.
+        encoded: whether the file is text in an encoding that the caller may name (`encoding=`).
         attributes: whether `write` takes `about`, facts about the graph that the file states.
-        described_apart: whether the vertex set and the maximum weight stand in a file of their own.
+        described_apart: whether the schema is in a file of its own, `<path>.schema.json`.
         repeats: whether the file can hold an edge twice, in one direction.
         list_or_matrix: whether a file holds either lists of edges, or a matrix.
     """

@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, cast
 from graphcuts_dp.errors import FileFormatError, GraphError
 from graphcuts_dp.files import PathLike, atomic_set, atomic_write, check_writable
 from graphcuts_dp.io.arrow import open_arrow, open_parquet, write_arrow, write_parquet
-from graphcuts_dp.io.edge_store import ADDED, EdgeStore, Merge, Vertices
+from graphcuts_dp.io.edge_store import DEFAULT_MERGE, EdgeStore, Merge, Vertices
 from graphcuts_dp.io.exchange import (
     read_gml,
     read_graphml,
@@ -40,8 +40,8 @@ from graphcuts_dp.io.file_format import (
 )
 from graphcuts_dp.io.matrices import read_mtx, read_npz, write_mtx, write_npz
 from graphcuts_dp.io.raw_edges import (
-    GivenVertices,
     Options,
+    PublicVertices,
     RawEdges,
     Schema,
     dump_schema,
@@ -109,7 +109,7 @@ def naming_file(path: PathLike) -> Iterator[None]:
 
 
 def read_raw(path: PathLike, options: Options) -> RawEdges:
-    """Read the edges of a file and its schema, which may stand in a file beside it.
+    """Read the edges of a file, and its schema, which of some formats is in a file beside it.
 
     Raises:
         FileFormatError: as `Graph.read`.
@@ -149,12 +149,12 @@ def read_vertices(path: PathLike) -> VertexSet:
     return VertexSet(labels_of(names))
 
 
-def public_vertices_of(vertices: Any, bipartite: bool) -> GivenVertices:
-    """Return the public vertex set that a caller gives, or a pair of them.
+def public_vertices_of(vertices: Any, bipartite: bool) -> PublicVertices:
+    """Return the public vertex set that a caller passes, or a pair of them.
 
     Args:
         vertices: a count, labels, a `VertexSet` or a file of labels; a pair of these for a
-            bipartite graph; None if the caller gives none.
+            bipartite graph; None if the caller passes none.
         bipartite: whether the graph has two sides.
 
     Raises:
@@ -200,14 +200,15 @@ def ending_of(path: PathLike) -> str:
 
 
 def check_columns(ending: str, columns: Columns) -> None:
-    """Check that a format has the options of columns that the caller passes.
+    """Refuse options of columns that do not apply to a format.
 
     Raises:
-        FileFormatError: an option is for other formats.
+        FileFormatError: such an option is set.
     """
     file_format = FORMATS[ending]
-    other_options = replace(columns, weight=None) if file_format.named_weight else columns
-    if not file_format.columns and other_options.is_for_tables:
+    # In a graph with edge attributes, weight= names one of them, and needs no columns.
+    table_options = replace(columns, weight=None) if file_format.named_weight else columns
+    if not file_format.columns and table_options.is_for_tables:
         raise FileFormatError(
             "columns= are for edge lists and tables (header=, delimiter= and decimal= for edge "
             f"lists alone), not {ending}"
@@ -238,7 +239,7 @@ def schema_beside(path: PathLike) -> Schema:
 
 def describe_reading(
     *,
-    vertices_given: bool,
+    has_public_vertices: bool,
     inferred: bool = False,
     weighted: bool,
     has_maximum: bool = False,
@@ -254,7 +255,7 @@ def describe_reading(
     for example, gets the same sentence about loops.
 
     Args:
-        vertices_given: whether the caller passes the vertex set.
+        has_public_vertices: whether the caller passes the vertex set.
         inferred: whether the vertices are those that occur in edges.
         weighted: whether weights are read.
         has_maximum: whether weights have a maximum.
@@ -270,7 +271,7 @@ def describe_reading(
             "The vertices are taken from the edges, so the release is not private in its vertex "
             "set: pass --vertices, or --public-vertices-from-file if they are public."
         )
-    elif not vertices_given:
+    elif not has_public_vertices:
         notes.append("The vertices in the file are taken as public; pass them yourself if not.")
     if directed:
         notes.append("Edges from a vertex to itself are dropped: they join nobody to anybody else.")
@@ -278,16 +279,16 @@ def describe_reading(
         notes.append("Edges from a vertex to itself are dropped: they cross no cut.")
     one_way = directed or bipartite
     if repeats or not one_way:
-        merging = {
+        kept_weight = {
             "max": "the largest weight is kept",
             "min": "the smallest weight is kept",
             "sum": "their weights are added up",
-        }[merge or (ADDED if repeats else "max")]
-        merged = "Reciprocal edges are merged"
+        }[merge or (DEFAULT_MERGE if repeats else "max")]
+        counted_once = "Reciprocal edges are merged"
         if repeats:
             order = "" if one_way else ", in either order,"
-            merged = f"A pair that occurs in several lines{order} counts once"
-        notes.append(f"{merged}; {merging}." if weighted else f"{merged}.")
+            counted_once = f"A pair that occurs in several lines{order} counts once"
+        notes.append(f"{counted_once}; {kept_weight}." if weighted else f"{counted_once}.")
     if list_or_matrix and weighted and not one_way and merge is None:
         notes.append("Of the two entries of a pair in a *Matrix, the larger one is kept.")
     if weighted and has_maximum:

@@ -31,7 +31,7 @@ from graphcuts_dp.io.tables import OpenedTable, ReadingPlan, plan_reading
 from graphcuts_dp.io.text import batches_of, text_batches
 from graphcuts_dp.schema.bad_rows import BadRows, CountedBadRows
 from graphcuts_dp.schema.column_search import (
-    ColumnPlaces,
+    ColumnPositions,
     find_columns,
     find_weight_attribute,
     has_header,
@@ -102,7 +102,7 @@ class FileHead:
     form: str
     columns: Sequence[HeadColumn] = ()
     open_ended: bool = False
-    positions: ColumnPlaces | None = None
+    positions: ColumnPositions | None = None
     named: bool | None = None
     schema: TableSchema | None = None
     declared: Schema = field(default_factory=Schema)
@@ -351,7 +351,7 @@ def _typed_as(position: int, names: Sequence[str], header: Sequence[str]) -> Col
     return name if plain and header.count(name) == 1 and column_of(name) == name else position
 
 
-def _role(position: int, positions: ColumnPlaces | None) -> str:
+def _role(position: int, positions: ColumnPositions | None) -> str:
     """Return what a column is read as; "" if it is ignored, or not known yet."""
     if positions is None:
         return ""
@@ -373,7 +373,7 @@ def _table_head(table: OpenedTable, options: Options, form: str) -> FileHead:
     )
     names = list(table.names)
     schema = None if plan is None else plan.schema
-    column_positions = None if plan is None else replace(plan.columns, names=tuple(names))
+    column_positions = None if plan is None else replace(plan.positions, names=tuple(names))
     kinds = {} if schema is None else {column.position: column.kind for column in schema}
     return FileHead(
         form=form,
@@ -467,13 +467,13 @@ def _count_in_table(table: OpenedTable, options: Options, bad: CountedBadRows) -
     """Count the bad rows of a table with stored types."""
     total = 0
 
-    def parts(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
+    def read_columns(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
         nonlocal total
-        for values in table.parts(positions):
+        for values in table.read_columns(positions):
             total += len(values[0])
             yield values
 
-    plan = plan_reading(replace(table, parts=parts), options)
+    plan = plan_reading(replace(table, read_columns=read_columns), options)
     roles = {column.role for column in plan.schema}
     if options.periods is None:  # whose numbers are then unknown
         roles.discard("period")

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import IntegerVector, IntVector
 from graphcuts_dp.io.codes import CodedText, Identifiers
 from graphcuts_dp.io.edge_store import pieces
-from graphcuts_dp.io.raw_edges import GivenVertices, Options, RawEdges
+from graphcuts_dp.io.raw_edges import Options, PublicVertices, RawEdges
 from graphcuts_dp.schema.columns import is_integer_literal
 from graphcuts_dp.schema.text_rows import labels_of
 from graphcuts_dp.schema.vertices import Label, VertexSet, label_order
@@ -83,7 +83,7 @@ def codes_and_names(identifiers: Identifiers) -> tuple[IntegerVector, Sequence[A
 
 
 def _public_row_numbers(
-    raw: RawEdges, public: GivenVertices, declared: GivenVertices
+    raw: RawEdges, public: PublicVertices, declared: PublicVertices
 ) -> tuple[IntegerVector, IntegerVector, tuple[VertexSet, ...]]:
     """Return endpoints that are row numbers of the source as row numbers of the public sets."""
     assert declared is not None  # noqa: S101  # rows are rows of something

@@ -19,9 +19,9 @@ from graphcuts_dp.schema.time_zones import DAY_SECONDS, local_days
 if TYPE_CHECKING:
     import pyarrow as pa
 
-UNDECLARED = -1  # of a well-formed period that nobody declared, whose rows do not count
-UNSOUND = -2  # of a value that names no period
-_DAY_LENGTH = 10  # of a text such as 2026-01-31
+UNDECLARED = -1  # number of a well-formed period that is not declared; its rows do not count
+UNSOUND = -2  # number of a value that names no period; its row is bad
+_DAY_LENGTH = 10  # characters of a day such as 2026-01-31
 _UNITS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # parts of one second
 # A day with a time that names no offset; the time is ignored.
 _DAY_AND_TIME = (
@@ -30,29 +30,31 @@ _DAY_AND_TIME = (
 
 
 def period_numbers_of_text(texts: "pa.Array", options: Options) -> tuple[IntVector, BoolVector]:
-    """Return the number of the declared period that each text names, and which texts name one.
+    """Return the number of the declared period that each text names.
 
     Args:
         texts: strings without nulls, shape (rows,).
         options: with the declared periods, and perhaps a time zone and how dates are written.
 
     Returns:
-        Numbers of the periods, `UNDECLARED` for another one and `UNSOUND` for a text that names
-        none; and whether each text names one.
+        For each text the number of its period, or `UNDECLARED`, or `UNSOUND`; and whether it is
+        sound, which a text is if it names any period, declared or not.
     """
     from pyarrow import compute
 
     periods, columns = options.periods, options.columns
-    assert periods is not None  # noqa: S101  # the caller has looked
+    assert periods is not None  # noqa: S101  # a period column is read only if there are periods
     if periods.by in DATES and columns.time_zone is None and columns.date_format is None:
-        timed = compute.match_substring_regex(texts, _DAY_AND_TIME)
+        has_time = compute.match_substring_regex(texts, _DAY_AND_TIME)
         days = compute.utf8_slice_codeunits(texts, 0, _DAY_LENGTH)
-        texts = compute.if_else(timed, days, texts)
-    coded = texts.dictionary_encode()
-    texts_once = coded.dictionary.to_pylist()
+        texts = compute.if_else(has_time, days, texts)
+    encoded = texts.dictionary_encode()
+    distinct_texts = encoded.dictionary.to_pylist()
     number_of = _period_parser(options)
-    numbers_once = np.fromiter(map(number_of, texts_once), dtype=np.int64, count=len(texts_once))
-    numbers = numbers_once[coded.indices.to_numpy()]
+    distinct_numbers = np.fromiter(
+        map(number_of, distinct_texts), dtype=np.int64, count=len(distinct_texts)
+    )
+    numbers = distinct_numbers[encoded.indices.to_numpy()]
     return numbers, numbers > UNSOUND
 
 
@@ -98,7 +100,7 @@ def period_numbers_of_times(
     Args:
         times: of an Arrow date or timestamp type.
         options: with the declared periods.
-        zone: the public time zone of instants; None of dates, and of times without a zone.
+        zone: the public time zone of instants; None for dates and for times without a zone.
     """
     import pyarrow as pa
 
@@ -121,12 +123,14 @@ def _period_parser(options: Options) -> Callable[[str], int]:
     """Return a function that takes a text and returns the number of the period that it names."""
     periods, columns = options.periods, options.columns
     assert isinstance(periods, Periods)  # noqa: S101
-    dated = periods.by in DATES
+    are_dates = periods.by in DATES
 
     def number_of(text: str) -> int:
-        named = date_of_text(text, columns.date_format, columns.time_zone) if dated else text
-        if named is None or not periods.is_one(named):
+        date_or_name = (
+            date_of_text(text, columns.date_format, columns.time_zone) if are_dates else text
+        )
+        if date_or_name is None or not periods.is_one(date_or_name):
             return UNSOUND
-        return periods.number(named)
+        return periods.number(date_or_name)
 
     return number_of

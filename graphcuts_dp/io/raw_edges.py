@@ -24,7 +24,7 @@ from graphcuts_dp.io.codes import CodedText, Identifiers
 from graphcuts_dp.io.edge_store import EdgeStore, Merge
 from graphcuts_dp.options import check_type, is_number
 from graphcuts_dp.schema.bad_rows import BadRows
-from graphcuts_dp.schema.column_search import ColumnPlaces
+from graphcuts_dp.schema.column_search import ColumnPositions
 from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.counting import Counting
 from graphcuts_dp.schema.periods import Periods
@@ -38,7 +38,8 @@ from graphcuts_dp.schema.vertices import (
     sets_in,
 )
 
-GivenVertices = VertexSet | tuple[VertexSet, VertexSet] | None  # public vertices, if any are passed
+# A public vertex set, or the left and the right one; None if the caller or the source has none.
+PublicVertices = VertexSet | tuple[VertexSet, VertexSet] | None
 _MOST_VERTICES = 2**31  # that a schema may declare: row numbers are 32-bit integers
 
 
@@ -72,7 +73,8 @@ class Options:
         vertices: the public vertex sets; None to take those of the source.
         weighted: whether weights are read; None to follow the source.
         max_weight: public maximum of a weight.
-        max_weight_change: 1, or None: how much neighbours differ in a weight without a maximum.
+        max_weight_change: 1 for weights without a maximum: neighbours then differ in a weight by at
+            most 1. None for other weights.
         public_vertices: whether vertices that occur in edges are declared to be public.
         bipartite: whether there are two sides.
         directed: whether edges are arcs.
@@ -83,7 +85,7 @@ class Options:
     """
 
     columns: Columns = field(default_factory=Columns)
-    vertices: GivenVertices = None
+    vertices: PublicVertices = None
     weighted: bool | None = None
     max_weight: float | None = None
     max_weight_change: float | None = None
@@ -123,9 +125,9 @@ class RawEdges:
     """Edges by the identifiers of their source. `assemble` takes the arrays out, to save memory.
 
     Attributes:
-        sources: first endpoints (left ones of bipartite graphs). Integers in an array, or labels by
-            number (both endpoints then have one list of names), or with `as_rows` row numbers in
-            the vertex sets of `schema`.
+        sources: first endpoints (left ones of bipartite graphs). With `as_rows` they are row
+            numbers in the vertex sets of `schema`; else an array of integers, or a `CodedText`
+            whose names both endpoints share.
         targets: second endpoints (right ones), in the same form.
         weights: one for each edge, or None.
         users: user of each edge: integers or names, numbered apart from the endpoints; None if
@@ -134,24 +136,26 @@ class RawEdges:
         schema: public facts that the source declares.
         literal_integers: whether text endpoints become integer labels if all of them are literals
             of integers, as in text files, which have no types.
-        as_rows: whether endpoints are row numbers.
+        as_rows: whether endpoints are row numbers, not identifiers.
         arbitrary_order: whether the order of the vertices may depend on the edges, such as that of
             their first occurrence; labels are then sorted.
-        owned: whether the arrays may be written over, since nobody else has them.
-        anonymous: with `as_rows`: whether the vertices of the source have no labels, so that those
-            of the caller are put on them.
-        both_ways: whether a pair may be named in both directions, and the source does not declare
-            whether that is one edge or two arcs.
-        undeclared: whether the source has no declaration of weights, so that only edges show them.
+        owned: whether the graph may overwrite the arrays, since no other object uses them.
+        anonymous: whether the vertices of the source have no labels, as those of a matrix. The
+            labels that the caller passes are then theirs, in order. With `as_rows` only.
+        both_ways: whether the source may hold (u, v) and (v, u) without a declaration whether they
+            are one edge or two arcs, as a matrix does.
+        undeclared: whether the source does not declare whether there are weights, so that only
+            edges show it.
         columns: which columns were read, if there are columns.
         reading: sentences about columns that were read and rows that are left out; they depend on
             no row.
-        left_out: the part of `reading` about data that are joined or left out without an option of
-            the caller; it depends on the kind of source, its vertices and its declared names alone.
+        left_out: text of a warning about data that are joined or left out although no option of
+            the caller says so; a part of `reading`. It depends on the kind of source, its vertices
+            and its declared names alone.
         time_zone: public: the time zone in which times of rows have their dates; None if absent.
-        bad: the kinds of bad rows that were met; if bad rows are skipped, `assemble` leaves out
-            those of its own tests.
-        where: returns the position of an edge in words, such as "line 3", by its index.
+        bad: collects the kinds of bad rows, those that `assemble` detects, too.
+        where: returns the position of an edge in the source in words, such as "line 3", by the
+            index of the edge.
         error: class of the errors to raise.
     """
 
@@ -168,7 +172,7 @@ class RawEdges:
     both_ways: bool = False
     undeclared: bool = False
     arbitrary_order: bool = False
-    columns: ColumnPlaces | None = None
+    columns: ColumnPositions | None = None
     reading: str = ""
     left_out: str = ""
     time_zone: str | None = None
@@ -177,7 +181,7 @@ class RawEdges:
     error: type[GraphCutsError] = GraphError
 
     def keep(self, good: BoolVector) -> None:
-        """Keep the good rows, if bad ones are skipped; else do nothing, since `check` refuses them.
+        """Leave out bad rows if `bad` skips them; else keep all, since `bad.check` will raise.
 
         Args:
             good: whether each row is kept, shape (rows,).

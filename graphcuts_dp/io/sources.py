@@ -53,7 +53,7 @@ def edges_of(source: Any, options: Options) -> RawEdges:
 
 
 def to_frame(graph: EdgeStore, kind: Any = None) -> Any:
-    """Return a table with a row for each edge, as `Graph.to_frame` describes."""
+    """Return a table with a row for each edge, of the library `kind`; see `Graph.to_frame`."""
     columns: dict[str, Any] = {}
     for name, rows, vertices in zip(
         ("source", "target"), (graph.rows, graph.columns), vertex_sets(graph.space), strict=True

@@ -20,7 +20,7 @@ from graphcuts_dp.io.codes import BatchCollector
 from graphcuts_dp.io.convert import convert_batches, row_label
 from graphcuts_dp.io.raw_edges import Options, RawEdges, Schema, load_schema
 from graphcuts_dp.schema.bad_rows import BadRows
-from graphcuts_dp.schema.column_search import ColumnPlaces, find_columns
+from graphcuts_dp.schema.column_search import ColumnPositions, find_columns
 from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.periods import DATES
 from graphcuts_dp.schema.table_schema import TableSchema, stored_kind, table_schema
@@ -47,24 +47,26 @@ class OpenedTable:
 
     Attributes:
         names: of its columns.
-        types: stored type of each column; None of a column of Python values.
-        parts: gives the columns at some positions, a batch of rows at a time, once.
-        facts: what one of our own files declares, as JSON; None of others.
-        file_bytes: size of the file, which bounds how far its rows may unpack; None if absent.
+        types: stored type of each column; None for a column of Python values.
+        read_columns: yields the columns at some positions, a batch of rows at a time. It may be
+            called once.
+        facts: the JSON that a file of this package declares; None for other tables.
+        file_bytes: size of the file, which limits the size of its unpacked rows; None if the table
+            is no file.
         error: class of the errors about this table.
         session_zone: whether stored time zones are those of a session, not of the data.
         lazy: whether reading its rows starts a computation.
-        damaged: message if its rows cannot be read; it names none of them.
+        damage_message: message of the error if its rows cannot be read; it quotes no row.
     """
 
     names: Sequence[str]
     types: "Sequence[pa.DataType | None]"
-    parts: Callable[[Sequence[int]], Iterable[Sequence[Any]]]
+    read_columns: Callable[[Sequence[int]], Iterable[Sequence[Any]]]
     facts: str | None = None
     file_bytes: int | None = None
     session_zone: bool = False
     lazy: bool = False
-    damaged: str = _FAILED
+    damage_message: str = _FAILED
     error: type[GraphCutsError] = GraphError
 
     def read(self, schema: TableSchema) -> Iterator[Mapping[str, Any]]:
@@ -76,7 +78,7 @@ class OpenedTable:
         """
         positions = list(dict.fromkeys(column.position for column in schema))
         count = 0
-        for values in self.parts(positions):
+        for values in self.read_columns(positions):
             by_position = dict(zip(positions, values, strict=True))
             count += len(values[0])
             for column in schema:
@@ -84,13 +86,13 @@ class OpenedTable:
                     continue
                 stored = by_position[column.position].type
                 if stored_kind(stored, column.role) != column.kind:
-                    raise self.error(self.damaged)
+                    raise self.error(self.damage_message)
             if self.file_bytes is not None:
                 check_unpacked(count * _ROW_BYTES, self.file_bytes)
             yield {column.role: by_position[column.position] for column in schema}
 
     @contextmanager
-    def quoting_no_row(self) -> Iterator[None]:
+    def hiding_rows_in_errors(self) -> Iterator[None]:
         """Turn errors of the library that reads the rows, which may quote them, into our errors."""
         try:
             yield
@@ -101,7 +103,7 @@ class OpenedTable:
                 raise GraphError(
                     "the table does not fit into memory: hand it over as Parquet files"
                 ) from None
-            raise self.error(self.damaged) from None
+            raise self.error(self.damage_message) from None
 
 
 @final
@@ -111,15 +113,15 @@ class ReadingPlan:
 
     Attributes:
         table: the table, whose rows have not been read.
-        schema: its columns that are read, and their types.
-        columns: the positions of these columns.
+        schema: role and type of each column that is read.
+        positions: position of the column of each role.
         declared: facts that a file of this package declares.
         reading: sentences that name the columns that are read and ignored.
     """
 
     table: OpenedTable
     schema: TableSchema
-    columns: ColumnPlaces
+    positions: ColumnPositions
     declared: Schema
     reading: str
 
@@ -129,7 +131,7 @@ class ReadingPlan:
         Raises:
             GraphCutsError: the rows cannot be read; it quotes none of them.
         """
-        with self.table.quoting_no_row():
+        with self.table.hiding_rows_in_errors():
             yield from convert_batches(self.table.read(self.schema), self.schema, options, bad)
 
 
@@ -137,8 +139,9 @@ def plan_reading(table: OpenedTable, options: Options) -> ReadingPlan:
     """Decide which column is what, and of which type, without reading a row.
 
     Raises:
-        GraphCutsError: of the class of the table's errors: the caller must say which columns are
-            meant, or says what only text files have; or a stored type makes one unusable.
+        GraphCutsError: of the class of the table's errors: the options do not determine the
+            columns, or are for text files alone; or a column has a stored type that its role
+            cannot have.
     """
     columns, periods = options.columns, options.periods
     try:
@@ -181,7 +184,7 @@ def edges_of_table(table: OpenedTable, options: Options) -> RawEdges:
     plan = plan_reading(table, options)
     bad = BadRows(skip=options.columns.skip)
     collector = BatchCollector([column.role for column in plan.schema])
-    with table.quoting_no_row():  # also if there is no memory for the collected rows
+    with table.hiding_rows_in_errors():  # also if there is no memory for the collected rows
         for batch in plan.batches(options, bad):
             collector.add(batch)
         fields = collector.take()
@@ -189,9 +192,10 @@ def edges_of_table(table: OpenedTable, options: Options) -> RawEdges:
         **fields,
         schema=plan.declared,
         owned=True,
-        columns=plan.columns,
+        columns=plan.positions,
         reading=plan.reading,
-        left_out="" if options.columns != Columns() else plan.columns.ignoring,
+        # A caller who sets an option of columns has chosen them, and needs no warning.
+        left_out=plan.positions.ignoring if options.columns == Columns() else "",
         time_zone=plan.schema.time_zone,
         literal_integers=table.facts is not None,
         bad=bad,
@@ -201,7 +205,7 @@ def edges_of_table(table: OpenedTable, options: Options) -> RawEdges:
 
 
 def open_table(source: Any) -> OpenedTable | None:
-    """Open a table of any library; None if it is none.
+    """Open a table of any library; return None for something that is no table.
 
     Raises:
         GraphError: it cannot be opened, or two columns have one name.
@@ -230,24 +234,25 @@ def columns_at(
 
 
 def _open_table(source: Any) -> OpenedTable | None:
-    """Open a table by the library that it is of; None if it is none."""
-    for library, opening in (("duckdb", _open_duckdb), ("pyspark", _open_spark)):
+    """Open a table by the library that it is of; return None for something that is no table."""
+    for library, open_relation in (("duckdb", _open_duckdb), ("pyspark", _open_spark)):
         if _library_of(source) == library:
-            return opening(source)
+            return open_relation(source)
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(source, pandas.DataFrame):
         return _open_pandas(source)
-    streamed = hasattr(source, "__arrow_c_stream__")
-    frame = None if streamed and _library_of(source) == "pyarrow" else _frame_of(source)
+    is_stream = hasattr(source, "__arrow_c_stream__")
+    is_arrow = is_stream and _library_of(source) == "pyarrow"
+    frame = None if is_arrow else _frame_of(source)  # tables of Arrow need no narwhals
     if frame is not None:
         return _open_frame(frame)
-    if not streamed:
+    if not is_stream:
         return None
     reader = _batches_of(source)
     return OpenedTable(
         names=reader.schema.names,
         types=reader.schema.types,
-        parts=lambda positions: columns_at(reader, positions),
+        read_columns=lambda positions: columns_at(reader, positions),
     )
 
 
@@ -259,8 +264,8 @@ def _library_of(source: Any) -> str:
 def _batches_of(source: Any) -> "pa.RecordBatchReader":
     """Return the batches of a stream of Arrow.
 
-    Tables of Arrow itself do not go through its C interface: before Arrow 25 a process ends there
-    where strings are short and of the type `string_view`.
+    Tables of Arrow itself do not go through its C interface, which before Arrow 25 crashes the
+    process on short strings of the type `string_view`.
     """
     import pyarrow as pa
 
@@ -274,7 +279,7 @@ def _batches_of(source: Any) -> "pa.RecordBatchReader":
 
 
 def _frame_of(source: Any) -> Any:
-    """Return a table as a frame of narwhals; None if it is none.
+    """Return a table as a frame of narwhals; None for something that is no frame.
 
     Raises:
         GraphError: two columns have one name.
@@ -306,14 +311,14 @@ def _open_frame(frame: Any) -> OpenedTable:
         for name, is_object in zip(names, objects, strict=True)
     ]
 
-    def parts(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
+    def read_columns(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
         columns = [frame[names[position]] for position in positions]
         yield [
             column.to_list() if objects[position] else _in_one_piece(column.to_arrow())
             for column, position in zip(columns, positions, strict=True)
         ]
 
-    return OpenedTable(names=names, types=types, parts=parts)
+    return OpenedTable(names=names, types=types, read_columns=read_columns)
 
 
 def _open_lazy(frame: Any) -> OpenedTable:
@@ -329,7 +334,7 @@ def _open_lazy(frame: Any) -> OpenedTable:
         schema = frame.head(0).collect("pyarrow").to_native().schema
         names, types = list(schema.names), list(schema.types)
 
-    def parts(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
+    def read_columns(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
         selected = frame.select(nw.nth(*positions))  # a name could look like a pattern
         lazy = selected.to_native()
         if frame.implementation.is_polars() and hasattr(lazy, "collect_batches"):
@@ -341,36 +346,41 @@ def _open_lazy(frame: Any) -> OpenedTable:
         for table in tables:
             yield from columns_at(table.to_batches(), range(len(positions)))
 
-    return OpenedTable(names=names, types=types, parts=parts, lazy=True)
+    return OpenedTable(names=names, types=types, read_columns=read_columns, lazy=True)
 
 
 def _type_of(column: Any) -> "pa.DataType":
-    """Return the stored type of a column; if Arrow has none, binary, which no role can use."""
+    """Return the stored type of a column, or `_unusable_type` if Arrow has none for it."""
+    try:
+        stored: pa.DataType = column.to_arrow().type
+        return stored
+    except Exception:  # noqa: BLE001, RUF100  # such as integers of 128 bits of Polars
+        return _unusable_type()
+
+
+def _unusable_type() -> "pa.DataType":
+    """Return the type of columns that cannot be read: binary, which no role may have."""
     import pyarrow as pa
 
-    try:
-        kind: pa.DataType = column.to_arrow().type
-        return kind
-    except Exception:  # noqa: BLE001, RUF100  # such as integers of 128 bits of Polars
-        return pa.binary()
+    return pa.binary()
 
 
 def _open_duckdb(relation: Any) -> OpenedTable:
     """Open a relation of DuckDB, which is evaluated once, in a stream."""
-    import pyarrow as pa
-
     names = list(relation.columns)
     types = list(relation.limit(0).to_arrow_table().schema.types)
     for position, kind in enumerate(relation.types):
-        if str(kind) == "UHUGEINT":  # DuckDB hands over other values of this type
-            types[position] = pa.binary()
+        if str(kind) == "UHUGEINT":  # whose values DuckDB changes on the way to Arrow
+            types[position] = _unusable_type()
 
-    def parts(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
+    def read_columns(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
         quoted_names = ", ".join(_quoted(names[position], '"') for position in positions)
         reader = relation.project(quoted_names).arrow(ENGINE_BATCH_ROWS)
         yield from columns_at(reader, range(len(positions)))
 
-    return OpenedTable(names=names, types=types, parts=parts, session_zone=True, lazy=True)
+    return OpenedTable(
+        names=names, types=types, read_columns=read_columns, session_zone=True, lazy=True
+    )
 
 
 def _open_spark(frame: Any) -> OpenedTable:
@@ -378,16 +388,18 @@ def _open_spark(frame: Any) -> OpenedTable:
     names = list(frame.columns)
     types = frame.limit(0).toArrow().schema.types
 
-    def parts(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
+    def read_columns(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
         quoted_names = (_quoted(names[position], "`") for position in positions)
         table = frame.select(*quoted_names).toArrow()
         yield from columns_at(table.to_batches(), range(len(positions)))
 
-    return OpenedTable(names=names, types=types, parts=parts, session_zone=True, lazy=True)
+    return OpenedTable(
+        names=names, types=types, read_columns=read_columns, session_zone=True, lazy=True
+    )
 
 
 def _quoted(name: str, mark: str) -> str:
-    """Return a name of a column as SQL has it."""
+    """Return the name of a column as SQL quotes it."""
     return mark + name.replace(mark, mark * 2) + mark
 
 
@@ -397,10 +409,10 @@ def _open_pandas(frame: Any) -> OpenedTable:
     columns = [frame.iloc[:, position] for position in range(frame.shape[1])]
     types = [_pandas_type(column) for column in columns]
 
-    def parts(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
+    def read_columns(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
         yield [_pandas_values(columns[position], types[position]) for position in positions]
 
-    return OpenedTable(names=names, types=types, parts=parts)
+    return OpenedTable(names=names, types=types, read_columns=read_columns)
 
 
 def _pandas_type(column: Any) -> "pa.DataType | None":
@@ -419,7 +431,7 @@ def _pandas_type(column: Any) -> "pa.DataType | None":
     try:
         return _arrow_array(column.iloc[:0]).type
     except (pa.ArrowException, TypeError, ValueError, NotImplementedError):
-        return pa.binary()  # which no role can use
+        return _unusable_type()
 
 
 def _pandas_values(column: Any, stored: "pa.DataType | None") -> Any:

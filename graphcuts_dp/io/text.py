@@ -15,7 +15,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import BoolVector, FloatArray, IntVector
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.io.batches import TableBatch, shared_integers
+from graphcuts_dp.io.batches import TableBatch, integer_view
 from graphcuts_dp.io.codes import ENDPOINT_ROLES, BatchCollector, integers_of
 from graphcuts_dp.io.convert import MISSING, join_batches, period_fault
 from graphcuts_dp.io.edge_store import EdgeStore, write_edges
@@ -29,7 +29,7 @@ from graphcuts_dp.io.raw_edges import (
 )
 from graphcuts_dp.schema.bad_rows import BadRows
 from graphcuts_dp.schema.column_search import (
-    ColumnPlaces,
+    ColumnPositions,
     check_names,
     check_no_names,
     find_columns,
@@ -41,8 +41,8 @@ from graphcuts_dp.schema.text_rows import (
     MARK,
     Row,
     TextTable,
-    begin,
     konect_weighted,
+    open_text,
 )
 from graphcuts_dp.schema.vertices import VertexSet, vertex_sets
 
@@ -51,8 +51,11 @@ if TYPE_CHECKING:
 
 # Bytes of lines that are read at a time; smaller blocks cost more calls than they save memory.
 BLOCK = 1 << 20
-_MOST_COLUMNS = 1_000  # that Arrow splits, all of them; wider lines are read by `fields`
-# Bytes of a block that Arrow splits: it counts to 2^31. A block with a long line exceeds `BLOCK`.
+# Columns of lines that Arrow splits. It splits all columns, also those that are not read, so wider
+# lines are left to `fields`.
+_MOST_COLUMNS = 1_000
+# Bytes of a block that Arrow splits, whose offsets are 32-bit integers. A block is larger than
+# `BLOCK` if it has a long line.
 _MOST_BYTES = 1 << 30
 # Blanks for Python but not for Arrow, and the end of a C string.
 _CONTROLS = b"\0\v\f\x1c\x1d\x1e\x1f"
@@ -122,7 +125,7 @@ class TextBatches:
     """
 
     schema: Schema
-    columns: ColumnPlaces
+    columns: ColumnPositions
     roles: list[str]
     reading: str
     batches: Iterator[TableBatch]
@@ -143,7 +146,7 @@ def text_batches(
         FileFormatError: as `read_edge_list`, here or while batches are taken.
         ParameterError: no such encoding or delimiter.
     """
-    return batches_of(begin(file, form, options.columns, bad), options, bad)
+    return batches_of(open_text(file, form, options.columns, bad), options, bad)
 
 
 def batches_of(table: TextTable, options: Options, bad: BadRows) -> TextBatches:
@@ -173,7 +176,7 @@ def batches_of(table: TextTable, options: Options, bad: BadRows) -> TextBatches:
 
 
 def numbers_of(texts: "pa.Array", decimal: str) -> tuple[FloatArray, BoolVector]:
-    """Return weights, and which cells are numbers: those of `parse_number`.
+    """Return weights, and which cells are numbers, by the rules of `parse_number`.
 
     Args:
         texts: trimmed cells, of large_string.
@@ -205,7 +208,7 @@ def write_edge_list(graph: EdgeStore, handle: BinaryIO, *, form: TextFormat) -> 
 
     A comment `# graphcuts-dp: {...}` above them holds the vertex set, so isolated vertices and the
     types of labels survive. Files with a delimiter begin with a header instead, `source,target` or
-    `source,target,weight`, for the programs that take their first line for one.
+    `source,target,weight`, since many programs take the first line of such a file for the header.
 
     Raises:
         FileFormatError: a label cannot be written in this format.
@@ -219,8 +222,8 @@ def write_edge_list(graph: EdgeStore, handle: BinaryIO, *, form: TextFormat) -> 
     else:
         names = ["source", "target", "weight"][: 3 if graph.weighted else 2]
         handle.write((separator.join(names) + "\n").encode())
-    plain, weighted = (separator.join(["%s"] * count) + "\n" for count in (2, 3))
-    write_edges(graph, handle, sources, targets, plain, weighted)
+    pair_line, triple_line = (separator.join(["%s"] * count) + "\n" for count in (2, 3))
+    write_edges(graph, handle, sources, targets, pair_line, triple_line)
 
 
 def edge_names(vertices: VertexSet, form: TextFormat) -> list[str]:
@@ -248,28 +251,30 @@ def edge_names(vertices: VertexSet, form: TextFormat) -> list[str]:
     return names
 
 
-def _columns(table: TextTable, options: Options, declared: bool | None) -> ColumnPlaces:
+def _columns(table: TextTable, options: Options, declared: bool | None) -> ColumnPositions:
     """Find the columns by the names in the header, or by their numbers.
 
-    Where the caller announces neither a header nor columns, the first line is checked to be what
-    the ending of the file's name says. A file with a comment of this package has no header, even
-    if its first row joins vertices named "source" and "target".
+    If the caller announces neither a header nor columns, the ending of the file's name decides
+    whether there is a header, and a first line that looks otherwise is refused. A file with a
+    comment of this package has no header, even if its first row joins vertices named "source" and
+    "target".
     """
-    columns_option, first, weighted = options.columns, table.first_cells, options.weighted
+    columns_option, weighted = options.columns, options.weighted
+    first_cells = table.first_cells
     is_announced = columns_option.header is not None or any(
         column is not None for column in columns_option.named
     )
     if not table.has_header:
         if not is_announced and not columns_option.skip and table.facts is None:
-            check_no_names(first)
+            check_no_names(first_cells)
         return number_columns(
-            columns_option, len(first), table.line, weighted=weighted, declared=declared
+            columns_option, len(first_cells), table.line, weighted=weighted, declared=declared
         )
     if not is_announced:
-        check_names(first)
-    columns = find_columns(first, columns_option, weighted=weighted, declared=declared)
+        check_names(first_cells)
+    columns = find_columns(first_cells, columns_option, weighted=weighted, declared=declared)
     if not is_announced:
-        check_names(first, columns)
+        check_names(first_cells, columns)
     return columns
 
 
@@ -285,17 +290,17 @@ class _BlockReader:
     """
 
     def __init__(
-        self, table: TextTable, columns: ColumnPlaces, options: Options, bad: BadRows
+        self, table: TextTable, columns: ColumnPositions, options: Options, bad: BadRows
     ) -> None:
         self.positions = dict(columns.used)  # of the columns that are read, by role
         self._reader, self._columns, self._bad = table.reader, columns, bad
         self._options, self._decimal = options, options.columns.decimal
         # Whether each row must have as many cells as there are columns, and no more.
         self._exact = table.has_header or not options.columns.skip
-        self._text: set[str] = set()  # roles of which some identifier was no integer
+        self._text: set[str] = set()  # roles whose column has an identifier that is no integer
 
     def batch(self, block: bytes, line: int) -> TableBatch:
-        """Return the rows of some whole lines, of which `line` is the number of the first."""
+        """Return the rows of a block of whole lines; `line` is the number of its first line."""
         if not block.endswith(b"\n"):
             block += b"\n"
         line_ends = 1 + np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
@@ -310,32 +315,39 @@ class _BlockReader:
             rows = rows_by_fields if rows is None else _joined_in_order(rows, rows_by_fields)
         return self._converted(rows)
 
-    def _separator(self, first: bytes) -> bytes:
+    def _separator(self, first_line: bytes) -> bytes:
         """Return the byte at which Arrow splits lines; empty if `fields` must split all of them.
 
-        If lines may differ in their separator, it is that of the first line: other lines cost more
-        time, and are read the same.
+        Lines may differ in their separator. Then it is that of the first line, and lines with
+        another one are split by `fields`, with the same result in more time.
         """
         delimiter = self._reader.delimiter
-        if delimiter is None and b"," in first:
+        if delimiter is None and b"," in first_line:
             return b","
         if delimiter in (None, " "):
-            is_tabbed = delimiter is None and not self._reader.konect and b"\t" in first
+            is_tabbed = delimiter is None and not self._reader.konect and b"\t" in first_line
             return b"\t" if is_tabbed else b" "
         usual = delimiter.isascii() and (delimiter.isprintable() or delimiter == "\t")
         return delimiter.encode() if usual else b""
 
     def _plain_lines(self, block: bytes, line_ends: IntVector, separator: bytes) -> BoolVector:
-        """Return which lines Arrow splits as `fields` does, if they have a cell for each column."""
+        """Return which lines Arrow splits as `fields` does.
+
+        These are the lines of UTF-8 without any byte that only `fields` handles. Their number of
+        cells is not checked here.
+        """
         delimiter = self._reader.delimiter
-        marks = _CONTROLS
+        marks = _CONTROLS  # bytes that only `fields` handles
         if self._reader.comments != "keep":
             marks += b"#%"
         if delimiter not in (None, " "):
             marks += b'"'
         elif delimiter is None:
-            blanks = b"" if separator == b" " and self._reader.konect else b"\t "
-            marks += bytes({*b",", *blanks} - {*separator})
+            # Each line may have a separator of its own. In KONECT files tabs are blanks, which
+            # `_single_blanks` replaces.
+            is_blank_konect = separator == b" " and self._reader.konect
+            separators = b"," if is_blank_konect else b",\t "
+            marks += separators.replace(separator, b"")
         present = [mark for mark in marks if mark in block]
         plain = np.ones(len(line_ends), dtype=np.bool_)
         if present:
@@ -375,7 +387,7 @@ class _BlockReader:
         if "weight" in cells:
             weights, good = numbers_of(cells.pop("weight"), self._decimal)
         for text in cells.values():
-            good &= shared_integers(compute.binary_length(text)) > 0
+            good &= integer_view(compute.binary_length(text)) > 0
         plain[lines[~good]] = False
         row_numbers: range | IntVector = line + lines
         if len(lines) == len(line_ends):  # as in nearly all blocks: a range takes no memory
@@ -439,9 +451,9 @@ class _BlockReader:
     ) -> TableBatch:
         """Read the chosen lines, each by itself, and note bad rows.
 
-        Where bad rows are refused, a row with one endpoint or without a sound weight stays, with
-        another value in its place: its endpoints and its period are then checked, too, so that the
-        error names all kinds of faults.
+        If bad rows are refused, the error names all kinds of faults. So a row that lacks one
+        endpoint or a sound weight stays, with its other endpoint or the weight 0 instead: what
+        else it holds is then checked, too.
         """
         import pyarrow as pa
 
@@ -500,7 +512,7 @@ class _BlockReader:
             )
 
     def _converted(self, rows: TableBatch) -> TableBatch:
-        """Return rows with numbers of periods, and integers in columns of nothing else."""
+        """Return rows whose periods are numbers, and whose columns of integers are integers."""
         from pyarrow import compute
 
         texts, periods = rows.columns.pop("period", None), self._options.periods
@@ -517,7 +529,8 @@ class _BlockReader:
         for role in rows.columns.keys() - self._text:
             integers = integers_of(rows.columns[role])
             if integers is None:
-                self._text.add(role)  # all of it is text in the end: later batches need no try
+                # One text makes all of the column text, so later batches are not converted.
+                self._text.add(role)
             else:
                 rows.columns[role] = integers
         return rows

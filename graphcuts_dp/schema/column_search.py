@@ -3,7 +3,7 @@
 Five *roles* can be read: the source and the target of an edge, its weight, the user who made the
 row, and its period. The caller's options (`Columns`), the head of the file and its header decide
 which column has which role; no row does. `find_columns` decides with a header and
-`number_columns` without one; both return `ColumnPlaces`.
+`number_columns` without one; both return `ColumnPositions`.
 
 With a header, the endpoints are the columns with known names, in any order; else the only two
 columns that can be endpoints. A weight is recognised by its name, never by its position. If a
@@ -65,7 +65,7 @@ _NO_HEADER = (
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnPlaces:
+class ColumnPositions:
     """The positions of the columns that are read, counted from 0.
 
     Attributes:
@@ -179,7 +179,7 @@ def find_columns(
     *,
     weighted: bool | None,
     declared: bool | None,
-) -> ColumnPlaces:
+) -> ColumnPositions:
     """Find the columns to read in a table whose columns have names.
 
     Args:
@@ -212,20 +212,20 @@ def find_columns(
         # one who has picked the endpoints has looked at the columns, and picked no weight.
         if weight is None and options.source is None:
             _check_no_weight(names, other_roles)
-    positions = ColumnPlaces(len(header), source, target, weight, (), user, period)
+    positions = ColumnPositions(len(header), source, target, weight, (), user, period)
     return replace(_checked(positions, options), names=_quotable_names(header, names, options))
 
 
 def number_columns(
     options: Columns, width: int, line: int, *, weighted: bool | None, declared: bool | None
-) -> ColumnPlaces:
+) -> ColumnPositions:
     """Find the columns to read in a file without a header.
 
     They are where the caller says; else the first two columns are the endpoints.
 
     Privacy: `width` and `line` are taken from a private row. They decide whether the file is
     refused. Positions do not depend on them. `width` is also stored in the result, and
-    `ColumnPlaces.__str__` lists the columns up to it that are ignored. With bad rows left out,
+    `ColumnPositions.__str__` lists the columns up to it that are ignored. With bad rows left out,
     `width` is 0, and nothing depends on a row.
 
     Args:
@@ -246,7 +246,7 @@ def number_columns(
     endpoints = (0, 1) if source is None or target is None else (source, target)
     if weight is None and declared and weighted is not False:
         weight = 2
-    positions = _checked(ColumnPlaces(width, *endpoints, weight, (), user, period), options)
+    positions = _checked(ColumnPositions(width, *endpoints, weight, (), user, period), options)
     needed_width = 1 + max(positions.used.values())
     # Nobody has said whether there are weights: not the caller, and not the head of the file.
     weights_are_open = weight is None and declared is None and weighted is not False
@@ -285,7 +285,7 @@ def _check_options(options: Columns, weighted: bool | None) -> None:
         raise FileFormatError("pass weight= or weighted=False, not both")
 
 
-def _checked(positions: ColumnPlaces, options: Columns) -> ColumnPlaces:
+def _checked(positions: ColumnPositions, options: Columns) -> ColumnPositions:
     """Return positions that are distinct, with the source as the user if the caller says "tail".
 
     The user's column may be that of an endpoint; `used` then has it once.
@@ -300,7 +300,7 @@ def _checked(positions: ColumnPlaces, options: Columns) -> ColumnPlaces:
     return replace(positions, user=positions.source) if user_is_source else positions
 
 
-def check_names(header: Sequence[str], columns: ColumnPlaces | None = None) -> None:
+def check_names(header: Sequence[str], columns: ColumnPositions | None = None) -> None:
     """Refuse a header that nobody announced and that may be a row: the row would be lost.
 
     Callers call it twice: before the columns are found, so that a file without a header gets this

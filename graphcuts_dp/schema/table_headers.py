@@ -21,7 +21,7 @@ from graphcuts_dp.schema.column_names import (
 from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.file_bytes import opened_unpacked
 from graphcuts_dp.schema.text_format import TextFormat
-from graphcuts_dp.schema.text_rows import TextTable, begin
+from graphcuts_dp.schema.text_rows import TextTable, open_text
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}  # of files whose first line names the columns
 
@@ -89,7 +89,7 @@ def _table_with_names(path: PathLike, columns: Columns) -> TextTable | None:
     if file_path.is_dir() or not named:
         return None
     with opened_unpacked(file_path) as file:
-        return begin(file, TextFormat(_DELIMITERS.get(ending)), columns, BadRows())
+        return open_text(file, TextFormat(_DELIMITERS.get(ending)), columns, BadRows())
 
 
 def asks_for_header(path: PathLike, columns: Columns) -> bool:

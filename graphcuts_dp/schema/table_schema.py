@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, final
 
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.schema.column_search import ColumnPlaces
+from graphcuts_dp.schema.column_search import ColumnPositions
 from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.time_zones import zone_of
 
@@ -95,7 +95,7 @@ class TableSchema:
 
 
 def table_schema(
-    places: ColumnPlaces,
+    places: ColumnPositions,
     types: "Sequence[pa.DataType | None]",
     options: Columns,
     *,

@@ -6,8 +6,8 @@ has quoted cells, as in CSV; lists with blanks have none. `RowReader` splits lin
 
 The *head* is all that stands above the first row: blank lines, comments that begin with # or %, a
 line `sep=;` that declares the delimiter, and the *header*, a line that names the columns. The name
-of the file, the caller's `Columns` and the head decide how rows are read; no row does. `begin`
-reads the head and returns a `TextTable`, which yields the rows.
+of the file, the caller's `Columns` and the head decide how rows are read; no row does.
+`open_text` reads the head and returns a `TextTable`, which yields the rows.
 
 Terms used here:
 
@@ -23,7 +23,7 @@ Terms used here:
 Where bad rows are left out of a file without a header, the file has no head: comments and blank
 lines hold no cells, every other line is a row, and nothing in the file decides how it is read.
 
-Read `begin` first, then `RowReader.fields`.
+Read `open_text` first, then `RowReader.fields`.
 """
 
 import io
@@ -115,7 +115,7 @@ class TextTable:
             block = b""
 
 
-def begin(file: BinaryIO, form: TextFormat, columns: Columns, bad: BadRows) -> TextTable:
+def open_text(file: BinaryIO, form: TextFormat, columns: Columns, bad: BadRows) -> TextTable:
     """Read the head of a file, up to the header if there is one, else up to the first row.
 
     Args:
@@ -217,32 +217,33 @@ def _row_separator(delimiter: str | None, columns: Columns) -> str | None:
 
 
 def open_text_head(file: BinaryIO, form: TextFormat, columns: Columns) -> TextTable:
-    """Read the head of a file as `begin` does, but no row: the returned table has none.
+    """Read the head of a file as `open_text` does, but no row: the returned table has none.
 
     Privacy: the result, and whether this raises, depends on the lines above the first row, and on
     the first bytes of the file, which may show that it is UTF-16. In detail:
 
-    1. With a header, `begin` stops behind it. `BadRows(skip=True)` makes it lenient: a byte below
-       the header that is no text raises nothing.
-    2. Without a header, and with bad rows left out, there is no head. `begin` gets an empty file.
-    3. Else `begin` gets a copy of the lines above the first row, and never meets a row.
+    1. With a header, `open_text` stops behind it. `BadRows(skip=True)` makes it lenient: a byte
+       below the header that is no text raises nothing.
+    2. Without a header, and with bad rows left out, there is no head. `open_text` gets an empty
+       file.
+    3. Else `open_text` gets a copy of the lines above the first row, and never meets a row.
 
     Raises:
-        FileFormatError: as `begin`; or the encoding is one in which a line depends on others.
-        ParameterError: as `begin`.
+        FileFormatError: as `open_text`; or the encoding is one in which a line depends on others.
+        ParameterError: as `open_text`.
     """
     if has_header(columns.header, columns.named, form):
-        table = begin(file, form, columns, BadRows(skip=True))
+        table = open_text(file, form, columns, BadRows(skip=True))
         return replace(table, stream=io.BytesIO(), block=b"")
     head = b"" if columns.skip else _lines_above_rows(file, form, columns)
     utf8_columns = replace(columns, encoding=None)  # as the copied lines are UTF-8
-    return begin(io.BytesIO(head), form, utf8_columns, BadRows(skip=columns.skip))
+    return open_text(io.BytesIO(head), form, utf8_columns, BadRows(skip=columns.skip))
 
 
 def _lines_above_rows(file: BinaryIO, form: TextFormat, columns: Columns) -> bytes:
     """Return the blank lines, comments and `sep=` line above the first row, in UTF-8.
 
-    It must stop at the line that `begin` takes for the first row of a file without a header: a
+    It must stop at the line that `open_text` takes for the first row of a file without a header: a
     change of the rules there is a change here.
     """
     head = b""
@@ -444,11 +445,11 @@ def read_rows(
         columns: the caller's options.
 
     Raises:
-        FileFormatError: as `begin`, or a malformed row, with its line number.
-        ParameterError: as `begin`.
+        FileFormatError: as `open_text`, or a malformed row, with its line number.
+        ParameterError: as `open_text`.
     """
     bad = BadRows()
-    table = begin(io.BytesIO(data), form, columns, bad)
+    table = open_text(io.BytesIO(data), form, columns, bad)
     rows = [
         row
         for block, line in table.blocks(_BLOCK_BYTES)

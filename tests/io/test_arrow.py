@@ -334,7 +334,7 @@ def test_a_folder_may_hold_folders_that_are_named_like_files(tmp_path):
         folder.mkdir()
         table = pa.table({"source": row[:1], "target": row[1:]})
         pq.write_table(table, folder / "part-0.parquet")
-    parts = open_folder(tmp_path).parts([0, 1])
+    parts = open_folder(tmp_path).read_columns([0, 1])
     assert [[column.to_pylist() for column in part] for part in parts] == [
         [["a"], ["b"]],
         [["b"], ["c"]],

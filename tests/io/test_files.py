@@ -555,22 +555,26 @@ def test_what_bash_makes_of_a_process_is_read_as_a_list_of_labels():
 
 
 def test_notes_depend_on_options_alone():
-    notes = describe_reading(vertices_given=False, weighted=True, has_maximum=True, merge="sum")
+    notes = describe_reading(
+        has_public_vertices=False, weighted=True, has_maximum=True, merge="sum"
+    )
     assert len(notes) == 4
     assert all(note.endswith(".") for note in notes)
-    sides = {"vertices_given": True, "weighted": False, "bipartite": True}
+    sides = {"has_public_vertices": True, "weighted": False, "bipartite": True}
     assert describe_reading(**sides) == ("A pair that occurs in several lines counts once.",)
     assert describe_reading(**sides, repeats=False) == ()
-    (loops, merged) = describe_reading(vertices_given=True, weighted=False, repeats=False)
+    (loops, merged) = describe_reading(has_public_vertices=True, weighted=False, repeats=False)
     assert loops == "Edges from a vertex to itself are dropped: they cross no cut."
     assert merged == "Reciprocal edges are merged."
-    told = " ".join(describe_reading(vertices_given=True, weighted=True, directed=True))
+    told = " ".join(describe_reading(has_public_vertices=True, weighted=True, directed=True))
     assert "A pair that occurs in several lines counts once; their weights are added up." in told
     assert "reciprocal" not in told
-    of_a_matrix = describe_reading(vertices_given=True, weighted=True, repeats=False)
+    of_a_matrix = describe_reading(has_public_vertices=True, weighted=True, repeats=False)
     assert of_a_matrix[-1] == "Reciprocal edges are merged; the largest weight is kept."
-    of_pajek = describe_reading(vertices_given=True, weighted=True, list_or_matrix=True)
+    of_pajek = describe_reading(has_public_vertices=True, weighted=True, list_or_matrix=True)
     assert of_pajek[-1] == "Of the two entries of a pair in a *Matrix, the larger one is kept."
     for options in ({"directed": True}, {"bipartite": True}, {"merge": "min"}):
-        kept = describe_reading(vertices_given=True, weighted=True, list_or_matrix=True, **options)
+        kept = describe_reading(
+            has_public_vertices=True, weighted=True, list_or_matrix=True, **options
+        )
         assert not any("*Matrix" in note for note in kept)

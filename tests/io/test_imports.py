@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from graphcuts_dp.io.batches import shared_integers
+from graphcuts_dp.io.batches import integer_view
 
 
 def test_edges_between_numbers_are_read_without_pandas(tmp_path):
@@ -26,8 +26,8 @@ def test_edges_between_numbers_are_read_without_pandas(tmp_path):
 @pytest.mark.parametrize("kind", [pa.int8(), pa.uint16(), pa.int32(), pa.int64()])
 def test_integers_of_arrow_are_shared(kind):
     array = pa.array([5, 7, 9, 11], kind)
-    assert shared_integers(array).tolist() == [5, 7, 9, 11]
-    assert shared_integers(array.slice(1, 2)).tolist() == [7, 9]
-    assert shared_integers(array.slice(4)).tolist() == []
-    assert shared_integers(array).dtype == np.dtype(str(kind))
-    assert shared_integers(pa.array([], kind)).tolist() == []
+    assert integer_view(array).tolist() == [5, 7, 9, 11]
+    assert integer_view(array.slice(1, 2)).tolist() == [7, 9]
+    assert integer_view(array.slice(4)).tolist() == []
+    assert integer_view(array).dtype == np.dtype(str(kind))
+    assert integer_view(pa.array([], kind)).tolist() == []
