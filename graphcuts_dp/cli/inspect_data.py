@@ -82,7 +82,7 @@ def inspect_data(path: str, reading: Reading, *, nonprivate: bool) -> Report:
     head, options = inspection.head, inspection.options
     needed = [advice(problem, path) for problem in inspection.problems]
     needed += _still_needed(head, reading)
-    facts = {"format": f"{head.form}{', packed' if path.lower().endswith('.gz') else ''}"}
+    facts = {"format": f"{head.format_words}{', packed' if path.lower().endswith('.gz') else ''}"}
     facts |= _facts_in_words(head, reading)
     command, replacements = _command(path, head, reading)
     data: dict[str, Any] = {
@@ -461,7 +461,7 @@ def _typed_options(reading: Reading) -> Iterator[str]:
 def _undecided_columns(head: FileHead, reading: Reading) -> list[str]:
     """Return the keys of the columns that the caller must name."""
     undecided = []
-    if head.positions is None and not head.lists_vertices and head.named is not False:
+    if head.positions is None and not head.lists_vertices and head.has_header is not False:
         undecided += ["source", "target"]
     if reading.counting == "weight" and not head.has_weights:
         undecided.append("weight")
@@ -481,7 +481,7 @@ def _columns_to_type(
         for key in ("source", "target", "weight"):
             position = getattr(head.positions, key)
             if position is not None:
-                values[key] = head.columns[position].typed_as
+                values[key] = head.columns[position].option_value
     values |= dict.fromkeys(undecided, _COLUMN)
     for opt in described(Columns):
         value = getattr(columns, opt.name)
@@ -489,7 +489,7 @@ def _columns_to_type(
             values[opt.name] = value
     picks = [values[key] for key in _COLUMN_KEYS if key in values]
     is_named = any(isinstance(column, str) and column != TAIL for column in picks)
-    if head.named and not is_named and "header" not in values:
+    if head.has_header and not is_named and "header" not in values:
         values["header"] = True
     return values
 

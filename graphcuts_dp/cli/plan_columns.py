@@ -49,15 +49,15 @@ def first_line(path: str) -> FirstLine:
         GraphCutsError: as `inspect_head`.
     """
     head = inspect_head(path, Reading()).head
-    if head.named is None:
+    if head.has_header is None:
         names = tuple(column.name for column in head.columns if column.name)
         return FirstLine(kind=NO_TEXT, names=names, usual=names)
     names = tuple(names_in_header(path, Columns(header=True)))
     words = normalised_names(names)
     usual = tuple(name for name, word in zip(names, words, strict=True) if is_usual(word))
-    if head.named and is_surely_header(words):
+    if head.has_header and is_surely_header(words):
         return FirstLine(kind=NAMES, names=names, usual=usual)
-    if head.named or endpoint_pairs(words, range(len(words))):
+    if head.has_header or endpoint_pairs(words, range(len(words))):
         return FirstLine(kind=UNCLEAR, names=names, usual=usual)
     return FirstLine(kind=ROW, names=(), usual=())
 

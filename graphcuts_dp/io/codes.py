@@ -26,15 +26,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ENDPOINT_ROLES = ("source", "target")
-# Least bytes of text that wait for their numbers: they are numbered in few calls, and take little
-# memory beside the arrays.
-_WAITING = 1 << 26
+# Bytes of text that are collected before they are numbered, at least: few calls number much text,
+# which takes little memory beside the arrays.
+_LEAST_COLLECTED = 1 << 26
 _PARTITIONS = 64  # of names: the hash table of one fits in 1 MB up to a million names
 _MOST_INT32 = 2**31 - 1
 _MOST_DIGITS = 18  # of an integer that fits in 64 bits
-# The smallest integer by its number of digits: a smaller one is written with leading zeros. It is 0
-# for one digit; the first entry is for no digits.
-_LEAST = np.array([0, 0, *(10**digits for digits in range(1, _MOST_DIGITS))], dtype=np.int64)
+# Entry d is the smallest integer of d digits without a leading zero: 0, 10, 100, ... from entry 1
+# on. No text has 0 digits.
+_LEAST_OF_DIGITS = np.array(
+    [0, 0, *(10**digits for digits in range(1, _MOST_DIGITS))], dtype=np.int64
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ Identifiers = IntegerVector | CodedText
 
 
 def integers_of(texts: "pa.Array") -> "pa.Array | None":
-    """Return text as int64 if each entry is how an integer >= 0 is written in decimal, else None.
+    """Return text as int64; None unless each entry is an integer >= 0 without leading zeros.
 
     Args:
         texts: array of large_string without nulls.
@@ -66,12 +68,12 @@ def integers_of(texts: "pa.Array") -> "pa.Array | None":
     if data[offsets[0] : offsets[-1]].tobytes().translate(None, b"0123456789"):
         return None
     integers = texts.cast(pa.int64())
-    has_leading_zero = integer_view(integers) < _LEAST[lengths]
+    has_leading_zero = integer_view(integers) < _LEAST_OF_DIGITS[lengths]
     return None if has_leading_zero.any() else integers
 
 
 def numbered_endpoints(batch: TableBatch) -> tuple[Identifiers, Identifiers]:
-    """Return both endpoints of a batch: integers, or names that are numbered for it alone."""
+    """Return both endpoints of a batch: integers, or text by numbers of this batch alone."""
     import pyarrow as pa
 
     columns = [batch.columns[role] for role in ENDPOINT_ROLES]
@@ -96,7 +98,7 @@ class BatchCollector:
     def __init__(self, roles: Iterable[str]) -> None:
         all_roles = {*roles}
         user_roles = [("user",)] if "user" in all_roles else []
-        # By the roles of the columns that share their numbers.
+        # Keys are the roles of columns that share their numbers.
         self._identifiers = {
             shared_roles: IdentifierColumns(len(shared_roles))
             for shared_roles in (ENDPOINT_ROLES, *user_roles)
@@ -125,6 +127,7 @@ class BatchCollector:
             name: None if array is None else array.take() for name, array in arrays.items()
         }
         for roles, identifiers in self._identifiers.items():
+            # Fields are called sources, targets and users.
             fields |= zip([f"{role}s" for role in roles], identifiers.take(), strict=True)
         return fields
 
@@ -207,7 +210,7 @@ class IdentifierColumns:
             entries = entries.cast(pa.large_string())
         self._waiting.append((position, entries))
         self._waiting_bytes += entries.nbytes
-        if self._waiting_bytes > max(_WAITING, self._names_bytes):
+        if self._waiting_bytes > max(_LEAST_COLLECTED, self._names_bytes):
             self._number_waiting()
 
     def _number_waiting(self) -> None:
@@ -229,7 +232,7 @@ class IdentifierColumns:
                 for index, array_bounds in enumerate(bounds)
                 if array_bounds[partition] < array_bounds[partition + 1]
             ]
-            codes_of_spans = self._codes(
+            codes_of_spans = self._number_texts(
                 partition, [sorted_arrays[index][span] for index, span in spans]
             )
             for (index, span), codes in zip(spans, codes_of_spans, strict=True):
@@ -243,7 +246,7 @@ class IdentifierColumns:
         self._waiting, self._waiting_bytes = [], 0
         self._names_bytes = sum(names.nbytes for names, _ in self._partitions)
 
-    def _codes(self, partition: int, texts: list["pa.Array"]) -> list[IntVector]:
+    def _number_texts(self, partition: int, texts: list["pa.Array"]) -> list[IntVector]:
         """Return the numbers of texts of one partition; new ones get the next numbers."""
         import pyarrow as pa
 

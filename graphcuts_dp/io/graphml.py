@@ -32,15 +32,15 @@ class GraphContents:
 
     Attributes:
         ids: id of each vertex, distinct.
-        names: label of each vertex as text; the ids again if None.
+        names: label of each vertex as text; None if the ids are the labels.
         sides: for each vertex 0 (left), 1 (right) or None (not declared).
         sources: id of the first endpoint of each edge.
         targets: id of the second endpoint.
         weights: weight of each edge as text; None if it has none.
         has_weights: whether the file or the caller declares weights; `facts` may, too.
         undirected: whether an edge is declared to have no direction.
-        both_ways: as in `RawEdges`.
-        facts: the JSON of a file of this package, or None.
+        both_ways: whether edges are entries of a matrix, see `RawEdges.both_ways`.
+        facts: the JSON of a file of this package; None for other files.
         lines: line number of each edge.
         reading: a sentence about the attributes of edges; it depends on no edge.
     """
@@ -72,9 +72,9 @@ class GraphmlHead:
     """Declarations of a GraphML file above its vertices and edges. Public.
 
     Attributes:
-        names: of the attributes that edges may have.
-        numeric: whether each is declared to be a number.
-        of_edges: whether each is declared for edges alone.
+        names: names of the attributes that edges may have.
+        numeric: whether each attribute is declared to be a number.
+        of_edges: whether each attribute is declared for edges alone, not for vertices, too.
         directed: whether edges have a direction by default.
     """
 
@@ -87,9 +87,9 @@ class GraphmlHead:
 def graphml_contents(data: bytes, columns: Columns, *, weighted: bool | None) -> GraphContents:
     """Read the vertices and edges of a GraphML file with one graph.
 
-    The id of a node is its label. Where ids are just n0, n1, ... as igraph writes them, the
-    attribute `name`, else `label`, is; without either, labels are 0, 1, ... Of the declared
-    attributes of edges the weight is chosen as a column of a table is.
+    The label of a node is its id. If ids are n0, n1, ..., as igraph writes them, it is the
+    attribute `name`, else the attribute `label`, else 0, 1, ... The weight is chosen among the
+    declared attributes of edges as a column of a table is.
 
     Args:
         data: the file.
@@ -107,10 +107,10 @@ def graphml_contents(data: bytes, columns: Columns, *, weighted: bool | None) ->
 
 
 def graphml_head(data: bytes) -> "GraphmlHead":
-    """Read what a GraphML file declares above its vertices and edges, and none of these.
+    """Read what a GraphML file declares above its vertices and edges, but no vertex or edge.
 
     Raises:
-        FileFormatError: as `graphml_contents`, of what stands above the vertices.
+        FileFormatError: as `graphml_contents`, for the part above the vertices.
     """
     parser = expat.ParserCreate()
     reader = _Reader(lambda: parser.CurrentLineNumber, Columns(), None, head_only=True)
@@ -236,17 +236,17 @@ class _Reader:
         self._head_only = head_only
         self.contents = GraphContents()
         self.has_graph = False
-        self.text: list[str] = []  # of the latest data
+        self.text: list[str] = []  # pieces of the text since the last tag that clears them
         self._line = line
         self._columns, self._weighted = columns, weighted
-        self._directed = "true"  # the default of edges
+        self._directed = "true"  # value of the attribute `directed` of edges without it
         self._keys: dict[str, _Key] = {}  # by id
         self._weight: str | None = None  # id of the key of weights
-        self._nodes: list[dict[str, str]] = []  # of each node, its data by id of their key
+        self._nodes: list[dict[str, str]] = []  # `_Element.data` of each node
         self._open = [_Element("", {}, 0)]  # elements that are not closed, outermost first
 
     def start(self, element: str, attributes: dict[str, str]) -> None:
-        """Open an element; of a key keep what it declares, of the graph choose the weight.
+        """Open an element. Store the declaration of a key; choose the weight when a graph opens.
 
         Raises:
             FileFormatError: an element that makes the file malformed.
@@ -303,7 +303,7 @@ class _Reader:
         )
 
     def end(self, _: str) -> None:
-        """Close an element; take over an edge, a node, or the text of a key or of data."""
+        """Close an element, and store an edge, a node, or the text of data or of a default."""
         element, parent = self._open.pop(), self._open[-1]
         attributes, data = element.attributes, element.data
         if element.name == "data":
@@ -328,12 +328,16 @@ class _Reader:
         """Return the contents, with labels and sides."""
         contents, ids = self.contents, self.contents.ids
         if ids == [f"n{row}" for row in range(len(ids))]:
-            fallback = ids if contents.facts else [str(row) for row in range(len(ids))]
             node_names = self._node_attribute("name")
-            names = pick_names(ids, [node_names, self._node_attribute("label")])
-            contents.names = fallback if names is ids else names
-            if contents.facts and None not in node_names:  # sides may share labels
+            if contents.facts and None not in node_names:
+                # Files of this package hold the labels so. Two sides may share some of them, so
+                # they need not be distinct.
                 contents.names = [name or "" for name in node_names]
+            else:
+                names = pick_names(ids, [node_names, self._node_attribute("label")])
+                if names is ids and not contents.facts:
+                    names = [str(row) for row in range(len(ids))]
+                contents.names = names
         sides = self._node_attribute("bipartite")
         if None in sides:
             sides = self._node_attribute("type")
@@ -341,7 +345,7 @@ class _Reader:
         return contents
 
     def _node_attribute(self, name: str) -> list[str | None]:
-        """Return an attribute of all nodes; None for a node without it."""
+        """Return the value of an attribute for each node; None for a node without it."""
         for key_id, key in self._keys.items():
             if key.target in ("node", "all") and key.name.casefold() == name:
                 return [data.get(key_id, key.default) for data in self._nodes]

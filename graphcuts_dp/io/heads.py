@@ -40,13 +40,18 @@ from graphcuts_dp.schema.columns import Column, Columns, column_of
 from graphcuts_dp.schema.file_bytes import opened_unpacked
 from graphcuts_dp.schema.table_schema import TableSchema
 from graphcuts_dp.schema.text_format import TextFormat
-from graphcuts_dp.schema.text_rows import TextTable, konect_weighted, open_text_head
+from graphcuts_dp.schema.text_rows import (
+    TextTable,
+    declares_undirected,
+    konect_weighted,
+    open_text_head,
+)
 from graphcuts_dp.schema.vertices import VertexSet
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_FORMS = {  # formats in words, by ending
+_FORMAT_WORDS = {  # formats in words, by ending
     ".parquet": "a Parquet file",
     ".arrow": "an Arrow file",
     ".feather": "an Arrow file",
@@ -67,13 +72,13 @@ class HeadColumn:
 
     Attributes:
         name: "" if it may not be quoted.
-        typed_as: how the caller names it: by its name, or by its position from 0.
+        option_value: what the caller types to name it: its name, or its position from 0.
         type: type of its values, in words.
         role: what it is read as, "" if it is ignored.
     """
 
     name: str
-    typed_as: Column
+    option_value: Column
     type: str
     role: str = ""
 
@@ -84,11 +89,12 @@ class FileHead:
     """Public facts about a private file before any of its rows is read.
 
     Attributes:
-        form: the format, in words.
+        format_words: the format, in words.
         columns: all columns; of a graph the declared edge attributes; empty if they are unknown.
         open_ended: whether rows may have further columns, which the head does not show.
-        positions: of the columns that are read; None if there are none, or the caller must choose.
-        named: whether a text file has a header; None for other files.
+        positions: positions of the columns that are read; None if the file has no columns, or the
+            caller must choose.
+        has_header: whether a text file has a header; None for other files.
         schema: roles and types of the columns that are read; None for text and without `positions`.
         declared: facts that the file declares.
         lists_vertices: whether the file lists its vertices, beside its edges.
@@ -99,11 +105,11 @@ class FileHead:
         problems: errors that the caller must resolve.
     """
 
-    form: str
+    format_words: str
     columns: Sequence[HeadColumn] = ()
     open_ended: bool = False
     positions: ColumnPositions | None = None
-    named: bool | None = None
+    has_header: bool | None = None
     schema: TableSchema | None = None
     declared: Schema = field(default_factory=Schema)
     lists_vertices: bool = False
@@ -161,7 +167,7 @@ def read_head(path: PathLike, options: Options) -> FileHead:
             head = _text_head(file, options, file_format.text)
         elif file_format.opening is not None:
             table = open_table_file(file, file_format.opening)
-            head = _table_head(table, options, _FORMS[ending])
+            head = _table_head(table, options, _FORMAT_WORDS[ending])
         else:
             head = _graph_head(file, options, ending)
         if file_format.described_apart and head.declared == Schema():
@@ -220,15 +226,16 @@ def count_bad_rows(path: PathLike, options: Options) -> BadRowCounts:
 
 
 def _kind_problem(head: FileHead, options: Options) -> GraphCutsError | None:
-    """Return why the file holds another kind of graph than the one to be read; None if it fits.
+    """Return why the file does not hold a graph of the kind to be read; None if it does.
 
-    A graph without edges is assembled from what the head declares: its error is returned.
+    The kind is checked as it will be with edges: a graph without edges is assembled from the
+    declarations of the head, and the error of that is the result.
     """
     if head.is_directed is False and options.directed:
         return FileFormatError(UNDIRECTED)
     vertices = options.vertices
     if vertices is None and head.declared.vertices is None and head.declared.sides is None:
-        any_set = VertexSet(1)  # in place of vertices that only rows name
+        any_set = VertexSet(1)  # stands for vertices that only rows name
         vertices = (any_set, any_set) if options.bipartite else any_set
     # If only rows show whether there are weights, `max_weight` may fit.
     max_weight = None if head.has_weights is None else options.max_weight
@@ -249,13 +256,14 @@ def _text_head(file: BinaryIO, options: Options, text_format: TextFormat) -> Fil
     try:
         has_header(columns.header, columns.named, text_format)
     except FileFormatError as problem:
-        return FileHead(form="text", problems=[problem])
+        return FileHead(format_words="text", problems=[problem])
     table = open_text_head(file, text_format, columns)
     batches, without_weights, problems = _try_without_weights(
         lambda options: batches_of(table, options, BadRows(skip=columns.skip)), options
     )
-    if len(table.first_cells) == 1:  # which `batches_of` refuses
-        raise problems[0]  # no table, or split at another character
+    if len(table.first_cells) == 1:
+        # `batches_of` has refused it: it is no table, or its lines have another separator.
+        raise problems[0]
     column_positions = None if batches is None else batches.columns
     names: Sequence[str] = ()
     width = 0 if column_positions is None else column_positions.width
@@ -265,11 +273,11 @@ def _text_head(file: BinaryIO, options: Options, text_format: TextFormat) -> Fil
         if column_positions is not None:
             column_positions = replace(column_positions, names=tuple(names))
     return FileHead(
-        form=_text_form(table, text_format, columns),
+        format_words=_text_format_words(table, text_format, columns),
         columns=[
             HeadColumn(
                 name=names[position] if names else "",
-                typed_as=_typed_as(position, names, table.first_cells),
+                option_value=_option_value(position, names, table.first_cells),
                 type="text",
                 role=_role(position, column_positions),
             )
@@ -277,10 +285,10 @@ def _text_head(file: BinaryIO, options: Options, text_format: TextFormat) -> Fil
         ],
         open_ended=not table.has_header,
         positions=column_positions,
-        named=table.has_header,
+        has_header=table.has_header,
         declared=Schema() if batches is None else batches.schema,
         has_weights=column_positions is not None and column_positions.weight is not None,
-        is_directed=False if table.konect_words and table.konect_words[0] == "sym" else None,
+        is_directed=False if declares_undirected(table.konect_words) else None,
         without_weights=without_weights,
         problems=problems,
     )
@@ -305,7 +313,7 @@ def _try_without_weights(
         return None, False, [problem]
 
 
-def _text_form(table: TextTable, text_format: TextFormat, options: Columns) -> str:
+def _text_format_words(table: TextTable, text_format: TextFormat, options: Columns) -> str:
     """Return how lines are split, in words."""
     delimiter = (
         table.reader.delimiter if table.has_header else options.delimiter or text_format.delimiter
@@ -338,34 +346,38 @@ def _public_names(first_line: Sequence[str], options: Columns) -> list[str]:
     return list(find_columns(first_line, by_position, weighted=False, declared=None).names)
 
 
-def _typed_as(position: int, names: Sequence[str], header: Sequence[str]) -> Column:
-    """Return a name as it is typed, if it may be quoted and names one column, else the position.
+def _option_value(position: int, names: Sequence[str], header: Sequence[str]) -> Column:
+    """Return what the caller types to name a column: its name if possible, else its position.
+
+    A name is possible if it may be quoted, is printable, and names one column.
 
     Args:
-        position: of the column.
-        names: those that may be quoted; "" in place of others.
-        header: all names.
+        position: position of the column.
+        names: names of the columns, "" for one that may not be quoted; empty without a header.
+        header: all names, also those that may not be quoted.
     """
     name = names[position] if names else ""
-    plain = name and name == header[position] == name.strip() and name.isprintable()
-    return name if plain and header.count(name) == 1 and column_of(name) == name else position
+    can_be_typed = name and name == header[position] == name.strip() and name.isprintable()
+    return (
+        name if can_be_typed and header.count(name) == 1 and column_of(name) == name else position
+    )
 
 
 def _role(position: int, positions: ColumnPositions | None) -> str:
     """Return what a column is read as; "" if it is ignored, or not known yet."""
     if positions is None:
         return ""
-    roles = {
+    role_positions = {
         "source": positions.source,
         "target": positions.target,
         "user": positions.user,
         "period": positions.period,
         "weight": positions.weight,
     }
-    return " and ".join(role for role, read_at in roles.items() if read_at == position)
+    return " and ".join(role for role, index in role_positions.items() if index == position)
 
 
-def _table_head(table: OpenedTable, options: Options, form: str) -> FileHead:
+def _table_head(table: OpenedTable, options: Options, format_words: str) -> FileHead:
     """Return the head of a table with stored types."""
     plan: ReadingPlan | None
     plan, without_weights, problems = _try_without_weights(
@@ -376,11 +388,11 @@ def _table_head(table: OpenedTable, options: Options, form: str) -> FileHead:
     column_positions = None if plan is None else replace(plan.positions, names=tuple(names))
     kinds = {} if schema is None else {column.position: column.kind for column in schema}
     return FileHead(
-        form=form,
+        format_words=format_words,
         columns=[
             HeadColumn(
                 name=name,
-                typed_as=_typed_as(position, names, names),
+                option_value=_option_value(position, names, names),
                 type=_stored_type(table.types[position], kinds.get(position)),
                 role=_role(position, column_positions),
             )
@@ -417,14 +429,14 @@ def _graph_head(file: BinaryIO, options: Options, ending: str) -> FileHead:
         raise FileFormatError("the file is empty")
     if ending == ".npz" and not start.startswith(_ZIP):
         raise FileFormatError("not a sparse matrix made by scipy.sparse.save_npz")
-    return FileHead(form=_FORMS[ending], lists_vertices=True)
+    return FileHead(format_words=_FORMAT_WORDS[ending], lists_vertices=True)
 
 
 def _matrix_head(line: bytes) -> FileHead:
     """Return the head of a MatrixMarket file from its first line."""
     shape, entries, symmetry = banner_of(line)
     return FileHead(
-        form=f"a MatrixMarket file: {shape}, {entries}, {symmetry}",
+        format_words=f"a MatrixMarket file: {shape}, {entries}, {symmetry}",
         lists_vertices=True,
         has_weights=entries != "pattern",
         is_directed=False if symmetry == "symmetric" else None,
@@ -444,11 +456,13 @@ def _graphml_head(data: bytes, options: Options) -> FileHead:
     except FileFormatError as problem:
         problems.append(problem)
     return FileHead(
-        form=f"{_FORMS['.graphml']}, {'directed' if head.directed else 'undirected'}",
+        format_words=(
+            f"{_FORMAT_WORDS['.graphml']}, {'directed' if head.directed else 'undirected'}"
+        ),
         columns=[
             HeadColumn(
                 name=name,
-                typed_as=name,
+                option_value=name,
                 type="number" if is_number else "declared as no number",
                 role="weight" if index == weight else "",
             )
@@ -475,7 +489,7 @@ def _count_in_table(table: OpenedTable, options: Options, bad: CountedBadRows) -
 
     plan = plan_reading(replace(table, read_columns=read_columns), options)
     roles = {column.role for column in plan.schema}
-    if options.periods is None:  # whose numbers are then unknown
+    if options.periods is None:  # then batches have no numbers of periods
         roles.discard("period")
     _, usable, outside = _count_rows(plan.batches(options, bad), roles, plan.declared, options, bad)
     return BadRowCounts(
@@ -495,13 +509,13 @@ def _count_rows(
     bad: CountedBadRows,
     noun: str = "row",
 ) -> tuple[int, int, int | None]:
-    """Count the rows that were converted, those that are usable, and those outside the periods.
+    """Count rows.
 
-    Usable rows join public vertices. The last number is that of usable rows of periods that are not
-    declared; None if no periods are declared.
-
-    Rows that could not be converted are in `bad.rows`. Those that `assemble` leaves out are not:
-    they were converted.
+    Returns:
+        The number of converted rows, that of usable ones, whose endpoints are public vertices, and
+        that of usable ones of periods that are not declared; the last is None if no periods are
+        declared. Afterwards `bad.rows` is the number of rows that could not be converted, without
+        the converted ones that `assemble` leaves out.
     """
     converted = usable = 0
     outside = None if options.periods is None else 0
@@ -510,17 +524,17 @@ def _count_rows(
             continue
         raw = _raw([batch], declared, roles, bad, noun)
         converted += len(raw.sources)
-        unconverted = bad.rows
+        unconverted_count = bad.rows
         try:
-            _, parts, _ = assemble(raw, options, complete=False)
-            usable += len(parts.rows)
+            _, edges, _ = assemble(raw, options, complete=False)
+            usable += len(edges.rows)
             if outside is not None and raw.periods is not None:
                 outside += int((raw.periods < 0).sum())
         except GraphCutsError:
             if len(raw.sources):
                 raise
             # No row of this batch is left, so that without a vertex set there is no vertex.
-        bad.rows = unconverted
+        bad.rows = unconverted_count
     return converted, usable, outside
 
 

@@ -38,14 +38,14 @@ def row_numbers(
 
     Raises:
         GraphCutsError: of the class `raw.error`: no vertices, sets that do not fit the source, or
-            endpoints of another type than identifiers have.
+            endpoints that are no identifiers.
     """
     declared = raw.schema.sides if options.bipartite else raw.schema.vertices
     _check_types(raw)
     if raw.as_rows:
-        return _public_row_numbers(raw, options.vertices, declared)
+        return _renumbered_rows(raw, options.vertices, declared)
     if any(_is_unsigned_64(identifiers) for identifiers in (raw.sources, raw.targets)):
-        # The integers below are of 64 bits with a sign. Decided by the type, and by no row.
+        # They may not fit into int64. The type decides, since no row may.
         raw.sources, raw.targets = _in_decimal(raw.sources, raw.targets)
         raw.literal_integers = True
     endpoints = _zero_based(raw) if options.columns.one_based else [raw.sources, raw.targets]
@@ -57,7 +57,7 @@ def row_numbers(
         return rows, columns, sets
     sets = public if isinstance(public, tuple) else (public,)
     rows, columns = (
-        _find(identifiers, vertices, raw)
+        _rows_of_identifiers(identifiers, vertices, raw)
         for identifiers, vertices in zip(endpoints, (sets[0], sets[-1]), strict=True)
     )
     return rows, columns, sets
@@ -82,33 +82,45 @@ def codes_and_names(identifiers: Identifiers) -> tuple[IntegerVector, Sequence[A
     return codes, distinct.tolist()
 
 
-def _public_row_numbers(
+def _renumbered_rows(
     raw: RawEdges, public: PublicVertices, declared: PublicVertices
 ) -> tuple[IntegerVector, IntegerVector, tuple[VertexSet, ...]]:
-    """Return endpoints that are row numbers of the source as row numbers of the public sets."""
-    assert declared is not None  # noqa: S101  # rows are rows of something
-    old = declared if isinstance(declared, tuple) else (declared,)
+    """Return the result of `row_numbers` for endpoints that are row numbers in declared sets.
+
+    Args:
+        raw: the edges, `as_rows`.
+        public: the sets of the caller; None if the caller passes none.
+        declared: the sets of the source, whose row numbers the endpoints are.
+    """
+    assert declared is not None  # noqa: S101  # a source whose edges are row numbers lists vertices
+    declared_sets = declared if isinstance(declared, tuple) else (declared,)
     rows, columns = (
         _row_numbers_within(numbers, len(vertices), raw)
-        for numbers, vertices in zip((raw.sources, raw.targets), (old[0], old[-1]), strict=True)
+        for numbers, vertices in zip(
+            (raw.sources, raw.targets), (declared_sets[0], declared_sets[-1]), strict=True
+        )
     )
     if public is None and not raw.arbitrary_order:
-        return rows, columns, old
+        return rows, columns, declared_sets
     if public is None:
-        new = tuple(VertexSet(sorted(vertices.labels, key=label_order)) for vertices in old)
+        public_sets = tuple(
+            VertexSet(sorted(vertices.labels, key=label_order)) for vertices in declared_sets
+        )
     else:
-        new = public if isinstance(public, tuple) else (public,)
+        public_sets = public if isinstance(public, tuple) else (public,)
     if raw.anonymous:
-        if [*map(len, old)] != [*map(len, new)]:
+        if [*map(len, declared_sets)] != [*map(len, public_sets)]:
             raise raw.error("the number of given vertices differs from that of the matrix")
-        return rows, columns, new
-    new_rows = []  # of each old set: the row number in the new one of each of its vertices
-    for old_set, new_set in zip(old, new, strict=True):
-        names = list(map(str, old_set.labels))
-        new_rows.append(_find(numbered_labels(names)[0], new_set, raw, of_edges=False))
-    # Row -1 of an endpoint outside the old set stays -1, as the last entry is.
-    new_rows = [np.append(numbers, -1) for numbers in new_rows]
-    return new_rows[0][rows], new_rows[-1][columns], new
+        return rows, columns, public_sets
+    public_rows = []  # for each declared set, the row number in the public set of each vertex
+    for declared_set, public_set in zip(declared_sets, public_sets, strict=True):
+        names = list(map(str, declared_set.labels))
+        public_rows.append(
+            _rows_of_identifiers(numbered_labels(names)[0], public_set, raw, of_edges=False)
+        )
+    # An endpoint outside the declared set has row -1, which indexes the last entry: -1 again.
+    public_rows = [np.append(numbers, -1) for numbers in public_rows]
+    return public_rows[0][rows], public_rows[-1][columns], public_sets
 
 
 def _row_numbers_within(numbers: Identifiers, size: int, raw: RawEdges) -> IntegerVector:
@@ -139,7 +151,7 @@ def _check_types(raw: RawEdges) -> None:
 
 
 def _is_unsigned_64(identifiers: Identifiers) -> bool:
-    """Return whether these are integers of a type that may be above those of int64."""
+    """Return whether identifiers are of type uint64, whose integers may not fit into int64."""
     return isinstance(identifiers, np.ndarray) and identifiers.dtype == np.uint64
 
 
@@ -159,7 +171,7 @@ def _zero_based(raw: RawEdges) -> list[Identifiers]:
     Raises:
         GraphCutsError: another identifier, unless bad rows are skipped.
     """
-    names: list[str] = []  # each less by one; "" for a name that is no integer of 1 or more
+    names: list[str] = []  # each name less by one; "" for a name that is no integer >= 1
     if isinstance(raw.sources, CodedText):
         names = [_less_by_one(str(name)) for name in raw.sources.names]
     is_integer = np.array([*map(bool, names)], dtype=np.bool_)
@@ -173,7 +185,7 @@ def _zero_based(raw: RawEdges) -> list[Identifiers]:
         position, bad_count = raw.where(int(np.argmin(good))), int(np.count_nonzero(~good))
         raw.bad.add("one_based needs integer ids of 1 or more", position, bad_count)
         raw.keep(good)
-        raw.bad.check(raw.error)  # such identifiers cannot be looked up below
+        raw.bad.check(raw.error)  # raises unless such rows are skipped: they have no number below
     return [
         CodedText(identifiers.codes, names)
         if isinstance(identifiers, CodedText)
@@ -188,23 +200,30 @@ def _less_by_one(name: str) -> str:
     return str(int(name) - 1) if is_positive else ""
 
 
-def _find(
+def _rows_of_identifiers(
     identifiers: Identifiers, vertices: VertexSet, raw: RawEdges, *, of_edges: bool = True
 ) -> IntegerVector:
     """Return row numbers in a public vertex set, -1 for identifiers that are not in it.
 
+    Args:
+        identifiers: to look up in the set.
+        vertices: the public vertex set.
+        raw: the edges, whose `bad` notes endpoints that are not in the set.
+        of_edges: whether these are endpoints of edges; False for the labels of all vertices that a
+            source lists, each of which must be in the set.
+
     Raises:
-        GraphCutsError: of labels of the source, not `of_edges`: one that is not in the set.
+        GraphCutsError: a label of the source, not `of_edges`, is not in the set.
     """
     rows: IntegerVector
     if isinstance(identifiers, np.ndarray) and vertices.is_default:
         n = len(vertices)
         rows = _convert(identifiers, lambda piece: np.where(piece < n, piece, -1), raw.owned)
     elif isinstance(identifiers, np.ndarray):
-        distinct, (codes,) = _index_distinct([identifiers], raw.owned)
-        rows = _look_up(codes, list(map(str, distinct.tolist())), vertices, raw)
+        distinct, (codes,) = _distinct_and_indices([identifiers], raw.owned)
+        rows = _rows_of_names(codes, list(map(str, distinct.tolist())), vertices, raw)
     else:
-        rows = _look_up(identifiers.codes, [*map(str, identifiers.names)], vertices, raw)
+        rows = _rows_of_names(identifiers.codes, [*map(str, identifiers.names)], vertices, raw)
     if len(rows) and rows.min() < 0:
         hint = "" if not vertices.is_default else f" 0..{len(vertices) - 1}"
         fault = f"a vertex is not in the public vertex set{hint}"
@@ -215,12 +234,12 @@ def _find(
     return rows
 
 
-def _look_up(
+def _rows_of_names(
     codes: IntegerVector, names: Sequence[Any], vertices: VertexSet, raw: RawEdges
 ) -> IntegerVector:
-    """Return the row number of each name by its code; -1 if the vertex set has no such name."""
-    find = vertices.text_index.get
-    rows_of_names = np.fromiter(map(find, names, repeat(-1)), dtype=np.int32, count=len(names))
+    """Return for each code the row number of its name; -1 if the vertex set has no such name."""
+    row_of = vertices.text_index.get
+    rows_of_names = np.fromiter(map(row_of, names, repeat(-1)), dtype=np.int32, count=len(names))
     return _convert(codes, rows_of_names.__getitem__, raw.owned)
 
 
@@ -232,21 +251,23 @@ def _rank_occurring(
         raw.bad.check(raw.error)
         raise raw.error("no edges and no vertices; give the public vertex set with vertices=")
     if bipartite:
-        left, (rows,) = _rank(endpoints[:1], raw)
-        right, (columns,) = _rank(endpoints[1:], raw)
+        left, (rows,) = _sorted_set_and_rows(endpoints[:1], raw)
+        right, (columns,) = _sorted_set_and_rows(endpoints[1:], raw)
         return rows, columns, (left, right)
-    vertices, (rows, columns) = _rank(endpoints, raw)
+    vertices, (rows, columns) = _sorted_set_and_rows(endpoints, raw)
     return rows, columns, (vertices,)
 
 
-def _rank(columns: list[Identifiers], raw: RawEdges) -> tuple[VertexSet, list[IntegerVector]]:
+def _sorted_set_and_rows(
+    columns: list[Identifiers], raw: RawEdges
+) -> tuple[VertexSet, list[IntegerVector]]:
     """Return the distinct identifiers of some columns, sorted, and row numbers among them."""
     if all(isinstance(identifiers, np.ndarray) for identifiers in columns):
-        integers, rows = _index_distinct(cast(list[IntegerVector], columns), raw.owned)
+        integers, rows = _distinct_and_indices(cast(list[IntegerVector], columns), raw.owned)
         return VertexSet(integers), rows
     texts = cast(list[CodedText], columns)
-    used, codes = _index_distinct([text.codes for text in texts], raw.owned)
-    names = [texts[0].names[code] for code in used.tolist()]
+    used_codes, indices = _distinct_and_indices([text.codes for text in texts], raw.owned)
+    names = [texts[0].names[code] for code in used_codes.tolist()]
     labels: Sequence[Label] = labels_of(names) if raw.literal_integers else names
     same_type = len({type(label) for label in labels}) == 1  # they sort without a key, faster
     key: Any = labels.__getitem__ if same_type else lambda i: label_order(labels[i])
@@ -255,14 +276,14 @@ def _rank(columns: list[Identifiers], raw: RawEdges) -> tuple[VertexSet, list[In
     ranks[order] = np.arange(len(order))
     vertices = VertexSet([labels[i] for i in order])
     return vertices, [
-        _convert(column_codes, ranks.__getitem__, raw.owned) for column_codes in codes
+        _convert(column_indices, ranks.__getitem__, raw.owned) for column_indices in indices
     ]
 
 
-def _index_distinct(
+def _distinct_and_indices(
     arrays: list[IntegerVector], owned: bool
 ) -> tuple[IntVector, list[IntegerVector]]:
-    """Return the distinct integers of some arrays, sorted, and of each entry its index in them.
+    """Return the distinct integers of some arrays, sorted, and the index of each entry in them.
 
     A table over the range of the integers is used unless they are sparse in it.
     """
@@ -276,8 +297,8 @@ def _index_distinct(
         ]
 
     def entries_of(piece: IntegerVector) -> IntVector:
-        # In 64 bits: `low` may not fit into the 32 of an array beside another one of 64, and an
-        # error of numpy would quote it.
+        # Arrays of 32 and of 64 bits may occur together. If `low` did not fit into 32 bits, numpy
+        # would raise an error that quotes it.
         return np.subtract(piece, low, dtype=np.int64)
 
     is_present = np.zeros(high - low + 1, dtype=np.bool_)
@@ -296,8 +317,8 @@ def _index_distinct(
 def _distinct(arrays: list[IntegerVector]) -> IntVector:
     """Return the distinct integers of some arrays, sorted.
 
-    Those of a few pieces wait until they are as many as the known ones, and are then merged with
-    them, so that memory grows with the result and not with the arrays.
+    Integers of new pieces are collected until they are as many as the known ones, and are then
+    merged with them, so that memory grows with the result and not with the arrays.
     """
     known = np.empty(0, dtype=np.int64)
     waiting: list[npt.NDArray[Any]] = []
@@ -321,15 +342,15 @@ def _indices_in(labels: IntVector, piece: IntegerVector) -> IntegerVector:
 def _convert(values: IntegerVector, convert: _Conversion, owned: bool) -> IntegerVector:
     """Return convert(values), a piece at a time, in place if `owned` and writeable.
 
-    What is converted to are row numbers and indices below 2^31, or integers of the size of the
-    values. They may not fit into the small or unsigned integers that a plug-in hands over, so the
-    result has the type of the values only if that is int32 or int64.
+    The results are row numbers and indices below 2^31, or integers as large as the values. They may
+    not fit into the small or unsigned integers that a plug-in hands over, so the result has the
+    type of the values only if that is int32 or int64.
     """
-    has_room = values.dtype in (np.int32, np.int64)
-    if owned and values.flags.writeable and has_room:
+    fits_results = values.dtype in (np.int32, np.int64)
+    if owned and values.flags.writeable and fits_results:
         result = values
     else:
-        result = np.empty(len(values), values.dtype if has_room else np.int64)
+        result = np.empty(len(values), values.dtype if fits_results else np.int64)
     for old, new in zip(pieces(values), pieces(result), strict=True):
         new[:] = convert(old)
     return result

@@ -41,6 +41,7 @@ from graphcuts_dp.schema.text_rows import (
     MARK,
     Row,
     TextTable,
+    declares_undirected,
     konect_weighted,
     open_text,
 )
@@ -161,7 +162,7 @@ def batches_of(table: TextTable, options: Options, bad: BadRows) -> TextBatches:
     declared = schema.weighted
     if table.konect_words:
         declared = konect_weighted(table.konect_words)
-        schema = Schema(directed=False) if table.konect_words[0] == "sym" else schema
+        schema = Schema(directed=False) if declares_undirected(table.konect_words) else schema
     columns = _columns(table, options, declared)
     reader = _BlockReader(table, columns, options, bad)
     return TextBatches(

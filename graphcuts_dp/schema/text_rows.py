@@ -434,6 +434,11 @@ def konect_weighted(words: list[str]) -> bool | None:
     return words[1] != "unweighted"
 
 
+def declares_undirected(konect_words: list[str]) -> bool:
+    """Return whether a comment of KONECT declares undirected edges: its first word is `sym`."""
+    return konect_words[:1] == ["sym"]
+
+
 def read_rows(
     data: bytes, form: TextFormat, columns: Columns
 ) -> tuple[list[str] | None, list[Row]]:

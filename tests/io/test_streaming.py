@@ -282,7 +282,7 @@ TOKENS = st.sampled_from(["", "a", "a\0", "é", "e\u0301", "x" * 300, *map(str, 
 @given(batches=st.lists(st.lists(st.tuples(TOKENS, TOKENS), max_size=6), max_size=6))
 def test_equal_names_and_no_others_get_one_number(waiting, batches):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(codes, "_WAITING", waiting)
+        patch.setattr(codes, "_LEAST_COLLECTED", waiting)
         grown = IdentifierColumns(2)
         for rows in batches:
             columns = [strings([row[side] for row in rows]) for side in (0, 1)]
