@@ -27,7 +27,7 @@ from graphcuts_dp.io.edge_store import (
     EdgeStore,
     Merge,
     Vertices,
-    checked_parts,
+    parts_of_arrays,
 )
 from graphcuts_dp.io.files import (
     VertexSource,
@@ -374,7 +374,7 @@ class _OneSet(_Kind):
     ) -> None:
         vertex_set = _vertex_set(vertices)
         space = Arcs(vertex_set) if self._directed else vertex_set
-        parts = checked_parts(rows, columns, weights)
+        parts = parts_of_arrays(rows, columns, weights)
         self._set_up(space, parts, max_weight, max_weight_change, note)
 
     @property
@@ -478,7 +478,7 @@ class BipartiteGraph(_TwoSided):
         max_weight_change: float | None = None,
         note: str = "",
     ) -> None:
-        parts = checked_parts(rows, columns, weights)
+        parts = parts_of_arrays(rows, columns, weights)
         space = _vertex_set(left), _vertex_set(right)
         self._set_up(space, parts, max_weight, max_weight_change, note)
 
@@ -619,7 +619,7 @@ def on_space(
         GraphError: as for `Graph`.
     """
     graph = object.__new__(graph_class(space))
-    graph._set_up(space, checked_parts(rows, columns, weights), **schema)
+    graph._set_up(space, parts_of_arrays(rows, columns, weights), **schema)
     return graph
 
 

@@ -31,11 +31,17 @@ _FILE_MARK = b"ARROW1"  # the first bytes of a file in the file form
 _MESSAGE_MARK = b"\xff\xff\xff\xff"  # the first bytes of a message of a stream
 _METADATA_KEY = MARK.rstrip(":").encode()  # b"graphcuts-dp": of the facts that this package writes
 
-Opening = Callable[[BinaryIO, int], OpenedTable]  # takes an open file and its size in bytes
+# A function that takes an open file and its size in bytes.
+Opening = Callable[[BinaryIO, int], OpenedTable]
 
 
 def read_table_file(file: BinaryIO, options: Options, *, opening: Opening) -> RawEdges:
-    """Read the edges of a Parquet or Arrow file, whichever `opening` opens.
+    """Read the edges of a Parquet or Arrow file.
+
+    Args:
+        file: open at its start.
+        options: options of the reader.
+        opening: opens files of this format.
 
     Raises:
         FileFormatError: a damaged file, columns that cannot be used, or bad rows.
@@ -44,7 +50,11 @@ def read_table_file(file: BinaryIO, options: Options, *, opening: Opening) -> Ra
 
 
 def open_table_file(file: BinaryIO, opening: Opening) -> OpenedTable:
-    """Open a Parquet or Arrow file, whichever `opening` opens, or a pipe that holds one.
+    """Open a Parquet or Arrow file, or a pipe with the bytes of one.
+
+    Args:
+        file: open at its start.
+        opening: opens files of this format.
 
     Raises:
         FileFormatError: not a whole file.
@@ -55,7 +65,7 @@ def open_table_file(file: BinaryIO, opening: Opening) -> OpenedTable:
 
 
 def open_parquet(file: BinaryIO, file_bytes: int) -> OpenedTable:
-    """Open a Parquet file; only columns that are asked for will be read.
+    """Open a Parquet file; `OpenedTable.read_columns` reads no other columns than its positions.
 
     Raises:
         FileFormatError: not a whole Parquet file.
@@ -77,9 +87,9 @@ def open_parquet(file: BinaryIO, file_bytes: int) -> OpenedTable:
         raise FileFormatError(damage_message) from None
 
     def read_columns(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
-        chosen = [names[position] for position in positions]
-        for batch in stored.iter_batches(_ROWS, columns=chosen, use_threads=False):
-            yield [batch.column(name) for name in chosen]
+        column_names = [names[position] for position in positions]
+        for batch in stored.iter_batches(_ROWS, columns=column_names, use_threads=False):
+            yield [batch.column(name) for name in column_names]
 
     return OpenedTable(
         names=names,
@@ -100,12 +110,12 @@ def open_folder(path: PathLike) -> OpenedTable:
     """
     root = Path(path)
     files = [root]
-    if root.is_dir():  # Spark writes folders with such names, which hold the files
+    if root.is_dir():  # Spark writes a folder named `x.parquet` that holds the files of the table
         files = [file for file in sorted(root.rglob("*.parquet")) if file.is_file()]
     if not files or not files[0].is_file():
         raise FileFormatError(f"{path!s}: there is no Parquet file; name one, or a folder")
 
-    def opened(file: Path) -> OpenedTable:
+    def open_one(file: Path) -> OpenedTable:
         try:
             with file.open("rb") as stream:
                 return open_parquet(stream, file.stat().st_size)
@@ -114,7 +124,7 @@ def open_folder(path: PathLike) -> OpenedTable:
                 f"{path!s}: cannot be read as Parquet; write the table again as Parquet"
             ) from None
 
-    tables = [opened(file) for file in files]
+    tables = [open_one(file) for file in files]
     first = tables[0]
     for table in tables[1:]:
         if list(table.names) != list(first.names) or list(table.types) != list(first.types):
@@ -140,18 +150,19 @@ def open_arrow(file: BinaryIO, file_bytes: int) -> OpenedTable:
     damage_message = "not a whole Arrow file, or damaged"
     head = file.read(len(_MESSAGE_MARK) + 4)
     is_file_form = head.startswith(_FILE_MARK)
-    if not is_file_form:  # Arrow would allocate the length that the first message states
+    if not is_file_form:
+        # Arrow would allocate as many bytes as the first message states, so the length is checked.
         length = int.from_bytes(head[len(_MESSAGE_MARK) :], "little")
         if not head.startswith(_MESSAGE_MARK) or length > file_bytes:
             raise FileFormatError(damage_message)
 
-    def reader(included: list[int] | None = None) -> Any:
+    def reader(fields: list[int] | None = None) -> Any:
         from pyarrow import ipc
 
-        options = ipc.IpcReadOptions(included_fields=included, use_threads=False)
-        opening = ipc.open_file if is_file_form else ipc.open_stream
+        options = ipc.IpcReadOptions(included_fields=fields, use_threads=False)
+        open_form = ipc.open_file if is_file_form else ipc.open_stream
         file.seek(0)
-        return opening(file, options=options)
+        return open_form(file, options=options)
 
     try:
         schema = reader().schema
@@ -160,13 +171,13 @@ def open_arrow(file: BinaryIO, file_bytes: int) -> OpenedTable:
         raise FileFormatError(damage_message) from None
 
     def read_columns(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
-        included = sorted(positions)
-        stored = reader(included)
+        fields = sorted(positions)  # the order in which Arrow returns them
+        stored = reader(fields)
         batches: Iterable[pa.RecordBatch] = (
             map(stored.get_batch, range(stored.num_record_batches)) if is_file_form else stored
         )
         return columns_at(
-            map(_checked, batches), [included.index(position) for position in positions]
+            map(_checked_batch, batches), [fields.index(position) for position in positions]
         )
 
     return OpenedTable(
@@ -207,7 +218,7 @@ def tables_of(graph: EdgeStore) -> tuple["pa.Schema", Iterator["pa.RecordBatch"]
     """
     import pyarrow as arrow
 
-    labels: list[Any] = []  # of each set of vertices; None where the row numbers are the labels
+    labels: list[Any] = []  # those of each vertex set; None if the row numbers are the labels
     for vertices in vertex_sets(graph.space):
         if vertices.is_default:
             labels.append(None)
@@ -240,7 +251,7 @@ def tables_of(graph: EdgeStore) -> tuple["pa.Schema", Iterator["pa.RecordBatch"]
     return schema, batches()
 
 
-def _checked(batch: "pa.RecordBatch") -> "pa.RecordBatch":
+def _checked_batch(batch: "pa.RecordBatch") -> "pa.RecordBatch":
     """Return a batch of a file after checking that no column reaches beyond the bytes read.
 
     Arrow before version 25 trusts the lengths in a damaged file, and the process may crash when it

@@ -39,8 +39,8 @@ def assemble(
 ) -> tuple[Space, EdgeParts, float | None]:
     """Return the space of a graph, its edges by row numbers, and the maximum weight or None.
 
-    Takes the edges out of `raw`. If bad rows are skipped, they are taken out of its users and
-    periods, too.
+    The arrays of edges move from `raw` to the result. The users and periods stay in `raw`, without
+    those of bad rows if bad rows are skipped.
 
     Args:
         raw: the edges.
@@ -201,21 +201,21 @@ def numbers(
     Raises:
         GraphCutsError: one is no number; the message has its position.
     """
-    weights, good = as_numbers(values)
-    if not good.all():
-        raise error(f"{where(int(np.argmin(good)))}: the weight is not a number")
+    weights, are_numbers = as_numbers(values)
+    if not are_numbers.all():
+        raise error(f"{where(int(np.argmin(are_numbers)))}: the weight is not a number")
     return weights
 
 
 def as_numbers(values: Any) -> tuple[FloatArray, BoolVector]:
-    """Return weights as floats, NaN for those that are no numbers, and which of them are."""
+    """Return weights as floats, NaN for a value that is no number, and which values are numbers."""
     has_numeric_type = isinstance(values, np.ndarray) and values.dtype.kind in "iuf"
     if has_numeric_type or set(map(type, values)) <= {int, float}:
         with suppress(OverflowError):
             return np.asarray(values, dtype=np.float64), np.ones(len(values), dtype=np.bool_)
-    converted = [_number(value) for value in values]
-    good = np.fromiter((number is not None for number in converted), np.bool_, len(converted))
-    return np.array(converted, dtype=np.float64), good
+    floats = [_number(value) for value in values]
+    are_numbers = np.fromiter((number is not None for number in floats), np.bool_, len(floats))
+    return np.array(floats, dtype=np.float64), are_numbers
 
 
 def _check_kind(raw: RawEdges, options: Options) -> None:
@@ -231,9 +231,10 @@ def _check_kind(raw: RawEdges, options: Options) -> None:
 
 
 def _sound_weights(raw: RawEdges, options: Options, max_weight: float | None) -> FloatArray | None:
-    """Return the weights of edges that are finite and not negative; None without weights.
+    """Return the weights of edges; None if the graph has none.
 
-    Other weights are noted in `raw.bad`, and if bad rows are skipped, their edges leave `raw`.
+    Weights that are negative or not finite are noted in `raw.bad`, and if bad rows are skipped,
+    their edges are removed from `raw`.
     """
     if options.weighted is False or (options.weighted is None and raw.schema.weighted is False):
         return None
@@ -252,8 +253,8 @@ def _sound_weights(raw: RawEdges, options: Options, max_weight: float | None) ->
         raw.keep(good)
     if max_weight is None and options.max_weight_change is not None:
         if raw.bad.skip:
-            # If a row of weight 2^40 + 1 were left out, a change of its weight by 1 would move the
-            # weight of its pair by 2^40. So it counts as 2^40, as sums of rows do.
+            # If a row of weight 2^40 + 1 were left out, a change of its weight by 1 would change
+            # that of its pair by 2^40. So it counts as 2^40, as a sum of rows above 2^40 does.
             return np.minimum(raw.weights, LARGEST_OPEN)
         is_countable = raw.weights <= LARGEST_OPEN
         if not is_countable.all():
@@ -278,9 +279,10 @@ def _absent_weights(raw: RawEdges, options: Options) -> FloatArray | None:
 
 
 def _weights_of_no_edges(raw: RawEdges, options: Options) -> FloatArray | None:
-    """Return an empty array for a graph with weights, None for one without, if no edge shows it.
+    """Return the weights of a source without edges that does not declare whether it has weights.
 
-    A source with one edge more would show whether there are weights, so only options may decide.
+    They are an empty array, or None for a graph without weights. A source with one edge more would
+    show whether there are weights, so only options may decide.
 
     Raises:
         GraphCutsError: the options do not decide.
@@ -289,7 +291,7 @@ def _weights_of_no_edges(raw: RawEdges, options: Options) -> FloatArray | None:
         return np.zeros(0)  # edges without weights would be refused
     if options.max_weight is not None or options.max_weight_change is not None:
         raise raw.error("nothing declares whether there are weights; pass weighted=True or False")
-    return None  # an edge with a weight, which has no bound then, would be refused later
+    return None  # with weights it would be refused later, since they would have no bound
 
 
 def _split_sides(
@@ -311,15 +313,15 @@ def _split_sides(
     side = np.array(sides, dtype=np.int64)
     if not 0 < side.sum() < len(side):
         raise error("a bipartite graph needs at least one vertex on each side")
-    row_in_side = np.where(side == 0, np.cumsum(side == 0), np.cumsum(side == 1)) - 1
+    row_within_side = np.where(side == 0, np.cumsum(side == 0), np.cumsum(side == 1)) - 1
     first, second = endpoints
     joins_one_side = side[first] == side[second]
     if joins_one_side.any():
         position = where(int(np.argmax(joins_one_side)))
         raise error(f"{position}: an edge joins two vertices of the same side")
-    begins_right = side[first] == 1
-    left_vertex = np.where(begins_right, second, first)
-    right_vertex = np.where(begins_right, first, second)
+    starts_right = side[first] == 1
+    left_vertex = np.where(starts_right, second, first)
+    right_vertex = np.where(starts_right, first, second)
     left, right = (
         VertexSet(
             [
@@ -330,11 +332,11 @@ def _split_sides(
         )
         for set_side in (0, 1)
     )
-    return [row_in_side[left_vertex], row_in_side[right_vertex]], (left, right)
+    return [row_within_side[left_vertex], row_within_side[right_vertex]], (left, right)
 
 
 def _number(value: Any) -> float | None:
-    """Return a number, or the text of one, as a float; None for anything else, truth values too."""
+    """Return a number, or the text of one, as a float; None for other values and truth values."""
     if isinstance(value, str):
         return parse_number(value)
     if isinstance(value, bool) or not isinstance(value, Real | Decimal):

@@ -31,7 +31,7 @@ from graphcuts_dp.schema.table_schema import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-CONVERTED_ROWS = 1 << 17  # converted at a time: their arrays stay in the processor's cache
+CONVERTED_ROWS = 1 << 17  # rows converted at a time: their arrays fit in the processor's cache
 _NO_ENDPOINT = "an endpoint is missing, as in exports of databases that hold vertices among edges"
 MISSING = {
     "source": _NO_ENDPOINT,
@@ -58,9 +58,9 @@ def convert_batches(
 
     Args:
         parts: the columns of some rows by role, each an Arrow array or a list of Python values.
-        schema: what each column is.
-        options: of the reader; with periods where a period is read.
-        bad: takes the kinds of bad rows.
+        schema: role and type of each column.
+        options: options of the reader, with the declared periods if a period is read.
+        bad: collects the kinds of bad rows.
     """
     start = 0
     for part in parts:
@@ -132,7 +132,7 @@ def join_batches(batches: Sequence[TableBatch]) -> TableBatch:
 def _convert(
     part: Mapping[str, Any], schema: TableSchema, options: Options, bad: BadRows, start: int
 ) -> TableBatch:
-    """Return the sound rows of some rows, of which the first one has the number `start`."""
+    """Return the sound rows of a part of a table, whose first row has the number `start`."""
     count = len(next(iter(part.values())))
     good = np.ones(count, dtype=np.bool_)
     identifiers: dict[str, Any] = {}
@@ -164,14 +164,15 @@ def _convert(
 
 
 def _present(values: Any) -> BoolVector:
-    """Return which values are present: neither null, nor None, nor the mark of a missing value."""
+    """Return which values are present: neither null, None, NaN, pandas.NA nor NaT."""
     if isinstance(values, list):
         is_present = (value is not None and not _is_missing(value) for value in values)
         return np.fromiter(is_present, dtype=np.bool_, count=len(values))
     import pyarrow as pa
 
     if pa.types.is_dictionary(values.type):
-        entries = values.dictionary.is_valid().take(values.indices)  # null entries, null indices
+        # Null where the index is null, false where the entry of the dictionary is.
+        entries = values.dictionary.is_valid().take(values.indices)
         present: BoolVector = entries.fill_null(False).to_numpy(zero_copy_only=False)
         return present
     if not values.null_count:
@@ -188,9 +189,10 @@ def _is_missing(value: Any) -> bool:
 
 
 def _identifiers(values: Any) -> "tuple[pa.Array, BoolVector]":
-    """Return identifiers as 64-bit integers or as text, and which are of a sound kind.
+    """Return identifiers as 64-bit integers or as text, and which values are identifiers.
 
-    Integers are text in decimal: `io.codes` keeps them as integers as long as all are.
+    An integer and its decimal text are one identifier, so both forms are equivalent, see
+    `io.codes`.
     """
     import pyarrow as pa
 
@@ -203,7 +205,7 @@ def _identifiers(values: Any) -> "tuple[pa.Array, BoolVector]":
         sound = np.fromiter((text is not None for text in texts), np.bool_, len(texts))
         return pa.array(["" if text is None else text for text in texts], pa.large_string()), sound
     if pa.types.is_dictionary(values.type):
-        values = _decoded(values)
+        values = _dictionary_values(values)
     types, stored = pa.types, values.type
     if types.is_decimal(stored):
         values = values.cast(pa.decimal256(MAX_DECIMAL_DIGITS, 0)).cast(pa.large_string())
@@ -218,20 +220,20 @@ def _identifiers(values: Any) -> "tuple[pa.Array, BoolVector]":
     return _fill_nulls(values, "" if types.is_large_string(values.type) else 0), sound
 
 
-def _decoded(values: "pa.Array") -> "pa.Array":
+def _dictionary_values(values: "pa.Array") -> "pa.Array":
     """Decode a dictionary-encoded column of integers or text."""
     import pyarrow as pa
 
-    known = values.dictionary
-    if pa.types.is_decimal(known.type):
-        known = known.cast(pa.decimal256(MAX_DECIMAL_DIGITS, 0)).cast(pa.large_string())
-    elif not pa.types.is_integer(known.type):
-        known = known.cast(pa.large_string())  # views of strings cannot be taken from
-    return known.take(values.indices)
+    entries = values.dictionary
+    if pa.types.is_decimal(entries.type):
+        entries = entries.cast(pa.decimal256(MAX_DECIMAL_DIGITS, 0)).cast(pa.large_string())
+    elif not pa.types.is_integer(entries.type):
+        entries = entries.cast(pa.large_string())  # `take` does not support the type string_view
+    return entries.take(values.indices)
 
 
 def _check_text(values: "pa.Array") -> "tuple[pa.Array, BoolVector]":
-    """Return text in which what is not Unicode is empty, and which values are Unicode."""
+    """Return text, empty for a value that is not Unicode, and which values are Unicode."""
     import pyarrow as pa
 
     sound = np.ones(len(values), dtype=np.bool_)
@@ -245,7 +247,7 @@ def _check_text(values: "pa.Array") -> "tuple[pa.Array, BoolVector]":
 
 
 def _unicode(data: bytes) -> str | None:
-    """Return UTF-8 as text; None if it is none."""
+    """Return bytes of UTF-8 as text; None for other bytes."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -253,7 +255,7 @@ def _unicode(data: bytes) -> str | None:
 
 
 def _text_of(value: Any) -> str | None:
-    """Return the matching key of an identifier: text, or an integer in decimal; else None."""
+    """Return an identifier as text, an integer in decimal; None if it is no identifier."""
     try:
         if isinstance(value, str):
             text = str.__str__(value)  # a subclass may show itself as something else
@@ -277,9 +279,9 @@ def _is_unicode(text: str) -> bool:
 
 
 def _weights(values: Any, decimal: str) -> tuple[FloatArray, BoolVector]:
-    """Return weights as 64-bit floats, and which are numbers. A stored NaN is one here.
+    """Return weights as 64-bit floats, and which are numbers; a stored NaN counts as one.
 
-    Whether numbers are finite and not negative is checked by `assemble`.
+    `assemble` checks that numbers are finite and not negative.
     """
     if isinstance(values, list):
         numbers = [_weight_of(value, decimal) for value in values]
@@ -316,7 +318,7 @@ def _period_numbers(
 
     if pa.types.is_dictionary(values.type):
         temporal = pa.types.is_temporal(values.type.value_type)
-        values = values.dictionary_decode() if temporal else _decoded(values)
+        values = values.dictionary_decode() if temporal else _dictionary_values(values)
     if column.kind in ("date", "timestamp"):
         return period_numbers_of_times(values, options, column.time_zone)
     texts, is_unicode = _check_text(_fill_nulls(values.cast(pa.large_string()), ""))
@@ -325,12 +327,12 @@ def _period_numbers(
 
 
 def _as_array(numbers: Sequence[int] | IntVector) -> IntVector:
-    """Return row numbers as an array. numpy would convert a range number by number."""
+    """Return row numbers as an array; `np.asarray` would convert a range number by number."""
     if isinstance(numbers, range):
         return np.arange(numbers.start, numbers.stop, numbers.step)
     return np.asarray(numbers, dtype=np.int64)
 
 
 def _fill_nulls(values: "pa.Array", replacement: Any) -> "pa.Array":
-    """Return a column without nulls, which costs nothing where there is none."""
+    """Return a column with a replacement for nulls; the column itself if it has no null."""
     return values.fill_null(replacement) if values.null_count else values

@@ -39,22 +39,23 @@ ABOVE_OPEN = (
 )
 PIECE = 1 << 18  # entries that are converted at a time: their results stay in the cache
 MOST_ROWS = 2**31  # vertices of a side: row numbers are 32-bit integers >= 0
-_NOT_PICKLED = ("origin", "adjacency", "biadjacency")  # of this process, or computed from edges
+# Attributes that hold an object of this process, or are computed from the edges.
+_NOT_PICKLED = ("origin", "adjacency", "biadjacency")
 _WRITTEN_EDGES = 1 << 16  # edges that are written at a time
-_KEY_BITS = np.int64(31)  # of a key, for the second endpoint
+_KEY_BITS = np.int64(31)  # bits of a key that hold the second endpoint
 _KEY_MASK = np.int64(2**31 - 1)  # selects the second endpoint of a key; the largest row number
 _MERGED_BY = {"max": np.maximum, "min": np.minimum, "sum": np.add}
 
 
 @dataclass(slots=True)
 class EdgeParts:
-    """Edges on their way into a graph, which takes the arrays out, so that nothing else keeps them.
+    """Edges to be stored in a graph, which empties this object, so that no other one keeps them.
 
     Attributes:
         rows: row number of the first endpoint of each edge.
         columns: row number of the second endpoint.
         weights: finite and not negative; None for a graph without weights.
-        owned: whether the weights may be written over.
+        owned: whether the graph may overwrite the weights.
     """
 
     rows: IntegerVector
@@ -63,12 +64,12 @@ class EdgeParts:
     owned: bool = False
 
 
-def checked_parts(
+def parts_of_arrays(
     rows: npt.ArrayLike,
     columns: npt.ArrayLike,
     weights: npt.ArrayLike | None,
 ) -> EdgeParts:
-    """Return the edges of arrays that a caller passes, checked; weights are copied.
+    """Check arrays of edges that a caller passes, and return them as parts; weights are copied.
 
     Raises:
         GraphError: endpoints that are no integers, arrays of unequal lengths, or a weight that is
@@ -122,14 +123,15 @@ def pair_keys(
     for start in range(0, len(keys), PIECE):
         piece = slice(start, start + PIECE)
         first, second = parts.rows[piece], parts.columns[piece]
-        keep = slice(None) if loops else first != second
+        kept_edges = slice(None) if loops else first != second
         if not ordered:
             first, second = np.minimum(first, second), np.maximum(first, second)
-        packed = (first.astype(np.int64) << _KEY_BITS | second.astype(np.int64))[keep]
-        keys[count : count + len(packed)] = packed
+        kept_keys = (first.astype(np.int64) << _KEY_BITS | second.astype(np.int64))[kept_edges]
+        stop = count + len(kept_keys)
+        keys[count:stop] = kept_keys
         if weights is not None:
-            weights[count : count + len(packed)] = weights[piece][keep]
-        count += len(packed)
+            weights[count:stop] = weights[piece][kept_edges]
+        count = stop
     parts.rows = parts.columns = np.empty(0, dtype=np.int64)
     parts.weights = None
     return shortened(keys, count), None if weights is None else shortened(weights, count)
@@ -148,10 +150,10 @@ def sorted_merged(
 ) -> tuple[IntVector, FloatArray]:
     """Return each key once, in order, with the largest, the smallest or the sum of its weights.
 
-    Keys of weight 0 are left out. Sums add up in the order of the rows; one that exceeds the
-    largest float becomes it, so that all weights stay finite. Overwrites the arrays.
+    Keys of weight 0 are left out. Weights are added in the order of the rows; a sum above the
+    largest float becomes that float, so that all weights stay finite. Overwrites the arrays.
     """
-    # The largest and the smallest are the same in any order, and an unstable sort is faster.
+    # The order of the rows matters for sums alone; an unstable sort is faster.
     order: IntegerVector = np.argsort(keys, kind="stable" if merge == "sum" else None)
     if len(keys) <= _KEY_MASK:
         order = order.astype(np.int32)
@@ -182,7 +184,10 @@ def unpacked_keys(keys: IntVector) -> tuple[IndexArray, IndexArray]:
 
 
 def shortened(array: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
-    """Return the first entries of an array that nobody else has, in no more memory than needed."""
+    """Return the first entries of an array, in no more memory than needed.
+
+    The array is resized in place if it owns its memory, so no other object may use it.
+    """
     if count == len(array):
         return array
     if not array.flags.owndata:
@@ -214,7 +219,7 @@ class EdgeStore(Displayed):
     """Edges of any kind of graph, each pair once, sorted, read-only.
 
     Attributes:
-        space: public: the pairs that may be joined: of one vertex set, of two, or `Arcs`.
+        space: public: the pairs that may be joined: one vertex set, two of them, or `Arcs`.
         rows: first endpoint of each edge (row number; for `Graph` always the smaller, for
             `DirectedGraph` the vertex that the arc leaves).
         columns: second endpoint of each edge.
@@ -258,7 +263,7 @@ class EdgeStore(Displayed):
         return chain.from_iterable(vertices.labels for vertices in sets_in(self.space))
 
     def __contains__(self, label: Hashable) -> bool:
-        """Return whether there is a vertex of this label, on either side. Types count."""
+        """Return whether a vertex has this label, on either side; 1 and "1" are two labels."""
         return any(vertices.find(label) is not None for vertices in sets_in(self.space))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
@@ -346,9 +351,9 @@ class EdgeStore(Displayed):
             max_weight_change: as for `Graph`.
             note: as for `Graph`.
             clip: clip weights above the maximum to it, rather than refuse them.
-            above: rule for weights above `LARGEST_OPEN` where `max_weight_change` is given in place
-                of a maximum: refuse them, clip them, or keep them. They are kept where users are
-                bounded, since no edge then weighs more than 2^53 grid units of rows.
+            above: rule for weights above `LARGEST_OPEN` if `max_weight_change` is set instead of a
+                maximum: refuse them, clip them, or keep them. They are kept if users are bounded,
+                since no edge then weighs more than 2^53 grid units of rows.
             merge: weight of a pair that occurs more than once.
         """
         if max_weight_change not in (None, 1):
@@ -356,7 +361,7 @@ class EdgeStore(Displayed):
                 "max_weight_change can only be 1; scale the weights, or give max_weight"
             )
         if not one_set(space) and space[0] is space[1]:  # type: ignore[index]
-            # Two sides with equal labels are still two: elsewhere, one object means one set.
+            # Two sides with equal labels are still two sets, but one object would mean one set.
             left = space[0]  # type: ignore[index]
             space = left, VertexSet(left, inferred=left.inferred)
         self.space, self.note, self.max_weight_change = space, note, max_weight_change
@@ -398,7 +403,8 @@ class EdgeStore(Displayed):
             if part.ndim != 2 or part.shape[1] != self.shape[1]:
                 raise GraphError("rows of a matrix must be as long as there are columns")
             _check_weights(part)
-            symmetric = isinstance(self.space, VertexSet)  # entries above the diagonal count
+            # Of a symmetric matrix, the entries above the diagonal are read.
+            symmetric = isinstance(self.space, VertexSet)
             row, column = np.nonzero(np.triu(part, start + 1) if symmetric else part)
             if isinstance(self.space, Arcs):
                 off_diagonal = row + start != column
@@ -481,17 +487,17 @@ def write_edges(
 ) -> None:
     """Write each edge by the template for graphs without weights, or for those with weights.
 
-    The smaller row number of an undirected edge comes first, or second if `lower`. A weight is the
-    shortest text that reads back as the same number, without a decimal point where all weights are
-    whole numbers.
+    The smaller row number of an undirected edge comes first, or second if `lower`. A weight is
+    written as the shortest text that is read as the same number, without a decimal point if all
+    weights are whole numbers.
 
     Args:
         graph: whose edges are written.
         handle: of the open file.
         sources: text of each first endpoint by its row number.
         targets: text of each second endpoint by its row number.
-        plain: template for an edge without a weight.
-        weighted: template for an edge with a weight.
+        plain: template for an edge of a graph without weights.
+        weighted: template for an edge of a graph with weights.
         number: converts the text of a weight to that of the format.
         lower: whether edges stand in the lower triangle of the matrix.
     """

@@ -99,9 +99,9 @@ def read_gml(file: BinaryIO, options: Options) -> RawEdges:
     Raises:
         FileFormatError: malformed (with the line number), not UTF-8, no graph or more than one.
     """
-    named = named_attribute(options)
-    contents, graph_count = GraphContents(has_weights=named is not None), 0
-    weight_keys = [named] if named is not None else ["weight", "value"]
+    weight_attribute = named_attribute(options)
+    contents, graph_count = GraphContents(has_weights=weight_attribute is not None), 0
+    weight_keys = ["weight", "value"] if weight_attribute is None else [weight_attribute]
     nodes: list[dict[str, str]] = []
     for path, values, line in _records(_text(file, options).rstrip()):
         if path == "graph":
@@ -149,9 +149,9 @@ def read_pajek(file: BinaryIO, options: Options) -> RawEdges:
     for number, content in enumerate(text.split("\n"), 1):
         line = content.strip()
         if line.startswith("*"):
-            section, problem = reader.open(line)
+            section, problem = reader.start_section(line)
         elif line and line[0] != "%":
-            problem = reader.take(section, line, number)
+            problem = reader.read_line(section, line, number)
         else:
             continue
         if problem:
@@ -211,9 +211,9 @@ def write_graphml(
         text = escape(name, _BLANKS)
         head.append(f'<node id={quoted[row]}><data key="name">{text}</data>{side}</node>')
     handle.write(("\n".join(head) + "\n").encode())
-    plain = "<edge source=%s target=%s/>\n"
-    weighted = '<edge source=%s target=%s><data key="weight">%s</data></edge>\n'
-    write_edges(graph, handle, quoted, quoted[n_left or 0 :], plain, weighted)
+    pair_line = "<edge source=%s target=%s/>\n"
+    triple_line = '<edge source=%s target=%s><data key="weight">%s</data></edge>\n'
+    write_edges(graph, handle, quoted, quoted[n_left or 0 :], pair_line, triple_line)
     handle.write(b"</graph>\n</graphml>\n")
 
 
@@ -237,8 +237,8 @@ def write_gml(graph: EdgeStore, handle: BinaryIO) -> None:
     handle.write(("\n".join(head) + "\n").encode("ascii"))
     ids = [str(row) for row in range(len(names))]
     edge = "  edge [ source %s target %s"
-    plain, weighted = f"{edge} ]\n", edge + " weight %s ]\n"
-    write_edges(graph, handle, ids, ids[n_left or 0 :], plain, weighted, _real)
+    pair_line, triple_line = f"{edge} ]\n", edge + " weight %s ]\n"
+    write_edges(graph, handle, ids, ids[n_left or 0 :], pair_line, triple_line, _real)
     handle.write(b"]\n")
 
 
@@ -292,7 +292,7 @@ def _raw_edges(contents: GraphContents, options: Options) -> RawEdges:
             raise FileFormatError(f"{position}: an edge ends at a vertex that is not declared")
         endpoints.append(rows)
     declared = Schema() if contents.facts is None else load_schema(contents.facts)
-    # True if either declares weights; else what our JSON says, and None if there is none.
+    # True if the file or our JSON declares weights; else False or None, as our JSON has it.
     has_weights = contents.has_weights or declared.weighted
     return edges_by_rows(
         endpoints,
@@ -311,9 +311,9 @@ def _raw_edges(contents: GraphContents, options: Options) -> RawEdges:
 
 
 def _schema_json(graph: EdgeStore) -> str:
-    """Return our JSON for these formats: the schema, and the labels that are text of integers.
+    """Return our JSON for these formats: the schema, and the text labels that look like integers.
 
-    The other labels are not in it: the file holds them anyway, and other programs may change them.
+    The other labels are in the file alone, where other programs may change them.
     """
     integer_texts = [
         label
@@ -354,7 +354,7 @@ def _text(file: BinaryIO, options: Options) -> str:
 
 
 def _records(text: str) -> Iterator[tuple[str, dict[str, str], int]]:
-    """Yield each `key [ ... ]` at most two deep: its path, its values, and its last line."""
+    """Yield path, values and last line of each record `key [ ... ]` of depth 1 or 2."""
     stack: list[tuple[str, dict[str, str]]] = [("", {})]
     line, counted_to = 1, 0
     for token in _GML_TOKEN.finditer(text):
@@ -391,7 +391,10 @@ def _real(weight: str) -> str:
 
 
 class _PajekReader:
-    """Reads the lines of a Pajek file; `open` and `take` return the fault of a line, or ""."""
+    """Reader of the lines of a Pajek file, for `read_pajek`.
+
+    The methods `start_section` and `read_line` return the fault of a line, "" if it has none.
+    """
 
     def __init__(self, most_vertices: int) -> None:
         self.contents = GraphContents()
@@ -405,7 +408,7 @@ class _PajekReader:
         """Return the number of rows that a matrix has."""
         return self._n_left or self._n
 
-    def open(self, line: str) -> tuple[str, str]:
+    def start_section(self, line: str) -> tuple[str, str]:
         """Start a section, and return its name and the fault of the line."""
         name, *remainder = line.split(None, 1)
         section, words = name[1:].casefold(), "".join(remainder)
@@ -426,7 +429,7 @@ class _PajekReader:
         elif not self._n:
             return section, "*Vertices must come first"
         elif self._edge_sections and "matrix" in (section, *self._edge_sections):
-            # A pair has its larger entry in a matrix, and its sum in the other sections.
+            # Of a pair the larger entry counts in a matrix, and the sum in the other sections.
             return section, "a *Matrix stands alone; write each section of edges to its own file"
         else:
             self._edge_sections.append(section)
@@ -435,8 +438,14 @@ class _PajekReader:
             self.contents.both_ways = not self._n_left
         return section, ""
 
-    def take(self, section: str, line: str, number: int) -> str:
-        """Read one line of a section, and return its fault."""
+    def read_line(self, section: str, line: str, number: int) -> str:
+        """Read one line of a section, and return its fault.
+
+        Args:
+            section: name of the section; "" before the first one.
+            line: the line, without blanks at its ends.
+            number: number of the line in the file.
+        """
         fields = line.split()
         add = self.contents.add
         self.contents.undirected |= section in ("edges", "edgeslist")

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _PARALLEL = "A multigraph may join a pair several times: that is one edge, whose weights are added."
 _WEIGHT = "weight"  # the edge attribute that both libraries take for the weight
 # Types of rows that can be iterated but are no pair, and the message for each.
-_NO_EDGES: tuple[tuple[tuple[type, ...], str], ...] = (
+_NO_PAIRS: tuple[tuple[tuple[type, ...], str], ...] = (
     ((Mapping,), "an edge is a dict; make a table: gc.Graph.of(pandas.DataFrame(records))"),
     ((Set,), "an edge is a set, which has no first endpoint; make it a tuple (source, target)"),
     ((str, bytes), "an edge is a string; make it a tuple (source, target)"),
@@ -47,7 +47,7 @@ _NO_EDGES: tuple[tuple[tuple[type, ...], str], ...] = (
 
 
 def edges_of_list(edges: Iterable[Any], options: Options) -> RawEdges:
-    """Read pairs, or triples with a weight; each value is judged by itself.
+    """Read pairs, or triples with a weight; no value influences how another one is read.
 
     Raises:
         GraphError: something else than tuples, or tuples of different lengths.
@@ -56,7 +56,7 @@ def edges_of_list(edges: Iterable[Any], options: Options) -> RawEdges:
         raise KindError("a dict is no list of edges; pass tuples such as (source, target, weight)")
     try:
         rows = list(edges)
-        for types, problem in _NO_EDGES:
+        for types, problem in _NO_PAIRS:
             if any(issubclass(kind, types) for kind in set(map(type, rows))):
                 raise GraphError(problem)
         rows = list(map(tuple, rows))
@@ -73,8 +73,8 @@ def edges_of_list(edges: Iterable[Any], options: Options) -> RawEdges:
     faults = ["endpoints must be strings or integers, and none may be missing"] * 2
     weights = None
     if len(columns) == 3 and options.weighted is not False:
-        weights, numbers = as_numbers(columns[2])
-        sound.append(numbers)
+        weights, are_numbers = as_numbers(columns[2])
+        sound.append(are_numbers)
         faults.append("the weight is not a number")
     bad, good = BadRows(), np.logical_and.reduce(sound)
     for fault, is_sound in zip(faults, sound, strict=True):
@@ -117,13 +117,13 @@ def edges_of_networkx(graph: "nx.Graph[Any]", options: Options) -> RawEdges:
     nodes = vertex_labels(graph)
     sides = [graph.nodes[node].get("bipartite") for node in graph.nodes]
     row_of_node = {node: row for row, node in enumerate(graph.nodes)}
-    named = named_attribute(options)
-    triples = list(graph.edges(data=named or _WEIGHT))
+    weight_attribute = named_attribute(options)
+    triples = list(graph.edges(data=weight_attribute or _WEIGHT))
     endpoints = [
         np.fromiter((row_of_node[edge[side]] for edge in triples), np.int64, len(triples))
         for side in (0, 1)
     ]
-    declared = None if named is None else True
+    declared = None if weight_attribute is None else True
     left_out = _vertex_attributes_note(graph) + ([_PARALLEL] if graph.is_multigraph() else [])
     weights = listed_weights([edge[2] for edge in triples], options, declared, _where)
     return edges_by_rows(
@@ -133,9 +133,11 @@ def edges_of_networkx(graph: "nx.Graph[Any]", options: Options) -> RawEdges:
         weights,
         options,
         where=_where,
-        reading=" ".join(filter(None, [other_attributes([named or _WEIGHT]), *left_out])),
+        reading=" ".join(
+            filter(None, [other_attributes([weight_attribute or _WEIGHT]), *left_out])
+        ),
         left_out=" ".join(left_out),
-        undeclared=named is None,
+        undeclared=weight_attribute is None,
         arbitrary_order=True,
     )
 
@@ -169,7 +171,8 @@ def edges_of_igraph(graph: "igraph.Graph", options: Options) -> RawEdges:
         options,
         where=_where,
         reading=" ".join(left_out),
-        left_out="" if named else " ".join(left_out),  # who names one knows the attributes
+        # A caller who names an attribute knows them, and needs no warning.
+        left_out="" if named else " ".join(left_out),
         arbitrary_order=True,
     )
 
@@ -221,12 +224,12 @@ def _are_labels(values: Sequence[Any]) -> BoolVector:
 
 
 def _is_plain(values: Sequence[Any]) -> bool:
-    """Return whether all are exactly of type int or str, as in most lists: none needs a check."""
+    """Return whether all values have the type int or str itself, so that none needs a check."""
     return set(map(type, values)) <= {int, str}
 
 
 def _identifiers(columns: Sequence[Sequence[Any]], options: Options) -> Sequence[Identifiers]:
-    """Return integers as arrays if both columns hold nothing else; else labels by number.
+    """Return both columns as arrays if all labels are integers, else as text by number.
 
     Labels become text if they will be looked up in a public vertex set.
     """
@@ -242,7 +245,7 @@ def _identifiers(columns: Sequence[Sequence[Any]], options: Options) -> Sequence
 
 
 def _vertex_attributes_note(graph: Any) -> list[str]:
-    """Return a sentence about the attributes of vertices, which are public; [] without any."""
+    """Return a list of a sentence about the public attributes of vertices; [] if there are none."""
     names = unread_attributes(graph)
     if not names:
         return []

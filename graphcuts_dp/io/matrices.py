@@ -1,15 +1,16 @@
 """Read and write adjacency and biadjacency matrices: scipy's `.npz` and MatrixMarket's `.mtx`.
 
-A square matrix is an adjacency matrix. A pair of vertices has two entries there: of one edge that
-the matrix holds twice, or of two arcs. No entry may decide that for another pair, so a matrix is
-never searched for symmetry: the larger of both entries, or the smaller, is right either way, and
-their sum is refused (`RawEdges.both_ways`) unless the head of the file declares how edges are held.
-With `directed` every entry is an arc. With `bipartite` any shape is a biadjacency matrix.
+A square matrix is an adjacency matrix. The two entries of a pair of vertices may be one edge, which
+the matrix holds twice, or two arcs. No entry may decide that for another pair, so it does not
+depend on whether the matrix is symmetric: the larger of both entries, or the smaller, is right in
+both cases, and their sum is refused (`RawEdges.both_ways`) unless the head of the file declares how
+it holds edges. With `directed` every entry is an arc. With `bipartite` any shape is a biadjacency
+matrix.
 
-Of MatrixMarket files scipy reads the entries, after a check of all that it misreads. Alone, its
-reader (1.12 to 1.17 at least) passes over what follows a number, takes a symmetric array that is
-not square, and ends the whole process at a zero byte, at a damaged last line, or at an array
-without rows (`MATRICES` of `tests/io/test_files.py`).
+The entries of MatrixMarket files are read by scipy, after a check for what its reader (1.12 to 1.17
+at least) does not detect: it ignores what follows a number, accepts a symmetric array that is not
+square, and crashes the process at a zero byte, at a damaged last line, or at an array without rows
+(`MATRICES` of `tests/io/test_files.py`).
 """
 
 import io
@@ -90,7 +91,9 @@ def read_npz(file: BinaryIO, options: Options) -> RawEdges:
                     schema = load_schema(str(members[_NPZ_MEMBER]))
             matrix = sp.coo_array(matrix)
             without_weights = matrix.dtype == np.bool_ or schema.weighted is False
-            matrix = _summed(matrix)  # touches every index, so that bad ones are found here
+            matrix = _with_summed_duplicates(
+                matrix
+            )  # touches every index, so that bad ones are found here
     except GraphCutsError:
         raise
     except Exception:  # noqa: BLE001, RUF100  # whatever a crafted archive provokes
@@ -130,22 +133,23 @@ def read_mtx(file: BinaryIO, options: Options) -> RawEdges:
     height, width, *stated = map(int, size)
     if symmetric and height != width:
         raise FileFormatError("malformed MatrixMarket file: a symmetric matrix is square")
-    # scipy adds the other triangle of a "symmetric" matrix. It stays out where one entry is one
-    # edge: in a coordinate matrix of a plain graph, read as "general".
+    # scipy adds the other triangle of a "symmetric" matrix. In a coordinate matrix of an undirected
+    # graph each entry is one edge, so it is read as "general".
     mirrored = "symmetric" if symmetric and (options.bipartite or dense) else "general"
     kind = f"{form} {'pattern' if pattern else 'real'} {mirrored}"
     head = b"%%%%MatrixMarket matrix %s\n%s\n" % (kind.encode(), b" ".join(size))
     text = b"".join([head, memoryview(data)[end:], b"\n"])
-    sound = _match_end(_UNSOUND_ROWS["pattern" if pattern else form], text, len(head) - 1)
-    if sound < len(text):
-        line += 1 + text.count(b"\n", len(head), sound)
+    sound_end = _match_end(_UNSOUND_ROWS["pattern" if pattern else form], text, len(head) - 1)
+    if sound_end < len(text):
+        line += 1 + text.count(b"\n", len(head), sound_end)
         raise FileFormatError(f"line {line}: malformed row")
     entries = stated[0] if stated else height * (height + 1) // 2 if symmetric else height * width
-    if entries > text.count(b"\n") or (dense and not entries):  # scipy makes room for them first
+    # scipy allocates memory for all of them before it reads one.
+    if entries > text.count(b"\n") or (dense and not entries):
         raise FileFormatError(_WRONG_ENTRIES)
     pieces = _SCHEMA.findall(data, 0, start)
     return matrix_edges(
-        _matrix(text, line - 2),  # `text` has the banner and the size in two lines
+        _matrix(text, line - 2),  # in `text`, banner and size take two lines, not `line` of them
         load_schema(b"".join(pieces).decode("latin-1")) if pieces else Schema(),
         options,
         unweighted=pattern,
@@ -175,7 +179,7 @@ def matrix_edges(
         matrix = np.asarray(matrix)
     if matrix.ndim != 2 or matrix.dtype.kind not in "biuf" or 0 in matrix.shape:
         raise error("a matrix of a graph has two dimensions, real entries, and at least one row")
-    entries = _summed(sp.coo_array(matrix))
+    entries = _with_summed_duplicates(sp.coo_array(matrix))
     height, width = entries.shape
     if height != width and not options.bipartite:
         raise error("the matrix is not square; a biadjacency matrix makes a BipartiteGraph")
@@ -192,11 +196,11 @@ def matrix_edges(
         if len(indices) and not (indices.min() >= 0 and indices.max() < size):
             raise error("the matrix has an entry outside its shape")
     weights = entries.data.astype(np.float64)
-    keep = weights != 0
-    plain = not (options.bipartite or options.directed)
-    if plain and triangle == "upper":
-        keep &= rows <= columns
-    rows, columns, weights = rows[keep], columns[keep], weights[keep]
+    is_edge = weights != 0
+    is_undirected = not (options.bipartite or options.directed)
+    if is_undirected and triangle == "upper":
+        is_edge &= rows <= columns
+    rows, columns, weights = rows[is_edge], columns[is_edge], weights[is_edge]
     return RawEdges(
         sources=rows,
         targets=columns,
@@ -204,7 +208,7 @@ def matrix_edges(
         schema=schema,
         as_rows=True,
         anonymous=anonymous,
-        both_ways=plain and triangle is None,
+        both_ways=is_undirected and triangle is None,
         where=lambda _: "the matrix",
         error=error,
     )
@@ -267,7 +271,7 @@ def write_mtx(graph: EdgeStore, handle: BinaryIO) -> None:
     write_edges(graph, handle, names[0], names[1], "%s %s\n", "%s %s %s\n", lower=symmetric)
 
 
-def _summed(entries: sp.coo_array) -> sp.coo_array:
+def _with_summed_duplicates(entries: sp.coo_array) -> sp.coo_array:
     """Add up entries of the same pair, as scipy does in all its matrices.
 
     They are added as float64. In a type of few bits a sum can wrap around, and then a change of one
@@ -284,15 +288,15 @@ def _match_end(pattern: re.Pattern[bytes], text: bytes, start: int) -> int:
     return len(text) if match is None else match.end()
 
 
-def _matrix(text: bytes, left_out: int) -> Any:
-    """Return the matrix of a sound text, which has `left_out` lines fewer than the file."""
+def _matrix(text: bytes, comment_lines: int) -> Any:
+    """Return the matrix of a sound text, which lacks the comment lines of the file."""
     from scipy.io import mmread  # here, since other formats do without
 
     try:
         return mmread(io.BytesIO(text), spmatrix=False)
     except (ValueError, OverflowError) as problem:
         match = re.match(r"Line ([0-9]+)", str(problem))
-        where = "" if match is None else f"line {int(match[1]) + left_out}: "
+        where = "" if match is None else f"line {int(match[1]) + comment_lines}: "
         raise FileFormatError(where + _WRONG_ENTRIES) from None
 
 
