@@ -306,7 +306,7 @@ def _misused(problem: Any) -> int:
 
 def _spelling(flag: str, command: Command, path: str | None) -> str | None:
     """Return how a flag is typed that is a key, a former name or an argument; else None."""
-    typed = command.option_value(flag)
+    typed = command.typed_as(flag)
     if typed is not None:
         return f"{flag} is typed as {typed}"
     name = FLAGS.get(flag.removeprefix("--").replace("-", "_"), "").replace("_", "-")
