@@ -38,8 +38,8 @@ from graphcuts_dp.graph.adjacency import (
     BipartiteGraph,
     DirectedGraph,
     Graph,
+    graph_on_space,
     matrix_on,
-    on_space,
 )
 from graphcuts_dp.graph.private_data import private_graph
 from graphcuts_dp.iterative.release import IterativeRelease
@@ -181,7 +181,7 @@ def _in_order_of(truth: AnyGraph, graph: AnyGraph) -> AnyGraph:
     entries = matrix_on(truth.space, graph).tocoo()
     upper = entries.row < entries.col if isinstance(truth, Graph) else slice(None)
     weights = entries.data[upper] if graph.weighted else None
-    return on_space(
+    return graph_on_space(
         truth.space, entries.row[upper], entries.col[upper], weights, max_weight=graph.max_weight
     )
 
@@ -189,7 +189,7 @@ def _in_order_of(truth: AnyGraph, graph: AnyGraph) -> AnyGraph:
 def _empty_graph(truth: AnyGraph) -> AnyGraph:
     """Return a graph without edges, on the vertices of the real one."""
     no_rows = np.zeros(0, dtype=np.int64)
-    return on_space(truth.space, no_rows, no_rows)
+    return graph_on_space(truth.space, no_rows, no_rows)
 
 
 class _Parts(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
-from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph, on_space
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph, graph_on_space
 
 _MOST_PAIRS = 10**8  # up to which pairs are drawn one by one
 _ROWS = 256  # whose pairs are drawn at once
@@ -61,14 +61,14 @@ def drawn_by_degrees(graph: AnyGraph, *, seed: int) -> AnyGraph:
         is_pair = rows != columns
     rows, columns = rows[is_pair], columns[is_pair]
     if not graph.weighted:
-        return on_space(graph.space, rows, columns)
+        return graph_on_space(graph.space, rows, columns)
     total = max(float(weight_sums[0].sum()), _TINY)
     probabilities = np.minimum(degrees[0][rows] * degrees[1][columns] / m, 1.0)
     weights = weight_sums[0][rows] * weight_sums[1][columns] / total / probabilities
     max_weight = graph.max_weight
     if max_weight is not None:
         weights = np.minimum(weights, max_weight)
-    return on_space(graph.space, rows, columns, weights, max_weight=max_weight)
+    return graph_on_space(graph.space, rows, columns, weights, max_weight=max_weight)
 
 
 def _sums(matrix: Any) -> tuple[FloatVector, FloatVector]:

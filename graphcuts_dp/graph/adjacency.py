@@ -3,8 +3,8 @@
 A graph may be private, so nothing here prints its edges or their number: `repr` and errors show
 the vertex set and the schema (weighted or not, maximum weight), which are public.
 
-Read `Graph` first. Whoever makes graphs of arrays calls `on_space`, `from_parts_on` or
-`from_rows_on`.
+Read `Graph` first. To make a graph of arrays on a space of any kind, call `graph_on_space`,
+`graph_of_parts` or `graph_of_matrix_rows`.
 """
 
 import warnings
@@ -50,8 +50,8 @@ _P = ParamSpec("_P")
 _G = TypeVar("_G")
 
 
-class _Kind(EdgeStore):
-    """Read, convert and write graphs of any kind; each kind says whether it has sides or arcs."""
+class _GraphMethods(EdgeStore):
+    """Read, convert and write graphs of any kind; a subclass sets whether it has sides or arcs."""
 
     _sides: ClassVar[bool] = False
     _directed: ClassVar[bool] = False
@@ -192,10 +192,10 @@ class _Kind(EdgeStore):
             columns: of a table, as for `read`; of networkx and igraph `Columns(weight=...)` names
                 the edge attribute with the weight, "weight" without it; others are ignored.
             vertices: as for `read`. Isolated vertices of matrices, networkx and igraph are kept.
-            weighted: False ignores weights; True requires them. None uses those that there are: of
-                a matrix, unless its entries are truth values; of networkx, if all edges have them
-                (an error if only some have); of a source without edges that declares nothing, if
-                `max_weight` is passed and not 1.
+            weighted: False ignores weights; True requires them. None reads weights if the source
+                has them: a matrix, unless its entries are truth values; a graph of networkx if all
+                edges have one (an error if only some have). A source without edges that declares
+                nothing has weights if `max_weight` is passed and is not 1.
             max_weight: public bound on any weight; larger ones are clipped to it.
             max_weight_change: 1 to have weights without a maximum, see `read`.
             merge: as for `read`. Of a matrix a "sum" would count each edge of a symmetric one
@@ -357,7 +357,7 @@ class _Kind(EdgeStore):
         return entries.tocsr()
 
 
-class _OneSet(_Kind):
+class _OneSet(_GraphMethods):
     """Edges among the vertices of one public set."""
 
     @refuses_former_options()
@@ -423,7 +423,7 @@ class Graph(_OneSet):
         return self._matrix()
 
 
-class _TwoSided(_Kind):
+class _TwoSided(_GraphMethods):
     """Edges from a public vertex set of rows to one of columns, two objects even if alike."""
 
     space: tuple[VertexSet, VertexSet]
@@ -550,10 +550,10 @@ def graph_of_source(
 
 
 def check_kinds(g: EdgeStore, h: EdgeStore | type[EdgeStore]) -> None:
-    """Refuse two graphs, or a graph and a kind, of which only one is bipartite, or directed.
+    """Check that two graphs, or a graph and a class of graphs, are of one kind.
 
     Raises:
-        GraphError: such graphs.
+        GraphError: only one of them is bipartite, or directed.
     """
     for kind, name in ((BipartiteGraph, "bipartite"), (DirectedGraph, "directed")):
         if isinstance(g, kind) != (h is kind or isinstance(h, kind)):
@@ -582,7 +582,7 @@ def matrix_on(space: Space, graph: AnyGraph) -> sp.csr_array:
 
 
 def kind_of_graph(*, bipartite: bool, directed: bool) -> type[AnyGraph]:
-    """Return the class of a graph by two words, of which at most one may be true.
+    """Return the class of graphs that are bipartite, directed, or neither.
 
     Raises:
         ParameterError: both are.
@@ -599,7 +599,7 @@ def graph_class(space: Space) -> type[AnyGraph]:
     return DirectedGraph if isinstance(space, Arcs) else BipartiteGraph
 
 
-def on_space(
+def graph_on_space(
     space: Space,
     rows: npt.ArrayLike,
     columns: npt.ArrayLike,
@@ -623,15 +623,15 @@ def on_space(
     return graph
 
 
-def from_parts_on(
+def graph_of_parts(
     space: Space, parts: EdgeParts, *, merge: Merge, max_weight: float | None, **schema: Any
 ) -> AnyGraph:
-    """Make a graph as `on_space` does, in little memory, and clip its weights to their maximum.
+    """Make a graph as `graph_on_space` does, in little memory, and clip weights to their maximum.
 
-    The arrays of edges become those of the graph: the caller keeps no other use of them.
+    The arrays of edges become those of the graph, so the caller must not use them afterwards.
 
     Args:
-        space: as for `on_space`.
+        space: as for `graph_on_space`.
         parts: the edges, row numbers within the space; empty afterwards.
         merge: weight of a pair that occurs more than once.
         max_weight: as for `Graph`.
@@ -646,7 +646,7 @@ def from_parts_on(
     return graph
 
 
-def from_rows_on(
+def graph_of_matrix_rows(
     space: Space,
     parts: Iterable[npt.NDArray[Any]],
     *,
@@ -657,7 +657,7 @@ def from_rows_on(
     """Make a graph of a dense matrix that comes a few rows at a time, in order, in little memory.
 
     Args:
-        space: as for `on_space`.
+        space: as for `graph_on_space`.
         parts: each of shape (some rows, columns); finite entries >= 0. Of an undirected graph the
             entries above the diagonal are read; of arcs all but those on it.
         weighted: False keeps only which entries are non-zero.

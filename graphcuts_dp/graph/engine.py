@@ -19,18 +19,18 @@ from graphcuts_dp.graph.row_store import hiding_rows_in_errors
 from graphcuts_dp.schema.counting import STEPS, Counting
 
 MOST = 2**20  # the largest bound: rows, pairs or units of one user
-_MOST_UNITS = 2**41  # of one row whose weight is not bounded: its steps are exact in 64-bit floats
+_MOST_UNITS = 2**41  # units of one row without a bound: its steps are exact in 64-bit floats
 _MOST_TOP = 2**61  # the largest dividend of a division by a user's total: 64 bits hold it
 _MOST_SUM = 2.0**62  # the largest sum of weights in one cell, in steps, for the same reason
 _MOST_CELLS = 2**63  # numbers of cells are 64-bit integers
 _TABLE = "rows_of_graphcuts_dp"  # the name of the coded rows within one query
-# What stands in place of a cell in the rows that a bounded query appends; see `_bounded`.
+# Codes instead of cell numbers in the rows that a bounded query appends; see `_bounded_cells`.
 _LARGEST = -1  # the largest contribution of a user
-_MISSED = -2  # how much of users above the bound the join missed
-_LEFT_OUT = -3  # what bounding leaves out
+_MISSED = -2  # the amount of users above the bound that the join missed
+_LEFT_OUT = -3  # the amount that bounding leaves out
 # Statements of a bounded query: `_MERGED`, then `_SCALED` or `_KEPT`, then `_SUMS`, and perhaps
-# `_LEFT_OUT_SUM`. The first one has the total of each user, and all parts, with those of users
-# within the bound merged. The total goes along only where it is used, since each column of 10^8
+# `_LEFT_OUT_SUM`. `_MERGED` computes the total of each user, and merges the rows of users within
+# the bound by cell. The column of totals is there only if it is used, since each column of 10^8
 # rows takes time.
 _MERGED = """
 with totals as materialized (
@@ -48,8 +48,8 @@ _SCALED = """bounded as materialized (
             else amount * {unit} end) // {whole} * {whole} as amount
     from merged
 )"""
-# DuckDB's hash of two columns is that of one shifted by that of the other, so that different users
-# would keep the same cells; so it is hashed again.
+# DuckDB combines the hashes of two columns by a shift, so that different users would keep the same
+# cells; so the result is hashed again.
 _KEPT = """bounded as materialized (
     select {who}, {above_bound} as above_bound, cell, amount as contributed,
         greatest(least(amount, {bound} - (reached - amount)), 0) * {unit} as amount
@@ -107,15 +107,15 @@ class Cells:
 
     @classmethod
     def none(cls) -> Self:
-        """Return the cells of no row."""
+        """Return no cells, as for data without rows."""
         first, second, period, steps = (np.zeros(0, dtype=np.int64) for _ in range(4))
         return cls(first, second, period, steps)
 
     def of_period(self, number: int) -> Self:
-        """Return the cells of one period, as those of rows without periods."""
-        inside = self.period == number
+        """Return the cells of one period as cells without periods."""
+        is_in_period = self.period == number
         columns = (self.first, self.second, np.zeros_like(self.period), self.steps)
-        return type(self)(*(column[inside] for column in columns))
+        return type(self)(*(column[is_in_period] for column in columns))
 
     def __repr__(self) -> str:
         return "Cells(private)"
@@ -133,15 +133,15 @@ class Shape:
         counting: what a cell counts of a pair in a period: "edges": whether there is a row;
             "users": how many users have one; "rows": how many there are; "weight": the sum of
             their weights in units.
-        left: how many vertices first endpoints have.
-        right: how many vertices second endpoints have.
-        periods: how many there are; 1 without periods.
+        left: number of vertices that first endpoints may be.
+        right: number of vertices that second endpoints may be.
+        periods: number of periods; 1 without periods.
         one_set: whether both endpoints are of one set.
-        loops: whether rows whose endpoints are equal count; of one vertex set only.
-        owned: whether each row has a user.
-        marked: whether users are numbers that depend on other users; a column `mark` then has
-            numbers that follow from the user's name alone, and rows are chosen by it.
-        per_period: whether a user in each period is bounded as one of its own.
+        loops: whether rows whose endpoints are equal count; for one vertex set only.
+        has_users: whether each row has a user.
+        has_marks: whether the numbers of users depend on other users. A column `mark` then has
+            numbers that depend on the user's name alone, by which rows are chosen.
+        per_period: whether users are bounded in each period by itself.
         weight_unit: weight of one unit, > 0.
     """
 
@@ -151,8 +151,8 @@ class Shape:
     periods: int = 1
     one_set: bool = False
     loops: bool = True
-    owned: bool = False
-    marked: bool = False
+    has_users: bool = False
+    has_marks: bool = False
     per_period: bool = False
     weight_unit: float = 1.0
 
@@ -166,9 +166,9 @@ class Shape:
         return self.left * self.right * self.periods
 
     @property
-    def bounded(self) -> tuple[str, ...]:
-        """Columns that identify the user, or the user in a period, that the bound is for."""
-        mark = ("mark",) if self.marked else ()
+    def user_columns(self) -> tuple[str, ...]:
+        """Names of the columns that identify whom the bound is for: a user, or one in a period."""
+        mark = ("mark",) if self.has_marks else ()
         return ("user_key", *mark, *(("period",) if self.per_period else ()))
 
     def cell_numbers(
@@ -195,7 +195,7 @@ class Shape:
 
 
 def unbounded_cells(table: Any, shape: Shape) -> Cells:
-    """Return what is in each cell, when nobody is bounded. Private.
+    """Return the contents of each cell without a bound on users. Private.
 
     Weights are rounded row by row to the nearest step.
 
@@ -221,7 +221,7 @@ def unbounded_cells(table: Any, shape: Shape) -> Cells:
 def scaled_cells(
     table: Any, shape: Shape, *, bound: int, whole: bool = False, known_max: int | None = None
 ) -> Cells:
-    """Return what is in each cell, where the rows of each user are scaled down to C. Private.
+    """Return the contents of each cell, with the rows of each user scaled down to C. Private.
 
     Let c_i >= 0 be what a user has in cell i (a period and a pair): rows, 1 for
     `counting="users"`, or steps of weight, in which each row counts at most C units; T their sum,
@@ -257,15 +257,15 @@ def scaled_cells(
             "counting='edges' cannot be scaled: choose rows of each user, or count users"
         )
     with hiding_rows_in_errors():
-        return _bounded(table, shape, bound, _SCALED, whole=whole, known_max=known_max)
+        return _bounded_cells(table, shape, bound, _SCALED, whole=whole, known_max=known_max)
 
 
 def kept_cells(table: Any, shape: Shape, *, bound: int, known_max: int | None = None) -> Cells:
-    """Return what is in each cell, where at most k whole rows of each user count. Private.
+    """Return the contents of each cell, with at most k whole rows of each user. Private.
 
-    Of a user with more than k rows, or for "users" and "edges" pairs in periods, k are kept:
-    the cells are put in the order of a hash of the user and the cell, and filled in it until k
-    rows are taken. Others keep all. Windows are made over users above k only.
+    A user with more than k rows keeps k of them: the user's cells are sorted by a hash of the user
+    and the cell, and rows are kept cell by cell until there are k. Other users keep all rows. For
+    "users" and "edges", pairs in periods take the place of rows.
 
     Sensitivity: one user changes all cells of all periods together by at most 1024 k steps in L1.
     Proof: which rows are kept depends on the user's own rows, k and a fixed hash alone, so others
@@ -286,11 +286,11 @@ def kept_cells(table: Any, shape: Shape, *, bound: int, known_max: int | None = 
     if shape.counting == "weight":
         raise ParameterError("weights are bounded by scaling, since rows of weight are no unit")
     with hiding_rows_in_errors():
-        return _bounded(table, shape, bound, _KEPT, known_max=known_max)
+        return _bounded_cells(table, shape, bound, _KEPT, known_max=known_max)
 
 
 def clipped_cells(table: Any, shape: Shape, *, bound: int) -> Cells:
-    """Return the sum of weights in each cell, where each row counts at most C units. Private.
+    """Return the sum of weights in each cell, with at most C units of each row. Private.
 
     Sensitivity: one row changes one cell, by at most 1024 C steps; so one row changes all cells of
     all periods together by that in L1, and a row that moves by twice that. What a row adds is
@@ -362,7 +362,7 @@ def contributions(table: Any, shape: Shape) -> IntVector:
     with hiding_rows_in_errors():
         query = (
             f"select sum(amount)::bigint as total from ({_user_cells_sql(shape, MOST)}) "  # noqa: S608
-            f"group by {', '.join(shape.bounded)}"
+            f"group by {', '.join(shape.user_columns)}"
         )
         totals = np.sort(_fetch(table, query)["total"].astype(np.int64))
     totals = totals[totals > 0]
@@ -370,7 +370,7 @@ def contributions(table: Any, shape: Shape) -> IntVector:
 
 
 def user_cells(table: Any, shape: Shape, *, period: int) -> dict[str, npt.NDArray[Any]]:
-    """Return what each user has in each cell of one period, when nobody is bounded. Private.
+    """Return the amount of each user in each cell of one period, without a bound. Private.
 
     Args:
         table: coded rows with users, a relation of DuckDB.
@@ -395,11 +395,11 @@ def user_cells(table: Any, shape: Shape, *, period: int) -> dict[str, npt.NDArra
 
 
 def cells_of_amounts(amounts: IntVector, cells: IntVector, shape: Shape) -> Cells:
-    """Return the sums of amounts that users have in cells. Private.
+    """Return the cells with the sums of their amounts. Private.
 
     Args:
-        amounts: steps >= 0.
-        cells: the number of the cell of each.
+        amounts: steps >= 0, one for each user and cell.
+        cells: number of the cell of each amount.
         shape: how rows became cells.
     """
     distinct, codes = np.unique(cells, return_inverse=True)
@@ -420,10 +420,10 @@ def check_bound(bound: Any) -> None:
 
 
 def _rows_sql(shape: Shape, most_units: int) -> str:
-    """Return the statement of rows that count: who is bounded, the cell, and the amount."""
+    """Return the SQL of the rows that count: `user_columns`, the cell, and the amount."""
     pairs = shape.left * shape.right
     columns = {"user_key": "user_key", "mark": "mark", "period": f"cell // {pairs}"}
-    picked = [f"{columns[name]} as {name}" for name in shape.bounded] if shape.owned else []
+    users = [f"{columns[name]} as {name}" for name in shape.user_columns] if shape.has_users else []
     amount = "1::bigint"
     if shape.counting == "weight":
         units = (
@@ -434,25 +434,25 @@ def _rows_sql(shape: Shape, most_units: int) -> str:
     if shape.one_set and not shape.loops:
         without_loops = f" where cell % {pairs} // {shape.right} <> cell % {shape.right}"
     return (
-        f"select {', '.join([*picked, 'cell', f'{amount} as amount'])} from {_TABLE}{without_loops}"  # noqa: S608
+        f"select {', '.join([*users, 'cell', f'{amount} as amount'])} from {_TABLE}{without_loops}"  # noqa: S608
     )
 
 
 def _user_cells_sql(shape: Shape, most_units: int) -> str:
-    """Return the statement of users, cells and amounts: rows, pairs, or steps of weight."""
-    if not shape.owned:
+    """Return the SQL of users, cells and amounts, which are rows, pairs, or steps of weight."""
+    if not shape.has_users:
         raise ParameterError("bounding users needs the column of users; name it by user=")
     rows = _rows_sql(shape, most_units)
     return f"select distinct * from ({rows})" if shape.counting in ("edges", "users") else rows  # noqa: S608
 
 
 def _sums(table: Any, shape: Shape, rows: str) -> Cells:
-    """Return the sum in each cell of the amounts of a statement of rows."""
+    """Return the cells with the sums of the amounts of `rows`, an SQL of `_rows_sql`."""
     query = f"select cell, sum(amount)::bigint as amount from ({rows}) group by cell"  # noqa: S608
     return _cells_of(_fetch(table, query), shape)
 
 
-def _bounded(
+def _bounded_cells(
     table: Any,
     shape: Shape,
     bound: int,
@@ -461,15 +461,15 @@ def _bounded(
     whole: bool = False,
     known_max: int | None = None,
 ) -> Cells:
-    """Return the cells of users bounded one way.
+    """Return the cells of users that are bounded by `_SCALED` or `_KEPT`.
 
-    Users within the bound are merged at once, unless what each of them adds is rounded to whole
-    units: only the parts of others stay apart. The query appends two rows for `_check_engine`, with
-    a code in place of a cell: `_LARGEST` has the largest contribution of a user, of those within
-    the bound as it was counted, of others after the bounding; `_MISSED` has how much of users above
-    the bound the join missed, which must be 0.
+    The rows of users within the bound are merged by cell, unless what each of these users adds is
+    rounded to whole units; rows of other users stay apart. The query appends rows with a code
+    instead of a cell, two of them for `_check_engine`: `_LARGEST`, the largest contribution of a
+    user after bounding; and `_MISSED`, the amount of users above the bound that the join missed,
+    which must be 0.
     """
-    who, weights, keeps_rows = shape.bounded, shape.counting == "weight", bounding_sql is _KEPT
+    who, weights, keeps_rows = shape.user_columns, shape.counting == "weight", bounding_sql is _KEPT
     most, left_out_sql = 0, ""
     if known_max is not None:
         most = most_left_out(shape, bound=bound, known_max=known_max, kept=keeps_rows)
@@ -481,7 +481,7 @@ def _bounded(
         join_on_user=" and ".join(f"part.{name} = above.{name}" for name in who),
         total_column="" if keeps_rows else "total, ",
         above_bound="user_key is not null" if keeps_rows else "total is not null",
-        hashed_key="mark" if shape.marked else "user_key::varchar",
+        hashed_key="mark" if shape.has_marks else "user_key::varchar",
         sum="sum(amount)::bigint" if weights else "count(*)",
         bound=bound * STEPS if weights else bound,
         unit=1 if weights else STEPS,
@@ -501,12 +501,12 @@ def _bounded(
     left_out = None
     if known_max is not None:
         left_out = int(columns["amount"][columns["cell"] == _LEFT_OUT][0])
-    columns["amount"][columns["cell"] < 0] = 0  # of no cell
+    columns["amount"][columns["cell"] < 0] = 0  # codes are no cells
     return replace(_cells_of(columns, shape), left_out=left_out)
 
 
 def _check_engine(is_consistent: bool) -> None:
-    """Refuse a result of the engine that its own control figures contradict; see `_bounded`.
+    """Refuse a result of the engine that its own control figures contradict; see `_bounded_cells`.
 
     Engines have had windows and joins that were wrong without an error.
     """
@@ -528,11 +528,11 @@ def _cells_of(columns: dict[str, npt.NDArray[Any]], shape: Shape) -> Cells:
     steps = columns.pop("amount").astype(np.int64, copy=False)
     if shape.counting == "edges":
         steps = np.minimum(steps, STEPS)
-    positive = steps > 0
-    cell = columns.pop("cell")[positive]
-    order = np.argsort(cell)  # as periods and pairs are sorted
-    cell, steps = cell[order].astype(np.int64, copy=False), steps[positive][order]
-    del positive, order
+    is_positive = steps > 0
+    cell = columns.pop("cell")[is_positive]
+    order = np.argsort(cell)  # cells are numbered in the order of periods and pairs
+    cell, steps = cell[order].astype(np.int64, copy=False), steps[is_positive][order]
+    del is_positive, order
     period = cell // (shape.left * shape.right)
     first = cell // shape.right
     np.subtract(cell, first * shape.right, out=cell)

@@ -1,4 +1,6 @@
-"""Count true answers in whole grid units ("steps"), so that noise can be integer and exact.
+"""Count true answers in whole grid units, so that noise can be integer and exact.
+
+A "step" in the names of this module is one grid unit.
 
 The value of a cut is the weight that crosses it, or the bounded cut, for guarantees for all edges
 of a vertex. Read `Grid` first; `doubled_sums` computes bounded cuts.
@@ -68,10 +70,11 @@ class Grid:
         sensitivity: steps by which the count of any cut can differ between neighbours. A cut
             query counts each pair once, with coefficient 0 or 1, so one pair differs by no more,
             and all cuts differ in the same direction (they are monotone).
-        cap: public largest weight; None if absent.
-        bounded: None where a cut is the weight that crosses it, and neighbours differ in one pair.
-            Else whether the graph has weights: cuts are bounded cuts f_D, see the module, with
-            D = `sensitivity` steps, and neighbours differ in the edges at one vertex.
+        cap: public maximum of a weight; None if absent.
+        bounded: None if a cut is the weight that crosses it, and neighbours differ in one pair. If
+            it is a truth value, cuts are bounded cuts f_D, see the module, with D = `sensitivity`
+            steps, and neighbours differ in the edges at one vertex; True for graphs with weights,
+            False for graphs without.
     """
 
     unit: float = 1.0
@@ -84,14 +87,15 @@ class Grid:
         """True if edges have weights; for grids of `Grid.of` and `Grid.of_vertices`."""
         if self.bounded is not None:
             return self.bounded
+        # Both are 1 for graphs without weights; `of` gives weights 2^30 steps or more.
         return self.unit != 1 or self.sensitivity != 1
 
     @property
     def largest(self) -> int:
-        """The most steps of one pair; 1 without weights.
+        """The number of steps of the maximum weight; 1 without weights.
 
-        A pair without a maximum weight has no such bound: then this is the number of steps of a
-        change by 1, or 1 on a grid of bounded cuts.
+        If weights have no maximum, it is the number of steps of a change by 1, or on a grid of
+        bounded cuts 1.
         """
         if self.bounded is None:
             return self.sensitivity
@@ -99,7 +103,7 @@ class Grid:
 
     @classmethod
     def of(cls, graph: AnyGraph) -> "Grid":
-        """Return the grid that suits a graph, from its schema alone: whether it has weights, `cap`.
+        """Return the grid that suits a graph. It depends on `weighted` and `max_weight` alone.
 
         Raises:
             ParameterError: weights without a public bound, see `Graph.check_bounded`.
@@ -128,22 +132,23 @@ class Grid:
             graph: the private graph. Its weights need no maximum.
             max_degree: D, the weight of the edges of a vertex that counts; a whole number for a
                 graph without weights.
-            bits: D has 2^bits to 2^(bits+1) steps, in graphs with weights; fewer where sums of all
-                vertices would not fit.
+            bits: D has 2^bits to 2^(bits+1) steps, in graphs with weights; fewer if the bounds of
+                all vertices would add up to more than `LARGEST_TOTAL`.
             whole: True to round weights down to whole numbers instead.
-            cells: number of sums in which a vertex can have edges at once, see `measure.cells`.
+            cells: largest number of cells that edges of one vertex lie in, see `measure.cells`: in
+                each of them the vertex has a bound of its own.
 
         Raises:
             ParameterError: D is not positive, finite or, without weights, whole; or below 1 if
                 weights are counted in whole numbers; or too large for that.
         """
-        bound = checked_bound(max_degree, weighted=graph.weighted)
-        largest_degree = most_degree(graph)
+        bound = check_degree_bound(max_degree, weighted=graph.weighted)
+        largest_degree = largest_possible_degree(graph)
         if largest_degree is not None:
             bound = min(bound, largest_degree)
         if not graph.weighted:
             return cls(1.0, max(1, int(bound)), 1.0, bounded=False)
-        most_steps = LARGEST_TOTAL / (vertices_of(graph) * cells)
+        most_steps = LARGEST_TOTAL / (vertex_count(graph) * cells)
         bits = min(bits, math.floor(math.log2(most_steps)) - 1)
         unit = 1.0 if whole else 2.0 ** (math.floor(math.log2(bound)) - bits)
         if not 1 <= bound / unit <= most_steps:
@@ -165,7 +170,7 @@ class Grid:
         Raises:
             QueryError: a query that does not fit the graph.
         """
-        # Sets come from the public vertices, and a subclass of queries counts nothing by itself.
+        # Only the sets are taken from the query, so that no method of a subclass reads the graph.
         S, T = query.masks(graph.space)
         if self.bounded is not None:
             return bounded_cut(graph, S, T, bound=self.sensitivity, steps=self.edge_steps(graph))
@@ -184,8 +189,8 @@ class Grid:
     def steps(self, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
         """Return weights in whole steps, rounded down one by one, at most 2^52 each. Private.
 
-        With a maximum nothing is clipped: `Grid.of` gives it 2^31 steps at most. In bounded cuts
-        no vertex counts more than D, which is less. Other weights are counted by `digits_of`.
+        It clips no weight that counts. A maximum has at most 2^31 steps (`Grid.of`); in bounded
+        cuts no edge counts more than D < 2^52; weights without a maximum need `digits_of`.
         """
         return whole_steps(weights, self.unit, _LARGEST_STEPS)
 
@@ -200,8 +205,10 @@ class Grid:
     def digits_of(self, weights: npt.NDArray[np.float64]) -> list[npt.NDArray[np.int64]]:
         """Return weights in whole steps, exactly: digits of 30 bits, the lowest first. Private.
 
-        Their number is `digits`, whatever the weights are. Sums of each digit over 2^32 edges
-        fit into 64 bits. Sensitivity: digits add up to the numbers of `steps`, rounded likewise.
+        The number of digits is `digits`, whatever the weights are. Sums of each digit over 2^32
+        edges fit into 64 bits.
+
+        Sensitivity: the digits of a weight add up to floor(weight / unit), as in `steps`.
         """
         # Division by a power of two is exact, and so are the operations on whole floats below.
         remaining = np.floor(weights / self.unit)
@@ -230,7 +237,7 @@ class Grid:
         return lost_steps * self.unit if self.weighted else 0.0
 
     def most(self, pairs: int) -> float:
-        """Return the most that a cut of that many pairs can weigh."""
+        """Return the largest possible weight of a cut of that many pairs."""
         return most_weight(pairs, self.cap)
 
 
@@ -252,11 +259,13 @@ def joined_digits(digits: Sequence[IntVector]) -> IntVector:
     sizes = sum(digit * 2.0 ** (DIGIT_BITS * power) for power, digit in enumerate(digits))
     if np.abs(sizes).max(initial=0) >= 2.0**61:
         digits = [digit.astype(object) for digit in digits]
-    elif len(digits) > 3:  # higher digits are 0, or are made up for by the others modulo 2^64
+    elif len(digits) > 3:
+        # Digit p >= 3 stands for a multiple of 2^90, which is 0 modulo 2^64. The numbers fit into
+        # 64 bits, so their value modulo 2^64 is exact.
         digits = [digit if power < 3 else digit * 0 for power, digit in enumerate(digits)]
     numbers = digits[0]
     for power, digit in enumerate(digits[1:], start=1):
-        numbers = numbers + (digit << (DIGIT_BITS * power))  # exact modulo 2^64, hence exact
+        numbers = numbers + (digit << (DIGIT_BITS * power))  # overflow is exact modulo 2^64
     return numbers
 
 
@@ -271,8 +280,8 @@ def whole_steps(weights: npt.NDArray[np.float64], unit: float, most: int) -> Int
     return steps.astype(np.int64)
 
 
-def checked_bound(max_degree: float, *, weighted: bool) -> float:
-    """Check a bound on the weight of the edges of a vertex, and return it.
+def check_degree_bound(max_degree: float, *, weighted: bool) -> float:
+    """Check and return a bound on the weight of the edges of a vertex.
 
     Raises:
         ParameterError: not positive, not finite, or not a whole number for a graph without weights.
@@ -285,10 +294,10 @@ def checked_bound(max_degree: float, *, weighted: bool) -> float:
     return max_degree
 
 
-def most_degree(graph: AnyGraph) -> float | None:
-    """Return the most that the edges of one vertex can weigh; None without a maximum weight.
+def largest_possible_degree(graph: AnyGraph) -> float | None:
+    """Return the largest possible weight of the edges of one vertex; None without a maximum weight.
 
-    Reads the schema only. Of a directed graph, arcs from the vertex and to it are its edges.
+    Reads the schema only. The edges of a vertex of a directed graph are the arcs from it and to it.
     """
     if graph.max_weight is None:
         return None
@@ -330,7 +339,7 @@ def bounded_cut(
         first,
         second,
         None if steps is None else steps[counted],
-        vertices=vertices_of(graph),
+        vertices=vertex_count(graph),
         two_sided=two_sided,
     )
     return int(doubled_sums(edges, bound)[0]) // 2
@@ -348,7 +357,7 @@ def endpoints_of(graph: AnyGraph, rows: IntegerVector, columns: IntegerVector) -
     return first, second + graph.shape[0] if isinstance(graph, BipartiteGraph) else second
 
 
-def vertices_of(graph: AnyGraph) -> int:
+def vertex_count(graph: AnyGraph) -> int:
     """Return the number of vertices, of both sides together. Public."""
     return sum(graph.shape) if isinstance(graph, BipartiteGraph) else graph.shape[0]
 
@@ -356,15 +365,16 @@ def vertices_of(graph: AnyGraph) -> int:
 @final
 @dataclass(frozen=True, eq=False)
 class BoundedEdges:
-    """The edges of several sums f_D that share no vertex, each the sum of a "part". Private.
+    """The edges of several sums f_D that share no vertex. Private.
 
     Attributes:
         first: one endpoint of each edge, numbers of vertices in 0..vertices-1, shape (edges,).
         second: the other endpoint of each edge.
         weights: whole numbers > 0, or None where all are 1.
         vertices: number of vertices.
-        part: the sum that each vertex belongs to, shape (vertices,); None if there is only one.
-        parts: number of sums.
+        sum_index: index of the sum that each vertex belongs to, shape (vertices,); None if there is
+            only one sum.
+        sum_count: number of sums.
         two_sided: whether no vertex is the first endpoint of one edge and the second of another.
     """
 
@@ -372,13 +382,13 @@ class BoundedEdges:
     second: IntVector
     weights: IntVector | None
     vertices: int
-    part: IntVector | None = None
-    parts: int = 1
+    sum_index: IntVector | None = None
+    sum_count: int = 1
     two_sided: bool = False
 
 
 def doubled_sums(edges: BoundedEdges, bound: int) -> IntVector:
-    """Return 2 f_D of each part, exactly, shape (parts,); it is a whole number.
+    """Return 2 f_D of each sum, exactly, shape (sum_count,); it is a whole number.
 
     Method. A vertex is free if its edges weigh no more than its bound, so that its constraint never
     binds.
@@ -399,7 +409,7 @@ def doubled_sums(edges: BoundedEdges, bound: int) -> IntVector:
        are two-sided, one of the two halves of the double cover is enough.
 
     Args:
-        edges: of all parts.
+        edges: of all sums.
         bound: D >= 0 in steps, with D times the number of vertices at most 2^52. If all weights are
             1 it may be larger, since a vertex that reaches step 4 has a bound below its degree.
 
@@ -410,7 +420,7 @@ def doubled_sums(edges: BoundedEdges, bound: int) -> IntVector:
     remaining = np.full(edges.vertices, bound, dtype=np.int64)
     weights = np.ones(len(first), np.int64) if edges.weights is None else edges.weights
     weights = np.minimum(weights, bound)
-    sums = np.zeros(edges.parts, dtype=np.int64)
+    sums = np.zeros(edges.sum_count, dtype=np.int64)
     while len(first):
         degrees = _vertex_sums(first, weights, edges.vertices)
         degrees += _vertex_sums(second, weights, edges.vertices)
@@ -425,14 +435,15 @@ def doubled_sums(edges: BoundedEdges, bound: int) -> IntVector:
         offered = _vertex_sums(bounded_endpoint, weights[one_free], edges.vertices)
         accepted = np.minimum(offered, remaining)
         remaining -= accepted
-        sums += _sums_of_parts(edges, kept_weight + accepted)
-        undecided = ~(free_first | free_second) & (remaining[first] > 0) & (remaining[second] > 0)
-        first, second, weights = first[undecided], second[undecided], weights[undecided]
+        sums += _sums_of_vertices(edges, kept_weight + accepted)
+        # Edges between vertices that are not free, which may still count.
+        is_open = ~(free_first | free_second) & (remaining[first] > 0) & (remaining[second] > 0)
+        first, second, weights = first[is_open], second[is_open], weights[is_open]
         weights = np.minimum(weights, np.minimum(remaining[first], remaining[second]))
     sums *= 2
     if len(first):
         flows = _double_cover_flows(first, second, weights, remaining, edges.two_sided)
-        sums += _sums_of_parts(edges, flows)
+        sums += _sums_of_vertices(edges, flows)
     return sums
 
 
@@ -441,11 +452,12 @@ def _vertex_sums(endpoints: IntVector, weights: IntVector, vertices: int) -> Int
     return np.bincount(endpoints, weights=weights, minlength=vertices).astype(np.int64)
 
 
-def _sums_of_parts(edges: BoundedEdges, values: IntVector) -> IntVector:
-    """Return the sum of the values of vertices in each part."""
-    if edges.part is None:
+def _sums_of_vertices(edges: BoundedEdges, values: IntVector) -> IntVector:
+    """Return for each sum the total of the values of its vertices."""
+    if edges.sum_index is None:
         return np.array([values.sum()], dtype=np.int64)
-    return np.bincount(edges.part, weights=values, minlength=edges.parts).astype(np.int64)
+    sums = np.bincount(edges.sum_index, weights=values, minlength=edges.sum_count)
+    return sums.astype(np.int64)
 
 
 def _double_cover_flows(

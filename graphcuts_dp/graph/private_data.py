@@ -131,7 +131,7 @@ def private_rows(source: object) -> Rows:
     """Return rows as they are.
 
     Raises:
-        KindError: something else: which column names the user is for the caller to say.
+        KindError: something else. It is not converted, since only the caller knows its columns.
     """
     if not isinstance(source, Rows):
         raise KindError(

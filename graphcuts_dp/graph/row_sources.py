@@ -1,8 +1,8 @@
 """Code private rows, from memory or from a table that is read once, in one pass. Private.
 
-A coded row has the number of its cell, perhaps the key of its user, and a weight; `engine.Shape`
-defines cells. Read `StreamedRows` first: a table that stays in files or an engine is never read
-twice.
+A coded row has the number of its cell, perhaps the key of its user, and a weight; `engine.Shape` is
+the rule that numbers cells. Read `StreamedRows` first: a table that stays in files or an engine is
+never read twice.
 """
 
 import threading
@@ -37,7 +37,8 @@ class RowArrays:
     Attributes:
         endpoints: row numbers in the space of both endpoints of each row, shape (rows,) each.
         users: number of the user of each row; None if rows have no users.
-        marks: a number for each user that follows from the user's name alone, shape (users,).
+        marks: a number for each user that depends on the user's name alone, shape (users,). The
+            numbers in `users` depend on other users, so they must not decide which rows count.
         periods: number of the declared period of each row, -1 outside all of them; None without
             periods.
         weights: of each row, finite and not negative; None if they were not read.
@@ -71,8 +72,9 @@ class RowSource(ABC):
         """Return the coded rows as a relation of DuckDB.
 
         Args:
-            shape: how rows become cells. The first call reads the rows; later ones return the same
-                relation, so their shapes may differ in `loops` and `per_period` only.
+            shape: how rows become cells. The first call reads the rows, and later calls return the
+                same relation. Their shapes may differ in `loops` and `per_period`, which change no
+                coded row, and in nothing else.
             unordered: whether (a, b) and (b, a) are one pair.
 
         Raises:
@@ -110,22 +112,22 @@ class RowsInMemory(RowSource):
         import pyarrow as pa
 
         row_arrays = self._row_arrays
-        counted: Any = slice(None)
+        has_period: Any = slice(None)  # which rows lie in a declared period; all without periods
         period = None
         if row_arrays.periods is not None:
             period = np.asarray(row_arrays.periods, dtype=np.int64)
-            counted = period >= 0
-            period = period[counted]
-        first, second = (np.asarray(endpoint)[counted] for endpoint in row_arrays.endpoints)
+            has_period = period >= 0
+            period = period[has_period]
+        first, second = (np.asarray(endpoint)[has_period] for endpoint in row_arrays.endpoints)
         columns: dict[str, Any] = {
             "cell": shape.cell_numbers(first, second, period, unordered=unordered)
         }
         if row_arrays.users is not None:
-            columns["user_key"] = np.asarray(row_arrays.users)[counted]
+            columns["user_key"] = np.asarray(row_arrays.users)[has_period]
             # A user's name alone decides which of that user's rows are kept.
             columns["mark"] = row_arrays.marks.view(np.int64)[columns["user_key"]]
         if shape.counting == "weight" and row_arrays.weights is not None:
-            columns["weight"] = np.asarray(row_arrays.weights)[counted]
+            columns["weight"] = np.asarray(row_arrays.weights)[has_period]
         return RowStore(pa.table(columns))
 
 
@@ -149,7 +151,7 @@ class StreamedRows(RowSource):
         plan, options = self._plan, self._options
         user_column = plan.schema.find("user")
         fields = [("cell", pa.int32() if shape.cell_count < 2**31 else pa.int64())]
-        if shape.owned:
+        if shape.has_users:
             has_integer_keys = user_column is None or user_column.kind == "integer"
             fields.append(("user_key", pa.int64() if has_integer_keys else pa.large_string()))
         if shape.counting == "weight":
@@ -191,25 +193,25 @@ def _code_batch(
         where=lambda position: row_label(int(batch.row_numbers[position])),
         error=plan.table.error,
     )
-    _, parts, _ = assemble(raw, options, complete=False)
-    if bad.found:  # the table will be refused once all of it is read
+    _, edges, _ = assemble(raw, options, complete=False)
+    if bad.has_refused_row:  # the table will be refused once all of it is read
         return pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
     period = raw.periods
-    counted = np.ones(len(parts.rows), np.bool_) if period is None else period >= 0
+    has_period = np.ones(len(edges.rows), np.bool_) if period is None else period >= 0
     columns: dict[str, Any] = {
         "cell": shape.cell_numbers(
-            parts.rows[counted],
-            parts.columns[counted],
-            None if period is None else period[counted],
+            edges.rows[has_period],
+            edges.columns[has_period],
+            None if period is None else period[has_period],
             unordered=unordered,
         )
     }
-    if shape.owned and user is not None:
-        columns["user_key"] = user.take(pa.array(np.asarray(raw.users)[counted]))
-    elif shape.owned:
+    if shape.has_users and user is not None:
+        columns["user_key"] = user.take(pa.array(np.asarray(raw.users)[has_period]))
+    elif shape.has_users:
         user_is_source = plan.positions.user == plan.positions.source
-        columns["user_key"] = (parts.rows if user_is_source else parts.columns)[counted]
+        columns["user_key"] = (edges.rows if user_is_source else edges.columns)[has_period]
     if shape.counting == "weight":
-        columns["weight"] = np.asarray(parts.weights)[counted]
+        columns["weight"] = np.asarray(edges.weights)[has_period]
     arrays = [pa.array(columns[field.name]).cast(field.type) for field in schema]
     return pa.record_batch(arrays, schema=schema)

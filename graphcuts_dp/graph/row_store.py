@@ -1,7 +1,7 @@
 """Keep coded rows in a private database of DuckDB, for bounded group-bys beyond memory. Private.
 
-A table of it has the number of the cell of each row, the key of its user, perhaps a weight. Data
-that do not fit into memory go to a folder that only this account can read.
+The table of coded rows has three columns: the number of the cell, the key of the user, and perhaps
+a weight. Data that do not fit into memory go to a folder that only this account can read.
 """
 
 import os

@@ -23,7 +23,7 @@ from graphcuts_dp.files import PathLike
 from graphcuts_dp.final_classes import final
 from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.graph import engine
-from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on
+from graphcuts_dp.graph.adjacency import AnyGraph, graph_of_parts
 from graphcuts_dp.graph.engine import Cells, Shape, check_bound
 from graphcuts_dp.graph.row_options import (
     VertexSources,
@@ -321,8 +321,8 @@ class Rows:
             periods=1 if self.periods is None else len(self.periods.labels),
             one_set=left is right,
             loops=loops,
-            owned=self.owned,
-            marked=self.row_arrays is not None and self.owned,
+            has_users=self.owned,
+            has_marks=self.row_arrays is not None and self.owned,
             per_period=per_period,
             weight_unit=self.weight_unit,
         )
@@ -455,7 +455,7 @@ class Rows:
         two_sides = not isinstance(self.space, VertexSet | Arcs)
         cells = self.cells(privacy_unit, whole=True, loops=two_sides)
         weights = (cells.steps // STEPS).astype(np.float64) if self.weighted else None
-        return from_parts_on(
+        return graph_of_parts(
             self.space,
             EdgeParts(cells.first, cells.second, weights, owned=True),
             merge="sum",

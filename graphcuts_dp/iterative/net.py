@@ -15,7 +15,7 @@ from graphcuts_dp.arrays import FloatMatrix, IntMatrix
 from graphcuts_dp.errors import GraphError, HypothesisError, ParameterError
 from graphcuts_dp.final_classes import final
 from graphcuts_dp.former_names import refuses_former_options
-from graphcuts_dp.graph.adjacency import AnyGraph, on_space
+from graphcuts_dp.graph.adjacency import AnyGraph, graph_on_space
 from graphcuts_dp.iterative.accuracy import Accuracy, NetChoice
 from graphcuts_dp.iterative.query_lists import as_list
 from graphcuts_dp.iterative.release import GRAPH, IterativeRelease, Settings
@@ -193,7 +193,9 @@ class _Net:
         weighted = bool(((self.databases != 0) & (self.databases != 1)).any())
         is_edge = self.databases[member] != 0
         weights = self.databases[member][is_edge] if weighted else None
-        return on_space(self.universe.space, rows[is_edge], columns[is_edge], weights, note=note)
+        return graph_on_space(
+            self.universe.space, rows[is_edge], columns[is_edge], weights, note=note
+        )
 
 
 def _checked_family(

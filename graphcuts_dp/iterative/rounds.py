@@ -14,7 +14,7 @@ import numpy as np
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.final_classes import final
-from graphcuts_dp.graph.adjacency import AnyGraph, from_rows_on
+from graphcuts_dp.graph.adjacency import AnyGraph, graph_of_matrix_rows
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative.accuracy import Accuracy
 from graphcuts_dp.iterative.query_lists import CutList, QuestionList
@@ -239,7 +239,9 @@ def release_of_outcome(
             total=outcome.total_weight * mechanism.unit,
             void_reason=outcome.tuning.void_reason,
         ),
-        _graph=from_rows_on(task.graph.space, rows, weighted=True, max_weight=cap, note=note),
+        _graph=graph_of_matrix_rows(
+            task.graph.space, rows, weighted=True, max_weight=cap, note=note
+        ),
         hypothesis=DenseHypothesis(universe, matrix),
         transcript=tuple(outcome.transcript),
         cap=cap,

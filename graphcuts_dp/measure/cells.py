@@ -21,7 +21,7 @@ from graphcuts_dp.graph.grid import (
     doubled_sums,
     endpoints_of,
     joined_digits,
-    vertices_of,
+    vertex_count,
 )
 from graphcuts_dp.graph.rows import PairCounts, PrivateData, Rows
 from graphcuts_dp.measure.statistics import Digits, Refinable, draw
@@ -113,7 +113,7 @@ def bounded_cells(
     codes = tuple(side.codes() for side in sides)
     cell = cells.locate(finest, codes[0][graph.rows], codes[1][graph.columns])
     # A vertex counts as another one in each cell, so that cells share no vertex.
-    size = vertices_of(graph)
+    size = vertex_count(graph)
     first, second = endpoints_of(graph, graph.rows, graph.columns)
     keys = np.concatenate([cell * size + first, cell * size + second])
     distinct, numbers = np.unique(keys, return_inverse=True)
@@ -122,8 +122,8 @@ def bounded_cells(
         numbers[len(cell) :],
         grid.edge_steps(graph),
         vertices=len(distinct),
-        part=distinct // size,
-        parts=cells.size(finest),
+        sum_index=distinct // size,
+        sum_count=cells.size(finest),
     )
     return doubled_sums(edges, grid.sensitivity) // 2
 

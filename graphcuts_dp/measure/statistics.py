@@ -31,7 +31,13 @@ from graphcuts_dp.estimate.measurement import (
 )
 from graphcuts_dp.estimate.noises import LARGEST_ENTRY, sums_grid
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.graph.grid import Grid, checked_bound, joined_digits, most_degree, whole_steps
+from graphcuts_dp.graph.grid import (
+    Grid,
+    check_degree_bound,
+    joined_digits,
+    largest_possible_degree,
+    whole_steps,
+)
 from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.measure.private_norms import (
     NUCLEAR_STEPS,
@@ -454,12 +460,12 @@ def bound_candidates(
         ParameterError: bounds out of range, or None for weights without a maximum.
     """
     if candidates is None:
-        largest_degree = most_degree(graph)
+        largest_degree = largest_possible_degree(graph)
         if largest_degree is None or graph.max_weight is None:
             raise ParameterError("weights without a maximum: pass candidates, for example 1, 10")
         last_power = math.ceil(math.log2(max(1.0, largest_degree / graph.max_weight)))
         candidates = [graph.max_weight * 2**power for power in range(last_power + 1)]
-    bounds = sorted({float(checked_bound(D, weighted=graph.weighted)) for D in candidates})
+    bounds = sorted({float(check_degree_bound(D, weighted=graph.weighted)) for D in candidates})
     if not 1 <= len(bounds) <= _MOST_CANDIDATES or bounds[-1] > bounds[0] * _SPAN:
         raise ParameterError("the candidates are 1 to 64 bounds, within a factor of 2^26")
     return tuple(bounds)

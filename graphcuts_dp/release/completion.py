@@ -18,7 +18,7 @@ import numpy.typing as npt
 from graphcuts_dp.errors import AccuracyWarning, LedgerError
 from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurements, Total
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
-from graphcuts_dp.graph.adjacency import from_parts_on, from_rows_on
+from graphcuts_dp.graph.adjacency import graph_of_matrix_rows, graph_of_parts
 from graphcuts_dp.io.edge_store import EdgeParts
 from graphcuts_dp.learn.detectability import epsilon_needed
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
@@ -135,7 +135,7 @@ class MatrixCompletion:
             # If warnings are errors, a release that was charged must not be lost.
             with suppress(AccuracyWarning):
                 warnings.warn(summary.warning, AccuracyWarning, stacklevel=_WARNING_LEVEL)
-        graph = from_rows_on(
+        graph = graph_of_matrix_rows(
             noisy.space,
             (weights_of(rows, problem.cap) for rows in row_parts(model.matrix)),
             weighted=self.weighted,
@@ -222,7 +222,7 @@ class SparseCompletion:
         (rows, columns), weights = sample_edges(model, generator, weighted=self.weighted)
         parts = EdgeParts(rows, columns, weights if self.weighted else None, owned=True)
         del rows, columns, weights
-        graph = from_parts_on(
+        graph = graph_of_parts(
             model.space,
             parts,
             merge="max",  # each pair is there once

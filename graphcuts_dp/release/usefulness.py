@@ -17,7 +17,7 @@ from graphcuts_dp.display import Card, Displayed, short, short_bound, short_inte
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.estimate.estimator import AnswerOptions
 from graphcuts_dp.estimate.measurement import CellSums
-from graphcuts_dp.graph.adjacency import AnyGraph, on_space
+from graphcuts_dp.graph.adjacency import AnyGraph, graph_on_space
 from graphcuts_dp.queries.linear import CutQuery, pairs_of_cut
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.schema.layout import Layout
@@ -194,7 +194,7 @@ def made_up_graph(space: Space, edges: float, *, weighted: bool, **schema: Any) 
     indices = generator.permutation(indices)[: int(edges)]
     rows, columns = layout.ends(indices)
     weights = np.full(len(rows), min(1.0, schema.get("max_weight") or 1.0)) if weighted else None
-    return on_space(space, rows, columns, weights, **schema)
+    return graph_on_space(space, rows, columns, weights, **schema)
 
 
 def _all_pairs(release: Release) -> Masks:

@@ -19,7 +19,7 @@ import numpy as np
 from graphcuts_dp.array_archive import most_unpacked, read_arrays, write_arrays
 from graphcuts_dp.errors import FileFormatError, LedgerError
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on
+from graphcuts_dp.graph.adjacency import AnyGraph, graph_of_parts
 from graphcuts_dp.io.edge_store import EdgeParts
 from graphcuts_dp.io.files import graph_files
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
@@ -159,7 +159,7 @@ class Unpacked:
         if about is None:
             return None
         rows, columns = self._arrays[f"{_GRAPH}/rows"], self._arrays[f"{_GRAPH}/columns"]
-        return from_parts_on(
+        return graph_of_parts(
             space,
             EdgeParts(rows, columns, self._arrays.get(f"{_GRAPH}/weights"), owned=True),
             merge="max",  # each pair is there once

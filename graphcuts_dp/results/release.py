@@ -48,7 +48,7 @@ from graphcuts_dp.estimate.sparse_answers import SparseEstimator
 from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.estimate.worst_cut_errors import expected_worst_cut, noise_cut_bound
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.adjacency import AnyGraph, from_rows_on
+from graphcuts_dp.graph.adjacency import AnyGraph, graph_of_matrix_rows
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, guarantee_text
@@ -214,13 +214,13 @@ class Release(Displayed):
         if self._weights is None:
             return self.graph
         if self._weights.dtype == np.float64:
-            return from_rows_on(
+            return graph_of_matrix_rows(
                 self.space,
                 row_parts(self._weights),
                 max_weight=self.graph.max_weight,
                 note=self.guarantee.warning,
             )
-        return from_rows_on(
+        return graph_of_matrix_rows(
             self.space,
             (rows / 10**DECIMALS for rows in row_parts(self._weights)),
             max_weight=1.0,

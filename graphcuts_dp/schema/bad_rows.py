@@ -68,7 +68,7 @@ class BadRows:
             self._first.setdefault(fault, position)
 
     @property
-    def found(self) -> bool:
+    def has_refused_row(self) -> bool:
         """Return whether there is a row to refuse."""
         return bool(self._first)
 

@@ -14,7 +14,7 @@ from graphcuts_dp.graph.grid import (
     bounded_cut,
     bounded_total,
     doubled_sums,
-    vertices_of,
+    vertex_count,
 )
 from scripts.figures.random_graphs import planted_partition
 
@@ -55,14 +55,14 @@ def values_of_all(kind, n, queries, bound, weights):
     counted = np.array([crossing(kind, pairs, S, T) for S, T in queries])
     graphs, asked, pair = np.nonzero(weights[:, None, :].astype(bool) & counted[None])
     problem = graphs * len(queries) + asked
-    parts = len(weights) * len(queries)
+    sum_count = len(weights) * len(queries)
     edges = BoundedEdges(
         problem * n + ends[0][pair],
         problem * n + ends[1][pair],
         weights[graphs, pair],
-        vertices=parts * n,
-        part=np.repeat(np.arange(parts), n),
-        parts=parts,
+        vertices=sum_count * n,
+        sum_index=np.repeat(np.arange(sum_count), n),
+        sum_count=sum_count,
     )
     doubled = doubled_sums(edges, bound)
     return doubled.reshape(len(weights), len(queries))
@@ -151,7 +151,7 @@ def by_linear_program(graph, S, T, bound, steps):
     size = len(ends[0])
     if not size:
         return 0.0
-    table = np.zeros((vertices_of(graph), size))
+    table = np.zeros((vertex_count(graph), size))
     table[ends[0], np.arange(size)] = 1
     table[ends[1], np.arange(size)] = 1
     found = scipy.optimize.linprog(

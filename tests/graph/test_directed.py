@@ -21,7 +21,7 @@ from graphcuts_dp import (
     VertexSet,
     read_graph,
 )
-from graphcuts_dp.graph.adjacency import from_rows_on, kind_of_graph
+from graphcuts_dp.graph.adjacency import graph_of_matrix_rows, kind_of_graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.plugins import Universe
 from graphcuts_dp.schema.vertices import Arcs
@@ -42,7 +42,7 @@ def test_what_is_kept_of_arcs():
     matrix = np.array([[9, 4, 0], [3, 0, 0], [0, 0, 1]])
     for same in (
         *(DirectedGraph.of(matrix), DirectedGraph.of(sp.csr_array(matrix))),
-        from_rows_on(graph.space, [graph.dense()[:1], graph.dense()[1:]]),
+        graph_of_matrix_rows(graph.space, [graph.dense()[:1], graph.dense()[1:]]),
     ):
         assert graph == same
     for other in (
@@ -145,18 +145,20 @@ def parts(matrix, height):
 def test_the_same_graph_as_from_the_whole_matrix(height, weighted):
     options = {"weighted": weighted, "max_weight": 1.0 if weighted else None}
     # Only what lies above the diagonal is read.
-    found = from_rows_on(Universe(11).space, parts(ENTRIES, height), note="x", **options)
+    found = graph_of_matrix_rows(Universe(11).space, parts(ENTRIES, height), note="x", **options)
     assert found == Graph.of(np.triu(ENTRIES, 1) + np.triu(ENTRIES, 1).T, **options)
     assert found.note == "x"
     assert not found.weights.flags.writeable
     assert (found.rows.dtype, found.weights.dtype) == (np.int32, np.float64)
     wide = ENTRIES[:, :7].astype(np.float32)
-    both = from_rows_on(Universe(11, 7).space, parts(wide, height), **options)
+    both = graph_of_matrix_rows(Universe(11, 7).space, parts(wide, height), **options)
     assert both == BipartiteGraph.of(wide, **options)
 
 
 def test_a_matrix_without_entries():
-    empty = from_rows_on(VertexSet(4), parts(np.zeros((4, 4), dtype=np.uint8), 3), weighted=False)
+    empty = graph_of_matrix_rows(
+        VertexSet(4), parts(np.zeros((4, 4), dtype=np.uint8), 3), weighted=False
+    )
     assert empty == Graph([], [], vertices=4)
 
 
@@ -173,4 +175,4 @@ def test_a_matrix_without_entries():
 )
 def test_rows_that_do_not_fit(matrix, match):
     with pytest.raises(GraphError, match=match):
-        from_rows_on(VertexSet(4), parts(matrix, 2), max_weight=1.0)
+        graph_of_matrix_rows(VertexSet(4), parts(matrix, 2), max_weight=1.0)

@@ -61,7 +61,7 @@ class Case:
             periods=len(self.periods or (0,)),
             one_set=self.one_set,
             loops=self.loops,
-            owned=self.owned,
+            has_users=self.owned,
             per_period=self.per_period,
             weight_unit=self.weight_unit,
         )
@@ -277,7 +277,7 @@ def test_which_rows_are_kept_differs_between_users():
     users, bound = 500, 10
     pairs = np.arange(81)
     coded = pa.table({"cell": np.tile(pairs, users), "user_key": np.repeat(np.arange(users), 81)})
-    shape = Shape(counting="users", left=9, right=9, one_set=True, owned=True)
+    shape = Shape(counting="users", left=9, right=9, one_set=True, has_users=True)
     found = kept_cells(DATABASE.from_arrow(coded), shape, bound=bound).steps / STEPS
     share = bound / 81
     assert found.sum() == users * bound
@@ -291,7 +291,7 @@ def test_numbers_and_their_text_keep_the_same_rows():
     """Which rows are kept follows from the text of a user, whatever the column holds."""
     rng = np.random.default_rng(3)
     cell, user = rng.integers(81, size=400), rng.integers(20, size=400)
-    shape = Shape(counting="rows", left=9, right=9, one_set=True, owned=True)
+    shape = Shape(counting="rows", left=9, right=9, one_set=True, has_users=True)
     found = [
         as_dict(
             kept_cells(
@@ -553,7 +553,7 @@ def test_what_does_not_fit_into_memory_and_disk_is_refused_in_a_line():
         crossed = engine.table.query(
             "rows", "select array_agg(user_key)::varchar as user_key, 0 as cell from rows"
         )
-        shape = Shape(counting="rows", left=1, right=1, owned=True)
+        shape = Shape(counting="rows", left=1, right=1, has_users=True)
         with pytest.raises(GraphError, match="does not fit into memory"):
             scaled_cells(crossed, shape, bound=2)
 

@@ -8,7 +8,7 @@ import pytest
 
 from graphcuts_dp import Groups, PrivacyUnit, VertexSet
 from graphcuts_dp.estimate.cell_changes import cell_changes
-from graphcuts_dp.graph.adjacency import on_space
+from graphcuts_dp.graph.adjacency import graph_on_space
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.rows import reach_of
 from graphcuts_dp.measure.cells import cell_tree, sides_of_groups, sums_of_cells
@@ -86,7 +86,7 @@ def graphs_of_one_user(kind, counting, user_is_source, max_contributions):
         of_user = large_graph.rows // sizes[0] == user
         edges = large_graph.rows[of_user] % sizes[0], large_graph.columns[of_user] % sizes[1]
         weights = large_graph.weights[of_user] if large_graph.weighted else None
-        graphs.append(on_space(SPACES[kind], *edges, weights, **options))
+        graphs.append(graph_on_space(SPACES[kind], *edges, weights, **options))
     return graphs
 
 
