@@ -37,7 +37,7 @@ from graphcuts_dp.learn.sizes import usual_edges
 from graphcuts_dp.planning import plan_contribution_bounds, plan_degree_bounds
 from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.privacy.count_noise import discrete_laplace_radius
-from graphcuts_dp.release.usefulness import made_up_graph, usefulness_of
+from graphcuts_dp.release.usefulness import simulated_graph, usefulness_of
 from graphcuts_dp.results.flow_table import CellSum
 
 CONFIDENCE, FAILURE = 0.9, 0.1  # that are given
@@ -168,7 +168,7 @@ def forecast_as_given() -> dict[str, Any]:
     tried = _FORECAST_VERTICES
     edges = usual_edges(500) * (tried / 500) ** 1.5
     space = VertexSet(tried)
-    graph = made_up_graph(space, edges, weighted=False, max_weight=None)
+    graph = simulated_graph(space, edges, weighted=False, max_weight=None)
     in_half = np.arange(tried) % 2 == 0
     forecast = graph_job(graph, epsilon=1.0, simulated=True).run(graph, SeededEntropy(0))
     halves = gc.CutQuery(in_half, ~in_half)

@@ -50,7 +50,7 @@ from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.release.flow_tables import flows_job
 from graphcuts_dp.release.graphs import graph_job
 from graphcuts_dp.release.updates import update_plan
-from graphcuts_dp.release.usefulness import made_up_graph, usefulness_of
+from graphcuts_dp.release.usefulness import simulated_graph, usefulness_of
 from graphcuts_dp.schema.groups import Groups
 from graphcuts_dp.schema.periods import Periods
 from graphcuts_dp.schema.typed_names import join_names
@@ -325,7 +325,7 @@ def _error_between_halves(
     edges *= scale**1.5  # the average degree times sqrt(scale)
     rows, columns = (VertexSet(max(2, round(scale * size))) for size in shape)
     space = (Arcs(rows) if directed else rows) if has_one_side else (rows, columns)
-    graph = made_up_graph(space, max(1.0, edges), weighted=False, max_weight=None)
+    graph = simulated_graph(space, max(1.0, edges), weighted=False, max_weight=None)
     job = graph_job(graph, epsilon=epsilon, simulated=True)
     forecast = usefulness_of(job.run(graph, SeededEntropy(0)), edges=edges)
     halves = next(question for question in forecast.questions if "halves" in question.text)

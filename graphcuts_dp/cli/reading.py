@@ -472,7 +472,7 @@ class Reading:
             ParameterError: no vertices are named; rows with users count more than edges; or the
                 number is no guess of edges.
         """
-        from graphcuts_dp.release.usefulness import made_up_graph  # results are slow to import
+        from graphcuts_dp.release.usefulness import simulated_graph  # results are slow to import
 
         vertices = self.named_vertices
         space: Space | None = public if vertices is None else vertices
@@ -484,7 +484,7 @@ class Reading:
             space = Arcs(space)
         bounds = {"max_weight": self.max_weight, "max_weight_change": self.max_weight_change}
         weighted = not self.ignore_weights and any(bound is not None for bound in bounds.values())
-        return made_up_graph(space, edges, weighted=weighted, **(bounds if weighted else {}))
+        return simulated_graph(space, edges, weighted=weighted, **(bounds if weighted else {}))
 
     def vertices_of_groups(self, grouping: GroupFile | None) -> PublicVertices:
         """Return the vertices that the public groups name, and print a note that they are used.

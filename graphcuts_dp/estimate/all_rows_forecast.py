@@ -2,8 +2,8 @@
 
 A table with a bound k on users and a known maximum M has intervals of all rows that are as wide as
 those of counted rows, the noise of the sum of what is left out, and what is left out. A table with
-the bound M leaves nothing out, and its cells have the noise of M rows. `compared` says which is
-narrower. What is left out is private, so it says from how many rows on.
+the bound M leaves nothing out, and its cells have the noise of M rows. `comparison_of_widths` says
+which is narrower. What is left out is private, so it says from how many rows on.
 """
 
 from typing import NamedTuple, final
@@ -61,7 +61,7 @@ def all_rows_widths(
     return AllRowsWidths(*widths)
 
 
-def compared(
+def comparison_of_widths(
     at_bound: AllRowsWidths, at_known_max: AllRowsWidths, *, bound: int, known_max: int, what: str
 ) -> str:
     """Return which bound gives narrower intervals of all rows, for totals and for cells.

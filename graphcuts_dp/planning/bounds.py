@@ -13,7 +13,7 @@ from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, DEFAULT_FAILURE, DEFAULT_PERCENT, percent
 from graphcuts_dp.display import Card, Tabled
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.all_rows_forecast import AllRowsWidths, compared
+from graphcuts_dp.estimate.all_rows_forecast import AllRowsWidths, comparison_of_widths
 from graphcuts_dp.estimate.cell_changes import cell_changes
 from graphcuts_dp.estimate.consistency import ErrorSpread
 from graphcuts_dp.estimate.counted_rows import (
@@ -476,7 +476,7 @@ def _coverage(
             noise_of_left_out = left_out_noise("laplace", Fraction(epsilon), (change, change**2))
             left_out_width = left_out_radius(noise_of_left_out, failures.left_out)
         widths.append(AllRowsWidths(float(total) + left_out_width, float(cell) + left_out_width))
-    narrower = compared(*widths, bound=bound, known_max=known_max, what=what)
+    narrower = comparison_of_widths(*widths, bound=bound, known_max=known_max, what=what)
     return f"{text} A release with known_max={known_max} has intervals of all {what}. {narrower}"
 
 

@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple, final
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.all_rows_forecast import all_rows_widths, compared
+from graphcuts_dp.estimate.all_rows_forecast import all_rows_widths, comparison_of_widths
 from graphcuts_dp.estimate.cell_changes import counts_in_parts
 from graphcuts_dp.estimate.counted_rows import NAME as LEFT_OUT
 from graphcuts_dp.estimate.counted_rows import SHARE as LEFT_OUT_SHARE
@@ -115,11 +115,11 @@ def release_flows(  # noqa: PLR0913  # public options, all keyword-only
             rows with weights need `PrivacyUnit.row(max_units)`, whose bound limits each of them.
             For a user at most `max_contributions` pairs, rows or units count, see `Rows.cells`: in
             all periods together, or, if `per_period`, in each. For a vertex with degree bound D,
-            each cell of the finest level is the largest weight that its edges can keep if no vertex
-            keeps more than D of it in this cell (see `measure.cells.bounded_cells`): the true one
-            if no vertex has more than D there, never above it; other levels are sums of these.
-            Intervals are for this bounded table. The noise of a cell grows with D and with the
-            number of groups.
+            cells of the finest level are bounded: from the edges of a cell as much weight counts
+            as is possible if no vertex keeps more than D of it (see `measure.cells.bounded_cells`).
+            That is the true weight if no vertex has more than D there, and never above it; other
+            levels are sums of these. Intervals are for this bounded table. The noise of a cell
+            grows with D and with the number of groups.
         known_max: a publicly known maximum of the rows (or pairs) of a user, in a period if the
             bound is for each; None if there is none. With it a tenth of the budget goes to a noisy
             sum of the rows that the bound leaves out, and `all_low` and `all_high` are intervals of
@@ -244,16 +244,18 @@ def flows_job(
     sides = sides_of_groups(empty, groups)
     cells = cell_tree(empty, sides, by)
     privacy_unit.per_change(amount)  # refuses a privacy unit that would leave too little
-    grid, integral = _grid_of(
-        empty, cells, privacy_unit, epsilon=amount, integral=flow_workload.whole
-    )
+    whole = flow_workload.whole
+    if isinstance(empty, Rows):
+        # Rows that are not scaled down lose nothing by whole units.
+        whole = whole or not counts_in_parts(empty.counting, privacy_unit)
+    grid = _grid_of(empty, cells, privacy_unit, epsilon=amount, whole=whole)
     # Refuses data that cannot be bounded so.
-    bounded_data(empty, privacy_unit, integral=integral, by=by, known_max=known_max)
-    left_out_change = _left_out_change(
-        empty, privacy_unit, grid, integral=integral, known_max=known_max
-    )
+    bounded_data(empty, privacy_unit, whole=whole, by=by, known_max=known_max)
+    left_out_change = _left_out_change(empty, privacy_unit, grid, whole=whole, known_max=known_max)
     changes = changes_on(grid, cells, privacy_unit, reach)
     margin_change = margin_change_on(grid, cells, privacy_unit, reach) if measure_margins else None
+    # Where the rows that are left out are measured, cells have the rest of the budget.
+    cells_portion = 1 - LEFT_OUT_SHARE if left_out_change else ALL_LEFT
     choose = partial(
         choose_strategy,
         cells,
@@ -261,15 +263,18 @@ def flows_job(
         changes=changes,
         workload=flow_workload.accurate,
         noise=flow_workload.noise,
-        portion=1 - LEFT_OUT_SHARE if left_out_change else ALL_LEFT,
+        portion=cells_portion,
         margin_change=margin_change,
     )
-    strategy, margin_price = choose(epsilon=amount), None
+    strategy = choose(epsilon=amount)
+    margin_comparison = None
     if margin_change is not None:
-        without = choose(epsilon=amount, margin_change=None, noise=strategy.noise.distribution)
-        margin_price = _checked_margin_errors(cells, strategy, without, grid)
+        noise_name = strategy.noise.distribution
+        without_margins = choose(epsilon=amount, margin_change=None, noise=noise_name)
+        margin_comparison = _checked_margin_errors(cells, strategy, without_margins, grid)
     plan = strategy.budget_plan(cells, epsilon=amount, delta=delta)
-    noise, left_out = strategy.all_noise, None
+    noise = strategy.all_noise
+    left_out = None
     measured_changes = [changes[level] for level in strategy.measured_levels]
     if margin_change is not None:
         measured_changes.append(margin_change)
@@ -289,7 +294,7 @@ def flows_job(
         sides=sides,
         cells=cells,
         grid=grid,
-        integral=integral,
+        whole=whole,
         by=by,
         privacy_unit=privacy_unit,
         reach=reach,
@@ -299,7 +304,7 @@ def flows_job(
         known_max=known_max,
         left_out_change=left_out_change,
         left_out_noise=left_out,
-        margin_price=margin_price,
+        margin_comparison=margin_comparison,
     )
 
 
@@ -307,7 +312,7 @@ def bounded_data(
     data: PrivateData,
     privacy_unit: PrivacyUnit,
     *,
-    integral: bool,
+    whole: bool,
     by: str | Sequence[str] | None,
     known_max: int | None = None,
 ) -> AnyGraph | PairCounts:
@@ -317,7 +322,7 @@ def bounded_data(
         ParameterError: data that cannot be bounded so.
     """
     if isinstance(data, Rows):
-        return counted_rows(data, privacy_unit, whole=integral, by=by, known_max=known_max)
+        return counted_rows(data, privacy_unit, whole=whole, by=by, known_max=known_max)
     if known_max is not None:
         raise ParameterError(
             "known_max is what no user has more rows of: it is for rows with privacy_unit='user'"
@@ -346,7 +351,7 @@ class FlowsJob(Job[Flows]):
         sides: public groups of both endpoints, twice the same ones unless the graph is bipartite.
         cells: the public cells.
         grid: the grid on which weights or rows are counted.
-        integral: whether its units are whole numbers.
+        whole: whether its units are whole numbers.
         by: the requested levels of the periods.
         privacy_unit: of the guarantee.
         reach: the cells that one user's rows can change; None for a graph.
@@ -357,14 +362,15 @@ class FlowsJob(Job[Flows]):
         left_out_change: sensitivity of the sum of the rows that the bound leaves out, in grid
             units; 0 if it is not measured.
         left_out_noise: noise of that sum; None if it is not measured.
-        margin_price: errors with and without measured margins; None if they are sums of cells.
+        margin_comparison: errors with measured margins, and with margins that are sums of cells;
+            None if they are such sums.
     """
 
     kind: str = "flows"
     sides: Sides
     cells: CellTree
     grid: Grid
-    integral: bool
+    whole: bool
     by: str | Sequence[str] | None
     privacy_unit: PrivacyUnit
     reach: Reach | None
@@ -374,7 +380,7 @@ class FlowsJob(Job[Flows]):
     known_max: int | None = None
     left_out_change: int = 0
     left_out_noise: LevelNoise | None = None
-    margin_price: MarginErrors | None = None
+    margin_comparison: MarginErrors | None = None
 
     @property
     def inputs(self) -> Sequence[Any]:
@@ -385,7 +391,7 @@ class FlowsJob(Job[Flows]):
         """See `Job.bound`."""
         known_max = self.known_max if self.left_out_change else None
         return bounded_data(
-            data, self.privacy_unit, integral=self.integral, by=self.by, known_max=known_max
+            data, self.privacy_unit, whole=self.whole, by=self.by, known_max=known_max
         )
 
     def measure(
@@ -409,7 +415,7 @@ class FlowsJob(Job[Flows]):
             measured_levels=self.strategy.measured_levels,
             noise=self.strategy.all_noise,
             grid=self.grid,
-            whole=self.integral,
+            whole=self.whole,
             privacy_unit=self.privacy_unit,
             reach=self.reach,
             margins=self.strategy.margin_noise is not None,
@@ -481,7 +487,7 @@ class FlowsJob(Job[Flows]):
             ],
             **({} if bound is None else {"max_degree": bound}),
             **({} if self.known_max is None else {"known_max": self.known_max}),
-            **({} if self.margin_price is None else {"measure_margins": True}),
+            **({} if self.margin_comparison is None else {"measure_margins": True}),
         }
 
     @property
@@ -501,7 +507,7 @@ class FlowsJob(Job[Flows]):
 
         There are no more margins than cells, but for two groups and less.
         """
-        sums = self.cells.total_size * (1 if self.margin_price is None else 2)
+        sums = self.cells.total_size * (1 if self.margin_comparison is None else 2)
         return SMALL_RESULT + _SUM_BYTES * sums
 
     @cached_property
@@ -526,8 +532,8 @@ class FlowsJob(Job[Flows]):
     def notes(self) -> tuple[str, ...]:
         """See `Job.notes`."""
         notes = [level.note for level in self._level_errors]
-        if self.margin_price is not None:
-            notes.append(self.margin_price.note)
+        if self.margin_comparison is not None:
+            notes.append(self.margin_comparison.note)
         rows = self.public
         if isinstance(rows, Rows) and rows.weighted and self.workload.expected_cell is None:
             counted = counted_by(rows.counting)
@@ -553,16 +559,17 @@ class FlowsJob(Job[Flows]):
             return f"{sentence}." + ("" if counted.per == "row" else f" {advice}")
         if not self.left_out_change or not isinstance(self.public, Rows):
             return ""
+        left, right = self.sides
         try:
             job_with_known_max = flows_job(
                 self.public,
-                self.sides if self.sides[0] is not self.sides[1] else self.sides[0],
+                left if left is right else (left, right),
                 epsilon=float(self.epsilon),
                 delta=self.delta,
                 by=self.by,
                 workload=self.workload,
                 privacy_unit=replace(self.privacy_unit, group_size=self.known_max),
-                measure_margins=self.margin_price is not None,
+                measure_margins=self.margin_comparison is not None,
             )
         except ParameterError:  # epsilon is too small for so much noise
             return ""
@@ -572,7 +579,7 @@ class FlowsJob(Job[Flows]):
             )
             for job in (self, job_with_known_max)
         ]
-        return compared(
+        return comparison_of_widths(
             *widths,
             bound=self.privacy_unit.group_size,
             known_max=self.known_max,
@@ -583,26 +590,26 @@ class FlowsJob(Job[Flows]):
         """See `Job.errors`."""
         levels = self._level_errors[::-1]
         errors = [(f"a cell of level {level.level!r}", level.half_width) for level in levels]
-        if self.margin_price is not None:
-            errors.append(("what leaves or enters a group", self.margin_price.margin))
+        if self.margin_comparison is not None:
+            errors.append(("what leaves or enters a group", self.margin_comparison.margin))
         return tuple(errors)
 
 
 def _checked_margin_errors(
-    cells: CellTree, strategy: FlowStrategy, without: FlowStrategy, grid: Grid
+    cells: CellTree, strategy: FlowStrategy, without_margins: FlowStrategy, grid: Grid
 ) -> MarginErrors:
     """Return the errors with measured margins, and with margins that are sums of cells.
 
     Args:
         cells: the public cells.
         strategy: with measured margins.
-        without: with the same noise and without measured margins.
+        without_margins: with the same noise and without measured margins.
         grid: of the weights or rows.
 
     Raises:
         ParameterError: measured margins would be no narrower.
     """
-    errors = margin_errors(cells, strategy, without, unit=grid.unit)
+    errors = margin_errors(cells, strategy, without_margins, unit=grid.unit)
     if errors.margin >= errors.margin_without:
         raise ParameterError(
             "measured margins would be no narrower than sums of cells, of so few groups: leave "
@@ -634,21 +641,18 @@ def _grid_of(
     privacy_unit: PrivacyUnit,
     *,
     epsilon: Fraction,
-    integral: bool,
-) -> tuple[Grid, bool]:
-    """Return the grid of weights or rows, and whether its units are whole numbers."""
+    whole: bool,
+) -> Grid:
+    """Return the grid of weights or rows."""
     if isinstance(empty, Rows):
-        # Rows that are not scaled down lose nothing by whole units.
-        integral = integral or not counts_in_parts(empty.counting, privacy_unit)
-        return grid_of_rows(whole=integral, unit=empty.weight_unit), integral
-    grid = grid_of_cells(
+        return grid_of_rows(whole=whole, unit=empty.weight_unit)
+    return grid_of_cells(
         empty,
         epsilon=float(epsilon),
-        whole=integral,
+        whole=whole,
         privacy_unit=privacy_unit,
         groups=sum(cells.shape(cells.depth - 1)),
     )
-    return grid, integral
 
 
 def _left_out_change(
@@ -656,7 +660,7 @@ def _left_out_change(
     privacy_unit: PrivacyUnit,
     grid: Grid,
     *,
-    integral: bool,
+    whole: bool,
     known_max: int | None,
 ) -> int:
     """Return the sensitivity of the sum of the rows that the bound leaves out, in grid units.
@@ -665,5 +669,5 @@ def _left_out_change(
     """
     if not isinstance(empty, Rows):
         return 0
-    change = empty.most_left_out(privacy_unit, whole=integral, known_max=known_max)
+    change = empty.most_left_out(privacy_unit, whole=whole, known_max=known_max)
     return change // STEPS if grid.unit == empty.weight_unit else change

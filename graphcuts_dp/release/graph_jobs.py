@@ -177,7 +177,7 @@ class MatrixJob(GraphJob):
         least_distribution: noise of the entries if as much of epsilon as possible goes to other
             statistics.
         shares: of degrees and total, with the mechanism.
-        may_fit: whether a graph is fitted, or would be if this were no forecast.
+        may_fit: whether releases with these options fit a graph; a forecast of one fits none.
     """
 
     completer: MatrixCompletion
@@ -201,16 +201,17 @@ class MatrixJob(GraphJob):
     def decisions(self) -> Decisions:
         """See `GraphJob.decisions`."""
         sides = None if self.groups is None else self.groups.sides
-        counted = EDGES in self.budget_plan.statistics
-        epsilon = after_edge_counts(self.budget_plan.unreserved, counted=counted)
+        # The decisions divide what is left of epsilon once edges are counted.
+        counts_edges = EDGES in self.budget_plan.statistics
+        epsilon = after_edge_counts(self.budget_plan.unreserved, counted=counts_edges)
         return MatrixDecisions(self.shares, epsilon, sides)
 
     @property
     def second_measurement(self) -> SquaredDistanceOfFit | None:
         """See `Job.second_measurement`: the squared distance of the fit, if the plan has it."""
-        fitted = self.completer.options is not None
+        has_fit = self.completer.options is not None
         has_step = SQUARED_DISTANCE in self.budget_plan.statistics
-        return SquaredDistanceOfFit() if fitted and has_step else None
+        return SquaredDistanceOfFit() if has_fit and has_step else None
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -290,10 +291,11 @@ def communities_note(
     Returns:
         None if a graph of so many edges as the guess can keep communities.
     """
-    size, flips = size_of(Universe.of(graph)), noise == "binary"
+    size = size_of(Universe.of(graph))
+    flips = noise == "binary"  # whether noise flips bits
     if guess is not None:
-        _, side = sqrt_and_degree_per_edge(size)
-        needed = epsilon_needed(size, guess * side, flips=flips)
+        _, degree_per_edge = sqrt_and_degree_per_edge(size)
+        needed = epsilon_needed(size, guess * degree_per_edge, flips=flips)
         if epsilon >= needed:
             return None
         return (

@@ -259,9 +259,11 @@ class _JobSetting:
         has_maximum = not graph.weighted or graph.max_weight is not None
         # For directed graphs the choice by the test had a larger regret than that by degrees.
         suits_test = has_maximum and not isinstance(graph, DirectedGraph)
-        tested = suits_test and min(graph.shape) >= FEWEST_TESTED
-        layout = Layout.of(graph.space) if tested else None
-        shares = MatrixShares(graph.shape, graph.max_weight, self.noise, mechanism, tested=layout)
+        is_tested = suits_test and min(graph.shape) >= FEWEST_TESTED
+        tested_layout = Layout.of(graph.space) if is_tested else None
+        shares = MatrixShares(
+            graph.shape, graph.max_weight, self.noise, mechanism, tested=tested_layout
+        )
         certified = (
             (fitted or simulated)
             and method is not None
@@ -436,11 +438,11 @@ def _check_sparse(fitting: FitOptions) -> None:
     Raises:
         ParameterError: one of these.
     """
-    is_set = {
+    unused_options = {
         "fit": fitting.fit not in ("auto", "none"),
         "oracle": fitting.oracle != FitOptions().oracle,
         "tolerance": fitting.tolerance is not None,
     }
-    for name, option_is_set in is_set.items():
-        if option_is_set:
+    for name, is_set in unused_options.items():
+        if is_set:
             raise ParameterError(f"{name} is not for mechanism='sparse': leave it out")

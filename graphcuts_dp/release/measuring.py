@@ -58,8 +58,8 @@ from graphcuts_dp.synth.budget_plans import (
 )
 from graphcuts_dp.synth.decisions import Decisions
 
-# Classes of weight are those of Laplace noise with some epsilon: the first ends at a quarter of
-# 1/epsilon, in units of the maximum weight, or of 1 without a maximum.
+# Classes of weight are made for Laplace noise of some epsilon: the first one ends at 1/(4 epsilon),
+# in units of the maximum weight, or of 1 without a maximum. This is that epsilon.
 _EPSILON_OF_FINE_CLASSES, _EPSILON_WITHOUT_MAXIMUM = 50.0, 1.0
 
 
@@ -88,9 +88,9 @@ class GraphStatistic(ABC):
 
     Args:
         graph: private.
-        noise: name of the distribution of the entries.
-        distribution: of the noise of a pair with all of epsilon; weights are rounded down to its
-            grid.
+        noise: name of the distribution of noise of the entries.
+        distribution: that noise of a pair if all of epsilon went to the entries; weights are
+            rounded down to its grid.
     """
 
     name: ClassVar[str]
@@ -162,7 +162,8 @@ class DegreesStatistic(GraphStatistic):
                 epsilon=setting.epsilon,
                 source=setting.source,
                 name=setting.name,
-                without_cap=True,  # of weights without a maximum, only sparse plans have degrees
+                # Degrees of weights without a maximum, too: only sparse plans measure those.
+                without_cap=True,
             )
         else:
             self._refinable = self._refinable.refined(
@@ -300,7 +301,6 @@ class StructureStatistic(GraphStatistic):
         )
 
 
-# The statistics that a budget plan can name.
 @cache
 def statistics() -> Mapping[str, type[GraphStatistic]]:
     """Return the statistics that a budget plan can name, by name."""
@@ -440,6 +440,7 @@ def measure_fit(
         source=source,
     )
     values = (*measured.values, distance)
+    # Steps ran in the order of these amounts, and the squared distance last.
     by_statistic = dict(zip(execution.amounts, values, strict=True))
     check_amounts(execution.plan, by_statistic)
     return Measurements(values, replace(measured.guarantee, budget_plan=execution.plan))
@@ -463,6 +464,7 @@ def _after_decisions(
     ):
         return measurement  # no interval is computed from these
     if decisions.has_seen(statistic):
+        # Decisions have read these very numbers, so a coarser copy is of no use.
         return replace(measurement, used_in_decision=True, look=None)
     return with_fresh_sums(measurement, source)
 

@@ -89,13 +89,13 @@ def check_receipt(store: PathLike | Store, path: PathLike) -> ReceiptCheck:
                 f"{provenance.use}: this is an older copy of the store"
             )
         use = uses[provenance.use - 1]
-        recorded = file_digests(ledger, use.number)
+        digests = file_digests(ledger, use.number)
         if provenance_of(ledger, use) != provenance or not _same_guarantee(guarantee, use):
             raise LedgerError(
                 f"{store_path} says something else of use {use.number} than the receipt of "
                 f"{path!s}: one of them was altered"
             )
-        receipt_digest = recorded.get(receipt_path(path).name)
+        receipt_digest = digests.get(receipt_path(path).name)
         if receipt_digest is not None and receipt_digest != sha256_of(receipt_path(path)):
             raise LedgerError(
                 f"{store_path} has recorded another receipt of this name for use {use.number} than "
@@ -103,17 +103,18 @@ def check_receipt(store: PathLike | Store, path: PathLike) -> ReceiptCheck:
             )
         earlier = uses[: use.number - 1]
         before = spent_together(earlier, ledger_budget(ledger)) if earlier else None
-    names = {Path(name).name: digest for name, digest in receipt["files"].items()}
-    matching = all(recorded.get(name) == digest for name, digest in names.items())
-    return ReceiptCheck(use=use, uses=len(uses), before=before, recorded=matching)
+    are_recorded = all(
+        digests.get(Path(name).name) == digest for name, digest in receipt["files"].items()
+    )
+    return ReceiptCheck(use=use, uses=len(uses), before=before, recorded=are_recorded)
 
 
 def _same_guarantee(guarantee: PrivacyGuarantee, use: Use) -> bool:
     """Return whether a receipt states the epsilon, delta and privacy unit of a recorded use."""
-    recorded = use.guarantee
+    charged = use.guarantee
     return (guarantee.epsilon, guarantee.delta, guarantee.privacy_unit, guarantee.seed) == (
-        recorded.epsilon,
-        recorded.delta,
-        recorded.privacy_unit,
-        recorded.seed,
+        charged.epsilon,
+        charged.delta,
+        charged.privacy_unit,
+        charged.seed,
     )

@@ -97,14 +97,14 @@ def result_of(
     """
     report = progress_function(progress)
     with closing(open_ledger(store)) as ledger, ledger.locked():
-        used = use_to_resume(ledger, use)
-        measurement = kept_by_use(ledger, used.number)
-        provenance = provenance_of(ledger, used)
+        charged_use = use_to_resume(ledger, use)
+        measurement = kept_by_use(ledger, charged_use.number)
+        provenance = provenance_of(ledger, charged_use)
         path = ledger.file.path
     if measurement is None:
         raise LedgerError(
-            f"use {used.number} of {path} was interrupted before it kept anything: repeat it on "
-            "the same data, which costs nothing more; in Python by the same call with "
+            f"use {charged_use.number} of {path} was interrupted before it kept anything: repeat "
+            "it on the same data, which costs nothing more; in Python by the same call with "
             "store=gc.Store(..., resume=True)"
         )
     saved = unpack(measurement.content, provenance)
@@ -120,9 +120,9 @@ def result_of(
         if saved.kind in _READERS:
             return _READERS[saved.kind](saved)
     except DAMAGED:
-        raise LedgerError(f"what {path} has kept of use {used.number} is damaged") from None
+        raise LedgerError(f"what {path} has kept of use {charged_use.number} is damaged") from None
     raise PublicDataNeededError(
-        f"use {used.number} of {path} is one of {saved.kind}, which need their public map: "
+        f"use {charged_use.number} of {path} is one of {saved.kind}, which need their public map: "
         "repeat the call with store=gc.Store(..., resume=True), which costs nothing more"
     )
 

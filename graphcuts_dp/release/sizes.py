@@ -8,9 +8,8 @@ from graphcuts_dp.resources import memory_limit
 # Binary noise with the default fit, rounded to 0 and 1: 270 MB for n = 2000, 276 for 4000, and for
 # the whole command 483 for 5000 and 1186 for 10000, so 9.4 bytes an entry; without a fit 26, 29, 32
 # and 34 MB for n = 1000, 2000, 4000 and 8000. Laplace noise of weights with a maximum: 366 MB for
-# 2000,
-# 767 for 4000; without a fit 246 for 4000, 814 for 8000 (11.8 bytes an entry for the largest). No
-# estimate is above a peak.
+# 2000, 767 for 4000; without a fit 246 for 4000, 814 for 8000 (11.8 bytes an entry for the
+# largest). No estimate is above a peak.
 _BYTES_OF_BINARY_NOISE, _BYTES_OF_OTHER_NOISE = 0.25, 8.0
 _BYTES_OF_ROUNDED_FIT, _BYTES_OF_WEIGHTED_FIT = 9.5, 20.0  # in addition, if a graph is fitted
 _SECONDS = 6e-7  # for each entry, on two cores, of large matrices: a minute for n = 10,000

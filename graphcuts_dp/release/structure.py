@@ -1,4 +1,4 @@
-"""`detect_structure`: whether a release would show structure of a graph, and at which epsilon.
+"""Test whether a release would show structure of a graph, and at which epsilon: `detect_structure`.
 
 It runs the structure test of "auto" alone, for a small part of a budget, before a mechanism is
 chosen. Read `synth.detected_structure` for what its noisy value means.
@@ -44,10 +44,10 @@ class DetectedStructure:
     """Structure of a private graph beyond its density, estimated by a noisy test.
 
     Attributes:
-        signal: estimated largest singular value of the structure, of a graph without directions
-            largest modulus of an eigenvalue; 0 if none was detected. In a graph of communities it
-            is about the mean number of neighbours in the same community beyond what the density
-            explains. Uneven degrees raise it as well. In units of weights.
+        signal: estimated largest singular value of the structure; 0 if none was detected. (In a
+            graph without directions it is the largest modulus of an eigenvalue.) In a graph of
+            communities it is about the mean number of neighbours in the same community beyond what
+            the density explains. Uneven degrees raise it as well. In units of weights.
         density: noisy mean weight of a pair over the largest weight, rounded, in (0, 1).
         shape: rows and columns of the matrix of the graph.
         max_weight: public largest weight; None for a graph without weights.
@@ -77,8 +77,11 @@ class DetectedStructure:
         Args:
             saved: the parts of a saved result, as `gc.load` reads them.
         """
-        n, m, symmetric, directed = saved.fields["layout"]
-        layout, max_weight = Layout((n, m), symmetric, directed), saved.fields["max_weight"]
+        rows, columns, symmetric, directed = saved.fields["layout"]
+        layout, max_weight = (
+            Layout((rows, columns), symmetric, directed),
+            saved.fields["max_weight"],
+        )
         return cls.of(saved.fields["measured"], layout, max_weight, saved.guarantee)
 
     @classmethod

@@ -210,13 +210,13 @@ def update_plan(
     unit.per_change(amount)  # refuses a privacy unit that would leave too little
     sides = sides_of_groups(empty, groups)
     cells = cell_tree_of_period(empty, sides)
-    integral = whole or not counts_in_parts(empty.counting, unit)
-    grid = grid_of_rows(whole=integral, unit=empty.weight_unit)
-    (largest, _) = changes_on(grid, cells, unit)[-1]
-    chosen = TimeStrategy.choose(_horizon(empty), strategy=strategy, delta=delta)
-    budget = chosen.budget_plan(epsilon=amount, delta=delta)
-    noise = chosen.noise(budget, largest)
-    check_spent(noise.cost(delta=delta, changes=chosen.changes(largest)), budget.cost)
+    whole = whole or not counts_in_parts(empty.counting, unit)
+    grid = grid_of_rows(whole=whole, unit=empty.weight_unit)
+    largest_change, _ = changes_on(grid, cells, unit)[-1]  # L1 norm, of the finest level
+    time_strategy = TimeStrategy.choose(_horizon(empty), strategy=strategy, delta=delta)
+    budget = time_strategy.budget_plan(epsilon=amount, delta=delta)
+    noise = time_strategy.noise(budget, largest_change)
+    check_spent(noise.cost(delta=delta, changes=time_strategy.changes(largest_change)), budget.cost)
     return UpdatePlan(
         public=empty,
         epsilon=epsilon,
@@ -225,9 +225,9 @@ def update_plan(
         sides=sides,
         cells=cells,
         grid=grid,
-        integral=integral,
-        largest=largest,
-        strategy=chosen,
+        whole=whole,
+        largest_change=largest_change,
+        strategy=time_strategy,
         budget_plan=budget,
         noise=noise,
         series=series,
@@ -271,8 +271,9 @@ class UpdatePlan:
         sides: public groups of both endpoints.
         cells: the public cells of a period.
         grid: the grid on which rows are counted.
-        integral: whether a grid unit is a whole row.
-        largest: K, the largest change of the true sums of all periods together by a privacy unit.
+        whole: whether a grid unit is a whole row.
+        largest_change: K, by which a privacy unit changes the true sums of all periods together, at
+            most; in grid units.
         strategy: the sums that are published with each period.
         budget_plan: how the budget is spent.
         noise: of each level of the strategy.
@@ -295,8 +296,8 @@ class UpdatePlan:
     sides: Sides
     cells: CellTree
     grid: Grid
-    integral: bool
-    largest: int
+    whole: bool
+    largest_change: int
     strategy: TimeStrategy
     budget_plan: BudgetPlan
     noise: LevelNoise
@@ -320,7 +321,7 @@ class UpdatePlan:
             "directions": bool(schema["directed"]),
             "counting": self.public.counting,
             "weight unit": float(self.public.weight_unit),
-            "whole rows": self.integral,
+            "whole rows": self.whole,
             # Another column of users would begin their bound again.
             **{f"column of {role}": name for role, name in self.public.named_columns},
             # The sums and their noise, which another version of the package might choose otherwise.
@@ -367,7 +368,7 @@ class UpdatePlan:
             return self._table(record, record.contents[: index + 1])
         self._check_next(index, count)
         if record is not None:
-            self._check_goes_on(record)
+            self._check_not_ended(record)
         return None
 
     def publish(self, rows: Rows, period: str, *, store: PathLike | Store) -> FlowsOverTime:
@@ -399,7 +400,7 @@ class UpdatePlan:
         if index < len(record.contents):
             return self._table(record, record.contents[: index + 1])
         self._check_next(index, len(record.contents))
-        self._check_goes_on(record)
+        self._check_not_ended(record)
         state = UpdateState.start(self.privacy_unit)
         if record.state is not None:
             state = UpdateState.unpack(record.state.secret)
@@ -411,7 +412,7 @@ class UpdatePlan:
             state,
             period=index,
             grid=self.grid,
-            whole=self.integral,
+            whole=self.whole,
             privacy_unit=self.privacy_unit,
         )
         numbers, state = measure_period(
@@ -437,7 +438,7 @@ class UpdatePlan:
             guarantee: with the provenance.
         """
         levels = range(len(self.strategy.levels))
-        steps = tuple(
+        numbers_of_levels = tuple(
             np.concatenate([period[level] for period in numbers]).ravel().astype(np.int64)
             for level in levels
         )
@@ -449,10 +450,10 @@ class UpdatePlan:
                 published=len(numbers),
                 counting=self.public.counting,
             ),
-            steps=steps,
+            steps=numbers_of_levels,
             unit=self.grid.unit,
             noise=self.noise,
-            changes=self.strategy.changes(self.largest),
+            changes=self.strategy.changes(self.largest_change),
         )
         plan = self.budget_plan.with_certain_runs()
         return FlowsOverTime(
@@ -515,7 +516,7 @@ class UpdatePlan:
 
         def choose(*, epsilon: float) -> PeriodNoise:
             budget = self.strategy.budget_plan(epsilon=epsilon, delta=self.delta)
-            return self._period_noise(self.strategy.noise(budget, self.largest))
+            return self._period_noise(self.strategy.noise(budget, self.largest_change))
 
         return noise_warning(
             self.cells,
@@ -532,14 +533,14 @@ class UpdatePlan:
         """Sentences to show before anything is spent."""
         kind, count = self.guarantee.differs_within, len(self.strategy.periods)
         horizon = f"{self.strategy.periods[0]} to {self.strategy.periods[-1]}"
-        once = "for a user, whose rows count up to the bound in all of them together"
+        for_whom = "for a user, whose rows count up to the bound in all of them together"
         if kind == "row":
-            once = "for one row, since it lies in one of them"
+            for_whom = "for one row, since it lies in one of them"
         elif kind is not None:
-            once = f"for the privacy unit in one {kind}; in k {kind}s it costs k times epsilon"
+            for_whom = f"for the privacy unit in one {kind}; in k {kind}s it costs k times epsilon"
         notes = [
             self._trend_note,
-            f"All {count} periods, {horizon}, cost epsilon once {once}.",
+            f"All {count} periods, {horizon}, cost epsilon once {for_whom}.",
             *self._error_notes,
         ]
         if has_lifelong_bound(self.privacy_unit):
@@ -556,9 +557,9 @@ class UpdatePlan:
 
     @property
     def _trend_note(self) -> str:
-        """Return which trend a bound for the whole horizon causes, and what avoids it, if any."""
-        count, counted = len(self.strategy.periods), self._counted_rows
-        warning = "" if counted is None else counted.trend_warning(count, self.by)
+        """Sentences on the trend that a bound for the whole horizon causes; "" if there is none."""
+        count, counted_rows = len(self.strategy.periods), self._counted_rows
+        warning = "" if counted_rows is None else counted_rows.trend_warning(count, self.by)
         if not warning:
             return ""
         return (
@@ -570,12 +571,10 @@ class UpdatePlan:
 
     @property
     def _error_notes(self) -> tuple[str, ...]:
-        """Return the errors of a cell of one period in sentences, and the price of years."""
+        """The errors of a cell of one period in sentences, and what sums of years cost."""
         level, unit = self.cells.levels[-1], self.grid.unit
-        deviation, half_width = (
-            self.period_noise.deviations[-1] * unit,
-            self.period_noise.half_width,
-        )
+        deviation = self.period_noise.deviations[-1] * unit
+        half_width = self.period_noise.half_width
         expected = (
             f"Expected error of a cell of level {level!r:.60} in one {self.by}: "
             f"{short(deviation)} (root mean square); its {DEFAULT_PERCENT} interval is "
@@ -593,7 +592,7 @@ class UpdatePlan:
         if self.strategy.name == CALENDAR_YEARS:
             alone = TimeStrategy(name=INDEPENDENT, periods=self.strategy.periods)
             budget = alone.budget_plan(epsilon=self.epsilon, delta=self.delta)
-            ((_, error), *_) = self._errors_of(alone, alone.noise(budget, self.largest))
+            ((_, error), *_) = self._errors_of(alone, alone.noise(budget, self.largest_change))
             notes.append(
                 f"Sums of calendar years are measured, too, for {float(1 - PERIOD_SHARE):.0%} of "
                 f"the budget. If single {self.by}s matter most, --strategy independent "
@@ -604,7 +603,11 @@ class UpdatePlan:
     @property
     def _keeps_sums(self) -> bool:
         """True if later sums need true sums of earlier periods."""
-        return any(int((level.rows > 0).sum(axis=1).max()) > 1 for level in self.strategy.levels)
+        return any(
+            np.count_nonzero(summed_periods) > 1  # a sum over several periods
+            for level in self.strategy.levels
+            for summed_periods in level.rows
+        )
 
     @property
     def _counted_rows(self) -> CountedRows | None:
@@ -653,7 +656,7 @@ class UpdatePlan:
                 f"{self.series!r} is {self.strategy.periods[published]}"
             )
 
-    def _check_goes_on(self, record: SeriesRecord) -> None:
+    def _check_not_ended(self, record: SeriesRecord) -> None:
         """Refuse a series that was ended, whose store has erased what later sums need.
 
         Raises:

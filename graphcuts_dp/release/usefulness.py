@@ -169,7 +169,7 @@ def usefulness_of(release: Release, *, edges: float | None = None) -> Usefulness
     )
 
 
-def made_up_graph(space: Space, edges: float, *, weighted: bool, **schema: Any) -> AnyGraph:
+def simulated_graph(space: Space, edges: float, *, weighted: bool, **schema: Any) -> AnyGraph:
     """Return a random graph for a forecast, which runs a job on it. Reads no private graph.
 
     Args:
@@ -192,7 +192,7 @@ def made_up_graph(space: Space, edges: float, *, weighted: bool, **schema: Any) 
     generator = np.random.default_rng(0)
     indices = np.unique(generator.integers(0, pairs, 3 * int(edges) + 20))
     indices = generator.permutation(indices)[: int(edges)]
-    rows, columns = layout.ends(indices)
+    rows, columns = layout.ends(indices)  # endpoints of each edge
     weights = np.full(len(rows), min(1.0, schema.get("max_weight") or 1.0)) if weighted else None
     return graph_on_space(space, rows, columns, weights, **schema)
 
@@ -214,15 +214,21 @@ def _example_cuts(release: Release) -> Iterator[tuple[str, list[Masks]]]:
     )
     groups = release.measurements.find(CellSums)
     if groups is not None:
-        (first, second), (left, right) = groups.map.ends, groups.map.members  # groups of each cell
-        cells = np.flatnonzero(first != second) if one_set else np.arange(len(first))
+        left_groups, right_groups = groups.map.ends  # of each cell
+        row_groups, column_groups = groups.map.members  # of each vertex
+        cells = np.arange(len(left_groups))
+        if one_set:
+            cells = np.flatnonzero(left_groups != right_groups)
         if len(cells):
             examples = cells[
                 np.linspace(0, len(cells) - 1, min(_EXAMPLE_CELLS, len(cells))).astype(int)
             ]
             yield (
                 "two groups with each other",
-                [(left == first[cell], right == second[cell]) for cell in examples],
+                [
+                    (row_groups == left_groups[cell], column_groups == right_groups[cell])
+                    for cell in examples
+                ],
             )
     half = np.arange(rows) % 2 == 0
     if rows > 1 and columns > 1:

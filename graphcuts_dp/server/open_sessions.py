@@ -24,7 +24,7 @@ from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import Use
 from graphcuts_dp.queries.graph_queries import Question
-from graphcuts_dp.release.usefulness import made_up_graph
+from graphcuts_dp.release.usefulness import simulated_graph
 from graphcuts_dp.schema.groups import Groups
 from graphcuts_dp.server.models import AnswerOut
 from graphcuts_dp.server.queues import JointPart, Steps
@@ -196,7 +196,7 @@ def simulated_like(graph: AnyGraph) -> AnyGraph:
     rows, columns = graph.shape
     count = max(1, min(_SIMULATED_DEGREE * max(rows, columns) // 2, rows * columns // 4))
     schema = {"max_weight": graph.max_weight, "max_weight_change": graph.max_weight_change}
-    return made_up_graph(graph.space, count, weighted=graph.weighted, **schema)
+    return simulated_graph(graph.space, count, weighted=graph.weighted, **schema)
 
 
 @final

@@ -60,7 +60,7 @@ def _sums(rows: gc.Rows, *, forgetful: bool = False) -> list[IntVector]:
             state,
             period=period,
             grid=plan.grid,
-            whole=plan.integral,
+            whole=plan.whole,
             privacy_unit=plan.privacy_unit,
         )
     return [state.sums[period] for period in range(_PERIODS)]
@@ -175,7 +175,7 @@ def _rows_over_time(
     plan = _plan(where.owned, strategy, epsilon)
     rates = [factor * rate for rate in plan.noise.parameters]
     if whole_budget:
-        rates = [Fraction(epsilon) / plan.largest for _ in rates]
+        rates = [Fraction(epsilon) / plan.largest_change for _ in rates]
     noise = LevelNoise("laplace", tuple(rates))
     if running:
         before, after = (list(np.cumsum(sums, axis=0)) for sums in (where.before, where.after))

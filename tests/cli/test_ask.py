@@ -16,7 +16,7 @@ from graphcuts_dp.cli import dialogue, plan_columns, plan_help, plan_questions, 
 from graphcuts_dp.estimate.noisy_contributions import BOUNDS, hidden_users
 from graphcuts_dp.learn.sizes import usual_edges
 from graphcuts_dp.plugins import SeededEntropy
-from graphcuts_dp.release.usefulness import made_up_graph, usefulness_of
+from graphcuts_dp.release.usefulness import simulated_graph, usefulness_of
 from graphcuts_dp.server import app
 
 N = 40
@@ -261,7 +261,7 @@ def test_the_error_is_kept_and_not_by_much_more_epsilon_than_needed(proposed):
 
     def halves(epsilon):
         """As the dry run of a release forecasts, of a graph with as many edges as is usual."""
-        made = made_up_graph(VertexSet(N), usual_edges(N), weighted=False, max_weight=None)
+        made = simulated_graph(VertexSet(N), usual_edges(N), weighted=False, max_weight=None)
         release = graph_job(made, epsilon=epsilon, fitted=False).run(made, SeededEntropy(0))
         questions = usefulness_of(release, edges=usual_edges(N)).questions
         return next(each.error for each in questions if "halves" in each.text)

@@ -354,7 +354,7 @@ def _published(rows: Callable[[], gc.Rows], **options: Any) -> gc.results.FlowsO
             state,
             period=period,
             grid=plan.grid,
-            whole=plan.integral,
+            whole=plan.whole,
             privacy_unit=plan.privacy_unit,
         )
         published, state = measure_period(

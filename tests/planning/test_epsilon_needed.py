@@ -28,7 +28,7 @@ from graphcuts_dp.learn.workload import Setting
 from graphcuts_dp.planning.planner import plan_of
 from graphcuts_dp.plugins import Cost, SeededEntropy, Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.release.usefulness import made_up_graph, usefulness_of
+from graphcuts_dp.release.usefulness import simulated_graph, usefulness_of
 from graphcuts_dp.session.terms import SessionTerms
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
@@ -143,7 +143,7 @@ def test_sessions_need_what_they_state_before_they_begin(method, n, edges, targe
 @pytest.mark.parametrize(("n", "epsilon"), [(60, 4.0), (200, 3.0)])
 @pytest.mark.parametrize("change", [1, 3])
 def test_the_questions_about_a_graph_state_the_error_of_its_dry_run(n, epsilon, change):
-    graph = made_up_graph(VertexSet(n), usual_edges(n), weighted=False, max_weight=None)
+    graph = simulated_graph(VertexSet(n), usual_edges(n), weighted=False, max_weight=None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         job = graph_job(graph, epsilon=epsilon / change, simulated=True)
