@@ -350,7 +350,7 @@ def most_left_out(shape: Shape, *, bound: int, known_max: int, kept: bool) -> in
 
 
 def contributions(table: Any, shape: Shape) -> IntVector:
-    """Return the pairs, rows or units of each user that has any, in no order. Private.
+    """Return the pairs, rows or units of each user that has any, sorted. Private.
 
     Of pairs (`counting` "edges" and "users") each counts once in every period. Units are rounded
     up; a row counts at most 2^20 of them. So a bound takes something from a user if and only if

@@ -2,9 +2,9 @@
 
 A table is published period after period, and at most k rows of a user may count in all of them
 together. The bound of one table (`engine.scaled_cells`) scales the rows of a user by their number
-in all periods, which nobody knows before the last one. So here a count of what each user has used
-up is kept, and each period takes what is left: rows that were counted stay counted, and no later
-row changes them.
+in all periods, which is unknown before the last one. So here the steps that each user has used up
+are stored, and a period may use what is left of the bound: rows that were counted stay counted, and
+no later row changes them.
 
 **Theorem.** Let U be what a user has used up before a period, in steps of 1/1024 of a row, c_i what
 the user has in cell i of this period, T the sum of all c_i, and R = 1024 k - U what is left. If
@@ -41,18 +41,18 @@ from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.schema.counting import STEPS
 
-_NAME_BYTES = 16  # of the hash of a name
+_NAME_BYTES = 16  # bytes of the hash of a name
 _LARGEST_AMOUNT = 2**31  # steps of one user in one cell: times what is left, 64 bits hold them
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class UsedContributions:
-    """Counts of what each user has used up of a bound. Private: its repr shows nothing.
+    """The steps of a bound that each user has used up. Private: its repr shows nothing.
 
     Attributes:
-        key: of the hash of names, 32 random bytes.
-        steps: what a user has used up, by the hash of the user's name, in 1..1024 k.
+        key: key of the hash of names, 32 random bytes.
+        steps: steps that a user has used up, in 1..1024 k, by the hash of the user's name.
     """
 
     key: bytes = field(repr=False)
@@ -60,11 +60,11 @@ class UsedContributions:
 
     @classmethod
     def none(cls) -> Self:
-        """Return empty counts with a new key."""
+        """Return the state in which no user has used up anything, with a new key."""
         return cls(secrets.token_bytes(32), {})
 
-    def hashed(self, name: Any) -> bytes:
-        """Return the hash of the name of a user: a text, or an integer, which is its digits."""
+    def hash_of(self, name: Any) -> bytes:
+        """Return the hash of the name of a user, a text; an integer is hashed as its digits."""
         text = str(name).encode("utf-8", "surrogatepass")
         return hashlib.blake2b(text, key=self.key, digest_size=_NAME_BYTES).digest()
 
@@ -96,10 +96,10 @@ def has_lifelong_bound(privacy_unit: PrivacyUnit) -> bool:
 
 
 def check_lifelong(rows: Rows, privacy_unit: PrivacyUnit) -> None:
-    """Refuse rows of which no share can count.
+    """Refuse rows that cannot be scaled down to a bound for all periods.
 
     Raises:
-        ParameterError: pairs that are there or not, which cannot be scaled; or no such bound.
+        ParameterError: `counting="edges"`, or a bound out of range.
     """
     check_bound(privacy_unit.group_size)
     if rows.counting == "edges":
@@ -117,12 +117,12 @@ def lifelong_cells(
     period: int,
     whole: bool,
 ) -> tuple[Cells, UsedContributions]:
-    """Return what counts in one period, and what users have used up after it. Private.
+    """Return the cells of one period, and the steps that users have used up after it. Private.
 
     Args:
         rows: private.
         privacy_unit: a user, with k = `group_size` for all periods.
-        used: before this period.
+        used: steps that users have used up before this period.
         period: number of the period among those of the rows.
         whole: whether what a user adds to a cell is rounded down to whole rows or units.
 
@@ -139,36 +139,37 @@ def lifelong_cells(
     columns = engine.user_cells(rows.coded_table(), shape, period=period)
     keys, users = np.unique(columns["user_key"], return_inverse=True)
     names = rows.names_of_users(keys.tolist())
-    hashes = [used.hashed(name) for name in names]
-    before = np.array([used.steps.get(user, 0) for user in hashes], dtype=np.int64)
+    hashes = [used.hash_of(name) for name in names]
+    used_before = np.array([used.steps.get(user, 0) for user in hashes], dtype=np.int64)
     amounts = columns["amount"].astype(np.int64)
     steps = amounts if rows.counting == "weight" else np.minimum(amounts, _LARGEST_AMOUNT) * STEPS
-    counted, used_now = bounded_steps(
-        np.minimum(steps, _LARGEST_AMOUNT), users, STEPS * privacy_unit.group_size - before
+    bounded, used_now = bounded_steps(
+        np.minimum(steps, _LARGEST_AMOUNT), users, STEPS * privacy_unit.group_size - used_before
     )
     if whole:
-        counted = counted // STEPS * STEPS
-    totals = zip(hashes, (before + used_now).tolist(), strict=True)
+        bounded = bounded // STEPS * STEPS
+    totals = zip(hashes, (used_before + used_now).tolist(), strict=True)
     after = {**used.steps, **{user_hash: total for user_hash, total in totals if total}}
-    counted_cells = engine.cells_of_amounts(counted, columns["cell"].astype(np.int64), shape)
-    return counted_cells, UsedContributions(used.key, after)
+    cells = engine.cells_of_amounts(bounded, columns["cell"].astype(np.int64), shape)
+    return cells, UsedContributions(used.key, after)
 
 
 def bounded_steps(
-    steps: IntVector, users: IntVector, left: IntVector
+    steps: IntVector, users: IntVector, remaining: IntVector
 ) -> tuple[IntVector, IntVector]:
-    """Return what counts of each amount, and what each user uses up: at most what is left.
+    """Return the steps of each amount that count, and the steps that each user uses up.
 
     Args:
         steps: amounts in 0..2^31, one for each user and cell.
         users: index of the user of each amount.
-        left: what each user may still contribute, in steps, 0..2^30, shape (users,).
+        remaining: steps that each user may still contribute, 0..2^30, shape (users,).
 
     Returns:
-        Steps that count, shape of `steps`; and the smaller one of each user's sum and what is left.
+        Steps that count, shape of `steps`; and for each user the sum of the amounts, or `remaining`
+        if that is smaller.
     """
-    totals = np.zeros(len(left), dtype=np.int64)
+    totals = np.zeros(len(remaining), dtype=np.int64)
     np.add.at(totals, users, steps)
-    above = (totals > left)[users]
-    shares = left[users] * steps // np.maximum(totals[users], 1)
-    return np.where(above, shares, steps), np.minimum(totals, left)
+    is_above = (totals > remaining)[users]
+    shares = remaining[users] * steps // np.maximum(totals[users], 1)
+    return np.where(is_above, shares, steps), np.minimum(totals, remaining)

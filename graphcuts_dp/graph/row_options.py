@@ -1,4 +1,4 @@
-"""Check the options of private rows, and name what identifies their periods. Reads no row."""
+"""Check the options of private rows, and describe their column of periods. Reads no row."""
 
 import json
 from typing import Any
@@ -15,7 +15,7 @@ from graphcuts_dp.schema.periods import DATES, Periods
 
 VertexSources = VertexSource | tuple[VertexSource, VertexSource] | None
 KINDS = ("undirected", "directed", "bipartite")  # of the graph that rows join vertices of
-# Engines that divide by multiplying need a finite reciprocal, which smaller units have not.
+# Some engines divide by multiplying with the reciprocal, which is infinite for smaller units.
 _SMALLEST_UNIT = float(np.finfo(np.float64).tiny)
 
 
@@ -83,7 +83,7 @@ def row_options(
 
 
 def check_counting(counting: Any, weight_unit: float) -> None:
-    """Check what rows are to count.
+    """Check the options that say what a pair counts.
 
     Raises:
         ParameterError: an unknown counting, a unit that is no positive number, or one without
@@ -105,7 +105,8 @@ def check_counting(counting: Any, weight_unit: float) -> None:
 def period_column(options: Options, time_zone: str | None) -> str:
     """Return in words the column of periods, and how times become dates; "" without periods.
 
-    Uses of one store that read periods in different ways share no period; see `ledger.uses`.
+    If two uses of a store read periods in different ways, a period of one is none of the other; see
+    `ledger.uses`.
     """
     if options.periods is None:
         return ""
@@ -117,7 +118,7 @@ def period_column(options: Options, time_zone: str | None) -> str:
 
 
 def _column_text(column: int | str | None) -> str:
-    """Return a column by its number or its name, in a text of its own: 3 and "3" differ."""
+    """Return the number or the name of a column as a text; those of 3 and "3" differ."""
     is_ambiguous = isinstance(column, str) and (
         column[:1] in {*'0123456789-"'} or " in " in column or " as " in column
     )

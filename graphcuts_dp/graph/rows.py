@@ -1,10 +1,10 @@
 """Hold private rows: trips, calls, payments; two endpoints, perhaps a user, a period, an amount.
 
 Rows are read into memory, or stay in Parquet files, a database or a cluster until their first use,
-when they are read once. Either way each becomes a few whole numbers, which `graph.engine` groups
-and bounds, so that only sums of pairs come out. The change of these sums by one user, or by one
-row, is bounded there. The file is one class, `Rows`, with all ways to make and to count it, and
-functions that take private data of any kind, rows or a graph.
+when they are read once. In both cases each row becomes a few whole numbers, which `graph.engine`
+groups and bounds. Its results are sums for pairs, whose change by one user, or by one row, is
+bounded. The class `Rows` has all ways to make rows and to count them. Below it are functions that
+take private data of any kind, rows or a graph.
 """
 
 import hashlib
@@ -80,7 +80,7 @@ class Rows:
         data_name: public: the name by which a store knows rows that stay in an engine; or None.
         row_arrays: the rows, if they are in memory. Private.
         period_column: public: in words the column of periods, and how its times become dates.
-        user_column: public: the name of the column of users, if rows stay in an engine.
+        user_column: public: the name of the column of users, if rows stay in an engine; else "".
         endpoint_columns: public: the names of the columns of endpoints, if rows stay in an engine.
         named_columns: public: the columns of users, sources, targets and weights as the caller
             named them, by role; for every source.
@@ -208,12 +208,12 @@ class Rows:
             ParameterError: no vertices, or options that do not fit each other.
         """
         options = row_options(columns, vertices, counting, weight_unit, periods, kind)
-        opened = open_table(table)
-        if opened is None:
+        source = open_table(table)
+        if source is None:
             raise not_a_table_error()
-        if data_name is not None or opened.lazy:
-            return cls._of_plan(plan_reading(opened, options), options, data_name)
-        return cls._of_raw_edges(edges_of_table(opened, options), options)
+        if data_name is not None or source.lazy:
+            return cls._of_plan(plan_reading(source, options), options, data_name)
+        return cls._of_raw_edges(edges_of_table(source, options), options)
 
     @classmethod
     @refuses_former_options()
@@ -368,11 +368,12 @@ class Rows:
             privacy_unit: with group size k. "edge": each pair counts once, unbounded; "row": a row
                 counts at most k units of weight, or 1; "user": of a user at most k pairs, rows or
                 units count, in each period if `per_period`, else altogether.
-            whole: of a user with too many rows: True keeps k whole rows, or rounds the share of
-                each cell down to whole units of weight; False lets each row count for a share, so
-                that they count for k together.
+            whole: how a user with too many rows is bounded. True keeps k whole rows, or scales
+                weights and rounds each cell down to whole units; False scales, so that each row
+                counts for a share, and all of them for k.
             loops: whether rows whose endpoints are equal count.
-            known_max: of a user: to count what bounding leaves out, too, see `most_left_out`.
+            known_max: M of `engine.most_left_out`, to count what bounding users leaves out; None
+                not to count it.
 
         Raises:
             ParameterError: rows that cannot be bounded so.
@@ -467,11 +468,11 @@ class Rows:
     def contributions(self, *, per_period: bool = False) -> IntVector:
         """Return the number of pairs, rows or units of each user that has any. Private.
 
-        Units are rounded up: a user is above a bound if and only if this number is. The order of
-        the numbers does not depend on users.
+        Units are rounded up: a user is above a bound if and only if this number is. The numbers are
+        sorted.
 
         Args:
-            per_period: whether a user counts in each period as one of its own.
+            per_period: whether a user counts in each period as another user.
 
         Raises:
             ParameterError: rows without periods have none for each of them.
@@ -580,7 +581,7 @@ class Rows:
         )
 
     def _keeps_rows(self, whole: bool) -> bool:
-        """Return whether whole rows or pairs of a user are kept, and none is scaled down."""
+        """Return whether users are bounded by keeping whole rows or pairs, not by scaling."""
         return self.counting != "weight" and (whole or self.counting == "edges")
 
 
@@ -591,7 +592,7 @@ class PairCounts:
 
     Attributes:
         cells: the counts, in steps: a row, or a unit of weight, has `STEPS` steps.
-        step: how many of these steps one grid unit of a measurement has: `STEPS` if whole rows or
+        step: number of these steps in one grid unit of a measurement: `STEPS` if whole rows or
             units are counted, else 1.
         counting: public: what is counted, as of `Rows`.
     """
@@ -635,16 +636,16 @@ def counted_rows(
     by: str | Sequence[str] | None = None,
     known_max: int | None = None,
 ) -> PairCounts:
-    """Return what pairs count in rows, as a table of flows measures it. Private.
+    """Return the counts of pairs that a table of flows measures. Private.
 
     Args:
         rows: private.
         privacy_unit: as for `Rows.cells`.
         whole: as for `Rows.cells`.
-        by: levels of periods; numbers of periods are codes of the finest one.
+        by: levels of periods; the periods of the result are numbered by the finest of them.
         known_max: as for `Rows.cells`.
 
-    Sensitivity: as of `Rows.cells`; renumbering periods moves counts and changes none.
+    Sensitivity: that of `Rows.cells`; numbering periods in another way changes no count.
     """
     cells = rows.cells(privacy_unit, whole=whole, known_max=known_max)
     if rows.periods is not None:
@@ -684,7 +685,7 @@ def bounded_graph(data: PrivateData, privacy_unit: PrivacyUnit) -> AnyGraph:
 def paired_graph(
     data: PrivateData, privacy_unit: str | PrivacyUnit, *, epsilon: float
 ) -> tuple[AnyGraph, PrivacyUnit]:
-    """Return the graph of private data and the privacy unit, for releases of noisy pairs.
+    """Return the bounded graph of private data and the privacy unit, for releases of pairs.
 
     Args:
         data: a graph, or rows.
@@ -712,7 +713,7 @@ def _of_stream(stream: Any, options: Options, data_name: str | None) -> RawEdges
 
 
 def _named_columns(columns: Columns) -> tuple[tuple[str, str], ...]:
-    """Return the columns that a caller named, by role; "" for those that the header decides."""
+    """Return the columns that a caller named, by role; "" for one that the header determines."""
     roles = {
         "users": columns.user,
         "sources": columns.source,

@@ -155,7 +155,7 @@ def test_integers_are_named_by_their_digits():
     key = UsedContributions(bytes(32), {})
     unit = gc.PrivacyUnit.user(max_contributions=3)
     used = [lifelong_cells(rows, unit, key, period=0, whole=False)[1] for rows in (text, numbers)]
-    assert used[0].steps == used[1].steps == {key.hashed(17): 2 * STEPS}
+    assert used[0].steps == used[1].steps == {key.hash_of(17): 2 * STEPS}
 
 
 def test_counts_come_back_from_the_store_as_they_were():
