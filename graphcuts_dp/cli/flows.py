@@ -246,10 +246,11 @@ def flows(
     )
     if run.dry_run:
         empty, sides = reading.empty_data(privacy.privacy_unit, group_file)
-        privacy_unit = privacy_unit_of(empty, privacy.privacy_unit)
-        return _forecast(job_of(empty, sides), privacy_unit, empty, store)
+        job = job_of(empty, sides)
+        return _forecast(job, privacy_unit_of(empty, privacy.privacy_unit), empty, store)
     check_path("flows", target, force=run.force)
     run.check_files(target)
+    # Locations may be those of vertices: they become those of groups when the groups are read.
     locations = None if run.locations is None else GroupLocations.of(run.locations)
     table = kept_result(Flows)
     if table is None:
@@ -257,7 +258,7 @@ def flows(
             source, privacy.privacy_unit, group_file, has_cells=True
         )
         spending.check_and_register(private, source)
-        if locations is not None:  # wrong ones are refused before anything is spent
+        if locations is not None:  # before anything is spent, which refuses missing ones
             locations = GroupLocations.of(locations, sides)
         table = carry_out(job_of(private, sides), private, target, store=store, seed=run.seed)
     elif locations is not None:
@@ -322,7 +323,7 @@ def _forecast(
 ) -> Report:
     """Forecast a table of flows from a job on data without rows."""
     errors = list(job.errors())
-    finest_error = errors[0][1]
+    _, finest_error = errors[0]
     picture = {
         "what": "table",
         "side": max(len(groups.labels()) for groups in job.sides),
