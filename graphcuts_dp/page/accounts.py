@@ -1,7 +1,7 @@
-"""The accounts of the page's folder: which one a file is charged to, and which others there are.
+"""The accounts of the folder of the page.
 
-An account is a store, one for each private file, or for several files about the same people. Its
-record is public to the curator: no private row is read here.
+An account is a store, for one private file or for several files about the same people. Its record
+is public: no private row is read here.
 """
 
 from collections.abc import Iterable
@@ -20,15 +20,15 @@ _LONGEST_LINE = 60  # characters of names of accounts that fit on the first page
 @final
 @dataclass(frozen=True, kw_only=True)
 class PageAccount:
-    """What an account has recorded.
+    """The budget and the spending of an account.
 
     Attributes:
         name: of its file, without the folder.
-        is_new: whether nothing was charged to it yet, so that its file does not exist.
-        results: how many there are.
-        used: epsilon of all of them together.
-        total: the budget; None if there is none.
-        left: of the budget; None if there is none.
+        is_new: whether its file does not exist yet.
+        results: number of results that were charged.
+        used: epsilon of all results together.
+        total: epsilon of the budget; None if there is none.
+        left: the part of the budget that is left; None if there is none.
     """
 
     name: str
@@ -64,7 +64,7 @@ class PageAccount:
 
 
 def other_accounts(folder: Path, excluded: Path) -> list[PageAccount]:
-    """Return the accounts of a folder but one, by name; those that cannot be read are left out.
+    """Return all accounts of a folder except one, by name; those that cannot be read are left out.
 
     Args:
         folder: of the page.
@@ -81,7 +81,7 @@ def other_accounts(folder: Path, excluded: Path) -> list[PageAccount]:
 
 
 def unused_name(path: Path) -> str:
-    """Return the name of an account that is not there yet, beside one whose name is taken."""
+    """Return a name for a new account beside an existing one, such as "trips.csv-2.db"."""
     stem, number = path.name.removesuffix(_ENDING), 2
     while path.with_name(f"{stem}-{number}{_ENDING}").exists():
         number += 1
@@ -89,7 +89,7 @@ def unused_name(path: Path) -> str:
 
 
 def names_for_report(accounts: Iterable[PageAccount]) -> str:
-    """Return the names of accounts in one line that a report prints; of many, how many more."""
+    """Return the names of accounts as one line of a report, which ends "and 3 more" if too long."""
     names, line = [account.name for account in accounts], ""
     for index, name in enumerate(names):
         text = f"{line}, {name}" if line else name
@@ -101,7 +101,7 @@ def names_for_report(accounts: Iterable[PageAccount]) -> str:
 
 
 def uses_on(store: str) -> tuple[UseStatus, ...]:
-    """All uses that a store has recorded; none where there is no store yet.
+    """Return all uses that a store has recorded; none if the store does not exist.
 
     Raises:
         LedgerError: it cannot be read.
@@ -110,7 +110,7 @@ def uses_on(store: str) -> tuple[UseStatus, ...]:
 
 
 def spent_on(store: str) -> dict[str, Any] | None:
-    """Return what a store has recorded, for the page; None where there is none yet.
+    """Return the spending of a store, as plain values; None if the store does not exist.
 
     Raises:
         LedgerError: it cannot be read.

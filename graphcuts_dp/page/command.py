@@ -41,7 +41,7 @@ def page(
     start the page with the same folder again to go on. Ctrl-C stops it; a run goes on, and is there
     next time.
     """
-    if sys.platform == "win32":  # a run inherits the lock that tells whether it is alive
+    if sys.platform == "win32":  # runs inherit a file lock
         raise ParameterError("the page runs on Linux and macOS: use the commands here, or WSL")
     try:
         from graphcuts_dp.page.app import serve
@@ -50,15 +50,16 @@ def page(
             "the page needs more packages: python -m pip install fastapi uvicorn duckdb"
         ) from None
     path = Path(folder).expanduser()
-    serve(path, port, int(largest * 2**20), partial(_begun, path, browser=not no_browser))
+    serve(path, port, int(largest * 2**20), partial(_announce, path, browser=not no_browser))
 
 
-def _begun(place: Path, link: str, *, browser: bool) -> None:
+def _announce(folder: Path, link: str, *, browser: bool) -> None:
+    """Print the link of the page, and open it in a browser if that is wanted."""
     out.print(f"open {link}", markup=False)
-    out.print(f"results are in {place.resolve()}; Ctrl-C stops the page", markup=False)
+    out.print(f"results are in {folder.resolve()}; Ctrl-C stops the page", markup=False)
     if browser:
-        # The link stands in a file that only its owner reads: a program's arguments are for all.
-        file = place / "open.html"
+        # The link is passed in a file, since every account can read the arguments of a program.
+        file = folder / "open.html"
         file.unlink(missing_ok=True)
         with os.fdopen(open_secret(file, new=True), "w", encoding="utf-8") as handle:
             handle.write(f'<meta http-equiv="refresh" content="0;url={link}">')

@@ -1,11 +1,11 @@
-"""How sure a private estimate of people's numbers of rows is, in words: before it and after it.
+"""Sentences on the error of a private estimate of how many rows people have.
 
 The estimate is a limit that about 5 of 100 people exceed (`release.contributions.BoundJob`). With
-`DEFAULT_CONFIDENCE`, the number of people above it is no farther from that share than that of the
-best candidate, plus an error that is computed from epsilon alone. The best candidate is at most the
-whole share off, because nobody has more rows than the largest one. So at most twice the share, plus
-the error, have more rows than the limit. If the error is above the share, nobody may have more: the
-limit can be far too high.
+`DEFAULT_CONFIDENCE`, the number of people above it differs from that share by at most as much as
+for the best candidate, plus an error that is computed from epsilon alone. For the best candidate
+the difference is at most the whole share, because nobody has more rows than the largest candidate.
+So at most twice the share, plus the error, have more rows than the limit. If the error is above the
+share, perhaps nobody has more, and the limit can be far too high.
 """
 
 import math
@@ -27,12 +27,13 @@ _MOST_PEOPLE = 10**10
 @final
 @dataclass(frozen=True, kw_only=True)
 class EstimateError:
-    """What an estimate can see, from public numbers alone.
+    """The error of an estimate, from public numbers alone.
 
     Attributes:
-        epsilon: that it uses up.
-        error: how many people more or fewer than the share may be above the limit, see the module.
-        people: a public guess of how many there are.
+        epsilon: spent by the estimate.
+        error: a number of people: how much more the limit may miss the share by than the best
+            candidate, see the module.
+        people: a public guess of the number of people.
     """
 
     epsilon: float
@@ -46,25 +47,25 @@ class EstimateError:
             )
 
     @property
-    def sees(self) -> bool:
-        """Return whether the error is at most the share: else nobody may be above the limit."""
+    def is_informative(self) -> bool:
+        """True if the error is at most the share; else perhaps nobody is above the limit."""
         return self.error <= SHARE * self.people
 
     @property
     def sufficient_epsilon(self) -> float:
-        """Return about the least epsilon that sees; the error is proportional to its inverse."""
+        """About the least epsilon that is informative; the error is proportional to its inverse."""
         return up_to_digits(self.epsilon * self.error / float(SHARE * self.people), _DIGITS)
 
     @property
     def most_of_100(self) -> int:
-        """Return how many of 100 people may have more rows than the limit."""
+        """A bound on how many of 100 people have more rows than the limit."""
         return min(100, math.ceil(100 * (2 * SHARE + Fraction(self.error) / self.people)))
 
     @property
     def forecast(self) -> str:
-        """Return a sentence before the estimate."""
+        """A sentence to show before the estimate."""
         about = f"If there are about {self.people:,} people"
-        if self.sees:
+        if self.is_informative:
             return (
                 f"{about}, at most {self.most_of_100} of 100 will have more rows than the limit "
                 f"that comes out ({DEFAULT_PERCENT})."
@@ -76,13 +77,13 @@ class EstimateError:
         )
 
     def sentences(self, rows: int) -> str:
-        """Return sentences after the estimate.
+        """Return sentences to show after the estimate.
 
         Args:
             rows: the limit that came out.
         """
         used = f"This used up {self.epsilon:g}."
-        if self.sees:
+        if self.is_informative:
             return (
                 f"About {short(float(100 * SHARE))} of 100 people have more than {rows:,} rows, "
                 f"and at most {self.most_of_100} of 100 ({DEFAULT_PERCENT}), if there are about "
@@ -97,15 +98,19 @@ class EstimateError:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for the page."""
         sufficient = self.sufficient_epsilon
-        return {"text": self.forecast, "sees": self.sees, "sufficient": sufficient}
+        return {
+            "text": self.forecast,
+            "is_informative": self.is_informative,
+            "sufficient": sufficient,
+        }
 
 
 def error_of(people: int, expected: Mapping[str, Any]) -> EstimateError:
-    """Return what an estimate can see.
+    """Return the error of an estimate.
 
     Args:
-        people: a public guess of how many there are.
-        expected: from its preview.
+        people: a public guess of the number of people.
+        expected: the preview of the estimate.
 
     Raises:
         ParameterError: no number of people.

@@ -1,8 +1,8 @@
-"""Define what the page can make, and make forms of the options of commands.
+"""Products of the page: commands, with a form of their options.
 
-A product is a command. Its fields are told by `described`; what is typed into them becomes the
-words of the command, and, for the preview, what the same command gets in this process for a dry
-run, which reads no private file.
+The fields of a form follow from the options of the command (`described`). The values that are typed
+become the words of the command, which is run in a process of its own. For the preview, the command
+is called in this process as a dry run, which reads no private file.
 """
 
 import dataclasses
@@ -33,8 +33,8 @@ from graphcuts_dp.page.steps import CHECK, EXACT, OUT, STEPS, WHO
 from graphcuts_dp.page.words import (
     ENCODINGS,
     KEYS,
+    NOT_OFFERED,
     PLAIN,
-    SETTLED,
     plain,
     shown,
     step_of,
@@ -44,33 +44,34 @@ from graphcuts_dp.privacy.privacy_unit import PRIVACY_UNITS
 from graphcuts_dp.schema.file_bytes import read_unpacked
 from graphcuts_dp.schema.text_encoding import NOT_UTF8, as_utf8
 
-Values = Mapping[str, str]  # what was typed, by the key of the field
-_STEP_OF = {INPUT: CHECK, PRIVACY: EXACT, METHOD: OUT, OUTPUT: OUT}  # of fields without plain words
-_DATA, _RESULT = "GRAPH", "OUT"  # metavars of the arguments that the page settles
+Values = Mapping[str, str]  # values that were typed, by the keys of their fields
+# Steps of fields without plain words, by the groups of their options.
+_STEP_OF = {INPUT: CHECK, PRIVACY: EXACT, METHOD: OUT, OUTPUT: OUT}
+_DATA, _RESULT = "GRAPH", "OUT"  # metavars of the arguments that have no field
 DRY_RUN, _STORE, _SAME_PEOPLE = "dry_run", "store", "same_people_as"
 _HALVINGS = 12  # of the logarithm of epsilon: to less than a percent
-_SMALLEST = 1e-3
-_NOT_UTF8 = NOT_UTF8.partition(";")[0]  # what messages about an encoding have in common
+_LEAST_EPSILON = 1e-3
+_NOT_UTF8 = NOT_UTF8.partition(";")[0]  # begins all messages about an encoding
 _one_at_a_time = threading.Lock()  # warnings are caught for the whole process
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Product:
-    """Describe what a command makes of private data.
+    """A command that makes a result of private data, with the form of its options.
 
     Attributes:
-        title: for the page.
-        command: as it is typed.
-        function: of the command.
-        kind: what a store calls its use.
-        result: the file that it writes.
-        preset: what its form begins with, by key.
-        truth: what measures the result against the private file, by its command; or None.
-        without: names of options that its form does not have.
-        unshown_notes: how notes of its forecast begin that the page does not show, because they are
-            about measurements that nobody sees in the result.
-        offered_as: "result" if it is one of the things that can come out; "" for a helper.
+        title: the name of the product on the page.
+        command: the words of the command.
+        function: the function of the command.
+        kind: the kind of its use on a store.
+        result: the name of the file with the result; "" if the store or the report has it.
+        preset: values that the form begins with, by key.
+        truth: the command that compares the result with the private file; None if there is none.
+        omitted: names of options without a field.
+        unshown_notes: beginnings of notes that the page does not show, because they are about
+            measurements that the result does not contain.
+        is_result: whether it can be chosen as a result; False for helpers of other steps.
     """
 
     title: str
@@ -80,19 +81,19 @@ class Product:
     result: str = ""
     preset: Values = dataclasses.field(default_factory=dict)
     truth: "Product | None" = None
-    without: Container[str] = SETTLED
+    omitted: Container[str] = NOT_OFFERED
     unshown_notes: tuple[str, ...] = ()
-    offered_as: str = "result"
+    is_result: bool = True
 
     @cached_property
-    def made(self) -> Any:
-        """The command as typer calls it: it knows its options, and how they are read."""
+    def typer_function(self) -> Any:
+        """The function that typer calls; its `known` are the options of the command."""
         return options.with_options(self.function)
 
     @cached_property
     def arguments(self) -> dict[str, ArgumentInfo]:
-        """Return the arguments that are typed by position, in order."""
-        parameters = self.made.__signature__.parameters.values()
+        """The arguments that are typed by position, in order."""
+        parameters = self.typer_function.__signature__.parameters.values()
         return {
             parameter.name: parameter.default
             for parameter in parameters
@@ -101,34 +102,34 @@ class Product:
 
     @cached_property
     def offered(self) -> tuple[Option, ...]:
-        """Return the options that the form has; one that writes no result writes no files."""
+        """The options with a field; without a result, none that writes a file."""
         return tuple(
             option
-            for option in self.made.known
-            if option.name not in self.without and (self.result or not _writes_file(option))
+            for option in self.typer_function.known
+            if option.name not in self.omitted and (self.result or not _writes_file(option))
         )
 
     @property
-    def guessed(self) -> bool:
-        """Return whether a dry run takes a public guess of how many edges there are."""
+    def takes_guess(self) -> bool:
+        """True if a dry run takes a public guess of the number of edges."""
         return any(option.name == DRY_RUN and option.kind is not bool for option in self.offered)
 
     def fields(self) -> Iterator[dict[str, Any]]:
-        """Its form, a field after the other."""
+        """Yield the fields of the form, as the page draws them."""
         for name, about in self.arguments.items():
             if about.metavar not in (_DATA, _RESULT):
                 field = {"key": name, "label": name, "flag": about.metavar, "help": about.help}
                 field |= {"control": "file", "step": CHECK}
                 yield _in_plain_words(field | dict.fromkeys(("read", "usual", "required"), True))
         for option in self.offered:
-            if option.name == DRY_RUN and not self.guessed:
+            if option.name == DRY_RUN and not self.takes_guess:
                 continue
             step = WHO if option.of is PRIVACY_UNITS else _STEP_OF[option.group]
             yield _in_plain_words(_field(option) | {"step": step})
 
     @cached_property
     def by_key(self) -> dict[str, dict[str, Any]]:
-        """Return all fields by their keys, those within others, too."""
+        """All fields by their keys, those within others included."""
         fields = {}
         for outer_field in self.fields():
             fields[outer_field["key"]] = outer_field
@@ -137,7 +138,7 @@ class Product:
         return fields
 
     def refusal(self, problem: Exception | str) -> dict[str, Any]:
-        """Return a message in the words of the page, and the step at which it can be mended."""
+        """Return a refusal in the words of the page, and the step at which to change its cause."""
         text = str(problem)
         reply = {"detail": self.in_words(text), "step": step_of(text, self.by_key)}
         return reply | {"encodings": ENCODINGS if is_of_encoding(text) else {}}
@@ -147,45 +148,45 @@ class Product:
         return plain(text, {key: field["label"] for key, field in self.by_key.items()})
 
     def typed(self, values: Values) -> Iterator[tuple[Option, str]]:
-        """The options that have a value, each as one word."""
+        """Yield the options that have a value, each with its value as one word."""
         for about in self.offered:
             text = typed_value(about, values)
             if text:
                 yield about, text
 
     def words(self, values: Values, source: str, stores: Path) -> list[str]:
-        """The command to type in the folder of the result: what is shown is what runs.
+        """Return the words of the command, to be run in the folder of the result.
 
         Args:
-            values: what was typed.
+            values: values of the form.
             source: the private file.
-            stores: where stores go that have no folder.
+            stores: folder of stores that are named without one.
 
         Raises:
-            ParameterError: a file to write that names a folder.
+            ParameterError: an output file is named with a folder.
         """
-        paths = {_DATA: _whole(source), _RESULT: self.result}
+        paths = {_DATA: _absolute_path(source), _RESULT: self.result}
         words = self.command.split()
         for name, argument in self.arguments.items():
             word = paths.get(str(argument.metavar)) or values.get(name)
             if word:
                 is_path_of_page = argument.metavar in (_DATA, _RESULT)
-                words.append(word if is_path_of_page else _whole(word))
+                words.append(word if is_path_of_page else _absolute_path(word))
         return [*words, *self.option_words(values, stores)]
 
     def option_words(
         self, values: Values, stores: Path, groups: Container[str] = GROUPS
     ) -> list[str]:
-        """The options to type, as in `words`, of some groups.
+        """Return the words of `words` for the options of some groups.
 
         Raises:
-            ParameterError: a file to write that names a folder.
+            ParameterError: an output file is named with a folder.
         """
         words = []
         for about, text in self.typed(values):
             if about.name != DRY_RUN and about.group in groups:
                 words.append(about.switch)
-                words += [] if _is_flag(about) else [_placed(about, text, stores)]
+                words += [] if _is_flag(about) else [_value_with_paths(about, text, stores)]
         return words
 
     def store(self, values: Values, stores: Path) -> str:
@@ -194,31 +195,31 @@ class Product:
         Raises:
             ParameterError: none is named.
         """
-        named = {option.name: option for option in self.offered}
-        if values.get(KEYS["same_people"]) and _SAME_PEOPLE not in named:
+        options_by_name = {option.name: option for option in self.offered}
+        if values.get(KEYS["same_people"]) and _SAME_PEOPLE not in options_by_name:
             raise ParameterError(
                 "this kind of result needs an account of its own: leave out "
                 f"\u201c{PLAIN[KEYS['same_people']].label}\u201d in \u201c{STEPS[EXACT][0]}\u201d"
             )
-        about = named[_SAME_PEOPLE if values.get(KEYS["same_people"]) else _STORE]
+        about = options_by_name[_SAME_PEOPLE if values.get(KEYS["same_people"]) else _STORE]
         text = typed_value(about, values)
         if not text:
             raise ParameterError("name a store: it records what is spent on these data")
-        return _placed(about, text, stores)
+        return _value_with_paths(about, text, stores)
 
     def preview(self, values: Values) -> dict[str, Any]:
-        """Return what a dry run says. Nothing private is read, nothing is written.
+        """Return the report of a dry run. Reads nothing private, writes nothing.
 
         Raises:
-            GraphCutsError: what is missing, or does not fit.
+            GraphCutsError: a value is missing, or values do not fit together.
         """
-        arguments = self.given(values)
+        arguments = self.call_arguments(values)
         for name, argument in self.arguments.items():
             if argument.metavar in (_DATA, _RESULT):
                 arguments[name] = "data" if argument.metavar == _DATA else self.result or None
             elif arguments[name] is None and self.result:
                 raise ParameterError(f"name the file of the {name}")
-        if not self.guessed:
+        if not self.takes_guess:
             arguments[DRY_RUN] = True
         elif arguments[DRY_RUN] is None:
             switch = f"--{DRY_RUN.replace('_', '-')}"
@@ -232,56 +233,63 @@ class Product:
         errors = [{**error, "of": self.in_words(error["of"])} for error in fields["errors"]]
         return fields | {"errors": errors, "notes": [*warned, *fields["notes"]]}
 
-    def given(self, values: Values) -> dict[str, Any]:
-        """Return the arguments of the command in this process, without files to write."""
-        arguments: dict[str, Any] = {option.name: None for option in self.made.known}
-        arguments |= {option.name: False for option in self.made.known if _is_flag(option)}
+    def call_arguments(self, values: Values) -> dict[str, Any]:
+        """Return the arguments of a call of the command in this process, without output files."""
+        arguments: dict[str, Any] = {
+            option.name: False if _is_flag(option) else None for option in self.typer_function.known
+        }
         for about, text in self.typed(values):
             if not _writes_file(about):
                 arguments[about.name] = True if _is_flag(about) else text
         return arguments | {name: values.get(name) or None for name in self.arguments}
 
-    def epsilon_for(self, values: Values, error: float, place: int) -> float:
-        """About the least epsilon at which the error at this place of a preview is so small.
+    def epsilon_for(self, values: Values, error: float, error_index: int) -> float:
+        """Return about the least epsilon at which an error of the preview is so small.
+
+        Args:
+            values: values of the form.
+            error: the largest error that is wanted.
+            error_index: index of the error in the preview.
 
         Raises:
-            GraphCutsError: none is, for the reason that the preview has at the largest.
+            GraphCutsError: no epsilon gives so small an error, or the preview refuses the largest.
         """
 
-        def enough(log: float) -> bool:
+        def is_small_enough(log: float) -> bool:
             try:
                 return float(forecast(log)["bound"]) <= error
-            except GraphCutsError:  # such as one that noise of this size would hide everything
+            except GraphCutsError:  # with much noise some commands refuse
                 return False
 
         def forecast(log: float) -> Any:
-            return self.preview({**values, "epsilon": f"{math.exp(log):.4g}"})["errors"][place]
+            preview = self.preview({**values, "epsilon": f"{math.exp(log):.4g}"})
+            return preview["errors"][error_index]
 
-        low, high = math.log(_SMALLEST), math.log(LARGEST_EPSILON)
-        if not enough(high):
-            forecast(high)  # may say why
+        low, high = math.log(_LEAST_EPSILON), math.log(LARGEST_EPSILON)
+        if not is_small_enough(high):
+            forecast(high)  # raises the reason, if the command refuses
             raise ParameterError(f"no epsilon up to {LARGEST_EPSILON:g} keeps so small an error")
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
-            low, high = (low, middle) if enough(middle) else (middle, high)
+            low, high = (low, middle) if is_small_enough(middle) else (middle, high)
         return min(LARGEST_EPSILON, up_to_digits(math.exp(high), 3))
 
 
 def report_fields(
-    product: Product, given: dict[str, Any], messages: list[str] | None = None
+    product: Product, arguments: dict[str, Any], messages: list[str] | None = None
 ) -> Any:
     """Return the fields of the report of a command in this process.
 
     Args:
-        product: whose command is run.
-        given: from `Product.given`.
-        messages: a list to which the lines that the command prints are added.
+        product: the product of the command.
+        arguments: from `Product.call_arguments`.
+        messages: a list that the printed lines of the command are appended to; None drops them.
 
     Raises:
         GraphCutsError: as the command.
     """
     with _one_at_a_time, collect_messages() as new_messages:
-        fields = dict(product.made.report(**given).fields)
+        fields = dict(product.typer_function.report(**arguments).fields)
     if messages is not None:
         messages += new_messages
     return fields
@@ -296,7 +304,7 @@ def completed(values: Values, source: str) -> dict[str, str]:
     """Return the values with a store, and with an encoding of the list of places if it needs one.
 
     Args:
-        values: what was typed.
+        values: values of the form.
         source: the private file.
 
     Raises:
@@ -306,10 +314,10 @@ def completed(values: Values, source: str) -> dict[str, str]:
 
 
 def with_encoding_of_list(values: Values) -> Values:
-    """Return the values with an encoding of the list of places, if that is not UTF-8.
+    """Return the values with an encoding of the list of places, if the list is not UTF-8.
 
-    It is the one that was typed; else that of the private file; else the one of `ENCODINGS`. The
-    list is public, so that a look at it decides.
+    The encoding is the one that is typed for the list, else that of the private file, else the one
+    of `ENCODINGS`. The list is public, so it may be read for this.
 
     Raises:
         FileFormatError: the list cannot be read.
@@ -319,7 +327,7 @@ def with_encoding_of_list(values: Values) -> Values:
 
 
 def encoding_of_list(values: Values) -> str:
-    """Return the encoding to add for a list that is not UTF-8 and has none; "" for other lists.
+    """Return the encoding of a list that is not UTF-8, if none is typed for it; else "".
 
     Raises:
         FileFormatError: the list cannot be read.
@@ -335,9 +343,9 @@ def encoding_of_list(values: Values) -> str:
 
 
 def with_store(values: Values, source: str) -> dict[str, str]:
-    """Return the values with a store: that typed, or one named after the private file.
+    """Return the values with a store: the typed one, or one named after the private file.
 
-    If the store of other data about the same people is named, it is the store, and no other one.
+    If a store of other data about the same people is chosen, a typed store is left out.
     """
     if values.get(KEYS["same_people"], "").strip():
         return {key: text for key, text in values.items() if key != _STORE}
@@ -347,7 +355,7 @@ def with_store(values: Values, source: str) -> dict[str, str]:
 
 def _in_plain_words(field: dict[str, Any]) -> dict[str, Any]:
     """Return a field, and those within it, in the words of the page."""
-    known = PLAIN.get(field["key"])
+    plain_words = PLAIN.get(field["key"])
     kinds = {
         name: [_in_plain_words({"step": field["step"], **inner_field}) for inner_field in fields]
         for name, fields in field.get("kinds", {}).items()
@@ -355,31 +363,39 @@ def _in_plain_words(field: dict[str, Any]) -> dict[str, Any]:
     field = field | {
         "shown": shown(field["key"]),
         "role": None,
-        "dated": False,
+        "needs_date_column": False,
         "words": {},
         "order": 0,
         "empty": "none",
     }
     if kinds:
         field["kinds"] = kinds
-    if known is None:
+    if plain_words is None:
         return field
-    help_of_option = field["help"] if known.hint is None else known.hint
-    field |= {"label": known.label, "step": known.step, "hint": help_of_option, "role": known.role}
-    field |= {"dated": known.needs_column, "words": dict(known.choices), "empty": known.empty}
-    return field | {"order": list(PLAIN).index(field["key"])}
+    return field | {
+        "label": plain_words.label,
+        "step": plain_words.step,
+        "hint": field["help"] if plain_words.hint is None else plain_words.hint,
+        "role": plain_words.role,
+        "needs_date_column": plain_words.needs_date_column,
+        "words": dict(plain_words.choices),
+        "empty": plain_words.empty,
+        "order": list(PLAIN).index(field["key"]),
+    }
 
 
 def _is_flag(about: Option) -> bool:
+    """Return whether an option is typed without a value."""
     return about.kind is bool and not about.optional
 
 
 def _writes_file(about: Option) -> bool:
+    """Return whether the value of an option is an output file."""
     return about.group == OUTPUT and "FILE" in (about.metavar or "")
 
 
 def _field(about: Option, within: str = "") -> dict[str, Any]:
-    """Return what the page has to know of an option, and of the options within it."""
+    """Return the field of an option, with the fields of options within it."""
     key = f"{within}.{about.key}" if within else about.key
     required = about.default is dataclasses.MISSING
     default = about.default if isinstance(about.default, int | float | str) else None
@@ -413,7 +429,8 @@ def _field(about: Option, within: str = "") -> dict[str, Any]:
             "integer": about.kind is int,
         }
     controls = {"FILE": "file", "COLUMN": "column"}
-    control = next((one for name, one in controls.items() if name in (about.metavar or "")), "text")
+    matches = (controls[name] for name in controls if name in (about.metavar or ""))
+    control = next(matches, "text")
     return field | {"control": control, "read": control == "file" and about.group == INPUT}
 
 
@@ -424,7 +441,7 @@ def typed_value(about: Option, values: Values) -> str:
         return typed
     name = typed if isinstance(about.of, Mapping) else ""
     if isinstance(about.of, Mapping) and name not in about.kinds:
-        return name  # none, or one that is refused where it is read
+        return name  # "", or an unknown name, which the command refuses
     parts = []
     for option in described(about.kinds[name]):
         text = values.get(f"{about.key}.{option.key}", "").strip()
@@ -435,15 +452,18 @@ def typed_value(about: Option, values: Values) -> str:
     return name + (":" * bool(name and parts)) + ",".join(parts)
 
 
-def _whole(path: str) -> str:
+def _absolute_path(path: str) -> str:
+    """Return a path for a process with another working directory."""
     return str(Path(path).expanduser().resolve())
 
 
-def _placed(about: Option, text: str, stores: Path) -> str:
-    """A value with the whole paths of what is read; results have a folder of their own.
+def _value_with_paths(about: Option, text: str, stores: Path) -> str:
+    """Return a value in which paths of input files and stores are absolute.
+
+    Output files have no path: the command runs in the folder of the result.
 
     Raises:
-        ParameterError: a file to write that names a folder.
+        ParameterError: an output file is named with a folder.
     """
     if "FILE" not in (about.metavar or ""):
         return text
@@ -454,5 +474,5 @@ def _placed(about: Option, text: str, stores: Path) -> str:
     if about.group == PRIVACY:
         return str(stores / Path(text).expanduser())
     if "COUNT" not in (about.metavar or ""):
-        return _whole(text)
-    return ",".join(part if part.isdigit() else _whole(part) for part in text.split(","))
+        return _absolute_path(text)
+    return ",".join(part if part.isdigit() else _absolute_path(part) for part in text.split(","))

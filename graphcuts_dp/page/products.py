@@ -1,10 +1,10 @@
-"""`PRODUCTS`: the commands that the page offers, each with what its form begins with."""
+"""`PRODUCTS`: the commands that the page offers, with their forms."""
 
 from graphcuts_dp.cli import cuts, evaluate, flows, inspect, release, session
 from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.options import read_options
 from graphcuts_dp.page.form import Product, Values, typed_value
-from graphcuts_dp.page.words import BOUND_PRESET, NOT_OF_BOUND, SETTLED
+from graphcuts_dp.page.words import BOUND_PRESET, NOT_OF_BOUND, NOT_OFFERED
 
 PRODUCTS = {
     "table": Product(
@@ -43,19 +43,19 @@ PRODUCTS = {
         function=flows.flows,
         kind="bound",
         preset=BOUND_PRESET,
-        without=(*(name for name in SETTLED if name not in BOUND_PRESET), *NOT_OF_BOUND),
-        offered_as="",
+        omitted=(*(name for name in NOT_OFFERED if name not in BOUND_PRESET), *NOT_OF_BOUND),
+        is_result=False,
     ),
 }
-# The command that reports how a private file would be read; it is not offered.
+# The command that reports how a private file would be read; no product of the form.
 LOOK = Product(title="", command="inspect", function=inspect.inspect)
 
 
 def typed_budget(values: Values) -> float | None:
-    """Return the budget that was typed for a new store; None without one.
+    """Return the budget that is typed for a new store; None if none is.
 
     Raises:
-        ParameterError: no budget.
+        ParameterError: a text that is no budget.
     """
     about = next(option for option in PRODUCTS["table"].offered if option.of is Budget)
     text = typed_value(about, values)

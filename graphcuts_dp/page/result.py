@@ -1,4 +1,4 @@
-"""Show the public result of a run: on the page, as a file, as a notebook."""
+"""Show the public result of a run: on the page, in the report, as a notebook."""
 
 import io
 import json
@@ -23,10 +23,10 @@ from graphcuts_dp.results.flows import Flows
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.schema.vertices import sets_in
 
-_MOST_ROWS = 400
+_MOST_ROWS = 400  # of a table on the page
 DROWNS = "drowns in noise"  # a verdict of `release.usefulness`
 _ERROR = f"error at most ({DEFAULT_PERCENT})"
-# Code of the notebook: what loads a result, and what shows it, by kinds of uses.
+# Code of the notebook that loads a result, and the cells that show it, by the kind of its use.
 _LOAD = """from pathlib import Path
 
 import graphcuts_dp as gc
@@ -44,7 +44,7 @@ _SHOW = {
 
 
 def command_of(run: PageRun) -> str:
-    """The command that was run, to type again."""
+    """Return the command of a run, as it can be typed in a terminal."""
     return shlex.join(["graphcuts-dp", *run.plan["words"]])
 
 
@@ -55,30 +55,31 @@ def data_of(run: PageRun) -> str:
 
 
 def _published_words(run: PageRun) -> list[str]:
-    """Return the words of the command, with files by their names alone.
-
-    Where files lie on this machine is nobody else's affair.
-    """
+    """Return the words of the command without folders: a notebook may be published."""
     return [re.sub(r"[^,=]+", _name_of_file, word) for word in run.plan["words"]]
 
 
 def _name_of_file(part: re.Match[str]) -> str:
+    """Return a part of a word; if it is a whole path, the name of the file."""
     path = Path(part[0])
     return path.name if path.is_absolute() else part[0]
 
 
 def _without_folder(value: Any) -> Any:
-    """Return a value of a report; of a file's path its name alone."""
+    """Return a value of a report; if it is a whole path, the name of the file."""
     return Path(value).name if isinstance(value, str) and Path(value).is_absolute() else value
 
 
 def fragment(run: PageRun) -> str:
-    """The result as HTML, every text escaped; it reads what was released, and the plan."""
+    """Return the result as HTML, in which all texts are escaped. Reads the release and the plan."""
     if estimate := estimate_in_words(run):
         return f'<div class="plain"><p>{escape(estimate)}</p></div>'
     if not run.product.result:
-        left = {name: value for name, value in run.report.items() if not isinstance(value, dict)}
-        facts = [(name.replace("_", " "), _without_folder(left[name])) for name in left]
+        facts = [
+            (name.replace("_", " "), _without_folder(value))
+            for name, value in run.report.items()
+            if not isinstance(value, dict)
+        ]
         return _table(("", ""), facts)
     result = bundle.load(run.result)
     parts = [_rows(result)] if isinstance(result, Flows) else []
@@ -86,10 +87,10 @@ def fragment(run: PageRun) -> str:
         parts.append(_network_in_words(result))
     if isinstance(result, Displayed):
         card = result._repr_html_()
-        folded = f"<details><summary>Technical details</summary>{card}</details>"
-        parts.append(folded if parts else card)
-    good = run.report.get("good_for")
-    if isinstance(good, dict):
+        details_of_card = f"<details><summary>Technical details</summary>{card}</details>"
+        parts.append(details_of_card if parts else card)
+    usefulness = run.report.get("good_for")
+    if isinstance(usefulness, dict):
         heads = ("what is counted", "links, about", _ERROR, "of use?")
         rows = [
             [
@@ -98,26 +99,26 @@ def fragment(run: PageRun) -> str:
                 short_bound(question["error_bound"]),
                 question["verdict"],
             ]
-            for question in good["questions"]
+            for question in usefulness["questions"]
         ]
-        advice = escape(run.product.in_words(good["advice"]))
+        advice = escape(run.product.in_words(usefulness["advice"]))
         parts[1:1] = [_table(heads, rows), f"<p>{advice}</p>"]
     return "\n".join(parts)
 
 
 def estimate_in_words(run: PageRun) -> str:
-    """Return what an estimate of people's numbers of rows says; "" of other results."""
+    """Return the result of an estimate of people's numbers of rows in words; "" for other runs."""
     if run.product.kind != "bound":
         return ""
     rows, people = int(run.report["max_contributions"]), run.plan.get("people")
     expected = run.plan["expected"]
-    if people is None:  # of a run without a guess
+    if people is None:  # the run began without a guess
         return f"The estimate is {rows:,} rows. It used up {expected['epsilon']:g}."
     return error_of(people, expected).sentences(rows)
 
 
 def _network_in_words(release: Release) -> str:
-    """Return what a simulated network is, in plain words, from what was released."""
+    """Return sentences on how to read a simulated network, as HTML."""
     members = " and ".join(f"{len(side):,}" for side in sets_in(release.space))
     sentences = [f"This network has {members} members, with the names of your public list."]
     if release.has_graph:
@@ -135,29 +136,29 @@ def _network_in_words(release: Release) -> str:
 def noise_warning(run: PageRun) -> str:
     """Return a sentence if most of the released numbers are noise; else "".
 
-    Each number of the finest level is compared with its own half width; both were released.
+    Each number of the finest level is compared with its half width, which was released, too.
     """
     if run.product.result and isinstance(result := bundle.load(run.result), Flows):
         verdict = result.noise_verdict
         if verdict:
             advice = "Larger areas, longer periods or more of the budget give clearer numbers."
             return f"{verdict}. {advice}"
-    good = run.report.get("good_for")
-    if isinstance(good, dict):
-        questions = good["questions"]
-        drowned = sum(question["verdict"] == DROWNS for question in questions)
-        if questions and drowned / len(questions) > MOSTLY:
+    usefulness = run.report.get("good_for")
+    if isinstance(usefulness, dict):
+        questions = usefulness["questions"]
+        noisy_questions = sum(question["verdict"] == DROWNS for question in questions)
+        if questions and noisy_questions / len(questions) > MOSTLY:
             return (
-                f"Most of this is noise: {drowned} of {len(questions)} questions below drown in "
-                "noise. More of the budget gives clearer answers."
+                f"Most of this is noise: {noisy_questions} of {len(questions)} questions below "
+                "drown in noise. More of the budget gives clearer answers."
             )
     return ""
 
 
 def band_note(run: PageRun) -> str:
-    """Return what the band in the picture of a table over periods is; "" without such a band.
+    """Return a sentence on the band in the picture of a table over periods; "" if there is none.
 
-    Its width follows from the noise alone, so that of the first period is that of all.
+    The width of the band depends on the noise alone, so it is the same in all periods.
     """
     if not run.product.result or not any(name.endswith(".png") for name in run.files):
         return ""
@@ -174,29 +175,31 @@ def band_note(run: PageRun) -> str:
 
 
 def _rows(flows: Flows) -> str:
-    """Return the table that was released, each number with the half width of its interval."""
+    """Return the released table as HTML, each number with the half width of its interval."""
     columns = flows.columns()
     widths = np.concatenate([flows.half_widths_of(level) for level in range(1, flows.cells.depth)])
-    single_level = {"level"} if len(flows.levels) == 1 else set()  # for narrow windows
+    single_level = {"level"} if len(flows.levels) == 1 else set()  # the column would say nothing
     names = [
         name
         for name in columns
         if name not in ("count", "outside", *NUMBERS, *ALL_NUMBERS, *single_level)
     ]
     rows = []
-    for row in range(min(len(widths), _MOST_ROWS)):
-        estimate = f"{columns['estimate'][row]:,.1f} ± {widths[row]:,.1f}"
-        rows.append([*(columns[name][row] for name in names), columns["count"][row], estimate])
+    for index in range(min(len(widths), _MOST_ROWS)):
+        estimate = f"{columns['estimate'][index]:,.1f} ± {widths[index]:,.1f}"
+        labels = [columns[name][index] for name in names]
+        rows.append([*labels, columns["count"][index], estimate])
     more = len(widths) - len(rows)
     footer = f"<p>and {more:,} more rows in the file</p>" if more else ""
-    counted = flows.counted_sentence
-    footer += f"<p>{escape(counted[0].upper() + counted[1:])}.</p>" if counted else ""
+    sentence = flows.counted_sentence
+    footer += f"<p>{escape(sentence[0].upper() + sentence[1:])}.</p>" if sentence else ""
     footer += "<p>To add up numbers, use the column estimate.</p>"
     heads = (*names, "count (whole, for readers)")
     return _table((*heads, f"estimate ± ({DEFAULT_PERCENT}, for calculations)"), rows) + footer
 
 
 def _table(heads: Any, rows: Any) -> str:
+    """Return a table as HTML, in which all cells are escaped."""
     head = "".join(f"<th>{escape(str(name))}</th>" for name in heads)
     lines = (
         "<tr>" + "".join(f"<td>{escape(cell_text(cell))}</td>" for cell in row) + "</tr>"
@@ -206,7 +209,7 @@ def _table(heads: Any, rows: Any) -> str:
 
 
 def report_on(run: PageRun) -> ReleaseReport:
-    """Return the report of a run: of its result, or of its store where that keeps the answers.
+    """Return the report of a run: on its result, or on its store if the result stands there.
 
     Raises:
         GraphCutsError: the result or the store cannot be read, or they do not agree.
@@ -218,15 +221,15 @@ def report_on(run: PageRun) -> ReleaseReport:
 
 
 def notebook(run: PageRun) -> bytes:
-    """Return a notebook that shows the result; it is to lie beside that."""
-    result = run.product.result or Path(run.plan["store"]).name  # a session is kept in its store
+    """Return a notebook that shows the result; it has to be in the same folder as the result."""
     store = Path(run.plan["store"]).name
+    result = run.product.result or store  # the answers of a session are in its store
     advice = (
         f"put this notebook beside {result}; if that is lost, `graphcuts-dp resume {store}` writes "
         "it again, free of charge"
     )
     first = _LOAD.format(result=json.dumps(result), advice=json.dumps(advice))
-    about = (
+    introduction = (
         f"# {run.product.title}\n\n{run.plan['expected']['guarantee']}\n\n"
         f"Made by `graphcuts-dp {shlex.join(_published_words(run))}`"
     )
@@ -236,7 +239,9 @@ def notebook(run: PageRun) -> bytes:
         "metadata": {},
         "outputs": [],
     }
-    cells: list[dict[str, Any]] = [{"cell_type": "markdown", "metadata": {}, "source": about}]
+    cells: list[dict[str, Any]] = [
+        {"cell_type": "markdown", "metadata": {}, "source": introduction}
+    ]
     cells += [code | {"source": source} for source in (first, *_SHOW[run.product.kind])]
     for number, cell in enumerate(cells):
         cell["id"] = f"cell-{number}"

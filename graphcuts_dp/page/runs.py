@@ -1,14 +1,14 @@
-"""Runs: each is the command itself in a process of its own, and a folder that tells all about it.
+"""Runs of commands from the page: each has a process of its own and a folder with its record.
 
 A run's plan is on the disk before its process starts, the process charges the store before it draws
-noise, and what it writes appears whole or not at all. So whenever this process or that one is
-killed, the folder and the store tell what happened: there is a result, and it is paid for; or the
-charge is there alone; or nothing was spent. The process holds a lock on a file of the folder while
-it lives, which the system gives back whatever ends it.
+noise, and its files appear whole or not at all. So whenever this process or that one is killed, the
+folder and the store show one of three states: a result that was charged, a charge without a result,
+or nothing spent. The process holds a lock on a file of the folder while it lives; the operating
+system releases it, however the process ends.
 
-The charge of a run is the first use of its kind and cost that the store has besides those that it
-had before. A command that somebody else gives on the same store, while a run is at work that ends
-without a charge of its own, can be taken for it: then the page says that more was spent by it.
+The charge of a run is the first use of its kind and cost on the store after the run has begun. If a
+run ends without a charge, and another command on the same store has meanwhile added a use of the
+same kind and cost, the page takes this use for the charge, and reports more as spent than was.
 """
 
 import json
@@ -48,13 +48,13 @@ from graphcuts_dp.reports.hazards import ANSWERS_FILE, HazardAnswers, answers_be
 from graphcuts_dp.results.bundle import receipt_path
 
 RUNNING, DONE, LOST, REFUSED, STOPPED = "running", "done", "lost", "refused", "stopped"
-_OWN = ".run"  # folder within that of a run: plan, lock, report, notes, progress, outcome
-_ERROR = "error: "
+_RECORD = ".run"  # in the folder of a run: plan, lock, report, notes, progress, outcome
+_ERROR = "error: "  # begins the lines of a command that refuses
 _ROUNDING = 1e-9  # of sums of epsilon
-_BUDGET = KEYS["budget"].partition(".")[0]  # what keys of its fields begin with
+_BUDGET = KEYS["budget"].partition(".")[0]  # begins the keys of the fields of the budget
 # A message of `ledger.charges.check_known`.
 _CHARGED_ELSEWHERE = re.compile(r"these data were charged to the store (.+?): add ")
-SAY_WHOSE = (
+OTHER_ACCOUNTS_UNANSWERED = (
     f"say in \u201c{STEPS[EXACT][0]}\u201d whether the people of this file are also in another "
     "account of this folder"
 )
@@ -66,11 +66,11 @@ PROGRAM = (sys.executable, "-m", "graphcuts_dp")  # words that start this progra
 @final
 @dataclass(frozen=True, kw_only=True)
 class PageRun:
-    """A run, as its folder tells.
+    """A run, as its folder and its store record it.
 
     Attributes:
         folder: of its results; its name is that of the run.
-        plan: what was to be made, as plain values.
+        plan: the product, its values and its forecast when the run began, as plain values.
     """
 
     folder: Path
@@ -78,12 +78,12 @@ class PageRun:
 
     @property
     def product(self) -> Product:
-        """Return what it makes."""
+        """The product that the run makes."""
         return PRODUCTS[self.plan["product"]]
 
     @property
     def result(self) -> Path:
-        """Return the path of the result, whether or not there is one yet."""
+        """The path of the result, which may not exist yet."""
         return self.folder / self.product.result
 
     @property
@@ -93,7 +93,7 @@ class PageRun:
 
     @property
     def report(self) -> dict[str, Any]:
-        """Return what the command said at its end; empty if it did not come to that."""
+        """The report that the command printed at its end; empty if it did not reach its end."""
         try:
             fields: dict[str, Any] = json.loads(self._text("report.json"))
         except ValueError:
@@ -101,26 +101,31 @@ class PageRun:
         return fields
 
     @property
-    def running(self) -> bool:
-        """Return whether its process is alive."""
-        with (self.folder / _OWN / "lock").open("ab") as lock:
+    def is_running(self) -> bool:
+        """True if the process of the run is alive."""
+        with (self.folder / _RECORD / "lock").open("ab") as lock:
             return not lock_descriptor(lock.fileno(), blocking=False)
 
     def state(self) -> dict[str, Any]:
-        """Return where it stands: its name, a sentence, and what the command has said meanwhile."""
-        known = self._text("outcome.json")
-        if known:
-            recorded: dict[str, Any] = json.loads(known)
-            return recorded
-        if self.running:
+        """Return the state of the run, a sentence about it, and the messages of the command.
+
+        The final state is stored in the folder once, so that later uses of the store do not change
+        it.
+        """
+        text = self._text("outcome.json")
+        if text:
+            stored_state: dict[str, Any] = json.loads(text)
+            return stored_state
+        if self.is_running:
             done, _, message = self._text("progress").partition(" ")
             return {"state": RUNNING, "done": float(done or 0), "message": message, **self._notes()}
-        outcome = self._ended()
-        with atomic_write(self.folder / _OWN / "outcome.json", force=True) as file:
+        outcome = self._final_state()
+        with atomic_write(self.folder / _RECORD / "outcome.json", force=True) as file:
             file.write(json.dumps(outcome).encode())
         return outcome
 
-    def _ended(self) -> dict[str, Any]:
+    def _final_state(self) -> dict[str, Any]:
+        """Return the state of a run whose process is gone."""
         charge = self._charge()
         if charge is not None and self._is_whole:
             return {"state": DONE, "message": "", **self._notes(), "charge": charge}
@@ -139,24 +144,25 @@ class PageRun:
 
     @property
     def _is_whole(self) -> bool:
-        """True if the result is there: a file; of a session its store; of a helper its report."""
+        """True if the result is complete: its file, its store, or of an estimate its report."""
         if self.product.result:
             return receipt_path(self.result).exists()
-        return bool(self.product.offered_as) or bool(self.report)
+        return self.product.is_result or bool(self.report)
 
     def _charge(self) -> dict[str, Any] | None:
-        """Its use of the store, as plain values."""
+        """Return the use that the run has charged, as plain values; None if there is none."""
         uses = uses_on(self.plan["store"])[self.plan["uses"] :]
         epsilon = self.plan["expected"]["epsilon"]
-        mine = (
+        own_uses = (
             use_status.to_dict()
             for use_status in uses
             if use_status.use.kind == self.product.kind
             and use_status.use.guarantee.epsilon == epsilon
         )
-        return next(mine, None)
+        return next(own_uses, None)
 
     def _notes(self) -> dict[str, list[str]]:
+        """Return the errors of the command, and its other messages, each a line."""
         lines = self._text("notes.txt").splitlines()
         return {
             "errors": [line.removeprefix(_ERROR) for line in lines if line.startswith(_ERROR)],
@@ -164,14 +170,15 @@ class PageRun:
         }
 
     def _text(self, name: str) -> str:
+        """Return the text of a file of the record; "" if it cannot be read."""
         try:
-            return (self.folder / _OWN / name).read_text(encoding="utf-8", errors="replace")
+            return (self.folder / _RECORD / name).read_text(encoding="utf-8", errors="replace")
         except OSError:
             return ""
 
     @property
     def answers(self) -> HazardAnswers:
-        """Return the answers to questions of the report that were typed before the run.
+        """The answers to questions of the report that were typed before the run.
 
         Raises:
             FileFormatError: their file is damaged.
@@ -179,9 +186,7 @@ class PageRun:
         return answers_beside(self.result)
 
     def against_truth(self) -> str:
-        """Return the comparison of the result with the private file. NOT PRIVATE.
-
-        It is kept nowhere.
+        """Return the comparison of the result with the private file. NOT PRIVATE; stored nowhere.
 
         Raises:
             ParameterError: there is no such command, or it fails.
@@ -193,14 +198,14 @@ class PageRun:
         options = truth.option_words(self.plan["values"], self.folder.parent, (INPUT,))
         line = [*PROGRAM, *truth.command.split(), source, str(self.result), *options]
         try:
-            ended = subprocess.run(  # noqa: S603  # our own program
+            process = subprocess.run(  # noqa: S603  # our own program
                 line, capture_output=True, text=True, check=False, timeout=_SECONDS
             )
         except subprocess.TimeoutExpired:
             raise ParameterError("the comparison takes long: type the command instead") from None
-        if ended.returncode:
-            raise ParameterError(ended.stderr.strip().rpartition(_ERROR)[2])
-        return ended.stdout
+        if process.returncode:
+            raise ParameterError(process.stderr.strip().rpartition(_ERROR)[2])
+        return process.stdout
 
 
 @final
@@ -209,10 +214,10 @@ class RunForecast:
     """Forecast of a run, from public facts alone: no private row is read.
 
     Attributes:
-        values: of the form, as the run takes them.
+        values: of the form, completed.
         store: file of the account that would be charged.
-        expected: from a preview.
-        budget: what the run would leave of the budget, and why it is refused, see `budget_of`.
+        expected: the preview.
+        budget: see `budget_of`.
     """
 
     values: dict[str, str]
@@ -227,18 +232,18 @@ class Runs:
     """All runs of a folder.
 
     Attributes:
-        folder: where each has one of its own, and stores are.
+        folder: of the page, with the stores and a folder for each run.
     """
 
     folder: Path
 
     def all(self) -> list[PageRun]:
-        """From the latest to the first."""
-        plans = sorted(self.folder.glob(f"*/{_OWN}/plan.json"), reverse=True)
+        """Return all runs, the latest first."""
+        plans = sorted(self.folder.glob(f"*/{_RECORD}/plan.json"), reverse=True)
         return [self.find(plan.parent.parent.name) for plan in plans]
 
     def find(self, name: str) -> PageRun:
-        """The run of this name.
+        """Return the run of a name.
 
         Raises:
             ParameterError: there is none.
@@ -247,15 +252,15 @@ class Runs:
         try:
             if folder.parent != self.folder or name in ("", ".", ".."):
                 raise ValueError
-            plan = json.loads((folder / _OWN / "plan.json").read_bytes())
+            plan = json.loads((folder / _RECORD / "plan.json").read_bytes())
         except (OSError, ValueError):
             raise ParameterError("there is no such run") from None
         return PageRun(folder=folder, plan=plan)
 
     def forecast(self, product: Product, typed: Values, source: str) -> RunForecast:
-        """Return what a run would do, and whether its account would refuse it.
+        """Return the forecast of a run, and whether its account would refuse it.
 
-        The budget of an account that exists is its own: what is typed as a budget is left out.
+        An account that exists has a budget already: one that is typed is ignored.
 
         Args:
             product: of the run.
@@ -263,20 +268,20 @@ class Runs:
             source: the private file; only its name is used.
 
         Raises:
-            GraphCutsError: what the preview refuses.
+            GraphCutsError: the preview refuses.
         """
         values = completed(typed, source)
         store = product.store(values, self.folder)
         if Store(store).exists:
             values = {key: text for key, text in values.items() if key.partition(".")[0] != _BUDGET}
-        role = "same_people" if values.get(KEYS["same_people"]) else "store"
-        expected = product.preview(values | {KEYS[role]: store})
+        store_role = "same_people" if values.get(KEYS["same_people"]) else "store"
+        expected = product.preview(values | {KEYS[store_role]: store})
         budget = budget_of(store, values, expected)
-        foreseen = next((note for note in expected["notes"] if WOULD_REFUSE in note), "")
-        if foreseen:
-            expected["notes"] = [note for note in expected["notes"] if note != foreseen]
-        if foreseen and budget["refusal"] is None:
-            text = foreseen.partition(WOULD_REFUSE)[2]
+        refusal_note = next((note for note in expected["notes"] if WOULD_REFUSE in note), "")
+        if refusal_note:
+            expected["notes"] = [note for note in expected["notes"] if note != refusal_note]
+        if refusal_note and budget["refusal"] is None:
+            text = refusal_note.partition(WOULD_REFUSE)[2]
             budget["refusal"] = f"the account would refuse this: {product.in_words(text)}"
         return RunForecast(values=values, store=store, expected=expected, budget=budget)
 
@@ -284,20 +289,20 @@ class Runs:
         """Return the account that a result would be charged to, and the others of the folder.
 
         Args:
-            values: what was typed.
+            values: values of the form.
             source: the private file; only its name is used.
 
         Returns:
-            `of_file`, the account that is typed or named after the file; `charged`, the same, or
-            that of the same people if one is named; `others`, all but `of_file`; and `unused`, a
-            name for a new account beside `of_file`.
+            `of_file`: the account that is typed or named after the file; `charged`: the account of
+            data about the same people if one is chosen, else `of_file`; `others`: all but
+            `of_file`; `unused`: a name for a new account beside `of_file`.
 
         Raises:
             GraphCutsError: an account cannot be read.
         """
         table = PRODUCTS["table"]
-        alone = {**values, KEYS["same_people"]: ""}
-        of_file = Path(table.store(with_store(alone, source), self.folder))
+        unshared_values = {**values, KEYS["same_people"]: ""}
+        of_file = Path(table.store(with_store(unshared_values, source), self.folder))
         charged = Path(table.store(with_store(values, source), self.folder))
         return {
             "of_file": PageAccount.of(of_file).to_dict(),
@@ -321,18 +326,18 @@ class Runs:
 
         Args:
             name: of the product.
-            values: what was typed.
+            values: values of the form.
             source: the private file.
-            confirmed: the epsilon that somebody was shown and confirmed.
-            answers: to questions of the report, by the fields of `HazardAnswers`; empty ones do
-                not count. They are kept beside the result, and may be published.
-            separate: whether somebody has said that the other accounts of the folder are of other
-                people; a new account beside others needs it.
+            confirmed: the epsilon that the curator was shown and confirmed.
+            answers: to questions of the report, by the fields of `HazardAnswers`; empty ones are
+                ignored. They are stored beside the result, and may be published.
+            separate: whether the curator has answered that the other accounts of the folder are
+                about other people. A new account beside others needs this answer.
             people: a public guess of how many people there are, for an estimate; None if absent.
 
         Raises:
-            GraphCutsError: what the preview refuses; another amount was confirmed; the budget does
-                not allow it; it is not said whether other accounts are of the same people; an
+            GraphCutsError: the preview refuses; another amount was confirmed; the budget does not
+                allow it; it is not answered whether other accounts are about the same people; an
                 answer is too long; another run is at work. Nothing was spent.
             TypeError: an answer to no question.
         """
@@ -347,13 +352,13 @@ class Runs:
             )
         if forecast.budget["refusal"] is not None:
             raise ParameterError(forecast.budget["refusal"])
-        stated = {key: text.strip() for key, text in (answers or {}).items() if text.strip()}
+        typed_answers = {key: text.strip() for key, text in (answers or {}).items() if text.strip()}
         others = other_accounts(self.folder, Path(store))
         if others and not Store(store).exists and not separate:
-            raise ParameterError(SAY_WHOSE)
+            raise ParameterError(OTHER_ACCOUNTS_UNANSWERED)
         if others and separate:
-            stated["other_accounts"] = names_for_report(others)
-        HazardAnswers(**stated)  # refused here, before anything is spent
+            typed_answers["other_accounts"] = names_for_report(others)
+        HazardAnswers(**typed_answers)  # refused here, before anything is spent
         if any(run.state()["state"] == RUNNING for run in self.all()):
             raise ParameterError("a run is at work: wait for its end")
         folder = self.folder / f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S-%f}-{name}"
@@ -369,20 +374,20 @@ class Runs:
             "expected": expected,
             "people": people,
         }
-        record_folder = folder / _OWN
+        record_folder = folder / _RECORD
         record_folder.mkdir(parents=True, mode=0o700)
         with (record_folder / "lock").open("ab") as lock:
             lock_descriptor(lock.fileno())
             with atomic_write(record_folder / "plan.json") as file:
                 file.write(json.dumps(plan).encode())
-            if stated:
+            if typed_answers:
                 with atomic_write(folder / ANSWERS_FILE) as file:
-                    file.write(json.dumps(stated, indent=2, ensure_ascii=False).encode())
+                    file.write(json.dumps(typed_answers, indent=2, ensure_ascii=False).encode())
             _start_process(folder, [*words, "--json"], lock.fileno())
         return PageRun(folder=folder, plan=plan)
 
     def resume(self, name: str) -> PageRun:
-        """Go on with a run that was charged and has no result; it costs nothing more.
+        """Resume a run that was charged and has no result; it costs nothing more.
 
         Args:
             name: of the run.
@@ -396,28 +401,29 @@ class Runs:
             raise ParameterError("only a run that was charged and has no result can be resumed")
         if any(other.state()["state"] == RUNNING for other in self.all()):
             raise ParameterError("a run is at work: wait for its end")
-        record_folder = run.folder / _OWN
+        record_folder = run.folder / _RECORD
         with (record_folder / "lock").open("ab") as lock:
             lock_descriptor(lock.fileno())
             (record_folder / "outcome.json").unlink(missing_ok=True)
-            words = ["resume", self._store_of(run), "--use", str(status["charge"]["number"])]
+            words = [
+                "resume",
+                str(run.folder / str(run.plan["store"])),
+                "--use",
+                str(status["charge"]["number"]),
+            ]
             _start_process(run.folder, words, lock.fileno())
         return run
 
-    @staticmethod
-    def _store_of(run: PageRun) -> str:
-        return str(run.folder / str(run.plan["store"]))
-
 
 def _start_process(folder: Path, words: list[str], lock: int) -> None:
-    """Start a command of this program that goes on where the page is stopped.
+    """Start a command of this program, which runs on if the page is stopped.
 
     Args:
-        folder: of the run, in which it works.
+        folder: of the run; the working directory of the process.
         words: of the command.
-        lock: handle of the locked file, which it holds while it lives.
+        lock: handle of the locked file; the process inherits it, and so the lock.
     """
-    record_folder = folder / _OWN
+    record_folder = folder / _RECORD
     with (
         (record_folder / "report.json").open("wb") as out,
         (record_folder / "notes.txt").open("wb") as err,
@@ -432,38 +438,39 @@ def _start_process(folder: Path, words: list[str], lock: int) -> None:
             start_new_session=True,
             env={**os.environ, PROGRESS_FILE: str(record_folder / "progress")},
         )
-    threading.Thread(target=child.wait, daemon=True).start()  # until nothing is left of it
+    threading.Thread(target=child.wait, daemon=True).start()  # reaps the process
 
 
 def is_of_other_data(error: str) -> bool:
-    """Return whether an account refused rows because it was made for other ones."""
+    """Return whether an account refused rows because it was created for other rows."""
     return _OTHER_DATA in error
 
 
 def account_named_in(error: str) -> str | None:
     """Return the account that a refusal names, because these rows were charged to it before.
 
-    It is None of another refusal, or if that account is not there.
+    None for another refusal, or if that account does not exist.
     """
-    named = _CHARGED_ELSEWHERE.search(error)
-    return named[1] if named and Path(named[1]).exists() else None
+    match = _CHARGED_ELSEWHERE.search(error)
+    return match[1] if match and Path(match[1]).exists() else None
 
 
 def budget_of(store: str, values: Values, expected: dict[str, Any]) -> dict[str, Any]:
-    """Return what a use would leave of the budget, and why it is refused, if it is.
+    """Return the part of the budget that a use would leave, and why it is refused, if it is.
 
-    The budget of a store that exists is its own, that of a new one is what was typed. Of a use
-    with a delta only epsilon is compared here; the store itself checks both when it is charged.
+    A store that exists has a budget of its own; that of a new store is the one that is typed. Only
+    epsilon is compared here; the store checks delta, too, when it is charged.
 
     Args:
-        store: its file.
-        values: what was typed.
-        expected: from a preview.
+        store: file of the store.
+        values: values of the form.
+        expected: the preview of the use.
 
     Returns:
-        `uses`, this use; `used`, all before; `total`, `left` before and `after` this use, None
-        without a budget; `is_fixed`, whether the account exists, so that its budget is what it is;
-        and `refusal`, None if the budget allows it.
+        `uses`: epsilon of this use; `used`: epsilon of all earlier uses; `total`: the budget;
+        `left` and `after`: its rest before and after this use; `is_fixed`: whether the account
+        exists, so that its budget cannot change; `refusal`: why the budget does not allow the use,
+        None if it does. Without a budget, `total`, `left` and `after` are None.
 
     Raises:
         LedgerError: the store cannot be read.
@@ -472,20 +479,20 @@ def budget_of(store: str, values: Values, expected: dict[str, Any]) -> dict[str,
     typed = typed_budget(values)
     left = typed if account is None else account["left"]
     used = 0.0 if account is None else account["epsilon"]
-    uses = expected["epsilon"]
-    budget = {"uses": uses, "used": used, "left": left, "refusal": None, "after": None}
+    epsilon = expected["epsilon"]
+    budget = {"uses": epsilon, "used": used, "left": left, "refusal": None, "after": None}
     budget["is_fixed"] = account is not None
     budget["total"] = None if left is None else left + used
     if left is None:
         return budget
-    if uses > left * (1 + _ROUNDING):
+    if epsilon > left * (1 + _ROUNDING):
         most = down_to_digits(left, 6)
         budget["refusal"] = (
-            f"Only {most:g} of the budget is left, and this would use up {uses:g}: type at most "
+            f"Only {most:g} of the budget is left, and this would use up {epsilon:g}: type at most "
             f"{most:g} as the amount to use, which makes the numbers less exact"
             if left > 0
             else f"The account {Path(store).name} is used up: nothing more can come out of its "
             "data. If this file is about other people, give it an account of its own in "
             f"\u201c{STEPS[EXACT][0]}\u201d"
         )
-    return budget | {"after": max(0.0, left - uses)}
+    return budget | {"after": max(0.0, left - epsilon)}

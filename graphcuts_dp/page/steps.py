@@ -1,4 +1,4 @@
-"""The steps of the page, and `PlainWords`, which say what a step calls an option."""
+"""The steps of the page, and `PlainWords`, the labels of an option in a step."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import final
 DATA, CHECK, WHO, COUNT = "data", "check", "who", "count"
 OUT, EXACT, CONFIRM, RESULT = "out", "exact", "confirm", "result"
 
-# Of each step its title, and a sentence about what happens next.
+# The title of each step, and a sentence about what happens next.
 STEPS: Mapping[str, tuple[str, str]] = {
     DATA: (
         "Choose the data",
@@ -44,16 +44,16 @@ STEPS: Mapping[str, tuple[str, str]] = {
 @final
 @dataclass(frozen=True, kw_only=True)
 class PlainWords:
-    """Hold what the page calls an option.
+    """The words of the page for an option.
 
     Attributes:
-        label: of its field.
-        step: where the field stands.
-        hint: below the field; None for the help of the command.
-        role: the name by which the scripts of the page find it; None if they treat it like others.
-        choices: plain words by the word of the command.
-        needs_column: whether it is shown only if a column of the date is chosen.
-        empty: what a list shows where nothing is chosen.
+        label: of the field.
+        step: the step with the field.
+        hint: the text below the field; None for the help of the command.
+        role: the name of the field in the scripts of the page; None if they do not name it.
+        choices: plain words by the words of the command.
+        needs_date_column: whether the field is shown only if a column of the date is chosen.
+        empty: the text of a list in which nothing is chosen.
     """
 
     label: str
@@ -61,5 +61,5 @@ class PlainWords:
     hint: str | None = None
     role: str | None = None
     choices: Mapping[str, str] = field(default_factory=dict)
-    needs_column: bool = False
+    needs_date_column: bool = False
     empty: str = "none"

@@ -1,8 +1,8 @@
-"""The words of the page for people who do not program: its steps, and a plain label for options.
+"""The words of the page for people who do not program: labels of options, and messages.
 
-This table alone spells options; a test checks that each of its keys is one. The page shows fields
-that stand here in their step at once, and all others, in the words of the command, under "details"
-of the step to which their group belongs. `plain` puts messages of the commands into these words.
+`PLAIN` has the options that the page shows at once, each in its step. All other options stand under
+"details" of the step of their group, in the words of the command. `plain` translates messages of
+commands into these words. A test checks that the keys of `PLAIN` are options.
 """
 
 import re
@@ -40,20 +40,20 @@ PLAIN: Mapping[str, PlainWords] = {
         label="Months to report",
         step=CHECK,
         role="months",
-        needs_column=True,
+        needs_date_column=True,
         hint="The first and the last, as 2026-01..2026-12. Days, quarters and years work, too.",
     ),
     "columns.date-format": PlainWords(
         label="How dates are written",
         step=CHECK,
         role="date_format",
-        needs_column=True,
+        needs_date_column=True,
         hint="Empty: as 2026-01-31. Else with %d, %m and %Y, as %d.%m.%Y for 31.01.2026.",
     ),
     "columns.time-zone": PlainWords(
         label="Time zone",
         step=CHECK,
-        needs_column=True,
+        needs_date_column=True,
         hint="Only for times with an offset, as Europe/Berlin.",
     ),
     "kind": PlainWords(
@@ -160,7 +160,7 @@ PLAIN: Mapping[str, PlainWords] = {
         label="One table for each",
         step=OUT,
         hint="day, month, quarter or year. Empty: as the months to report are written.",
-        needs_column=True,
+        needs_date_column=True,
     ),
     "first": PlainWords(label="This place", step=OUT, hint="It is kept apart from the other one."),
     "second": PlainWords(label="The other place", step=OUT, hint="As it stands in the list."),
@@ -203,12 +203,12 @@ PLAIN: Mapping[str, PlainWords] = {
         hint="Both share its budget, so that what is used up adds up.",
     ),
 }
-# Keys of fields by their roles on the page; the page settles the first one itself.
+# Keys of fields by their roles on the page. The first one is set by `BOUND_PRESET`, not by a field.
 KEYS = {
     "share_above": "contributions.share-above",
     **{words.role: key for key, words in PLAIN.items() if words.role},
 }
-# Shown at once; the others of the table stand under "details", with their plain words.
+# Options of `PLAIN` that stand under "details" all the same.
 _IN_DETAILS = (
     "columns.time-zone",
     "columns.encoding",
@@ -227,14 +227,14 @@ _IN_DETAILS = (
     "same-people-as",
 )
 
-# What the page settles, or leaves to the command line: files are new, noise is never seeded, every
-# run has a store, and how many rows people have is a product of its own.
-SETTLED = ("force", "seed", "uncounted", "expect_head", "contributions", "partition")
+# Options without a field: files are new, noise is never seeded, every run has a store, and how many
+# rows people have is a product of its own. The others are left to the command line.
+NOT_OFFERED = ("force", "seed", "uncounted", "expect_head", "contributions", "partition")
 # A private estimate of the number of rows that about 5 of 100 people exceed.
 BOUND_PRESET = {"contributions": "choice", KEYS["share_above"]: "0.05", "epsilon": "0.1"}
-# Who is proposed to be protected, where columns name people, or dates, or neither.
+# The privacy unit that is proposed if columns name people; if they name dates alone; if neither.
 UNITS = {"person": "user", "date": "row", "": "edge"}
-# Encodings that the page offers where a file is not UTF-8, each with what writes such files.
+# Encodings that the page offers for files that are not UTF-8, each with a program that writes it.
 ENCODINGS: Mapping[str, str] = {"cp1252": "Excel on Windows"}
 # Options of tables that a count of people's rows does not have.
 NOT_OF_BOUND = (
@@ -243,20 +243,23 @@ NOT_OF_BOUND = (
     *("accurate", "noise", "whole", "expected_cell"),
 )
 
+# Options in messages of commands, each with an example of what matches.
 _VALUE = r"('[^']*'|\"[^\"]*\"|[\w.,-]*\w)?"
-_CHOICE = re.compile(r"--([a-z][a-z-]*) ([a-z]+)(?![\w=:-])")
+_CHOICE = re.compile(r"--([a-z][a-z-]*) ([a-z]+)(?![\w=:-])")  # --kind directed
+# --columns user=person, --privacy-unit user:max-contributions=3, --epsilon
 _SWITCH = re.compile(rf"--([a-z][a-z-]*)(?:[ =](?:[a-z-]+:)?([a-z][a-z-]*)={_VALUE})?")
-_ARGUMENT = re.compile(rf"(?<![\w\"-])([a-z][a-z_-]*)={_VALUE}")
-_COMPOUND = re.compile(r"(?<![\w\u201c-])[a-z]+(?:[_-][a-z]+)+(?![\w\u201d-])")
-_NAMED = re.compile(  # an option in a message: --by, user=, the file of the groups, max_units
+_ARGUMENT = re.compile(rf"(?<![\w\"-])([a-z][a-z_-]*)={_VALUE}")  # max_degree=5
+_COMPOUND = re.compile(r"(?<![\w\u201c-])[a-z]+(?:[_-][a-z]+)+(?![\w\u201d-])")  # max_degree
+_OPTION_NAME = re.compile(  # --by, user=, the file of the groups, max_units
     r"--([a-z][a-z-]*)|(?<![\w-])([a-z][a-z_-]*)=|file of the (\w+)"
     r"|(?<![\w-])([a-z]+(?:[_-][a-z]+)+)(?![\w-])"
 )
 _EXAMPLE = re.compile(r", for example \u201c[^\u201d]*\u201d: (?=\w+ for Excel)")
+# After options were replaced by their labels in quotation marks, these have no meaning any more:
 _METAVAR = re.compile(r"\u201d [A-Z]{3,}\b")
-_AGAIN = re.compile(r"\u201d \(\u201c[^\u201d]*\u201d\)")  # the same in Python, in brackets
-_SHORT = 4  # letters of options that are also words of sentences, such as --by
-_GENERAL = {  # words of the command line and of Python, in those of the page
+_PYTHON_NAME = re.compile(r"\u201d \(\u201c[^\u201d]*\u201d\)")  # the same option in brackets
+_LONGEST_COMMON_WORD = 4  # letters; options up to this length, such as --by, are common words, too
+_PAGE_WORDS = {  # by the words of the command line and of Python
     "expected, no proof": "a forecast; the result states its own bound, which is proven",
     "a dry run": "a preview",
     "a cell": "a number",
@@ -284,10 +287,10 @@ def shown(key: str) -> bool:
 
 
 def label_of(key: str, labels: Mapping[str, str]) -> str:
-    """Return what the page calls an option.
+    """Return the label of an option on the page.
 
     Args:
-        key: of an option as it is typed; one within another may come without the outer name.
+        key: of the option as it is typed; an option within another may lack the outer name.
         labels: of all fields of the form, by key.
     """
     key = key.replace("_", "-")
@@ -296,16 +299,16 @@ def label_of(key: str, labels: Mapping[str, str]) -> str:
 
 
 def _full_key(key: str, labels: Mapping[str, str]) -> str:
-    """Return the key of a field: this one, or that of an option within another."""
+    """Return the key of a field for a key that may lack the name of an outer option."""
     return key if key in labels else next((k for k in labels if k.endswith(f".{key}")), key)
 
 
 def _with_value(key: str, value: str | None, labels: Mapping[str, str]) -> str:
-    """Return the label of an option, with the plain words of its value if there is one."""
+    """Return the label of an option in quotation marks, with the plain words of its value."""
     label = f"\u201c{label_of(key, labels)}\u201d"
     value = (value or "").strip("'\"")
-    known = PLAIN.get(_full_key(key.replace("_", "-"), labels))
-    words = known.choices.get(value, value) if known else value
+    plain_words = PLAIN.get(_full_key(key.replace("_", "-"), labels))
+    words = plain_words.choices.get(value, value) if plain_words else value
     return f"{label}: {words}" if words and not words.isupper() else label
 
 
@@ -318,8 +321,8 @@ def plain(text: str, labels: Mapping[str, str]) -> str:
     """
 
     def choice(match: re.Match[str]) -> str:
-        known = PLAIN.get(match[1])
-        is_choice = known is not None and match[2] in known.choices
+        plain_words = PLAIN.get(match[1])
+        is_choice = plain_words is not None and match[2] in plain_words.choices
         return _with_value(match[1], match[2], labels) if is_choice else match[0]
 
     def switch(match: re.Match[str]) -> str:
@@ -330,33 +333,39 @@ def plain(text: str, labels: Mapping[str, str]) -> str:
     def argument(match: re.Match[str]) -> str:
         return _with_value(match[1], match[2], labels)
 
-    def bare(match: re.Match[str]) -> str:
+    def compound(match: re.Match[str]) -> str:
         key = match[0].replace("_", "-")
-        known = key in labels or any(label_key.endswith(f".{key}") for label_key in labels)
-        return f"\u201c{label_of(key, labels)}\u201d" if known else match[0]
+        is_option = key in labels or any(full.endswith(f".{key}") for full in labels)
+        return f"\u201c{label_of(key, labels)}\u201d" if is_option else match[0]
 
     text = _CHOICE.sub(choice, " ".join(text.split()))
     text = _ARGUMENT.sub(argument, _SWITCH.sub(switch, text))
-    text = _EXAMPLE.sub(" to ", _COMPOUND.sub(bare, text))
-    text = _AGAIN.sub("\u201d", _METAVAR.sub("\u201d", text))
-    for words, instead in _GENERAL.items():
-        text = re.sub(rf"(?<![\w\u201c]){words}(?!\w)", instead, text)
+    text = _EXAMPLE.sub(" to ", _COMPOUND.sub(compound, text))
+    text = _PYTHON_NAME.sub("\u201d", _METAVAR.sub("\u201d", text))
+    for words, page_words in _PAGE_WORDS.items():
+        text = re.sub(rf"(?<![\w\u201c]){words}(?!\w)", page_words, text)
     return text
 
 
 def step_of(text: str, fields: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """Return the step at which a message can be mended: that of the first option that it names.
+    """Return the step at which the cause of a message can be changed; None if it names no field.
+
+    It is the step that the message names, else that of the first option that it names.
 
     Args:
-        text: of a command.
+        text: the message.
         fields: of the form, by key, see `form.Product.by_key`.
     """
     for name, (title, _) in STEPS.items():
         if f"\u201c{title}\u201d" in text:
             return name
-    named = [next(filter(None, groups)) for groups in _NAMED.findall(text)]
-    named += [word for word in re.findall(r"\w+", text) if len(word) > _SHORT and word in fields]
-    keys = [name.replace("_", "-") for name in named]
+    option_names = [next(filter(None, groups)) for groups in _OPTION_NAME.findall(text)]
+    option_names += [
+        word
+        for word in re.findall(r"\w+", text)
+        if len(word) > _LONGEST_COMMON_WORD and word in fields
+    ]
+    keys = [name.replace("_", "-") for name in option_names]
     inner_keys = [next((k for k in fields if k.endswith(f".{key}")), "") for key in keys]
     matching_keys = [key for key in inner_keys if key] + [key for key in keys if key in fields]
     return str(fields[matching_keys[0]]["step"]) if matching_keys else None

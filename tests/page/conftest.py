@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from page_cases import page_of, run_in_a_fork, write_mail, write_trips
 
-from graphcuts_dp.page import understood
+from graphcuts_dp.page import private_file
 
 
 @pytest.fixture
@@ -28,4 +28,4 @@ def page(tmp_path):
 def forked(monkeypatch):
     """Rows are counted in forks of this process: to start Python anew takes a second."""
     started = SimpleNamespace(run=run_in_a_fork, TimeoutExpired=subprocess.TimeoutExpired)
-    monkeypatch.setattr(understood, "subprocess", started)
+    monkeypatch.setattr(private_file, "subprocess", started)

@@ -9,7 +9,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.page.accounts import PageAccount, names_for_report, unused_name
 from graphcuts_dp.page.app import NOT_PRIVATE
 from graphcuts_dp.page.products import PRODUCTS
-from graphcuts_dp.page.runs import SAY_WHOSE
+from graphcuts_dp.page.runs import OTHER_ACCOUNTS_UNANSWERED
 
 BUDGET = 2.0
 
@@ -60,7 +60,7 @@ def test_a_new_account_beside_others_is_only_charged_once_it_is_said_whose_it_is
         form["values"] |= PRODUCTS[product].preset
         amount = page.post("preview", **form)["epsilon"]
         refusal = page.post("start", **form, confirmed=amount, status=422)
-        assert refusal["detail"] == SAY_WHOSE
+        assert refusal["detail"] == OTHER_ACCOUNTS_UNANSWERED
         assert refusal["step"] == "exact"
     assert not (tmp_path / "results" / "trips.csv.db").exists()
     # No account but its own: nothing is asked.
@@ -114,7 +114,7 @@ def test_an_estimate_takes_a_budget_and_says_how_sure_it_is(page, trips, tmp_pat
     form = trips_form(trips, tmp_path, **PRODUCTS["bound"].preset) | {"product": "bound"}
     form["values"] |= {"budget.epsilon": "2", "epsilon": "0.5"}
     forecast = page.post("preview", **form, people=1000)
-    assert forecast["estimate"]["sees"]
+    assert forecast["estimate"]["is_informative"]
     assert forecast["budget"]["total"] == BUDGET
     run = page.post("start", **form, confirmed=0.5, people=1000)["run"]
     told = page.end_of(run)

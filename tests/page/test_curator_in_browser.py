@@ -16,6 +16,11 @@ pytestmark = [*IN_A_BROWSER, pytest.mark.slow]
 CLICKS, SECONDS = 14, 180
 LONGEST_WAY = 60  # presses of the Tab key
 FOCUSED = "return document.activeElement.matches(arguments[0])"
+WITHOUT_COUNTS = """
+const send = window.fetch;
+window.fetch = (path, ...options) =>
+  path === "/api/row_counts" ? Promise.reject(new TypeError("no network")) : send(path, ...options);
+"""
 
 
 @pytest.fixture(scope="module")
@@ -257,6 +262,16 @@ def test_months_of_the_wrong_year_are_seen_in_the_marked_panel(curator, tmp_path
     curator.wait(lambda: "outside of the months to report" in curator.text("#doubt"))
     assert "See why, and change it" in curator.text("#doubt-mend")
     assert curator.find("#run").is_enabled()
+    assert curator.spent() == []
+
+
+def test_a_step_is_complete_if_rows_could_not_be_counted(curator, trips, tmp_path):
+    curator.fill("#source", str(trips))
+    curator.next("check")
+    curator.driver.execute_script(WITHOUT_COUNTS)
+    curator.fill("[data-key='groups']", str(tmp_path / "zones.csv"))
+    curator.fill("[data-key='periods']", "2026-01..2026-06")
+    curator.next("who")
     assert curator.spent() == []
 
 

@@ -45,12 +45,12 @@ def test_the_stated_share_above_holds_with_the_stated_probability(name):
     wrong = weights[above > most].sum() / weights.sum()
     assert wrong <= FAILURE
     nobody = weights[above == 0].sum() / weights.sum()
-    if not error.sees and numbers.max() < job.bounds[-5]:
+    if not error.is_informative and numbers.max() < job.bounds[-5]:
         assert nobody > FAILURE, "an estimate that says nothing: it may well be far too high"
     if name == "trips of 181 people":
         too_high = weights[np.array(job.bounds) >= 500].sum() / weights.sum()
         assert too_high > 0.3, "a limit of 500 rows or more, where nobody has 118"
-        assert not error.sees
+        assert not error.is_informative
 
 
 @pytest.mark.parametrize("people", [100, 181, 5000])
@@ -62,8 +62,8 @@ def test_the_epsilon_that_is_proposed_sees_and_a_smaller_one_does_not(people):
         return EstimateError(epsilon=epsilon, error=users, people=people)
 
     sufficient = error_at(0.01).sufficient_epsilon
-    assert error_at(sufficient).sees
-    assert not error_at(0.9 * sufficient).sees
+    assert error_at(sufficient).is_informative
+    assert not error_at(0.9 * sufficient).is_informative
     assert f"It takes {sufficient:g}" in error_at(0.01).forecast
     assert "It takes" not in error_at(sufficient).forecast
 

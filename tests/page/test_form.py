@@ -11,9 +11,9 @@ from page_cases import MAIL, TRIPS, placed, write_mail, write_trips
 from graphcuts_dp import FileFormatError, ParameterError
 from graphcuts_dp import page as room
 from graphcuts_dp.cli import main
+from graphcuts_dp.page.private_file import head_of
 from graphcuts_dp.page.products import PRODUCTS
 from graphcuts_dp.page.steps import STEPS
-from graphcuts_dp.page.understood import head_of
 from graphcuts_dp.page.words import PLAIN
 
 CUT = {"vertices": "staff.txt", "first": "p1", "second": "p2", "epsilon": "4", "store": "mail.db"}
@@ -34,10 +34,10 @@ def files(tmp_path, monkeypatch):
 def test_every_option_of_a_command_is_in_its_form_in_its_own_words(name):
     product = PRODUCTS[name]
     shown = {field["key"]: field for field in product.fields()}
-    for about in product.made.known:
-        dry = about.name == "dry_run" and not product.guessed
+    for about in product.typer_function.known:
+        dry = about.name == "dry_run" and not product.takes_guess
         file = about.name in {"plot", "html", "od", "margins", "spreadsheet"} and not product.result
-        assert (about.key in shown) is not (about.name in product.without or dry or file), about
+        assert (about.key in shown) is not (about.name in product.omitted or dry or file), about
         if about.key in shown:
             assert shown[about.key]["help"].startswith(about.help)
             inner = shown[about.key].get("kinds", {})
@@ -126,7 +126,7 @@ def test_a_preview_says_what_the_words_say_in_a_dry_run(name, more, tmp_path, mo
     product, values = PRODUCTS[name], placed(FORMS[name] | more, tmp_path)
     found = product.preview(values)
     words = product.words(values, "nothing.csv", tmp_path)
-    words += ["--dry-run"] + ([values["dry-run"]] if product.guessed else [])
+    words += ["--dry-run"] + ([values["dry-run"]] if product.takes_guess else [])
     monkeypatch.setattr(sys, "argv", ["graphcuts-dp", *words])
     assert main.run_command() == 0
     out = capsys.readouterr().out

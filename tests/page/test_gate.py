@@ -144,7 +144,7 @@ def test_no_cell_of_the_private_file_is_in_any_reply(tmp_path):
         page.post("preview", **about)
         page.post("preview", **about, error=9)
         page.post("look", path=str(source), values=given)
-        page.post("eyes", path=str(source), values=given)
+        page.post("row_counts", path=str(source), values=given)
         assert NOT_PRIVATE in page.replies[-1].headers
         about["source"] = str(source)
         page.post("account", values=given, source=str(source))
@@ -154,7 +154,7 @@ def test_no_cell_of_the_private_file_is_in_any_reply(tmp_path):
         assert (told["state"], told["has_reasons"]) == (state, state == "refused"), told
         if state == "refused":
             assert "line " not in page.replies[-1].text
-            assert page.post("why", run=run)["reasons"]
+            assert page.post("reasons", run=run)["reasons"]
         for name in (*told.get("files", []), "report.html", "notebook.ipynb"):
             if state == "done":
                 page.file(run, name)
@@ -177,7 +177,7 @@ def test_no_cell_of_the_private_file_is_in_any_reply(tmp_path):
         sent = b"".join(unpacked(reply)) + json.dumps(dict(reply.headers)).encode()
         assert not [mark for mark in marks if mark.encode() in sent], reply.url
     panels = [reply for reply in page.replies if NOT_PRIVATE in reply.headers]
-    assert {Path(reply.url.path).name for reply in panels} == {"eyes", "truth", "why"}
+    assert {Path(reply.url.path).name for reply in panels} == {"row_counts", "truth", "reasons"}
     assert len(panels) == len(RUNS) + 1 + sum(state == "refused" for *_, state in RUNS)
 
 
@@ -207,7 +207,11 @@ def test_a_row_that_holds_usual_words_is_shown_in_the_panel_alone(page, tmp_path
     columns = {"columns.source": "2", "columns.target": "3", "columns.user": "1"}
     read = {"path": str(source), "values": values}
     about = {"product": "table", "source": str(source), "values": values}
-    assert page.post("head", **read) == {"names": [], "proposed": {}, "asks": not header}
+    assert page.post("head", **read) == {
+        "names": [],
+        "suggested": {},
+        "asks_for_header": not header,
+    }
     for more in ({}, columns, {"columns.user": "user"}):
         typed = {**read, "values": values | more}
         for name, body in (("look", typed), ("preview", about | typed)):
@@ -219,7 +223,7 @@ def test_a_row_that_holds_usual_words_is_shown_in_the_panel_alone(page, tmp_path
         refusal = page.post("start", **about, confirmed=1, status=422)
         assert "names its columns" in refusal["detail"]
         assert refusal["step"] == "data"
-        page.post("first", **read)
+        page.post("first_line", **read)
         assert NOT_PRIVATE in page.replies[-1].headers
         assert b"Mueller Anna" in page.replies[-1].content
     outside = [reply for reply in page.replies if NOT_PRIVATE not in reply.headers]
@@ -250,7 +254,7 @@ def test_the_command_shows_a_link_whose_token_stands_in_no_log(tmp_path):
 @pytest.mark.thorough
 def test_what_tells_of_rows_is_in_replies_for_marked_panels_alone(page, trips, tmp_path):
     """A count, and a comparison with the truth, that fail say why in their own panel."""
-    told = page.post("eyes", path=str(tmp_path / "none.csv"), values=placed(TRIPS, tmp_path))
+    told = page.post("row_counts", path=str(tmp_path / "none.csv"), values=placed(TRIPS, tmp_path))
     assert NOT_PRIVATE in page.replies[-1].headers
     assert (told["skipped"], told["faults"]) == (None, [])
     assert "none.csv" in told["not_counted"]

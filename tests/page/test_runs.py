@@ -259,7 +259,7 @@ def test_a_refused_run_uses_nothing_up_and_leads_to_the_step_to_change(page, tmp
     told = page.post("run", run="one")
     assert (told["state"], told["step"], told["has_reasons"]) == (REFUSED, "check", True)
     assert "line 3" not in page.replies[-1].text
-    (reason,) = page.post("why", run="one")["reasons"]
+    (reason,) = page.post("reasons", run="one")["reasons"]
     assert reason.endswith("\u201cRows that cannot be used\u201d: leave them out")
     assert "line 3" in reason
     assert NOT_PRIVATE in page.replies[-1].headers

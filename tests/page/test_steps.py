@@ -28,16 +28,16 @@ def contacts(tmp_path):
 
 def of_wards(page, contacts):
     """What the page proposes of the file, with the list of the wards."""
-    proposed = page.post("head", path=str(contacts), values={})["proposed"]
+    proposed = page.post("head", path=str(contacts), values={})["suggested"]
     return {**proposed, **WARDS, "groups": str(contacts.parent / "wards.csv")}
 
 
 def test_columns_propose_who_is_a_person_and_what_is_a_date(page, contacts, mail):
     told = page.post("head", path=str(contacts), values={})
     assert told["names"] == ["patient", "from", "to", "date"]
-    assert told["proposed"]["columns.user"] == "patient"
-    assert told["proposed"]["columns.period"] == "date"
-    assert page.post("head", path=str(mail), values={})["proposed"] == {}
+    assert told["suggested"]["columns.user"] == "patient"
+    assert told["suggested"]["columns.period"] == "date"
+    assert page.post("head", path=str(mail), values={})["suggested"] == {}
 
 
 def test_what_was_understood_is_said_without_any_row(page, contacts):
@@ -57,7 +57,7 @@ def test_what_was_understood_is_said_without_any_row(page, contacts):
 @pytest.mark.thorough
 def test_rows_are_counted_by_a_program_that_is_started(page, contacts):
     """Which other tests fork, as that is quicker than to start it."""
-    counted = page.post("eyes", path=str(contacts), values=of_wards(page, contacts))
+    counted = page.post("row_counts", path=str(contacts), values=of_wards(page, contacts))
     assert (counted["rows"], counted["skipped"]) == (300, 300)  # the form of dates is not told
 
 
@@ -67,17 +67,17 @@ def test_german_dates_are_told_before_anything_is_spent(page, contacts):
     values = of_wards(page, contacts)
     with contacts.open() as file:
         rows = len(list(csv.reader(file))) - 1
-    eyes = page.post("eyes", path=str(contacts), values=values)
+    eyes = page.post("row_counts", path=str(contacts), values=values)
     assert NOT_PRIVATE in page.replies[-1].headers
     assert (eyes["rows"], eyes["skipped"], eyes["share"]) == (rows, rows, 1.0)
     assert not OPTIONS.search(eyes["faults"][0]["text"])
     (written,) = (key for key, example in eyes["date_formats"].items() if example == "31.01.2026")
     values["columns.date-format"] = written
-    eyes = page.post("eyes", path=str(contacts), values=values)
+    eyes = page.post("row_counts", path=str(contacts), values=values)
     assert (eyes["skipped"], eyes["date_formats"]) == (0, {})
     with contacts.open("a") as file:  # rows without a place, counted here by hand
         file.write("p1;;ICU;01.01.2025\np1;nowhere;ICU;01.01.2025\n")
-    eyes = page.post("eyes", path=str(contacts), values=values)
+    eyes = page.post("row_counts", path=str(contacts), values=values)
     assert (eyes["rows"], eyes["skipped"]) == (rows + 2, 2)
     lines = contacts.read_text().splitlines()
     where = {place for fault in eyes["faults"] for place in fault["where"]}
@@ -104,7 +104,7 @@ def test_rows_of_other_months_are_counted_in_the_panel(page, contacts, months, s
     year, last = int(months[:4]), int(months[-2:]) if len(months) > 4 else 12
     outside = sum(int(date[2]) != year or int(date[1]) > last for date in dates)
     assert (outside > 0) is any_outside
-    eyes = page.post("eyes", path=str(contacts), values=values)
+    eyes = page.post("row_counts", path=str(contacts), values=values)
     assert (eyes["outside"], eyes["skipped"], eyes["rows"]) == (outside, 0, len(dates))
     assert NOT_PRIVATE in page.replies[-1].headers
     assert page.post("look", path=str(contacts), values=values)["months"] == said
@@ -312,14 +312,14 @@ def test_text_of_excel_is_mended_by_a_button_and_not_by_leaving_rows_out(page, c
     read_as = "; it is read as text of Excel on Windows (cp1252)"
     assert looked["public_list"] == f"The list names 4 places in 2 areas{read_as}"
     assert looked["problems"] == []
-    eyes = page.post("eyes", path=str(contacts), values=values)
+    eyes = page.post("row_counts", path=str(contacts), values=values)
     assert eyes["encodings"] == {"cp1252": "Excel on Windows"}
     assert eyes["mend_first"]
     assert eyes["skipped"] > 0
     # The encoding of the private file holds for a list that is not UTF-8.
     mended = values | {"columns.encoding": "cp1252"}
     assert page.post("look", path=str(contacts), values=mended)["problems"] == []
-    eyes = page.post("eyes", path=str(contacts), values=mended)
+    eyes = page.post("row_counts", path=str(contacts), values=mended)
     assert (eyes["skipped"], eyes["encodings"], eyes["mend_first"]) == (0, {}, False)
     about = {"product": "table", "source": str(contacts)}
     assert page.post("preview", **about, values=mended | {"epsilon": "1"})["errors"]
@@ -429,13 +429,13 @@ def test_a_first_row_is_split_by_what_the_panel_shows(page, contacts, line, sepa
     """The curator sees how the line is split, and says that it is a row: so all rows are split."""
     file = contacts.with_name(name)
     file.write_text(f"{line}\n" * 3)
-    told = page.post("first", path=str(file), values={})
+    told = page.post("first_line", path=str(file), values={})
     assert NOT_PRIVATE in page.replies[-1].headers
     assert told == {"cells": ["p1", "Ward A", "ICU"], "separator": separator}
     values = {"columns.header": "no", "columns.user": "1", "columns.source": "2"}
     values |= {"columns.target": "3", "groups": str(contacts.parent / "wards.csv")}
     values |= {"columns.delimiter": separator}
-    eyes = page.post("eyes", path=str(file), values=values)
+    eyes = page.post("row_counts", path=str(file), values=values)
     assert (eyes["rows"], eyes["skipped"]) == (3, 0)
 
 
@@ -444,11 +444,11 @@ def test_a_few_damaged_dates_are_left_out_once_their_form_is_right(page, contact
     values = of_wards(page, contacts) | {"columns.date-format": "%d.%m.%Y"}
     with contacts.open("a") as file:
         file.write("p1;Ward A;ICU;unknown\n")
-    eyes = page.post("eyes", path=str(contacts), values=values)
+    eyes = page.post("row_counts", path=str(contacts), values=values)
     assert (eyes["skipped"], eyes["date_formats"], eyes["mend_first"]) == (1, {}, False)
     # A wrong form is still to be mended first.
     values["columns.date-format"] = "%Y-%d-%m"
-    eyes = page.post("eyes", path=str(contacts), values=values)
+    eyes = page.post("row_counts", path=str(contacts), values=values)
     assert eyes["mend_first"]
     assert eyes["date_formats"]
 

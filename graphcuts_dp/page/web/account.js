@@ -1,105 +1,106 @@
-// The account of the data: which one is charged, whether others are about the same people, its budget.
+// The account of the private file: its budget, and whether other accounts are about the same people.
 import { element, show, small } from "/page/shared.js";
-import { one } from "/web/fields.js";
-import { ask, by, keep, live, put, role, state } from "/web/state.js";
+import { fieldElement } from "/web/fields.js";
+import { byId, fieldOfRole, post, save, setValue, state, unsaved } from "/web/state.js";
 
-let changed = () => {}, newest = 0;
-export const onChange = (work) => { changed = work; };
+let requestNumber = 0; // replies to earlier requests are ignored
+let onChange = () => {};
+export const setChangeListener = (listener) => { onChange = listener; };
 
 const usedText = ({ used, total }) => (total === null ? `${small(used)} used up, no budget` : `${small(used)} of ${small(total)} used up`);
 
-// What is used up of an account already, as a sentence.
+// A sentence on the spending of an account.
 function stateText({ name, is_new, results, used, total, left }) {
   if (is_new) return `${name} is a new account: nothing is used up yet.`;
-  const some = `${results === 1 ? "1 result has" : `${results} results have`} used up ${small(used)}`;
-  return `Account ${name}: ${some}${total === null ? ", and there is no budget" : ` of ${small(total)}, so ${small(left)} is left`}.`;
+  const spending = `${results === 1 ? "1 result has" : `${results} results have`} used up ${small(used)}`;
+  return `Account ${name}: ${spending}${total === null ? ", and there is no budget" : ` of ${small(total)}, so ${small(left)} is left`}.`;
 }
 
-// Ask which account would be charged; only the newest question counts.
-export async function refresh() {
-  if (!state.source) { live.account = null; return; }
-  const turn = ++newest;
-  const account = await ask("account", { values: state.values, source: state.source });
-  if (turn === newest) live.account = account;
+// Asks the server which account would be charged.
+export async function load() {
+  if (!state.source) { unsaved.account = null; return; }
+  const number = ++requestNumber;
+  const account = await post("account", { values: state.values, source: state.source });
+  if (number === requestNumber) unsaved.account = account;
 }
 
-// Whether it is still to be said if the other accounts of the folder are about the same people.
-export const unanswered = () => Boolean(live.account?.charged.is_new && live.account.others.length && !isSeparate());
-export const isSeparate = () => Boolean(live.account) && state.separate === live.account.of_file.name;
+// True until the curator has answered whether other accounts of the folder are about the same people.
+export const isUnanswered = () => Boolean(unsaved.account?.charged.is_new && unsaved.account.others.length && !isSeparate());
+export const isSeparate = () => Boolean(unsaved.account) && state.separateAccount === unsaved.account.of_file.name;
 
-// Ask for the answer that is missing; returns whether one is.
-export function asks(target) {
-  if (!unanswered()) return false;
+// Asks for that answer, if it is missing; returns false if it is not.
+export function showQuestion(target) {
+  if (!isUnanswered()) return false;
   show(target, "Say first whether the people of this file are also in another account.");
-  by("account-people").querySelector("input")?.focus();
+  byId("account-people").querySelector("input")?.focus();
   return true;
 }
 
-// Show the account in a step, with the field of its budget.
+// Draws the account in a step, with the field of its budget.
 export async function draw(step) {
-  by(`${step}-account`).append(by("account"));
-  const budget = role("budget");
-  by("account-budget").replaceChildren(...(budget ? [one(budget, false)] : []));
-  await refresh();
-  tell();
+  byId(`${step}-account`).append(byId("account"));
+  const budget = fieldOfRole("budget");
+  byId("account-budget").replaceChildren(...(budget ? [fieldElement(budget, false)] : []));
+  await load();
+  showAccount();
 }
 
-export function tell() {
-  const account = live.account;
+export function showAccount() {
+  const account = unsaved.account;
   if (!account) return;
-  const { of_file: own, charged, others } = account;
-  fixBudget(charged);
-  by("account-name").textContent = `${charged.name === own.name ? "" : "Shared with other data about the same people. "}${stateText(charged)}`;
-  by("account-own").classList.toggle("hidden", own.is_new);
-  by("account-own").querySelector("p").textContent = `If this file is about other people than those of ${own.name}, it needs an account of its own.`;
-  by("account-people").classList.toggle("hidden", !own.is_new || !others.length);
-  const chosen = charged.name === own.name ? (isSeparate() ? "" : null) : charged.name;
-  const focused = document.activeElement?.name === "account-people";
-  const answer = (name, text) => element("label", {}, element("input", { type: "radio", name: "account-people", value: name, checked: name === chosen, onchange: () => say(name) }), element("span", { text }));
-  by("account-answers").replaceChildren(...others.map((other) => answer(other.name, `Yes, use ${other.name} (${usedText(other)})`)), answer("", "No, these are other people"));
-  if (focused) by("account-answers").querySelector("input:checked")?.focus();
+  const { of_file: accountOfFile, charged, others } = account;
+  showBudget(charged);
+  byId("account-name").textContent = `${charged.name === accountOfFile.name ? "" : "Shared with other data about the same people. "}${stateText(charged)}`;
+  byId("account-own").classList.toggle("hidden", accountOfFile.is_new);
+  byId("account-own").querySelector("p").textContent = `If this file is about other people than those of ${accountOfFile.name}, it needs an account of its own.`;
+  byId("account-people").classList.toggle("hidden", !accountOfFile.is_new || !others.length);
+  const answer = charged.name === accountOfFile.name ? (isSeparate() ? "" : null) : charged.name; // as in `answerPeople`
+  const hadFocus = document.activeElement?.name === "account-people";
+  const radioButton = (name, text) => element("label", {}, element("input", { type: "radio", name: "account-people", value: name, checked: name === answer, onchange: () => answerPeople(name) }), element("span", { text }));
+  byId("account-answers").replaceChildren(...others.map((other) => radioButton(other.name, `Yes, use ${other.name} (${usedText(other)})`)), radioButton("", "No, these are other people"));
+  if (hadFocus) byId("account-answers").querySelector("input:checked")?.focus();
 }
 
-// The budget of an account that exists is fixed: its field says so, and takes nothing.
-function fixBudget({ is_new, total }) {
-  const key = role("budget")?.key, field = by(`f-${key}`);
+// The budget of an account that exists cannot change: its field is disabled.
+function showBudget({ is_new, total }) {
+  const key = fieldOfRole("budget")?.key, field = byId(`f-${key}`);
   if (!field) return;
   field.disabled = !is_new;
   if (document.activeElement !== field) field.value = is_new ? state.values[key] ?? "" : total ?? "";
-  const fixed = total === null ? "The first result of these data was made without a budget, so that none can be set any more." : `It was set to ${small(total)} with the first result of these data, and cannot be changed.`;
-  show(by(`f-${key}-note`), is_new ? "" : fixed, "");
+  const note = total === null ? "The first result of these data was made without a budget, so that none can be set any more." : `It was set to ${small(total)} with the first result of these data, and cannot be changed.`;
+  show(byId(`f-${key}-note`), is_new ? "" : note, "");
 }
 
-// An answer: the name of the account of the same people, or "" for none.
-async function say(name) {
-  put(role("same_people").key, name);
-  state.separate = name ? "" : live.account.of_file.name;
-  keep();
+// Stores the answer: the name of the account that is about the same people; "" if none is.
+async function answerPeople(name) {
+  setValue(fieldOfRole("same_people").key, name);
+  state.separateAccount = name ? "" : unsaved.account.of_file.name;
+  save();
   await update();
 }
 
 async function update() {
-  await refresh();
-  tell();
-  changed();
+  await load();
+  showAccount();
+  onChange();
 }
 
-// The file is about other people than an account of the same name.
-export async function separate() {
-  put(role("store").key, live.account.unused);
-  state.separate = live.account.unused;
-  keep();
+// Chooses a new account, since the account that is named after the file is about other people.
+export async function chooseNewAccount() {
+  setValue(fieldOfRole("store").key, unsaved.account.unused);
+  state.separateAccount = unsaved.account.unused;
+  save();
   await update();
-  by("account-name").focus();
+  byId("account-name").focus();
 }
 
-// Below the columns of a file: what its account has used up already, if there is one.
-export async function known() {
-  await refresh();
-  const own = live.account?.of_file;
-  show(by("known"), own && !own.is_new ? stateText(own) : "", own?.left === 0 ? "bad" : "");
+// Shows the spending of the account of the file, if it exists, below the columns of the file.
+export async function showFileAccount() {
+  await load();
+  const account = unsaved.account?.of_file;
+  show(byId("known"), account && !account.is_new ? stateText(account) : "", account?.left === 0 ? "bad" : "");
 }
 
 export function listen() {
-  by("account-separate").addEventListener("click", separate);
+  byId("account-separate").addEventListener("click", chooseNewAccount);
 }

@@ -1,101 +1,105 @@
-// The private estimate of how many rows people have: its price and its own confirmation.
+// The private estimate of how many rows people have: its price, its confirmation and its result.
 import { element, show, small } from "/page/shared.js";
 import * as account from "/web/account.js";
-import { budgetText, refuse } from "/web/exact.js";
-import { why } from "/web/result.js";
-import { ask, by, live, put, role, state } from "/web/state.js";
-import { shareText, skips } from "/web/understood.js";
+import { budgetText, showRefusal } from "/web/exact.js";
+import { badRowsText, skipsBadRows } from "/web/private_file.js";
+import { showReasons } from "/web/result.js";
+import { byId, fieldOfRole, post, setValue, state, unsaved } from "/web/state.js";
 
-let price = 0, foresee = () => {};
-export const onUse = (work) => { foresee = work; };
-const epsilonKey = () => role("epsilon").key;
-const hide = (id) => by(id).classList.add("hidden");
+let price = 0; // epsilon that the confirmation shows
+let onUse = () => {};
+export const setUseListener = (listener) => { onUse = listener; };
+const epsilonKey = () => fieldOfRole("epsilon").key;
+const hide = (id) => byId(id).classList.add("hidden");
+const showProblem = (problem) => showRefusal(byId("bound-state"), problem);
 
-const body = () => {
-  const product = live.products.bound, own = new Set(product.fields.flatMap((field) => [field.key, ...Object.values(field.kinds ?? {}).flat().map((inner) => inner.key)]));
-  const values = Object.fromEntries(Object.entries(state.values).filter(([key]) => own.has(key)));
-  return { product: "bound", source: state.source, values: { ...values, ...product.preset, [epsilonKey()]: by("bound-price").value }, people: by("bound-people").value, separate: account.isSeparate() };
-};
+// The request of the estimate, with those values of the form that its command has, too.
+function requestBody() {
+  const product = unsaved.products.bound;
+  const innerKeys = (field) => Object.values(field.kinds ?? {}).flat().map((innerField) => innerField.key);
+  const keys = new Set(product.fields.flatMap((field) => [field.key, ...innerKeys(field)]));
+  const values = Object.fromEntries(Object.entries(state.values).filter(([key]) => keys.has(key)));
+  return { product: "bound", source: state.source, values: { ...values, ...product.preset, [epsilonKey()]: byId("bound-price").value }, people: byId("bound-people").value, separate: account.isSeparate() };
+}
 
-// What was said of an estimate is gone once something is typed that changes it.
+// Hides the price, and the refusal, of an estimate with other values.
 export function hidePrice() {
   hide("bound-confirm");
   hide("bound-refusal");
-  show(by("bound-state"), "", "");
+  show(byId("bound-state"), "", "");
 }
 
-async function priceOf() {
+// Shows the price of the estimate, with a button to confirm it, or what has to be changed first.
+async function showPrice() {
   hidePrice();
-  if (stops()) return;
-  if (account.asks(by("bound-state"))) return;
-  const { epsilon, budget, estimate } = await ask("preview", body());
-  if (budget.refusal) { refuse(by("bound-state"), { message: budget.refusal }); return; }
+  if (showBadRows()) return;
+  if (account.showQuestion(byId("bound-state"))) return;
+  const { epsilon, budget, estimate } = await post("preview", requestBody());
+  if (budget.refusal) { showProblem({ message: budget.refusal }); return; }
   price = epsilon;
-  if (!estimate.sees) {
-    const use = () => { by("bound-price").value = estimate.sufficient; by("bound-price").focus(); priceOf().catch(failed); };
-    show(by("bound-state"), `${estimate.text} `);
-    by("bound-state").append(element("button", { type: "button", text: `Let it use up ${small(estimate.sufficient)}`, onclick: use }));
+  if (!estimate.is_informative) {
+    const useSufficient = () => { byId("bound-price").value = estimate.sufficient; byId("bound-price").focus(); showPrice().catch(showProblem); };
+    show(byId("bound-state"), `${estimate.text} `);
+    byId("bound-state").append(element("button", { type: "button", text: `Let it use up ${small(estimate.sufficient)}`, onclick: useSufficient }));
     return;
   }
-  const isFree = budget.total === null && !budget.is_fixed;
-  const limits = isFree ? " Type a budget above: it can be set only before the first result, and this is one." : "";
-  show(by("bound-state"), `${estimate.text} ${budgetText(budget)}${limits}`, limits ? "bad" : "");
-  by("bound-confirm").textContent = `Spend ${small(epsilon)} on this estimate${isFree ? ", without a budget" : ""}`;
-  by("bound-confirm").classList.remove("hidden");
+  const isWithoutBudget = budget.total === null && !budget.is_fixed;
+  const advice = isWithoutBudget ? " Type a budget above: it can be set only before the first result, and this is one." : "";
+  show(byId("bound-state"), `${estimate.text} ${budgetText(budget)}${advice}`, advice ? "bad" : "");
+  byId("bound-confirm").textContent = `Spend ${small(epsilon)} on this estimate${isWithoutBudget ? ", without a budget" : ""}`;
+  byId("bound-confirm").classList.remove("hidden");
 }
 
-// Whether the estimate would stop at a row that cannot be used; then the marked panel says so.
-function stops() {
-  if (!(live.eyes?.skipped > 0) || skips()) return false;
-  const panel = by("bound-refusal");
+// Shows the bad rows at which the estimate would stop, in the marked panel; returns false if none.
+function showBadRows() {
+  if (!(unsaved.rowCounts?.skipped > 0) || skipsBadRows()) return false;
+  const panel = byId("bound-refusal");
   panel.classList.remove("hidden");
-  panel.querySelector("p").textContent = shareText(live.eyes);
-  const leave = () => { put(role("bad_rows").key, "skip"); hide("bound-refusal"); by("bound-ask").focus(); priceOf().catch(failed); };
-  by("bound-mend").replaceChildren(...(live.eyes.share < 1 && !live.eyes.mend_first ? [element("button", { type: "button", text: live.eyes.skipped === 1 ? "Leave it out" : "Leave them out", onclick: leave })] : []));
-  by("bound-mend").querySelector("button")?.focus();
+  panel.querySelector("p").textContent = badRowsText(unsaved.rowCounts);
+  const skip = () => { setValue(fieldOfRole("bad_rows").key, "skip"); hide("bound-refusal"); byId("bound-ask").focus(); showPrice().catch(showProblem); };
+  byId("bound-mend").replaceChildren(...(unsaved.rowCounts.share < 1 && !unsaved.rowCounts.mend_first ? [element("button", { type: "button", text: unsaved.rowCounts.skipped === 1 ? "Leave it out" : "Leave them out", onclick: skip })] : []));
+  byId("bound-mend").querySelector("button")?.focus();
   return true;
 }
 
-async function start() {
-  hide("bound-confirm"); // the focus goes on to what is said of the run
+async function startEstimate() {
+  hide("bound-confirm"); // it had the focus, which the state gets
   hide("bound-refusal");
-  by("bound-mend").replaceChildren();
-  show(by("bound-state"), "At work.", "");
-  by("bound-state").setAttribute("tabindex", "-1");
-  by("bound-state").focus();
-  const { run } = await ask("start", { ...body(), confirmed: price });
+  byId("bound-mend").replaceChildren();
+  show(byId("bound-state"), "At work.", "");
+  byId("bound-state").setAttribute("tabindex", "-1");
+  byId("bound-state").focus();
+  const { run } = await post("start", { ...requestBody(), confirmed: price });
   for (;;) {
-    const status = await ask("run", { run });
-    if (status.state !== "running") return done(run, status);
+    const status = await post("run", { run });
+    if (status.state !== "running") return showEstimate(run, status);
     await new Promise((resolve) => setTimeout(resolve, 500));
   }
 }
 
-async function done(run, status) {
+async function showEstimate(run, status) {
   const rows = status.report?.max_contributions;
-  await why("bound-refusal", run, status);
-  if (!rows) show(by("bound-state"), [status.has_reasons ? "The estimate was refused, for the reason in the marked panel." : "", status.message].filter(Boolean).join(" "));
+  await showReasons("bound-refusal", run, status);
+  if (!rows) show(byId("bound-state"), [status.has_reasons ? "The estimate was refused, for the reason in the marked panel." : "", status.message].filter(Boolean).join(" "));
   await account.draw("count");
-  if (!rows) return by("bound-state").focus();
-  const field = role("most_rows");
-  show(by("bound-state"), `${status.estimate} `, "good");
-  by("bound-state").append(element("button", { type: "button", text: `Use ${rows}`, onclick: () => { put(field.key, rows); by(`f-${field.key}`).value = rows; by(`f-${field.key}`).focus(); foresee(); } }));
-  by("bound-state").querySelector("button").focus();
+  if (!rows) return byId("bound-state").focus();
+  const { key } = fieldOfRole("most_rows");
+  show(byId("bound-state"), `${status.estimate} `, "good");
+  byId("bound-state").append(element("button", { type: "button", text: `Use ${rows}`, onclick: () => { setValue(key, rows); byId(`f-${key}`).value = rows; byId(`f-${key}`).focus(); onUse(); } }));
+  byId("bound-state").querySelector("button").focus();
 }
 
-const failed = (problem) => refuse(by("bound-state"), problem);
-
-// Empty the fields, and what was said of a former file.
+// Empties the fields for another private file.
 export function empty() {
-  by("bound-price").value = live.products.bound.preset[epsilonKey()];
-  by("bound-people").value = "";
-  by("bound").open = false;
+  byId("bound-price").value = unsaved.products.bound.preset[epsilonKey()];
+  byId("bound-people").value = "";
+  byId("bound").open = false;
   hidePrice();
 }
 
 export function listen() {
-  by("bound-price").value = live.products.bound.preset[epsilonKey()];
-  for (const id of ["bound-price", "bound-people"]) by(id).addEventListener("input", hidePrice);
-  by("bound-ask").addEventListener("click", () => priceOf().catch(failed));
-  by("bound-confirm").addEventListener("click", () => start().catch(failed));
+  byId("bound-price").value = unsaved.products.bound.preset[epsilonKey()];
+  for (const id of ["bound-price", "bound-people"]) byId(id).addEventListener("input", hidePrice);
+  byId("bound-ask").addEventListener("click", () => showPrice().catch(showProblem));
+  byId("bound-confirm").addEventListener("click", () => startEstimate().catch(showProblem));
 }

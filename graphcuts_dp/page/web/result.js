@@ -1,14 +1,16 @@
-// A run and its result: where it stands, the table, pictures, downloads, and what came before.
+// A run: its state, its result, and the list of earlier runs.
 import { busy, element, fill, show, small } from "/page/shared.js";
 import * as account from "/web/account.js";
-import { ask, bearer, by, keep, live, put, role, state } from "/web/state.js";
+import { authorization, byId, fieldOfRole, post, save, setValue, state, unsaved } from "/web/state.js";
 
-let failed = () => {}, opened = () => {}, reach = () => {}, goTo = () => {};
-// Show in the marked panel why a run was refused, which may tell of private rows; else hide it.
-export async function why(id, run, { has_reasons }) {
-  const panel = by(id);
+// What the page does when a run is shown, on errors, to offer a step, and to go to one; see `listen`.
+let onOpen = () => {}, onError = () => {}, offerStep = () => {}, goTo = () => {};
+
+// Shows the reasons of a refusal in the marked panel, since they may reveal private rows; else hides it.
+export async function showReasons(id, run, { has_reasons }) {
+  const panel = byId(id);
   panel.classList.toggle("hidden", !has_reasons);
-  const { reasons } = has_reasons ? await ask("why", { run }) : { reasons: [] };
+  const { reasons } = has_reasons ? await post("reasons", { run }) : { reasons: [] };
   panel.querySelector("p").textContent = reasons.map((text) => sentence(`${text[0].toUpperCase()}${text.slice(1)}`)).join(" ");
 }
 const sentence = (text) => (/[.!?]$/.test(text) ? text : `${text}.`);
@@ -22,133 +24,131 @@ export function spentText(spent) {
 
 export async function follow(run) {
   state.run = run;
-  keep();
-  opened();
-  for (const id of ["files", "shown", "scrolls", "pictures", "band", "compared", "report"]) by(id).replaceChildren();
+  save();
+  onOpen();
+  for (const id of ["files", "shown", "scrolls", "pictures", "band", "compared", "report"]) byId(id).replaceChildren();
   document.body.removeAttribute("data-report");
-  for (const id of ["truth", "resume", "print"]) by(id).classList.add("hidden");
-  by("reveal").checked = false;
-  by("refusal").classList.add("hidden");
-  show(by("spent"), "");
-  show(by("copy"), "");
+  for (const id of ["truth", "resume", "print"]) byId(id).classList.add("hidden");
+  byId("reveal").checked = false;
+  byId("refusal").classList.add("hidden");
+  show(byId("spent"), "");
+  show(byId("copy"), "");
   document.querySelector('section[data-step="result"]').removeAttribute("data-run");
   let status;
   for (;;) {
-    status = await ask("run", { run });
+    status = await post("run", { run });
     if (state.run !== run) return;
-    by("title-result").textContent = `${status.title}, ${status.time}`;
-    by("command").textContent = status.command;
-    by("progress").classList.toggle("hidden", status.state !== "running");
+    byId("title-result").textContent = `${status.title}, ${status.time}`;
+    byId("command").textContent = status.command;
+    byId("progress").classList.toggle("hidden", status.state !== "running");
     if (status.state !== "running") break;
-    by("progress").value = status.done;
-    show(by("state"), `At work: ${status.message || "reading"}. You may close this page: the run goes on.`, "");
+    byId("progress").value = status.done;
+    show(byId("state"), `At work: ${status.message || "reading"}. You may close this page: the run goes on.`, "");
     await new Promise((resolve) => setTimeout(resolve, 500));
   }
-  const good = status.state === "done";
-  const ready = status.mostly_noise ? `${status.mostly_noise} The program finds nothing else against publishing these files.` : "It is ready. The program finds nothing against publishing these files. Print the report for whoever decides.";
-  show(by("state"), [status.has_reasons ? "The run was refused, for the reason in the marked panel." : "", status.message, good ? ready : ""].filter(Boolean).join(" "), good && !status.mostly_noise ? "good" : "bad");
-  await why("refusal", run, status);
-  if (good) {
-    show(by("spent"), spentText(status.spent), "");
-    await open(run, status);
+  const isDone = status.state === "done";
+  const verdict = status.mostly_noise ? `${status.mostly_noise} The program finds nothing else against publishing these files.` : "It is ready. The program finds nothing against publishing these files. Print the report for whoever decides.";
+  show(byId("state"), [status.has_reasons ? "The run was refused, for the reason in the marked panel." : "", status.message, isDone ? verdict : ""].filter(Boolean).join(" "), isDone && !status.mostly_noise ? "good" : "bad");
+  await showReasons("refusal", run, status);
+  if (isDone) {
+    show(byId("spent"), spentText(status.spent), "");
+    await showResult(run, status);
   }
   if (status.state === "refused" && status.account) offerAccount(status.account);
   else if (status.state === "refused" && status.of_other_data) offerAccounts();
-  else if (status.state === "refused") reach(by("state"), status.step);
+  else if (status.state === "refused") offerStep(byId("state"), status.step);
   if (status.copy && status.state !== "lost") offerDeletion(status.copy);
-  by("resume").classList.toggle("hidden", status.state !== "lost");
-  by("notes-of-run").replaceChildren(...status.notes.map((text) => element("li", { text })));
+  byId("resume").classList.toggle("hidden", status.state !== "lost");
+  byId("notes-of-run").replaceChildren(...status.notes.map((text) => element("li", { text })));
   document.querySelector('section[data-step="result"]').setAttribute("data-run", `${run} ${status.state}`);
-  await past();
+  await showRuns();
 }
 
-// These rows were charged to another account before: with that one, what is used up adds up.
+// Offers the account that these rows were charged to before: only there all spending adds up.
 function offerAccount(path) {
-  show(by("state"), `These rows were charged to another account before: ${path}. Use it, so that all that is used up adds up. Nothing was spent. `);
-  by("state").append(element("button", { type: "button", text: "Use that account", onclick: () => { put(role("store").key, path); put(role("same_people").key, ""); goTo("exact"); } }));
+  show(byId("state"), `These rows were charged to another account before: ${path}. Use it, so that all that is used up adds up. Nothing was spent. `);
+  byId("state").append(element("button", { type: "button", text: "Use that account", onclick: () => { setValue(fieldOfRole("store").key, path); setValue(fieldOfRole("same_people").key, ""); goTo("exact"); } }));
 }
 
-// The account is about other rows: these share it if they are about the same people, or have their own.
+// Offers to share an account that is about other rows of the same people, or a new account.
 function offerAccounts() {
-  const name = live.account?.of_file.name;
+  const name = unsaved.account?.of_file.name;
   if (!name) return;
-  by("state").append(` The account ${name} was made for other rows. `);
-  const share = () => { put(role("store").key, ""); put(role("same_people").key, name); goTo("exact"); };
-  const separate = async () => { await account.separate(); goTo("exact"); };
-  by("state").append(
+  byId("state").append(` The account ${name} was made for other rows. `);
+  const share = () => { setValue(fieldOfRole("store").key, ""); setValue(fieldOfRole("same_people").key, name); goTo("exact"); };
+  const separate = async () => { await account.chooseNewAccount(); goTo("exact"); };
+  byId("state").append(
     element("button", { type: "button", text: "They are about the same people: share its budget", onclick: share }),
-    element("button", { type: "button", text: "These are other people: new account", onclick: () => separate().catch(failed) }),
+    element("button", { type: "button", text: "These are other people: new account", onclick: () => separate().catch(onError) }),
   );
 }
 
-// The private file that was dropped was copied into the folder; its copy need not stay.
+// Offers to delete the copy of a private file that was dropped on the page.
 function offerDeletion(path) {
-  show(by("copy"), `A copy of the private file that you dropped is ${path}. `, "");
+  show(byId("copy"), `A copy of the private file that you dropped is ${path}. `, "");
   const remove = async () => {
-    const { deleted } = await ask("forget", { path, confirmed: true });
-    show(by("copy"), deleted ? "The copy is deleted. For another result, choose the file again." : "A run needs the copy, so it stays.", "");
+    const { deleted } = await post("forget", { path, confirmed: true });
+    show(byId("copy"), deleted ? "The copy is deleted. For another result, choose the file again." : "A run needs the copy, so it stays.", "");
   };
-  by("copy").append(element("button", { type: "button", text: "Delete the copy", onclick: () => remove().catch(failed) }));
+  byId("copy").append(element("button", { type: "button", text: "Delete the copy", onclick: () => remove().catch(onError) }));
 }
 
-async function open(run, status) {
-  by("shown").innerHTML = status.html; // written by our own server, every text escaped
-  by("report").innerHTML = status.sheets; // likewise
-  const box = by("shown");
-  by("scrolls").textContent = box.scrollHeight > box.clientHeight + 1 || box.scrollWidth > box.clientWidth + 1 ? "The table goes on within its box: scroll it." : "";
+async function showResult(run, status) {
+  byId("shown").innerHTML = status.html; // written by our own server, every text escaped
+  byId("report").innerHTML = status.sheets; // likewise
+  const box = byId("shown");
+  byId("scrolls").textContent = box.scrollHeight > box.clientHeight + 1 || box.scrollWidth > box.clientWidth + 1 ? "The table goes on within its box: scroll it." : "";
   document.body.setAttribute("data-report", run);
-  by("print").classList.remove("hidden");
+  byId("print").classList.remove("hidden");
   const names = [...status.files, "report.html", "notebook.ipynb"];
-  by("files").append(...names.map((name) => element("button", { type: "button", text: `Download ${name}`, onclick: () => download(run, name).catch(failed) })));
-  by("band").textContent = status.band;
-  by("truth").classList.toggle("hidden", !status.truth);
-  for (const name of status.files.filter((each) => each.endsWith(".png")))
-    by("pictures").append(element("img", { alt: `Picture of the result: ${name}`, src: URL.createObjectURL(await file(run, name)) }));
+  byId("files").append(...names.map((name) => element("button", { type: "button", text: `Download ${name}`, onclick: () => download(run, name).catch(onError) })));
+  byId("band").textContent = status.band;
+  byId("truth").classList.toggle("hidden", !status.truth);
+  for (const name of status.files.filter((file) => file.endsWith(".png")))
+    byId("pictures").append(element("img", { alt: `Picture of the result: ${name}`, src: URL.createObjectURL(await fetchFile(run, name)) }));
 }
 
-async function file(run, name) {
-  const reply = await fetch(`/api/file/${encodeURIComponent(run)}/${encodeURIComponent(name)}`, { headers: bearer() });
+async function fetchFile(run, name) {
+  const reply = await fetch(`/api/file/${encodeURIComponent(run)}/${encodeURIComponent(name)}`, { headers: authorization() });
   return reply.blob();
 }
 
 async function download(run, name) {
-  const link = element("a", { href: URL.createObjectURL(await file(run, name)), download: name });
+  const link = element("a", { href: URL.createObjectURL(await fetchFile(run, name)), download: name });
   link.click();
 }
 
-async function reveal(event) {
-  by("compared").textContent = "";
+// Compares the result with the private file, in the marked panel.
+async function compare(event) {
+  byId("compared").textContent = "";
   if (!event.target.checked) return;
-  const { text } = await ask("truth", { run: state.run }).catch((error) => ({ text: error.message }));
-  by("compared").textContent = text;
+  const { text } = await post("truth", { run: state.run }).catch((error) => ({ text: error.message }));
+  byId("compared").textContent = text;
 }
 
-export async function past() {
-  const runs = await ask("runs");
-  by("before").classList.toggle("hidden", !runs.length);
-  fill(by("past"), runs.map((each) => [
-    each.time,
-    each.title,
-    each.data,
-    { number: small(each.epsilon) },
-    each.state,
-    element("button", { type: "button", text: "Open", "aria-label": `Open ${each.title} of ${each.time}`, onclick: () => { by("title-result").focus(); follow(each.run).catch(failed); } }),
+export async function showRuns() {
+  const runs = await post("runs");
+  byId("before").classList.toggle("hidden", !runs.length);
+  fill(byId("past"), runs.map((run) => [
+    run.time,
+    run.title,
+    run.data,
+    { number: small(run.epsilon) },
+    run.state,
+    element("button", { type: "button", text: "Open", "aria-label": `Open ${run.title} of ${run.time}`, onclick: () => { byId("title-result").focus(); follow(run.run).catch(onError); } }),
   ]));
 }
 
 async function resume() {
-  await busy(by("resume"), async () => {
-    const { run } = await ask("resume", { run: state.run });
+  await busy(byId("resume"), async () => {
+    const { run } = await post("resume", { run: state.run });
     await follow(run);
-  }).catch(failed);
+  }).catch(onError);
 }
 
-export function listen(onOpen, onFailure, onReach, onGo) {
-  goTo = onGo;
-  opened = onOpen;
-  reach = onReach;
-  failed = onFailure;
-  by("resume").addEventListener("click", resume);
-  by("print").addEventListener("click", () => window.print());
-  by("reveal").addEventListener("change", reveal);
+export function listen(actions) {
+  ({ onOpen, onError, offerStep, goTo } = actions);
+  byId("resume").addEventListener("click", resume);
+  byId("print").addEventListener("click", () => window.print());
+  byId("reveal").addEventListener("change", compare);
 }

@@ -1,43 +1,54 @@
-// What all modules of the page share: what was typed, requests, and the fields of the form.
+// The state of the page: the values of the form, requests to the server, and lookups of fields.
 import { call } from "/page/shared.js";
 
-export const by = (id) => document.getElementById(id);
-const KEPT = "graphcuts-page"; // in this tab, so that a reload loses nothing
-// `aside`: what was typed of other kinds of results; `of`: the private file that all of it is about;
-// `separate`: name of the account that was said to be about other people than all others.
-const nothing = () => ({ product: "table", values: {}, aside: {}, answers: {}, proposed: {}, separate: "", source: "", of: "", step: "data", furthest: 0 });
-export const state = { token: "", run: null, ...nothing() };
-// What is not kept: the form of the server, the last preview, and what only the curator may see.
-export const live = { products: {}, steps: [], confidence: "", names: [], preview: null, problem: null, eyes: null, account: null };
+const STORAGE_KEY = "graphcuts-page"; // of this tab, so that a reload loses nothing
 
-export const bearer = () => ({ Authorization: `Bearer ${state.token}` });
-export const ask = (name, body = {}) => call("POST", `/api/${name}`, body, bearer());
-export const keep = () => sessionStorage.setItem(KEPT, JSON.stringify(state));
-export const forgetAll = () => Object.assign(state, nothing(), { values: { ...live.products.table.preset } });
-export const recall = () => Object.assign(state, JSON.parse(sessionStorage.getItem(KEPT) ?? "{}"));
+// `values`: by the keys of fields. `otherValues`: values of products that are not chosen now, by product.
+// `suggested`: values that the page has suggested. `source`: path of the private file.
+// `valuesSource`: the private file that the values are about. `separateAccount`: name of the account
+// of which the curator has answered that its people are in no other account.
+const emptyState = () => ({ product: "table", values: {}, otherValues: {}, answers: {}, suggested: {}, separateAccount: "", source: "", valuesSource: "", step: "data", furthest: 0 });
+export const state = { token: "", run: null, ...emptyState() };
 
-// All fields of the chosen product, those within others, too.
+// Not stored: the form of the server, its latest replies, and counts that only the curator may see.
+export const unsaved = { products: {}, steps: [], confidence: "", names: [], reading: null, asksForHeader: false, rowCounts: null, preview: null, problem: null, account: null, units: {}, questions: [] };
+
+export const byId = (id) => document.getElementById(id);
+export const authorization = () => ({ Authorization: `Bearer ${state.token}` });
+export const post = (name, body = {}) => call("POST", `/api/${name}`, body, authorization());
+export const save = () => sessionStorage.setItem(STORAGE_KEY, JSON.stringify(state));
+export const restore = () => Object.assign(state, JSON.parse(sessionStorage.getItem(STORAGE_KEY) ?? "{}"));
+export const clear = () => Object.assign(state, emptyState(), { values: { ...unsaved.products.table.preset } });
+
+// All fields of the chosen product, those within others included.
 export function allFields() {
-  return live.products[state.product].fields.flatMap((field) => [field, ...Object.values(field.kinds ?? {}).flat()]);
+  return unsaved.products[state.product].fields.flatMap((field) => [field, ...Object.values(field.kinds ?? {}).flat()]);
 }
-export const role = (name) => allFields().find((field) => field.role === name);
-export const valueOf = (name) => { const field = role(name); return field ? state.values[field.key] ?? field.default ?? "" : ""; };
 
-export function put(key, value) {
+export const fieldOfRole = (role) => allFields().find((field) => field.role === role);
+
+// The value of a field that is typed, or its default; "" if there is none.
+export function valueOfRole(role) {
+  const field = fieldOfRole(role);
+  return field ? state.values[field.key] ?? field.default ?? "" : "";
+}
+
+export function setValue(key, value) {
   if (value === "" || value === null) delete state.values[key];
   else state.values[key] = String(value);
-  keep();
+  save();
 }
 
 export async function upload(file) {
   if (!file) return "";
-  const reply = await fetch(`/api/upload/${encodeURIComponent(file.name)}`, { method: "POST", headers: bearer(), body: file });
-  const answer = await reply.json();
-  if (!reply.ok) throw new Error(answer.detail);
-  return answer.path;
+  const reply = await fetch(`/api/upload/${encodeURIComponent(file.name)}`, { method: "POST", headers: authorization(), body: file });
+  const content = await reply.json();
+  if (!reply.ok) throw new Error(content.detail);
+  return content.path;
 }
 
-// The first moments of a pause in typing, so that not every key asks the server.
+// Returns a function that calls `work` once it was not called for a while, so that not every key
+// that is typed sends a request.
 export function afterPause(work, milliseconds = 300) {
   let timer = 0;
   return () => { clearTimeout(timer); timer = setTimeout(work, milliseconds); };

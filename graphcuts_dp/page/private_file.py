@@ -2,7 +2,7 @@
 
 `head_of` and `look` read the head of the file alone, and return what anybody may see.
 `counts_for_your_eyes` counts the rows that cannot be used. Its command runs in a process of its
-own, and what it returns is NOT PRIVATE: the page shows it in a marked panel, and keeps it nowhere.
+own, and its result is NOT PRIVATE: the page shows it in a marked panel, and stores it nowhere.
 """
 
 import json
@@ -45,38 +45,38 @@ from graphcuts_dp.schema.vertices import VertexSet
 
 _SECONDS = 600  # of counting rows
 _MOST_CELLS, _LONGEST_CELL = 12, 60  # of a first line in the marked panel
-HEADER_UNSAID = (
+HEADER_UNANSWERED = (
     f"say in \u201c{STEPS[DATA][0]}\u201d whether the first line of the private file names its "
     "columns"
 )
-# What is said of a file before that: no word of its first line.
+# The reply of `look` until that is answered: it contains no word of the first line.
 _NOT_LOOKED_AT: Mapping[str, Any] = {
     **dict.fromkeys(("public_list", "months", "direction", "time_zone", "ignored", "format"), ""),
     "sample": {"names": [], "means": [], "rows": []},
 }
 _ENDINGS_OF_TEXT = (".csv", ".tsv", ".txt")
-# The first bytes of documents that are no tables, whatever their names say.
+# The first bytes of documents that are no tables, even if their names end like those of tables.
 _DOCUMENTS = {
     b"%PDF-": "a PDF",
     b"PK\x03\x04": "a workbook of Excel or another packed file",
     b"\xd0\xcf\x11\xe0": "a document of an older Excel or Word",
 }
 _SAMPLE = 3  # simulated rows
-_MOST_LABELS = 50  # of the public list, of which simulated rows take their names
-_MOST_OF_FAULTS = 0.5  # share of the rows that cannot be used
+_MOST_LABELS = 50  # of the public list, for simulated rows
+_MOST_OF_FAULTS = 0.5  # share of the rows that cannot be used, from which a cause is the main one
 _PARTS_OF_DATES = {"d": "day", "m": "month", "Y": "year", "y": "year", "H": "hour", "M": "minute"}
 # Roles of fields by the roles of columns that the command reports.
 _ROLE_KEYS = {"source": "from", "target": "to", "user": "person", "period": "date"}
 
 
 def head_of(path: str, values: Values) -> list[str]:
-    """Return the names of the columns in the first line of a table; no row is looked at.
+    """Return the names of the columns in the first line of a table; no row is read.
 
     The list is empty if the first line may be a row, see `names_in_header`.
 
     Args:
         path: of the file.
-        values: how columns are read, as typed.
+        values: values of the form.
 
     Raises:
         FileFormatError: there is no such file, or it cannot be read.
@@ -87,15 +87,15 @@ def head_of(path: str, values: Values) -> list[str]:
 
 
 def _check_no_document(file: Path) -> None:
-    """Refuse a document that only its name makes a table.
+    """Refuse a document that has the name of a table.
 
     Raises:
-        FileFormatError: it begins as such documents do.
+        FileFormatError: it begins with bytes of `_DOCUMENTS`.
     """
     if not file.is_file() or not file.name.lower().endswith(_ENDINGS_OF_TEXT):
         return
-    with file.open("rb") as opened:
-        first_bytes = opened.read(max(map(len, _DOCUMENTS)))
+    with file.open("rb") as stream:
+        first_bytes = stream.read(max(map(len, _DOCUMENTS)))
     for beginning, document in _DOCUMENTS.items():
         if first_bytes.startswith(beginning):
             raise FileFormatError(
@@ -104,7 +104,7 @@ def _check_no_document(file: Path) -> None:
 
 
 def must_say_header(path: str, values: Values) -> bool:
-    """Return whether the curator has to say first if the first line of a file names its columns.
+    """Return whether the curator has to answer first if the first line of a file names its columns.
 
     Raises:
         FileFormatError: there is no such file, or it cannot be read.
@@ -113,7 +113,7 @@ def must_say_header(path: str, values: Values) -> bool:
 
 
 def first_line_for_your_eyes(path: str, values: Values) -> dict[str, Any]:
-    """Return the first cells of a table, and what separates them. NOT PRIVATE; kept nowhere.
+    """Return the first cells of a table, and their separator. NOT PRIVATE; stored nowhere.
 
     Raises:
         FileFormatError: there is no such file, or it cannot be read.
@@ -125,12 +125,13 @@ def first_line_for_your_eyes(path: str, values: Values) -> dict[str, Any]:
 
 
 def _columns_typed(values: Values) -> Columns:
+    """Return the options for reading columns that are typed."""
     about = next(option for option in PRODUCTS["table"].offered if option.of is Columns)
     return read_options(typed_value(about, values) or None, Columns)
 
 
-def proposed(names: list[str]) -> dict[str, str]:
-    """Return values that names of columns suggest: which column names people, which dates.
+def suggested_values(names: list[str]) -> dict[str, str]:
+    """Return the values that names of columns suggest, such as the column of the date.
 
     Args:
         names: of the columns, from `head_of`.
@@ -142,21 +143,21 @@ def proposed(names: list[str]) -> dict[str, str]:
 
 
 def look(path: str, values: Values) -> dict[str, Any]:
-    """Return how a file would be read, in words, and what is missing before the next step.
+    """Return sentences on how a file would be read, and problems to solve before the next step.
 
-    Of the private file the head alone is looked at; the list of places is public.
+    Only the head of the private file is read; the list of places is public.
 
     Raises:
         GraphCutsError: the file is missing or no table, or options do not fit together.
     """
     if must_say_header(path, values):
-        return {"problems": [_problem("header", HEADER_UNSAID)], **_NOT_LOOKED_AT}
+        return {"problems": [_problem("header", HEADER_UNANSWERED)], **_NOT_LOOKED_AT}
     sentence_on_places, problems = _places(path, values)
-    names_of = {} if problems else values  # a wrong list may name people
-    of_months = _problems_of_months(values)
-    if of_months:  # said below their field: the rest is looked at without them
+    values_for_names = {} if problems else values  # a wrong list may contain names of people
+    month_problems = _problems_of_months(values)
+    if month_problems:  # reported below their field; the rest is checked without them
         values = {key: text for key, text in values.items() if key != _KEYS["months"]}
-    arguments: dict[str, Any] = LOOK.given(values) | {"file": path}
+    arguments: dict[str, Any] = LOOK.call_arguments(values) | {"file": path}
     report = report_fields(LOOK, arguments)
     names = {column["role"]: column["name"] for column in report["columns"] if column["role"]}
     direction = LOOK.in_words(report.get("direction", ""))
@@ -168,13 +169,13 @@ def look(path: str, values: Values) -> dict[str, Any]:
         )
     return {
         "public_list": sentence_on_places,
-        "problems": [*problems, *of_months],
+        "problems": [*problems, *month_problems],
         "direction": direction,
-        "months": "" if of_months else _months_in_words(values),
+        "months": "" if month_problems else _months_in_words(values),
         "time_zone": _dates_in_words(values) or LOOK.in_words(report.get("time_zone", "")),
         "ignored": LOOK.in_words(report.get("ignored", "")),
         "format": report["format"],
-        "sample": _sample(values, names, _simulated_places(names_of)),
+        "sample": _sample(values, names, _simulated_places(values_for_names)),
     }
 
 
@@ -188,19 +189,19 @@ def _dates_in_words(values: Values) -> str:
 
 
 def _problem(role: str, problem: Exception | str) -> dict[str, Any]:
-    """Return a message below a field, with the encodings that may mend it."""
+    """Return a message below a field, with encodings that may solve the problem."""
     refusal = PRODUCTS["table"].refusal(problem)
     return {"key": _KEYS[role], "text": refusal["detail"], "encodings": refusal["encodings"]}
 
 
 def _places(path: str, values: Values) -> tuple[str, list[dict[str, Any]]]:
-    """Return a sentence on the public list of places, and what is wrong with it."""
-    named = values.get(_KEYS["places"], "").strip()
-    if not named:
+    """Return a sentence on the public list of places, and its problems."""
+    list_path = values.get(_KEYS["places"], "").strip()
+    if not list_path:
         if values.get(_KEYS["names"]) or values.get(_KEYS["places_of_file"]):
             return "", []
         return "", [_problem("places", "name this list: it says which places there are")]
-    if Path(named).expanduser().resolve() == Path(path).expanduser().resolve():
+    if Path(list_path).expanduser().resolve() == Path(path).expanduser().resolve():
         return "", [_problem("places", "this is the private file: name a list that is public")]
     if values.get(_KEYS["names"]) or values.get(_KEYS["direction"]) == "bipartite":
         return "", []
@@ -223,7 +224,7 @@ def _places(path: str, values: Values) -> tuple[str, list[dict[str, Any]]]:
 
 
 def _problems_of_months(values: Values) -> list[dict[str, Any]]:
-    """Return what is wrong with the months to report of rows that have dates."""
+    """Return the problems of the months to report, if rows have dates."""
     if not values.get(_KEYS["date"], "").strip():
         return []
     months = values.get(_KEYS["months"], "").strip()
@@ -246,7 +247,7 @@ def _simulated_places(values: Values) -> list[Any]:
 
 
 def _months_in_words(values: Values) -> str:
-    """Return which periods the months to report are, such as "12 months: 2026-01 to 2026-12"."""
+    """Return the months to report in words, such as "12 months: 2026-01 to 2026-12"; else ""."""
     months = values.get(_KEYS["months"], "").strip()
     if not months or not values.get(_KEYS["date"], "").strip():
         return ""
@@ -258,7 +259,7 @@ def _months_in_words(values: Values) -> str:
 
 
 def _sample(values: Values, names: Mapping[str, str | None], labels: list[Any]) -> dict[str, Any]:
-    """Return simulated rows of public names, to show what a row means; none is of the file."""
+    """Return simulated rows with public names, which show the meaning of the columns."""
     generator = random.Random(1)  # noqa: S311  # of an illustration
     roles = [role for role in _ROLE_KEYS if role in names]
     rows = []
@@ -271,6 +272,7 @@ def _sample(values: Values, names: Mapping[str, str | None], labels: list[Any]) 
 
 
 def _a_date(values: Values, number: int) -> str:
+    """Return a date for a simulated row, in the form and the months that are typed."""
     example = DATE_EXAMPLES.get(values.get(_KEYS["date_format"], ""))
     if example is not None:
         return example
@@ -294,7 +296,7 @@ def _public_places(values: Values) -> VertexSet | None:
 
 
 def _list_of_places(values: Values) -> GroupFile:
-    """Return how the public list of places is read; one must be named."""
+    """Return the public list of places that is named, with the options for reading it."""
     about = next(option for option in PRODUCTS["table"].offered if option.of is GroupColumns)
     columns = read_options(typed_value(about, values) or None, GroupColumns)
     path = Path(values[_KEYS["places"]].strip()).expanduser()
@@ -302,11 +304,11 @@ def _list_of_places(values: Values) -> GroupFile:
 
 
 def counts_for_your_eyes(path: str, values: Values, program: tuple[str, ...]) -> dict[str, Any]:
-    """Return how many rows would be left out, and why. NOT PRIVATE; it is kept nowhere.
+    """Return how many rows cannot be used, and why. NOT PRIVATE; stored nowhere.
 
     Args:
         path: of the private file.
-        values: what was typed.
+        values: values of the form.
         program: the words that start this program.
 
     Raises:
@@ -324,25 +326,26 @@ def counts_for_your_eyes(path: str, values: Values, program: tuple[str, ...]) ->
         options = LOOK.option_words(values, Path(folder), (INPUT,))
         line = [*program, LOOK.command, source, *options, "--nonprivate", "--json"]
         try:
-            ended = subprocess.run(  # noqa: S603  # our own program
+            process = subprocess.run(  # noqa: S603  # our own program
                 line, capture_output=True, text=True, check=False, timeout=_SECONDS
             )
         except subprocess.TimeoutExpired:
             raise ParameterError(
                 "the file is large, and its rows were not counted in time: go on without the count"
             ) from None
-    if ended.returncode:
-        raise ParameterError(ended.stderr.strip().rpartition("error: ")[2])
-    counts = json.loads(ended.stdout)
+    if process.returncode:
+        raise ParameterError(process.stderr.strip().rpartition("error: ")[2])
+    counts = json.loads(process.stdout)
     faults = counts.get("faults") or {}
-    is_chosen = bool(values.get(_KEYS["date_format"], "").strip())  # then a few dates are damaged
-    of_dates = [
+    # With the right form of dates, a few bad dates are damaged rows.
+    is_chosen = bool(values.get(_KEYS["date_format"], "").strip())
+    date_faults = [
         fault
         for fault, count in faults.items()
         if _is_date_fault(fault) and not (is_chosen and count <= _MOST_OF_FAULTS * counts["rows"])
     ]
-    of_form = [*of_dates, *filter(is_of_encoding, faults)]
-    most = max((faults[fault] for fault in of_form), default=0)
+    format_faults = [*date_faults, *filter(is_of_encoding, faults)]
+    most = max((faults[fault] for fault in format_faults), default=0)
     return {
         "rows": counts["rows"],
         "skipped": counts.get("skipped"),
@@ -353,20 +356,20 @@ def counts_for_your_eyes(path: str, values: Values, program: tuple[str, ...]) ->
         ],
         "not_counted": counts.get("not_counted"),
         "outside": counts.get("outside_periods"),
-        "date_formats": DATE_EXAMPLES if of_dates else {},
+        "date_formats": DATE_EXAMPLES if date_faults else {},
         "encodings": ENCODINGS if any(map(is_of_encoding, faults)) else {},
-        # Rows that another form of dates or text would mend are not to be left out.
+        # Rows that could be read with another form of dates or text should not be left out.
         "mend_first": most > _MOST_OF_FAULTS * (counts.get("skipped") or 0),
     }
 
 
 def not_counted(reason: str) -> dict[str, Any]:
-    """Return the counts of a file whose rows were not counted, and why. NOT PRIVATE."""
-    unknown = dict.fromkeys(("rows", "skipped", "share", "outside"))
-    nothing: dict[str, Any] = {"faults": [], "date_formats": {}, "encodings": {}}
-    return {**unknown, **nothing, "mend_first": False, "not_counted": reason}
+    """Return the counts of a file whose rows were not counted, with the reason. NOT PRIVATE."""
+    reply: dict[str, Any] = dict.fromkeys(("rows", "skipped", "share", "outside"))
+    reply |= {"faults": [], "date_formats": {}, "encodings": {}, "mend_first": False}
+    return reply | {"not_counted": reason}
 
 
 def _is_date_fault(fault: str) -> bool:
-    """Return whether rows cannot be used because of how their dates are written."""
+    """Return whether a fault is about the form of dates."""
     return f"{_KEYS['date_format'].rpartition('.')[2]}=" in fault
