@@ -31,7 +31,7 @@ from graphcuts_dp.schema.vertices import Space
 
 SUM_BITS = 61  # answers stay below 2^61 units: differences of two fit into 64 bits
 MOST_SENSED_PAIRS = 1 << 25  # 256 MiB for a hypothesis
-_MOST_BITS = 20  # the largest coefficient and rating have 2^20 to 2^21 units; of many pairs, fewer
+_MOST_BITS = 20  # the largest coefficient and rating have 2^20 to 2^21 units, or fewer (64 bits)
 _LARGEST_DEVIATION = 2**55  # of noise, in units: 64-bit integers hold every sample
 
 
@@ -39,8 +39,8 @@ _LARGEST_DEVIATION = 2**55  # of noise, in units: 64-bit integers hold every sam
 class AnswerGrid:
     """A public grid on which answers of linear queries are whole numbers of units.
 
-    Privacy: sensitivities hold of `plain_query` queries alone, whose coefficients are the same
-    numbers each time that they are read, whatever the ratings are.
+    Privacy: sensitivities hold for queries from `plain_query` alone. Their coefficients are the
+    same each time that they are read, and do not depend on the ratings.
 
     Args:
         universe: users and items.
@@ -134,7 +134,9 @@ class AnswerGrid:
         """
         return (self.unit * noise.radius(failure) + self.rounding) * (1 + 1e-9)
 
-    def slack(self, rate: Fraction, noise: ValueNoise, beta: float, *, queries: int) -> float:
+    def error_less_gap(
+        self, rate: Fraction, noise: ValueNoise, beta: float, *, queries: int
+    ) -> float:
         """Return a bound on the largest error on a list, less the gap of the last round.
 
         Args:
@@ -169,10 +171,12 @@ def plain_queries(queries: Sequence[LinearQuery], space: Space) -> list[LinearQu
     """
     plain_list, coefficients = [], 0
     for query in queries:
-        sided = with_sides(query, space)
-        plain = plain_query(sided, space)
+        query_of_sides = with_sides(query, space)
+        plain = plain_query(query_of_sides, space)
         plain_list.append(plain)
-        if plain is not sided and isinstance(plain, MatrixQuery):  # a class of the user's own
+        if plain is not query_of_sides and isinstance(
+            plain, MatrixQuery
+        ):  # a class of the user's own
             coefficients += math.prod(Universe.over(space).shape)
         if coefficients > MOST_NUMBERS:
             raise QueryError(
@@ -197,13 +201,13 @@ class QueryBlocks:
         all_pairs: the universe of the list.
         universe: one row for each class of rows, one column for each class of columns.
         queries: those of the list, on `universe`, in their order.
-        sides: class of each row, and of each column.
+        classes: the class of each row, and of each column.
     """
 
     all_pairs: Universe
     universe: Universe
     queries: tuple[LinearQuery, ...]
-    sides: tuple[IntVector, IntVector]
+    classes: tuple[IntVector, IntVector]
 
     @classmethod
     def of(cls, queries: Sequence[LinearQuery], universe: Universe) -> Self:
@@ -217,37 +221,38 @@ class QueryBlocks:
         if len(cuts) < len(queries):
             rows, columns = np.arange(shape[0]), np.arange(shape[1])
             return cls(
-                all_pairs=universe, universe=universe, queries=(*queries,), sides=(rows, columns)
+                all_pairs=universe, universe=universe, queries=(*queries,), classes=(rows, columns)
             )
         masks = [query.masks(universe.space) for query in cuts]
         rows, columns = (_classes([pair[side] for pair in masks], shape[side]) for side in (0, 1))
-        left, right = _roots(rows), _roots(columns)
-        firsts = [np.unique(codes, return_index=True)[1] for codes in (rows, columns)]
+        left, right = _size_roots(rows), _size_roots(columns)
+        first_members = [np.unique(classes, return_index=True)[1] for classes in (rows, columns)]
         return cls(
             all_pairs=universe,
             universe=Universe(len(left), len(right)),
             queries=tuple(
-                MatrixQuery(np.outer(left * S[firsts[0]], right * T[firsts[1]])) for S, T in masks
+                MatrixQuery(np.outer(left * S[first_members[0]], right * T[first_members[1]]))
+                for S, T in masks
             ),
-            sides=(rows, columns),
+            classes=(rows, columns),
         )
 
     def expand(self, hypothesis: DenseHypothesis) -> DenseHypothesis:
         """Return the hypothesis on all pairs for one on the blocks."""
         if self.universe is self.all_pairs:
             return hypothesis
-        entries = hypothesis.matrix / np.outer(*map(_roots, self.sides))
-        return DenseHypothesis(self.all_pairs, entries[np.ix_(*self.sides)])
+        entries = hypothesis.matrix / np.outer(*map(_size_roots, self.classes))
+        return DenseHypothesis(self.all_pairs, entries[np.ix_(*self.classes)])
 
 
 def _classes(masks: Sequence[BoolVector], size: int) -> IntVector:
     """Return a class for each index, from 0 on: the same for indices in the same sets."""
-    codes = np.zeros(size, dtype=np.int64)
+    classes = np.zeros(size, dtype=np.int64)
     for mask in masks:
-        codes = np.unique(2 * codes + mask, return_inverse=True)[1]
-    return codes
+        classes = np.unique(2 * classes + mask, return_inverse=True)[1]
+    return classes
 
 
-def _roots(codes: IntVector) -> FloatVector:
+def _size_roots(classes: IntVector) -> FloatVector:
     """Return the square root of the size of each class."""
-    return np.sqrt(np.bincount(codes))
+    return np.sqrt(np.bincount(classes))

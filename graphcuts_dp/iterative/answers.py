@@ -11,7 +11,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.final_classes import final
 from graphcuts_dp.iterative.accuracy import Accuracy, CountNoise
 from graphcuts_dp.iterative.query_lists import CutList
-from graphcuts_dp.iterative.release import TABLE, IterativeRelease, Measured, Settings
+from graphcuts_dp.iterative.release import TABLE, IterativeRelease, MeasuredQuery, Settings
 from graphcuts_dp.iterative.task import Task
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.k_norm import MOST_COUNTS, NORMS, KNormNoise
@@ -77,7 +77,7 @@ class Answers:
                 accuracy=accuracy,
                 settings=Settings(construction=name, distinguisher="every query"),
                 transcript=tuple(
-                    Measured(round=1, query=index, value=value, updated=False)
+                    MeasuredQuery(round=1, query=index, value=value, updated=False)
                     for index, value in enumerate(values)
                 ),
                 cap=law.grid.cap or 1.0,

@@ -20,7 +20,7 @@ from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.iterative.distinguisher import Distinguisher, Search, checked_graph
 from graphcuts_dp.iterative.paper_tuning import PaperIterative
 from graphcuts_dp.iterative.query_lists import CutList, QuestionList
-from graphcuts_dp.iterative.release import Measured
+from graphcuts_dp.iterative.release import MeasuredQuery
 from graphcuts_dp.iterative.rounds import Outcome, RoundsMechanism
 from graphcuts_dp.iterative.tuning import IterativeCalibration, IterativeTuning, measure_total
 from graphcuts_dp.learn.base import DenseHypothesis, Hypothesis, Sign
@@ -65,9 +65,9 @@ class IterativeConstruction(RoundsMechanism):
     Args:
         learner: the construction before it is tuned.
         distinguisher: with any budget; the calibration tunes it.
-        total_weight: None measures a noisy total weight. A number is used as it is: one that was
-            fixed without a look at the graph, for audits and theorems. The guarantee does not cover
-            a number that was computed from the graph. If the total is public, neighbours have one
+        total_weight: None measures a noisy total weight. A number, for audits and theorems, is used
+            as it is: it must be fixed without reading the graph, since the guarantee does not cover
+            a number that was computed from it. If the total is public, neighbours have one
             edge moved, which changes two pairs: by group privacy, the whole release then costs 2
             epsilon, 4 rho, or (2 epsilon, (1 + e^epsilon) delta).
         refits: corrections by earlier answers after a round, in 0..1000.
@@ -140,9 +140,9 @@ class IterativeConstruction(RoundsMechanism):
         norm = getattr(learner, "measured_norm", None)
         if norm is not None:
             sensitivity, measure = PRIVATE_NORMS[norm]
-            noise, radius, _, remaining = remaining.with_total(sensitivity)
+            noise, radius, _, remaining = remaining.split_budget(sensitivity)
             learner = learner.with_norm_bound(measure(graph, self.grid, noise, radius, source))
-        tuning = self._tuned(remaining, learner, total_weight, total_error)
+        tuning = self._tune(remaining, learner, total_weight, total_error)
         if isinstance(learner, MirrorDescentLearner):
             learner = learner.with_chosen_norm(
                 alpha=tuning.alpha, total_weight=total_weight, total_error=total_error
@@ -224,8 +224,8 @@ class IterativeConstruction(RoundsMechanism):
         """
         error = 0.0
         if self.total_weight is None:
-            error = self.calibration.with_total(self.grid.sensitivity)[1] / self.grid.sensitivity
-        return self._tuned(self._rounds_calibration, self.learner, total_weight, error)
+            error = self.calibration.split_budget(self.grid.sensitivity)[1] / self.grid.sensitivity
+        return self._tune(self._rounds_calibration, self.learner, total_weight, error)
 
     def notes_at(self, total_weight: float) -> list[str]:
         """Return sentences on the numbers of a run on a graph of this total weight, in units."""
@@ -255,7 +255,7 @@ class IterativeConstruction(RoundsMechanism):
             learns = tuning.error is None or outcome.used < tuning.rounds
         updated = learns and self._correct(outcome, query, value)
         outcome.transcript.append(
-            Measured(round=outcome.used, query=query, value=value * self.unit, updated=updated)
+            MeasuredQuery(round=outcome.used, query=query, value=value * self.unit, updated=updated)
         )
         if learns:
             self._refit(outcome)
@@ -265,7 +265,7 @@ class IterativeConstruction(RoundsMechanism):
     ) -> float:
         """Return the noisy answer of step 2b, in units."""
         if self.listed is not None:
-            count = self.listed.counted(query, graph, self.grid)
+            count = self.listed.true_count(query, graph, self.grid)
         elif isinstance(query, CutQuery):
             count = self.grid.count(query, graph)
         else:
@@ -318,7 +318,7 @@ class IterativeConstruction(RoundsMechanism):
             return cast(Hypothesis, outcome.hypothesis)
         return DenseHypothesis(self.universe, outcome.hypothesis.dense() * self.unit)
 
-    def _tuned(
+    def _tune(
         self,
         calibration: IterativeCalibration,
         learner: Learner,
@@ -362,7 +362,7 @@ class IterativeConstruction(RoundsMechanism):
         remaining = self.calibration
         if self.total_weight is None:
             for sensitivity in self.first_measurements.values():
-                remaining = remaining.with_total(sensitivity)[3]
+                remaining = remaining.split_budget(sensitivity)[3]
         return remaining
 
     def _runs_a_round(self, total_weight: float) -> bool:

@@ -266,13 +266,13 @@ class Exponential(ChargedByCall):
             ParameterError: a graph over other vertices, or of another grid.
         """
         checked_graph(graph, self.universe, self.grid)
-        return GraphSearch(partial(self._find, self.queries.scored(graph, self.scoring)))
+        return GraphSearch(partial(self._find, self.queries.true_scores(graph, self.scoring)))
 
     def _find(
         self, counts: IntVector, hypothesis: Hypothesis, source: EntropySource
     ) -> ProposedQuery:
         """Draw a query by its gap; the counts are private."""
-        gaps = counts - self.scoring.rounded(self.queries.answers(hypothesis))
+        gaps = counts - self.scoring.in_substeps(self.queries.answers(hypothesis))
         rate = self.scoring.rate(self.epsilon)
         index = exponential_choice(np.concatenate([gaps, -gaps]), rate, source)
         query = self.queries[index % len(counts)]
@@ -333,9 +333,9 @@ class ExactCuts(ChargedByCall):
             ParameterError: a graph over other vertices, or of another grid.
         """
         checked_graph(graph, self.universe, self.grid)
-        return GraphSearch(partial(self._find, self.counted(graph)))
+        return GraphSearch(partial(self._find, self.pair_scores(graph)))
 
-    def counted(self, graph: AnyGraph) -> IntMatrix:
+    def pair_scores(self, graph: AnyGraph) -> IntMatrix:
         """Return the weights in sub-steps, a matrix over the universe. Private."""
         matrix = np.zeros(self.universe.shape, dtype=np.int64)
         units = self.grid.steps(graph.weights) if graph.weighted else 1
@@ -346,7 +346,7 @@ class ExactCuts(ChargedByCall):
         self, counts: IntMatrix, hypothesis: Hypothesis, source: EntropySource
     ) -> ProposedQuery:
         """Draw a cut by its gap; the counts of all pairs are private."""
-        gaps = counts - self.scoring.rounded(written_out(hypothesis, self.universe))
+        gaps = counts - self.scoring.in_substeps(written_out(hypothesis, self.universe))
         rate = self.scoring.rate(self.epsilon)
         cuts = CutSampler(gaps, rate, bipartite=self.universe.bipartite)
         S, T, sign = cuts.draw(source)

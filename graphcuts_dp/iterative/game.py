@@ -23,7 +23,7 @@ from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.iterative.distinguisher import Exponential, checked_graph, root_at_most
 from graphcuts_dp.iterative.query_lists import CutList, Scoring
 from graphcuts_dp.iterative.rank_one import usual_cut_norm
-from graphcuts_dp.iterative.release import GRAPH, IterativeRelease, Measured
+from graphcuts_dp.iterative.release import GRAPH, IterativeRelease, MeasuredQuery
 from graphcuts_dp.iterative.rounds import Outcome, RoundsMechanism, rounds_job
 from graphcuts_dp.iterative.task import Task
 from graphcuts_dp.iterative.tuning import (
@@ -45,11 +45,11 @@ from graphcuts_dp.resources import Progress, silent
 
 SignedCut = tuple[CutQuery, Sign]
 
-PLAYERS = ("data", "query", "both")  # who has no regret; "data" is `IterativeConstruction`
+PLAYERS = ("data", "query", "both")  # who has no regret; for "data", see `IterativeConstruction`
 MOST_PLAYS = 2000  # rounds of a game
 _TEST_SHARE = Fraction(1, 4)  # of the budget after the total weight: for the test at the end
 _LARGEST_SCORE = 1 << 60  # scores stay below, so that their differences fit into 64 bits
-_LEAST_ENTROPY = 0.1  # of the data player's step: at 0 it would never move
+_LEAST_ENTROPY = 0.1  # from which the step of the data player is computed: with 0 it never moves
 
 
 @final
@@ -75,8 +75,8 @@ class Game(Checked):
         >>> club = gc.datasets.load("karate")
         >>> cuts = [gc.CutQuery([0]), gc.CutQuery([33])]
         >>> game = gc.Game()
-        >>> made = gc.release_iteratively(club, cuts, epsilon=4.0, delta=1e-6, construction=game)
-        >>> made.guarantee.epsilon
+        >>> release = gc.release_iteratively(club, cuts, epsilon=4.0, delta=1e-6, construction=game)
+        >>> release.guarantee.epsilon
         4.0
     """
 
@@ -104,8 +104,8 @@ class Game(Checked):
         if self.hide_queries is not None:
             calibration += f", queries hidden: {self.hide_queries:g}"
             public = "the number of queries"
-        names = {"construction": f"game, player {self.player}"}
-        return rounds_job(self.mechanism(task), task, names, calibration, public)
+        parameters = {"construction": f"game, player {self.player}"}
+        return rounds_job(self.mechanism(task), task, parameters, calibration, public)
 
     def mechanism(self, task: Task) -> "PlayerGame":
         """Return the game with these options, whose cost is that of one change.
@@ -120,6 +120,7 @@ class Game(Checked):
         epsilon, delta = task.privacy_unit.budget_per_change(
             epsilon=task.epsilon, delta=task.delta, zcdp=True
         )
+        # At most beta / 4 each is for the total weight, the draws, and both parts of the test.
         calibration = PracticalIterative(epsilon=epsilon, delta=delta, beta=task.beta / 4)
         return PlayerGame(
             game=self, queries=task.listed, grid=task.grid, calibration=calibration, beta=task.beta
@@ -135,7 +136,7 @@ class GameTuning:
         rounds: T, at least 2.
         draws: L, the number of cuts that the query player draws in each round.
         rate: eta of the query player, for a sub-step of its scores.
-        reach: scores are clipped to [-reach, reach] sub-steps; None if they are not clipped.
+        score_limit: scores are clipped to [-limit, limit] sub-steps; None if they are not clipped.
         test_distinguisher: finds the cut of the test at the end; None if there is no test.
         test_noise: noise on the answer of the test; None if there is no test.
         bound: with probability 1 - beta/2 no answer of the average play has a larger error, in
@@ -146,7 +147,7 @@ class GameTuning:
     rounds: int
     draws: int
     rate: Fraction
-    reach: int | None
+    score_limit: int | None
     test_distinguisher: Exponential | None
     test_noise: ValueNoise | None
     bound: float | None
@@ -177,7 +178,7 @@ class PlayerGame(RoundsMechanism):
     3. The average of its plays is the result. A test finds a cut on which its error is large and
        measures it, unless the list is to be hidden.
 
-    Guarantee: rho-zCDP, the cost that `cost` states. Step 1 is `IterativeCalibration.with_total`.
+    Guarantee: rho-zCDP, the cost that `cost` states. Step 1 is `IterativeCalibration.split_budget`.
         In round t + 1 the scores are sums of t gains, so one pair changes each by at most t Delta,
         some up and some down, whatever was played: the privacy loss of a draw has range
         2 t Delta eta, and it is (2 t Delta eta)^2/8-zCDP. T rounds cost
@@ -194,7 +195,7 @@ class PlayerGame(RoundsMechanism):
 
     Hiding the list: by the same theorem replacing one cut of a hidden list by any other moves the
         distribution of the result by at most 1 - (1 - c)^(L T) in total variation, where
-        c = cosh(eta reach)/(cosh(eta reach) + k - 1). Nothing else may be released of the list
+        c = cosh(eta limit)/(cosh(eta limit) + k - 1). Nothing else may be released of the list
         then: there is no test, and clipped scores prove no error.
 
     Attributes:
@@ -249,13 +250,15 @@ class PlayerGame(RoundsMechanism):
         checked_graph(graph, self.universe, self.grid)
         total, total_error, remaining = measure_total(self.calibration, graph, self.grid, source)
         tuning = self.tune(total, total_error + 1, remaining)
-        true_scores = self.queries.scored(graph, self.scoring)
+        true_scores = self.queries.true_scores(graph, self.scoring)
         play, sum_of_plays = self.data_player(total, tuning.rounds), np.zeros(self.universe.shape)
-        for played in range(tuning.rounds):
-            scores = self.scores(true_scores, sum_of_plays, played, tuning.reach)
+        for rounds_played in range(tuning.rounds):
+            scores = self.scores(true_scores, sum_of_plays, rounds_played, tuning.score_limit)
             indices = exponential_choices(scores, tuning.rate, tuning.draws, source)
             sum_of_plays += play([self.signed_cut(index) for index in indices])
-            progress((played + 1) / tuning.rounds, f"round {played + 1} of {tuning.rounds}")
+            progress(
+                (rounds_played + 1) / tuning.rounds, f"round {rounds_played + 1} of {tuning.rounds}"
+            )
         outcome = Outcome(
             hypothesis=DenseHypothesis(self.universe, sum_of_plays / tuning.rounds),
             tuning=tuning,
@@ -289,7 +292,7 @@ class PlayerGame(RoundsMechanism):
             tried_rounds = [self.game.rounds]
         best: tuple[float, GameTuning] | None = None
         for rounds in tried_rounds:
-            candidate = self._tuned(rounds, total, total_error, remaining)
+            candidate = self._candidate(rounds, total, total_error, remaining)
             if candidate is not None and (best is None or candidate[0] < best[0]):
                 best = candidate
         if best is None:
@@ -298,10 +301,10 @@ class PlayerGame(RoundsMechanism):
             )
         return best[1]
 
-    def _tuned(
+    def _candidate(
         self, rounds: int, total: float, total_error: float, remaining: IterativeCalibration
     ) -> tuple[float, GameTuning] | None:
-        """Return the usual error and the game of T rounds; None if there is no such game."""
+        """Return the usual error of a game of T rounds, and the game; None if it does not fit."""
         draws, delta = self.game.queries_per_round, remaining.cost.delta
         sensitivity = self.scoring.sensitivity
         if self.universe.size * sensitivity * rounds >= _LARGEST_SCORE:
@@ -312,10 +315,10 @@ class PlayerGame(RoundsMechanism):
         rate = root_at_most(2 * (rho - test_rho) / (draws * sensitivity**2 * squares))
         draws_rho = rounded_up(draws * (sensitivity * rate) ** 2 * squares / 2)
         costs = [Cost.of_rho(draws_rho, delta=delta)]
-        reach = distinguisher = noise = None
+        score_limit = distinguisher = noise = None
         if self.game.hide_queries is not None:
-            reach = self._reach(rate, rounds * draws, self.game.hide_queries)
-            if reach is None:
+            score_limit = self._score_limit(rate, rounds * draws, self.game.hide_queries)
+            if score_limit is None:
                 return None
         else:
             # Half of the test's budget finds the cut, the other half measures it.
@@ -331,10 +334,12 @@ class PlayerGame(RoundsMechanism):
             rounds=rounds,
             draws=draws,
             rate=rate,
-            reach=reach,
+            score_limit=score_limit,
             test_distinguisher=distinguisher,
             test_noise=noise,
-            bound=self._bound(rounds, draws, eta, total, total_error) if reach is None else None,
+            bound=self._bound(rounds, draws, eta, total, total_error)
+            if score_limit is None
+            else None,
             cost=compose(costs, delta=delta),
         )
 
@@ -352,10 +357,10 @@ class PlayerGame(RoundsMechanism):
         deviation = math.sqrt(2 * math.log(1 / gamma) / (rounds * draws))
         return query_regret + data_regret + D * deviation + e
 
-    def _reach(self, rate: Fraction, draws: int, hide: float) -> int | None:
-        """Return the reach with which the list is hidden; None if no reach hides it.
+    def _score_limit(self, rate: Fraction, draws: int, hide: float) -> int | None:
+        """Return the score limit with which the list is hidden; None if no limit hides it.
 
-        It solves 1 - (1 - c)^(L T) = `hide` for the reach, rounded down; see the class.
+        It solves 1 - (1 - c)^(L T) = `hide` for the limit, rounded down; see the class.
 
         Args:
             rate: eta, for a sub-step.
@@ -363,10 +368,10 @@ class PlayerGame(RoundsMechanism):
             hide: largest total variation by which one query may change the result.
         """
         c = -math.expm1(math.log1p(-hide) / draws) * (1 - 1e-9)
-        cosh_of_reach = c * (len(self.queries) - 1) / (1 - c)
-        if cosh_of_reach < 1:
+        cosh_of_limit = c * (len(self.queries) - 1) / (1 - c)
+        if cosh_of_limit < 1:
             return None
-        return math.floor(math.acosh(cosh_of_reach) / float(rate) * (1 - 1e-9))
+        return math.floor(math.acosh(cosh_of_limit) / float(rate) * (1 - 1e-9))
 
     def data_player(
         self, total: float, rounds: int
@@ -383,7 +388,11 @@ class PlayerGame(RoundsMechanism):
         return WeightsPlayer(self.universe, total, math.sqrt(2 * entropy / rounds)).play
 
     def scores(
-        self, true_scores: npt.NDArray[np.int64], plays: FloatMatrix, rounds: int, reach: int | None
+        self,
+        true_scores: npt.NDArray[np.int64],
+        plays: FloatMatrix,
+        rounds: int,
+        score_limit: int | None,
     ) -> npt.NDArray[np.int64]:
         """Return the query player's gains in the first rounds, in sub-steps. Private.
 
@@ -391,7 +400,7 @@ class PlayerGame(RoundsMechanism):
             true_scores: answers of the graph in sub-steps, shape (k,).
             plays: the sum of the plays of these rounds, in units.
             rounds: the number of these rounds, t.
-            reach: see `GameTuning`.
+            score_limit: see `GameTuning`.
 
         Returns:
             A gain for each signed cut, shape (2k,): with sign +1, then with -1. One pair of the
@@ -399,9 +408,9 @@ class PlayerGame(RoundsMechanism):
         """
         gains = rounds * true_scores
         if rounds:
-            gains = gains - self.scoring.rounded(self.queries.answers(self._in_weight(plays)))
-        if reach is not None:
-            gains = np.clip(gains, -reach, reach)
+            gains = gains - self.scoring.in_substeps(self.queries.answers(self._in_weight(plays)))
+        if score_limit is not None:
+            gains = np.clip(gains, -score_limit, score_limit)
         return np.concatenate([gains, -gains])
 
     def signed_cut(self, index: int) -> SignedCut:
@@ -421,14 +430,14 @@ class PlayerGame(RoundsMechanism):
         sensitivity, gamma = self.grid.sensitivity, self.beta / 4
         hypothesis = self._in_weight(outcome.hypothesis.matrix)
         query = distinguisher.begin(graph, source).find(hypothesis, source).query
-        count = self.queries.counted(query, graph, self.grid)
+        count = self.queries.true_count(query, graph, self.grid)
         value = (count + noise.draw(source)) / sensitivity
         outcome.gap = abs(value - hypothesis.estimate(query) / self.unit)
         slack = noise.radius(gamma) / sensitivity + distinguisher.shortfall(gamma) / self.unit
         error = outcome.gap + slack
         outcome.error = error if outcome.error is None else min(error, outcome.error)
         outcome.transcript.append(
-            Measured(round=outcome.used, query=query, value=value * self.unit, updated=False)
+            MeasuredQuery(round=outcome.used, query=query, value=value * self.unit, updated=False)
         )
 
 
@@ -446,8 +455,8 @@ def best_response(universe: Universe, total: float, draws: Sequence[SignedCut]) 
     """
     gains = signed_sum(universe, draws)[universe.pairs()]
     levels, counts = np.unique(-gains, return_counts=True)
-    better_pairs = np.concatenate([[0], np.cumsum(counts)[:-1]])  # each has a weight of 1
-    weights = np.clip(total - better_pairs, 0, counts) / counts
+    better_pair_count = np.concatenate([[0], np.cumsum(counts)[:-1]])  # these pairs weigh 1 each
+    weights = np.clip(total - better_pair_count, 0, counts) / counts
     return universe.matrix_of(weights[np.searchsorted(levels, -gains)])
 
 

@@ -62,8 +62,8 @@ _OUR_DISTINGUISHERS: Mapping[str, Callable[[Task], Distinguisher]] = {
     "response-rank-one": lambda task: ResponseRankOne(
         universe=task.universe, distribution=_response_noise(task)
     ),
-    "power-rank-one": lambda task: _power_method(task, certificate=0.0),
-    "power-rank-one-certified": lambda task: _power_method(task, certificate=1.0),
+    "power-rank-one": lambda task: _power_method(task, certificate_rho=0.0),
+    "power-rank-one-certified": lambda task: _power_method(task, certificate_rho=1.0),
 }
 DISTINGUISHERS = PlugInTable(
     "graphcuts_dp.distinguishers",
@@ -113,8 +113,8 @@ class Learning(IterativeParameters):
     Examples:
         >>> club = gc.datasets.load("karate")
         >>> learning = gc.Learning(rule="frieze-kannan", rounds=5)
-        >>> made = gc.release_iteratively(club, epsilon=4.0, delta=1e-6, construction=learning)
-        >>> made.settings.construction
+        >>> release = gc.release_iteratively(club, epsilon=4.0, delta=1e-6, construction=learning)
+        >>> release.settings.construction
         'frieze-kannan'
     """
 
@@ -153,13 +153,13 @@ class Learning(IterativeParameters):
             task: the private data's schema, the queries and the budget.
         """
         mechanism = self.mechanism(task)
-        names = {
+        parameters = {
             "construction": mechanism.name,
             "distinguisher": mechanism.distinguisher_name,
             "calibration": self.calibration,
         }
         return rounds_job(
-            mechanism, task, names, self.calibration, warning=mechanism.rounds_warning()
+            mechanism, task, parameters, self.calibration, warning=mechanism.rounds_warning()
         )
 
     def mechanism(self, task: Task) -> IterativeConstruction:
@@ -318,14 +318,14 @@ def _response_noise(task: Task) -> NoiseDistribution:
     return noise_distribution(noise, epsilon=1.0, max_weight=cap)
 
 
-def _power_method(task: Task, *, certificate: float) -> Distinguisher:
+def _power_method(task: Task, *, certificate_rho: float) -> Distinguisher:
     """Return the power method, with any budget: the calibration tunes it."""
     return PowerRankOne(
         universe=task.universe,
         rho=1.0,
         delta=task.delta or 1e-6,
         grid=task.grid,
-        certificate=certificate,
+        certificate_rho=certificate_rho,
         beta=task.beta,
     )
 

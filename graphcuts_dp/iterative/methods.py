@@ -109,8 +109,8 @@ def release_iteratively(
     Examples:
         >>> club = gc.datasets.load("karate")
         >>> cuts = [gc.CutQuery([0]), gc.CutQuery([33])]
-        >>> made = gc.release_iteratively(club, cuts, epsilon=4.0, delta=1e-6)
-        >>> low, high = made.answer(cuts[0]).interval  # both hold with the default confidence
+        >>> release = gc.release_iteratively(club, cuts, epsilon=4.0, delta=1e-6)
+        >>> low, high = release.answer(cuts[0]).interval  # both hold with the default confidence
         >>> few = gc.release_iteratively(club, cuts, epsilon=1.0, construction="answers")
         >>> few.answer([33]).interval == few.answer(cuts[1]).interval
         True

@@ -75,9 +75,9 @@ class Net(Checked):
 
     Examples:
         >>> small = gc.Graph([0, 1], [1, 2], vertices=4)
-        >>> net = gc.Net()
-        >>> made = gc.release_iteratively(small, [gc.CutQuery([0])], epsilon=2.0, construction=net)
-        >>> made.guarantee.epsilon
+        >>> net, cuts = gc.Net(), [gc.CutQuery([0])]
+        >>> release = gc.release_iteratively(small, cuts, epsilon=2.0, construction=net)
+        >>> release.guarantee.epsilon
         2.0
     """
 

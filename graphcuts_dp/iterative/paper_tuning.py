@@ -281,5 +281,5 @@ class PaperIterative(PaperBudget, IterativeCalibration):
         return Fraction(self.epsilon / root * (1 - 1e-12))
 
     @property
-    def _pure(self) -> bool:  # type: ignore[override]
+    def _may_be_pure(self) -> bool:  # type: ignore[override]
         return self.paper == "dr14"

@@ -50,16 +50,17 @@ from graphcuts_dp.queries.universe import Universe
 
 # The products that find a pair:
 _ENTRY_BITS = 8  # a vector of equal entries has about 2^8 units in each
-_CLIP = 0.5  # vectors are clipped at this over sqrt(n): nearly signs, which need the least noise
-_LARGEST = 2**61  # of products and of the noise, so that both fit into 64 bits
+_CLIP = 0.5  # entries are clipped at this over sqrt(n): equal sizes have the least sensitivity
+_LARGEST = 2**61  # of products and of the noise, so that their sum fits into 64 bits
 # The certificate:
-COLUMNS = 8  # of the start: of fewer all may be small, and more need more noise
+COLUMNS = 8  # of the random start: fewer may all be small by chance, more need more noise
 STEPS = 4  # noisy products
 _CERTIFICATE_BITS = 12  # a vector of equal entries has about 2^12 units in each
 _PAIR_BITS = 8  # the same for the vectors of the quotient
 _PRODUCTS_SHARE = Fraction(9, 10)  # of the budget; the quotient gets the remaining tenth
-_ROUNDING = 1 + 1e-9  # covers the rounding of the special functions
+_FLOAT_MARGIN = 1 + 1e-9  # above the relative rounding errors of floats
 _BISECTION_STEPS = 80
+_LARGEST_NOISE = 40  # standard deviations: larger noise has a probability below e^-800
 
 
 @final
@@ -119,8 +120,8 @@ class PowerRankOne:
         delta: the delta for which its cost is stated, in (0, 1).
         grid: of the graph.
         steps: noisy products that find the pair, >= 1. The cut costs one more.
-        certificate: zCDP budget of one certificate (see `PowerSearch.certify`); 0 for none. If it
-            is not 0, `with_rho` spends half of its budget on the certificate.
+        certificate_rho: zCDP budget of one certificate (see `PowerSearch.certify`); 0 for none. If
+            it is not 0, `with_rho` spends half of its budget on the certificate.
         beta: probability that the certificate is wrong, in (0, 1).
 
     Guarantee, for one call: rho-zCDP. X has whole entries, in units of a power of two, and is
@@ -131,8 +132,8 @@ class PowerRankOne:
         the grid, and independent discrete Gaussian noise of parameter D^2/(2 rho') on the integers
         A X is rho'-zCDP, with rho' = rho/products. h X is public.
         Entries of X are clipped at 1/(2 sqrt(n)), which keeps the sensitivity near the least one
-        for vectors of that length: post-processing, as is all else. Clipping more than doubles the
-        gaps of the cuts, unless the singular vectors are concentrated on few vertices.
+        for vectors of that length: post-processing, as is all else. With it, gaps of cuts were more
+        than twice as large, unless the singular vectors are concentrated on few vertices.
         Side channel: products take time proportional to the number of edges.
 
     No bound on the shortfall is proven beforehand: the start is random, and with few steps the pair
@@ -151,26 +152,27 @@ class PowerRankOne:
     delta: float
     grid: Grid = field(default_factory=Grid)
     steps: int = 8
-    certificate: float = 0.0
+    certificate_rho: float = 0.0
     beta: float = DEFAULT_FAILURE
 
     def __post_init__(self) -> None:
         if self.steps < 1:
             raise ParameterError("steps must be at least 1")
+        # Columns have length 1, so by Cauchy-Schwarz entries sum to at most n 2^(_ENTRY_BITS + 1).
         self._check(self.rho, 2 << _ENTRY_BITS, self.products)
-        if self.certificate:
+        if self.certificate_rho:
             samples = sum(self.universe.shape) * COLUMNS * STEPS
-            self._check(self.certificate, 8 << _CERTIFICATE_BITS, samples)
+            self._check(self.certificate_rho, 8 << _CERTIFICATE_BITS, samples)
 
     @property
     def name(self) -> str:
         """The name of the distinguisher, as it is typed."""
-        return "power-rank-one-certified" if self.certificate else "power-rank-one"
+        return "power-rank-one-certified" if self.certificate_rho else "power-rank-one"
 
     @property
     def setup(self) -> Cost | None:
         """The cost of the certificate, once; None if there is none."""
-        return Cost.of_rho(self.certificate, delta=self.delta) if self.certificate else None
+        return Cost.of_rho(self.certificate_rho, delta=self.delta) if self.certificate_rho else None
 
     @property
     def call(self) -> Cost:
@@ -199,10 +201,11 @@ class PowerRankOne:
 
     def with_rho(self, rho: float, *, rounds: int) -> Self:
         """See `Distinguisher.with_rho`."""
-        certificate = rho / 2 if self.certificate else 0.0
-        rho = math.nextafter(rho - certificate, 0) if certificate else rho
+        certificate_rho = rho / 2 if self.certificate_rho else 0.0
+        # Rounded down, so that all calls and the certificate stay within the budget.
+        rho = math.nextafter(rho - certificate_rho, 0) if certificate_rho else rho
         rho_of_call = math.nextafter(rho / rounds, 0) if rounds > 1 else rho
-        return replace(self, rho=rho_of_call, certificate=certificate)
+        return replace(self, rho=rho_of_call, certificate_rho=certificate_rho)
 
     def with_epsilon(self, epsilon: Fraction, *, rounds: int) -> NoReturn:  # noqa: ARG002
         """Refuse a pure budget: Gaussian noise has no pure bound.
@@ -231,7 +234,9 @@ class PowerRankOne:
         """
         check_budget(rho, self.grid)
         term = largest_entry * self.grid.sensitivity
-        largest = max(sum(self.universe.shape) * term, 40 * term * math.sqrt(samples / rho))
+        largest = max(
+            sum(self.universe.shape) * term, _LARGEST_NOISE * term * math.sqrt(samples / rho)
+        )
         if largest >= _LARGEST:
             raise ParameterError("products of these weights do not fit into 64 bits; raise rho")
 
@@ -253,7 +258,7 @@ class PowerSearch:
         if not distinguisher.universe.symmetric:
             self._sides.append(slice(rows, rows + columns))
         self._left, self._right = self._sides[0], self._sides[-1]
-        self._may_certify = bool(distinguisher.certificate)  # once
+        self._certificate_left = bool(distinguisher.certificate_rho)  # it is measured once
 
     def __repr__(self) -> str:
         return "PowerSearch()"
@@ -294,7 +299,7 @@ class PowerSearch:
     @property
     def prove(self) -> Callable[[Hypothesis, EntropySource], float] | None:
         """See `GraphSearch.prove`, for all cuts between disjoint sets, by the certificate."""
-        if not self._may_certify:
+        if not self._certificate_left:
             return None
         return lambda hypothesis, source: self.certify(hypothesis, source).cut_bound
 
@@ -306,8 +311,8 @@ class PowerSearch:
         2. The top singular pair of the last one, rounded to a grid; its Rayleigh quotient u'Rv with
            discrete Gaussian noise, with the remaining budget.
 
-        Guarantee: `PowerRankOne.certificate`-zCDP. The products as in `PowerRankOne`; for whole U
-        and V the quotient U'AV moves by at most |U_i V_j| + |U_j V_i| units with pair {i, j}, hence
+        Guarantee: `PowerRankOne.certificate_rho`-zCDP. The products as in `PowerRankOne`; for whole
+        U and V the quotient U'AV moves by at most |U_i V_j| + |U_j V_i| units with pair {i, j}, so
         by 2 max |U| max |V| at most (half of that where pairs are ordered). It is measured once.
         The certificate holds with probability 1 - beta: half of beta is for the start, a quarter
         for the noise on the products, and a quarter for the noise on the quotient.
@@ -321,10 +326,10 @@ class PowerSearch:
             HypothesisError: as for `find`.
         """
         parameters = self._parameters
-        if not self._may_certify:
+        if not self._certificate_left:
             raise ParameterError("there is no budget left for a certificate: it is measured once")
         dense = written_out(hypothesis, parameters.universe)
-        self._may_certify = False
+        self._certificate_left = False
         X, Y, start_length, steps, is_Y_left = self._certificate_products(dense, source)
         Y_vectors, _, combinations = np.linalg.svd(Y, full_matrices=False)
         left, right = Y_vectors[:, 0], X @ combinations[0]
@@ -363,14 +368,14 @@ class PowerSearch:
         private = (self._matrix @ units)[self._left]
         count = sum(int(a) * int(b) for a, b in zip(U, private, strict=True))
         sensitivity = quotient_sensitivity(U, V, universe) * grid.sensitivity
-        budget = Fraction(parameters.certificate) * (1 - _PRODUCTS_SHARE)
+        budget = Fraction(parameters.certificate_rho) * (1 - _PRODUCTS_SHARE)
         noise = ValueNoise("gaussian", Fraction(max(1, sensitivity)) ** 2 / (2 * budget))
         lengths = [float(np.linalg.norm(vector)) for vector in (U, V)]
         scale = 1 / (lengths[0] * lengths[1])
         public_quotient = float(U @ (dense @ V)) * scale  # of h
         value = (count + noise.draw(source)) * grid.unit * scale - public_quotient
         # The noise is sub-Gaussian; its exact tail takes seconds at such a scale.
-        bound = math.sqrt(2 * noise.parameter * math.log(8 / parameters.beta)) * (1 + 1e-9)
+        bound = math.sqrt(2 * noise.parameter * math.log(8 / parameters.beta)) * _FLOAT_MARGIN
         radius = bound * grid.unit * scale
         sign = 1 if value >= 0 else -1
         pair = UnitPair(sign * U / lengths[0], V / lengths[1], abs(value))
@@ -436,7 +441,7 @@ class PowerSearch:
         """
         parameters = self._parameters
         bits = _CERTIFICATE_BITS + math.ceil(math.log2(max(parameters.universe.shape)) / 2)
-        budget = Fraction(parameters.certificate) * _PRODUCTS_SHARE / STEPS
+        budget = Fraction(parameters.certificate_rho) * _PRODUCTS_SHARE / STEPS
         side_of_X, side_of_Y = self._right, self._left
         length = side_of_X.stop - side_of_X.start
         largest = math.floor(math.sqrt(3 / length) * 2**bits)
@@ -468,7 +473,7 @@ class PowerSearch:
             norm=norm,
             noise=noise_length(proxy, COLUMNS, parameters.beta / (4 * STEPS)),
             scale=scale,
-            rounding=float(np.linalg.norm(rounding)) * (1 + 1e-9),
+            rounding=float(np.linalg.norm(rounding)) * _FLOAT_MARGIN,
         )
         return step, next_X
 
@@ -487,7 +492,7 @@ def largest_possible(start: float, steps: Sequence[NoisyStep], limit: float) -> 
     for _ in range(_BISECTION_STEPS):
         middle = (low + high) / 2
         low, high = (middle, high) if _possible(middle, start, steps) else (low, middle)
-    return high * _ROUNDING
+    return high * _FLOAT_MARGIN
 
 
 def start_radius(largest: int, columns: int, failure: float) -> float:
@@ -501,7 +506,7 @@ def start_radius(largest: int, columns: int, failure: float) -> float:
     k = columns
     log_volume = k / 2 * math.log(math.pi) - math.lgamma(k / 2 + 1)
     reach = math.exp((math.log(0.75 * failure) - log_volume) / k) * (2 * largest + 1) / math.sqrt(2)
-    return max(0.0, reach / _ROUNDING - math.sqrt(k / 3))
+    return max(0.0, reach / _FLOAT_MARGIN - math.sqrt(k / 3))
 
 
 def noise_length(proxy: float, columns: int, failure: float) -> float:
@@ -514,7 +519,7 @@ def noise_length(proxy: float, columns: int, failure: float) -> float:
     """
     log_failures = math.log(1 / failure)
     squared = columns + 2 * math.sqrt(columns * log_failures) + 2 * log_failures
-    return math.sqrt(proxy * squared) * _ROUNDING
+    return math.sqrt(proxy * squared) * _FLOAT_MARGIN
 
 
 def quotient_sensitivity(left: IntVector, right: IntVector, universe: Universe) -> int:
@@ -534,8 +539,8 @@ def quotient_sensitivity(left: IntVector, right: IntVector, universe: Universe) 
 def squared_sensitivity(vectors: IntMatrix, universe: Universe) -> int:
     """Return the squared length of the largest change of A X by one unit of one pair's weight.
 
-    The largest |X_i|^2 + |X_j|^2 over the pairs {i, j} of the universe: exactly that, except for
-    arcs, where i and j may be one vertex here, which can only be more.
+    The largest |X_i|^2 + |X_j|^2 over the pairs {i, j} of the universe. For arcs it is an upper
+    bound, since i and j may be the same vertex here.
 
     Args:
         vectors: X, whole entries, shape (n, k); the left vertices before the right ones.
@@ -589,7 +594,7 @@ def _possible(sigma: float, start: float, steps: Sequence[NoisyStep]) -> bool:
     z = start
     for step in steps:
         y = sigma * z - step.noise
-        if y > step.norm * _ROUNDING:
+        if y > step.norm * _FLOAT_MARGIN:
             return False
         z = step.scale * y - step.rounding
         if z <= 0:
@@ -613,4 +618,6 @@ def _singular_value_limit(dense: FloatMatrix, cap: float) -> float:
     largest row sum times its largest column sum.
     """
     reach = np.maximum(np.abs(dense), np.abs(cap - dense))
-    return math.sqrt(float(reach.sum(axis=0).max()) * float(reach.sum(axis=1).max())) * (1 + 1e-9)
+    return (
+        math.sqrt(float(reach.sum(axis=0).max()) * float(reach.sum(axis=1).max())) * _FLOAT_MARGIN
+    )

@@ -38,16 +38,16 @@ EDGES = Grid()  # the grid of graphs without weights
 MOST_NUMBERS = 1 << 24  # queries times pairs of a `QuestionList`: 128 MiB
 _SUBSTEPS = 1 << 20  # of an edge, in graphs without weights
 _LARGEST_SCORE = 1 << 60  # scores stay below, so that sums and differences fit into 64 bits
-_LEAST_RATE = Fraction(1, 2**52)  # for a sub-step
+_LEAST_RATE = Fraction(1, 2**52)  # of the exponential mechanism, for one sub-step
 _BATCH_ENTRIES = 1 << 22  # floats of a batch of cuts: 32 MiB
-_LIMB_BITS = 16  # of weights that are summed as floats: the sums stay below 2^53
+_LIMB_BITS = 16  # weights are summed in parts of 16 bits, whose sums floats hold exactly
 _COEFFICIENT_BITS = 30  # a coefficient of 1 is 2^30 in the integers of a `QuestionList`
 
 
 @final
 @dataclass(frozen=True)
 class Scoring:
-    """Scores over a universe: a query counts twice, with its gap and with minus its gap.
+    """Scores over a universe: a query has two, its gap and minus its gap.
 
     Args:
         universe: the public vertex pairs.
@@ -84,11 +84,11 @@ class Scoring:
     def rate(self, epsilon: Fraction) -> Fraction:
         """Return c, such that a choice with probability proportional to e^(c score) is epsilon-DP.
 
-        With neighbours' scores s and s' = s + d, the log-ratio of the probability of a query is c
-        times its d, minus the logarithm of a mean of e^(c d) over all queries. So its absolute
-        value is at most c (max d - min d), and |d| is at most the sensitivity, for both signs of a
-        gap: at most epsilon. The difference of two log-ratios has the same bound: the privacy loss
-        has range epsilon.
+        Let neighbours have the scores s and s + d, where d depends on the query and the sign. The
+        log-ratio of the probabilities of one choice is c d, minus the logarithm of a mean of
+        e^(c d) over all choices. So its absolute value is at most c (max d - min d). As |d| is at
+        most the sensitivity, that is at most 2 c sensitivity = epsilon. The difference of two
+        log-ratios has the same bound, so the range of the privacy loss is epsilon.
 
         Raises:
             ParameterError: an epsilon so small that scores would not matter.
@@ -98,8 +98,8 @@ class Scoring:
             raise ParameterError("epsilon is too small for a distinguisher; use fewer rounds")
         return rate
 
-    def rounded(self, answers: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-        """Return answers or entries of a hypothesis, rounded to sub-steps. All of it is public."""
+    def in_substeps(self, answers: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+        """Return public answers or entries of a hypothesis in sub-steps, rounded."""
         substeps = np.rint(np.asarray(answers, dtype=np.float64) / self.unit)
         return np.clip(substeps, -_LARGEST_SCORE, _LARGEST_SCORE).astype(np.int64)
 
@@ -277,12 +277,12 @@ class CutList(PublicList):
         """
         return listed_query, 1.0
 
-    def counted(self, listed_query: Any, graph: AnyGraph, grid: Grid) -> int:
+    def true_count(self, listed_query: Any, graph: AnyGraph, grid: Grid) -> int:
         """Return the true answer of a listed query in grid units. Private.
 
         Args:
             listed_query: an item of the list.
-            graph: the graph, on the vertices of the list. Private where it is a private one.
+            graph: a graph on the vertices of the list; the answer is as private as the graph.
             grid: how weights are counted.
         """
         return grid.count(listed_query, graph)
@@ -310,11 +310,11 @@ class CutList(PublicList):
             total += np.rint(answers).astype(np.int64) << shift
         return total
 
-    def scored(self, graph: AnyGraph, scoring: Scoring) -> npt.NDArray[np.int64]:
+    def true_scores(self, graph: AnyGraph, scoring: Scoring) -> npt.NDArray[np.int64]:
         """Return the true answers in sub-steps, exactly. Private.
 
         Args:
-            graph: the graph, on the vertices of the list. Private where it is a private one.
+            graph: a graph on the vertices of the list; the answer is as private as the graph.
             scoring: the sub-steps.
         """
         return self.counts(graph, scoring.grid) * scoring.substeps
@@ -358,7 +358,7 @@ class CutList(PublicList):
 
 @final
 class QuestionList(PublicList):
-    """An immutable list of linear queries, and of statistics of whole graphs, over one universe.
+    """An immutable list of questions: linear queries and statistics of whole graphs.
 
     Listed queries are divided by `scale`, so that a change of one pair's weight changes the answer
     of each by no more than that. A statistic is divided by its sensitivity
@@ -462,16 +462,16 @@ class QuestionList(PublicList):
             return question, float(question.sensitivity(self.universe.space))
         return question, self.scale
 
-    def counted(self, listed_query: Any, graph: AnyGraph, grid: Grid) -> int:
+    def true_count(self, listed_query: Any, graph: AnyGraph, grid: Grid) -> int:
         """Return the true answer of a listed query, to the nearest grid unit. Private.
 
-        One pair moves it by at most the grid's sensitivity: before rounding it moves by no more,
-        and that is a whole number.
+        One pair changes it by at most the grid's sensitivity s: the exact answer changes by at most
+        s, and rounding keeps that bound, because s is a whole number.
         """
         (exact,) = self._exact_answers([self._listed_queries.index(listed_query)], graph, grid)
         return int((exact + (1 << _COEFFICIENT_BITS - 1)) >> _COEFFICIENT_BITS)
 
-    def scored(self, graph: AnyGraph, scoring: Scoring) -> npt.NDArray[np.int64]:
+    def true_scores(self, graph: AnyGraph, scoring: Scoring) -> npt.NDArray[np.int64]:
         """Return the true answers of the listed queries in sub-steps, rounded down. Private.
 
         One pair moves each by at most the scoring's sensitivity, up or down.
@@ -572,9 +572,9 @@ def as_list(universe: Universe, queries: Iterable[Question]) -> CutList | Questi
 def questions_on(universe: Universe, questions: Iterable[Question]) -> tuple[Question, ...]:
     """Return questions as they are read on the vertices of a universe.
 
-    Privacy: a statistic is replaced by this package's own of that name, so that a user's subclass
-    does not count it. Lists read the sets or coefficients of other queries once, from the vertices,
-    and count by these.
+    Privacy: a statistic of a user's subclass is replaced by the one of this package with its name.
+    The sets or coefficients of other queries are read once, from the public vertices. So no method
+    of a user sees the private graph.
     """
     return tuple(
         GraphQuery(question.statistic)
@@ -585,9 +585,13 @@ def questions_on(universe: Universe, questions: Iterable[Question]) -> tuple[Que
 
 
 def rounding_of(pairs: int, grid: Grid) -> float:
-    """Return `QuestionList.rounding` of a list over so many pairs."""
-    coefficients = Fraction(pairs, 1 << _COEFFICIENT_BITS + 1)
-    return float(coefficients) * (grid.cap or 1.0) * (1 + 1e-9) + 2 * grid.unit
+    """Return `QuestionList.rounding` of a list over so many pairs.
+
+    A coefficient is rounded by at most half a unit of 2^-30; the weights and the sum are rounded by
+    at most a grid unit each.
+    """
+    coefficient_errors = Fraction(pairs, 1 << _COEFFICIENT_BITS + 1)
+    return float(coefficient_errors) * (grid.cap or 1.0) * (1 + 1e-9) + 2 * grid.unit
 
 
 def _pack_rows(masks: npt.NDArray[np.bool_]) -> Words:

@@ -40,15 +40,16 @@ from graphcuts_dp.results.packing import ResultParts, SavedParts
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-GRAPH, TABLE = "iterative construction", "answers"  # kinds of saved releases: a graph, or none
+# Kinds of saved releases: with a synthetic graph, or with answers alone.
+GRAPH, TABLE = "iterative construction", "answers"
 _LISTS: dict[str, Any] = {"cuts": CutList, "questions": QuestionList, "digests": Digests}
-_MEASURED_FIELDS = ("round", "value", "updated", "estimate")  # of `Measured`, in files
+_MEASURED_FIELDS = ("round", "value", "updated", "estimate")  # of `MeasuredQuery`, in files
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Measured:
-    """A query that a round has found or chosen, with its noisy answer. Public.
+class MeasuredQuery:
+    """A query that a round has measured, with its noisy answer. Public.
 
     Attributes:
         round: from 1.
@@ -76,7 +77,7 @@ class Settings:
         distinguisher: its name, or how queries were chosen; "" if none were chosen.
         calibration: its name; "" if the construction has no choice.
         rounds: largest number of rounds.
-        used: rounds that were run.
+        used: the number of rounds that were run.
         stopped: see `Outcome`.
         total: the total weight that the rounds started from, noisy unless it was public; None if
             the construction uses none.
@@ -121,8 +122,8 @@ class IterativeRelease(Displayed):
     Examples:
         >>> club = gc.datasets.load("karate")
         >>> learning = gc.Learning(rule="frieze-kannan", rounds=5)
-        >>> made = gc.release_iteratively(club, epsilon=4.0, delta=1e-6, construction=learning)
-        >>> made.settings.construction
+        >>> release = gc.release_iteratively(club, epsilon=4.0, delta=1e-6, construction=learning)
+        >>> release.settings.construction
         'frieze-kannan'
     """
 
@@ -132,7 +133,7 @@ class IterativeRelease(Displayed):
     settings: Settings
     _graph: AnyGraph | None = None
     hypothesis: DenseHypothesis | None = None
-    transcript: tuple[Measured, ...] = ()
+    transcript: tuple[MeasuredQuery, ...] = ()
     cap: float = 1.0
     listed: Listed = None
     law: Law | None = None
@@ -231,17 +232,19 @@ class IterativeRelease(Displayed):
 
         if not self.transcript:
             raise QueryError("no query was measured, so there is nothing to draw")
-        values = noisy = np.array([measured.value for measured in self.transcript])
+        noisy_values = np.array([measured.value for measured in self.transcript])
         queries = [
             measured.query for measured in self.transcript if not isinstance(measured.query, int)
         ]
         if queries:
             answers = self.answer_all(queries)
-            values, second_values = np.array([answer.value for answer in answers]), noisy
+            values = np.array([answer.value for answer in answers])
+            second_values = noisy_values
             low, high = np.array([answer.interval for answer in answers]).T
         else:
             radius = self.accuracy.error if self.accuracy.queries == "measured" else math.inf
-            low, high = noisy - radius, noisy + radius
+            values = noisy_values
+            low, high = noisy_values - radius, noisy_values + radius
             second_values = np.array([measured.estimate for measured in self.transcript])
         return answer_list_figure(
             values=values,
@@ -350,7 +353,7 @@ class IterativeRelease(Displayed):
             _graph=saved.graph(universe.space) if saved.kind == GRAPH else None,
             hypothesis=None if matrix is None else DenseHypothesis(universe, matrix),
             transcript=tuple(
-                Measured(query=query, **dict(zip(_MEASURED_FIELDS, row, strict=True)))
+                MeasuredQuery(query=query, **dict(zip(_MEASURED_FIELDS, row, strict=True)))
                 for query, row in zip(queries, rows, strict=True)
             ),
             cap=fields["cap"],
@@ -364,20 +367,20 @@ class IterativeRelease(Displayed):
         """Refuse parts of a saved release that do not belong together."""
         accuracy, listed = self.accuracy, self.listed
         if not self.cap > 0:
-            raise ValueError("no largest weight")
+            raise ValueError("a maximum weight that is not above 0")
         if not np.isfinite([measured.value for measured in self.transcript]).all():
             raise ValueError("an answer that is no number")
         check_probability("confidence", accuracy.confidence)
         if accuracy.error is not None and not accuracy.error >= 0:
-            raise ValueError("an error that is none")
+            raise ValueError("an error below 0")
         if accuracy.queries == "measured":
             indices = sorted(measured.query for measured in self.transcript)
             if listed is None or indices != list(range(len(listed))):
-                raise ValueError("answers to other queries")
+                raise ValueError("the measured queries are not those of the list")
         if self.law is not None:
             self.law.error(0.5)
             if isinstance(self.law, CountNoise) and self.law.noise.counts != len(self.transcript):
-                raise ValueError("noise of other answers")
+                raise ValueError("noise for another number of answers")
         elif self.hypothesis is None:
             raise ValueError("answers without the law of their noise")
 

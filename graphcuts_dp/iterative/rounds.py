@@ -18,7 +18,7 @@ from graphcuts_dp.graph.adjacency import AnyGraph, graph_of_matrix_rows
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative.accuracy import Accuracy
 from graphcuts_dp.iterative.query_lists import CutList, QuestionList
-from graphcuts_dp.iterative.release import IterativeRelease, Measured, Settings
+from graphcuts_dp.iterative.release import IterativeRelease, MeasuredQuery, Settings
 from graphcuts_dp.iterative.task import Task
 from graphcuts_dp.iterative.tuning import IterativeCalibration
 from graphcuts_dp.learn.base import DenseHypothesis
@@ -46,7 +46,7 @@ class Outcome:
         total_weight: the total weight that the run starts from, in units.
         total_error: largest error of that total weight, in units.
         transcript: the measured queries, in order.
-        used: rounds that were run.
+        used: the number of rounds that were run.
         gap: noisy gap of the last round, in units.
         stopped: "accurate": a round had no gap above the threshold; "rounds": all were used.
         error: with probability 1 - beta no query of the distinguisher's class has a larger error,
@@ -57,7 +57,7 @@ class Outcome:
     tuning: Any
     total_weight: float
     total_error: float
-    transcript: list[Measured] = field(default_factory=list)
+    transcript: list[MeasuredQuery] = field(default_factory=list)
     used: int = 0
     gap: float = 0.0
     stopped: str = "rounds"
@@ -135,12 +135,12 @@ class RoundsMechanism(ABC):
     def check_spent(self, outcome: Outcome) -> None:
         """Refuse to release a run whose noise, by its scales, cost more than the stated budget.
 
-        The measured total weight decides about the rounds. What they cost may then be less than the
-        budget in some runs, but only the budget, which is fixed beforehand, is a bound for all.
+        The noise of the rounds may cost less than the budget, depending on the measured total
+        weight. Only the budget is fixed beforehand, so it is what the run is charged.
         """
         remaining, costs, delta = self.calibration, [], self.cost.delta
         for sensitivity in self.first_measurements.values():
-            noise, _, _, remaining = remaining.with_total(sensitivity)
+            noise, _, _, remaining = remaining.split_budget(sensitivity)
             costs.append(noise.cost(sensitivity, delta=delta))
         costs_of_rounds = outcome.tuning.costs(self.grid.sensitivity, delta=delta)
         check_spent(compose(costs_of_rounds, delta=delta), remaining.cost)
@@ -160,9 +160,9 @@ def rounds_job(
     Args:
         mechanism: the mechanism that runs.
         task: the private data's schema, the queries and the budget.
-        parameters: for the ledger.
-        calibration: its name in the settings of the release.
-        public: what is public besides the vertices and the maximum weight.
+        parameters: of the use, for the ledger.
+        calibration: the name of the calibration in the settings of the release.
+        public: public facts besides the vertices and the maximum weight, as text; "" for none.
         warning: why the result may be worthless, or None.
     """
 
@@ -195,8 +195,8 @@ def release_of_outcome(
 ) -> IterativeRelease:
     """Return the release of a run, computed from its outcome alone: post-processing.
 
-    The synthetic graph has the learned weights, clipped to what is allowed. Its error is at most
-    that of the learned matrix and the change of any query of the class by clipping.
+    The synthetic graph has the learned weights, clipped to [0, maximum]. Its error is at most the
+    error of the learned matrix plus the largest change of an answer by clipping.
     """
     universe, listed, cap = mechanism.universe, mechanism.listed, mechanism.grid.cap or 1.0
     hypothesis, error = outcome.hypothesis, outcome.error

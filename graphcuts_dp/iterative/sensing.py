@@ -20,7 +20,7 @@ from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.iterative.accuracy import Accuracy
 from graphcuts_dp.iterative.answer_grid import AnswerGrid, QueryBlocks, plain_queries
 from graphcuts_dp.iterative.query_digests import Digests
-from graphcuts_dp.iterative.release import TABLE, IterativeRelease, Measured, Settings
+from graphcuts_dp.iterative.release import TABLE, IterativeRelease, MeasuredQuery, Settings
 from graphcuts_dp.iterative.task import Task
 from graphcuts_dp.learn.base import DenseHypothesis, Sign
 from graphcuts_dp.learn.potentials import LpNorm, Potential, SchattenNorm, near_one
@@ -36,10 +36,10 @@ from graphcuts_dp.queries.coefficients import Extent
 from graphcuts_dp.release.job import Job
 from graphcuts_dp.resources import Progress, silent
 
-FOR_TEST = Fraction(1, 2)  # of the budget: for the last round, which all guarantees rest on
+TEST_SHARE = Fraction(1, 2)  # of the budget, for the last round: the stated error rests on it
 _DEFAULT_ROUNDS = 10  # if the user sets none
-_PASSES = 2  # over all earlier answers after each round: free
-_FEW_ANSWERS = 200  # up to so many, answers of all queries also get `_PASSES` passes
+_PASSES = 2  # extra passes over all earlier answers after each round, which cost nothing
+_FEW_ANSWERS = 200  # if all queries are measured, extra passes are made over at most so many
 
 
 @final
@@ -84,14 +84,14 @@ class Sensing(Checked):
     answer by at most Delta = (largest coefficient) cap units, upwards for some queries and
     downwards for others. Of r rounds that share rho, each choice, of rate eta/(2 Delta), is
     eta^2/8-zCDP, each measurement, of variance Delta^2 r/rho, is rho/(2 r)-zCDP, and
-    eta^2/8 <= rho/(2 r). If all queries are measured: a rating moves the whole list by a vector
-    of length D at most, the root of the largest sum over queries of squared coefficients, times the
-    cap; independent noise of variance v on each answer is D^2/(2 v)-zCDP.
+    eta^2/8 <= rho/(2 r). If all queries are measured, one rating changes the vector of all
+    answers by a length of at most D = cap sqrt(max over pairs of the sum over queries of squared
+    coefficients); independent noise of variance v on each answer is D^2/(2 v)-zCDP.
     Accuracy: `Accuracy.error`: the last gap, plus a bound on what its noise, the choice and
     rounding add; or the noise of the measured values, in a union bound. Mirror descent needs at
-    most B(alpha) corrections by queries whose error is alpha (`learn.rules`), fewer for p near 1
-    than for p = 2 as soon as r ln(mn) is well below the smaller side and queries are spread; with
-    one rating of sensitivity Delta that takes large matrices.
+    most B(alpha) corrections by queries whose error is alpha (`learn.rules`). It needs fewer for p
+    near 1 than for p = 2 if queries are spread and (rank of the matrix) ln(mn) is well below the
+    smaller side, which takes large matrices.
 
     Source: JT12 section 4.2; DR14 Alg. 8 in place of JT12's online test; Hardt, Ligett, McSherry
     2012 (all rounds are used, the last one tests). Correction: the potential's ball is left out,
@@ -102,10 +102,10 @@ class Sensing(Checked):
         >>> ratings = gc.BipartiteGraph([0, 1], [1, 0], stars, left=2, right=2, max_weight=5.0)
         >>> sums = [gc.Query.rank_one([1, 1], [1, 0])]
         >>> sensing = gc.Sensing()
-        >>> made = gc.release_iteratively(
+        >>> release = gc.release_iteratively(
         ...     ratings, sums, epsilon=2.0, delta=1e-6, construction=sensing
         ... )
-        >>> made.guarantee.epsilon
+        >>> release.guarantee.epsilon
         2.0
     """
 
@@ -145,13 +145,13 @@ class Sensing(Checked):
 
         def measure(
             graph: Any, source: EntropySource, progress: Progress
-        ) -> tuple[list[Measured], DenseHypothesis]:
+        ) -> tuple[list[MeasuredQuery], DenseHypothesis]:
             learner = SensingLearner(grid, self.p)  # a new one: runs share no state
             measured = plan.run(learner, grid.count(graph), source, progress)
             return measured, learner.hypothesis
 
         def release(
-            result: tuple[list[Measured], DenseHypothesis], guarantee: PrivacyGuarantee
+            result: tuple[list[MeasuredQuery], DenseHypothesis], guarantee: PrivacyGuarantee
         ) -> IterativeRelease:
             measured, hypothesis = result
             measures_all = plan.measures_all
@@ -159,7 +159,7 @@ class Sensing(Checked):
                 universe=task.universe,
                 guarantee=guarantee,
                 accuracy=Accuracy(
-                    error=plan.guaranteed + (0.0 if measures_all else _gap(measured[-1])),
+                    error=plan.fixed_error + (0.0 if measures_all else _gap(measured[-1])),
                     confidence=task.confidence,
                     queries="measured" if measures_all else "listed",
                     deviation=plan.deviation,
@@ -194,8 +194,8 @@ class SensingPlan:
 
     Attributes:
         grid: the grid of the answers.
-        draws: rate of the choice and noise of the measurement of each round, the last of which is
-            the test; if all queries are measured, one entry with their noise and rate 0.
+        draws: (rate of the choice, noise of the measurement) of each round, the last of which is
+            the test; if all queries are measured, one pair with rate 0 and their noise.
         measures_all: whether every query of the list is measured, and none is chosen.
         beta: probability that the guarantee about answers fails.
     """
@@ -207,7 +207,10 @@ class SensingPlan:
 
     @classmethod
     def of(cls, grid: AnswerGrid, rho: Fraction, rounds: int | None, beta: float) -> "SensingPlan":
-        """Return the plan for a budget; that with the least guaranteed error if `rounds` is None.
+        """Return the plan for a budget.
+
+        If `rounds` is None, it measures all queries or chooses some: whichever guarantees less
+        error.
 
         Args:
             grid: the grid of the answers.
@@ -222,10 +225,10 @@ class SensingPlan:
             all_measured = cls(
                 grid=grid, draws=((Fraction(0), noise),), measures_all=True, beta=beta
             )
-            return all_measured if all_measured.guaranteed <= chosen.guaranteed else chosen
+            return all_measured if all_measured.fixed_error <= chosen.fixed_error else chosen
         if rounds == 1:
             return cls(grid=grid, draws=(grid.noise(rho, 1),), beta=beta)
-        rho_of_learning = rho * (1 - FOR_TEST)
+        rho_of_learning = rho * (1 - TEST_SHARE)
         test = grid.noise(rho - rho_of_learning, 1)
         learning = [grid.noise(rho_of_learning, rounds - 1)] * (rounds - 1)
         return cls(grid=grid, draws=(*learning, test), beta=beta)
@@ -249,11 +252,11 @@ class SensingPlan:
         return self.grid.unit * math.sqrt(max(noise.parameter for _, noise in self.draws))
 
     @property
-    def guaranteed(self) -> float:
-        """The guaranteed error if all queries are measured, else that error less the last gap."""
+    def fixed_error(self) -> float:
+        """The part of the guaranteed error that is known beforehand: all of it but the last gap."""
         (rate, noise), queries = self.draws[-1], len(self.grid.queries)
         if not self.measures_all:
-            return self.grid.slack(rate, noise, self.beta, queries=queries)
+            return self.grid.error_less_gap(rate, noise, self.beta, queries=queries)
         return self.grid.radius(noise, self.beta / queries)
 
     def warning(self, expected_ratings: float | None) -> str | None:
@@ -270,17 +273,17 @@ class SensingPlan:
             )
             if error_of_zero < error:
                 error, guess = error_of_zero, "0"
-        if self.guaranteed < error:
+        if self.fixed_error < error:
             return None
         return (
             "worthless at this size: the guaranteed error is"
-            f" {up_to_digits(self.guaranteed, 4):,.4g}, but that of answering each query by {guess}"
-            f" is at most {error:,.4g}; use more epsilon, larger groups, or fewer queries"
+            f" {up_to_digits(self.fixed_error, 4):,.4g}, but that of answering each query by"
+            f" {guess} is at most {error:,.4g}; use more epsilon, larger groups, or fewer queries"
         )
 
     def run(
         self, learner: "SensingLearner", truth: IntVector, source: EntropySource, progress: Progress
-    ) -> list[Measured]:
+    ) -> list[MeasuredQuery]:
         """Draw all choices and noise, and let the learner learn from them.
 
         Args:
@@ -291,7 +294,7 @@ class SensingPlan:
         """
         if self.measures_all:
             return self._measure_all(learner, truth, source, progress)
-        grid, measured = self.grid, list[Measured]()
+        grid, measured = self.grid, list[MeasuredQuery]()
         for number, (rate, noise) in enumerate(self.draws, 1):
             estimates = learner.estimates()
             gaps = truth - grid.in_units(estimates)
@@ -299,7 +302,9 @@ class SensingPlan:
             value = grid.unit * (int(truth[index]) + noise.draw(source))
             learns, estimate = number < self.rounds, float(estimates[index])
             measured.append(
-                Measured(round=number, query=index, value=value, updated=learns, estimate=estimate)
+                MeasuredQuery(
+                    round=number, query=index, value=value, updated=learns, estimate=estimate
+                )
             )
             if learns:
                 deviation = grid.unit * math.sqrt(noise.parameter)
@@ -309,11 +314,11 @@ class SensingPlan:
 
     def _measure_all(
         self, learner: "SensingLearner", truth: IntVector, source: EntropySource, progress: Progress
-    ) -> list[Measured]:
+    ) -> list[MeasuredQuery]:
         """Measure every query of the list, and learn from all values."""
         _, noise = self.draws[0]
         measured = [
-            Measured(
+            MeasuredQuery(
                 round=1,
                 query=index,
                 value=self.grid.unit * (count + noise.draw(source)),
@@ -355,7 +360,7 @@ class SensingLearner:
         return self._hypothesis.estimate_all(self._blocks.queries)
 
     def learn(
-        self, order: Sequence[Measured], deviation: float, progress: Progress = silent
+        self, order: Sequence[MeasuredQuery], deviation: float, progress: Progress = silent
     ) -> None:
         """Correct the hypothesis by each measurement in turn (step 3 of `Sensing`).
 
@@ -368,7 +373,7 @@ class SensingLearner:
             self._correct(measured, deviation)
             progress(number / len(order), "learning")
 
-    def _correct(self, measured: Measured, deviation: float) -> None:
+    def _correct(self, measured: MeasuredQuery, deviation: float) -> None:
         """Correct the hypothesis by a measurement, as far as the gap exceeds the noise."""
         query = self._blocks.queries[measured.query]
         gap = measured.value - self._hypothesis.estimate(query)
@@ -386,6 +391,6 @@ class SensingLearner:
             self._hypothesis = rule.update(self._hypothesis, query, sign)
 
 
-def _gap(measured: Measured) -> float:
+def _gap(measured: MeasuredQuery) -> float:
     """Return the difference between a noisy answer and the estimate before it, in weight."""
     return abs(measured.value - measured.estimate)

@@ -86,18 +86,17 @@ class IterativeTuning:
     Attributes:
         rounds: largest number of rounds.
         alpha: tolerance that the construction is tuned to, in units.
-        threshold: a round whose noisy gap is below this stops, in units. None: all rounds are
-            used, and each answer corrects by its gap less `value_error`; if an `error` is stated,
-            the last round only measures the error of the result.
+        threshold: a round whose noisy gap is below this is the last, in units. None if all rounds
+            are used: then an answer corrects by its gap less `value_error`, and if an `error` is
+            stated, the last round only measures the error of the result.
         distinguisher: tuned to its part of the budget.
         noise: on each answer, in grid units; None if there are no rounds.
-        value_error: the error of an answer is larger with probability at most beta/(2 rounds), in
-            units; without a threshold, the noise's scale.
+        value_error: with a threshold, a bound on the noise of an answer, which fails with
+            probability at most beta/(2 rounds); without one, the scale of the noise. In units.
         error: with probability 1 - beta no query of the class has a larger error, in units; None if
             the distinguisher proves nothing. Without a threshold, the last round's noisy gap is
             added to it.
-        void_reason: why nothing is proven for the parameters that were set; None if the
-            calibration's own numbers, or fitting ones, are used.
+        void_reason: why no bound holds for the parameters that were set; None if one does.
     """
 
     rounds: int
@@ -118,8 +117,8 @@ class IterativeTuning:
         """
         if self.noise is None:
             return []
-        of_one_round = [self.noise.cost(sensitivity, delta=delta), self.distinguisher.call]
-        costs = [cost.times(self.rounds) for cost in of_one_round if cost is not None]
+        costs_of_round = [self.noise.cost(sensitivity, delta=delta), self.distinguisher.call]
+        costs = [cost.times(self.rounds) for cost in costs_of_round if cost is not None]
         setup = self.distinguisher.setup
         return costs if setup is None else [*costs, setup]
 
@@ -136,12 +135,12 @@ class IterativeCalibration(ABC):
     delta: float
     beta: float = DEFAULT_FAILURE
     parameters: IterativeParameters = field(default_factory=IterativeParameters)
-    _pure: ClassVar[bool] = False  # whether delta may be 0
+    _may_be_pure: ClassVar[bool] = False  # True if delta may be 0
     _parameter_names: ClassVar[tuple[str, ...]] = ("rounds", "alpha", "threshold", "sigma")
 
     def __post_init__(self) -> None:
         exact_epsilon(self.epsilon)
-        if not (0 < self.delta < 1 or (self._pure and self.delta == 0)):
+        if not (0 < self.delta < 1 or (self._may_be_pure and self.delta == 0)):
             raise ParameterError(
                 "an iterative construction needs delta between 0 and 1, for example delta=1e-6"
             )
@@ -175,7 +174,7 @@ class IterativeCalibration(ABC):
         """The guaranteed cost of a run, whatever happens in it."""
 
     @abstractmethod
-    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
+    def split_budget(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
         """Divide the budget between a statistic that is measured first and the rounds.
 
         Args:
@@ -199,7 +198,7 @@ class IterativeCalibration(ABC):
 
         Args:
             update_bound: B, of a tolerance in units; infinite if no bound is known for it.
-            distinguisher: with any budget; its copy in the tuning has its part of this budget.
+            distinguisher: with any budget; the tuning has a copy with its share of this budget.
             unit_weight: weight of a unit.
             sensitivity: of an answer in grid units, which is a unit.
 
@@ -213,7 +212,8 @@ class _ZcdpIterative(ZcdpBudget, IterativeCalibration):
     """Base of calibrations in zCDP: T calls get s rho, T answers (1 - s) rho, for the best s."""
 
     _call_shares: ClassVar[tuple[Fraction, ...]]  # values of s that are tried
-    _stops: ClassVar[bool] = False  # whether a small gap ends a run; errors then rest on all rounds
+    # True if a small gap ends a run; then the stated error rests on all rounds.
+    _stops_early: ClassVar[bool] = False
 
     def check_parameters(self) -> None:
         """See `IterativeCalibration.check_parameters`: T answers cost T/(2 sigma^2) of rho."""
@@ -254,7 +254,7 @@ class _ZcdpIterative(ZcdpBudget, IterativeCalibration):
         chosen = self.parameters
         best: tuple[float, IterativeTuning] | None = None
         proves = math.isfinite(distinguisher.shortfall(self.beta))
-        least = 2 if proves and not self._stops else 1  # if the last round is a test, two
+        least = 2 if proves and not self._stops_early else 1  # one to learn, one to test
         for rounds in self._tried_rounds(update_bound, least):
             alpha = chosen.alpha
             if alpha is None:
@@ -313,17 +313,18 @@ class _ZcdpIterative(ZcdpBudget, IterativeCalibration):
         if chosen.sigma is not None:
             variance = (Fraction(chosen.sigma) * sensitivity) ** 2
             share = 1 - self._answers_rho(rounds) / rho
+        # Rounded down, so that calls and answers stay within the budget.
         tuned = distinguisher.with_rho(float(rho * share) * (1 - 1e-15), rounds=rounds)
         noise = ValueNoise("gaussian", variance)
         # A union bound over the answers and calls of all rounds that errors rest on.
-        events = 2 * (rounds if self._stops else 1)
+        events = 2 * (rounds if self._stops_early else 1)
         # The shortfall of a distinguisher that is charged once is one event for all calls.
         call_failure = self.beta / (2 if tuned.call is None else events)
         shortfall = tuned.shortfall(call_failure) / unit_weight
         is_proven = math.isfinite(shortfall)
         radius = noise.radius(self.beta / events) / sensitivity
         deviation = math.sqrt(noise.parameter) / sensitivity
-        if not self._stops:
+        if not self._stops_early:
             return alpha / 4 + deviation + tuned.usual_shortfall / unit_weight, IterativeTuning(
                 rounds=rounds,
                 alpha=alpha,
@@ -334,6 +335,7 @@ class _ZcdpIterative(ZcdpBudget, IterativeCalibration):
             )
         threshold, void = alpha + radius, None
         if chosen.alpha is not None or chosen.threshold is not None:
+            # One float more, so that rounding does not make the bound void.
             threshold = chosen.threshold or math.nextafter(threshold, math.inf)
             void = void_reason(update_bound, rounds, alpha, threshold, radius)
         error = threshold + radius + (shortfall if is_proven else 0.0)
@@ -412,7 +414,7 @@ class TightIterative(_ZcdpIterative):
     """
 
     _call_shares = tuple(Fraction(k, 10) for k in range(1, 10))
-    _stops = True
+    _stops_early = True
 
 
 @final
@@ -424,8 +426,8 @@ class PureIterative(IterativeCalibration):
     answers epsilon_3/T. If F_i/epsilon_i is the error that each part causes, their sum is least for
     epsilon_i proportional to sqrt(F_i): F_1 is `usual_cut_norm`, F_2 twice the deviation of Laplace
     noise (the cut of all pairs counts each twice), F_3 is T times that deviation. Nearly all of
-    epsilon goes to the matrix: 0.88 at n = 200. Half of what (1, 1e-6) allows by zCDP would be
-    worth 0.16.
+    epsilon goes to the matrix: 0.88 at n = 200. (By zCDP, half of a budget of (1, 1e-6) would give
+    the matrix only 0.16.)
 
     Eight rounds are the default: two planted blocks need one, four need four. With 12 and more,
     cuts that are mere noise made graphs without strong blocks worse.
@@ -444,7 +446,7 @@ class PureIterative(IterativeCalibration):
 
     universe: Universe
     delta: float = 0.0
-    _pure = True
+    _may_be_pure = True
     _parameter_names = ("rounds",)
 
     @property
@@ -475,8 +477,8 @@ class PureIterative(IterativeCalibration):
         ]
         return BudgetPlan.of_cost(self.cost, steps)
 
-    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, "PureIterative"]:
-        """See `IterativeCalibration.with_total`. Discrete Laplace noise."""
+    def split_budget(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, "PureIterative"]:
+        """See `IterativeCalibration.split_budget`. Discrete Laplace noise."""
         epsilon_of_total = Fraction(self.epsilon) * self._shares[0]
         noise = ValueNoise("laplace", epsilon_of_total / sensitivity)
         remaining = replace(self, epsilon=Fraction(self.epsilon) - epsilon_of_total)
@@ -525,10 +527,10 @@ def measure_total(
         The noisy total weight in units, a bound on its error, and the calibration with the
         remaining budget.
 
-    Guarantee: the cost of `IterativeCalibration.with_total`: one change of the graph moves the
+    Guarantee: the cost of `IterativeCalibration.split_budget`: one change of the graph moves the
     total weight by at most `Grid.sensitivity` grid units.
     """
-    noise, radius, _, remaining = calibration.with_total(grid.sensitivity)
+    noise, radius, _, remaining = calibration.split_budget(grid.sensitivity)
     noisy = (grid.total(graph) + noise.draw(source)) / grid.sensitivity
     # The truth is in [0, X]; multiplicative weights need some weight to begin with.
     total_weight = min(max(noisy, 1.0), float(Universe.of(graph).size))

@@ -190,7 +190,7 @@ class Calibration(ABC):
         """Cost of the whole session, whatever happens."""
 
     @abstractmethod
-    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
+    def split_budget(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
         """Take `START_SHARE` of budget and beta off for one noisy statistic, as the total weight.
 
         Sessions call it once for each statistic that they measure at their start.
@@ -247,8 +247,8 @@ class ZcdpBudget:
             return Cost.of_rho(self.rho, delta=self.delta)
         return Cost(epsilon=self.epsilon, delta=self.delta, rho=self._rho)
 
-    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
-        """Divide the budget, see `Calibration.with_total`.
+    def split_budget(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
+        """Divide the budget, see `Calibration.split_budget`.
 
         Privacy:
             Discrete Gaussian noise of variance v on a statistic of sensitivity s is
@@ -287,8 +287,8 @@ class PaperBudget:
             return Cost.of_pure(Fraction(self.epsilon))
         return Cost(epsilon=self.epsilon, delta=self.delta)
 
-    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
-        """Divide the budget, see `Calibration.with_total`.
+    def split_budget(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
+        """Divide the budget, see `Calibration.split_budget`.
 
         Privacy:
             Discrete Laplace noise of rate r on a statistic of sensitivity s is r s-DP:
@@ -312,10 +312,10 @@ class KnownCalibration(Calibration):
     """Base of the calibrations in this module, with their checks.
 
     A subclass inherits from a budget class first, then from this class: for example
-    `Tight(ZcdpBudget, KnownCalibration)`. The budget class has `cost` and `with_total`; this class
-    has `queries`, the checks, and the helpers of `tune`, which the subclass writes itself. Both
-    declare the fields epsilon, delta and beta; keep their defaults equal. Budget classes have no
-    `__post_init__`, so that of this class runs: a subclass with its own must call it.
+    `Tight(ZcdpBudget, KnownCalibration)`. The budget class has `cost` and `split_budget`; this
+    class has `queries`, the checks, and the helpers of `tune`, which the subclass writes itself.
+    Both declare the fields epsilon, delta and beta; keep their defaults equal. Budget classes have
+    no `__post_init__`, so that of this class runs: a subclass with its own must call it.
 
     Attributes:
         bound: class attribute: the guaranteed error, as a function of B, `queries`, `epsilon`,

@@ -29,7 +29,7 @@ from graphcuts_dp.iterative.game import PLAYERS, Game, PlayerGame
 from graphcuts_dp.iterative.net import MOST_LISTED
 from graphcuts_dp.iterative.query_lists import EDGES, MOST_NUMBERS, CutList, rounding_of
 from graphcuts_dp.iterative.rank_one import Released
-from graphcuts_dp.iterative.sensing import FOR_TEST
+from graphcuts_dp.iterative.sensing import TEST_SHARE
 from graphcuts_dp.iterative.tuning import PracticalIterative, TightIterative
 from graphcuts_dp.learn.bounds import UpdateBound, multiplicative_weights_updates
 from graphcuts_dp.learn.calibrations import CALIBRATIONS, Tight
@@ -610,10 +610,10 @@ def sensing_error(setting: Setting) -> float:
     rho /= setting.privacy_unit.group_size**2
     grid = AnswerGrid(_universe(setting.n), [CutQuery(EVERY_VERTEX, EVERY_VERTEX)], 1.0)
     try:
-        rate, test_noise = grid.noise(rho * FOR_TEST, 1)
+        rate, test_noise = grid.noise(rho * TEST_SHARE, 1)
     except ParameterError:  # the budget is too small
         return math.inf
-    error_of_rounds = grid.slack(rate, test_noise, beta, queries=k)
+    error_of_rounds = grid.error_less_gap(rate, test_noise, beta, queries=k)
     squared_sensitivity = k * grid.sensitivity**2
     noise = ValueNoise("gaussian", squared_sensitivity / (2 * rho))
     error = grid.radius(noise, beta / k)

@@ -222,12 +222,12 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         remaining: Calibration = self.calibration
         noisy_total, norm_bound = None, None
         if self.total_weight is None:
-            noise, _, _, remaining = remaining.with_total(self.grid.sensitivity)
+            noise, _, _, remaining = remaining.split_budget(self.grid.sensitivity)
             noisy_total = (self.grid.total(graph) + noise.draw(source)) / self.grid.largest
         total_weight, total_error = self._starting_total(noisy_total)
         if self._measured_norm is not None:
             sensitivity, measure = PRIVATE_NORMS[self._measured_norm]
-            noise, radius, _, remaining = remaining.with_total(sensitivity)
+            noise, radius, _, remaining = remaining.split_budget(sensitivity)
             norm_bound = measure(graph, self.grid, noise, radius, source)
         group_start, hypothesis, bound = None, None, None
         if self.begins == GROUPS:
@@ -471,7 +471,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         if self.total_weight is not None:
             total = self.total_weight / self._hypothesis_unit
         else:
-            _, radius, *_ = self.calibration.with_total(self.grid.sensitivity)
+            _, radius, *_ = self.calibration.split_budget(self.grid.sensitivity)
             total, error = noisy_total or 0.0, radius / self.grid.largest + error
         if total < 1:  # rules need some weight to begin with, and the truth may be 0
             total, error = 1.0, max(error, 1.0)
@@ -525,7 +525,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         """The calibration with the budget that the start's measurements leave for the tests."""
         remaining: Calibration = self.calibration
         for _ in self._first_measurements:
-            remaining = remaining.with_total(1)[3]
+            remaining = remaining.split_budget(1)[3]
         return remaining
 
     def _update_bound(

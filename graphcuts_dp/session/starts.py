@@ -60,7 +60,7 @@ def measure_group_start(
 ) -> MeasuredGroupStart:
     """Measure the sums between groups, and how near the truth the hypothesis from them is.
 
-    Guarantee: both measurements cost the two shares that `Calibration.with_total` takes from the
+    Guarantee: both measurements cost the two shares that `Calibration.split_budget` takes from the
         budget, for neighbours that differ in one pair: see `measure_group_sums` and
         `measure_weighted_sum`.
         The coefficients of the second measurement depend on the first, which the composition
@@ -76,7 +76,7 @@ def measure_group_start(
         source: where the noise comes from.
     """
     cells, universe = cell_tree(graph, sides), Universe.of(graph)
-    noise, _, _, remaining = calibration.with_total(grid.sensitivity)
+    noise, _, _, remaining = calibration.split_budget(grid.sensitivity)
     sums = measure_group_sums(graph, sides, cells, grid, noise, source) / grid.largest
     start = start_from_sums(
         universe,
@@ -87,7 +87,7 @@ def measure_group_start(
         total_weight=total_weight,
     )
     coefficients = start.coefficients(cast(Any, learner).distance)
-    gain_noise, radius, *_ = remaining.with_total(weighted_sensitivity(coefficients))
+    gain_noise, radius, *_ = remaining.split_budget(weighted_sensitivity(coefficients))
     noisy_gain = measure_weighted_sum(graph, sides, cells, grid, coefficients, gain_noise, source)
     # One more unit, since the sum was rounded down; weights were rounded down as well.
     rounding = grid.rounding(universe.size) / (grid.unit * grid.largest)

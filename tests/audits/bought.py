@@ -63,8 +63,8 @@ class EqualParts(Calibration):
         """Pure epsilon, whatever happens."""
         return Cost.of_pure(self.epsilon)
 
-    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
-        """See `Calibration.with_total`."""
+    def split_budget(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
+        """See `Calibration.split_budget`."""
         each = self.epsilon / self.parts
         rate = each * self.factor
         if self.other is not None and self.bought == self.other[0]:

@@ -97,8 +97,8 @@ class TwoRounds(IterativeCalibration):
         """Pure epsilon, whatever happens."""
         return Cost.of_pure(self.epsilon)
 
-    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, "TwoRounds"]:
-        """See `IterativeCalibration.with_total`."""
+    def split_budget(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, "TwoRounds"]:
+        """See `IterativeCalibration.split_budget`."""
         noise = ValueNoise("laplace", self.total * self.epsilon / 3 / sensitivity)
         return noise, 1, Cost.of_pure(self.epsilon / 3), self
 
@@ -333,7 +333,7 @@ def _list_tuning(listed: QuestionList, grid: Grid, epsilon: float) -> tuple[Iter
     budget = PracticalIterative(
         epsilon=epsilon, delta=_DELTA, parameters=IterativeParameters(rounds=_ROUNDS)
     )
-    _, _, _, rest = budget.with_total(grid.sensitivity)
+    _, _, _, rest = budget.split_budget(grid.sensitivity)
     finder = Exponential(queries=listed, epsilon=Fraction(1), grid=grid)
     unit = grid.unit * grid.sensitivity
     tuning = rest.tune(
@@ -381,14 +381,14 @@ def _list_rounds(
     if not isinstance(finder, Exponential) or noise is None:
         raise TypeError("a list is searched by the exponential mechanism")
     scoring, rate = finder.scoring, float(finder.scoring.rate(finder.epsilon)) * choices
-    first, second = (listed.scored(graph, scoring) for graph in (pair.first, pair.second))
+    first, second = (listed.true_scores(graph, scoring) for graph in (pair.first, pair.second))
     change = max(_change(listed, each, pair, grid) for each in listed) * answers
     measured = replace(normal_pair(float(noise.parameter), change), copies=_ROUNDS)
     yield half_way(pair.name, second - first, rate, copies=_ROUNDS, independent=(measured,))
 
 
 def _change(listed: QuestionList, own: Question, pair: Neighbours, grid: Grid) -> int:
-    counts = [listed.counted(own, graph, grid) for graph in (pair.first, pair.second)]
+    counts = [listed.true_count(own, graph, grid) for graph in (pair.first, pair.second)]
     return abs(counts[1] - counts[0])
 
 
@@ -411,7 +411,7 @@ def game_of(
         calibration=PracticalIterative(epsilon=epsilon, delta=_DELTA),
         game=gc.Game(player=player, rounds=_ROUNDS, hide_queries=hide),
     )
-    *_, rest = game.calibration.with_total(game.grid.sensitivity)
+    *_, rest = game.calibration.split_budget(game.grid.sensitivity)
     return game, game.tune(_TOTAL, _OFF, rest), Claim(rest.cost.rho or 0.0, kind="rho")
 
 

@@ -105,7 +105,7 @@ def _exact_cuts(epsilon: Fraction, factor: float) -> Iterator[DistributionPair]:
     for pair, start in itertools.product(PAIRS, (START, _HEAVY)):
 
         def law(graph: gc.Graph, start: DenseHypothesis = start) -> FloatVector:
-            gaps = of.counted(graph) - of.scoring.rounded(start.dense())
+            gaps = of.pair_scores(graph) - of.scoring.in_substeps(start.dense())
             cuts = np.einsum("ki,ij,kj->k", S, gaps, T)
             return softmax(np.concatenate([cuts, -cuts]), rate)
 
@@ -204,7 +204,7 @@ _EDGE = (one_more("one edge", [0], [1], vertices=2),)
 def _certified(epsilon: float, source: EntropySource, factor: int = 1, times: int = 1) -> Any:
     """The quotient of a certificate, which has a tenth of its budget: the mean of so many."""
     rho = (factor * epsilon) ** 2 / 2
-    of = PowerRankOne(universe=Universe(2), rho=1.0, delta=1e-6, certificate=10 * rho)
+    of = PowerRankOne(universe=Universe(2), rho=1.0, delta=1e-6, certificate_rho=10 * rho)
     both, nothing = np.ones(2), np.zeros((2, 2))
     ready = {id(each): of.begin(each, source) for each in (_EDGE[0].first, _EDGE[0].second)}
 

@@ -293,8 +293,8 @@ class ByHand(Calibration):
         """Pure epsilon, whatever happens."""
         return Cost.of_pure(self.epsilon)
 
-    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
-        """See `Calibration.with_total`."""
+    def split_budget(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
+        """See `Calibration.split_budget`."""
         spent = self.epsilon * _TOTAL
         rate = _NO_NOISE if self.raw else spent
         return ValueNoise("laplace", Fraction(rate) / sensitivity), 1, Cost.of_pure(spent), self

@@ -167,7 +167,7 @@ def cost_of(noise, steps):
 def test_all_parts_together_cost_the_budget(name, steps):
     """The noisy total, answers and calls, from the scales of their noise; papers leave a part."""
     calibration = CALIBRATIONS[name]
-    noise, _, for_total, rest = calibration.with_total(steps)
+    noise, _, for_total, rest = calibration.split_budget(steps)
     finder = PAID_ONCE if name.startswith("pure") else LISTED
     tuning = rest.tune(lambda alpha: 1e8 / alpha**2, finder, unit_weight=1.0, sensitivity=steps)
     assert tuning.rounds > 1
@@ -245,7 +245,7 @@ def test_a_total_is_public_or_the_true_one_and_the_noise_that_is_paid_for():
     outcome = run(total_weight=float(edges))
     assert (outcome.total_weight, outcome.total_error) == (edges, 0)
     calibration = practical(1.0, rounds=1)
-    noise, *_ = calibration.with_total(1)
+    noise, *_ = calibration.split_budget(1)
     drawn = [noise.draw(SeededEntropy(seed)) for seed in range(10)]
     assert len(set(drawn)) > 5
     for seed, number in enumerate(drawn):

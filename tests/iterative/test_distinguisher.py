@@ -171,7 +171,7 @@ def test_lists_answer_as_their_queries():
 
 def test_answers_of_a_hypothesis_far_off_overflow_nothing():
     scoring = Scoring(Universe(5), Grid())
-    found = scoring.rounded(np.array([1e200, -1e200, 3.0]))
+    found = scoring.in_substeps(np.array([1e200, -1e200, 3.0]))
     assert found.tolist() == [2**60, -(2**60), 3 * scoring.substeps]
 
 
@@ -233,9 +233,9 @@ def test_answers_are_those_of_the_queries_over_the_largest_coefficient(kind):
     scoring = Scoring(universe, grid)
     off = listed.rounding(grid) + grid.rounding(universe.size)
     np.testing.assert_allclose(
-        listed.scored(graph, scoring) * scoring.unit, truth, atol=off + scoring.unit
+        listed.true_scores(graph, scoring) * scoring.unit, truth, atol=off + scoring.unit
     )
-    counted = [listed.counted(own, graph, grid) * grid.unit for own in listed]
+    counted = [listed.true_count(own, graph, grid) * grid.unit for own in listed]
     np.testing.assert_allclose(counted, truth, atol=off)
     hypothesis = DenseHypothesis(universe, graph.dense())
     np.testing.assert_allclose(listed.answers(hypothesis), truth)
@@ -257,8 +257,8 @@ def test_no_pair_moves_a_score_or_a_count_by_more_than_is_paid_for(kind):
 
     def counted(matrix):
         other = type(graph).of(matrix, **options)
-        counts = np.array([listed.counted(own, other, grid) for own in listed])
-        return listed.scored(other, scoring), counts
+        counts = np.array([listed.true_count(own, other, grid) for own in listed])
+        return listed.true_scores(other, scoring), counts
 
     base, most = counted(dense), np.zeros(2)
     for i, j in zip(*universe.pairs(), strict=True):
@@ -284,10 +284,10 @@ def test_statistics_are_counted_in_their_steps():
         present = family.databases[bits] > 0
         rows, columns = (ends[present] for ends in universe.pairs())
         graph = gc.Graph(rows, columns, vertices=5)
-        found = [listed.counted(own, graph, Grid()) for own in listed]
+        found = [listed.true_count(own, graph, Grid()) for own in listed]
         expected = [GraphQuery("triangles").value(graph) // 3, GraphQuery("max-cut").value(graph)]
         assert found[:2] == expected
-        assert (listed.scored(graph, scoring) == np.array(found) * scoring.substeps).all()
+        assert (listed.true_scores(graph, scoring) == np.array(found) * scoring.substeps).all()
         own = type(family)(universe, family.databases[bits : bits + 1])
         np.testing.assert_array_equal(listed.answers(own), found)
     assert listed.public_query(listed[0]) == (GraphQuery("triangles"), 3.0)
@@ -395,7 +395,7 @@ def test_privacy_by_enumeration_of_all_neighbours(weights, directed):
     distributions = {}
     pairs = list(disjoint_pairs(n))
     for bits, graph in all_graphs(n, directed=directed):
-        gaps = tuned.counted(graph) - tuned.scoring.rounded(hypothesis.dense())
+        gaps = tuned.pair_scores(graph) - tuned.scoring.in_substeps(hypothesis.dense())
         distributions[bits] = np.log(list(distribution(gaps, float(rate), pairs).values()))
     worst = 0.0
     for bits, logs in distributions.items():
@@ -417,7 +417,7 @@ def test_shortfall_holds(directed):
     universe = Universe.of(graph)
     hypothesis = DenseHypothesis.constant(universe, 0.3)
     tuned = ExactCuts(universe=universe, epsilon=Fraction(2))
-    gaps = tuned.counted(graph) - tuned.scoring.rounded(hypothesis.dense())
+    gaps = tuned.pair_scores(graph) - tuned.scoring.in_substeps(hypothesis.dense())
     rate, unit = float(tuned.scoring.rate(tuned.epsilon)), tuned.scoring.unit
     found = distribution(gaps, rate, disjoint_pairs(6))
 
@@ -455,7 +455,7 @@ def test_found_cuts_are_near_the_largest_gap(shape, epsilon):
 def test_weighted_graphs():
     graph = gc.Graph([0, 1], [1, 2], weights=[2.5, 0.5], vertices=3, max_weight=4.0)
     tuned = ExactCuts(universe=Universe(3), epsilon=Fraction(40), grid=Grid.of(graph))
-    assert (tuned.counted(graph) * tuned.scoring.unit == graph.dense()).all()
+    assert (tuned.pair_scores(graph) * tuned.scoring.unit == graph.dense()).all()
 
 
 ONE, BITS = {"epsilon": Fraction(1)}, noise_distribution("binary", epsilon=1.0)
@@ -466,7 +466,7 @@ EVERY = {
     "response": ResponseRankOne(universe=UNIVERSE, distribution=BITS),
     "released": Released(queries=CUTS, distribution=BITS),
     "power": PowerRankOne(**POWER),
-    "certified": PowerRankOne(**POWER, certificate=1.0),
+    "certified": PowerRankOne(**POWER, certificate_rho=1.0),
 }
 
 

@@ -196,7 +196,7 @@ def test_dr14_theorem_5_10():
     theorem = dr14_offline(
         lambda _: 10.0, queries=2 * len(listed), epsilon=4000.0, delta=0.0, beta=0.1
     )
-    truth = np.array([listed.counted(own, FIVE, Grid()) for own in listed], dtype=float)
+    truth = np.array([listed.true_count(own, FIVE, Grid()) for own in listed], dtype=float)
     truth[5] = QUESTIONS[5].value(FIVE) / listed.scale
     wrong = 0
     for seed in range(12):

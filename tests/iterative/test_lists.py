@@ -496,7 +496,7 @@ def test_mirror_descent_is_the_same_on_blocks(psi, tolerance):
 
 
 def test_classes_are_as_coarse_as_the_cuts_allow():
-    for side, codes in enumerate(BLOCKS.sides):
+    for side, codes in enumerate(BLOCKS.classes):
         kinds = {}
         for place, code in enumerate(codes.tolist()):
             row_arrays = tuple(bool(cut.masks(SHAPE.space)[side][place]) for cut in BLOCK_CUTS)

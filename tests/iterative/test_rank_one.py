@@ -199,7 +199,7 @@ def test_bounds_hold_as_often_as_they_guarantee(kind, rho):
     R = graph.dense() - hypothesis.dense()
     sigma, cut = np.linalg.norm(R, 2), all_cuts(R, bipartite=universe.bipartite)
     of = PowerRankOne(
-        universe=universe, rho=1.0, delta=1e-6, grid=Grid.of(graph), certificate=rho, beta=0.3
+        universe=universe, rho=1.0, delta=1e-6, grid=Grid.of(graph), certificate_rho=rho, beta=0.3
     )
     source, wrong, runs = SeededEntropy(7), 0, 120
     for _ in range(runs):
@@ -272,7 +272,7 @@ def test_planted_blocks_are_proven_to_be_found_and_noise_alone_is_not():
     n = 900
     graph = planted_partition(n, 2, 0.95, 0.05, seed=4)
     universe = Universe.of(graph)
-    of = PowerRankOne(universe=universe, rho=0.0243, delta=1e-6, certificate=0.0243)
+    of = PowerRankOne(universe=universe, rho=0.0243, delta=1e-6, certificate_rho=0.0243)
     missed = DenseHypothesis.constant(universe, 0.5)
     found = of.begin(graph, SeededEntropy(1)).certify(missed, SeededEntropy(2))
     assert found.lower < found.upper < 2 * found.lower
@@ -286,7 +286,7 @@ def test_planted_blocks_are_proven_to_be_found_and_noise_alone_is_not():
 
 def test_a_certificate_is_bought_once_and_stated():
     graph, hypothesis = setting("plain")
-    of = PowerRankOne(universe=Universe.of(graph), rho=1.0, delta=1e-6, certificate=0.25)
+    of = PowerRankOne(universe=Universe.of(graph), rho=1.0, delta=1e-6, certificate_rho=0.25)
     assert (of.setup.rho, of.name) == (0.25, "power-rank-one-certified")
     search = of.begin(graph, SeededEntropy(1))
     bound = search.prove(hypothesis, SeededEntropy(2))
@@ -298,7 +298,7 @@ def test_a_certificate_is_bought_once_and_stated():
         assert spent.prove is None
         with pytest.raises(ParameterError, match="no budget"):
             spent.certify(hypothesis, SeededEntropy(2))
-    assert of.with_rho(1.0, rounds=4).certificate == 0.5
+    assert of.with_rho(1.0, rounds=4).certificate_rho == 0.5
 
 
 @pytest.mark.thorough(cases=1)
@@ -309,7 +309,9 @@ def test_calls_and_certificates_spend_no_more_than_their_budget(kind, monkeypatc
     all of it."""
     graph, hypothesis = setting(kind)
     universe, grid = Universe.of(graph), Grid.of(graph)
-    of = PowerRankOne(universe=universe, rho=0.3, delta=1e-6, grid=grid, steps=3, certificate=0.2)
+    of = PowerRankOne(
+        universe=universe, rho=0.3, delta=1e-6, grid=grid, steps=3, certificate_rho=0.2
+    )
     spent, vectors, move = [], [], grid.sensitivity
     product, quotient = PowerSearch._noisy, power_method.ValueNoise
     sensitivity = power_method.quotient_sensitivity

@@ -221,9 +221,9 @@ BY_HAND = [
     (lambda: ExactCuts(universe=Universe(23), **ONE_EPSILON), "up to 22"),
     (lambda: replace(POWER, grid=Grid(cap=None)), "max_weight"),
     (lambda: replace(POWER, steps=0), "steps"),
-    (lambda: replace(POWER, certificate=-1.0), "rho"),
+    (lambda: replace(POWER, certificate_rho=-1.0), "rho"),
     (lambda: replace(POWER, rho=1e-12, grid=FINE), "64 bits"),
-    (lambda: replace(POWER, certificate=1e-12, grid=FINE), "64 bits"),
+    (lambda: replace(POWER, certificate_rho=1e-12, grid=FINE), "64 bits"),
     (lambda: POWER.with_epsilon(Fraction(1), rounds=1), "no pure bound"),
     (
         lambda: PureIterative(universe=FIVE, epsilon=1.0).tune(
@@ -256,7 +256,7 @@ SEARCHES = [
     CUTS_OF_ALL,
     ResponseRankOne(universe=Universe(8), distribution=BITS),
     Released(queries=LISTED, distribution=BITS),
-    PowerRankOne(universe=Universe(8), rho=0.1, delta=1e-6, certificate=0.1),
+    PowerRankOne(universe=Universe(8), rho=0.1, delta=1e-6, certificate_rho=0.1),
 ]
 
 

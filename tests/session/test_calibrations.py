@@ -110,7 +110,7 @@ def test_intervals_are_what_the_tails_give(sensitivity):
 @pytest.mark.parametrize("calibration", [Tight, GRU12, JT12, DR14])
 def test_a_noisy_total_is_paid_out_of_the_same_budget(calibration):
     whole = calibration(**GUARANTEE)
-    noise, radius, cost, rest = whole.with_total(1)
+    noise, radius, cost, rest = whole.split_budget(1)
     assert rest.beta + GUARANTEE["beta"] * START_SHARE == pytest.approx(GUARANTEE["beta"])
     assert noise.radius(GUARANTEE["beta"] * float(START_SHARE)) == radius
     if calibration is Tight:

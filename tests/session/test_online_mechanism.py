@@ -224,7 +224,7 @@ def test_a_private_total_is_the_true_one_and_the_noise_that_is_paid_for(cap):
         grid=Grid.of(graph),
     )
     steps = mechanism.grid.sensitivity
-    noise, *_ = mechanism.calibration.with_total(steps)
+    noise, *_ = mechanism.calibration.split_budget(steps)
     drawn = [noise.draw(SeededEntropy(seed)) for seed in range(20)]
     assert len(set(drawn)) > 10
     for seed, number in enumerate(drawn):

@@ -146,7 +146,7 @@ def test_the_bound_is_the_stated_formula():
 @pytest.mark.parametrize("player", ["query", "both"])
 def test_the_price_of_the_draws_is_the_sum_over_rounds(player):
     game = game_beyond_the_range(player, 3.0, rounds=9, queries_per_round=4)
-    *_, rest = game.calibration.with_total(1)
+    *_, rest = game.calibration.split_budget(1)
     tuning = game.tune(20.0, 2.0, rest)
     Delta = game.scoring.sensitivity
     rho = sum(4 * (2 * t * Delta * tuning.rate) ** 2 / Fraction(8) for t in range(9))
@@ -196,7 +196,7 @@ def list_distribution(queries, graph, hide, player):
         calibration=PracticalIterative(epsilon=50.0, delta=1e-6, rho=1e3),
         game=gc.Game(player=player, rounds=2, hide_queries=hide),
     )
-    *_, rest = game.calibration.with_total(1)
+    *_, rest = game.calibration.split_budget(1)
     tuning = game.tune(3.0, 1.0, rest)
     found = {}
     for chance, plays in paths(game, tuning, graph):
