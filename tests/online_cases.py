@@ -192,4 +192,4 @@ def from_store(mechanism, state, *, lost=False, learnt=None, since=(), **changed
     if lost:
         stored = replace(stored, secret=None)
     learnt = mechanism.hypothesis_bytes(state) if learnt is None else learnt
-    return mechanism.resumed(read_state(mechanism, stored), None, learnt, since)
+    return mechanism.restore(read_state(mechanism, stored), None, learnt, since)

@@ -49,7 +49,7 @@ from graphcuts_dp.session.base import NO_ANSWERS_LEFT, Answer, SessionMechanism,
 from graphcuts_dp.session.queries import EncodedQuery
 from graphcuts_dp.session.runner import Runner
 from graphcuts_dp.session.store_sessions import (
-    Beginning,
+    NewSession,
     StoreSession,
     begin_or_resume,
     check_same_terms,
@@ -201,8 +201,10 @@ class InteractiveDistances(SessionMechanism[int, InteractiveState]):
             seeded=seed is not None,
         )
 
-    def interrupted(self, state: InteractiveState, source: EntropySource) -> InteractiveState:
-        """See `SessionMechanism.interrupted`: the answer counts as given, see `lose_step`."""
+    def after_interruption(
+        self, state: InteractiveState, source: EntropySource
+    ) -> InteractiveState:
+        """See `SessionMechanism.after_interruption`: the answer is charged, see `lose_step`."""
         coordinates = tuple(
             lose_step(tuning, coordinate, source)
             for tuning, coordinate in zip(self.learner.tunings, state.coordinates, strict=True)
@@ -213,8 +215,8 @@ class InteractiveDistances(SessionMechanism[int, InteractiveState]):
         """See `SessionMechanism.unguaranteed`."""
         return self._answer(state, query, tested=False, seed=self.seed)
 
-    def resumed(self, state: InteractiveState, data: Locations, *_: Any) -> InteractiveState:
-        """See `SessionMechanism.resumed`: the private profiles are computed from the data."""
+    def restore(self, state: InteractiveState, data: Locations, *_: Any) -> InteractiveState:
+        """See `SessionMechanism.restore`: the private profiles are computed from the data."""
         if len(state.coordinates) != len(self.learner.tunings):
             raise FileFormatError("the state is of another number of coordinates")
         return replace(state, profiles=self.learner.profiles(data))
@@ -295,7 +297,9 @@ class DistanceSession(StoreSession[InteractiveDistances]):
             answers = []
             for seq in self._runner.totals.shown:
                 query = json.loads(self._ledger.content(self._ledger.record(seq)[0]))
-                answers.append(self._reply(query["distance_from_row"], self._runner.recorded(seq)))
+                answers.append(
+                    self._reply(query["distance_from_row"], self._runner.answer_of_record(seq))
+                )
             return answers
 
 
@@ -410,7 +414,7 @@ def session_on(
     return DistanceSession(use, runner, locations.metric)
 
 
-def _new_session(locations: Locations, requested: dict[str, Any], seed: int | None) -> Beginning:
+def _new_session(locations: Locations, requested: dict[str, Any], seed: int | None) -> NewSession:
     """Return a new session on the requested terms, before anything is spent."""
     terms = {"delta": 0.0, "group_size": 1, "confidence": DEFAULT_CONFIDENCE} | requested
     learner = _learner(locations, **terms)
@@ -426,7 +430,7 @@ def _new_session(locations: Locations, requested: dict[str, Any], seed: int | No
     cost, guarantee = guarantee_of_people(privacy_unit, learner.budget_plan, seed=seed, **budget)
     warn_of_delta(cost.delta, count=locations.people, of="people", stacklevel=_CALLER_LEVEL)
     mechanism = InteractiveDistances(learner, cost, seed)
-    return Beginning(mechanism=mechanism, data=locations, parameters=terms, guarantee=guarantee)
+    return NewSession(mechanism=mechanism, data=locations, parameters=terms, guarantee=guarantee)
 
 
 def _resumed_mechanism(

@@ -2,7 +2,7 @@
 
 Nothing here touches a disk. The `runner` stores the states, never shows an answer before the state
 after it is stored, and never steps twice from one state: a step whose result was lost is followed
-by `SessionMechanism.interrupted`.
+by `SessionMechanism.after_interruption`.
 
 A new session method is a subclass of `CutMechanism` with its state, a frozen dataclass, and an
 option object in `terms.METHODS`. A mechanism over other private data than a graph inherits
@@ -196,7 +196,7 @@ class SessionMechanism(ABC, Generic[Q, S]):
                 the noise: the step counts as interrupted.
         """
 
-    def interrupted(self, state: S, source: EntropySource) -> S:  # noqa: ARG002
+    def after_interruption(self, state: S, source: EntropySource) -> S:  # noqa: ARG002
         """Return the state after a step from `state` whose result was lost, answer included.
 
         Noise may have been drawn, even an answer computed. Everything that the lost step can have
@@ -225,8 +225,8 @@ class SessionMechanism(ABC, Generic[Q, S]):
             f"method {self.name!r} keeps nothing to answer from; start another one"
         )
 
-    def recorded(self, query: EncodedQuery, answer: Answer) -> Answer:  # noqa: ARG002
-        """Return an answer as it is recorded and shown. Post-processing with public numbers."""
+    def public_answer(self, query: EncodedQuery, answer: Answer) -> Answer:  # noqa: ARG002
+        """Return the answer to record and show. Post-processing with public numbers."""
         return answer
 
     def hypothesis_bytes(self, state: S) -> bytes | None:  # noqa: ARG002
@@ -236,14 +236,14 @@ class SessionMechanism(ABC, Generic[Q, S]):
         """
         return None
 
-    def decoded(self, data: bytes, content: Callable[[bytes], bytes]) -> Any:  # noqa: ARG002
+    def decode(self, data: bytes, content: Callable[[bytes], bytes]) -> Any:  # noqa: ARG002
         """Return the query of these bytes, whose long parts `content` returns by their SHA-256.
 
         Here it returns the bytes: for mechanisms that repeat no updates.
         """
         return data
 
-    def resumed(
+    def restore(
         self,
         state: S,
         data: Any,  # noqa: ARG002
@@ -349,8 +349,8 @@ class CutMechanism(SessionMechanism[Question, S]):
         """See `SessionMechanism.counter`: `EdgeCounter.counts`."""
         return EdgeCounter(data, self.grid).counts if self.needs_truth else super().counter(data)
 
-    def recorded(self, query: EncodedQuery, answer: Answer) -> Answer:
-        """See `SessionMechanism.recorded`: the query's own number, clipped to its possible range.
+    def public_answer(self, query: EncodedQuery, answer: Answer) -> Answer:
+        """See `SessionMechanism.public_answer`: the answer, clipped to the possible range.
 
         A statistic that is counted as f multiples of its sensitivity s lies in [f s, f s + s - 1].
         Clipping takes no value farther from the truth, and no truth out of an interval; an interval
@@ -376,8 +376,8 @@ class CutMechanism(SessionMechanism[Question, S]):
         """See `SessionMechanism.hypothesis_bytes`: empty."""
         return b""
 
-    def decoded(self, data: bytes, content: Callable[[bytes], bytes]) -> Question:
-        """See `SessionMechanism.decoded`."""
+    def decode(self, data: bytes, content: Callable[[bytes], bytes]) -> Question:
+        """See `SessionMechanism.decode`."""
         return decode_query(data, self.universe, content)
 
 

@@ -37,9 +37,9 @@ class CalibratedMethod:
             session's delta: at most the epsilon of the session, which is charged.
 
     Examples:
-        >>> about = {"edges": 300, "epsilon": 1.0, "delta": 1e-6, "queries": 20}
-        >>> tuned = gc.session_parameters("frieze-kannan:updates=5,alpha=50", 40, **about)
-        >>> tuned.method.step is None, tuned.error_bound, tuned.update_bound > 6
+        >>> guess = {"edges": 300, "epsilon": 1.0, "delta": 1e-6, "queries": 20}
+        >>> calibrated = gc.session_parameters("frieze-kannan:updates=5,alpha=50", 40, **guess)
+        >>> calibrated.method.step is None, calibrated.error_bound, calibrated.update_bound > 6
         (True, inf, True)
     """
 
@@ -80,27 +80,28 @@ def session_parameters(
 
     Examples:
         >>> import dataclasses
-        >>> about = {"edges": 20_000, "epsilon": 1.0, "delta": 1e-6, "queries": 1000}
+        >>> public_numbers = {"edges": 20_000, "epsilon": 1.0, "delta": 1e-6, "queries": 1000}
         >>> paper = gc.MultiplicativeWeights(calibration="gru12")
-        >>> tuned = gc.session_parameters(paper, 1000, **about)
-        >>> tuned.method.updates, tuned.void_reason
+        >>> calibrated = gc.session_parameters(paper, 1000, **public_numbers)
+        >>> calibrated.method.updates, calibrated.void_reason
         (52, None)
-        >>> changed = dataclasses.replace(tuned.method, sigma=2 * tuned.method.sigma)
-        >>> gc.session_parameters(changed, 1000, **about).void_reason is None
+        >>> changed = dataclasses.replace(calibrated.method, sigma=2 * calibrated.method.sigma)
+        >>> gc.session_parameters(changed, 1000, **public_numbers).void_reason is None
         False
     """
-    learning = chosen(method, METHOD_NAMES, "method") if isinstance(method, str) else method
-    if not isinstance(learning, LearningMethod) or learning.name == Auto.name:
+    learning_method = chosen(method, METHOD_NAMES, "method") if isinstance(method, str) else method
+    if not isinstance(learning_method, LearningMethod) or learning_method.name == Auto.name:
         raise ParameterError(
             "only methods that learn have these parameters, such as"
             " MultiplicativeWeights(calibration='gru12')"
         )
     workload = queries if isinstance(queries, SessionWorkload) else SessionWorkload(queries=queries)
-    terms = SessionTerms(epsilon=epsilon, delta=delta, method=learning, workload=workload)
+    terms = SessionTerms(epsilon=epsilon, delta=delta, method=learning_method, workload=workload)
     universe = Universe(*n) if isinstance(n, tuple) else Universe(cast(Any, n))
     mechanism = cast(OnlineMechanism, terms.mechanism(universe, Grid()))
     parameters = mechanism.expected_parameters(edges)
     total_error = mechanism.expected_total_error(edges)
+    # The bound on updates holds up to a tolerance of this alpha: no error can be larger.
     bound = bound_of(
         mechanism.learner,
         alpha=2 * edges + total_error,
@@ -112,7 +113,7 @@ def session_parameters(
     except ParameterError:  # an alpha that the error of the total weight does not allow
         update_bound = math.inf
     return CalibratedMethod(
-        method=replace(learning, **parameters.chosen),
+        method=replace(learning_method, **parameters.chosen),
         update_bound=update_bound,
         error_bound=mechanism.expected_error(edges),
         void_reason=mechanism.expected_void_reason(edges),

@@ -28,7 +28,8 @@ BOUNDED_CUTS_ONLY = (
 )
 _QUERIES_A_PASS = 8  # cuts that one pass over the edges answers, one bit of a byte each
 _EDGES_A_CHUNK = 1 << 15  # edges at a time: their bytes stay in the cache
-# With any linear queries, the largest change of an answer has 2^24 to 2^25 count units.
+# If a mechanism answers all linear queries, one pair changes an answer by up to 2^24 to 2^25 count
+# units.
 _SENSITIVITY_BITS = 24
 
 
@@ -120,7 +121,8 @@ class QueryCount:
         excess: largest amount by which rounding may have raised the count, in weight.
         deficit: largest amount by which rounding may have lowered the count, in weight.
         possible: the range of the answer over all graphs.
-        sensitivity: of a `GraphQuery`, whose number is divided by it before it is counted; else 1.
+        sensitivity: of a `GraphQuery`; the count is the statistic divided by it, rounded down. 1
+            for other queries.
     """
 
     coefficient_grid: CoefficientGrid | None = None
@@ -182,16 +184,15 @@ class QueryCount:
 class CountUnits:
     """The units in which a mechanism that learns counts queries with largest coefficient 1.
 
-    A count of `EdgeCounter` becomes one in count units by a product and a division: for cuts
-    (count * multiplier) // divisor, and for counts of `linear_count`, which have the multiplier in
-    them, count // divisor.
+    A count of `EdgeCounter` is converted into count units: for cuts it is (count * multiplier) //
+    divisor; for other linear queries count // divisor, since `linear_count` has multiplied it.
 
     Attributes:
         unit: weight of one count unit.
         sensitivity: largest change of an answer by one pair's weight, in count units.
-        per_pair: largest weight of a pair, which is a unit of a hypothesis, in count units.
-        multiplier: see above.
-        divisor: see above; a power of two.
+        per_pair: the largest weight of a pair in count units. Hypotheses have that weight as unit.
+        multiplier: as above.
+        divisor: as above; a power of two.
     """
 
     unit: float

@@ -237,7 +237,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
                 graph, self.groups, self.learner, self.grid, remaining, total_weight, source
             )
             hypothesis, bound = self._nearer_start(group_start, total_weight, total_error)
-        tuning = self._tuned(noisy_total, norm_bound, bound)
+        tuning = self._tune(noisy_total, norm_bound, bound)
         construction = self._construction(tuning, total_weight, total_error, norm_bound)
         return OnlineState(
             tuning=tuning,
@@ -278,8 +278,8 @@ class OnlineMechanism(CutMechanism[OnlineState]):
             replace(answer, seeded=source.seed is not None), state
         )
 
-    def interrupted(self, state: OnlineState, source: EntropySource) -> OnlineState:
-        """See `SessionMechanism.interrupted`: all running instances count as used and are replaced.
+    def after_interruption(self, state: OnlineState, source: EntropySource) -> OnlineState:
+        """See `SessionMechanism.after_interruption`: all running instances count as used.
 
         Proof that enough is charged. No answer is shown before the state after it is stored; so
         nobody has seen a result of the lost step, and even the state before it would still be
@@ -315,14 +315,14 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         """See `SessionMechanism.hypothesis_bytes`: the number of updates, then the hypothesis."""
         return state.updates.to_bytes(8, "big") + state.current.to_bytes()
 
-    def resumed(
+    def restore(
         self,
         state: OnlineState,
         data: Any,  # noqa: ARG002
         hypothesis: bytes,
         updates: Sequence[tuple[Question, Update]] = (),
     ) -> OnlineState:
-        """See `SessionMechanism.resumed`."""
+        """See `SessionMechanism.restore`."""
         construction = self._construction(
             state.tuning, state.total_weight, state.total_error, state.norm_bound
         )
@@ -353,7 +353,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
     def expected_error(self, total_weight: float) -> float:
         """See `CutMechanism.expected_error`; as if a start from groups were no nearer."""
         total = total_weight / self._hypothesis_unit
-        tuning = self._tuned(total, None)
+        tuning = self._tune(total, None)
         if self._void_reason(tuning, *self._starting_total(total), None) is not None:
             return math.inf
         return self._largest_error(tuning)
@@ -361,7 +361,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
     def expected_void_reason(self, total_weight: float) -> str | None:
         """See `CutMechanism.expected_void_reason`."""
         total = total_weight / self._hypothesis_unit
-        return self._void_reason(self._tuned(total, None), *self._starting_total(total), None)
+        return self._void_reason(self._tune(total, None), *self._starting_total(total), None)
 
     def expected_total_error(self, total_weight: float) -> float:
         """Return the largest error of the total weight that a session measures, in weight.
@@ -377,7 +377,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         Args:
             total_weight: a public guess, > 0.
         """
-        return self._tuned(total_weight / self._hypothesis_unit, None).parameters(
+        return self._tune(total_weight / self._hypothesis_unit, None).parameters(
             self._count_units.sensitivity
         )
 
@@ -393,16 +393,16 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         Args:
             total_weight: a public guess, > 0.
         """
-        tuning = self._tuned(total_weight / self._hypothesis_unit, None)
+        tuning = self._tune(total_weight / self._hypothesis_unit, None)
         return tuning.cost(self._count_units.sensitivity, delta=self.calibration.cost.delta)
 
-    def tests_in_vain(self, total_weight: float) -> bool:
-        """Return whether tests of a session can fire by noise alone: then it learns nothing.
+    def learns_nothing(self, total_weight: float) -> bool:
+        """Return whether no test of a session can fire but by noise: then it learns nothing.
 
         Args:
             total_weight: a public guess, > 0.
         """
-        tuning = self._tuned(total_weight / self._hypothesis_unit, None)
+        tuning = self._tune(total_weight / self._hypothesis_unit, None)
         return bool(tuning.test.threshold > self.universe.size * self._count_units.per_pair)
 
     def norm_of(self, state: OnlineState) -> str | None:
@@ -503,7 +503,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         from_groups = replace(from_uniform, start_potential=start_potential)
         return learner.first_hypothesis(group_start.start), from_groups.update_bound
 
-    def _tuned(
+    def _tune(
         self,
         noisy_total: float | None,
         norm_bound: float | None,
@@ -542,8 +542,8 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         Args:
             total_weight: the total weight that the construction starts from, in units.
             total_error: largest error of that total weight, in units.
-            norm_bound: see `_tuned`.
-            start_bound: see `_tuned`.
+            norm_bound: see `_tune`.
+            start_bound: see `_tune`.
         """
         bound = start_bound or bound_of(
             self._learner_with(norm_bound),

@@ -92,10 +92,10 @@ class PerQueryNoise(CutMechanism[CountState]):
     each answer has discrete Laplace noise of rate epsilon/(k s) in exact fractions, so it is
     (epsilon/k)-DP, and k of them are epsilon-DP. "gaussian": discrete Gaussian noise whose scale is
     s times `discrete_gaussian_scale`, proven (epsilon, delta)-private for k adaptive queries of
-    change s, and k/(2 discrete_gaussian_scale^2)-zCDP. A smaller change d loses less, because the
-    events that are told apart best are half lines, and P(X >= a) - e^epsilon P(X >= a + d) grows
-    with d. No more than k answers are ever given. Each interval fails with probability beta/k at
-    most, whatever the query and all other noise, so all of them hold with 1 - beta.
+    change s, and k/(2 discrete_gaussian_scale^2)-zCDP. A smaller change d loses less, because half
+    lines are the events of the largest loss, and P(X >= a) - e^epsilon P(X >= a + d) grows with d.
+    There are at most k answers. Each interval fails with probability at most beta/k, whatever the
+    query and all other noise, so all of them hold with probability 1 - beta.
 
     Attributes:
         distribution: "gaussian" or "laplace".
@@ -125,6 +125,7 @@ class PerQueryNoise(CutMechanism[CountState]):
 
     def __post_init__(self) -> None:
         exact_epsilon(self.epsilon)
+        # Any delta in (0, 1) passes the check, if noise without delta is chosen.
         checked_guarantee(self.queries, self.epsilon, self.delta or 0.5, self.beta)
         if count_noise(self.distribution).pure is (self.delta > 0):
             raise ParameterError("gaussian noise needs delta > 0; laplace noise is for delta = 0")
@@ -155,9 +156,11 @@ class PerQueryNoise(CutMechanism[CountState]):
         """The noise on answers to other queries than cuts, in `CoefficientGrid` and grid units."""
         kind = count_noise(self.distribution)
         sensitivity = self._sensitivity
-        loss = kind.loss(self.noise.parameter, (sensitivity, sensitivity**2))
+        # Changes are (sum of absolute changes, sum of squared changes), here of one answer.
+        change = sensitivity, sensitivity**2
         finer_sensitivity = sensitivity * CoefficientGrid.max_units
         finer_change = finer_sensitivity, finer_sensitivity**2
+        loss = kind.loss(self.noise.parameter, change)
         return ValueNoise(self.distribution, kind.parameter(loss, finer_change))
 
     @cached_property
@@ -224,8 +227,8 @@ class PerQueryNoise(CutMechanism[CountState]):
             seeded=source.seed is not None,
         )
 
-    def interrupted(self, state: CountState, source: EntropySource) -> CountState:  # noqa: ARG002
-        """See `SessionMechanism.interrupted`: the lost answer counts as one of the k.
+    def after_interruption(self, state: CountState, source: EntropySource) -> CountState:  # noqa: ARG002
+        """See `SessionMechanism.after_interruption`: the lost answer counts as one of the k.
 
         Proof that enough is charged: a step draws noise for one answer, so there was at most one
         answer more than `state` counts, and that one is counted now.
@@ -243,15 +246,17 @@ class BinaryAnswers(CutMechanism[ResponseState]):
     is large. Adaptive intervals therefore hold for all cuts at once (`all_cuts_radius`); they grow
     as n^1.5.
 
-    Intervals of rank-one queries hold on the same event as those of cuts. Let E be the noise, and
-    draw each vertex i into S with probability u_i and into T with v_i, independently of the others.
-    u' E v is the mean of 1_S' E 1_T, since E has no diagonal; and that is the noise on the cut
-    (S, T) plus, in an undirected graph, the noise on the pairs within both. If u + v <= 1, S and T
-    can be drawn disjoint. A radius r is the least of functions that are affine in the number of
-    pairs, hence concave, so the mean of r(pairs) is at most r(c), where c, the mean of pairs, is
-    the sum of the coefficients. So the radius is the smaller of a^2 r(c/a^2) with a = max(u + v),
-    by the query (u/a, v/a), and of 2 r(c/2) for any cuts, from both parts. For two sides, and for
-    arcs, it is r(c).
+    Intervals of rank-one queries hold on the same event as those of cuts. Let E be the noise.
+    1. Draw each vertex i into S with probability u_i and into T with v_i, independently of the
+       others. As E has no diagonal, u' E v is the mean of 1_S' E 1_T: the noise on the cut (S, T),
+       plus in an undirected graph the noise on the pairs within both sets. If u + v <= 1, S and T
+       can be drawn disjoint.
+    2. The radius r of a cut is a minimum of affine functions of its number of pairs, hence concave.
+       So the mean of r(pairs) is at most r(c), where c, the mean of pairs, is the sum of the
+       coefficients of the query.
+    3. By the query (u/a, v/a) with a = max(u + v), which disjoint cuts have, the radius is at most
+       a^2 r(c/a^2). By any cuts, in two parts, it is at most 2 r(c/2). The smaller one is used; for
+       two sides, and for arcs, it is r(c).
     Other linear queries are refused: after some answers, an analyst could choose coefficients that
     follow the noise pair by pair.
 
@@ -432,14 +437,14 @@ class BinaryAnswers(CutMechanism[ResponseState]):
         np.savez_compressed(handle, header=header, values=arrays["values"])
         return handle.getvalue()
 
-    def resumed(
+    def restore(
         self,
         state: ResponseState,
         data: Any,  # noqa: ARG002
         hypothesis: bytes,
         updates: Sequence[tuple[Any, Update]] = (),  # noqa: ARG002
     ) -> ResponseState:
-        """See `SessionMechanism.resumed`."""
+        """See `SessionMechanism.restore`."""
         limit = _HEADER_BYTES + np.dtype(np.int64).itemsize * self.universe.size
         try:
             arrays = read_arrays(io.BytesIO(hypothesis), limit=limit)

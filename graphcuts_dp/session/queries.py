@@ -25,9 +25,9 @@ from graphcuts_dp.queries.linear import (
 from graphcuts_dp.queries.plain import plain_question
 from graphcuts_dp.queries.universe import Universe
 
-_COMPLEMENT, _PAIR, _RANK_ONE, _DENSE, _SPARSE, _STATISTIC = range(6)  # kinds of queries
-_BITS, _NUMBERS, _DIGEST = range(3)  # forms of a part: bits, numbers, or the SHA-256 of a part
-_SHORT = 64  # bytes; longer parts are stored once, and queries name them by their SHA-256
+_COMPLEMENT, _TWO_SETS, _RANK_ONE, _DENSE, _SPARSE, _STATISTIC = range(6)  # kinds of queries
+_BITS, _NUMBERS, _DIGEST = range(3)  # forms of a part: bits, numbers, or the SHA-256 of a long one
+_LONGEST_SHORT = 64  # bytes; longer parts are stored once, and queries name them by their SHA-256
 
 
 @final
@@ -41,23 +41,23 @@ class EncodedQuery:
             one coefficient for each pair.
         data: the query as bytes.
         digest: SHA-256 of `data`: equal for equal queries.
-        sets: long parts as bytes, which `data` names by their SHA-256: to be stored with it.
-        pairs: the number of vertex pairs that it counts, at most; of a `GraphQuery` its largest
+        long_parts: parts that `data` names by their SHA-256, to be stored beside it.
+        pairs: a bound on the number of vertex pairs that it counts; for a `GraphQuery`, its largest
             value. 0 if the answer is 0 on every graph: that takes no step, and no budget.
     """
 
     query: Any = field(repr=False)
     data: bytes = field(repr=False)
     digest: bytes
-    sets: tuple[bytes, ...] = field(repr=False)
+    long_parts: tuple[bytes, ...] = field(repr=False)
     pairs: int
 
     @classmethod
     def of(
-        cls, query: Any, data: bytes, *, sets: tuple[bytes, ...] = (), pairs: int = 1
+        cls, query: Any, data: bytes, *, long_parts: tuple[bytes, ...] = (), pairs: int = 1
     ) -> "EncodedQuery":
         """Return a query with the digest of its bytes."""
-        return cls(query, data, hashlib.sha256(data).digest(), sets, pairs)
+        return cls(query, data, hashlib.sha256(data).digest(), long_parts, pairs)
 
 
 def encode_query(query: Question, universe: Universe) -> EncodedQuery:
@@ -79,7 +79,7 @@ def encode_query(query: Question, universe: Universe) -> EncodedQuery:
     if isinstance(query, GraphQuery):
         query.check(universe.space)
         parts = [query.statistic.encode()]
-        return _of_parts(_STATISTIC, parts, query, query.largest(universe.space))
+        return _from_parts(_STATISTIC, parts, query, query.largest(universe.space))
     if isinstance(query, RankOneQuery):
         cut = as_cut(query, universe.space)
         if cut is None:
@@ -87,21 +87,21 @@ def encode_query(query: Question, universe: Universe) -> EncodedQuery:
             if universe.symmetric:
                 parts.sort()
             pairs = universe.size if query.sensitivity(universe.space) > 0 else 0
-            return _of_parts(_RANK_ONE, parts, query, pairs)
+            return _from_parts(_RANK_ONE, parts, query, pairs)
         query = cut
     if not isinstance(query, CutQuery):
         return _encode_coefficients(query, universe)
     S, T = query.masks(universe.space)
     if universe.bipartite:
-        complement = bool(T.all())
+        is_complement = bool(T.all())
     else:
-        complement = query.T is None or np.array_equal(T, ~S)
+        is_complement = query.T is None or np.array_equal(T, ~S)
         if universe.symmetric and _is_after(S, T):
             S, T = T, S
     pairs = pairs_of_cut(S, T, universe.space)
-    if complement:
-        return _of_parts(_COMPLEMENT, [_encode_set(S)], CutQuery(S), pairs)
-    return _of_parts(_PAIR, [_encode_set(S), _encode_set(T)], CutQuery(S, T), pairs)
+    if is_complement:
+        return _from_parts(_COMPLEMENT, [_encode_set(S)], CutQuery(S), pairs)
+    return _from_parts(_TWO_SETS, [_encode_set(S), _encode_set(T)], CutQuery(S, T), pairs)
 
 
 def decode_query(data: bytes, universe: Universe, content: Callable[[bytes], bytes]) -> Question:
@@ -116,7 +116,7 @@ def decode_query(data: bytes, universe: Universe, content: Callable[[bytes], byt
         LedgerError: bytes of another version, or of another graph.
     """
     try:
-        return _decoded(data[0], data[1:], universe.shape, content)
+        return _decode(data[0], data[1:], universe.shape, content)
     except (ValueError, IndexError, QueryError):
         raise LedgerError("a query on the record is of another version or another graph") from None
 
@@ -131,11 +131,11 @@ def _encode_coefficients(query: LinearQuery, universe: Universe) -> EncodedQuery
     else:
         tag, parts = _DENSE, [_encode_numbers(coefficients)]
     pairs = universe.size if len(rows) else 0
-    return _of_parts(tag, parts, MatrixQuery(coefficients), pairs)
+    return _from_parts(tag, parts, MatrixQuery(coefficients), pairs)
 
 
 def _encode_set(mask: BoolVector) -> bytes:
-    """Return a part of a set: its row numbers or its bits, whichever is shorter."""
+    """Return a set as a part: its row numbers or its bits, whichever is shorter."""
     rows = np.flatnonzero(mask)
     if 4 * len(rows) < len(mask) / 8:
         return _encode_part(_NUMBERS, rows.astype("<u4").tobytes())
@@ -143,7 +143,7 @@ def _encode_set(mask: BoolVector) -> bytes:
 
 
 def _encode_numbers(numbers: npt.NDArray[np.float64]) -> bytes:
-    """Return a part of floats, in which -0 is 0."""
+    """Return floats as a part, in which -0 is 0."""
     return _encode_part(_NUMBERS, (numbers + 0.0).astype("<f8").tobytes())
 
 
@@ -152,19 +152,25 @@ def _encode_part(form: int, payload: bytes) -> bytes:
     return bytes([form]) + len(payload).to_bytes(4, "little") + payload
 
 
-def _of_parts(tag: int, parts: list[bytes], query: Question, pairs: int) -> EncodedQuery:
+def _from_parts(tag: int, parts: list[bytes], query: Question, pairs: int) -> EncodedQuery:
     """Return the query with these parts, of which the long ones are named by their SHA-256."""
-    long_parts = tuple(part for part in parts if len(part) > _SHORT)
+    long_parts = tuple(part for part in parts if len(part) > _LONGEST_SHORT)
     short_parts = [
-        part if len(part) <= _SHORT else _encode_part(_DIGEST, hashlib.sha256(part).digest())
+        part
+        if len(part) <= _LONGEST_SHORT
+        else _encode_part(_DIGEST, hashlib.sha256(part).digest())
         for part in parts
     ]
     data = bytes([tag]) + b"".join(short_parts)
-    return EncodedQuery.of(query, data, sets=long_parts, pairs=pairs)
+    return EncodedQuery.of(query, data, long_parts=long_parts, pairs=pairs)
 
 
 def _is_after(S: BoolVector, T: BoolVector) -> bool:
-    """Return whether T sorts before S: the smaller set, or the one with the first vertex apart."""
+    """Return whether T comes before S in the canonical order.
+
+    A smaller set comes first; of sets of one size, the one with the first vertex in which they
+    differ.
+    """
     sizes = np.count_nonzero(S), np.count_nonzero(T)
     if sizes[0] != sizes[1]:
         return bool(sizes[1] < sizes[0])
@@ -172,10 +178,10 @@ def _is_after(S: BoolVector, T: BoolVector) -> bool:
     return bool(T[first] and not S[first])
 
 
-def _decoded(
+def _decode(
     tag: int, data: bytes, shape: tuple[int, int], content: Callable[[bytes], bytes]
 ) -> Question:
-    """Return the query of a tag and its parts; see `_of_parts`.
+    """Return the query of a tag and its parts; see `_from_parts`.
 
     Raises:
         ValueError, IndexError, QueryError: parts that do not fit the tag or the shape.
@@ -189,7 +195,7 @@ def _decoded(
     if tag == _COMPLEMENT:
         (part,) = parts
         return CutQuery(_decode_set(*part, shape[0]))
-    if tag == _PAIR:
+    if tag == _TWO_SETS:
         S, T = parts
         return CutQuery(_decode_set(*S, shape[0]), _decode_set(*T, shape[1]))
     *indices, values = (payload for _, payload in parts)
@@ -219,7 +225,7 @@ def _decode_part(data: bytes, content: Callable[[bytes], bytes]) -> tuple[int, b
 
 
 def _decode_set(form: int, payload: bytes, size: int) -> BoolVector:
-    """Return the truth vector of a part of a set.
+    """Return the truth vector of a set from its part.
 
     Raises:
         ValueError, IndexError: a set of another number of vertices.

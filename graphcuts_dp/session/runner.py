@@ -46,7 +46,7 @@ RUN_OUT = (
     "the session has run out: no further answer is guaranteed; answers on the record stay free, "
     "and a new session, which is charged anew, answers more"
 )
-_MOST_REPEATED = 32  # corrections after a snapshot, which are repeated when a session is opened
+_MOST_CORRECTIONS = 32  # after a snapshot; they are repeated when a session is opened
 
 
 @final
@@ -105,7 +105,7 @@ class Runner(Generic[M]):
             )
         lost = False
         if self._state is None or self._record != totals.state:
-            self._state, lost = self._restored()
+            self._state, lost = self._restore()
             self._record = totals.state or 0
         if totals.reserved or lost:
             before, state = self._state, self._after_lost_steps(self._state, totals.reserved)
@@ -150,11 +150,11 @@ class Runner(Generic[M]):
         if new_queries:
             yield from self._answer_new(list(new_queries.values()), unguaranteed=unguaranteed)
         return [
-            self.recorded(records[query.digest]) if query.pairs else zero_answer()
+            self.answer_of_record(records[query.digest]) if query.pairs else zero_answer()
             for query in queries
         ]
 
-    def recorded(self, seq: int) -> Answer:
+    def answer_of_record(self, seq: int) -> Answer:
         """Return the answer of a record; within `Ledger.locked`."""
         return recorded_answer(self.ledger.record(seq)[1])
 
@@ -179,7 +179,8 @@ class Runner(Generic[M]):
             answers, state, problem = self._steps(queries, truths, state)  # 2.
             yield partial(self._add_answers, queries, answers, state)  # 3.
             self._set_state(state)
-            answered, refusal = len(answers), problem or refusal
+            answered = len(answers)
+            refusal = problem or refusal  # none if the mechanism has stopped
         if answered < len(queries):
             if not (unguaranteed and isinstance(refusal, ExhaustedError)):
                 raise refusal
@@ -194,7 +195,7 @@ class Runner(Generic[M]):
         source = self._source()
         for _ in range(max(1, steps)):
             before = state.queries
-            state = self.mechanism.interrupted(state, source)
+            state = self.mechanism.after_interruption(state, source)
             if state.queries == before:
                 break
         return state
@@ -222,7 +223,7 @@ class Runner(Generic[M]):
             except GraphCutsError as problem:
                 return answers, state, problem
             state, answer = self.mechanism.step(state, query.query, truth, source)
-            answers.append(self.mechanism.recorded(query, answer))
+            answers.append(self.mechanism.public_answer(query, answer))
         return answers, state, None
 
     def _reserve(self, queries: Sequence[EncodedQuery], entries: Entries) -> None:
@@ -241,10 +242,10 @@ class Runner(Generic[M]):
         """Record answers to the first of the queries; the state belongs to the last of them."""
         for index, (query, answer) in enumerate(zip(queries, answers, strict=False)):
             kind = Kind.CORRECTION if answer.updated else Kind.ANSWER
-            after = state if index + 1 == len(answers) else None
-            self._add(entries, kind, plain(answer), query=query.digest, state=after)
+            state_after = state if index + 1 == len(answers) else None
+            self._add(entries, kind, plain(answer), query=query.digest, state=state_after)
         corrections = len(self.totals.corrections) + sum(answer.updated for answer in answers)
-        if corrections >= _MOST_REPEATED:
+        if corrections >= _MOST_CORRECTIONS:
             self._add_snapshot(entries, state)
         if len(answers) < len(queries):
             self._add(entries, Kind.RELEASE, {})
@@ -253,7 +254,7 @@ class Runner(Generic[M]):
         """Record answers without guarantee, which depend on the hypothesis alone."""
         mechanism = self.mechanism
         answers = [
-            mechanism.recorded(query, mechanism.unguaranteed(state, query.query))
+            mechanism.public_answer(query, mechanism.unguaranteed(state, query.query))
             for query in queries
         ]
         with self.ledger.writing() as entries:
@@ -267,8 +268,8 @@ class Runner(Generic[M]):
         if hypothesis is not None:
             self._add(entries, Kind.SNAPSHOT, {}, query=entries.content(hypothesis))
 
-    def _restored(self) -> tuple[Any, bool]:
-        """Return the state that the ledger has, and whether its secret was lost."""
+    def _restore(self) -> tuple[Any, bool]:
+        """Return the state that is stored on the ledger, and whether its secret was lost."""
         stored = self.ledger.state(self._number)
         if stored is None:
             raise LedgerError("the store was altered: a session has no state")
@@ -276,7 +277,7 @@ class Runner(Generic[M]):
             with intact("the session cannot go on: what it has learned is damaged in its store"):
                 hypothesis, updates = self._snapshot_and_updates()
                 state = read_state(self.mechanism, stored)
-                state = self.mechanism.resumed(state, self._data, hypothesis, updates)
+                state = self.mechanism.restore(state, self._data, hypothesis, updates)
         except FileFormatError as problem:
             raise LedgerError(f"the session cannot go on: {problem}") from None
         return state, stored.secret is None
@@ -292,7 +293,7 @@ class Runner(Generic[M]):
         updates = []
         for seq in totals.corrections:
             digest, body = self.ledger.record(seq)
-            query = self.mechanism.decoded(self.ledger.content(digest), self.ledger.content)
+            query = self.mechanism.decode(self.ledger.content(digest), self.ledger.content)
             updates += [(query, update) for update in recorded_answer(body).updates]
         return self._snapshot[1], updates
 
@@ -357,12 +358,12 @@ def answer_together(ledger: Ledger, sessions: Sequence[Phases]) -> list[list[Ans
                     replies[number] = stop.value
                 except Exception as problem:
                     replies[number] = problem
-            problems = _committed(ledger, writes)
+            problems = _commit(ledger, writes)
     return [replies[number] for number in range(len(sessions))]
 
 
-def _committed(ledger: Ledger, writes: dict[int, Write]) -> dict[int, Exception]:
-    """Commit writes in one transaction, or in one each if it fails; return what each raised."""
+def _commit(ledger: Ledger, writes: dict[int, Write]) -> dict[int, Exception]:
+    """Commit writes in one transaction, or in one each if it fails; return their exceptions."""
     problems: dict[int, Exception] = {}
     transactions = [list(writes)] if writes else []
     while transactions:
@@ -426,5 +427,5 @@ def recorded_answer(body: dict[str, Any]) -> Answer:
 
 def _add_query(entries: Entries, query: EncodedQuery) -> None:
     """Store a query and its long parts as contents of the ledger."""
-    for data in (*query.sets, query.data):
+    for data in (*query.long_parts, query.data):
         entries.content(data)

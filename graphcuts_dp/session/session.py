@@ -45,7 +45,7 @@ from graphcuts_dp.session.online import OnlineMechanism, OnlineState
 from graphcuts_dp.session.queries import EncodedQuery, encode_query
 from graphcuts_dp.session.runner import Phases, Runner, answer_together
 from graphcuts_dp.session.store_sessions import (
-    Beginning,
+    NewSession,
     OpenStore,
     Remaining,
     StoreSession,
@@ -577,7 +577,7 @@ def _new_session(
     own_learner: OwnLearner | None,
     groups: Sides | None,
     stacklevel: int,
-) -> Beginning:
+) -> NewSession:
     """Return a new session, before anything is spent; its start was tried on a graph without edges.
 
     Raises:
@@ -600,7 +600,7 @@ def _new_session(
     warning = terms.warning(universe, grid)
     if warning is not None:
         warnings.warn(warning, AccuracyWarning, stacklevel=stacklevel)
-    return Beginning(
+    return NewSession(
         mechanism=mechanism, data=graph, parameters=terms.to_dict(), guarantee=guarantee
     )
 

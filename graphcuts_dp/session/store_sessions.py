@@ -213,8 +213,8 @@ class StoreSession(Generic[M]):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Beginning:
-    """A session that can begin.
+class NewSession:
+    """A new session that is prepared, before anything is spent.
 
     Attributes:
         mechanism: of the session; it was tried on data without rows, so that a mechanism that
@@ -261,7 +261,7 @@ class OpenStore:
     Attributes:
         ledger: open; it was compared with the private data, and stays open.
         store: with the purpose and the author of new uses.
-        use: the session, if it has begun; None begins it.
+        use: the session; None if it has not begun.
     """
 
     ledger: Ledger
@@ -299,8 +299,8 @@ def begin_or_resume(
     Warns:
         PrivacyWarning: without a store, the second time that the same data are used.
     """
-    number = as_seed(seed)
-    options |= {"name": name, "seed": number}
+    seed_number = as_seed(seed)
+    options |= {"name": name, "seed": seed_number}
     requested = _requested_terms(name, terms)
     if isinstance(store, OpenStore):
         return _on_ledger(store, subject, requested, **options)
@@ -313,7 +313,7 @@ def begin_or_resume(
         temporary.remove()
         raise
     runner.temporary = temporary
-    if number is None:
+    if seed_number is None:
         warn_of_second_use(subject, stacklevel=stacklevel + 1)
     return use, runner
 
@@ -325,7 +325,7 @@ def _on_store(
     *,
     kind: str,
     name: str,
-    prepare: Callable[[dict[str, Any]], Beginning],
+    prepare: Callable[[dict[str, Any]], NewSession],
     **options: Any,
 ) -> tuple[Use, Runner[Any]]:
     """Begin or resume a session as `begin_or_resume` does, on a store that is opened for it.
@@ -343,21 +343,22 @@ def _on_store(
         GraphCutsError: as `begin_or_resume`.
     """
 
-    def new() -> Beginning:  # as deep as in `_on_ledger`, for the stacklevel of warnings
-        return prepare(_complete(requested))
+    def new() -> NewSession:
+        # Calls are as deep as in `_on_ledger`: the stacklevel of warnings is the same.
+        return prepare(_complete_terms(requested))
 
-    beginning = None
+    new_session = None
     if store.exists:
         ledger = open_ledger(store, subject)
     else:
-        beginning = new()
-        ledger = open_to_charge(store, subject, beginning.mechanism.cost, beginning.guarantee)
+        new_session = new()
+        ledger = open_to_charge(store, subject, new_session.mechanism.cost, new_session.guarantee)
     try:
         with ledger.locked():
-            named = (use for use in uses_of(ledger) if (use.kind, use.name) == (kind, name))
-            open_store = OpenStore(ledger, store, next(named, None))
+            matches = (use for use in uses_of(ledger) if (use.kind, use.name) == (kind, name))
+            open_store = OpenStore(ledger, store, next(matches, None))
             options |= {"kind": kind, "name": name, "prepare": prepare}
-            return _on_ledger(open_store, subject, requested, beginning=beginning, **options)
+            return _on_ledger(open_store, subject, requested, new_session=new_session, **options)
     except BaseException:
         ledger.close()
         raise
@@ -377,8 +378,8 @@ def _requested_terms(name: str, terms: dict[str, Any]) -> dict[str, Any]:
     return requested
 
 
-def _complete(requested: dict[str, Any]) -> dict[str, Any]:
-    """Return the terms if they are enough for a new session.
+def _complete_terms(requested: dict[str, Any]) -> dict[str, Any]:
+    """Return the terms of a new session; refuse them if one is missing.
 
     Raises:
         ParameterError: a term is missing that has no default.
@@ -397,10 +398,10 @@ def _on_ledger(
     kind: str,
     name: str,
     seed: int | None,
-    prepare: Callable[[dict[str, Any]], Beginning],
+    prepare: Callable[[dict[str, Any]], NewSession],
     resume: Callable[[Use, dict[str, Any]], tuple[SessionMechanism[Any, Any], Any]],
-    beginning: Beginning | None = None,
-    **reading: Any,
+    new_session: NewSession | None = None,
+    **use_options: Any,
 ) -> tuple[Use, Runner[Any]]:
     """Begin or resume a session as `begin_or_resume` does, on a ledger that is open.
 
@@ -415,7 +416,7 @@ def _on_ledger(
         resume: (use, requested terms) -> the mechanism, and the data as it reads them; refuses
             requested terms, the seed among them, that differ from those of the use.
         beginning: a new session that was prepared already; None if absent.
-        reading: how the data were read, see `begin_use`.
+        use_options: options of `begin_use` on how the data were read.
 
     Raises:
         GraphCutsError: as `begin_or_resume`.
@@ -429,17 +430,17 @@ def _on_ledger(
             if runner.totals.started:
                 runner.current_state()
             return use, runner
-        beginning = beginning or prepare(_complete(requested))
+        new_session = new_session or prepare(_complete_terms(requested))
         use = begin_use(
             ledger,
             kind=kind,
             name=name,
-            parameters=beginning.parameters,
-            cost=beginning.mechanism.cost,
-            guarantee=beginning.guarantee,
+            parameters=new_session.parameters,
+            cost=new_session.mechanism.cost,
+            guarantee=new_session.guarantee,
             store=open_store.store,
-            **reading,
+            **use_options,
         )
-        runner = Runner[Any](ledger, use, beginning.mechanism, beginning.data)
+        runner = Runner[Any](ledger, use, new_session.mechanism, new_session.data)
         runner.start()
         return use, runner

@@ -57,9 +57,11 @@ _OUR_METHODS: Mapping[str, Callable[..., Method]] = {
         )
     },
 }
-# The methods of this package, among which "auto" chooses: none of a plug-in.
-_BUILT_IN = tuple(name for name in _OUR_METHODS if name not in CONSTRUCTIONS or name in BUILT_IN)
-LINEAR_METHODS = tuple(name for name in _BUILT_IN if _OUR_METHODS[name]().linear)
+# The methods among which "auto" chooses: those of this package, and none of a plug-in.
+_AUTO_METHODS = tuple(
+    name for name in _OUR_METHODS if name not in CONSTRUCTIONS or name in BUILT_IN
+)
+LINEAR_METHODS = tuple(name for name in _AUTO_METHODS if _OUR_METHODS[name]().linear)
 METHODS = PlugInTable(
     "graphcuts_dp.session_methods",
     "session method",
@@ -128,7 +130,7 @@ class SessionTerms(Checked):
         return cls(method=method, workload=workload, privacy_unit=privacy_unit, **privacy)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, from which `of` makes the same terms without expected edges."""
+        """Return plain values of the terms, which `of` reads; expected edges are left out."""
         values = {
             "method": self.method.name,
             "epsilon": self.epsilon,
@@ -183,7 +185,8 @@ class SessionTerms(Checked):
         CutSizes.of(
             size_of(universe), disjoint=workload.disjoint, max_right_size=workload.max_right_size
         )
-        if (grid.bounded is None) is (self.privacy_unit.max_degree is not None):
+        is_vertex_unit = self.privacy_unit.max_degree is not None
+        if (grid.bounded is not None) != is_vertex_unit:
             raise ParameterError(
                 "bounded cuts are for privacy_unit='vertex', and the only ones for it"
             )
@@ -197,7 +200,7 @@ class SessionTerms(Checked):
         """
         if not isinstance(self.method, Auto):
             return self
-        Setting(
+        Setting(  # refuses numbers that no method takes
             n=size_of(universe),
             edges=self.workload.expected(size_of(universe)),
             workload=SessionWorkload(queries=self.workload.queries),
@@ -211,7 +214,7 @@ class SessionTerms(Checked):
         }
         errors: dict[SessionTerms, float] = {}
         refusal = ParameterError("there is no method")
-        for name in LINEAR_METHODS if self.workload.linear else _BUILT_IN:
+        for name in LINEAR_METHODS if self.workload.linear else _AUTO_METHODS:
             workload = self.workload
             if name != MirrorDescent.name:
                 workload = replace(workload, max_spectral_norm=None)
@@ -239,7 +242,7 @@ class SessionTerms(Checked):
         Raises:
             ParameterError: as `mechanism`.
         """
-        mechanism, total_weight = self._on_expected_edges(universe, grid)
+        mechanism, total_weight = self._mechanism_and_total(universe, grid)
         return mechanism.expected_error(total_weight)
 
     def void_reason(self, universe: Universe, grid: Grid) -> str | None:
@@ -248,7 +251,7 @@ class SessionTerms(Checked):
         Raises:
             ParameterError: as `mechanism`.
         """
-        mechanism, total_weight = self._on_expected_edges(universe, grid)
+        mechanism, total_weight = self._mechanism_and_total(universe, grid)
         return mechanism.expected_void_reason(total_weight)
 
     def warning(self, universe: Universe, grid: Grid) -> str | None:
@@ -274,13 +277,13 @@ class SessionTerms(Checked):
         error = self.expected_error(universe, grid)
         if error < error_without:
             return None
-        start = (
+        sentence = (
             f"worthless at this size: answers are guaranteed within {_rounded(error)}, but"
             f" {answer_without} is within {_rounded(error_without)}"
         )
-        if self._tests_in_vain(universe, grid):
-            start += "; nothing is learnt, since the threshold is above every possible error"
-        return f"{start}; {self._advice(universe, grid, error_without)}"
+        if self._learns_nothing(universe, grid):
+            sentence += "; nothing is learnt, since the threshold is above every possible error"
+        return f"{sentence}; {self._advice(universe, grid, error_without)}"
 
     def parameter_notes(self, universe: Universe, grid: Grid) -> list[str]:
         """Return sentences on the parameters of a method that learns; none for other methods.
@@ -288,7 +291,7 @@ class SessionTerms(Checked):
         Raises:
             ParameterError: as `mechanism`.
         """
-        mechanism, total_weight = self._on_expected_edges(universe, grid)
+        mechanism, total_weight = self._mechanism_and_total(universe, grid)
         if not isinstance(mechanism, OnlineMechanism):
             return []
         chosen = mechanism.expected_parameters(total_weight).chosen
@@ -337,13 +340,15 @@ class SessionTerms(Checked):
             half = min(half, min(sides) * grid.sensitivity * grid.unit / 2)
         return half, "half of all that a cut between disjoint sets can hold"
 
-    def _tests_in_vain(self, universe: Universe, grid: Grid) -> bool:
-        """Return whether the method learns nothing, see `OnlineMechanism.tests_in_vain`."""
-        mechanism, total_weight = self._on_expected_edges(universe, grid)
-        return isinstance(mechanism, OnlineMechanism) and mechanism.tests_in_vain(total_weight)
+    def _learns_nothing(self, universe: Universe, grid: Grid) -> bool:
+        """Return whether the method learns nothing, see `OnlineMechanism.learns_nothing`."""
+        mechanism, total_weight = self._mechanism_and_total(universe, grid)
+        return isinstance(mechanism, OnlineMechanism) and mechanism.learns_nothing(total_weight)
 
-    def _on_expected_edges(self, universe: Universe, grid: Grid) -> tuple[CutMechanism[Any], float]:
-        """Return the mechanism, and the expected total weight of the graph."""
+    def _mechanism_and_total(
+        self, universe: Universe, grid: Grid
+    ) -> tuple[CutMechanism[Any], float]:
+        """Return the mechanism, and the total weight that is expected of the graph."""
         edges = self.workload.expected(size_of(universe))
         return self.mechanism(universe, grid), edges * grid.unit * grid.largest
 
@@ -358,13 +363,16 @@ def method_named(name: str, **options: Any) -> Method:
         raise ParameterError(f"unknown method {name!r:.60}; choose one of {', '.join(METHODS)}")
     method = Auto if name == Auto.name else METHODS[name]
     option_names = {member.name for member in fields(method())}  # type: ignore[arg-type]
+    # Options that the method does not have are ignored at their defaults, and refused otherwise.
     options = {
         option_name: value
         for option_name, value in options.items()
         if option_name in option_names or value != getattr(Auto, option_name, None)
     }
     for option_name in options.keys() - option_names:
-        methods = [other for other in _BUILT_IN if hasattr(METHODS[other](), option_name)]
+        methods = [
+            candidate for candidate in _AUTO_METHODS if hasattr(METHODS[candidate](), option_name)
+        ]
         if not methods:
             raise ParameterError(f"unknown option {option_name!r:.60} of a session")
         raise ParameterError(

@@ -1,6 +1,6 @@
-"""What a ledger records: the answers of sessions, its uses, their cost, and its export.
+"""The public contents of a ledger: answers of sessions, uses with their cost, and exports.
 
-Nothing in it is secret, and no graph is needed.
+Nothing here is secret, and no graph is needed.
 """
 
 import json
@@ -104,10 +104,10 @@ class History(Sequence[HistoryEntry]):
         """
         rows = []
         for entry in self:
-            answer, named = entry.answer, labels_of_cut(entry.query, self._universe)
+            answer, labels = entry.answer, labels_of_cut(entry.query, self._universe)
             mark = SEEDED_WARNING if answer.seeded else ""
             values = (answer.value, *answer.interval, answer.guaranteed, answer.updated, mark)
-            rows.append((entry.record, *named, *values))
+            rows.append((entry.record, *labels, *values))
         return made_frame({name: [row[i] for row in rows] for i, name in enumerate(_COLUMNS)}, kind)
 
     def __repr__(self) -> str:
@@ -186,8 +186,8 @@ class LedgerStatus:
         all_periods: the cost for neighbours that differ in all periods, such as a user with all
             rows, if guarantees are for one period; None if it is not known, or the same.
         budget: the largest epsilon and delta as text; None if there is no budget.
-        left: the epsilon without delta that is certain to be left of the budget; None if there is
-            no budget.
+        left: epsilon of the budget less that of all uses, which a further pure use may always
+            spend; None if there is no budget.
         privacy_unit: of all guarantees, see `PrivacyGuarantee.privacy_unit`.
         seeded: true if any use is seeded: then nothing is guaranteed.
         head: the end of the record, for `Store.expect_head`.
@@ -333,7 +333,7 @@ def export_ledger(
     Args:
         ledger: the ledger.
         name: of one session; None for all.
-        status: the uses that the header shows; None for all uses.
+        status: the status for the header; None for that of all uses.
 
     Yields:
         A header with the guarantee and all uses, then one dictionary for each answer.
@@ -358,8 +358,8 @@ def export_ledger(
     }
     for session in sessions:
         with ledger.locked():
-            shown = tuple(ledger.uses[session.terms.number].shown)
-        for entry in History(ledger, shown, universe):
+            records = tuple(ledger.uses[session.terms.number].shown)
+        for entry in History(ledger, records, universe):
             fields = query_to_dict(entry.query, universe) | answer_to_dict(entry.answer)
             yield {"session": session.terms.name, **fields}
 

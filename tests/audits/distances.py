@@ -419,9 +419,9 @@ def _session(plan: L1Learner, source: EntropySource) -> Run:
             state, answer = mechanism.step(state, row, None, source)
             seen += [answer.value, answer.interval[1]]
             if len(seen) == 2:
-                state = mechanism.interrupted(state, source)
+                state = mechanism.after_interruption(state, source)
                 kept = read_state(mechanism, stored_state(mechanism, state))
-                state = mechanism.resumed(kept, locations, b"")
+                state = mechanism.restore(kept, locations, b"")
         return [*seen, *(float(part.updates) for part in state.coordinates)]
 
     return run

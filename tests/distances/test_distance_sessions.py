@@ -248,10 +248,10 @@ def test_a_state_without_its_running_noise_is_written_off(path):
         runner = session._runner
         mechanism = runner.mechanism
         kept = stored_state(mechanism, runner.current_state())
-        whole = mechanism.resumed(read_state(mechanism, kept), PEOPLE, b"")
+        whole = mechanism.restore(read_state(mechanism, kept), PEOPLE, b"")
         assert whole.coordinates == runner.current_state().coordinates
-        bare = mechanism.resumed(read_state(mechanism, replace(kept, secret=None)), PEOPLE, b"")
-        after = runner.mechanism.interrupted(bare, SystemEntropy())
+        bare = mechanism.restore(read_state(mechanism, replace(kept, secret=None)), PEOPLE, b"")
+        after = runner.mechanism.after_interruption(bare, SystemEntropy())
     assert after.queries == 1
     assert [part.lost for part in after.coordinates] == [1, 1]
     other = InteractiveDistances(replace(mechanism.learner, beta=0.01), mechanism.cost)

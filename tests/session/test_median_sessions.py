@@ -100,7 +100,7 @@ def test_no_answer_is_wider_than_what_was_stated_before(calibration):
         state, answer = made.step(state, query, int(query.value(GRAPH)), source)
         low, high = answer.interval
         assert (high - low) / 2 <= made.error_bound(state) * (1 + 1e-8) + 1e-8
-        lost = made.interrupted(state, source)
+        lost = made.after_interruption(state, source)
         assert lost.lost > state.lost or lost.stopped
 
 

@@ -72,7 +72,7 @@ def test_interruptions_never_start_more_instances_than_were_paid_for(monkeypatch
             before = len(drawn)
             mechanism.step(state, EDGE, 0, source)
             del drawn[before:]
-            after = mechanism.interrupted(state, source)
+            after = mechanism.after_interruption(state, source)
             assert after.updates_left <= max(0, state.updates_left - 2)
             assert after.stopped or after.noise is not state.noise
             state = after
@@ -82,17 +82,17 @@ def test_interruptions_never_start_more_instances_than_were_paid_for(monkeypatch
         paid = state.updates + state.lost + 2
         assert len(drawn) <= paid <= mechanism.calibration.updates + 2
     assert state.updates == shown <= mechanism.calibration.updates
-    assert mechanism.interrupted(state, NoNoise()) is state
+    assert mechanism.after_interruption(state, NoNoise()) is state
 
 
 def test_an_interruption_replaces_both_noises_and_charges_two_updates():
     mechanism = toy(updates=4)
     source = SeededEntropy(3)
     state = replace(mechanism.start(toy_graph(), source), noise=(10**6, 10**6))
-    after = mechanism.interrupted(state, source)
+    after = mechanism.after_interruption(state, source)
     assert (after.lost, after.updates, after.updates_left, after.queries) == (2, 0, 2, 0)
     assert max(after.noise) < 10**6
-    last = mechanism.interrupted(mechanism.interrupted(after, source), source)
+    last = mechanism.after_interruption(mechanism.after_interruption(after, source), source)
     assert last.stopped
     assert last.noise == ()
 
@@ -160,7 +160,7 @@ def test_a_lost_secret_is_replaced_by_an_interruption():
     assert lost.noise is None
     with pytest.raises(ParameterError, match="secret"):
         mechanism.step(lost, EDGE, 0, NoNoise())
-    again = mechanism.interrupted(lost, SeededEntropy(1))
+    again = mechanism.after_interruption(lost, SeededEntropy(1))
     assert again.updates_left == state.updates_left - 2
     assert mechanism.step(again, EDGE, 0, SeededEntropy(1))[1].guaranteed
 

@@ -88,10 +88,13 @@ def test_an_interrupted_answer_counts_as_given(method):
     state = mechanism.start(GRAPH, source)
     query = CutQuery([0])
     after, _ = mechanism.step(state, query, 3, source)
-    lost = mechanism.interrupted(state, source)
+    lost = mechanism.after_interruption(state, source)
     assert lost.queries >= after.queries
-    assert mechanism.interrupted(lost, source).stopped
-    assert mechanism.interrupted(mechanism.interrupted(lost, source), source).queries == 2
+    assert mechanism.after_interruption(lost, source).stopped
+    assert (
+        mechanism.after_interruption(mechanism.after_interruption(lost, source), source).queries
+        == 2
+    )
     assert from_store(mechanism, lost, lost=True).queries == 1
     with pytest.raises(FileFormatError, match="other parameters"):
         read_state(replace(mechanism, epsilon=1.0), stored_state(mechanism, lost))
@@ -109,7 +112,7 @@ def test_response_reads_the_graph_once_and_survives_without_it():
     query = CutQuery(range(12))
     after, answer = mechanism.step(state, query, None, None)
     assert answer.seeded
-    assert mechanism.interrupted(state, None) is state
+    assert mechanism.after_interruption(state, None) is state
     copy = from_store(mechanism, state, lost=True)
     assert mechanism.step(copy, query, None, None)[1] == answer
     data = mechanism.hypothesis_bytes(state)

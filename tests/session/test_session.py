@@ -100,7 +100,7 @@ def test_every_query_has_one_form(data):
         for size in (left, right)
     )
     coded = encode_query(gc.CutQuery(S, T), universe)
-    kept = {hashlib.sha256(each).digest(): each for each in coded.sets}  # long ones, by name
+    kept = {hashlib.sha256(each).digest(): each for each in coded.long_parts}  # long ones, by name
     again = encode_query(decode_query(coded.data, universe, kept.__getitem__), universe)
     assert (again.data, again.digest) == (coded.data, coded.digest)
     found = {tuple(side.tolist()) for side in coded.query.masks(universe.space)}
@@ -318,7 +318,7 @@ def communities():
 @pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("method", LEARNING)
 def test_corrections_are_made_again_when_a_session_is_opened(path, method, monkeypatch):
-    monkeypatch.setattr(runner, "_MOST_REPEATED", 8)
+    monkeypatch.setattr(runner, "_MOST_CORRECTIONS", 8)
     graph, queries = communities()
     options = {"epsilon": 50.0, "delta": 0.5, "queries": 2000, "method": method}
     with (

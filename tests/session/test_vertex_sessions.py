@@ -80,7 +80,7 @@ def test_tests_are_paid_for_both_steps(method):
     assert made.calibration.cost.rho == pytest.approx(rho / 4, rel=1e-4)
     assert made.cost.rho <= rho
     assert made.cost.epsilon <= 1.0
-    tuning = made._tuned(2000.0, None)
+    tuning = made._tune(2000.0, None)
     assert tuning.cost(5, delta=1e-6).rho <= made.calibration.cost.rho * (1 + 1e-12)
     # The tolerance is chosen in units of the bound, and the construction works in edges.
     one = SessionTerms.of(method=method, epsilon=1.0, delta=1e-6, queries=10).mechanism(
