@@ -96,7 +96,7 @@ def best_capped_noise(epsilon: float | Fraction, max_weight: float) -> str:
     return "staircase" if staircase <= _WORTH_CHANGING * laplace else "laplace"
 
 
-def sums_grid(distribution: NoiseDistribution, *, without_cap: bool = False) -> LaplaceNoise:
+def sums_grid(distribution: NoiseDistribution, *, without_maximum: bool = False) -> LaplaceNoise:
     """Return the grid to which weights are rounded down before they are added up.
 
     The grid is given as Laplace noise on it, since that is what sums have. Its epsilon is that of
@@ -105,13 +105,13 @@ def sums_grid(distribution: NoiseDistribution, *, without_cap: bool = False) -> 
 
     Args:
         distribution: of the entries of the same release.
-        without_cap: whether weights may have no maximum.
+        without_maximum: whether weights may have no maximum.
 
     Raises:
         ParameterError: if weights have no maximum, or one so large that sums could overflow.
     """
     max_weight = distribution.max_weight
-    if max_weight is None and not without_cap:
+    if max_weight is None and not without_maximum:
         raise ParameterError(
             "sums of weights have no bounded sensitivity without a public maximum weight: give "
             "max_weight, or choose mechanism='randomized-response'"

@@ -38,12 +38,12 @@ from graphcuts_dp.schema.vertices import VertexSet, vertex_sets
 
 _BITS = 30  # noise of all of epsilon has a scale of 2^30 grid units, with a maximum weight
 _OPEN_BITS = 20  # the same without a maximum weight, so that sums have room above
-_BOUNDED_BITS = 37  # the most bits that bounded sums of all groups of a table may change by
+_BOUNDED_BITS = 37  # bits of the largest change of the bounded sums of all groups of a table
 _FEWEST_BITS = 8  # the fewest bits of a bound of bounded sums
 _BLOCK = 1 << 21  # edges that are added up at a time
 
 
-def refinable_groups(
+def measure_refinable_groups(
     graph: AnyGraph,
     sides: Sides,
     *,
@@ -59,7 +59,8 @@ def refinable_groups(
         graph: the private graph; weights without a maximum need `max_weight_change`.
         sides: public groups of its rows and columns, of as many levels each.
         epsilon: privacy parameter of all sums together, exact.
-        most: largest epsilon of a finer copy, which the grid suits; None if there will be none.
+        most: largest epsilon of a finer copy, for which the grid is chosen; None if there will be
+            no copy.
         whole: whether weights are rounded down to whole numbers first.
         name: of the measurement.
         source: of the noise.
@@ -136,9 +137,10 @@ def sides_of_groups(graph: PrivateData, groups: Groups | tuple[Groups, Groups]) 
     """
     sets = vertex_sets(graph.space)
     one_set = sets[0] is sets[1]
-    pair = isinstance(groups, tuple) and len(groups) == 2
+    is_pair = isinstance(groups, tuple) and len(groups) == 2
     both_sides = groups if isinstance(groups, tuple) else (groups, groups)
-    if pair is one_set or not all(type(side_groups) is Groups for side_groups in both_sides):
+    # A graph with one vertex set has one object of groups, any other graph a pair of them.
+    if is_pair == one_set or not all(type(side_groups) is Groups for side_groups in both_sides):
         expected = "a Groups" if one_set else "a pair of Groups, left and right"
         raise GraphError(
             f"the groups of this graph are {expected}; make them with Groups.of or Groups.read"
@@ -155,7 +157,7 @@ def cell_tree(data: PrivateData, sides: Sides, by: str | Sequence[str] | None = 
     Args:
         data: a graph, or rows.
         sides: public groups of its rows and columns.
-        by: levels of the periods of rows; None for the periods that were declared.
+        by: names of the levels of periods, such as "month"; None for the declared periods.
 
     Raises:
         GraphError: groups that have no table; see `CellTree`.
@@ -203,8 +205,8 @@ def grid_of_cells(
         ParameterError: weights without a public bound, or a degree bound out of range.
     """
     if privacy_unit.max_degree is not None:
-        free_bits = _BOUNDED_BITS + math.log2(min(epsilon, 1.0) / groups)
-        bits = max(_FEWEST_BITS, min(_BITS, math.floor(free_bits)))
+        bits_that_fit = _BOUNDED_BITS + math.log2(min(epsilon, 1.0) / groups)
+        bits = max(_FEWEST_BITS, min(_BITS, math.floor(bits_that_fit)))
         return Grid.of_vertices(
             graph, privacy_unit.max_degree, bits=bits, whole=whole, cells=2 * groups
         )
@@ -226,12 +228,13 @@ def changes_on(
         grid: on which weights are counted.
         cells: the public cells.
         privacy_unit: what neighbouring data differ by.
-        reach: of a user: which cells the user's rows can touch.
+        reach: which cells the rows of one user can touch; None for other privacy units.
 
     Raises:
         ParameterError: a grid for another kind of neighbours.
     """
-    if (grid.bounded is None) is (privacy_unit.max_degree is not None):
+    is_for_vertices, counts_bounded = privacy_unit.max_degree is not None, grid.bounded is not None
+    if is_for_vertices != counts_bounded:
         raise ParameterError("bounded sums are for privacy_unit='vertex', and the only ones for it")
     return cell_changes(
         cells,
@@ -261,10 +264,12 @@ def margin_change_on(
 
 
 def grid_of_rows(*, whole: bool, unit: float = 1.0) -> Grid:
-    """Return the grid that rows are counted on: whole ones, or parts of a row or unit of weight.
+    """Return the grid that rows are counted on.
 
-    The sensitivity is in grid units, and so is all noise: `unit` is what a row or a unit of weight
-    weighs, in which results are stated.
+    Args:
+        whole: whether a grid unit is a whole row, or unit of weight; else it is 1/1024 of one.
+        unit: weight of a row or a unit of weight, in which results are stated. The sensitivity and
+            all noise are in grid units.
     """
     return Grid(unit, cap=None) if whole else Grid(unit / STEPS, STEPS, None)
 
@@ -288,15 +293,15 @@ def measure_cells(  # noqa: PLR0913  # public facts that the noise depends on
     Each cell and each margin has noise of its own.
 
     Args:
-        graph: the private graph, or what pairs count in rows.
+        graph: the private graph, or the counts of pairs in rows.
         sides: public groups of its rows and columns.
         cells: the public cells, as `cell_tree` returns them.
         measured_levels: indices of the levels to measure, ascending.
         noise: with a parameter for each of these levels, and then one for margins.
         grid: on which weights are counted.
-        whole: whether these are whole numbers, see `grid_of_cells`.
+        whole: whether weights count in whole numbers, see `grid_of_cells`.
         privacy_unit: what neighbouring data differ by.
-        reach: of a user: which cells the user's rows can touch.
+        reach: which cells the rows of one user can touch; None for other privacy units.
         margins: whether the sums that leave and that enter each group of the finest level are
             measured, too, as the last part; see `CellTree.margins`.
         source: of the noise.
@@ -384,17 +389,18 @@ def digits_of_cells(
     width = cells.shape(finest)[1]
     table = np.zeros((grid.digits, cells.shape(finest)[0] * width), dtype=np.int64)
     for start in range(0, len(graph.rows), _BLOCK):
-        part = slice(start, start + _BLOCK)
-        a, b = codes[0][graph.rows[part]], codes[1][graph.columns[part]]
+        block = slice(start, start + _BLOCK)
+        first, second = codes[0][graph.rows[block]], codes[1][graph.columns[block]]
         if cells.symmetric:
-            a, b = np.minimum(a, b), np.maximum(a, b)
+            first, second = np.minimum(first, second), np.maximum(first, second)
+        indices = first * width + second
         if not graph.weighted:  # each edge is one step
-            table[0] += np.bincount(a * width + b, minlength=table.shape[1])
+            table[0] += np.bincount(indices, minlength=table.shape[1])
             continue
-        for total, digit in zip(table, grid.digits_of(graph.weights[part]), strict=True):
-            np.add.at(total, a * width + b, digit)
-    a, b = cells.cells(finest)
-    levels_of_digits = [_sums_of_levels(cells, digit[a * width + b]) for digit in table]
+        for total, digit in zip(table, grid.digits_of(graph.weights[block]), strict=True):
+            np.add.at(total, indices, digit)
+    first, second = cells.cells(finest)
+    levels_of_digits = [_sums_of_levels(cells, digit[first * width + second]) for digit in table]
     return [list(digits) for digits in zip(*levels_of_digits, strict=True)]
 
 
@@ -407,7 +413,7 @@ def _sums_of_levels(cells: CellTree, finest_sums: IntVector) -> list[IntVector]:
 
 
 def _finest_sums_of_rows(counts: PairCounts, sides: Sides, cells: CellTree) -> IntVector:
-    """Return what rows count in each cell of the finest level, below 2^53 steps altogether."""
+    """Return the counts of rows in each cell of the finest level, below 2^53 steps altogether."""
     finest = cells.depth - 1
     left, right = (side.codes() for side in sides)
     pairs = counts.cells
@@ -426,7 +432,10 @@ def measure_group_sums(
     noise: ValueNoise,
     source: EntropySource,
 ) -> IntVector:
-    """Measure the weight in each cell of the finest level in steps, each with its own noise.
+    """Measure the weight in each cell of the finest level in steps, for sessions.
+
+    `measure_cells` does so for tables, on several levels. Here each cell has noise of a single
+    count.
 
     Args:
         graph: the private graph.
@@ -443,7 +452,7 @@ def measure_group_sums(
     Raises:
         ParameterError: a grid of bounded cuts, in which all edges of a vertex change.
     """
-    sums = _cell_sums(graph, sides, cells, grid)
+    sums = _finest_sums_with_maximum(graph, sides, cells, grid)
     return sums + noise.draw_many(len(sums), source)
 
 
@@ -477,22 +486,28 @@ def measure_weighted_sum(
     Raises:
         ParameterError: as `measure_group_sums`.
     """
-    sums = _cell_sums(graph, sides, cells, grid)
+    sums = _finest_sums_with_maximum(graph, sides, cells, grid)
     exact = sum(int(c) * int(weight) for c, weight in zip(coefficients, sums, strict=True))
     return exact // grid.largest + noise.draw(source)
 
 
 def weighted_sensitivity(coefficients: Sequence[int] | IntVector) -> int:
-    """Return a sensitivity of `measure_weighted_sum`: max |coefficient|, up to a power of two.
+    """Return a sensitivity of `measure_weighted_sum`: the power of two above max |coefficient|.
 
-    Samplers make tables for each scale of noise, which takes longer than to draw; powers of two
-    keep the scales few.
+    The power of two may be the maximum itself. A sampler makes a table for each scale of noise,
+    which takes longer than drawing; powers of two keep the number of scales small.
     """
     return 1 << (max(1, int(np.abs(np.asarray(coefficients)).max())) - 1).bit_length()
 
 
-def _cell_sums(graph: AnyGraph, sides: Sides, cells: CellTree, grid: Grid) -> IntVector:
-    """Return the weight of each cell of the finest level in steps, in 64 bits. Private."""
+def _finest_sums_with_maximum(
+    graph: AnyGraph, sides: Sides, cells: CellTree, grid: Grid
+) -> IntVector:
+    """Return the weight of each cell of the finest level in steps, in 64 bits. Private.
+
+    Raises:
+        ParameterError: a grid of bounded cuts, or weights without a maximum.
+    """
     if grid.bounded is not None or grid.cap is None:
         raise ParameterError(
             "sums between groups are measured for edges and users as privacy units"

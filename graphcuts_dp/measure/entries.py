@@ -29,7 +29,8 @@ from graphcuts_dp.schema.layout import Layout
 _Edges = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float64]]
 # Rows, columns and noisy weights, in steps, of kept pairs.
 Kept = tuple[IndexArray, IndexArray, IntVector]
-_PARTS = 64  # parts of the rows, which processors share; the noise of a seed depends on it
+# Parts of the rows, which are measured in parallel. The noise of a seed depends on their number.
+_PARTS = 64
 
 
 def randomized_response(
@@ -86,7 +87,7 @@ def edges_of(graph: AnyGraph, start: int, stop: int) -> _Edges:
 
 
 def distribution_for(graph: AnyGraph, noise: str, epsilon: float | Fraction) -> NoiseDistribution:
-    """Return the distribution of a name for the schema of a graph.
+    """Return the distribution of noise of this name for the schema of a graph.
 
     Raises:
         ParameterError: epsilon out of range, unknown noise, binary noise for weights, or weights

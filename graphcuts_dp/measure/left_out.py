@@ -1,8 +1,8 @@
-"""Measure the sum that a bound on users leaves out, for intervals of the count of all rows."""
+"""Measure how much a bound on users leaves out, for intervals of the count of all rows."""
 
 import numpy as np
 
-from graphcuts_dp.estimate.counted_rows import NAME
+from graphcuts_dp.estimate.counted_rows import NAME as LEFT_OUT
 from graphcuts_dp.estimate.measurement import CountMeasurement, NonlinearCounts
 from graphcuts_dp.graph.rows import PairCounts
 from graphcuts_dp.measure.statistics import draw
@@ -14,12 +14,12 @@ from graphcuts_dp.schema.counting import STEPS
 def measure_left_out(
     counts: PairCounts, *, change: int, noise: LevelNoise, source: EntropySource
 ) -> CountMeasurement[NonlinearCounts]:
-    """Return the sum of what is left out of the users above the bound, with noise.
+    """Return with noise the total of rows that the bound on users has left out.
 
     Args:
-        counts: private, of `counted_rows` with `known_max`.
-        change: S, of `Rows.most_left_out`, in the grid units of the counts.
-        noise: with one parameter.
+        counts: the result of `counted_rows` with `known_max`. Private.
+        change: S, the result of `Rows.most_left_out`, in the grid units of the counts.
+        noise: noise with one parameter.
         source: where the noise comes from.
 
     Privacy: each user adds a whole number in 0..S that follows from that user's rows and public
@@ -41,7 +41,7 @@ def measure_left_out(
     )
     private_sum = np.array([counts.cells.left_out // counts.step], dtype=np.int64)
     return draw(
-        NAME,
+        LEFT_OUT,
         kind,
         [[private_sum]],
         [(change, change**2)],

@@ -44,8 +44,8 @@ def measure_squared_distance(
         *Directed graphs.* The term is (b - y)^2 - y^2, where b = a_ij + a_ji and y = x_ij + x_ji
         lie in 0..2s. One arc changes b by u <= s, from b1 to b2 say, and the term by
         u |b1 + b2 - 2 y|. Both b1 + b2 >= u and b1 + b2 <= 4 s - u, so this is at most
-        u (4 s - u), which grows with u up to 2 s: at most 3 s^2. It is no less where both arcs have
-        the largest weight and y = 0.
+        u (4 s - u), which grows with u up to 2 s: at most 3 s^2. The bound is attained if both arcs
+        have the largest weight and y = 0.
 
         Independent noise with P(k) proportional to e^(-rate |k|), rate = epsilon over these, on an
         integer of that sensitivity is epsilon-DP. Since x depends on earlier measurements of the

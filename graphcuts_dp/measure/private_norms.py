@@ -41,13 +41,13 @@ def measure_root_degrees(
 
     Args:
         graph: the private bipartite graph.
-        grid: `Grid.of` it.
+        grid: `Grid.of` the graph.
         noise: for a count of sensitivity `ROOT_STEPS`.
-        radius: that the noise exceeds with a small probability only, in steps.
+        radius: number of steps that the noise exceeds with a small probability only.
         source: of the noise.
 
     Returns:
-        The noisy sum, plus its radius, plus a step for each left vertex, whose root was rounded
+        The noisy sum, plus the radius, plus a step for each left vertex, whose root was rounded
         down; in units. The sum exceeds it at most with the probability of the radius.
 
     Guarantee: the cost of the noise, `ValueNoise.cost(ROOT_STEPS)`, for neighbours that differ in
@@ -86,13 +86,13 @@ def measure_nuclear_norm(
 
     Args:
         graph: the private bipartite graph.
-        grid: `Grid.of` it.
+        grid: `Grid.of` the graph.
         noise: for a count of sensitivity `NUCLEAR_STEPS`.
-        radius: that the noise exceeds with a small probability only, in steps.
+        radius: number of steps that the noise exceeds with a small probability only.
         source: of the noise.
 
     Returns:
-        The noisy norm, plus its radius, plus the most that rounding took away; in units of the
+        The noisy norm, plus the radius, plus a bound on the loss by rounding; in units of the
         largest weight. The norm of the weights, each rounded down to its grid, exceeds it at most
         with the probability of the radius.
 

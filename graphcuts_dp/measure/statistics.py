@@ -56,15 +56,15 @@ from graphcuts_dp.privacy.noise import RefinableLaplace, sample_discrete_laplace
 # Whole numbers by their digits of `graph.grid.DIGIT_BITS` bits, the lowest first.
 Digits = Sequence[IntVector]
 
-# The private norms that constructions need: of each the sensitivity of its count, and the function
-# that measures an upper bound of it.
+# The private norms that constructions need: the sensitivity of the count of each norm, and the
+# function that measures an upper bound of it.
 PRIVATE_NORMS: Mapping[str, tuple[int, Callable[..., float]]] = {
     "root degrees": (ROOT_STEPS, measure_root_degrees),
     "nuclear norm": (NUCLEAR_STEPS, measure_nuclear_norm),
 }
-_LOGARITHM_ERROR = 2.0**-40  # of float logarithms that are within 100 of the largest
+_LOGARITHM_ERROR = 2.0**-40  # error of a float logarithm that is at most 100 below the largest
 _MOST_CANDIDATES = 64  # for a degree bound
-_SPAN = 2.0**26  # the largest ratio of candidates: below the bits of a grid
+_LARGEST_RATIO = 2.0**26  # of two candidates: the smallest has steps of the grid of the largest
 
 
 def draw(
@@ -82,16 +82,16 @@ def draw(
 
     Args:
         name: of the measurement.
-        kind: the linear map of the counts.
-        counts: private, the digits of an array for each part of the map; noise is drawn in this
-            order. It is added to the lowest digit before digits are joined: no step depends on how
-            large the counts are.
+        kind: the linear map of the counts, the attribute `map` of the measurement.
+        counts: the digits of an array for each part of the map. Private. Noise is drawn in this
+            order, and added to the lowest digit before digits are joined, so that no operation
+            depends on the size of the counts.
         changes: for each part, the largest sum of |change| and the largest sum of change^2 over its
             counts between neighbours.
         unit: value of a step.
-        epsilon: privacy parameter of all counts together, exact: for discrete Laplace noise of one
-            rate.
-        noise: in place of epsilon, a parameter for each part.
+        epsilon: privacy parameter of all counts together, exact, for discrete Laplace noise of one
+            rate; None if `noise` is passed.
+        noise: noise with a parameter for each part; None if `epsilon` is passed.
         source: of the noise.
 
     Guarantee: epsilon-DP. Independent noise with P(k) proportional to e^(-rate |k|),
@@ -155,7 +155,7 @@ class Refinable(Generic[K]):
         return cls(measurement, drawn_noise)
 
     def refined(self, epsilon: Fraction, source: EntropySource, *, name: str) -> Self:
-        """Return a finer copy, which takes the place of this one, and keeps it as its `look`.
+        """Return a finer copy, to be used instead of this one, whose numbers are its `look`.
 
         Args:
             epsilon: of both together; above the cost of `measurement`.
@@ -202,10 +202,10 @@ def measure_total(
     `measure_degrees`), and the discrete Laplace noise k, added before doubling, has P(k)
     proportional to e^(-epsilon |k|/s). May be negative.
     """
-    return refinable_total(graph, distribution, epsilon=epsilon, source=source).measurement
+    return measure_refinable_total(graph, distribution, epsilon=epsilon, source=source).measurement
 
 
-def refinable_total(
+def measure_refinable_total(
     graph: AnyGraph,
     distribution: NoiseDistribution,
     *,
@@ -225,7 +225,7 @@ def measure_degrees(
     *,
     epsilon: Fraction,
     source: EntropySource,
-    without_cap: bool = False,
+    without_maximum: bool = False,
 ) -> CountMeasurement[Degrees]:
     """Measure all degrees, by discrete Laplace noise.
 
@@ -234,7 +234,8 @@ def measure_degrees(
         distribution: of the entries; it has the grid that weights are rounded down to.
         epsilon: privacy parameter of all degrees together, exact.
         source: of the noise.
-        without_cap: whether weights may have no maximum, and neighbours differ by a change of 1.
+        without_maximum: whether weights may have no maximum; neighbours then differ in a weight by
+            at most 1.
 
     Raises:
         ParameterError: weights without a maximum, or sums that could overflow.
@@ -251,22 +252,22 @@ def measure_degrees(
     Source: Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009.
     Side channel: adding up takes time proportional to the number of edges.
     """
-    return refinable_degrees(
-        graph, distribution, epsilon=epsilon, source=source, without_cap=without_cap
+    return measure_refinable_degrees(
+        graph, distribution, epsilon=epsilon, source=source, without_maximum=without_maximum
     ).measurement
 
 
-def refinable_degrees(
+def measure_refinable_degrees(
     graph: AnyGraph,
     distribution: NoiseDistribution,
     *,
     epsilon: Fraction,
     source: EntropySource,
     name: str = "degrees",
-    without_cap: bool = False,
+    without_maximum: bool = False,
 ) -> Refinable[Degrees]:
     """Measure as `measure_degrees`, with its guarantee, and keep what a finer copy needs."""
-    grid = sums_grid(distribution, without_cap=without_cap)
+    grid = sums_grid(distribution, without_maximum=without_maximum)
     counts, changes = _degrees(graph, grid)
     return Refinable.draw(
         name, Degrees(), counts, changes, unit=grid.unit, epsilon=epsilon, source=source
@@ -390,7 +391,7 @@ def rate_of_choice(share: Fraction, epsilon: Fraction) -> Fraction:
     return epsilon / (2 * share_sensitivity(share))
 
 
-def pick_bound(
+def choose_candidate(
     graph: AnyGraph,
     candidates: Sequence[float],
     *,
@@ -405,8 +406,8 @@ def pick_bound(
         graph: the private graph.
         candidates: bounds D, ascending, see `bound_candidates`.
         rate: of the exponential mechanism; with it the choice is (2 rate)-DP.
-        noise: the error of an answer that a bound of 1 costs, for example 1/epsilon' for one
-            answer with Laplace noise of epsilon'.
+        noise: error of an answer by its noise if the bound is 1, for example 1/epsilon' for one
+            answer with Laplace noise of epsilon'. It grows in proportion to the bound.
         source: of the randomness.
         beta: probability in (0, 1) that the accuracy below is missed.
 
@@ -426,23 +427,23 @@ def pick_bound(
     """
     penalty = Fraction(math.log(len(candidates) / beta)) / rate
     scores, sensitivities = bound_scores(graph, candidates, noise=noise)
-    log_weights = [rate * score for score in normalised(scores, sensitivities, penalty)]
+    log_weights = [rate * score for score in normalised_scores(scores, sensitivities, penalty)]
 
-    def exact(index: int) -> Decimal:
+    def exact_log_weight(index: int) -> Decimal:
         return Decimal(log_weights[index].numerator) / Decimal(log_weights[index].denominator)
 
     floats = np.array([float(log_weight) for log_weight in log_weights])
-    return Choice(floats, _LOGARITHM_ERROR, exact).draw(source)
+    return Choice(floats, _LOGARITHM_ERROR, exact_log_weight).draw(source)
 
 
 def choice_cost(rate: Fraction) -> Cost:
-    """Return the cost of `pick_bound` with this rate: its privacy loss has range twice the rate."""
+    """Return the cost of `choose_candidate` at this rate; its privacy loss has range 2 rate."""
     epsilon = 2 * rate
     return Cost(epsilon=rounded_up(epsilon), rho=rounded_up(epsilon**2 / 8), pure=epsilon)
 
 
 def score_rate(epsilon: Fraction) -> Fraction:
-    """Return the rate of a choice of `pick_bound` that costs epsilon; see `choice_cost`."""
+    """Return the rate of a choice of `choose_candidate` that costs epsilon; see `choice_cost`."""
     return epsilon / 2
 
 
@@ -466,7 +467,7 @@ def bound_candidates(
         last_power = math.ceil(math.log2(max(1.0, largest_degree / graph.max_weight)))
         candidates = [graph.max_weight * 2**power for power in range(last_power + 1)]
     bounds = sorted({float(check_degree_bound(D, weighted=graph.weighted)) for D in candidates})
-    if not 1 <= len(bounds) <= _MOST_CANDIDATES or bounds[-1] > bounds[0] * _SPAN:
+    if not 1 <= len(bounds) <= _MOST_CANDIDATES or bounds[-1] > bounds[0] * _LARGEST_RATIO:
         raise ParameterError("the candidates are 1 to 64 bounds, within a factor of 2^26")
     return tuple(bounds)
 
@@ -486,19 +487,19 @@ def bound_scores(
     return scores, bounds
 
 
-def normalised(
-    scores: Sequence[Fraction], changes: Sequence[int], penalty: Fraction
+def normalised_scores(
+    scores: Sequence[Fraction], sensitivities: Sequence[int], penalty: Fraction
 ) -> list[Fraction]:
     """Normalise scores to a sensitivity of 1, for the generalised exponential mechanism.
 
-    With u_i the score of candidate i, D_i its sensitivity and t the penalty, the new score is
-    min over j of ((u_i - t D_i) - (u_j - t D_j))/(D_i + D_j), which is 0 for the best and negative
+    With v_i = u_i - t D_i, u_i the score of candidate i, D_i its sensitivity and t the penalty, the
+    new score is min over j of (v_i - v_j)/(D_i + D_j), which is 0 for the largest v_i and negative
     for others.
     """
-    lowered = [u - penalty * D for u, D in zip(scores, changes, strict=True)]
+    penalised = [u - penalty * D for u, D in zip(scores, sensitivities, strict=True)]
     return [
-        min((a - b) / (D + E) for b, E in zip(lowered, changes, strict=True))
-        for a, D in zip(lowered, changes, strict=True)
+        min((v_i - v_j) / (D_i + D_j) for v_j, D_j in zip(penalised, sensitivities, strict=True))
+        for v_i, D_i in zip(penalised, sensitivities, strict=True)
     ]
 
 
@@ -539,5 +540,5 @@ def _degrees(graph: AnyGraph, distribution: LaplaceNoise) -> tuple[list[Digits],
     for power, digit in enumerate(digits):
         np.add.at(sums[0][power], graph.rows, digit)
         np.add.at(sums[-1][power], graph.columns, digit)  # one vertex set: to the same sums
-    changing = 2 // len(sums)  # sums of each part that a pair changes
-    return sums, [(changing * s, changing * s**2)] * len(sums)
+    changed_sums = 2 // len(sums)  # number of sums of each part that a pair changes
+    return sums, [(changed_sums * s, changed_sums * s**2)] * len(sums)

@@ -6,9 +6,9 @@ that is 1 for every pair, let B = A - p J or its negative. The number is the lar
     f(B) = min over y of  sum(y) - tau log det(Diag(y) - B),
 
 the value of a smoothed semidefinite program: without tau it would be the largest <B, X> over
-positive semidefinite X with ones on the diagonal. Communities make <A - p J, X> large, parts that
-avoid themselves its negative. Since no |X_ij| exceeds 1, one edge hardly matters, and a vertex with
-many edges matters no more than others.
+positive semidefinite X with ones on the diagonal. Communities make <A - p J, X> large, and parts
+with few edges inside make <p J - A, X> large. Since no |X_ij| exceeds 1, one edge changes the
+number little, and a vertex with many edges matters no more than others.
 
 The matrix A - p J of a directed or two-sided graph is not symmetric. Such a graph is tested as one
 without directions on both sides, with no edges within a side: with 0 for the unknown blocks,
@@ -50,10 +50,10 @@ _UNEVENNESS_CHANGE = 2  # sensitivity of `unevenness`
 # that is a third or four times that of the graph; a third more is kept in reserve.
 _ROUNDS = 60
 _MOST_ROUNDS = 4000  # limit of rounds if the value is not proven before; see `smoothed_value`
-# Deviation of the diagonal from 1 at which tau is lowered, and its factor. With .5 and .5 typical
-# graphs need a round less, stars and heavy tails half as many more.
-_CLOSE = 0.9
-_LOWERED = 0.7
+# If the diagonal deviates from 1 by at most this, tau is multiplied by the factor. With 0.5 and 0.5
+# typical graphs need a round less, and stars and heavy tails half as many more.
+_LARGEST_DEVIATION = 0.9
+_TAU_FACTOR = 0.7
 _BISECTIONS = 60  # of a line search
 _LONGEST_STEP = 1e3  # of a line search, in directions of Newton's method
 _ROUNDING = 2.0**-53  # relative error of a float operation
@@ -62,11 +62,11 @@ _LOGARITHM_ROUNDING = 2.0**-48  # relative error of a logarithm and of what is a
 
 @final
 class ProvenValue(NamedTuple):
-    """A computed f(B), and twice the width of the interval that it is proven to be in.
+    """A computed value of f(B) with a proven error.
 
     Attributes:
         value: f(B) lies in [value - a, value + b] for some a, b >= 0 with 2 (a + b) <= width.
-        width: see `value`.
+        width: twice a bound on the width of that interval.
     """
 
     value: float
@@ -284,8 +284,8 @@ def _follow_minimiser(matrix: FloatMatrix, tau: float) -> ProvenValue | None:
         inverse = _inverse(factor)
         product = inverse.T @ inverse  # (Diag(y) - B)^-1
         diagonal = product.diagonal()
-        if np.abs(current_tau * diagonal - 1).max() <= _CLOSE:
-            current_tau = max(tau, _LOWERED * current_tau)
+        if np.abs(current_tau * diagonal - 1).max() <= _LARGEST_DEVIATION:
+            current_tau = max(tau, _TAU_FACTOR * current_tau)
         if current_tau == tau and round_index >= _ROUNDS - 1:
             proven = proven_value(matrix, tau, y, factor, inverse)
             if proven is not None:
@@ -362,14 +362,14 @@ def _centred_matrix(graph: AnyGraph, setting: StructureSetting) -> FloatMatrix:
 
     Weights are multiples of 1/1024 and the density is one of 1/4096, so all entries are exact.
     """
-    rows = _tested(graph.rows, setting.rows, setting.layout.shape[0])
-    columns = _tested(graph.columns, setting.columns, setting.layout.shape[1])
-    inside = (rows >= 0) & (columns >= 0)
-    weights = _scaled_weights(graph)[inside] / STRUCTURE_STEPS
+    rows = _tested_indices(graph.rows, setting.rows, setting.layout.shape[0])
+    columns = _tested_indices(graph.columns, setting.columns, setting.layout.shape[1])
+    is_tested = (rows >= 0) & (columns >= 0)
+    weights = _scaled_weights(graph)[is_tested] / STRUCTURE_STEPS
     matrix = np.full((len(setting.rows), len(setting.columns)), -setting.density)
-    matrix[rows[inside], columns[inside]] += weights
+    matrix[rows[is_tested], columns[is_tested]] += weights
     if setting.layout.symmetric:
-        matrix[columns[inside], rows[inside]] += weights
+        matrix[columns[is_tested], rows[is_tested]] += weights
     if setting.layout.hollow:  # rows and columns are the same vertices
         np.fill_diagonal(matrix, 0.0)
     if setting.layout.symmetric:
@@ -395,7 +395,9 @@ def _scaled_weights(graph: AnyGraph) -> IntVector:
     return np.rint(shares * STRUCTURE_STEPS).astype(np.int64)
 
 
-def _tested(endpoints: npt.NDArray[np.integer], tested: IntVector, vertices: int) -> IntVector:
+def _tested_indices(
+    endpoints: npt.NDArray[np.integer], tested: IntVector, vertices: int
+) -> IntVector:
     """Return the row or column in the tested matrix of each endpoint; -1 if it is not tested."""
     index = np.full(vertices, -1)
     index[tested] = np.arange(len(tested))

@@ -1,9 +1,9 @@
 """Measure the noisy numbers that a table over time publishes with one period.
 
-`estimate.time_strategy` says what is published when. The numbers of a period may read earlier
-periods: the year, or a running sum. Their rows may be gone, or others may have come since; so the
-true sums of the periods that later numbers read are kept, in the secret part of the state of a
-store, and nothing of them once no later number reads them. No noise is kept.
+`estimate.time_strategy` says what is published when. The numbers that are published with a period
+may be sums over earlier periods, too, such as a year or a running sum. The rows of earlier periods
+may have been deleted or changed since. So the true sums of a period are stored in the secret part
+of the state of a store, as long as later numbers need them. No noise is stored.
 """
 
 import io
@@ -32,6 +32,7 @@ from graphcuts_dp.schema.counting import STEPS
 from graphcuts_dp.schema.groups import Sides
 
 _ALWAYS_ALLOWED = 1 << 22  # unpacked bytes of an archive of any size
+_SUMS, _USED = "sums ", "used/"  # prefixes of the names of arrays in a packed state
 
 
 @final
@@ -40,9 +41,9 @@ class UpdateState:
     """Private state that later periods of a table over time need; its repr shows nothing.
 
     Attributes:
-        sums: true sums of the finest cells by the index of their period, in grid units; of those
-            periods alone that later numbers read.
-        used: what users have used up of a bound for all periods; None without such a bound.
+        sums: true sums of the finest cells in grid units, by the index of their period, for the
+            periods that later numbers need.
+        used: steps that users have used up of a bound for all periods; None without such a bound.
     """
 
     sums: dict[int, IntVector] = field(default_factory=dict, repr=False)
@@ -55,7 +56,7 @@ class UpdateState:
         return cls({}, UsedContributions.none() if lifelong else None)
 
     def check(self, strategy: TimeStrategy, privacy_unit: PrivacyUnit, *, period: int) -> None:
-        """Refuse a state that lacks what a period needs, as one whose secret part was lost.
+        """Refuse a state that lacks what a period needs, because its secret part was lost.
 
         Args:
             strategy: what is published when.
@@ -63,7 +64,7 @@ class UpdateState:
             period: index of the next period, after the first one.
 
         Raises:
-            LedgerError: it lacks something. Nobody could go on from it without a new budget.
+            LedgerError: it lacks something, so that the series cannot continue.
         """
         needed = _read_later(strategy, period)[:period]
         has_sums = all(index in self.sums for index in np.flatnonzero(needed).tolist())
@@ -75,9 +76,9 @@ class UpdateState:
 
     def pack(self) -> bytes | None:
         """Return bytes for the secret part of a store's state; None if nothing is kept."""
-        arrays: dict[str, Any] = {f"sums {index}": sums for index, sums in self.sums.items()}
+        arrays: dict[str, Any] = {f"{_SUMS}{index}": sums for index, sums in self.sums.items()}
         if self.used is not None:
-            arrays |= {f"used/{name}": array for name, array in self.used.to_arrays().items()}
+            arrays |= {f"{_USED}{name}": array for name, array in self.used.to_arrays().items()}
         if not arrays:
             return None
         buffer = io.BytesIO()
@@ -97,14 +98,14 @@ class UpdateState:
             limit = most_unpacked(len(secret), _ALWAYS_ALLOWED)
             arrays = read_arrays(io.BytesIO(secret), limit=limit)
             used = {
-                name.removeprefix("used/"): array
+                name.removeprefix(_USED): array
                 for name, array in arrays.items()
-                if name.startswith("used/")
+                if name.startswith(_USED)
             }
             sums = {
-                int(name.removeprefix("sums ")): array
+                int(name.removeprefix(_SUMS)): array
                 for name, array in arrays.items()
-                if name.startswith("sums ")
+                if name.startswith(_SUMS)
             }
             return cls(sums, UsedContributions.from_arrays(used) if used else None)
         except (FileFormatError, ValueError, LookupError):
@@ -128,10 +129,10 @@ def true_sums(
         rows: private; those of other periods do not count.
         sides: public groups of both endpoints.
         cells: the public cells, without periods.
-        state: after the periods before.
+        state: the state after the previous periods.
         period: index of the period in the horizon, the periods of the rows.
-        grid: the steps that rows are counted in.
-        whole: whether these are whole rows.
+        grid: the grid that rows are counted on.
+        whole: whether a step of the grid is a whole row.
         privacy_unit: of the guarantee.
 
     Raises:
@@ -139,11 +140,11 @@ def true_sums(
         GraphError: bad rows, unless these are left out.
 
     Sensitivity: between neighbours, the sums of all cells and all periods together change by at
-    most K = group size * `grid.sensitivity` in the sum of |change|. Of a user with a bound for all
-    periods that is the theorem of `graph.lifelong`. Else neighbours differ in one period, or each
-    of `group_size` changes lies in one: what a period counts is a function of its own rows, which
-    changes by at most that (`Rows.cells`), since each row lies in one period, and each pair in a
-    period in one cell.
+    most K = group size * `grid.sensitivity` in the sum of |change|. For users with a bound for all
+    periods that is the theorem of `graph.lifelong`. In the other cases, neighbours differ in the
+    rows of one period, or by `group_size` changes of which each lies in one period. The sums of a
+    period are a function of its own rows, and change by at most the sensitivity of `Rows.cells`,
+    since each row lies in one period, and each pair in a period in one cell.
     """
     used = state.used
     if has_lifelong_bound(privacy_unit):
@@ -175,9 +176,9 @@ def measure_period(
         source: where the noise comes from.
 
     Returns:
-        For each level the numbers that are published now, shape (numbers, cells), with numbers 0 or
-        1; and the state without the sums that no later number reads. What is published may be
-        shown once the state is kept.
+        For each level the numbers that are published now, shape (0 or 1, cells); and the state
+        without the sums that no later number needs. The numbers may be shown once the state is
+        stored.
 
     Guarantee: the numbers of all periods of the horizon together cost `noise.cost` with the changes
     of `strategy.changes(K)`, whatever comes later: the proof is in `estimate.time_strategy`, and K
@@ -201,6 +202,6 @@ def measure_period(
 
 
 def _read_later(strategy: TimeStrategy, period: int) -> BoolVector:
-    """Return which periods the numbers read that are published with this period or later."""
-    later = [level.rows[level.published_with >= period] for level in strategy.levels]
-    return np.asarray(np.concatenate(later).any(axis=0))
+    """Return which periods are read by numbers that are published with this period or later."""
+    coefficients = [level.rows[level.published_with >= period] for level in strategy.levels]
+    return np.asarray(np.concatenate(coefficients).any(axis=0))

@@ -26,8 +26,8 @@ from graphcuts_dp.measure.statistics import (
     bound_candidates,
     choice_cost,
     choose_by_share,
+    choose_candidate,
     measure_contributions,
-    pick_bound,
     rate_of_choice,
     score_rate,
     share_sensitivity,
@@ -322,7 +322,8 @@ def choose_degree_bound(
         BudgetError: the budget of the store does not allow it. Nothing was spent.
         LedgerError: the store cannot be used.
 
-    Guarantee: epsilon-DP, for neighbours that differ in the edges at one vertex: see `pick_bound`.
+    Guarantee: epsilon-DP, for neighbours that differ in the edges at one vertex: see
+        `choose_candidate`.
     Source: Raskhodnikova, Smith, FOCS 2016, section 4.
 
     Examples:
@@ -533,7 +534,9 @@ class DegreeBoundJob(Job[DegreeBound]):
     def measure(self, bounded: AnyGraph, source: EntropySource, progress: Progress = silent) -> int:
         """See `Job.measure`."""
         del progress
-        return pick_bound(bounded, self.candidates, rate=self.rate, noise=self.noise, source=source)
+        return choose_candidate(
+            bounded, self.candidates, rate=self.rate, noise=self.noise, source=source
+        )
 
     def finish(
         self,

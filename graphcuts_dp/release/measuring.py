@@ -25,15 +25,15 @@ from graphcuts_dp.estimate.measurement import (
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.estimate.usable_sums import with_fresh_sums
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.measure.cells import refinable_groups
+from graphcuts_dp.measure.cells import measure_refinable_groups
 from graphcuts_dp.measure.edge_counts import measure_edge_counts
 from graphcuts_dp.measure.entries import measure_kept_edges, randomized_response
 from graphcuts_dp.measure.mean_square import measure_squared_distance
 from graphcuts_dp.measure.statistics import (
     Refinable,
     measure_weight_counts,
-    refinable_degrees,
-    refinable_total,
+    measure_refinable_degrees,
+    measure_refinable_total,
 )
 from graphcuts_dp.measure.structure_test import measure_structure, measure_unevenness
 from graphcuts_dp.privacy.budget_plan import BudgetPlan, PlanExecution
@@ -128,7 +128,7 @@ class EntriesStatistic(GraphStatistic):
 
 @final
 class TotalStatistic(GraphStatistic):
-    """The sum of the matrix, which later steps may refine: see `refinable_total`."""
+    """The sum of the matrix, which later steps may refine: see `measure_refinable_total`."""
 
     name = TOTAL
     _refinable: Refinable[Total] | None = None
@@ -136,7 +136,7 @@ class TotalStatistic(GraphStatistic):
     def measure(self, setting: MeasurementSetting) -> Measurement:
         """See `GraphStatistic.measure`."""
         if self._refinable is None:
-            self._refinable = refinable_total(
+            self._refinable = measure_refinable_total(
                 self.graph, self.distribution, epsilon=setting.epsilon, source=setting.source
             )
         else:
@@ -148,7 +148,7 @@ class TotalStatistic(GraphStatistic):
 
 @final
 class DegreesStatistic(GraphStatistic):
-    """All degrees, which later steps may refine: see `refinable_degrees`."""
+    """All degrees, which later steps may refine: see `measure_refinable_degrees`."""
 
     name = DEGREES
     _refinable: Refinable[Degrees] | None = None
@@ -156,14 +156,14 @@ class DegreesStatistic(GraphStatistic):
     def measure(self, setting: MeasurementSetting) -> Measurement:
         """See `GraphStatistic.measure`."""
         if self._refinable is None:
-            self._refinable = refinable_degrees(
+            self._refinable = measure_refinable_degrees(
                 self.graph,
                 self.distribution,
                 epsilon=setting.epsilon,
                 source=setting.source,
                 name=setting.name,
                 # Degrees of weights without a maximum, too: only sparse plans measure those.
-                without_cap=True,
+                without_maximum=True,  # only sparse plans have degrees without a maximum weight
             )
         else:
             self._refinable = self._refinable.refined(
@@ -173,7 +173,7 @@ class DegreesStatistic(GraphStatistic):
 
 
 class GroupsStatistic(GraphStatistic):
-    """Sums between public groups, or groups from noisy data: see `refinable_groups`."""
+    """Sums between public groups, or groups from noisy data: see `measure_refinable_groups`."""
 
     name = GROUPS
     _refinable: Refinable[CellSums] | None = None
@@ -184,7 +184,7 @@ class GroupsStatistic(GraphStatistic):
             sides = setting.decisions.sides
             if sides is None:
                 raise ParameterError("there are no groups to measure")
-            self._refinable = refinable_groups(
+            self._refinable = measure_refinable_groups(
                 self.graph,
                 sides,
                 epsilon=setting.epsilon,

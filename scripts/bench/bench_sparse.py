@@ -34,7 +34,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.estimate.kept_edges import threshold_for
 from graphcuts_dp.estimate.measurement import Measurements
 from graphcuts_dp.estimate.noises import noise_distribution
-from graphcuts_dp.measure.cells import refinable_groups
+from graphcuts_dp.measure.cells import measure_refinable_groups
 from graphcuts_dp.measure.entries import measure_kept_edges
 from graphcuts_dp.measure.statistics import measure_degrees, measure_weight_counts
 from graphcuts_dp.privacy.entropy import SeededEntropy
@@ -164,10 +164,10 @@ def baseline(graph, groups, method, seed):
     sums = []
     if method == "blocks":
         how = {"epsilon": remaining / 20, "whole": True, "name": "groups", "source": source}
-        sums = [refinable_groups(graph, (groups, groups), **how).measurement]
+        sums = [measure_refinable_groups(graph, (groups, groups), **how).measurement]
         remaining -= remaining / 20
     degrees = measure_degrees(
-        graph, count_noise, epsilon=remaining, source=source, without_cap=True
+        graph, count_noise, epsilon=remaining, source=source, without_maximum=True
     )
     return model(*sums, degrees)
 

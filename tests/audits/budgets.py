@@ -20,9 +20,13 @@ from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement, Degree
 from graphcuts_dp.estimate.noises import NOISES
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.evaluation.audit import Neighbours
-from graphcuts_dp.measure.cells import refinable_groups
+from graphcuts_dp.measure.cells import measure_refinable_groups
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
-from graphcuts_dp.measure.statistics import measure_degrees, measure_total, refinable_degrees
+from graphcuts_dp.measure.statistics import (
+    measure_degrees,
+    measure_refinable_degrees,
+    measure_total,
+)
 from graphcuts_dp.plugins import EntropySource
 from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetStep, Condition
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
@@ -222,7 +226,9 @@ def _degrees_refined(
 ) -> list[float]:
     """Coarse degrees, and a finer copy where that of the pair's first end is not below 0."""
     distribution, exact = distribution_for(side.graph, "laplace", 1.0), Fraction(epsilon)
-    first = refinable_degrees(side.graph, distribution, epsilon=exact * _FIRST, source=source)
+    first = measure_refinable_degrees(
+        side.graph, distribution, epsilon=exact * _FIRST, source=source
+    )
     coarse = first.measurement
     if coarse.values[0][side.endpoints[0]] < 0:
         return [*degree_observations(coarse, side), *([0.0] * 6)]
@@ -409,7 +415,7 @@ def _both_sides(side: Side) -> tuple[gc.Groups, gc.Groups]:
 
 def _sums_not_charged(noise: str, epsilon: float, side: Side, source: EntropySource) -> list[float]:
     """The sums cost epsilon, and come on top of entries that have all of epsilon, too."""
-    look = refinable_groups(
+    look = measure_refinable_groups(
         side.graph,
         _both_sides(side),
         epsilon=Fraction(epsilon),
@@ -513,7 +519,7 @@ def _second_sums(
     )
     looks = [each for each in bought.values if isinstance(each, CountMeasurement)]
     if len(looks) > 1 and second > 1:
-        looks[1] = refinable_groups(
+        looks[1] = measure_refinable_groups(
             side.graph,
             _both_sides(side),
             epsilon=second * Fraction(epsilon),

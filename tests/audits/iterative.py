@@ -425,7 +425,7 @@ def paths(
         data, chance = game.data_player(_TOTAL, tuning.rounds), 1.0
         plays = np.zeros(game.queries.universe.shape)
         for number, index in enumerate(drawn):
-            chance *= softmax(game.scores(true, plays, number, tuning.reach), rate)[index]
+            chance *= softmax(game.scores(true, plays, number, tuning.score_limit), rate)[index]
             plays += data([game.signed_cut(index)])
         yield chance, plays
 
@@ -444,7 +444,7 @@ def _game_laws(
     """
     game, tuning, _ = game_of(player, epsilon, hide)
     finder, noise = tuning.test_distinguisher, tuning.test_noise
-    if (finder is None or noise is None) != (hide is not None and tuning.reach is not None):
+    if (finder is None or noise is None) != (hide is not None and tuning.score_limit is not None):
         raise TypeError("a game hides its list and cuts its scores, or has a test")
     test_draws: tuple[DistributionPair, ...] = ()
     if finder is not None and noise is not None:

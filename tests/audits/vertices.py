@@ -19,7 +19,7 @@ from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.learners import FriezeKannanLearner
 from graphcuts_dp.measure.cells import changes_on
-from graphcuts_dp.measure.statistics import bound_candidates, bound_scores, normalised
+from graphcuts_dp.measure.statistics import bound_candidates, bound_scores, normalised_scores
 from graphcuts_dp.plugins import EntropySource, Universe
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.session.online import OnlineMechanism
@@ -265,7 +265,7 @@ def _choices(epsilon: float, noise: float = 0.5, plain: bool = False) -> Iterato
 
     def law(graph: gc.Graph) -> FloatVector:
         scores, changes = bound_scores(graph, candidates, noise=noise)
-        new: Any = scores if plain else normalised(scores, changes, Fraction(4))
+        new: Any = scores if plain else normalised_scores(scores, changes, Fraction(4))
         return softmax(np.array([float(each) for each in new]), epsilon / 2)
 
     for pair in _PAIRS:

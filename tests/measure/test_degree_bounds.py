@@ -12,8 +12,8 @@ from graphcuts_dp.measure.statistics import (
     bound_candidates,
     bound_scores,
     choice_cost,
-    normalised,
-    pick_bound,
+    normalised_scores,
+    choose_candidate,
     score_rate,
 )
 from graphcuts_dp.plugins import SeededEntropy
@@ -30,7 +30,7 @@ def probabilities_of_bounds(graph, epsilon, noise, *, penalty=4.0, normalise=Tru
     candidates = bound_candidates(graph)
     scores, changes = bound_scores(graph, candidates, noise=noise)
     if normalise:
-        scores = normalised(scores, changes, Fraction(penalty))
+        scores = normalised_scores(scores, changes, Fraction(penalty))
     weights = np.exp(epsilon / 2 * np.array([float(score) for score in scores]))
     return weights / weights.sum()
 
@@ -61,7 +61,7 @@ def test_draws_have_the_stated_probabilities():
     candidates, source = bound_candidates(graph), SeededEntropy(3)
     assert candidates == (1.0, 2.0, 4.0)
     draws = [
-        pick_bound(graph, candidates, rate=Fraction(1), noise=0.5, source=source, beta=0.3)
+        choose_candidate(graph, candidates, rate=Fraction(1), noise=0.5, source=source, beta=0.3)
         for _ in range(2000)
     ]
     expected = probabilities_of_bounds(graph, 2, 0.5, penalty=np.log(3 / 0.3))
@@ -79,7 +79,8 @@ def test_the_chosen_bound_is_nearly_the_best():
     source = SeededEntropy(1)
 
     choices = [
-        pick_bound(graph, candidates, rate=epsilon / 2, noise=2.0, source=source) for _ in range(40)
+        choose_candidate(graph, candidates, rate=epsilon / 2, noise=2.0, source=source)
+        for _ in range(40)
     ]
 
     nearly_best = [

@@ -17,8 +17,8 @@ from graphcuts_dp.measure.cells import (
     grid_of_cells,
     measure_cells,
     measure_group_sums,
+    measure_refinable_groups,
     measure_weighted_sum,
-    refinable_groups,
     sums_of_cells,
     weighted_sensitivity,
 )
@@ -80,7 +80,7 @@ def refined(rate, finer, sizes, seed, other):
 def test_refined_degrees(kind, seed):
     graph, finer = GRAPHS[kind], 5 * EPSILON
     entries = distribution_for(graph, "discrete-laplace", 1.0)
-    first = statistics.refinable_degrees(
+    first = statistics.measure_refinable_degrees(
         graph, entries, epsilon=EPSILON, source=SeededEntropy(seed), name="early degrees"
     )
     true = degrees_of(graph)
@@ -104,7 +104,7 @@ def test_refined_sums_between_groups(weighted, seed):
     graph = graph if weighted else GRAPHS["undirected"]
     groups = gc.Groups(graph.vertices, {"g": ["a", "a", "b", "b", "b", "b"]})
     finer, sides = 6 * EPSILON, (groups, groups)
-    first = refinable_groups(
+    first = measure_refinable_groups(
         graph,
         sides,
         epsilon=EPSILON,

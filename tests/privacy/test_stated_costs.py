@@ -194,7 +194,7 @@ TABLES = of_result(
 ANSWERS = of_noise(forecasts, HUNDREDTH)
 OFFLINE = {"answers": of_noise(tuning)}
 STEP = {"rate": of_result(PrivacyUnit, "per_change", twice)}
-ENTRIES, DEGREES = of_part("noise_distribution"), of_part("refinable_degrees")
+ENTRIES, DEGREES = of_part("noise_distribution"), of_part("measure_refinable_degrees")
 
 # product: {name: (how it is made, {what is broken: how})}
 CASES = {
@@ -202,7 +202,7 @@ CASES = {
         "response": (made("response"), {"entries": ENTRIES}),
         "auto": (
             made("auto", noise="laplace"),
-            {"total": of_part("refinable_total"), "entries": ENTRIES},
+            {"total": of_part("measure_refinable_total"), "entries": ENTRIES},
         ),
         "tested": (
             lambda: gc.release_graph(DENSE, **SEEDED),
@@ -217,7 +217,7 @@ CASES = {
         ),
         "groups": (
             made("groups", noise="discrete-laplace"),
-            {"sums": of_part("refinable_groups"), "entries": ENTRIES},
+            {"sums": of_part("measure_refinable_groups"), "entries": ENTRIES},
         ),
         "sparse": (
             made("sparse", HEAVY, fit=gc.FitOptions(time_limit=1e-9)),

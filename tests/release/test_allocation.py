@@ -63,18 +63,20 @@ def spent(monkeypatch):
 
         monkeypatch.setattr(mechanism, name, watched)
 
-    watch("refinable_total", lambda *_, epsilon, **__: epsilon)
-    watch("refinable_degrees", lambda *_, epsilon, **__: epsilon)
+    watch("measure_refinable_total", lambda *_, epsilon, **__: epsilon)
+    watch("measure_refinable_degrees", lambda *_, epsilon, **__: epsilon)
     plain = Refinable.refined
 
     def refined(self, epsilon, *arguments, **options):
         """The finer copy of degrees, or of the total, costs what both cost together."""
         if self.measurement.name == "total":
-            assert epsilon > parts["refinable_total"]
-            parts["refinable_total"] = epsilon
+            assert epsilon > parts["measure_refinable_total"]
+            parts["measure_refinable_total"] = epsilon
         else:
-            assert epsilon > max(parts.pop(name, 0) for name in ("early", "refinable_degrees"))
-            parts["refinable_degrees"] = epsilon
+            assert epsilon > max(
+                parts.pop(name, 0) for name in ("early", "measure_refinable_degrees")
+            )
+            parts["measure_refinable_degrees"] = epsilon
         return plain(self, epsilon, *arguments, **options)
 
     monkeypatch.setattr(Refinable, "refined", refined)
@@ -96,14 +98,18 @@ def test_the_parts_add_up_to_epsilon_exactly(shape, how, epsilon, share, spent):
     assert sum(spent.values()) == Fraction(epsilon)
     assert all(isinstance(part, Fraction) and part > 0 for part in spent.values())
     assert data.guarantee.epsilon == epsilon
-    names = {"refinable_total": "total", "early": "early degrees", "randomized_response": "entries"}
+    names = {
+        "measure_refinable_total": "total",
+        "early": "early degrees",
+        "randomized_response": "entries",
+    }
     parts = [(names.get(name, "degrees"), float(part)) for name, part in spent.items()]
     assert list(data.guarantee.spent) == (parts if parts[1:] else [])
-    assert ("refinable_total" in spent) == (data.total is not None)
-    assert ("refinable_total" not in spent) or how == "auto"
+    assert ("measure_refinable_total" in spent) == (data.total is not None)
+    assert ("measure_refinable_total" not in spent) or how == "auto"
     assert ("degrees" in dict(parts) or "early degrees" in dict(parts)) == bool(data.degrees)
     if share is not None and "degrees" in dict(parts):
-        left = Fraction(epsilon) - spent.get("refinable_total", 0)
+        left = Fraction(epsilon) - spent.get("measure_refinable_total", 0)
         assert dict(parts)["degrees"] / float(left) == pytest.approx(share, abs=1e-6)
 
 
@@ -221,8 +227,10 @@ def test_with_the_parts_replaced_nothing_of_the_graph_is_read(shape, monkeypatch
     for value in (-1e6, 0.0, 50.0, 300.0, 1e6):
         total = SimpleNamespace(measurement=total_of(value, 2.0, Fraction(1, 50)))
         read = []
-        monkeypatch.setattr(mechanism, "refinable_total", lambda *_, total=total, **__: total)
-        monkeypatch.setattr(mechanism, "refinable_degrees", lambda *_, **__: row_arrays)
+        monkeypatch.setattr(
+            mechanism, "measure_refinable_total", lambda *_, total=total, **__: total
+        )
+        monkeypatch.setattr(mechanism, "measure_refinable_degrees", lambda *_, **__: row_arrays)
         monkeypatch.setattr(mechanism, "randomized_response", lambda *_: noisy)
         for graph in (empty, full):
             data = drawn(graph, "auto")
@@ -253,7 +261,7 @@ def test_nothing_is_drawn_before_all_parts_are_accepted(monkeypatch):
     def never(*_, **__):
         raise AssertionError("noise was drawn")
 
-    for part in ("refinable_total", "refinable_degrees", "randomized_response"):
+    for part in ("measure_refinable_total", "measure_refinable_degrees", "randomized_response"):
         monkeypatch.setattr(mechanism, part, never)
     with pytest.raises(ParameterError, match="too large for this epsilon"):
         release_graph(graph, epsilon=epsilon, noise="discrete-laplace")

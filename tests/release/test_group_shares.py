@@ -13,7 +13,7 @@ from release_cases import job_of, measured
 
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.measurement import CellSums
-from graphcuts_dp.measure.cells import refinable_groups, sides_of_groups
+from graphcuts_dp.measure.cells import measure_refinable_groups, sides_of_groups
 from graphcuts_dp.measure.statistics import Refinable
 from graphcuts_dp.plugins import SeededEntropy
 from graphcuts_dp.synth import budget_plans
@@ -70,7 +70,7 @@ def informative_share(graph, labels, epsilon):
     """Return the share of 40 first looks that find groups of these labels informative."""
     shares = shares_of(graph, gc.Groups(graph.vertices, {"g": np.asarray(labels).tolist()}))
     first_looks = [
-        refinable_groups(
+        measure_refinable_groups(
             graph,
             shares.sides,
             epsilon=Fraction(epsilon) * shares.first_look,
@@ -127,7 +127,7 @@ def no_noise_may_be_drawn(monkeypatch):
     def fail(*_, **__):
         raise AssertionError("noise was drawn")
 
-    monkeypatch.setattr("graphcuts_dp.release.measuring.refinable_groups", fail)
+    monkeypatch.setattr("graphcuts_dp.release.measuring.measure_refinable_groups", fail)
 
 
 GRAPH, GROUPS = cliques()

@@ -272,7 +272,7 @@ def forbidden(*_, **__):
 
 
 def forbid_noise(monkeypatch):
-    for part in ("randomized_response", "refinable_total", "refinable_degrees"):
+    for part in ("randomized_response", "measure_refinable_total", "measure_refinable_degrees"):
         monkeypatch.setattr(mechanism, part, forbidden)
 
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.estimate.noises import noise_distribution
-from graphcuts_dp.measure.cells import refinable_groups, sides_of_groups
+from graphcuts_dp.measure.cells import measure_refinable_groups, sides_of_groups
 from graphcuts_dp.measure.statistics import measure_degrees
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.schema.groups import Groups
@@ -56,14 +56,14 @@ def _empty(run: Run) -> SparseMatrix:
 def _group_sums(run: Run) -> FloatMatrix | Answers:
     """Return noisy sums between public groups of the finest level, spread over their pairs.
 
-    Guarantee: epsilon-DP at edge level: `refinable_groups` draws discrete Laplace noise for a table
-    whose cells are disjoint; the rest reads its table and public sizes.
+    Guarantee: epsilon-DP at edge level: `measure_refinable_groups` draws discrete Laplace noise for
+    a table whose cells are disjoint; the rest reads its table and public sizes.
     """
     run.spend(sums=run.epsilon)
     groups, level = run.groups, run.groups.levels[-1]
     names = groups.labels(level)
     finest = Groups(groups.vertices, {level: [names[code] for code in groups.codes(level)]})
-    noisy = refinable_groups(
+    noisy = measure_refinable_groups(
         run.graph,
         sides_of_groups(run.graph, finest),
         epsilon=run.epsilon,
