@@ -31,9 +31,9 @@ from graphcuts_dp.measure.entries import measure_kept_edges, randomized_response
 from graphcuts_dp.measure.mean_square import measure_squared_distance
 from graphcuts_dp.measure.statistics import (
     Refinable,
-    measure_weight_counts,
     measure_refinable_degrees,
     measure_refinable_total,
+    measure_weight_counts,
 )
 from graphcuts_dp.measure.structure_test import measure_structure, measure_unevenness
 from graphcuts_dp.privacy.budget_plan import BudgetPlan, PlanExecution

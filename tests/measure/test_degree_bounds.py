@@ -12,8 +12,8 @@ from graphcuts_dp.measure.statistics import (
     bound_candidates,
     bound_scores,
     choice_cost,
-    normalised_scores,
     choose_candidate,
+    normalised_scores,
     score_rate,
 )
 from graphcuts_dp.plugins import SeededEntropy
