@@ -29,204 +29,250 @@ from graphcuts_dp.privacy.noise import sample_discrete_laplace, sample_geometric
 from graphcuts_dp.release.measuring import sparse_distribution
 from tests.audits.rows_in_memory import rows_in_memory
 
-EPSILON = Fraction(1, 50)  # noise of about 70 and more: that it is 0 by chance is rare
 pytestmark = pytest.mark.parametrize("seed", range(3))
-ENDS = [0, 0, 1, 2, 3], [1, 2, 2, 3, 4]
+
+EPSILON = Fraction(1, 50)  # noise of about 70 and more, so that it is rarely 0
+EDGES = [0, 0, 1, 2, 3], [1, 2, 2, 3, 4]
 GRAPHS = {
-    "undirected": gc.Graph(*ENDS, vertices=6),
-    "directed": gc.DirectedGraph(*ENDS, vertices=6),
-    "bipartite": gc.BipartiteGraph(*ENDS, left=5, right=7),
+    "undirected": gc.Graph(*EDGES, vertices=6),
+    "directed": gc.DirectedGraph(*EDGES, vertices=6),
+    "bipartite": gc.BipartiteGraph(*EDGES, left=5, right=7),
 }
-COEFFICIENTS = np.array([70, -200, 3])
+TWO_GROUPS = ["a", "a", "b", "b", "b", "b"]
+COEFFICIENTS = np.array([70, -200, 3])  # of the sums a-a, a-b and b-b
 
 
-def laplace(rate, sizes, seed):
-    """What the sampler draws for so many counts, one call after the other."""
+def laplace_noise(rate, sizes, seed):
+    """Draw noise for several measurements of these sizes, one after the other."""
     source = SeededEntropy(seed)
     return [sample_discrete_laplace(Fraction(rate), size, source).tolist() for size in sizes]
 
 
-def degrees_of(graph):
-    dense = graph.dense()
-    return dense.sum(axis=1).astype(int), dense.sum(axis=0).astype(int)
+def refined_noise(rate, finer_rate, sizes, seed, refining_seed):
+    """Draw the finer noise of refined measurements: minima of geometric variables.
+
+    Coarse noise is X - Y for two geometric variables, drawn from `seed`. The finer noise is
+    min(X, G) - min(Y, H), with G and H drawn from `refining_seed`.
+    """
+    source, refining_source = SeededEntropy(seed), SeededEntropy(refining_seed)
+    noise = []
+    for size in sizes:
+        coarse = [sample_geometric(Fraction(rate), size, source) for _ in range(2)]
+        up, down = (
+            np.minimum(half, sample_geometric(finer_rate - rate, size, refining_source))
+            for half in coarse
+        )
+        noise.append((up - down).tolist())
+    return noise
+
+
+def true_degrees(graph):
+    weights = graph.dense()
+    return weights.sum(axis=1).astype(int), weights.sum(axis=0).astype(int)
+
+
+def noise_of(measurement, truths):
+    """Return what a measurement added to the true values of each of its arrays."""
+    return [(noisy - true).tolist() for noisy, true in zip(measurement.steps, truths, strict=False)]
 
 
 @pytest.mark.parametrize("kind", GRAPHS)
-def test_degrees(kind, seed):
+def test_degrees_have_noise_of_half_the_rate(kind, seed):
+    """An edge changes two degrees by one."""
     graph = GRAPHS[kind]
     entries = distribution_for(graph, "discrete-laplace", 1.0)
-    made = statistics.measure_degrees(graph, entries, epsilon=EPSILON, source=SeededEntropy(seed))
-    noise = [side - true for side, true in zip(made.steps, degrees_of(graph), strict=False)]
-    # An edge changes two degrees by one: a rate of epsilon/2 for each.
-    expected = laplace(EPSILON / 2, map(len, made.steps), seed)
-    assert [each.tolist() for each in noise] == expected
-    assert made.rate * 2 == made.epsilon == EPSILON
-
-
-def refined(rate, finer, sizes, seed, other):
-    """The lesser of what the sampler draws with one seed and with another, for so many counts."""
-    first, second = SeededEntropy(seed), SeededEntropy(other)
-    found = []
-    for size in sizes:
-        halves = [sample_geometric(Fraction(rate), size, first) for _ in range(2)]
-        up, down = (
-            np.minimum(half, sample_geometric(finer - rate, size, second)) for half in halves
-        )
-        found.append((up - down).tolist())
-    return found
+    measurement = statistics.measure_degrees(
+        graph, entries, epsilon=EPSILON, source=SeededEntropy(seed)
+    )
+    sizes = map(len, measurement.steps)
+    expected = laplace_noise(EPSILON / 2, sizes, seed)
+    assert noise_of(measurement, true_degrees(graph)) == expected
+    assert measurement.rate * 2 == measurement.epsilon == EPSILON
 
 
 @pytest.mark.parametrize("kind", GRAPHS)
-def test_refined_degrees(kind, seed):
-    graph, finer = GRAPHS[kind], 5 * EPSILON
+def test_refined_degrees_have_the_finer_part_of_the_coarse_noise(kind, seed):
+    graph, finer_epsilon = GRAPHS[kind], 5 * EPSILON
     entries = distribution_for(graph, "discrete-laplace", 1.0)
-    first = statistics.measure_refinable_degrees(
+    refinable = statistics.measure_refinable_degrees(
         graph, entries, epsilon=EPSILON, source=SeededEntropy(seed), name="early degrees"
     )
-    true = degrees_of(graph)
-    coarse = [side - sums for side, sums in zip(first.measurement.steps, true, strict=False)]
-    sizes = [len(each) for each in coarse]
-    assert [each.tolist() for each in coarse] == laplace(EPSILON / 2, sizes, seed)
-    made = first.refined(finer, SeededEntropy(seed + 9), name="degrees").measurement
-    noise = [side - sums for side, sums in zip(made.steps, true, strict=False)]
-    assert [each.tolist() for each in noise] == refined(
-        EPSILON / 2, finer / 2, sizes, seed, seed + 9
+    coarse = refinable.measurement
+    fine = refinable.refined(finer_epsilon, SeededEntropy(seed + 9), name="degrees").measurement
+    sizes = [len(side) for side in coarse.steps]
+    truths = true_degrees(graph)
+    assert noise_of(coarse, truths) == laplace_noise(EPSILON / 2, sizes, seed)
+    assert noise_of(fine, truths) == refined_noise(
+        EPSILON / 2, finer_epsilon / 2, sizes, seed, seed + 9
     )
-    assert (made.name, made.epsilon, made.rate * 2) == ("degrees", finer, finer)
-    assert (first.measurement.name, first.measurement.epsilon) == ("early degrees", EPSILON)
-    assert "_noise" not in repr(first)
-    assert not any(each.flags.writeable for each in (*made.steps, *first.measurement.steps))
+    assert (coarse.name, coarse.epsilon) == ("early degrees", EPSILON)
+    assert (fine.name, fine.epsilon, fine.rate * 2) == ("degrees", finer_epsilon, finer_epsilon)
+    assert "_noise" not in repr(refinable)
+    assert not any(array.flags.writeable for array in (*fine.steps, *coarse.steps))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_refined_sums_between_groups(weighted, seed):
-    graph = gc.Graph(*ENDS, [0.5, 0.25, 1.0, 1.0, 2.0], vertices=6, max_weight=2.0)
-    graph = graph if weighted else GRAPHS["undirected"]
-    groups = gc.Groups(graph.vertices, {"g": ["a", "a", "b", "b", "b", "b"]})
-    finer, sides = 6 * EPSILON, (groups, groups)
-    first = measure_refinable_groups(
+def test_refined_sums_between_groups_have_the_finer_part_of_the_coarse_noise(weighted, seed):
+    graph = GRAPHS["undirected"]
+    if weighted:
+        graph = gc.Graph(*EDGES, [0.5, 0.25, 1.0, 1.0, 2.0], vertices=6, max_weight=2.0)
+    groups = gc.Groups(graph.vertices, {"g": TWO_GROUPS})
+    sides, finer_epsilon = (groups, groups), 6 * EPSILON
+    refinable = measure_refinable_groups(
         graph,
         sides,
         epsilon=EPSILON,
-        most=finer,
+        most=finer_epsilon,
         whole=False,
         name="groups",
         source=SeededEntropy(seed),
     )
-    made = first.refined(finer, SeededEntropy(seed + 9), name="groups").measurement
-    grid = grid_of_cells(graph, epsilon=float(finer), whole=False)
-    true = sums_of_cells(graph, sides, cell_tree(graph, sides), grid)[-1]
-    assert made.unit == first.measurement.unit == grid.unit
-    rates = [each / grid.sensitivity for each in (EPSILON, finer)]
-    assert (made.steps[0] - true).tolist() == refined(*rates, [len(true)], seed, seed + 9)[0]
-    assert made.epsilon == finer
+    fine = refinable.refined(finer_epsilon, SeededEntropy(seed + 9), name="groups").measurement
+    grid = grid_of_cells(graph, epsilon=float(finer_epsilon), whole=False)
+    true_sums = sums_of_cells(graph, sides, cell_tree(graph, sides), grid)[-1]
+    assert fine.unit == refinable.measurement.unit == grid.unit
+    rate, finer_rate = (epsilon / grid.sensitivity for epsilon in (EPSILON, finer_epsilon))
+    assert noise_of(fine, [true_sums]) == refined_noise(
+        rate, finer_rate, [len(true_sums)], seed, seed + 9
+    )
+    assert fine.epsilon == finer_epsilon
 
 
 @pytest.mark.parametrize("kind", GRAPHS)
-def test_the_total(kind, seed):
+def test_the_total_has_noise_of_the_whole_rate(kind, seed):
+    """The total of an undirected graph counts each edge twice, with twice the noise."""
     graph = GRAPHS[kind]
     entries = distribution_for(graph, "discrete-laplace", 1.0)
-    made = statistics.measure_total(graph, entries, epsilon=EPSILON, source=SeededEntropy(seed))
-    twice = 2 if kind == "undirected" else 1
-    assert made.total / twice - len(ENDS[0]) == laplace(EPSILON, [1], seed)[0][0]
-
-
-def test_counts_of_weights(seed):
-    weights = [0.5, 2.0, 9.0, 40.0, 300.0]
-    graph = gc.Graph(*ENDS, weights, vertices=6, max_weight_change=1)
-    entries = sparse_distribution(graph, "discrete-laplace", 1.0)
-    made = statistics.measure_weight_counts(
+    measurement = statistics.measure_total(
         graph, entries, epsilon=EPSILON, source=SeededEntropy(seed)
     )
-    steps = np.floor(np.array(weights) / made.map.step)
-    true = np.array([((steps >= a) & (steps < b)).sum() for a, b in _classes(made.map.lower)])
-    assert len(true) > 1
-    assert (made.steps[0] - true).tolist() == laplace(EPSILON / 2, [len(true)], seed)[0]
+    counts_of_edge = 2 if kind == "undirected" else 1
+    (expected,) = laplace_noise(EPSILON, [1], seed)
+    assert [measurement.total / counts_of_edge - len(EDGES[0])] == expected
 
 
-def _classes(lower):
-    return zip(lower, [*lower[1:], np.inf], strict=True)
+def test_counts_of_classes_of_weights_have_noise_of_half_the_rate(seed):
+    """A weight that changes leaves one class and enters another."""
+    weights = [0.5, 2.0, 9.0, 40.0, 300.0]
+    graph = gc.Graph(*EDGES, weights, vertices=6, max_weight_change=1)
+    entries = sparse_distribution(graph, "discrete-laplace", 1.0)
+    measurement = statistics.measure_weight_counts(
+        graph, entries, epsilon=EPSILON, source=SeededEntropy(seed)
+    )
+    steps = np.floor(np.array(weights) / measurement.map.step)
+    class_bounds = [*measurement.map.lower, np.inf]
+    true_counts, _ = np.histogram(steps, class_bounds)
+    assert len(true_counts) > 1
+    expected = laplace_noise(EPSILON / 2, [len(true_counts)], seed)
+    assert noise_of(measurement, [true_counts]) == expected
 
 
-def test_contributions(seed):
-    sizes = [1, 1, 2, 5, 9]
+def test_numbers_of_contributions_have_noise_of_the_whole_rate(seed):
+    rows_of_users = [1, 1, 2, 5, 9]
+    row_count = sum(rows_of_users)
     rows = rows_in_memory(
         gc.VertexSet(20),
-        np.repeat(np.arange(5), sizes),
+        np.repeat(np.arange(5), rows_of_users),
         np.arange(5, dtype=np.uint64),
-        (np.zeros(sum(sizes), dtype=int), 1 + np.arange(sum(sizes))),
+        (np.zeros(row_count, dtype=int), 1 + np.arange(row_count)),
     )
     bounds = (1, 2, 4)
-    counts = statistics.measure_contributions(
+    noisy_counts = statistics.measure_contributions(
         rows, bounds, rate=EPSILON, source=SeededEntropy(seed)
     )
-    assert statistics.class_counts(rows, bounds).tolist() == [2, 1, 0, 2]
-    assert (counts - [2, 1, 0, 2]).tolist() == laplace(EPSILON, [4], seed)[0]
+    true_counts = [2, 1, 0, 2]  # of users with at most 1, 2 or 4 rows, and with more
+    assert statistics.class_counts(rows, bounds).tolist() == true_counts
+    assert [(noisy_counts - true_counts).tolist()] == laplace_noise(EPSILON, [4], seed)
 
 
-@pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
-def test_sums_between_groups(distribution, seed):
+def graph_and_cells():
+    """Return the undirected graph, its groups on both sides, and the cells between groups."""
     graph = GRAPHS["undirected"]
-    groups = gc.Groups(graph.vertices, {"g": ["a", "a", "b", "b", "b", "b"]})
-    sides, grid = (groups, groups), Grid.of(graph)
-    cells = cell_tree(graph, sides)
-    true = sums_of_cells(graph, sides, cells, grid)[-1]
-    noise = ValueNoise(distribution, 1 / EPSILON**2 if distribution == "gaussian" else EPSILON)
-    sums = measure_group_sums(graph, sides, cells, grid, noise, SeededEntropy(seed))
-    assert (sums - true).tolist() == noise.draw_many(3, SeededEntropy(seed)).tolist()
+    groups = gc.Groups(graph.vertices, {"g": TWO_GROUPS})
+    return graph, (groups, groups), cell_tree(graph, (groups, groups))
 
-    wide = weighted_sensitivity(COEFFICIENTS)
-    noise = ValueNoise(distribution, noise.parameter * (wide**2 if distribution[0] == "g" else 1))
-    bought = measure_weighted_sum(
+
+DISTRIBUTIONS = pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
+
+
+def value_noise(distribution, scale):
+    """Return noise of rate 1/scale, or of variance scale^2."""
+    scale = Fraction(scale)
+    return ValueNoise(distribution, scale**2 if distribution == "gaussian" else 1 / scale)
+
+
+@DISTRIBUTIONS
+def test_sums_between_groups_have_the_noise_of_sessions(distribution, seed):
+    graph, sides, cells = graph_and_cells()
+    grid, noise = Grid.of(graph), value_noise(distribution, 1 / EPSILON)
+    true_sums = sums_of_cells(graph, sides, cells, grid)[-1]
+    sums = measure_group_sums(graph, sides, cells, grid, noise, SeededEntropy(seed))
+    assert (sums - true_sums).tolist() == noise.draw_many(3, SeededEntropy(seed)).tolist()
+
+
+@DISTRIBUTIONS
+def test_a_weighted_sum_has_the_noise_of_sessions(distribution, seed):
+    graph, sides, cells = graph_and_cells()
+    grid = Grid.of(graph)
+    noise = value_noise(distribution, weighted_sensitivity(COEFFICIENTS) / EPSILON)
+    true_sums = sums_of_cells(graph, sides, cells, grid)[-1]
+    weighted = measure_weighted_sum(
         graph, sides, cells, grid, COEFFICIENTS, noise, SeededEntropy(seed)
     )
-    assert bought - int(COEFFICIENTS @ true) == noise.draw(SeededEntropy(seed))
+    assert weighted - int(COEFFICIENTS @ true_sums) == noise.draw(SeededEntropy(seed))
 
-    level = LevelNoise(distribution, (Fraction(1, 40), Fraction(1, 60)))
+
+@DISTRIBUTIONS
+def test_cells_of_each_level_have_the_noise_of_their_level(distribution, seed):
+    graph, sides, cells = graph_and_cells()
+    noise = LevelNoise(distribution, (Fraction(1, 40), Fraction(1, 60)))
     grid = grid_of_cells(graph, epsilon=1.0)
-    source = SeededEntropy(seed)
-    made = measure_cells(
+    measurement = measure_cells(
         graph,
         sides,
         cells,
         measured_levels=(0, 1),
-        noise=level,
+        noise=noise,
         grid=grid,
         source=SeededEntropy(seed),
     )
-    exact = sums_of_cells(graph, sides, cells, grid)
-    for number, sums in enumerate(made.steps):
-        drawn = level.draw(number, len(sums), source)
-        assert (sums - exact[number]).tolist() == drawn.tolist()
+    source = SeededEntropy(seed)
+    true_sums = sums_of_cells(graph, sides, cells, grid)
+    assert noise_of(measurement, true_sums) == [
+        noise.draw(level, len(sums), source).tolist() for level, sums in enumerate(true_sums)
+    ]
 
 
-@pytest.mark.parametrize("distribution", ["laplace", "gaussian"])
+@DISTRIBUTIONS
 @pytest.mark.parametrize(
-    ("buy", "exact", "steps", "rounded"),
+    ("measure", "exact_norm", "sensitivity", "upward_rounding"),
     [
-        (
+        pytest.param(
             private_norms.measure_root_degrees,
             private_norms.root_degrees,
             private_norms.ROOT_STEPS,
             5,
+            id="root degrees",
         ),
-        (
+        pytest.param(
             private_norms.measure_nuclear_norm,
             private_norms.nuclear_norm,
             private_norms.NUCLEAR_STEPS,
             2,
+            id="nuclear norm",
         ),
     ],
 )
-def test_norms(buy, exact, steps, rounded, distribution, seed):
+def test_norms_have_the_noise_of_sessions(
+    measure, exact_norm, sensitivity, upward_rounding, distribution, seed
+):
     graph, grid = GRAPHS["bipartite"], Grid()
-    scale = 3 * steps
-    noise = ValueNoise(
-        distribution, Fraction(scale**2 if distribution == "gaussian" else Fraction(1, scale))
-    )
-    radius = 9 * scale  # what is drawn lies within: the bought norm is not cut at 0
-    drawn = noise.draw(SeededEntropy(seed))
-    assert 0 < abs(drawn) < radius
-    bought = buy(graph, grid, noise, radius, SeededEntropy(seed))
-    # Both count 1,024 steps for a norm of 1.
-    assert bought * 1024 == exact(graph, grid) + drawn + radius + rounded
+    scale = 3 * sensitivity
+    noise = value_noise(distribution, scale)
+    radius = 9 * scale  # larger than the noise, so that the norm is not clipped at 0
+    added = noise.draw(SeededEntropy(seed))
+    assert 0 < abs(added) < radius
+    norm = measure(graph, grid, noise, radius, SeededEntropy(seed))
+    units_of_one = 1024
+    expected = exact_norm(graph, grid) + added + radius + upward_rounding
+    assert norm * units_of_one == expected
