@@ -353,7 +353,7 @@ PARTS: dict[str, tuple[Iterable[str], dict[str, Evidence]]] = {
             "golden": NotNeeded("results have theirs, and what a command writes is a result"),
             "crash": ByParameters(
                 "crash/test_command_faults.py"
-                "::test_one_trouble_at_every_fourth_call_or_every_trouble_at_each",
+                "::test_a_command_with_a_fault_reports_it_and_leaves_complete_files_or_none",
                 {
                     **dict.fromkeys(("answer", "plan", "inspect", "audit"), PRINTS),
                     **dict.fromkeys(("serve", "page"), SERVES),

@@ -1,4 +1,4 @@
-"""Every command that writes: what it reads, what it is called with, what it should leave."""
+"""Every command that writes: its inputs, its command line, and the files that it should write."""
 
 import contextlib
 import json
@@ -16,14 +16,14 @@ from saving_cases import (
     CASES,
     NEWER,
     OLDER,
-    answered,
-    asked_at_once,
-    chosen,
-    learnt,
-    parted,
-    released,
-    sample,
-    tabled,
+    answers_release,
+    distance_answers,
+    flow_table,
+    iterative_release,
+    net_release,
+    partition,
+    release,
+    sample_graph,
 )
 
 import graphcuts_dp as gc
@@ -38,13 +38,13 @@ QUERIES = [{"S": [0]}, {"S": [1, 2], "T": [4]}]
 
 @dataclass(frozen=True)
 class Command:
-    """One command line.
+    """A command line.
 
     Attributes:
-        line: words of the command, in a folder with the files of `prepare`.
-        written: groups of files that appear together, the one that vouches last.
+        line: words of the command, run in a folder with the files of `inputs`.
+        written: names of files in groups that are written together, each with its receipt last.
         replaces: whether `--force` allows to replace them.
-        typed: what comes from the keyboard.
+        typed: text on standard input.
     """
 
     line: str
@@ -54,7 +54,7 @@ class Command:
 
     @property
     def outputs(self) -> list[list[str]]:
-        """The groups of files by name."""
+        """The names of files, by group."""
         return [group.split() for group in self.written]
 
 
@@ -101,7 +101,7 @@ COMMANDS = {
 @cache
 def inputs(folder: Path) -> dict[str, bytes]:
     """The files that commands read, made once in a folder."""
-    sample(OLDER).write(folder / "in.csv")
+    sample_graph(OLDER).write(folder / "in.csv")
     (folder / "map.csv").write_text("source,target\n0,1\n1,2\n")
     (folder / "people.csv").write_text("vertex,people\n1,20\n2,20\n")
     (folder / "staff.csv").write_text("vertex,half\n0,a\n1,a\n2,a\n3,b\n4,b\n5,b\n")
@@ -109,14 +109,14 @@ def inputs(folder: Path) -> dict[str, bytes]:
     CASES["release"].save(folder, OLDER, force=False)
     source = {"path": str(folder / "in.csv")}
     with session_of(
-        sample(OLDER), store=folder / "mail.db", epsilon=5.0, queries=50, source=source
+        sample_graph(OLDER), store=folder / "mail.db", epsilon=5.0, queries=50, source=source
     ) as session:
         session.ask_all([gc.CutQuery(query["S"], query.get("T")) for query in QUERIES])
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def prepare(folder: Path, files: dict[str, bytes]) -> None:
-    """Put files into a folder; those that hold secrets are for their owner only."""
+    """Write files into a new folder; stores, which hold secrets, are for their owner only."""
     folder.mkdir()
     for name, content in files.items():
         (folder / name).write_bytes(content)
@@ -124,19 +124,19 @@ def prepare(folder: Path, files: dict[str, bytes]) -> None:
             (folder / name).chmod(0o600)
 
 
-class Ended(NamedTuple):
-    """How a command ended: its status, and what it said."""
+class CommandResult(NamedTuple):
+    """Exit status and output of a command."""
 
     status: int
     out: str
     err: str
 
 
-def call(folder: Path, line: str, typed: str = "") -> Ended:
-    """Run a command in this process, in a folder."""
-    state = {"GRAPHCUTS_DP_STATE": f"{folder}-state"}  # in each folder another person works
+def call(folder: Path, line: str, typed: str = "") -> CommandResult:
+    """Run a command in this process, with a folder as its working directory."""
+    state = {"GRAPHCUTS_DP_STATE": f"{folder}-state"}  # each folder is of another account
     with contextlib.chdir(folder), mock.patch.dict(os.environ, state):
-        return Ended(*run_line(*line.split(), typed=typed))
+        return CommandResult(*run_line(*line.split(), typed=typed))
 
 
 def _small(*_: object, **__: object) -> Figure:
@@ -152,34 +152,34 @@ _TOY = FigureSpec(name="a-toy", shows="x", tests="y", measure=_measured, draw=_s
 
 
 def _quick_release(*_: object, construction: object, **__: object) -> gc.IterativeRelease:
-    """What the construction of that class would make."""
-    made = {"Net": chosen, "Answers": asked_at_once}.get(type(construction).__name__, learnt)
-    return made(NEWER)
+    """Return a cached release of a construction."""
+    releases = {"Net": net_release, "Answers": answers_release}
+    return releases.get(type(construction).__name__, iterative_release)(NEWER)
 
 
 def _quick_job(job: Job[object], *_: object, **__: object) -> object:
-    """What the job would make."""
-    made = {"flows": tabled, "cut": parted}.get(job.kind)
-    return released(NEWER, "spectral") if made is None else made(NEWER)
+    """Return a cached result of a job."""
+    result = {"flows": flow_table, "cut": partition}.get(job.kind)
+    return release(NEWER, "spectral") if result is None else result(NEWER)
 
 
 @contextlib.contextmanager
 def quick_work() -> Iterator[None]:
-    """What commands do between reading and writing takes no time: faults are about files."""
+    """Replace the computations of commands by cached results: the faults are about files."""
 
-    def ready(found: Callable[..., object]) -> Callable[..., object]:
-        return lambda *_, **__: found(NEWER)
+    def cached(result: Callable[..., object]) -> Callable[..., object]:
+        return lambda *_, **__: result(NEWER)
 
     with contextlib.ExitStack() as patches:
-        for place, stand_in in {
+        for function, replacement in {
             "cli.job_results.execute": _quick_job,
             "cli.release_iteratively.release_iteratively": _quick_release,
-            "cli.distances.answer_distances": ready(answered),
+            "cli.distances.answer_distances": cached(distance_answers),
             "distances.answers.DistanceAnswers.plot": _small,
             "evaluation.tables.CutErrorTable.plot": _small,
             "session.session.Session.plot": _small,
         }.items():
-            patches.enter_context(mock.patch(f"graphcuts_dp.{place}", stand_in))
+            patches.enter_context(mock.patch(f"graphcuts_dp.{function}", replacement))
         for module in (registry, command):
             patches.enter_context(mock.patch.object(module, "FIGURES", (_TOY,)))
         yield

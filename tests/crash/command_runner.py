@@ -1,7 +1,7 @@
-"""Strikes commands that charge a store at every system call that changes files.
+"""Inject faults into commands that charge a store at every system call that changes files.
 
-Run with failing_calls.c preloaded. Arguments: a folder, the stride between the calls that are
-struck. Prints how often each trouble struck, and what that left, as JSON.
+Run with failing_calls.c preloaded. Arguments: a folder, the stride between the calls with a fault.
+Prints as JSON how often each fault was injected, and the states that were left.
 `test_resumption.py` runs it.
 """
 
@@ -16,44 +16,49 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import command_cases as cases
-import pyarrow  # noqa: F401  # what the commands load is loaded before they are struck
+import pyarrow  # noqa: F401  # modules are loaded here, so that no call of an import has a fault
 import pydantic  # noqa: F401
-from resumption_cases import LINES, inputs, judge
-from store_runner import TROUBLES, strikes, struck
+from resumption_cases import LINES, check_and_resume, inputs
+from store_runner import FAULTS, run_with_fault, targets_and_faults
 
 from graphcuts_dp.cli import cuts, flows, release  # noqa: F401
 
 
-def act(folder: Path, line: str, say: int) -> None:
-    """Run a command and tell its status and its messages."""
-    ended = cases.call(folder, line)
-    os.write(say, json.dumps([ended.status, ended.err]).encode() + b"\n")
+def call_and_report(folder: Path, line: str, pipe: int) -> None:
+    """Run a command and write its status and its messages to a pipe."""
+    result = cases.call(folder, line)
+    os.write(pipe, json.dumps([result.status, result.err]).encode() + b"\n")
 
 
 def sweep(base: Path, name: str, files: dict[str, bytes], stride: int) -> Counter:
-    """Strike at every stride-th call, by one trouble after the other."""
+    """Run a command with a fault at every stride-th call; count faults and states left."""
     line, counts = LINES[name], Counter()
-    whole = base / f"{name} whole"
-    cases.prepare(whole, files)
-    _, _, last = struck(lambda: partial(act, whole, line), (10**9, 0, 0), AssertionError)
-    judge(whole, 0, "")
+    undisturbed = base / f"{name} undisturbed"
+    cases.prepare(undisturbed, files)
+    _, _, last = run_with_fault(
+        lambda: partial(call_and_report, undisturbed, line), (10**9, 0, 0), AssertionError
+    )
+    check_and_resume(undisturbed, 0, "")
     assert last > 50
-    for target, trouble in strikes(last, stride):
-        folder = base / f"{name} {target} {trouble}"
+    for target, fault in targets_and_faults(last, stride):
+        folder = base / f"{name} {target} {fault}"
         cases.prepare(folder, files)
-        arms = (target, *TROUBLES[trouble])
-        told, hit, _ = struck(partial(partial, act, folder, line), arms, AssertionError)
-        counts[trouble] += hit
-        status, messages = told[0] if told else (None, "")
-        counts[f"left: {judge(folder, status, messages)}"] += 1
+        reports, was_injected, _ = run_with_fault(
+            partial(partial, call_and_report, folder, line),
+            (target, *FAULTS[fault]),
+            AssertionError,
+        )
+        counts[fault] += was_injected
+        status, messages = reports[0] if reports else (None, "")
+        counts[f"left: {check_and_resume(folder, status, messages)}"] += 1
         shutil.rmtree(folder)
     return counts
 
 
 if __name__ == "__main__":
-    place = Path(sys.argv[1])
-    read = inputs(place / "inputs")
-    found: Counter = Counter()
+    folder = Path(sys.argv[1])
+    files = inputs(folder / "inputs")
+    counts: Counter = Counter()
     for command in LINES:
-        found += sweep(place, command, read, int(sys.argv[2]))
-    print(json.dumps(found))  # noqa: T201
+        counts += sweep(folder, command, files, int(sys.argv[2]))
+    print(json.dumps(counts))  # noqa: T201

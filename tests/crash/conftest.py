@@ -1,4 +1,4 @@
-"""Strikes system calls, and says at the end how many faults were injected."""
+"""A fixture that injects faults into system calls, and a summary of the faults injected."""
 
 import json
 import os
@@ -15,15 +15,15 @@ HERE = Path(__file__).parent
 
 @pytest.fixture
 def _nothing_waits_for_the_disk():
-    """These tests do."""
+    """Undo the fixture of all tests: tests of crashes flush to the disk."""
 
 
 @pytest.fixture(scope="session")
 def strike(tmp_path_factory):
-    """Runs a script of this folder under a library that takes the place of system calls.
+    """Return a function that runs a script of this folder with failing_calls.c preloaded.
 
-    It is given a folder and the stride between the calls that are struck; it tells how often each
-    trouble struck, and what that left.
+    It takes the script, a folder, and the stride between the calls with a fault. It returns counts
+    of the faults injected and of the states that they left.
     """
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None or sys.platform != "linux":
@@ -31,28 +31,28 @@ def strike(tmp_path_factory):
     library = tmp_path_factory.mktemp("library") / "failing_calls.so"
     source = HERE / "failing_calls.c"
     subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
-    places = os.pathsep.join(str(path) for path in (HERE.parents[1], HERE.parent, HERE))
+    module_folders = os.pathsep.join(str(path) for path in (HERE.parents[1], HERE.parent, HERE))
 
-    def run(script, folder, stride):
-        ended = subprocess.run(
+    def run(script: str, folder: Path, stride: int) -> dict[str, int]:
+        process = subprocess.run(
             [sys.executable, HERE / script, folder, str(stride)],
-            env={**os.environ, "LD_PRELOAD": str(library), "PYTHONPATH": places},
+            env={**os.environ, "LD_PRELOAD": str(library), "PYTHONPATH": module_folders},
             capture_output=True,
             text=True,
             check=False,
         )
-        assert ended.returncode == 0, ended.stderr
-        found = json.loads(ended.stdout)
-        for kind, count in found.items():
+        assert process.returncode == 0, process.stderr
+        counts = json.loads(process.stdout)
+        for kind, count in counts.items():
             if not kind.startswith("left"):
                 faults.injected[kind] = faults.injected.get(kind, 0) + count
-        return found
+        return counts
 
     return run
 
 
 def pytest_terminal_summary(terminalreporter):
-    """One line for each kind of fault, and their sum."""
+    """Print one line for each kind of fault, and their sum."""
     if faults.injected:
         terminalreporter.section("faults injected")
         for kind, count in sorted(faults.injected.items()):

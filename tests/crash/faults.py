@@ -1,8 +1,8 @@
-"""A disk that fails, and a process that dies, at a chosen call that changes files.
+"""Faults at a chosen call that changes files: a failing disk, Ctrl-C, or a killed process.
 
 `Calls` counts every call by which this process changes the disk (open for writing, write, fsync,
-mkdir, link, rename, remove, chmod, truncate) under the folders that it is told to watch, and does
-something at one of them. `sweep` runs an action once for each call and each kind of trouble.
+mkdir, link, rename, remove, chmod, truncate), and injects a fault at one of them. `sweep` runs an
+action once for each call and each fault.
 """
 
 import builtins
@@ -12,101 +12,117 @@ import gc as garbage
 import io
 import itertools
 import os
+import shutil
 import signal
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-_MAKING = ("open", "write", "fsync", "mkdir", "link")  # what a full disk refuses
-_NAMED = ("mkdir", "link", "rename", "replace", "unlink", "remove", "rmdir", "chmod", "truncate")
-_OF_HANDLES = ("fsync", "fchmod", "fdatasync", "ftruncate")
+_NEED_SPACE = ("open", "write", "fsync", "mkdir", "link")  # calls that a full disk refuses
+_PATH_CALLS = (
+    "mkdir",
+    "link",
+    "rename",
+    "replace",
+    "unlink",
+    "remove",
+    "rmdir",
+    "chmod",
+    "truncate",
+)
+_HANDLE_CALLS = ("fsync", "fchmod", "fdatasync", "ftruncate")
 
-injected: dict[str, int] = {}  # how many faults of each kind did happen, in this run of the tests
+injected: dict[str, int] = {}  # counts of the faults injected in this run of the tests, by kind
 
 
 @dataclass(frozen=True)
-class Trouble:
-    """What goes wrong.
+class Fault:
+    """A kind of fault at a call.
 
     Attributes:
         kind: its name.
-        number: the error that a call gives, 0 for none.
+        error_number: errno of the OSError that the call raises; 0 for Ctrl-C and deaths.
         lasts: whether all later calls of the same sort fail too.
-        after: whether the call is made first.
+        after: whether the call is made before the fault.
     """
 
     kind: str
-    number: int = 0
+    error_number: int = 0
     lasts: bool = False
     after: bool = False
 
 
 ERRORS = (
-    Trouble("disk full for one call", errno.ENOSPC),
-    Trouble("disk full from then on", errno.ENOSPC, lasts=True),
-    Trouble("disk fails for one call", errno.EIO),
+    Fault("disk full for one call", errno.ENOSPC),
+    Fault("disk full from then on", errno.ENOSPC, lasts=True),
+    Fault("disk fails for one call", errno.EIO),
 )
-READ_ONLY = Trouble("read-only from then on", errno.EROFS, lasts=True)
+READ_ONLY = Fault("read-only from then on", errno.EROFS, lasts=True)
 INTERRUPTIONS = (
-    Trouble("Ctrl-C before a call"),
-    Trouble("Ctrl-C after a call", after=True),
+    Fault("Ctrl-C before a call"),
+    Fault("Ctrl-C after a call", after=True),
 )
 DEATHS = (
-    Trouble("killed before a call"),
-    Trouble("killed after a call", after=True),
+    Fault("killed before a call"),
+    Fault("killed after a call", after=True),
 )
 
 
 class Calls:
-    """Counts the calls that change the disk, and acts at one of them.
+    """Counts the calls that change the disk, and injects a fault at one of them.
 
     Args:
-        trouble: what to do; None counts only.
-        target: at which call, from 1.
+        fault: to inject; None counts only.
+        target: number of the call with the fault, from 1.
     """
 
-    def __init__(self, trouble: Trouble | None = None, target: int = 0) -> None:
-        self.trouble = trouble
+    def __init__(self, fault: Fault | None = None, target: int = 0) -> None:
+        self.fault = fault
         self.target = target
         self.count = 0
         self.happened = False
 
     @contextlib.contextmanager
     def call(self, name: str, half: Callable[[], object] = lambda: None) -> Iterator[None]:
-        """Around one call; `half` is what a failing call may have done already."""
+        """Count one call and let it fail if it is the target.
+
+        Args:
+            name: of the call.
+            half: does the part of the work that a failing call may have done already.
+        """
         self.count += 1
-        trouble = self.trouble
-        hit = trouble is not None and self.count == self.target
-        if trouble is not None and trouble.number:
-            refused = trouble.number != errno.ENOSPC or name in _MAKING
-            if refused and (hit or (trouble.lasts and 0 < self.target < self.count)):
+        fault = self.fault
+        is_target = fault is not None and self.count == self.target
+        if fault is not None and fault.error_number:
+            can_fail = fault.error_number != errno.ENOSPC or name in _NEED_SPACE
+            if can_fail and (is_target or (fault.lasts and 0 < self.target < self.count)):
                 self.happened = True
                 half()
-                raise OSError(trouble.number, os.strerror(trouble.number))
-        elif hit and not trouble.after:
+                raise OSError(fault.error_number, os.strerror(fault.error_number))
+        elif is_target and not fault.after:
             half()
             self._strike()
         yield
-        if hit and not trouble.number and trouble.after:
+        if is_target and not fault.error_number and fault.after:
             self._strike()
 
     def _strike(self) -> None:
         self.happened = True
-        if self.trouble in DEATHS:
+        if self.fault in DEATHS:
             os.kill(os.getpid(), signal.SIGKILL)
         raise KeyboardInterrupt
 
     @contextlib.contextmanager
     def watching(self) -> Iterator["Calls"]:
-        """Take the place of what changes files, in all of this process."""
-        real = {name: getattr(os, name) for name in (*_NAMED, *_OF_HANDLES, "open")}
-        opened = io.open
+        """Replace the functions that change files, in all of this process."""
+        real = {name: getattr(os, name) for name in (*_PATH_CALLS, *_HANDLE_CALLS, "open")}
+        real_open = io.open
 
         def counted(name: str) -> Callable[..., object]:
             def call(*arguments: object, **named: object) -> object:
                 with self.call(name):
-                    # What is flushed is in no danger here, and flushing takes most of the time.
+                    # Without a power failure nothing is lost; flushing takes most of the time.
                     return None if "sync" in name else real[name](*arguments, **named)
 
             return call
@@ -117,13 +133,13 @@ class Calls:
             with contextlib.ExitStack() as undo:
                 with self.call("open"):
                     handle = real["open"](path, flags, *arguments, **named)
-                    undo.callback(os.close, handle)  # should Ctrl-C come before anybody has it
+                    undo.callback(os.close, handle)  # Ctrl-C may come before it is returned
                 undo.pop_all()
             return handle
 
         def open_file(file: object, mode: str = "r", *arguments: object, **named: object) -> object:
             if isinstance(file, int) or not set(mode) & set("wxa+"):
-                return opened(file, mode, *arguments, **named)
+                return real_open(file, mode, *arguments, **named)
             assert "b" in mode, "the package writes bytes"
             with contextlib.ExitStack() as undo:
                 with self.call("open"):
@@ -131,16 +147,16 @@ class Calls:
                 undo.pop_all()
             return io.BufferedWriter(raw)
 
-        for name in (*_NAMED, *_OF_HANDLES):
+        for name in (*_PATH_CALLS, *_HANDLE_CALLS):
             setattr(os, name, counted(name))
         os.open = os_open
         io.open = builtins.open = open_file
         try:
             yield self
         finally:
-            for name in (*_NAMED, *_OF_HANDLES, "open"):
+            for name in (*_PATH_CALLS, *_HANDLE_CALLS, "open"):
                 setattr(os, name, real[name])
-            io.open = builtins.open = opened
+            io.open = builtins.open = real_open
 
 
 class _File(io.FileIO):
@@ -155,56 +171,57 @@ class _File(io.FileIO):
 
 
 def count_calls(action: Callable[[], object]) -> int:
-    """How many calls an action makes when nothing goes wrong."""
+    """Return the number of calls of an action without a fault."""
     calls = Calls()
     with calls.watching():
         action()
     return calls.count
 
 
-def strike(trouble: Trouble, target: int, action: Callable[[], object]) -> object:
-    """Run an action with trouble at one call.
+def strike(fault: Fault, target: int, action: Callable[[], object]) -> object:
+    """Run an action with a fault at one call.
 
     Returns:
-        What it returned; or the exception that it raised; or, for deaths, whether it was killed.
+        What the action returned or the exception that it raised; for deaths, whether the process
+        was killed.
     """
-    calls = Calls(trouble, target)
-    if trouble in DEATHS:
+    calls = Calls(fault, target)
+    if fault in DEATHS:
         killed = _dies(calls, action)
-        injected[trouble.kind] = injected.get(trouble.kind, 0) + killed
+        injected[fault.kind] = injected.get(fault.kind, 0) + killed
         return killed
     try:
         with calls.watching():
             return action()
-    except BaseException as problem:  # the caller looks at it
+    except BaseException as problem:  # the caller checks it
         return problem
     finally:
-        injected[trouble.kind] = injected.get(trouble.kind, 0) + calls.happened
+        injected[fault.kind] = injected.get(fault.kind, 0) + calls.happened
 
 
 def sweep(
-    fresh: Callable[[], tuple[Path, Callable[[], object]]],
-    pick: Callable[[int], Sequence[Trouble]],
-) -> Iterator[tuple[Trouble, Path, object]]:
-    """Strike an action at each call, by the troubles that `pick` tells for it.
+    prepare: Callable[[], tuple[Path, Callable[[], object]]],
+    faults_at: Callable[[int], Sequence[Fault]],
+) -> Iterator[tuple[Fault, Path, object]]:
+    """Run an action once for each call and each fault at it.
 
     Args:
-        fresh: makes a folder ready, and gives it and the action.
-        pick: of the number of a call.
+        prepare: makes a new folder and returns it with the action.
+        faults_at: returns the faults for the number of a call.
 
     Yields:
-        The trouble, the folder that it left, and what `strike` returned.
+        The fault, the folder after the action, and what `strike` returned.
     """
-    garbage.collect()  # what earlier tests left would be removed in the middle of a strike
-    for target in range(1, count_calls(fresh()[1]) + 1):
-        for trouble in pick(target):
-            folder, action = fresh()
-            yield trouble, folder, strike(trouble, target, action)
+    garbage.collect()  # finalisers of objects of earlier tests would run within an action
+    for target in range(1, count_calls(prepare()[1]) + 1):
+        for fault in faults_at(target):
+            folder, action = prepare()
+            yield fault, folder, strike(fault, target, action)
 
 
-def one_of(troubles: Sequence[Trouble], every: int = 1) -> Callable[[int], Sequence[Trouble]]:
-    """One trouble after the other, at each call or at every second one, for `sweep`."""
-    return lambda target: [] if target % every else [troubles[target // every % len(troubles)]]
+def in_turn(faults: Sequence[Fault], every: int = 1) -> Callable[[int], Sequence[Fault]]:
+    """Return `faults_at` for `sweep`: one fault at every n-th call, each kind in turn."""
+    return lambda target: [] if target % every else [faults[target // every % len(faults)]]
 
 
 def _dies(calls: Calls, action: Callable[[], object]) -> bool:
@@ -217,9 +234,10 @@ def _dies(calls: Calls, action: Callable[[], object]) -> bool:
 
 
 def fork(action: Callable[[], object]) -> int:
-    """Start an action in a process of its own; returns its number. Its exceptions are status 1."""
+    """Start an action in a child process and return its pid; an exception gives exit status 1."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside threads: no BLAS in it
+        # Python warns of forks in processes with threads; the child calls no BLAS.
+        warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:
         status = 1
@@ -232,12 +250,26 @@ def fork(action: Callable[[], object]) -> int:
 
 
 def folders(base: Path) -> Iterator[Path]:
-    """New names of folders in one, for as many runs as there are."""
+    """Yield paths of new folders without end."""
     return (base / f"work {number}" for number in itertools.count())
 
 
+def in_copies(
+    template: Path, base: Path, action: Callable[[Path], object]
+) -> Callable[[], tuple[Path, Callable[[], object]]]:
+    """Return `prepare` for `sweep`: it copies a folder, and the action runs on the copy."""
+    work_folders = folders(base)
+
+    def prepare() -> tuple[Path, Callable[[], object]]:
+        folder = next(work_folders)
+        shutil.copytree(template, folder)
+        return folder, lambda: action(folder)
+
+    return prepare
+
+
 def visible(folder: Path) -> dict[str, bytes]:
-    """What a user sees in a folder."""
+    """Return the contents of the files of a folder that are not hidden, by name."""
     return {
         path.name: path.read_bytes()
         for path in sorted(folder.iterdir())

@@ -1,7 +1,7 @@
-"""Strikes questions of two analysts that are answered together, at every system call.
+"""Inject faults into answers to two analysts in one round, at every system call.
 
-Run with failing_calls.c preloaded. Arguments: a folder, the stride between the calls that are
-struck. Prints how often each trouble struck, as JSON. `test_server_faults.py` runs it.
+Run with failing_calls.c preloaded. Arguments: a folder, the stride between the calls with a fault.
+Prints as JSON how often each fault was injected. `test_server_faults.py` runs it.
 """
 
 import json
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from server_runner import GRAPH, TERMS, desk_of
-from store_runner import TROUBLES, strikes, struck
+from store_runner import FAULTS, run_with_fault, targets_and_faults
 
 from graphcuts_dp import GraphCutsError, Store
 from graphcuts_dp.ledger.opening import create_ledger
@@ -27,13 +27,13 @@ ANALYSTS = [Person(name=name, preapproved=True) for name in ("ann", "bob")]
 QUESTION = Ask.model_validate({"queries": [{"S": [1]}]})
 
 
-def ask_together(desk: Desk, say: int) -> None:
-    """Ask in the sessions of both analysts in one round; show each answer once it may be shown."""
+def ask_together(desk: Desk, pipe: int) -> None:
+    """Ask in the sessions of both analysts in one round; write each answer to a pipe."""
 
     def show(job: _Job) -> None:
         if not isinstance(job.result, Exception):
             ((answer,), _) = job.result
-            os.write(say, json.dumps([names[job], answer.value]).encode() + b"\n")
+            os.write(pipe, json.dumps([names[job], answer.value]).encode() + b"\n")
 
     names = {
         _Job(None, desk.ask_in_steps(person, f"{person.name}.a", QUESTION, "key")): person.name
@@ -43,19 +43,29 @@ def ask_together(desk: Desk, say: int) -> None:
     desk.close()
 
 
-def hit(folder: Path, arms: tuple[int, int, int]) -> tuple[dict[str, float], bool, int]:
-    """Ask in a process that is struck; what was shown, whether it was, how many calls it made."""
+def ask_with_fault(
+    folder: Path, arming: tuple[int, int, int]
+) -> tuple[dict[str, float], bool, int]:
+    """Ask in a process with a fault.
+
+    Returns:
+        The answers by analyst, whether the fault was injected, and the number of calls.
+    """
 
     def prepare() -> Callable[[int], None]:
         desk = desk_of(folder)
-        return lambda say: ask_together(desk, say)
+        return lambda pipe: ask_together(desk, pipe)
 
-    shown, was_struck, calls = struck(prepare, arms, GraphCutsError)
-    return dict(shown), was_struck, calls
+    answers, was_injected, calls = run_with_fault(prepare, arming, GraphCutsError)
+    return dict(answers), was_injected, calls
 
 
-def look(folder: Path, shown: dict[str, float]) -> str:
-    """Ask both again: each has one answer, that which was shown, and paid for what was cut off."""
+def check_and_ask_again(folder: Path, shown: dict[str, float]) -> str:
+    """Check that each analyst gets the answer shown before, and is charged for interrupted steps.
+
+    Returns:
+        The number of interrupted steps and of answers shown.
+    """
     desk = desk_of(folder)
     cut_off = 0
     for person in ANALYSTS:
@@ -76,26 +86,26 @@ def look(folder: Path, shown: dict[str, float]) -> str:
 
 
 def sweep(folder: Path, stride: int) -> Counter:
-    """Strike at every stride-th call, by one trouble after the other."""
-    made = folder / "made"
-    made.mkdir()
-    create_ledger(Store(made / "a.db", budget=9.0), GRAPH, privacy_unit="1 edge")
-    desk = desk_of(made)
+    """Ask with a fault at every stride-th call; count faults and states left."""
+    template = folder / "template"
+    template.mkdir()
+    create_ledger(Store(template / "a.db", budget=9.0), GRAPH, privacy_unit="1 edge")
+    desk = desk_of(template)
     for person in ANALYSTS:
         desk.people.add(person, by="console")
         desk.request(person, SessionIn(name="a", **TERMS))
     desk.close()
     counts: Counter = Counter()
-    shutil.copytree(made, folder / "whole")
-    shown, _, last = hit(folder / "whole", (10**9, 0, 0))
+    shutil.copytree(template, folder / "undisturbed")
+    shown, _, last = ask_with_fault(folder / "undisturbed", (10**9, 0, 0))
     assert (len(shown), last > 10) == (2, True)
-    for target, trouble in strikes(last, stride):
-        place = folder / f"{target} {trouble}"
-        shutil.copytree(made, place)
-        shown, was_struck, _ = hit(place, (target, *TROUBLES[trouble]))
-        counts[trouble] += was_struck
-        counts[f"left: {look(place, shown)}"] += 1
-        shutil.rmtree(place)
+    for target, fault in targets_and_faults(last, stride):
+        work_folder = folder / f"{target} {fault}"
+        shutil.copytree(template, work_folder)
+        shown, was_injected, _ = ask_with_fault(work_folder, (target, *FAULTS[fault]))
+        counts[fault] += was_injected
+        counts[f"left: {check_and_ask_again(work_folder, shown)}"] += 1
+        shutil.rmtree(work_folder)
     return counts
 
 

@@ -1,4 +1,4 @@
-"""Commands that charge a store, and what must be left of them after whatever has struck them."""
+"""Commands that charge a store, and checks of what a fault has left."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ LINES = {
 
 
 def inputs(folder: Path) -> dict[str, bytes]:
-    """The files that the commands read."""
+    """Write the files that the commands read; return their contents by name."""
     folder.mkdir()
     gc.datasets.load("karate").write(folder / "in.csv")
     rows = "".join(f"{vertex},{'ab'[vertex > 16]}\n" for vertex in range(34))
@@ -26,8 +26,8 @@ def inputs(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def judge(folder: Path, status: int | None, messages: str) -> str:
-    """Check what a run has left: no charge, or a charge whose result `resume` restores.
+def check_and_resume(folder: Path, status: int | None, messages: str) -> str:
+    """Check that a run has left no charge, or a charge whose result `resume` restores.
 
     Args:
         folder: in which the command ran.
@@ -50,24 +50,24 @@ def judge(folder: Path, status: int | None, messages: str) -> str:
     if status == 2:
         assert "epsilon = 5 was spent (use 1); resume with: graphcuts-dp resume new.db" in messages
     before = {path.name: sha256_of(path) for path in folder.glob("r.csv*")}
-    whole = receipt.exists()
-    assert whole or status != 0
-    ended = cases.call(folder, "resume new.db" + " --force" * bool(before))
-    assert ended.status == 0, ended.err
-    found = gc.store_status(store)
-    assert found.epsilon == EPSILON
-    assert len(found.uses) == 1
-    assert found.uses[0].state == "finished"
+    is_complete = receipt.exists()
+    assert is_complete or status != 0
+    resumed = cases.call(folder, "resume new.db" + " --force" * bool(before))
+    assert resumed.status == 0, resumed.err
+    status_after = gc.store_status(store)
+    assert status_after.epsilon == EPSILON
+    assert len(status_after.uses) == 1
+    assert status_after.uses[0].state == "finished"
     loaded = gc.load(result)
     after = {path.name: sha256_of(path) for path in folder.glob("r.csv*")}
     assert json.loads(receipt.read_text())["provenance"]["use"] == 1
     assert loaded.guarantee.epsilon == EPSILON
-    assert found.uses[0].files == after
-    if whole:
-        assert before == after  # bit by bit
+    assert status_after.uses[0].files == after
+    if is_complete:
+        assert before == after
     if use.state == "unfinished":
         return "a charge, measured again"
-    again = cases.call(folder, "resume new.db --force")
-    assert again.status == 0, again.err
+    resumed_twice = cases.call(folder, "resume new.db --force")
+    assert resumed_twice.status == 0, resumed_twice.err
     assert after == {path.name: sha256_of(path) for path in folder.glob("r.csv*")}
-    return "a whole result" if whole else "a charge, restored"
+    return "a whole result" if is_complete else "a charge, restored"

@@ -1,4 +1,4 @@
-"""What the package saves: an older one, a newer one, and how to save them."""
+"""Results of the package in an older and a newer version, and how to save each."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,97 +20,97 @@ OLDER, NEWER = 0, 1
 
 @dataclass(frozen=True)
 class Case:
-    """One thing that can be saved.
+    """A result that can be saved.
 
     Attributes:
         name: of the case.
-        save: saves the older (0) or the newer (1) one into a folder; `force` replaces.
-        vouching: the file that vouches for the others, which is in its place only if all are.
+        save: saves the older (0) or the newer (1) version into a folder; `force` replaces.
+        receipt: name of the file that is in the folder only if all others are.
     """
 
     name: str
     save: Callable[..., object]
-    vouching: str
+    receipt: str
 
 
-def sample(which: int) -> gc.Graph:
-    return gc.Graph([0, 1, 2, which], [1, 2, 3, 5], vertices=6)
-
-
-@cache
-def released(which: int, fit: str) -> gc.Release:
-    return gc.release_graph(sample(which), epsilon=5.0, fit=fit, seed=which)
+def sample_graph(version: int) -> gc.Graph:
+    return gc.Graph([0, 1, 2, version], [1, 2, 3, 5], vertices=6)
 
 
 @cache
-def learnt(which: int) -> gc.IterativeRelease:
+def release(version: int, fit: str) -> gc.Release:
+    return gc.release_graph(sample_graph(version), epsilon=5.0, fit=fit, seed=version)
+
+
+@cache
+def iterative_release(version: int) -> gc.IterativeRelease:
     return learn(
-        sample(which),
+        sample_graph(version),
         epsilon=5.0,
         delta=1e-6,
-        seed=which,
+        seed=version,
         construction="multiplicative-weights:rounds=2",
     )
 
 
 @cache
-def chosen(which: int) -> gc.IterativeRelease:
+def net_release(version: int) -> gc.IterativeRelease:
     return learn(
-        gc.Graph([0, 1], [1, which + 2], vertices=4),
+        gc.Graph([0, 1], [1, version + 2], vertices=4),
         [gc.CutQuery([0])],
         epsilon=5.0,
-        seed=which,
+        seed=version,
         construction="net",
     )
 
 
 @cache
-def asked_at_once(which: int) -> gc.IterativeRelease:
-    cuts = [gc.CutQuery([0]), gc.CutQuery([0, which + 1])]
-    return learn(sample(which), cuts, epsilon=5.0, seed=which, construction="answers")
+def answers_release(version: int) -> gc.IterativeRelease:
+    cuts = [gc.CutQuery([0]), gc.CutQuery([0, version + 1])]
+    return learn(sample_graph(version), cuts, epsilon=5.0, seed=version, construction="answers")
 
 
 @cache
-def answered(which: int):
-    return answer_distances(nx.path_graph(6), [0, 1, which + 2] * 20, epsilon=1.0, seed=which)
+def distance_answers(version: int):
+    return answer_distances(nx.path_graph(6), [0, 1, version + 2] * 20, epsilon=1.0, seed=version)
 
 
 @cache
-def tabled(which: int) -> gc.Flows:
-    graph = sample(which)
+def flow_table(version: int) -> gc.Flows:
+    graph = sample_graph(version)
     groups = gc.Groups(graph.vertices, {"half": [0, 0, 0, 1, 1, 1]})
-    return gc.release_flows(graph, groups, epsilon=5.0, seed=which)
+    return gc.release_flows(graph, groups, epsilon=5.0, seed=version)
 
 
 @cache
-def parted(which: int) -> gc.Partition:
-    return gc.least_cut(sample(which), 0, 5, epsilon=5.0, seed=which)
+def partition(version: int) -> gc.Partition:
+    return gc.least_cut(sample_graph(version), 0, 5, epsilon=5.0, seed=version)
 
 
 @cache
-def _drawing(which: int) -> Figure:
+def _drawing(version: int) -> Figure:
     figure = Figure(figsize=(1, 1))
-    figure.add_artist(Line2D([0, 1], [0, which]))
+    figure.add_artist(Line2D([0, 1], [0, version]))
     return figure
 
 
-def _save_graph(folder: Path, which: int, *, force: bool) -> None:
-    sample(which).write(folder / "g.npz", force=force)
+def _save_graph(folder: Path, version: int, *, force: bool) -> None:
+    sample_graph(version).write(folder / "g.npz", force=force)
 
 
-def _save_figure(folder: Path, which: int, *, force: bool) -> None:  # noqa: ARG001  # replaces
-    columns, rows = ("x", "y"), [(which, 1)]
+def _save_figure(folder: Path, version: int, *, force: bool) -> None:  # noqa: ARG001  # replaces
+    columns, rows = ("x", "y"), [(version, 1)]
     save_figure(
-        _drawing(which), folder / "f", columns=columns, rows=rows, parameters={"seed": which}
+        _drawing(version), folder / "f", columns=columns, rows=rows, parameters={"seed": version}
     )
 
 
-def _save_release(folder: Path, which: int, *, force: bool) -> None:
-    released(which, "spectral").save(folder / "g.edges.gz", force=force)
+def _save_release(folder: Path, version: int, *, force: bool) -> None:
+    release(version, "spectral").save(folder / "g.edges.gz", force=force)
 
 
-def _save_fewer(folder: Path, which: int, *, force: bool) -> None:
-    released(which, ("spectral", "none")[which]).save(folder / "g.edges.gz", force=force)
+def _save_without_graph(folder: Path, version: int, *, force: bool) -> None:
+    release(version, ("spectral", "none")[version]).save(folder / "g.edges.gz", force=force)
 
 
 # All results are saved by one function, with a graph or without one; commands save the others.
@@ -118,7 +118,7 @@ CASES = {
     case.name: case
     for case in (
         Case("release", _save_release, "g.edges.gz.json"),
-        Case("release without graph", _save_fewer, "g.edges.gz.json"),
+        Case("release without graph", _save_without_graph, "g.edges.gz.json"),
         Case("graph", _save_graph, "g.npz"),
         Case("figure", _save_figure, "f.json"),
     )

@@ -1,4 +1,4 @@
-"""A table over time, a command a month, and what must be left of it after whatever has struck."""
+"""Commands of a table over time, one for each month, and checks of what a fault has left."""
 
 from contextlib import closing
 from pathlib import Path
@@ -15,14 +15,17 @@ _COLUMNS = "source=origin,target=goal,user=user,period=date"
 _USERS = "--privacy-unit user:max-contributions=3 --force"
 
 
-def line(month: str) -> str:
-    """The command of a month: Gaussian noise, and a bound for all months, which need a state."""
-    about = f"flows-over-time trips.csv zones.csv r.csv --period {month}"
-    return f"{about} {_TERMS} --columns {_COLUMNS} {_USERS}"
+def command_of(month: str) -> str:
+    """Return the command line of a month.
+
+    Gaussian noise and a bound for all months need a state of the earlier ones.
+    """
+    command = f"flows-over-time trips.csv zones.csv r.csv --period {month}"
+    return f"{command} {_TERMS} --columns {_COLUMNS} {_USERS}"
 
 
 def inputs(folder: Path) -> dict[str, bytes]:
-    """The files that the commands read."""
+    """Write the files that the commands read; return their contents by name."""
     folder.mkdir()
     (folder / "zones.csv").write_text("zone,half\na,x\nb,y\n")
     (folder / "zones.txt").write_text("a\nb\n")
@@ -31,24 +34,24 @@ def inputs(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def published(folder: Path) -> tuple[bytes, ...]:
-    """What the store has of each month; nothing where it charged nothing."""
+def published_contents(folder: Path) -> tuple[bytes, ...]:
+    """Return the contents that the store has of each published month; empty without a charge."""
     store = folder / "new.db"
     if not store.exists():
         return ()
     with closing(open_ledger(store)) as ledger, ledger.locked():
-        found = []
-        for totals in ledger.uses.values():
-            for record in totals.published:
-                digest = ledger.record(record)[1]["measured"]
-                found.append(ledger.content(bytes.fromhex(digest)))
-        return tuple(found)
+        digests = [
+            ledger.record(record)[1]["measured"]
+            for totals in ledger.uses.values()
+            for record in totals.published
+        ]
+        return tuple(ledger.content(bytes.fromhex(digest)) for digest in digests)
 
 
-def judge(
+def check_and_repeat(
     folder: Path, month: str, before: tuple[bytes, ...], status: int | None, messages: str
 ) -> str:
-    """Check what the command of a month has left, and that the same command goes on.
+    """Check what the command of a month has left, and that the same command completes it.
 
     Args:
         folder: in which the command ran.
@@ -62,23 +65,25 @@ def judge(
     """
     assert "Traceback" not in messages
     index = MONTHS.index(month)
-    left = published(folder)
-    assert left[:index] == before  # months that were published stay as they are
-    assert len(left) in (index, index + 1)
-    assert status != 0 or len(left) == index + 1
-    whole = (folder / "r.csv.json").exists() and gc.load(folder / "r.csv").periods[-1] == month
-    assert not whole or len(left) == index + 1  # nothing is shown that is not on the record
-    shown = {path.name: sha256_of(path) for path in folder.glob("r.csv*")} if whole else {}
-    ended = cases.call(folder, line(month))
-    assert ended.status == 0, ended.err
-    after = published(folder)
-    assert after[: len(left)] == left  # and what is on the record is not measured again
+    recorded = published_contents(folder)
+    assert recorded[:index] == before  # earlier months stay as they are
+    assert len(recorded) in (index, index + 1)
+    assert status != 0 or len(recorded) == index + 1
+    is_complete = (folder / "r.csv.json").exists() and gc.load(folder / "r.csv").periods[
+        -1
+    ] == month
+    assert not is_complete or len(recorded) == index + 1  # no result without a record
+    digests = {path.name: sha256_of(path) for path in folder.glob("r.csv*")} if is_complete else {}
+    result = cases.call(folder, command_of(month))
+    assert result.status == 0, result.err
+    after = published_contents(folder)
+    assert after[: len(recorded)] == recorded  # recorded months are not measured again
     assert len(after) == index + 1
-    if shown:
-        assert shown == {path.name: sha256_of(path) for path in folder.glob("r.csv*")}
-    found = gc.store_status(folder / "new.db")
-    assert (found.epsilon, len(found.uses)) == (5.0, 1)
+    if is_complete:
+        assert digests == {path.name: sha256_of(path) for path in folder.glob("r.csv*")}
+    status_after = gc.store_status(folder / "new.db")
+    assert (status_after.epsilon, len(status_after.uses)) == (5.0, 1)
     assert gc.load(folder / "r.csv").periods == MONTHS[: index + 1]
-    if whole:
+    if is_complete:
         return "a whole result"
-    return "a month, shown again" if len(left) > index else "a month, measured again"
+    return "a month, shown again" if len(recorded) > index else "a month, measured again"

@@ -1,7 +1,7 @@
-"""Strikes a server's approval of a session, and its beginning, at every system call.
+"""Inject faults into a server's approval and begin of a session, at every system call.
 
-Run with failing_calls.c preloaded. Arguments: a folder, the stride between the calls that are
-struck. Prints how often each trouble struck, as JSON. `test_server_faults.py` runs it.
+Run with failing_calls.c preloaded. Arguments: a folder, the stride between the calls with a fault.
+Prints as JSON how often each fault was injected. `test_server_faults.py` runs it.
 """
 
 import json
@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from store_runner import TROUBLES, strikes, struck
+from store_runner import FAULTS, run_with_fault, targets_and_faults
 
 import graphcuts_dp as gc
 from graphcuts_dp import BudgetError, GraphCutsError, Store
@@ -27,72 +27,80 @@ ANN, CURATOR = Person(name="ann", preapproved=True, epsilon=1.0), Person(name="c
 
 
 def desk_of(folder: Path) -> Desk:
-    """A desk on the store in a folder."""
+    """Return a session service on the store in a folder."""
     store = Store(folder / "a.db")
     return Desk(GRAPH, store, Book(book_of(store.file)))
 
 
 def begin(desk: Desk, name: str) -> None:
-    """Ask for a session that uses the whole cap."""
+    """Request a session that uses the analyst's whole limit."""
     desk.request(ANN, SessionIn(name=name, **TERMS))
 
 
-def hit(folder: Path, arms: tuple[int, int, int]) -> tuple[bool, int]:
-    """Ask for a session in a process that is struck; whether it was, and how many calls it made."""
+def request_with_fault(folder: Path, arming: tuple[int, int, int]) -> tuple[bool, int]:
+    """Request a session in a process with a fault.
+
+    Returns:
+        Whether the fault was injected, and the number of calls.
+    """
 
     def prepare() -> Callable[[int], None]:
         desk = desk_of(folder)
         return lambda _: begin(desk, "a")
 
-    return struck(prepare, arms, GraphCutsError)[1:]
+    return run_with_fault(prepare, arming, GraphCutsError)[1:]
 
 
-def look(folder: Path) -> str:
-    """The state that is left: reading begins nothing, the cap holds, and asking again begins it."""
+def check_and_request_again(folder: Path) -> str:
+    """Check that reading begins no session, that the limit holds, and that a new request begins it.
+
+    Returns:
+        The state of the request before that.
+    """
     desk = desk_of(folder)
     before = desk.status.head
-    found = list(desk.requests.visible(ANN))
-    state = found[0].state if found else "none"
-    for request in found:
+    requests = list(desk.requests.visible(ANN))
+    state = requests[0].state if requests else "none"
+    for request in requests:
         desk.error_bound(desk.on_store(request))
         desk.history(ANN, request.id, 0, 10)
     assert desk.status.head == before
     if not desk.status.uses:
         state += ", not begun"
-    if found:
+    if requests:
         for _ in range(2):
             try:
                 begin(desk, "b")
             except BudgetError:
                 continue
-            raise AssertionError("the cap was passed")
+            raise AssertionError("the limit was exceeded")
     try:
         begin(desk, "a")
     except BudgetError:
-        assert desk.status.uses  # it was cut off while it began, which counts as spent
+        assert desk.status.uses  # a session interrupted while it began counts as spent
     assert desk.status.epsilon == 1.0
     desk.close()
     return state
 
 
 def sweep(folder: Path, stride: int) -> Counter:
-    """Strike at every stride-th call, by one trouble after the other."""
-    made = folder / "made"
-    made.mkdir()
-    create_ledger(Store(made / "a.db", budget=9.0), GRAPH, privacy_unit="1 edge")
-    desk = desk_of(made)
+    """Request with a fault at every stride-th call; count faults and states left."""
+    template = folder / "template"
+    template.mkdir()
+    create_ledger(Store(template / "a.db", budget=9.0), GRAPH, privacy_unit="1 edge")
+    desk = desk_of(template)
     desk.people.add(ANN, by="console")
     desk.close()
     counts: Counter = Counter()
-    shutil.copytree(made, folder / "whole")
-    _, last = hit(folder / "whole", (10**9, 0, 0))
+    shutil.copytree(template, folder / "undisturbed")
+    _, last = request_with_fault(folder / "undisturbed", (10**9, 0, 0))
     assert last > 10
-    for target, trouble in strikes(last, stride):
-        place = folder / f"{target} {trouble}"
-        shutil.copytree(made, place)
-        counts[trouble] += hit(place, (target, *TROUBLES[trouble]))[0]
-        counts[f"left: {look(place)}"] += 1
-        shutil.rmtree(place)
+    for target, fault in targets_and_faults(last, stride):
+        work_folder = folder / f"{target} {fault}"
+        shutil.copytree(template, work_folder)
+        counts[fault] += request_with_fault(work_folder, (target, *FAULTS[fault]))[0]
+        counts[f"left: {check_and_request_again(work_folder)}"] += 1
+        shutil.rmtree(work_folder)
     return counts
 
 

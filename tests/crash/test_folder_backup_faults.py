@@ -1,8 +1,8 @@
-"""A backup of a folder of stores, and bringing it back, with trouble or a kill at any call.
+"""Backups and restores of a folder of stores, with a fault or a kill at any call.
 
-Nothing is lost: what was spent before the backup is on each store, at any time, and what was spent
-since is given up by whoever states it. Nothing is revived: tokens that were revoked, before the
-backup or after it, are not accepted in any state that is left.
+No store loses what was spent before the backup; what was spent since is lost only if the user
+states how many records. No state that is left accepts a token that was revoked before the backup
+or after it.
 """
 
 import re
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from faults import DEATHS, ERRORS, INTERRUPTIONS, one_of, sweep
+from faults import DEATHS, ERRORS, INTERRUPTIONS, in_copies, in_turn, sweep
 
 import graphcuts_dp as gc
 from graphcuts_dp import GraphCutsError, LedgerError, Store
@@ -24,7 +24,7 @@ from graphcuts_dp.server.pairing import people_of
 from graphcuts_dp.server.people import Person
 
 GRAPHS = {"mail": gc.Graph([0, 1], [1, 2], vertices=4), "phone": gc.Graph([0], [3], vertices=5)}
-TROUBLES = (*ERRORS, *INTERRUPTIONS, *DEATHS)
+FAULTS = (*ERRORS, *INTERRUPTIONS, *DEATHS)
 EVERY = [5, pytest.param(1, marks=pytest.mark.slow)]
 OPTIONS = 'graph = "a.npz"\nbudget = "9"\n'
 
@@ -32,32 +32,37 @@ pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWar
 
 
 @dataclass(frozen=True)
-class Served:
-    """A folder that was served, and its backup beside it.
+class ServerFolder:
+    """A server's folder of stores, and its backup beside it.
 
     Attributes:
-        folder: that holds both.
+        folder: that holds `graphs`, the stores, and `backup`.
         tokens: of persons, by name.
-        lost: records that the stores have and the backup has not.
+        records_since_backup: number of records that the stores have and the backup has not.
     """
 
     folder: Path
     tokens: dict[str, str]
-    lost: int
+    records_since_backup: int
 
 
-def files_of(folder):
+def files_of(folder: Path) -> ServerFiles:
     return ServerFiles.of(Store(folder / "graphs"))
 
 
-def spend(folder):
+def release_all(folder: Path) -> None:
+    """Charge epsilon = 1 to each store."""
     for name, graph in GRAPHS.items():
         store = Store(folder / "graphs" / f"{name}.db")
         gc.release_graph(graph, epsilon=1.0, fit="none", store=store)
 
 
-def make(folder, *, revoked_since):
-    """Two stores with a use each and a token that was revoked; then a backup; then a use more."""
+def write_server_folder(folder: Path, *, revoked_since: bool) -> ServerFolder:
+    """Write two stores with one use each and a revoked token, a backup, and one more use each.
+
+    Args:
+        revoked_since: whether another token is revoked after the backup.
+    """
     (folder / "graphs").mkdir()
     for name, graph in GRAPHS.items():
         (folder / "graphs" / f"{name}.toml").write_text(OPTIONS)
@@ -70,39 +75,28 @@ def make(folder, *, revoked_since):
             name: people.add(Person(name=name), by="console") for name in ("ann", "bob", "eve")
         }
         people.revoke("bob", by="console")
-    spend(folder)
+    release_all(folder)
     back_up_folder(files_of(folder), folder / "backup")
-    spend(folder)
+    release_all(folder)
     if revoked_since:
         with files_of(folder).paired() as (ledger, book):
             people_of(ledger, book).revoke("eve", by="console")
     with files_of(folder).paired():
-        pass  # each store records by now who may ask
+        pass  # opening writes to each store who may ask
     with pytest.raises(LedgerError, match="--lose-records") as caught:
         restore_folder(folder / "backup", folder / "graphs", replace=True)
-    lost = int(re.search(r"--lose-records (\d+)", str(caught.value))[1])
-    return Served(folder, tokens, lost)
+    records_since_backup = int(re.search(r"--lose-records (\d+)", str(caught.value))[1])
+    return ServerFolder(folder, tokens, records_since_backup)
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["revoked since", "spent since"])
-def served(tmp_path_factory, request):
-    return make(tmp_path_factory.mktemp("served"), revoked_since=request.param)
+def server_folder(tmp_path_factory, request):
+    folder = tmp_path_factory.mktemp("server")
+    return write_server_folder(folder, revoked_since=request.param)
 
 
-def fresh(folder, tmp_path, action):
-    """Folders with copies of one, and an action on each, for `sweep`."""
-    numbers = iter(range(10_000))
-
-    def one():
-        copy = tmp_path / f"work {next(numbers)}"
-        shutil.copytree(folder, copy)
-        return copy, lambda: action(copy)
-
-    return one
-
-
-def uses_by_store(folder):
-    """How many uses each store has; each is there, under its name."""
+def uses_by_store(folder: Path) -> tuple[int, ...]:
+    """Return the number of uses of each store."""
     counts = []
     for name in GRAPHS:
         with closing(Ledger(folder / "graphs" / f"{name}.db")) as ledger:
@@ -110,38 +104,39 @@ def uses_by_store(folder):
     return tuple(counts)
 
 
-def accepted(folder, served):
-    """Who is let in, as a server finds the files; None where it refuses to start."""
+def accepted_persons(folder: Path, tokens: dict[str, str]) -> set[str] | None:
+    """Return the persons whose tokens a server accepts; None if it refuses to start."""
     try:
         files = files_of(folder)
         files.check_not_lost()
         with files.paired() as (ledger, book):
             people = people_of(ledger, book)
-            return {
-                name for name, token in served.tokens.items() if people.of_token(token) is not None
-            }
+            return {name for name, token in tokens.items() if people.of_token(token) is not None}
     except LedgerError:
         return None
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("every", EVERY)
-def test_a_backup_of_a_folder_is_there_whole_or_not_at_all(served, tmp_path, every):
+def test_a_backup_of_a_folder_with_a_fault_is_complete_or_absent(server_folder, tmp_path, every):
     outcomes = set()
-    action = fresh(
-        served.folder, tmp_path, lambda folder: back_up_folder(files_of(folder), folder / "b")
+    prepare = in_copies(
+        server_folder.folder,
+        tmp_path,
+        lambda folder: back_up_folder(files_of(folder), folder / "b"),
     )
-    before = accepted(served.folder, served)
-    assert {"bob"}.isdisjoint(before)
-    for _, folder, outcome in sweep(action, one_of(TROUBLES, every)):
+    tokens = server_folder.tokens
+    before = accepted_persons(server_folder.folder, tokens)
+    assert "bob" not in before
+    for _, folder, outcome in sweep(prepare, in_turn(FAULTS, every)):
         assert uses_by_store(folder) == (2, 2)
-        assert accepted(folder, served) == before
+        assert accepted_persons(folder, tokens) == before
         if not (folder / "b").exists():
             back_up_folder(files_of(folder), folder / "b")
         (folder / "new").mkdir()
         restore_folder(folder / "b", folder / "new" / "graphs")
         assert uses_by_store(folder / "new") == (2, 2)
-        assert accepted(folder / "new", served) == before
+        assert accepted_persons(folder / "new", tokens) == before
         outcomes.add(type(outcome).__name__)
         shutil.rmtree(folder)
     assert "LedgerError" in outcomes
@@ -150,34 +145,39 @@ def test_a_backup_of_a_folder_is_there_whole_or_not_at_all(served, tmp_path, eve
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("every", EVERY)
-def test_a_restore_of_a_folder_revives_no_token_and_can_be_done_again(served, tmp_path, every):
-    seen, left = set(), set()
-    before = accepted(served.folder, served)
+def test_a_restore_of_a_folder_with_a_fault_accepts_no_revoked_token_and_can_be_repeated(
+    server_folder, tmp_path, every
+):
+    use_counts, accepted_sets = set(), set()
+    tokens = server_folder.tokens
+    before = accepted_persons(server_folder.folder, tokens)
 
-    def action(folder):
+    def restore(folder, records):
         return restore_folder(
-            folder / "backup", folder / "graphs", replace=True, lose_records=served.lost
+            folder / "backup", folder / "graphs", replace=True, lose_records=records
         )
 
-    def finish(folder):
+    def restore_again(folder):
         with pytest.raises(LedgerError) as caught:
-            restore_folder(folder / "backup", folder / "graphs", replace=True, lose_records=10**6)
-        lost = int(re.search(r"would lose (\d+)", str(caught.value))[1])
-        restore_folder(folder / "backup", folder / "graphs", replace=True, lose_records=lost)
+            restore(folder, 10**6)
+        restore(folder, int(re.search(r"would lose (\d+)", str(caught.value))[1]))
 
-    for _, folder, outcome in sweep(
-        fresh(served.folder, tmp_path, action), one_of(TROUBLES, every)
-    ):
-        counts, persons = uses_by_store(folder), accepted(folder, served)
+    prepare = in_copies(
+        server_folder.folder,
+        tmp_path,
+        lambda folder: restore(folder, server_folder.records_since_backup),
+    )
+    for _, folder, outcome in sweep(prepare, in_turn(FAULTS, every)):
+        counts, persons = uses_by_store(folder), accepted_persons(folder, tokens)
         assert set(counts) <= {1, 2}
-        assert persons is None or persons <= before  # refused, or nobody who was sent away
-        seen.add(counts)
-        left.add(None if persons is None else frozenset(persons))
+        assert persons is None or persons <= before
+        use_counts.add(counts)
+        accepted_sets.add(None if persons is None else frozenset(persons))
         if counts == (2, 2) and persons is not None:
             assert persons in (before, set())
-        finish(folder)
+        restore_again(folder)
         assert uses_by_store(folder) == (1, 1)
-        assert accepted(folder, served) <= before
+        assert accepted_persons(folder, tokens) <= before
         assert all((folder / "graphs" / f"{name}.toml").read_text() == OPTIONS for name in GRAPHS)
         assert type(outcome).__name__ in {
             "LedgerError",
@@ -186,38 +186,37 @@ def test_a_restore_of_a_folder_revives_no_token_and_can_be_done_again(served, tm
             "bool",
         }
         shutil.rmtree(folder)
-    assert {(2, 2), (1, 1)} <= seen
-    assert frozenset(before) in left
+    assert {(2, 2), (1, 1)} <= use_counts
+    assert frozenset(before) in accepted_sets
 
 
 @pytest.mark.parametrize("every", EVERY)
-def test_a_restore_on_a_new_machine_leaves_nothing_that_a_server_would_begin_anew(
-    served, tmp_path, every
+def test_a_killed_restore_on_a_new_machine_leaves_all_stores_or_no_server_that_starts(
+    server_folder, tmp_path, every
 ):
-    """With files of options and no store, a server would make one that has spent nothing."""
-    started = set()
+    """With files of options and no store, a server would create a store that has spent nothing."""
+    server_refused = False
+    prepare_copy = in_copies(
+        server_folder.folder,
+        tmp_path,
+        lambda folder: restore_folder(folder / "backup", folder / "new" / "graphs"),
+    )
 
-    def action(folder):
-        return restore_folder(folder / "backup", folder / "new" / "graphs")
-
-    def prepared():
-        folder, act = one()
+    def prepare():
+        folder, action = prepare_copy()
         (folder / "new").mkdir()
-        return folder, act
+        return folder, action
 
-    one = fresh(served.folder, tmp_path, action)
-    for _, folder, _ in sweep(prepared, one_of(DEATHS, every)):
+    for _, folder, _ in sweep(prepare, in_turn(DEATHS, every)):
         new = folder / "new" / "graphs"
         try:
             files = ServerFiles.of(Store(new))
             files.check_not_lost()
-            whole = len(files.existing) == len(files.stores) == len(GRAPHS)
+            assert len(files.existing) == len(files.stores) == len(GRAPHS)
         except GraphCutsError:
-            whole = None  # a server does not start
-        assert whole is not False
-        started.add(whole)
+            server_refused = True
         restore_folder(folder / "backup", new, replace=True)
         assert uses_by_store(folder / "new") == (1, 1)
-        assert {"bob"}.isdisjoint(accepted(folder / "new", served))
+        assert "bob" not in accepted_persons(folder / "new", server_folder.tokens)
         shutil.rmtree(folder)
-    assert None in started
+    assert server_refused

@@ -1,4 +1,4 @@
-"""Stores, locks and commands where Python is as on Windows: the tests of these, run once more."""
+"""Tests of stores, locks and commands, repeated with Python's functions as on Windows."""
 
 import subprocess
 import sys
@@ -7,33 +7,39 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-STORES = ("tests/ledger/test_durability.py",)
-MORE = (
+QUICK_FILES = ("tests/ledger/test_durability.py",)
+SLOW_FILES = (
     *("tests/ledger", "tests/cli/test_session_cli.py", "tests/session/test_every_session.py"),
     "tests/server/test_people.py",
 )
 
 
-def _ended(folder, *words):
+def _run_pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     options = ("-p", "tests.other_system", "-n", "0", "-q", f"--basetemp={folder / 'inner'}")
-    command = [sys.executable, "-m", "pytest", *options, *words]
+    command = [sys.executable, "-m", "pytest", *options, *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "files",
-    [pytest.param(STORES, id="stores"), pytest.param(MORE, id="more", marks=pytest.mark.slow)],
+    [
+        pytest.param(QUICK_FILES, id="stores"),
+        pytest.param(SLOW_FILES, id="more", marks=pytest.mark.slow),
+    ],
 )
 def test_stores_and_commands_work_without_fcntl(files, tmp_path):
-    # Windows has neither permissions of others nor folders that can be flushed
-    without = "not other_files_are and not on_the_disk_before_it_has_its_name"
-    ended = _ended(tmp_path, *files, "-k", without)
-    assert ended.returncode == 0, ended.stdout[-3000:]
+    # Windows has neither permissions of other users nor folders that can be flushed.
+    selection = "not other_files_are and not on_the_disk_before_it_has_its_name"
+    process = _run_pytest(tmp_path, *files, "-k", selection)
+    assert process.returncode == 0, process.stdout[-3000:]
 
 
-def test_what_plays_the_other_system_does_as_it_says(tmp_path):
-    """No `fcntl`, no removal of what is locked, no folder opened, no flush of what is read."""
+def test_the_plug_in_of_the_other_system_refuses_what_windows_refuses(tmp_path):
+    """Windows lacks `fcntl` and `resource`.
+
+    It refuses to remove a locked file, to open a folder, and to flush a file opened for reading.
+    """
     code = f"""
 import os, tests.other_system, filelock
 for name in ("fcntl", "resource"):
@@ -56,5 +62,5 @@ try:
 except OSError:
     print("read only")
 """
-    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert ended.stdout.split() == ["fcntl", "resource", "refused", "refused", "read", "only"]
+    process = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert process.stdout.split() == ["fcntl", "resource", "refused", "refused", "read", "only"]

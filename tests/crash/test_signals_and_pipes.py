@@ -1,4 +1,4 @@
-"""Ctrl-C, streams that are closed, and files that are replaced while they are read."""
+"""Commands with Ctrl-C or closed streams, and files that are replaced while they are read."""
 
 import os
 import shlex
@@ -9,7 +9,7 @@ import threading
 
 import numpy as np
 import pytest
-from saving_cases import NEWER, OLDER, released
+from saving_cases import NEWER, OLDER, release
 
 import graphcuts_dp as gc
 from graphcuts_dp import FileFormatError
@@ -19,16 +19,17 @@ SLOW_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def allow_interrupts():
-    """Where a shell starts the tests in the background, Ctrl-C is ignored, by children too."""
+    """Undo that a shell lets background processes and their children ignore Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    "number", [signal.SIGHUP, *(pytest.param(n, marks=pytest.mark.slow) for n in SLOW_SIGNALS)]
+    "signal_number",
+    [signal.SIGHUP, *(pytest.param(number, marks=pytest.mark.slow) for number in SLOW_SIGNALS)],
 )
-def test_an_interrupted_release_leaves_one_line_and_no_file(tmp_path, number):
+def test_an_interrupted_release_reports_it_in_one_line_and_leaves_no_file(tmp_path, signal_number):
     rng = np.random.default_rng(1)
     pairs = rng.integers(0, 2500, (2, 60_000))
     gc.Graph(*pairs, vertices=2500).write(tmp_path / "in.npz")
@@ -39,10 +40,10 @@ def test_an_interrupted_release_leaves_one_line_and_no_file(tmp_path, number):
         text=True,
         preexec_fn=allow_interrupts,
     ) as process:
-        # The last note comes when the graph is read: what follows takes seconds.
+        # This note is printed once the graph is read; the rest takes seconds.
         while "worst of all cuts" not in process.stderr.readline():
             assert process.poll() is None
-        process.send_signal(number)
+        process.send_signal(signal_number)
         out, err = process.communicate()
     assert process.returncode == 130
     assert out == ""
@@ -51,7 +52,7 @@ def test_an_interrupted_release_leaves_one_line_and_no_file(tmp_path, number):
     assert [path.name for path in tmp_path.iterdir()] == ["in.npz"]
 
 
-LINES = (
+SLOW_LINES = (
     "evaluate in.csv in.csv --json",
     *("datasets", "datasets --json", "--help", "--version", "figures", "plan --n 9 --epsilon 1"),
     "release in.csv out.csv --epsilon 1",
@@ -63,69 +64,81 @@ LINES = (
     "line",
     [
         "evaluate in.csv in.csv --plot e.png",
-        *(pytest.param(line, marks=pytest.mark.slow) for line in LINES),
+        *(pytest.param(line, marks=pytest.mark.slow) for line in SLOW_LINES),
     ],
 )
-def test_a_pipe_that_closes_is_no_error_and_costs_no_file(tmp_path, line):
+def test_a_command_whose_output_nobody_reads_prints_no_traceback_and_writes_its_files(
+    tmp_path, line
+):
     gc.Graph([0, 1, 2], [1, 2, 3], vertices=4).write(tmp_path / "in.csv")
-    hear, say = os.pipe()
-    os.close(hear)
+    read_end, write_end = os.pipe()
+    os.close(read_end)
     try:
-        ended = subprocess.run(
+        process = subprocess.run(
             [*COMMAND, *line.split()],
-            stdout=say,
+            stdout=write_end,
             stderr=subprocess.PIPE,
             cwd=tmp_path,
             text=True,
             check=False,
         )
     finally:
-        os.close(say)
-    assert ended.returncode in (1, 2)
-    assert "Traceback" not in ended.stderr
-    assert "Exception" not in ended.stderr
+        os.close(write_end)
+    assert process.returncode in (1, 2)
+    assert "Traceback" not in process.stderr
+    assert "Exception" not in process.stderr
     if "--plot" in line:
-        assert (ended.returncode, ended.stderr.count("\n")) == (1, 1)
-        assert ended.stderr.startswith("figure: e.png")
+        assert (process.returncode, process.stderr.count("\n")) == (1, 1)
+        assert process.stderr.startswith("figure: e.png")
         assert (tmp_path / "e.png").exists()
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("closed", [(0, 1, 2), pytest.param((1,), marks=pytest.mark.slow)])
-def test_closed_streams_leave_results_and_stores_as_they_are(tmp_path, closed):
+@pytest.mark.parametrize(
+    "closed_streams",
+    [
+        pytest.param((0, 1, 2), id="input, output and errors"),
+        pytest.param((1,), id="output", marks=pytest.mark.slow),
+    ],
+)
+def test_a_release_with_closed_streams_writes_its_result_and_charges_its_store(
+    tmp_path, closed_streams
+):
     gc.Graph([0, 1, 2], [1, 2, 3], vertices=4).write(tmp_path / "in.csv")
     line = "release in.csv out.csv --epsilon 4 --allow-useless --store s.db --budget 4"
     redirections = {0: "<&-", 1: ">&-", 2: "2>&-"}
-    words = [*COMMAND, *line.split()]
-    shell = f"exec {shlex.join(words)} {' '.join(redirections[stream] for stream in closed)}"
-    assert subprocess.run(["/bin/sh", "-c", shell], cwd=tmp_path, check=False).returncode == 0
+    command = shlex.join([*COMMAND, *line.split()])
+    closing = " ".join(redirections[stream] for stream in closed_streams)
+    script = f"exec {command} {closing}"
+    assert subprocess.run(["/bin/sh", "-c", script], cwd=tmp_path, check=False).returncode == 0
     assert gc.load(tmp_path / "out.csv").guarantee.epsilon == 4
     assert gc.store_status(tmp_path / "s.db").epsilon == 4
 
 
-def test_a_release_that_is_replaced_while_it_is_read_is_one_of_the_two(tmp_path):
+def test_a_release_read_while_it_is_replaced_is_the_older_or_the_newer_one(tmp_path):
     path = tmp_path / "g.edges.gz"
-    wanted = [released(which, "spectral") for which in (OLDER, NEWER)]
-    wanted[OLDER].save(path)
-    done = threading.Event()
+    releases = [release(version, "spectral") for version in (OLDER, NEWER)]
+    releases[OLDER].save(path)
+    is_done = threading.Event()
 
     def replace():
         for turn in range(10):
-            wanted[turn % 2].save(path, force=True)
-        done.set()
+            releases[turn % 2].save(path, force=True)
+        is_done.set()
 
     writer = threading.Thread(target=replace)
     writer.start()
-    read = 0
-    while not done.is_set() or not read:
+    loads = 0
+    while not is_done.is_set() or not loads:
         try:
-            found = gc.Release.load(path)
-        except FileFormatError:  # it was in between: refused, and never mixed
+            loaded = gc.Release.load(path)
+        except FileFormatError:  # files of both versions: refused
             continue
-        which = [each for each in wanted if np.array_equal(found.noisy.steps, each.noisy.steps)]
-        assert len(which) == 1
-        assert found.graph == which[0].graph
-        assert found.certificate.upper == which[0].certificate.upper
-        read += 1
+        (original,) = (
+            saved for saved in releases if np.array_equal(loaded.noisy.steps, saved.noisy.steps)
+        )
+        assert loaded.graph == original.graph
+        assert loaded.certificate.upper == original.certificate.upper
+        loads += 1
     writer.join()
-    assert read
+    assert loads

@@ -1,83 +1,90 @@
-"""`store migrate`: stores of earlier versions are checked and copied, and nothing is forgotten."""
+"""`store migrate` checks and copies stores of earlier versions, and keeps all that was spent."""
 
 import errno
 import os
 import shutil
 import sqlite3
 import tempfile
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 import session_workers as workers
-from faults import ERRORS, INTERRUPTIONS, one_of, strike, sweep, visible
+from faults import ERRORS, INTERRUPTIONS, in_copies, in_turn, strike, sweep, visible
 from format_facts import VERSION_0_1
-from test_store_faults import NOBODY, as_nobody
+from test_backup_faults import limit_pages
+from test_store_faults import NOBODY, run_as_nobody
 
 import graphcuts_dp as gc
 from graphcuts_dp import LedgerError
-from graphcuts_dp.ledger import copies, migration
+from graphcuts_dp.ledger import migration as migration_module
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.migration import migrate_store
 
-NAMES = sorted(VERSION_0_1.facts["stores"])
+STORE_NAMES = sorted(VERSION_0_1.facts["stores"])
 
 
-def everything(folder):
-    """Names, contents and modes of all that is in a folder, hidden files too."""
+def contents_and_modes(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """Return the contents and modes of all files of a folder by name, hidden ones included."""
     return {
         path.name: (path.read_bytes(), path.stat().st_mode & 0o777) for path in folder.iterdir()
     }
 
 
 @pytest.mark.thorough(cases=6)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", STORE_NAMES)
 def test_a_store_of_version_0_1_is_checked_and_copied(tmp_path, name):
     path = VERSION_0_1.unpack(tmp_path, name)
-    before, known = gc.store_status(path), everything(tmp_path)
-    tried = migrate_store(path, dry_run=True)
-    assert everything(tmp_path) == known
-    done = migrate_store(path, dry_run=False)
-    assert (tried.dry_run, done.dry_run) == (True, False)
-    assert (done.before, done.after, done.steps) == (9, 10, ())
-    assert (tried.account, tried.head, tried.records) == (done.account, done.head, done.records)
-    assert (done.account.uses, done.account.total.epsilon) == (len(before.uses), before.epsilon)
-    assert str(done.head) == VERSION_0_1.facts["stores"][name]["head"] == gc.store_status(path).head
-    assert done.backup.name.startswith(f"{name}.before-")
-    after = everything(tmp_path)
-    assert after.pop(done.backup.name)[1] == 0o600
-    assert after == known  # it was read as it is
-    assert gc.store_status(done.backup).to_dict() == before.to_dict()
+    status_before, files_before = gc.store_status(path), contents_and_modes(tmp_path)
+    dry = migrate_store(path, dry_run=True)
+    assert contents_and_modes(tmp_path) == files_before
+    migration = migrate_store(path, dry_run=False)
+    assert (dry.dry_run, migration.dry_run) == (True, False)
+    assert (migration.before, migration.after, migration.steps) == (9, 10, ())
+    assert dry.account == migration.account
+    assert (dry.head, dry.records) == (migration.head, migration.records)
+    assert migration.account.uses == len(status_before.uses)
+    assert migration.account.total.epsilon == status_before.epsilon
+    assert str(migration.head) == VERSION_0_1.facts["stores"][name]["head"]
+    assert str(migration.head) == gc.store_status(path).head
+    assert migration.backup.name.startswith(f"{name}.before-")
+    files_after = contents_and_modes(tmp_path)
+    assert files_after.pop(migration.backup.name)[1] == 0o600
+    assert files_after == files_before
+    assert gc.store_status(migration.backup).to_dict() == status_before.to_dict()
     with pytest.raises(LedgerError, match="exists; move it away"):
         migrate_store(path, dry_run=False)
 
 
-def test_a_store_of_this_version_with_a_budget_and_no_use(tmp_path):
+def test_a_store_of_this_version_keeps_its_version(tmp_path):
     path = tmp_path / "a.db"
     workers.begin(path).close()
-    done = migrate_store(path, dry_run=True)
-    assert (done.before, done.after, done.account.uses) == (10, 10, 1)
+    migration = migrate_store(path, dry_run=True)
+    assert (migration.before, migration.after, migration.account.uses) == (10, 10, 1)
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_a_store_in_use_is_migrated_between_its_steps(tmp_path, dry_run):
-    with workers.begin(tmp_path / "a.db") as session:
+def test_a_session_goes_on_after_its_store_was_migrated_between_two_steps(tmp_path, dry_run):
+    path = tmp_path / "a.db"
+    with workers.begin(path) as session:
         session.ask([1])
-        done = migrate_store(tmp_path / "a.db", dry_run=dry_run)
-        session.ask([2])  # and goes on
-        after = session.status.answers
-    assert (after, done.head.records + 1 < _records(tmp_path / "a.db")) == (2, True)
+        migration = migrate_store(path, dry_run=dry_run)
+        session.ask([2])
+        answers = session.status.answers
+    assert answers == 2
+    assert migration.head.records + 1 < count_records(path)
     if not dry_run:
-        gc.store_status(gc.Store(tmp_path / "a.db", expect_head=str(done.head)))
-        assert _records(done.backup) == done.head.records
+        gc.store_status(gc.Store(path, expect_head=str(migration.head)))
+        assert count_records(migration.backup) == migration.head.records
 
 
-def _records(path):
+def count_records(path: Path) -> int:
     with closing(Ledger(path)) as ledger:
         return ledger.records
 
 
-def test_a_store_that_somebody_works_on_is_busy(tmp_path):
+def test_a_locked_store_is_refused_as_busy_but_a_dry_run_reads_it(tmp_path):
     path = tmp_path / "a.db"
     workers.begin(path).close()
     with closing(Ledger(path)) as ledger, ledger.locked():
@@ -87,18 +94,19 @@ def test_a_store_that_somebody_works_on_is_busy(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["a.db"]
 
 
-def test_a_transaction_that_was_cut_off_is_not_taken_back_by_a_dry_run(tmp_path):
+def test_a_dry_run_does_not_roll_back_an_interrupted_transaction(tmp_path):
     path = tmp_path / "a.db"
     workers.begin(path).close()
-    (tmp_path / "a.db-journal").write_bytes(b"half of one")
+    journal = tmp_path / "a.db-journal"
+    journal.write_bytes(b"half a journal")
     with pytest.raises(LedgerError, match="store status"):
         migrate_store(path, dry_run=True)
-    assert (tmp_path / "a.db-journal").read_bytes() == b"half of one"
+    assert journal.read_bytes() == b"half a journal"
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
 @pytest.mark.parametrize(
-    ("kind", "words"),
+    ("damage", "message"),
     [
         ("missing", "does not exist"),
         ("text", "not a store"),
@@ -111,20 +119,22 @@ def test_a_transaction_that_was_cut_off_is_not_taken_back_by_a_dry_run(tmp_path)
         ("readable", "others may read"),
     ],
 )
-def test_what_is_no_whole_store_is_refused_and_stays(tmp_path, kind, words, dry_run):
+def test_a_file_that_is_no_intact_store_is_refused_and_no_file_is_added(
+    tmp_path, damage, message, dry_run
+):
     path = VERSION_0_1.unpack(tmp_path, "letters.db")
     data = path.read_bytes()
-    if kind in ("missing", "folder", "another database"):
+    if damage in ("missing", "folder", "another database"):
         path.unlink()
-    if kind == "folder":
+    if damage == "folder":
         path.mkdir(mode=0o700)
-    elif kind == "another database":
+    elif damage == "another database":
         with closing(sqlite3.connect(path)) as connection:
             connection.execute("CREATE TABLE a (b)")
         path.chmod(0o600)
-    elif kind == "readable":
+    elif damage == "readable":
         path.chmod(0o644)
-    elif kind == "a content":
+    elif damage == "a content":
         with closing(sqlite3.connect(path)) as connection:
             (sql,) = connection.execute(
                 "SELECT sql FROM sqlite_schema WHERE name = 'contents_no_update'"
@@ -133,40 +143,39 @@ def test_what_is_no_whole_store_is_refused_and_stays(tmp_path, kind, words, dry_
             connection.execute("UPDATE contents SET data = ? WHERE id = 2", (b"\0other",))
             connection.execute(sql)
             connection.commit()
-    elif kind != "missing":
-        changed = {"text": b"x" * 4096, "empty": b"", "cut short": data[:-4096]}
-        zeros = data[:8192] + bytes(4096) + data[12288:]
-        path.write_bytes(changed.get(kind, zeros))
+    elif damage != "missing":
+        contents = {
+            "text": b"x" * 4096,
+            "empty": b"",
+            "cut short": data[:-4096],
+            "a page of zeros": data[:8192] + bytes(4096) + data[12288:],
+        }
+        path.write_bytes(contents[damage])
     before = sorted(file.name for file in tmp_path.iterdir())
-    with pytest.raises(LedgerError, match=words):
+    with pytest.raises(LedgerError, match=message):
         migrate_store(path, dry_run=dry_run)
     assert sorted(file.name for file in tmp_path.iterdir()) == before
 
 
-def fresh(tmp_path):
-    """Folders with a store of version 0.1, and its migration, for `sweep`."""
-    made = VERSION_0_1.unpack(tmp_path, "letters.db")
-    numbers = iter(range(10_000))
-
-    def one():
-        folder = tmp_path / f"work {next(numbers)}"
-        folder.mkdir()
-        shutil.copy(made, folder / "letters.db")
-        return folder, lambda: migrate_store(folder / "letters.db", dry_run=False)
-
-    return one
+def in_copies_of_a_store(tmp_path: Path) -> Callable[[], tuple[Path, Callable[[], object]]]:
+    """Return `prepare` for `sweep`: the migration of a store of version 0.1."""
+    template = tmp_path / "template"
+    template.mkdir()
+    VERSION_0_1.unpack(template, "letters.db")
+    return in_copies(
+        template, tmp_path, lambda folder: migrate_store(folder / "letters.db", dry_run=False)
+    )
 
 
-def test_a_copy_is_there_whole_or_not_at_all(tmp_path):
-    """Every call that changes files fails once: the store is unharmed, the next run succeeds."""
-    data, outcomes, leftovers = None, [], 0
-    make = fresh(tmp_path)
-    for _, folder, outcome in sweep(make, one_of((*ERRORS, *INTERRUPTIONS))):
+def test_a_migration_with_a_fault_leaves_the_store_unchanged_and_a_complete_copy_or_none(tmp_path):
+    store_bytes, outcomes, leftovers = None, [], 0
+    prepare = in_copies_of_a_store(tmp_path)
+    for _, folder, outcome in sweep(prepare, in_turn((*ERRORS, *INTERRUPTIONS))):
         files = visible(folder)
-        data = data or files["letters.db"]
-        assert files.pop("letters.db") == data
+        store_bytes = store_bytes or files["letters.db"]
+        assert files.pop("letters.db") == store_bytes
         leftovers += len(list(folder.glob(".*.part*")))
-        for name in set(files) - {"letters.db-lock"}:  # a lock file that stays is harmless
+        for name in set(files) - {"letters.db-lock"}:  # an abandoned lock file is harmless
             assert name.startswith("letters.db.before-")
             shutil.move(folder / name, tmp_path / "copy.db")
             assert (
@@ -175,68 +184,60 @@ def test_a_copy_is_there_whole_or_not_at_all(tmp_path):
             )
         outcomes.append(type(outcome).__name__)
         migrate_store(folder / "letters.db", dry_run=False)
-    assert leftovers <= 2  # where removing the hidden file is what failed
+    assert leftovers <= 2  # the fault was at the removal of the hidden file
     assert {"LedgerError", "KeyboardInterrupt"} <= set(outcomes)
     assert set(outcomes) <= {"LedgerError", "KeyboardInterrupt", "Migration"}
 
 
-def full_disk(monkeypatch):
-    """Let no copy of a database grow beyond a page."""
-    plain = copies._connect
-
-    def connect(path):
-        connection = plain(path)
-        connection.execute("PRAGMA max_page_count = 1")
-        return connection
-
-    monkeypatch.setattr(copies, "_connect", connect)
-
-
-def test_a_full_disk_is_told_in_one_line_and_leaves_nothing(tmp_path, monkeypatch):
+def test_a_migration_on_a_full_disk_is_refused_in_one_line_and_leaves_no_copy(
+    tmp_path, monkeypatch
+):
     path = VERSION_0_1.unpack(tmp_path, "letters.db")
-    before = everything(tmp_path)
-    full_disk(monkeypatch)
+    before = contents_and_modes(tmp_path)
+    limit_pages(monkeypatch, 1)
     with pytest.raises(LedgerError, match=r"before-.*disk is full") as problem:
         migrate_store(path, dry_run=False)
     assert "\n" not in str(problem.value)
-    assert everything(tmp_path) == before
+    assert contents_and_modes(tmp_path) == before
 
 
-def test_a_read_only_folder_is_told_and_a_dry_run_works_there():
+def test_a_migration_in_a_read_only_folder_is_refused_but_a_dry_run_works():
     folder = Path(tempfile.mkdtemp())
     path = VERSION_0_1.unpack(folder, "letters.db")
     if os.geteuid() == 0:
         os.chown(path, NOBODY, NOBODY)
     folder.chmod(0o555)
     try:
-        told = as_nobody(lambda: str(migrate_store(path, dry_run=False)))
-        assert told.startswith("LedgerError(")
-        assert os.strerror(errno.EACCES) in told
-        assert as_nobody(lambda: str(migrate_store(path, dry_run=True).records)) == "35"
+        report = run_as_nobody(lambda: str(migrate_store(path, dry_run=False)))
+        assert report.startswith("LedgerError(")
+        assert os.strerror(errno.EACCES) in report
+        assert run_as_nobody(lambda: str(migrate_store(path, dry_run=True).records)) == "35"
         assert [file.name for file in folder.iterdir()] == ["letters.db"]
     finally:
         folder.chmod(0o755)
         shutil.rmtree(folder)
 
 
-def test_a_step_runs_after_the_copy_and_may_not_change_what_was_spent(tmp_path, monkeypatch):
+def test_a_step_that_changes_what_was_spent_is_refused_and_runs_after_the_copy(
+    tmp_path, monkeypatch
+):
     path = VERSION_0_1.unpack(tmp_path, "letters.db")
-    seen = []
+    copies_at_step = []
 
-    def step(ledger):
-        seen.append(sorted(file.name for file in tmp_path.iterdir() if ".before-" in file.name))
-        ledger.uses.popitem()  # a mistake
+    def forget_a_use(ledger):
+        copies_at_step.append([file for file in tmp_path.iterdir() if ".before-" in file.name])
+        ledger.uses.popitem()
 
-    monkeypatch.setattr(migration, "STEPS", {9: step})
+    monkeypatch.setattr(migration_module, "STEPS", {9: forget_a_use})
     assert migrate_store(path, dry_run=True).steps == (9,)
-    assert seen == []
+    assert copies_at_step == []
     with pytest.raises(LedgerError, match="what was spent has changed: bring back"):
         migrate_store(path, dry_run=False)
-    assert len(seen[0]) == 1
+    assert len(copies_at_step[0]) == 1
 
 
-def test_a_strike_that_never_comes_is_noticed(tmp_path):
-    """`sweep` did strike: the first call of a migration opens its lock."""
-    folder, action = fresh(tmp_path)()
+def test_a_fault_at_the_first_call_of_a_migration_is_injected(tmp_path):
+    """Else the sweep above would pass without a fault; the first call opens the lock."""
+    folder, action = in_copies_of_a_store(tmp_path)()
     assert isinstance(strike(ERRORS[0], 1, action), LedgerError)
     assert list(visible(folder)) == ["letters.db"]
