@@ -25,11 +25,12 @@ def thorough_cases(items: list[pytest.Item]) -> set[pytest.Item]:
     Of a test with the marker `thorough(cases=3)` it runs three, the first, the last and one halfway
     between these, in the order in which they are parametrised. Without a number it runs none.
     Besides, it runs all cases that the list of mistakes by hand names: each of them notices one.
+    Slow cases are none of these: `-m slow` chooses them.
     """
     noticing = {mistake.get("killed_by") for mistake in _mistakes()}
     cases_of: dict[str, list[pytest.Item]] = defaultdict(list)
     for test in items:
-        if test.get_closest_marker("thorough"):
+        if test.get_closest_marker("thorough") and not test.get_closest_marker("slow"):
             cases_of[test.nodeid.partition("[")[0]].append(test)
     left_out: set[pytest.Item] = set()
     for cases in cases_of.values():

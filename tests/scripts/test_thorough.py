@@ -24,8 +24,10 @@ class Case:
 
 def cases_of(name: str, count: int, marker: pytest.MarkDecorator | None) -> list[Case]:
     """Return the cases 0, 1, ... of a parametrised test."""
-    markers = {"thorough": marker.mark} if marker else {}
-    return [Case(f"tests/test_sums.py::{name}[{index}]", markers) for index in range(count)]
+    return [
+        Case(f"tests/test_sums.py::{name}[{index}]", {"thorough": marker.mark} if marker else {})
+        for index in range(count)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -44,6 +46,13 @@ def test_the_stated_number_of_cases_runs(marker, run):
     cases = cases_of("test_add", 7, marker)
     left_out = thorough_cases(cases)
     assert [case.nodeid[-2] for case in cases if case not in left_out] == list(run)
+
+
+def test_slow_cases_are_left_to_their_own_option():
+    cases = cases_of("test_add", 4, pytest.mark.thorough(cases=1))
+    for case in cases[2:]:
+        case.markers["slow"] = pytest.mark.slow.mark
+    assert thorough_cases(cases) == {cases[1]}
 
 
 def test_each_test_keeps_its_own_cases():
