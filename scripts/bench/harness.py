@@ -42,9 +42,9 @@ def run(main: Callable[..., int | None], about: str | None, **options: Any) -> N
 def server(*arguments: Any) -> Any:
     """Start a server in its own process, as the tests do: a folder, a graph, and options."""
     sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "server"))
-    from processes import Process
+    from processes import ServerProcess
 
-    return Process(*arguments)
+    return ServerProcess(*arguments)
 
 
 def timed(action: Callable[[], Result]) -> tuple[float, Result]:

@@ -1,16 +1,16 @@
-"""A server of a small graph, without a network, and the people who use it."""
+"""Fixtures for tests of the server: a server in this process."""
 
 import pytest
-from server_cases import Office
+from server_cases import LocalServer
 
 
 @pytest.fixture
-def office(tmp_path):
-    """A running application, with ticks of a millisecond."""
-    with Office(tmp_path) as made:
-        yield made
+def server(tmp_path):
+    """Yield a server of a small graph, without a network, with ticks of a millisecond."""
+    with LocalServer(tmp_path) as local_server:
+        yield local_server
 
 
 @pytest.fixture(autouse=True)
 def _no_forecast(no_forecast):
-    """No test here is about it, and it takes a second where a session begins."""
+    """Skip the forecast of the error: no test here needs it, and it takes a second per session."""

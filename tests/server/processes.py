@@ -1,4 +1,4 @@
-"""A server in a process of its own, as the command starts it."""
+"""A server in a child process, as the command `graphcuts-dp serve` starts it."""
 
 import os
 import re
@@ -9,88 +9,86 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+import graphcuts_dp as gc
 from graphcuts_dp.server.book import Book, book_of
 from graphcuts_dp.server.people import People, Person
 
 
-def free_port():
-    """A port that nobody listens on."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+def free_port() -> int:
+    """Return a port on which no program listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
-class Process:
-    """`graphcuts-dp serve` on a store in a folder; started again after a kill on the same port.
+class ServerProcess:
+    """`graphcuts-dp serve` on a store in a folder; it keeps its port when it is started again.
 
     Args:
-        folder: for the store, the graph and its groups.
-        graph: the private one.
+        folder: for the store and the graph.
+        graph: the private graph.
         options: of the command.
     """
 
-    def __init__(self, folder, graph, *options):
+    def __init__(self, folder: Path | str, graph: gc.Graph, *options: str) -> None:
         self.folder = Path(folder)
         graph.write(self.folder / "mail.npz")
         self.store = self.folder / "mail.db"
-        self.tokens = {}
+        self.tokens: dict[str, str] = {}  # of persons, by name
         self.port = 0
         self._options = options
-        self.running = None
+        self.running: subprocess.Popen[str] | None = None
         self.start()
 
-    def _line(self, port, *options):
-        line = [sys.executable, "-m", "graphcuts_dp", "serve", str(self.store)]
-        line += ["--graph", str(self.folder / "mail.npz"), "--public-vertices-from-file"]
-        return [*line, "--port", str(port), *options]
+    def _command(self, port: int, *options: str) -> list[str]:
+        command = [sys.executable, "-m", "graphcuts_dp", "serve", str(self.store)]
+        command += ["--graph", str(self.folder / "mail.npz"), "--public-vertices-from-file"]
+        return [*command, "--port", str(port), *options]
 
-    def again(self):
-        """Status and errors of another one on the same store, which must end by itself."""
-        line = self._line(0)
-        found = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
-        return found.returncode, found.stderr
+    def run_second_server(self) -> tuple[int, str]:
+        """Run another server on the same store until it ends; return its status and errors."""
+        process = subprocess.run(
+            self._command(0), capture_output=True, text=True, timeout=60, check=False
+        )
+        return process.returncode, process.stderr
 
-    def start(self):
-        """Start it and wait until it listens."""
-        line = self._line(self.port, *self._options)
+    def start(self) -> None:
+        """Start the server and wait until it listens."""
         self.errors = (self.folder / "errors.txt").open("a")
         self.running = subprocess.Popen(
-            line,
+            self._command(self.port, *self._options),
             stdout=subprocess.PIPE,
             stderr=self.errors,
             text=True,
             preexec_fn=_allow_hangups,
         )
-        for text in self.running.stdout:
-            if found := re.search(r"token of the curator: (\S+)", text):
-                self.tokens["curator"] = Path(found[1]).read_text().strip()
-            if found := re.search(r"listening on (\S+):(\d+)/", text):
-                self.port = int(found[2])
+        for line in self.running.stdout:
+            if match := re.search(r"token of the curator: (\S+)", line):
+                self.tokens["curator"] = Path(match[1]).read_text().strip()
+            if match := re.search(r"listening on (\S+):(\d+)/", line):
+                self.port = int(match[2])
                 return
         raise AssertionError((self.folder / "errors.txt").read_text())
 
     @property
-    def url(self):
-        """Where it listens."""
+    def url(self) -> str:
+        """The address of the server."""
         return f"http://127.0.0.1:{self.port}"
 
-    def add(self, name, **facts):
-        """Make a person while the server runs, as `serve access add` does."""
+    def add(self, name: str, **fields: object) -> None:
+        """Add a person while the server runs, as `serve access add` does, and keep the token."""
         with closing(Book(book_of(self.store))) as book:
-            self.tokens[name] = People(book).add(Person(name=name, **facts), by="console")
+            self.tokens[name] = People(book).add(Person(name=name, **fields), by="console")
 
-    def kill(self):
-        """kill -9."""
-        self._end(signal.SIGKILL)
+    def kill(self) -> None:
+        """Send SIGKILL and wait for the end."""
+        self.stop(signal.SIGKILL)
 
-    def stop(self, how=signal.SIGTERM):
-        """SIGTERM, or another signal; returns the exit status."""
-        return self._end(how)
-
-    def _end(self, how):
+    def stop(self, signal_number: signal.Signals = signal.SIGTERM) -> int | None:
+        """Send a signal and return the exit status; None if the server does not run."""
         if self.running is None:
             return None
-        os.kill(self.running.pid, how)
+        os.kill(self.running.pid, signal_number)
         status = self.running.wait(60)
         self.running.stdout.close()
         self.errors.close()
@@ -98,6 +96,6 @@ class Process:
         return status
 
 
-def _allow_hangups():
-    """Where the tests run in the background, hang-ups may be ignored, by children too."""
+def _allow_hangups() -> None:
+    """Undo that `nohup` lets processes and their children ignore SIGHUP."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)

@@ -1,8 +1,11 @@
-"""What tests of the server share: a small graph, an application on it, people with tokens."""
+"""A server in this process on a small graph, with accounts, for tests of the server."""
 
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any, Self
 
+import httpx
 import numpy as np
 
 import graphcuts_dp as gc
@@ -20,20 +23,20 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from fastapi.testclient import TestClient
 
-N = 24
+N = 24  # vertices
 TERMS = {"epsilon": 0.5, "delta": 0.0, "queries": 10, "method": "laplace"}
-QUICK = Limits(rate=1e6, burst=10**6, failures=10**6)
+NO_LIMITS = Limits(rate=1e6, burst=10**6, failures=10**6)  # more requests than any test sends
 
 
-def made_graph(seed=1, n=N):
-    """A random graph on vertices with names."""
-    random = np.random.default_rng(seed)
-    rows, columns = random.integers(n, size=(2, 4 * n))
+def labelled_graph(seed: int = 1, n: int = N) -> gc.Graph:
+    """Return a random graph of about 4n edges on vertices v0, v1, ..."""
+    rng = np.random.default_rng(seed)
+    rows, columns = rng.integers(n, size=(2, 4 * n))
     return gc.Graph(rows, columns, vertices=[f"v{i}" for i in range(n)])
 
 
-def made_groups(graph):
-    """Two halves."""
+def halves_of(graph: gc.Graph) -> gc.Groups:
+    """Return the groups `left` and `right`, each of one half of the vertices."""
     half = len(graph.vertices) // 2
     codes = {
         label: "left" if i < half else "right" for i, label in enumerate(graph.vertices.labels)
@@ -41,48 +44,57 @@ def made_groups(graph):
     return gc.Groups.of(codes, graph)
 
 
-def told(reply, status=200):
-    """What a reply holds, which must have this status."""
+def body_of(reply: httpx.Response, status: int = 200) -> Any:
+    """Check the status of a reply and return its JSON; None if it has no body."""
     assert reply.status_code == status, reply.text
     return reply.json() if reply.content else None
 
 
-def problem(reply, kind, status=409):
-    """A refusal, which must be of this kind, with all members of one."""
-    found = told(reply, status)
+def refusal_of(reply: httpx.Response, kind: str, status: int = 409) -> dict[str, Any]:
+    """Check that a reply is a refusal of a kind, as in RFC 9457, and return its JSON."""
+    body = body_of(reply, status)
     assert reply.headers["content-type"] == "application/problem+json"
-    assert {"type", "title", "status", "detail"} <= set(found)
-    assert (found["status"], found["type"]) == (status, f"urn:graphcuts-dp:{kind}")
-    return found
+    assert {"type", "title", "status", "detail"} <= set(body)
+    assert (body["status"], body["type"]) == (status, f"urn:graphcuts-dp:{kind}")
+    return body
 
 
-class Office:
-    """An application on a store in a folder."""
+class LocalServer:
+    """A server in this process, on a store in a folder, with a curator.
+
+    Args:
+        folder: for the store and the registry.
+        budget: of the store, as (epsilon, delta).
+        limits: on requests.
+        graph: the private graph; None for a small random one.
+        groups: whether the server has the public groups of `halves_of`.
+        privacy_unit: of the store.
+    """
 
     def __init__(
         self,
-        folder,
+        folder: Path | str,
         *,
-        budget=(2.0, 0.0),
-        limits=QUICK,
-        graph=None,
-        groups=True,
-        privacy_unit=EDGE,
-    ):
+        budget: tuple[float, float] = (2.0, 0.0),
+        limits: Limits = NO_LIMITS,
+        graph: gc.Graph | None = None,
+        groups: bool = True,
+        privacy_unit: gc.PrivacyUnit = EDGE,
+    ) -> None:
         self.privacy_unit = privacy_unit
         self.folder = Path(folder)
         self.path = self.folder / "mail.db"
-        self.graph = made_graph() if graph is None else graph
-        self.groups = made_groups(self.graph) if groups else None
+        self.graph = labelled_graph() if graph is None else graph
+        self.groups = halves_of(self.graph) if groups else None
         self.limits = limits
         self.budget = budget
-        self.tokens = {}
+        self.tokens: dict[str, str] = {}  # of persons, by name
         self.start()
         if not self.people.all():
             self.add("curator", role="curator")
 
-    def start(self):
-        """Open store and book, as a server does."""
+    def start(self) -> None:
+        """Open the store, which is created if absent, and the registry."""
         store = Store(self.path)
         if not store.exists:
             create_ledger(
@@ -98,69 +110,84 @@ class Office:
         self.http = TestClient(make_app(self.service), raise_server_exceptions=True)
         self.http.__enter__()
 
-    def stop(self):
-        """End it in good order."""
+    def stop(self) -> None:
+        """Shut the server down as after SIGTERM."""
         self.http.__exit__(None, None, None)
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def add(self, name, **facts):
-        """Make a person; the token is kept here."""
-        self.tokens[name] = self.people.add(Person(name=name, **facts), by="console")
+    def add(self, name: str, **fields: object) -> None:
+        """Add a person and keep the token."""
+        self.tokens[name] = self.people.add(Person(name=name, **fields), by="console")
 
-    def send(self, name, method, path, body=None, **headers):
-        """A request of somebody; `name` None sends no token."""
+    def send(
+        self, name: str | None, method: str, path: str, body: object = None, **headers: str
+    ) -> httpx.Response:
+        """Send a request with the token of a person; without a token if the name is None."""
         if name is not None:
             headers["Authorization"] = f"Bearer {self.tokens[name]}"
         return self.http.request(method, path, json=body, headers=headers)
 
-    def get(self, name, path, status=200):
-        """What somebody is told at a place."""
-        return told(self.send(name, "GET", f"/v1/{path}"), status)
+    def get(self, name: str, path: str, status: int = 200) -> Any:
+        """Return the JSON of a person's GET request."""
+        return body_of(self.send(name, "GET", f"/v1/{path}"), status)
 
-    def post(self, name, path, body, status=200):
-        """What somebody is told who sends something there."""
-        return told(self.send(name, "POST", f"/v1/{path}", body), status)
+    def post(self, name: str, path: str, body: object, status: int = 200) -> Any:
+        """Return the JSON of a person's POST request."""
+        return body_of(self.send(name, "POST", f"/v1/{path}", body), status)
 
-    def decide(self, name, **body):
-        """The curator decides on a session."""
-        return self.send("curator", "POST", f"/v1/sessions/{name}/decision", body)
+    def decide(self, session: str, **body: object) -> httpx.Response:
+        """Send the curator's decision on a session."""
+        return self.send("curator", "POST", f"/v1/sessions/{session}/decision", body)
 
-    def open(self, name, session="default", **terms):
-        """A session of somebody, opened or asked for."""
+    def open(self, name: str, session: str = "default", **terms: object) -> httpx.Response:
+        """Open or request a session of a person."""
         return self.send(name, "POST", "/v1/sessions", {"name": session, **TERMS, **terms})
 
-    def ask(self, name, queries, session="default", key=None, **more):
-        """Queries of somebody: pairs of sets."""
+    def ask(
+        self,
+        name: str,
+        cuts: Iterable[tuple[object, object]],
+        session: str = "default",
+        key: str | None = None,
+        **fields: object,
+    ) -> httpx.Response:
+        """Ask for cuts, pairs of sets, in a person's session.
+
+        Args:
+            key: idempotency key; None to send none.
+            fields: more fields of the request.
+        """
         headers = {} if key is None else {"Idempotency-Key": key}
-        body = {"queries": [{"S": S, "T": T} for S, T in queries], **more}
+        body = {"queries": [{"S": S, "T": T} for S, T in cuts], **fields}
         path = f"/v1/sessions/{name}.{session}/answers"
         return self.send(name, "POST", path, body, **headers)
 
-    def log(self):
-        """Kinds of events in the audit log."""
+    def log(self) -> list[str]:
+        """Return the kinds of the events in the audit log."""
         return [entry.what for entry, _ in self.people.log_lines()]
 
 
-class Wires:
-    """What a client sends goes to an application in this process."""
+class InProcessTransport:
+    """The connection of a `RemoteSession` to a server in this process; records what is sent."""
 
-    def __init__(self, office, name):
-        self.office, self.name, self.sent = office, name, []
+    def __init__(self, server: LocalServer, name: str) -> None:
+        self.server, self.name = server, name
+        self.sent: list[tuple[str, object]] = []
 
-    def ask(self, method, path, body=None, *, key=None):  # noqa: ARG002
+    def ask(self, method: str, path: str, body: object = None, *, key: str | None = None) -> Any:  # noqa: ARG002
         self.sent.append((path, body))
-        found = self.office.send(self.name, method, path, body)
-        if found.status_code >= 400:
-            raise QueryError(found.json()["detail"])
-        return found.json()
+        reply = self.server.send(self.name, method, path, body)
+        if reply.status_code >= 400:
+            raise QueryError(reply.json()["detail"])
+        return reply.json()
 
-    def send(self, method, path):
-        return self.office.send(self.name, method, path).content
+    def send(self, method: str, path: str) -> bytes:
+        return self.server.send(self.name, method, path).content
 
-    def close(self):
+    def close(self) -> None:
         pass

@@ -7,8 +7,8 @@ import threading
 from contextlib import closing
 
 import pytest
-from processes import Process
-from server_cases import Office, made_graph
+from processes import ServerProcess
+from server_cases import LocalServer, labelled_graph
 
 import graphcuts_dp as gc
 from graphcuts_dp import LedgerError, Store
@@ -41,23 +41,23 @@ def head_of(path):
 
 
 def test_a_backup_of_a_running_server_holds_all_that_was_shown(place, tmp_path):
-    with Office(place) as office:
-        office.add("ann", preapproved=True)
-        office.add("bob")
-        office.open("ann")
-        office.ask("ann", [(["v1"], ["v2"])])
-        office.people.revoke("bob", by="curator")
-        revoked = office.tokens["bob"]
-        manifest = back_up(Store(office.path), tmp_path / "backup")
-        head = office.desk.status.head
-        office.ask("ann", [(["v3"], ["v4"])])  # it goes on
+    with LocalServer(place) as server:
+        server.add("ann", preapproved=True)
+        server.add("bob")
+        server.open("ann")
+        server.ask("ann", [(["v1"], ["v2"])])
+        server.people.revoke("bob", by="curator")
+        revoked = server.tokens["bob"]
+        manifest = back_up(Store(server.path), tmp_path / "backup")
+        head = server.desk.status.head
+        server.ask("ann", [(["v3"], ["v4"])])  # it goes on
     folder = tmp_path / "backup"
     assert folder.stat().st_mode & 0o777 == 0o700
     assert {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()} == dict.fromkeys(
         ("store.db", "store.db-server", "backup.json"), 0o600
     )
     assert manifest == read_manifest(folder)
-    assert (manifest.head, manifest.store) == (head, gc.store_status(office.path).store)
+    assert (manifest.head, manifest.store) == (head, gc.store_status(server.path).store)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["backup", "served"]
     (tmp_path / "new").mkdir()
     new = Store(tmp_path / "new" / "mail.db")
@@ -68,34 +68,37 @@ def test_a_backup_of_a_running_server_holds_all_that_was_shown(place, tmp_path):
     )
     assert restored.account.uses == 1
     assert head_of(new.path) == head
-    assert of_token(new, office.tokens["ann"]) == "ann"
+    assert of_token(new, server.tokens["ann"]) == "ann"
     assert of_token(new, revoked) is None  # `cp` of both files brought it back
     assert {path.stat().st_mode & 0o777 for path in (tmp_path / "new").iterdir()} == {0o600}
-    with closing(Book(book_of(new.file))) as book, closing(Desk(made_graph(), new, book)) as desk:
+    with (
+        closing(Book(book_of(new.file))) as book,
+        closing(Desk(labelled_graph(), new, book)) as desk,
+    ):
         verify(book.log_start, desk.people.log_lines())
         assert len(desk.status.uses) == 1
 
 
 def test_copies_by_cp_of_a_running_server_bring_tokens_back_and_are_refused(place, tmp_path):
     """What the backup is for: the write-ahead log of the registry is not in a copy of its file."""
-    with Office(place) as office:
-        office.add("bob")
-        office.desk.book.rows("PRAGMA wal_checkpoint(FULL)")
-        office.people.revoke("bob", by="curator")
+    with LocalServer(place) as server:
+        server.add("bob")
+        server.desk.book.rows("PRAGMA wal_checkpoint(FULL)")
+        server.people.revoke("bob", by="curator")
         for name in ("mail.db", "mail.db-server"):
             shutil.copy(place / name, tmp_path / name)
         copied = Store(tmp_path / "mail.db")
         with closing(Book(book_of(copied.file))) as book:
-            token = office.tokens["bob"].split("_")[1]
+            token = server.tokens["bob"].split("_")[1]
             assert book.rows("SELECT active FROM tokens WHERE id = ?", (token,)) == [(1,)]
         with pytest.raises(LedgerError, match="tokens revoked since would work again"):
-            of_token(copied, office.tokens["bob"])
+            of_token(copied, server.tokens["bob"])
 
 
 def test_copies_by_cp_that_lack_all_people_are_refused(place, tmp_path):
     """All that a registry was told since its server started is in its write-ahead log."""
-    with Office(place) as office:
-        office.add("ann")
+    with LocalServer(place) as server:
+        server.add("ann")
         for name in ("mail.db", "mail.db-server"):
             shutil.copy(place / name, tmp_path / name)
         with closing(sqlite3.connect(tmp_path / "mail.db-server")) as connection:
@@ -103,25 +106,28 @@ def test_copies_by_cp_that_lack_all_people_are_refused(place, tmp_path):
             known = people.fetchall() and connection.execute("SELECT 1 FROM people").fetchall()
         assert not known
         with pytest.raises(LedgerError, match="older than the store"):
-            of_token(Store(tmp_path / "mail.db"), office.tokens["ann"])
+            of_token(Store(tmp_path / "mail.db"), server.tokens["ann"])
 
 
 @pytest.fixture
 def served(place, tmp_path):
     """A store that was served, its backup, and tokens by name."""
-    with Office(place) as office:
-        office.add("ann", preapproved=True)
-        office.open("ann")
-        office.ask("ann", [(["v1"], ["v2"])])
-    back_up(Store(office.path), tmp_path / "backup")
-    return Store(office.path), tmp_path / "backup", office.tokens
+    with LocalServer(place) as server:
+        server.add("ann", preapproved=True)
+        server.open("ann")
+        server.ask("ann", [(["v1"], ["v2"])])
+    back_up(Store(server.path), tmp_path / "backup")
+    return Store(server.path), tmp_path / "backup", server.tokens
 
 
 def spend(store, count, of=""):
     """Use the store so often, for a purpose; how many records it has then."""
     for number in range(count):
         gc.release_graph(
-            made_graph(), epsilon=0.25, fit="none", store=Store(store.path, purpose=f"{of}{number}")
+            labelled_graph(),
+            epsilon=0.25,
+            fit="none",
+            store=Store(store.path, purpose=f"{of}{number}"),
         )
     with closing(Ledger(store.file)) as ledger:
         return ledger.records
@@ -231,7 +237,7 @@ def test_a_running_server_is_not_replaced(served):
 def test_whoever_has_the_former_store_open_spends_nothing_on_it(served):
     store, backup, _ = served
     terms = {"name": "late", "epsilon": 0.25, "queries": 5}
-    with gc.open_session(made_graph(), store=store, **terms) as session:
+    with gc.open_session(labelled_graph(), store=store, **terms) as session:
         with closing(Ledger(store.file)) as ledger:
             lost = ledger.records - int(read_manifest(backup).head.partition(":")[0])
         done = restore(backup, store, replace=True, lose_records=lost)
@@ -308,13 +314,13 @@ def test_backups_of_later_formats_are_refused(served):
 def test_other_stores_and_files_that_others_may_read_are_not_replaced(served, tmp_path):
     store, backup, _ = served
     (tmp_path / "other").mkdir()
-    with Office(tmp_path / "other", graph=made_graph(seed=2)) as office:
-        office.add("eve")
+    with LocalServer(tmp_path / "other", graph=labelled_graph(seed=2)) as server:
+        server.add("eve")
     with pytest.raises(LedgerError, match="belongs to another store"):
-        restore(backup, Store(office.path), replace=True)
-    book_of(office.path).unlink()
+        restore(backup, Store(server.path), replace=True)
+    book_of(server.path).unlink()
     with pytest.raises(LedgerError, match="another store than that of the backup"):
-        restore(backup, Store(office.path), replace=True)
+        restore(backup, Store(server.path), replace=True)
     for path in (store.file, book_of(store.file)):
         path.chmod(0o644)
         with pytest.raises(LedgerError, match="others may read"):
@@ -347,10 +353,10 @@ def test_a_backup_goes_nowhere_else(served, tmp_path):
 
 def test_backups_while_tokens_change_and_answers_come(place, tmp_path):
     """Each backup is of one time: it opens, and its tokens are those of its log."""
-    with Office(place) as office:
-        office.add("ann", preapproved=True)
-        office.open("ann", queries=200)
-        store, stop, problems = Store(office.path), threading.Event(), []
+    with LocalServer(place) as server:
+        server.add("ann", preapproved=True)
+        server.open("ann", queries=200)
+        store, stop, problems = Store(server.path), threading.Event(), []
 
         def change_tokens():
             try:
@@ -382,7 +388,7 @@ def test_backups_while_tokens_change_and_answers_come(place, tmp_path):
 
 @pytest.mark.thorough
 def test_a_backup_of_a_server_in_another_process(place, tmp_path):
-    process = Process(place, made_graph(), "--budget", "2", "--tick", "0.02")
+    process = ServerProcess(place, labelled_graph(), "--budget", "2", "--tick", "0.02")
     try:
         process.add("ann", preapproved=True)
         with gc.connect(process.url, process.tokens["ann"], epsilon=1.0, queries=5) as session:

@@ -4,11 +4,11 @@ import re
 
 import pytest
 from browser import IN_A_BROWSER, Visit, chromium
-from processes import Process
+from processes import ServerProcess
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
-from server_cases import made_graph
+from server_cases import labelled_graph
 
 pytestmark = IN_A_BROWSER
 N = 60
@@ -21,7 +21,7 @@ def served(tmp_path_factory):
     rows = "".join(f"v{i},{names[i * len(names) // N]}\n" for i in range(N))
     (folder / "staff.csv").write_text("vertex,department\n" + rows)
     groups = ("--groups", str(folder / "staff.csv"))
-    made = Process(folder, made_graph(n=N), "--budget", "4", "--tick", "0.05", *groups)
+    made = ServerProcess(folder, labelled_graph(n=N), "--budget", "4", "--tick", "0.05", *groups)
     yield made
     assert made.stop() == 0
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from server_cases import TERMS, Office, Wires, problem, told
+from server_cases import TERMS, InProcessTransport, LocalServer, body_of, refusal_of
 
 import graphcuts_dp as gc
 from graphcuts_dp import LedgerError
@@ -21,28 +21,28 @@ WHOLE = {"epsilon": 1.0}
 NAMES = ("a", "b", "c")
 HOLDER = """
 import sys
-from server_cases import TERMS, made_graph
+from server_cases import TERMS, labelled_graph
 import graphcuts_dp as gc
-session = gc.open_session(made_graph(), store=sys.argv[1], name="own", **TERMS)
+session = gc.open_session(labelled_graph(), store=sys.argv[1], name="own", **TERMS)
 with session, session._ledger.locked():
     print("held", flush=True)
     sys.stdin.read()
 """
 KILLED = """
 import json, os, signal, sys
-from server_cases import Office
+from server_cases import LocalServer
 from graphcuts_dp.server import open_sessions
 open_sessions.session_of = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
-office = Office(sys.argv[1])
-office.tokens = json.loads(sys.argv[2])
-office.open("ann", "a", epsilon=1.0)
-office.send("curator", "POST", "/v1/sessions/ann.a/decision", {"approve": True})
+server = LocalServer(sys.argv[1])
+server.tokens = json.loads(sys.argv[2])
+server.open("ann", "a", epsilon=1.0)
+server.send("curator", "POST", "/v1/sessions/ann.a/decision", {"approve": True})
 """
 
 
 @pytest.fixture
-def office(tmp_path):
-    with Office(tmp_path, budget=(10.0, 1e-3)) as made:
+def server(tmp_path):
+    with LocalServer(tmp_path, budget=(10.0, 1e-3)) as made:
         yield made
 
 
@@ -58,40 +58,40 @@ def full(monkeypatch):
     return lambda: monkeypatch.setattr(open_sessions, "session_of", opened)
 
 
-def spent(office):
-    return office.get("curator", "budget")["all"]["epsilon"]
+def spent(server):
+    return server.get("curator", "budget")["all"]["epsilon"]
 
 
-def read_all(office, name):
+def read_all(server, name):
     """Every GET, of the owner and of the curator, of a session that has not begun."""
     place = f"/v1/sessions/{name}"
     for who in (name.partition(".")[0], "curator"):
         paths = ("/v1/sessions", place, f"{place}/answers", "/v1/budget", f"{place}/export")
-        replies = [office.send(who, "GET", path) for path in paths]
+        replies = [server.send(who, "GET", path) for path in paths]
         assert [reply.status_code for reply in replies] == [200, 200, 200, 200, 409]
         assert replies[1].json()["state"] == "approved"
         assert replies[2].json()["total"] == 0
-        problem(replies[4], "not-begun")
+        refusal_of(replies[4], "not-begun")
 
 
-def test_requests_that_fail_on_the_store_do_not_pass_a_cap(office, full):
+def test_requests_that_fail_on_the_store_do_not_pass_a_cap(server, full):
     """Once all three were approved, and the first GET began them: 3 was spent of a cap of 1."""
-    office.add("ann", preapproved=True, epsilon=1.0, queries=100)
-    statuses = [office.open("ann", name, **WHOLE).status_code for name in NAMES]
+    server.add("ann", preapproved=True, epsilon=1.0, queries=100)
+    statuses = [server.open("ann", name, **WHOLE).status_code for name in NAMES]
     assert statuses == [503, 409, 409]
     full()
-    read_all(office, "ann.a")
-    found = office.get("ann", "budget")
+    read_all(server, "ann.a")
+    found = server.get("ann", "budget")
     assert (found["all"]["epsilon"], found["yours"]["epsilon"], found["queries"]) == (0, 1.0, 10)
     queries = {"queries": [{"S": ["v1"]}]}
     for place in ("answers", "cost"):
-        reply = office.send("ann", "POST", f"/v1/sessions/ann.a/{place}", queries)
-        assert "ask for it again" in problem(reply, "not-begun")["detail"]
-    assert spent(office) == 0
+        reply = server.send("ann", "POST", f"/v1/sessions/ann.a/{place}", queries)
+        assert "ask for it again" in refusal_of(reply, "not-begun")["detail"]
+    assert spent(server) == 0
     for _ in range(2):  # the same request begins it
-        assert told(office.open("ann", "a", **WHOLE), 201)["state"] == "open"
-    assert office.open("ann", "b", **WHOLE).status_code == 409
-    assert spent(office) == 1.0
+        assert body_of(server.open("ann", "a", **WHOLE), 201)["state"] == "open"
+    assert server.open("ann", "b", **WHOLE).status_code == 409
+    assert spent(server) == 1.0
 
 
 STATED = {"method": "multiplicative-weights", "calibration": "dr14"}  # of no Renyi divergence
@@ -104,72 +104,72 @@ CAPS = [
 
 @pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(("caps", "terms"), CAPS)
-def test_every_cap_counts_what_has_not_begun(office, full, caps, terms):
-    office.add("ann", preapproved=True, **caps)
-    assert office.open("ann", "a", **terms).status_code == 503
-    refused = office.open("ann", "b", **terms)
+def test_every_cap_counts_what_has_not_begun(server, full, caps, terms):
+    server.add("ann", preapproved=True, **caps)
+    assert server.open("ann", "a", **terms).status_code == 503
+    refused = server.open("ann", "b", **terms)
     full()
-    assert refused.status_code == office.open("ann", "b", **terms).status_code == 409
+    assert refused.status_code == server.open("ann", "b", **terms).status_code == 409
     assert "1 of them approved and not begun" in refused.json()["detail"]
-    assert office.open("ann", "a", **terms).status_code == 201
-    assert "not begun" not in office.open("ann", "b", **terms).json()["detail"]
+    assert server.open("ann", "a", **terms).status_code == 201
+    assert "not begun" not in server.open("ann", "b", **terms).json()["detail"]
 
 
-def test_a_curator_begins_again_or_withdraws_what_was_approved(office, full):
-    office.add("bob", epsilon=1.0)
+def test_a_curator_begins_again_or_withdraws_what_was_approved(server, full):
+    server.add("bob", epsilon=1.0)
     for name in NAMES:
-        assert office.open("bob", name, **WHOLE).json()["state"] == "waiting"
-    assert office.decide("bob.a", approve=True, note="for May").status_code == 503
-    read_all(office, "bob.a")
-    assert office.decide("bob.b", approve=True).status_code == 409  # a holds the cap
+        assert server.open("bob", name, **WHOLE).json()["state"] == "waiting"
+    assert server.decide("bob.a", approve=True, note="for May").status_code == 503
+    read_all(server, "bob.a")
+    assert server.decide("bob.b", approve=True).status_code == 409  # a holds the cap
     full()
-    withdrawn = told(office.decide("bob.a", approve=False))
+    withdrawn = body_of(server.decide("bob.a", approve=False))
     assert (withdrawn["state"], withdrawn["note"]) == ("refused", "for May")
-    problem(office.ask("bob", [(["v1"], None)], session="a"), "refused")
-    assert office.open("bob", "a", **WHOLE).json()["state"] == "refused"
-    assert office.decide("bob.a", approve=True).status_code == 409
-    assert office.decide("bob.b", approve=True).json()["state"] == "open"
+    refusal_of(server.ask("bob", [(["v1"], None)], session="a"), "refused")
+    assert server.open("bob", "a", **WHOLE).json()["state"] == "refused"
+    assert server.decide("bob.a", approve=True).status_code == 409
+    assert server.decide("bob.b", approve=True).json()["state"] == "open"
     for approve in (True, False):
-        assert office.decide("bob.b", approve=approve).status_code == 409  # it has begun
-    assert spent(office) == 1.0
-    assert office.log()[-3:] == ["approved", "refused", "approved"]
+        assert server.decide("bob.b", approve=approve).status_code == 409  # it has begun
+    assert spent(server) == 1.0
+    assert server.log()[-3:] == ["approved", "refused", "approved"]
 
 
-def test_caps_are_checked_again_when_a_session_begins_later(office, full):
-    office.add("ann", preapproved=True, epsilon=1.0)
-    office.open("ann", "a", **WHOLE)
+def test_caps_are_checked_again_when_a_session_begins_later(server, full):
+    server.add("ann", preapproved=True, epsilon=1.0)
+    server.open("ann", "a", **WHOLE)
     full()
     lowered = {"preapproved": True, "epsilon": 0.5}
-    office.send("curator", "PUT", "/v1/people/ann", lowered)
-    for reply in (office.open("ann", "a", **WHOLE), office.decide("ann.a", approve=True)):
-        problem(reply, "budget")
-    office.send("curator", "PUT", "/v1/people/ann", {**lowered, "epsilon": 1.0})
-    assert told(office.decide("ann.a", approve=True))["state"] == "open"
-    assert told(office.ask("ann", [(["v1"], None)], session="a"))["new"] == 1
+    server.send("curator", "PUT", "/v1/people/ann", lowered)
+    for reply in (server.open("ann", "a", **WHOLE), server.decide("ann.a", approve=True)):
+        refusal_of(reply, "budget")
+    server.send("curator", "PUT", "/v1/people/ann", {**lowered, "epsilon": 1.0})
+    assert body_of(server.decide("ann.a", approve=True))["state"] == "open"
+    assert body_of(server.ask("ann", [(["v1"], None)], session="a"))["new"] == 1
 
 
-def test_what_the_graph_s_budget_refuses_holds_no_cap(office):
-    office.add("ann", preapproved=True, epsilon=12.0)
-    assert office.open("ann", "a", epsilon=11.0).status_code == 409
-    assert list(office.desk.requests) == []
-    assert office.open("ann", "b", epsilon=10.0).status_code == 201
+def test_what_the_graph_s_budget_refuses_holds_no_cap(server):
+    server.add("ann", preapproved=True, epsilon=12.0)
+    assert server.open("ann", "a", epsilon=11.0).status_code == 409
+    assert list(server.desk.requests) == []
+    assert server.open("ann", "b", epsilon=10.0).status_code == 201
 
 
-def test_nothing_begins_for_people_whose_tokens_were_withdrawn(office, full):
-    office.add("ann", preapproved=True)
-    ann = office.people.find("ann")
-    office.add("bob")
-    office.open("bob", "a")
-    assert office.decide("bob.a", approve=True).status_code == 503
+def test_nothing_begins_for_people_whose_tokens_were_withdrawn(server, full):
+    server.add("ann", preapproved=True)
+    ann = server.people.find("ann")
+    server.add("bob")
+    server.open("bob", "a")
+    assert server.decide("bob.a", approve=True).status_code == 503
     full()
     for name in ("ann", "bob"):
-        office.people.revoke(name, by="console")
-    problem(office.decide("bob.a", approve=True), "revoked")
+        server.people.revoke(name, by="console")
+    refusal_of(server.decide("bob.a", approve=True), "revoked")
     with pytest.raises(RefusedError, match="withdrawn"):  # a request that was on its way
-        office.desk.request(ann, SessionIn(name="a", **TERMS))
-    assert office.decide("bob.a", approve=False).json()["state"] == "refused"
-    assert [request.state for request in office.desk.requests] == ["refused"]
-    assert spent(office) == 0
+        server.desk.request(ann, SessionIn(name="a", **TERMS))
+    assert server.decide("bob.a", approve=False).json()["state"] == "refused"
+    assert [request.state for request in server.desk.requests] == ["refused"]
+    assert spent(server) == 0
 
 
 def line(script, *given):
@@ -181,65 +181,65 @@ def line(script, *given):
 
 
 @pytest.mark.thorough
-def test_a_store_that_is_busy_approves_nothing(office):
+def test_a_store_that_is_busy_approves_nothing(server):
     """Another process holds the store: neither is a session approved, nor does one begin."""
-    office.add("ann", preapproved=True, epsilon=1.0)
-    file = office.desk._ledger.file
+    server.add("ann", preapproved=True, epsilon=1.0)
+    file = server.desk._ledger.file
     file._timeout = file._lock._timeout = 0.05
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(**line(HOLDER, office.path), **pipes) as holder:
+    with subprocess.Popen(**line(HOLDER, server.path), **pipes) as holder:
         assert holder.stdout.readline() == b"held\n"
-        reply = office.open("ann", "a", **WHOLE)
+        reply = server.open("ann", "a", **WHOLE)
     assert reply.status_code == 503
-    assert list(office.desk.requests) == []
-    assert office.open("ann", "a", **WHOLE).status_code == 201
+    assert list(server.desk.requests) == []
+    assert server.open("ann", "a", **WHOLE).status_code == 201
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("preapproved", [True, False])
 def test_a_kill_between_book_and_store_leaves_caps_that_hold(tmp_path, preapproved):
     """The process dies when the approval is in the book and before the session is on the store."""
-    with Office(tmp_path, budget=(10.0, 0.0)) as office:
-        office.add("ann", preapproved=preapproved, epsilon=1.0)
-        tokens = office.tokens
+    with LocalServer(tmp_path, budget=(10.0, 0.0)) as server:
+        server.add("ann", preapproved=preapproved, epsilon=1.0)
+        tokens = server.tokens
     killed = subprocess.run(**line(KILLED, tmp_path, json.dumps(tokens)), timeout=60, check=False)
     assert killed.returncode == -signal.SIGKILL
-    with Office(tmp_path) as office:
-        office.tokens = tokens
-        head = office.desk.status.head
-        read_all(office, "ann.a")
+    with LocalServer(tmp_path) as server:
+        server.tokens = tokens
+        head = server.desk.status.head
+        read_all(server, "ann.a")
         for name in ("b", "c"):
-            assert office.open("ann", name, **WHOLE).status_code == 409
-        read_all(office, "ann.a")
-        assert office.desk.status.head == head
-        assert told(office.open("ann", "a", **WHOLE), 201)["state"] == "open"
-        assert office.open("ann", "b", **WHOLE).status_code == 409
-        assert spent(office) == 1.0
+            assert server.open("ann", name, **WHOLE).status_code == 409
+        read_all(server, "ann.a")
+        assert server.desk.status.head == head
+        assert body_of(server.open("ann", "a", **WHOLE), 201)["state"] == "open"
+        assert server.open("ann", "b", **WHOLE).status_code == 409
+        assert spent(server) == 1.0
 
 
 @pytest.mark.parametrize(("terms", "state"), [({}, "approved"), (TERMS | WHOLE, "open")])
 def test_a_client_that_connects_with_its_terms_begins_what_was_approved(
-    office, full, monkeypatch, terms, state
+    server, full, monkeypatch, terms, state
 ):
-    office.add("ann", preapproved=True, epsilon=1.0)
-    office.open("ann", "a", **WHOLE)
+    server.add("ann", preapproved=True, epsilon=1.0)
+    server.open("ann", "a", **WHOLE)
     full()
     monkeypatch.setattr(
-        "graphcuts_dp.server.client.Connection", lambda *_, **__: Wires(office, "ann")
+        "graphcuts_dp.server.client.Connection", lambda *_, **__: InProcessTransport(server, "ann")
     )
     session = gc.connect("http://localhost", "", name="a", **terms)
     assert session.state == state
-    assert spent(office) == (1.0 if terms else 0)
+    assert spent(server) == (1.0 if terms else 0)
 
 
-def test_a_session_of_others_on_the_store_does_not_make_one_begun(office, full):
-    office.add("bob")
-    office.open("bob", "a")
-    assert office.decide("bob.a", approve=True).status_code == 503
+def test_a_session_of_others_on_the_store_does_not_make_one_begun(server, full):
+    server.add("bob")
+    server.open("bob", "a")
+    assert server.decide("bob.a", approve=True).status_code == 503
     full()
-    office.add("cleo", preapproved=True)
-    told(office.open("cleo", "a"), 201)
-    assert told(office.decide("bob.a", approve=True))["state"] == "open"
+    server.add("cleo", preapproved=True)
+    body_of(server.open("cleo", "a"), 201)
+    assert body_of(server.decide("bob.a", approve=True))["state"] == "open"
 
 
 def command_in(detail):
@@ -249,17 +249,17 @@ def command_in(detail):
 
 
 @pytest.mark.thorough
-def test_a_refusal_names_the_delta_that_is_missing_and_what_grants_it(office):
+def test_a_refusal_names_the_delta_that_is_missing_and_what_grants_it(server):
     """The grant of an earlier quick start had no delta, and the refusal did not say so."""
-    office.add("ann", preapproved=True, epsilon=2.0, queries=10_000)
-    reply = office.open("ann", epsilon=1.0, delta=1e-6, queries=1000, method="gaussian")
-    detail = problem(reply, "budget")["detail"]
+    server.add("ann", preapproved=True, epsilon=2.0, queries=10_000)
+    reply = server.open("ann", epsilon=1.0, delta=1e-6, queries=1000, method="gaussian")
+    detail = refusal_of(reply, "budget")["detail"]
     assert "your limit (epsilon = 2) has no delta" in detail
     assert "which costs epsilon = 1, delta = 1e-06" in detail
     assert "it would have to be epsilon = 2, delta = 1e-06" in detail
     stated = command_in(detail)
     assert stated == {"epsilon": 2.0, "delta": 1e-6}
-    line = ["serve", "access", "limits", str(office.path), "ann", "--epsilon", "2"]
+    line = ["serve", "access", "limits", str(server.path), "ann", "--epsilon", "2"]
     found = subprocess.run(
         [sys.executable, "-m", "graphcuts_dp", *line, "--delta", "1e-6"],
         capture_output=True,
@@ -268,8 +268,8 @@ def test_a_refusal_names_the_delta_that_is_missing_and_what_grants_it(office):
     )
     assert found.returncode == 0, found.stderr
     assert "epsilon = 2, delta = 1e-06; 10,000 of queries; needs no approval" in found.stdout
-    again = office.open("ann", epsilon=1.0, delta=1e-6, queries=1000, method="gaussian")
-    assert told(again, 201)["state"] == "open"
+    again = server.open("ann", epsilon=1.0, delta=1e-6, queries=1000, method="gaussian")
+    assert body_of(again, 201)["state"] == "open"
 
 
 @pytest.mark.thorough(cases=1)
@@ -285,36 +285,36 @@ def test_a_refusal_names_the_delta_that_is_missing_and_what_grants_it(office):
         ({"queries": 15}, [{"queries": 10}, {"queries": 12}]),
     ],
 )
-def test_the_limit_that_a_refusal_names_suffices_and_hardly_less_does(office, limit, terms):
-    office.add("ann", preapproved=True, **limit)
+def test_the_limit_that_a_refusal_names_suffices_and_hardly_less_does(server, limit, terms):
+    server.add("ann", preapproved=True, **limit)
 
     def change(**stated):
-        office.people.change(Person(name="ann", preapproved=True, **limit | stated), by="curator")
+        server.people.change(Person(name="ann", preapproved=True, **limit | stated), by="curator")
 
     refusals = 0
     for number, each in enumerate(terms):
-        reply = office.open("ann", f"s{number}", **each)
+        reply = server.open("ann", f"s{number}", **each)
         if reply.status_code == 201:
             continue
         refusals += 1
-        stated = command_in(problem(reply, "budget")["detail"])
+        stated = command_in(refusal_of(reply, "budget")["detail"])
         largest = next(iter(stated))  # queries, or epsilon
         if largest == "queries":
             stated[largest] = int(stated[largest])
         if stated[largest] > limit[largest]:
             less = stated[largest] - 1 if largest == "queries" else stated[largest] * 0.99
             change(**stated | {largest: less})
-            assert office.open("ann", f"s{number}", **each).status_code == 409
+            assert server.open("ann", f"s{number}", **each).status_code == 409
         change(**stated)
         limit = limit | stated
-        assert office.open("ann", f"s{number}", **each).status_code == 201
+        assert server.open("ann", f"s{number}", **each).status_code == 201
     assert refusals
 
 
 def test_the_graphs_budget_names_the_delta_that_it_lacks(tmp_path):
-    with Office(tmp_path, budget=(2.0, 0.0)) as office:
-        office.add("ann", preapproved=True)
-        reply = office.open("ann", epsilon=1.0, delta=1e-6, method="gaussian")
-        detail = problem(reply, "budget")["detail"]
+    with LocalServer(tmp_path, budget=(2.0, 0.0)) as server:
+        server.add("ann", preapproved=True)
+        reply = server.open("ann", epsilon=1.0, delta=1e-6, method="gaussian")
+        detail = refusal_of(reply, "budget")["detail"]
         assert "it has no delta, which this use needs" in detail
         assert "it would have to be epsilon = 2, delta = 1e-06" in detail

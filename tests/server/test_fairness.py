@@ -7,8 +7,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from processes import Process
-from server_cases import TERMS, Office, TestClient, made_graph, problem, told
+from processes import ServerProcess
+from server_cases import TERMS, LocalServer, TestClient, body_of, labelled_graph, refusal_of
 
 from graphcuts_dp import QueryError, Session
 from graphcuts_dp.server import app, open_sessions
@@ -23,9 +23,9 @@ DUMMY = {"terms": TERMS, "queries": [{"S": ["v1"]}]}
 
 
 @pytest.fixture
-def office(tmp_path):
+def server(tmp_path):
     """Two analysts, each with a session; four requests of one person may be under way."""
-    with Office(tmp_path, budget=(8.0, 0.0), limits=FEW) as served:
+    with LocalServer(tmp_path, budget=(8.0, 0.0), limits=FEW) as served:
         for name in ("ann", "eve"):
             served.add(name, preapproved=True)
             served.open(name, queries=2000)
@@ -39,25 +39,25 @@ def threads():
         yield pool
 
 
-def arrivals(office, monkeypatch, work):
+def arrivals(server, monkeypatch, work):
     """A semaphore that is released each time that a request reaches the queue of a thread.
 
     Args:
-        office: the application.
+        server: the application.
         monkeypatch: of pytest.
         work: of the desk, that the queue is for; it returns a generator.
     """
-    arrived, original = threading.Semaphore(0), getattr(office.desk, work)
+    arrived, original = threading.Semaphore(0), getattr(server.desk, work)
 
     def counted(*given):
         arrived.release()  # the loop does nothing else before the request is in its queue
         return original(*given)
 
-    monkeypatch.setattr(office.desk, work, counted)
+    monkeypatch.setattr(server.desk, work, counted)
     return arrived
 
 
-def test_requests_to_simulated_graphs_starve_nobody(office, threads, monkeypatch):
+def test_requests_to_simulated_graphs_starve_nobody(server, threads, monkeypatch):
     """Once one counter was shared by all: the requests of one analyst had others sent away."""
     released, simulated_like = threading.Event(), open_sessions.simulated_like
     monkeypatch.setattr(
@@ -65,24 +65,26 @@ def test_requests_to_simulated_graphs_starve_nobody(office, threads, monkeypatch
         "simulated_like",
         lambda graph: released.wait(SECONDS) and simulated_like(graph),
     )
-    arrived = arrivals(office, monkeypatch, "dummy")
-    sent = [threads.submit(office.send, "eve", "POST", "/v1/dummy", DUMMY) for _ in range(4)]
+    arrived = arrivals(server, monkeypatch, "dummy")
+    sent = [threads.submit(server.send, "eve", "POST", "/v1/dummy", DUMMY) for _ in range(4)]
     assert all(arrived.acquire(timeout=SECONDS) for _ in sent)
     try:
-        assert office.ask("ann", [(["v1"], None)]).status_code == 200
-        refused = office.send("eve", "POST", "/v1/dummy", DUMMY)
-        assert "4 requests of yours are under way" in problem(refused, "under-way", 429)["detail"]
+        assert server.ask("ann", [(["v1"], None)]).status_code == 200
+        refused = server.send("eve", "POST", "/v1/dummy", DUMMY)
+        assert (
+            "4 requests of yours are under way" in refusal_of(refused, "under-way", 429)["detail"]
+        )
         assert int(refused.headers["retry-after"]) > 0
-        assert office.send("eve", "GET", "/v1/sessions").status_code == 429
+        assert server.send("eve", "GET", "/v1/sessions").status_code == 429
     finally:
         released.set()
     assert [reply.result().status_code for reply in sent] == [200] * 4
-    assert office.send("eve", "POST", "/v1/dummy", DUMMY).status_code == 200
+    assert server.send("eve", "POST", "/v1/dummy", DUMMY).status_code == 200
 
 
-def test_a_large_batch_lets_others_go_first(office, threads, monkeypatch):
+def test_a_large_batch_lets_others_go_first(server, threads, monkeypatch):
     """An analyst asks while the first chunk of 1,000 queries of another is at work."""
-    arrived = arrivals(office, monkeypatch, "ask_in_steps")
+    arrived = arrivals(server, monkeypatch, "ask_in_steps")
     ask_together, begun, finished = open_sessions.ask_together, threading.Event(), []
 
     def followed(requests):
@@ -98,13 +100,13 @@ def test_a_large_batch_lets_others_go_first(office, threads, monkeypatch):
 
     monkeypatch.setattr(open_sessions, "ask_together", followed)
     cuts = [([f"v{i}" for i in range(24) if number >> i & 1], None) for number in range(1, 1001)]
-    batch = threads.submit(office.ask, "eve", cuts)
+    batch = threads.submit(server.ask, "eve", cuts)
     assert begun.wait(SECONDS)
-    assert office.ask("ann", [(["v1"], None)]).status_code == 200
-    reply = told(batch.result())
+    assert server.ask("ann", [(["v1"], None)]).status_code == 200
+    reply = body_of(batch.result())
     assert (reply["new"], len(reply["answers"])) == (1000, 1000)
     assert finished.index("ann.default") == Session.chunk
-    lines = [(line.who, line.what) for line, _ in office.people.log_lines()][-4:]
+    lines = [(line.who, line.what) for line, _ in server.people.log_lines()][-4:]
     assert lines == [("eve", "ask"), ("ann", "ask"), ("ann", "answered"), ("eve", "answered")]
 
 
@@ -119,29 +121,29 @@ def test_analysts_who_ask_at_once_share_the_flushes_of_the_files(tmp_path, threa
 
     monkeypatch.setattr(sqlite3, "connect", traced)
     names = ("ann", "bob", "cem", "dan", "fay")
-    with Office(tmp_path, budget=(8.0, 0.0)) as office:
+    with LocalServer(tmp_path, budget=(8.0, 0.0)) as server:
         for name in (*names, "eve"):
-            office.add(name, preapproved=True)
-            office.open(name)
-        arrived, released = arrivals(office, monkeypatch, "ask_in_steps"), threading.Event()
+            server.add(name, preapproved=True)
+            server.open(name)
+        arrived, released = arrivals(server, monkeypatch, "ask_in_steps"), threading.Event()
         at_work = threading.Event()
         monkeypatch.setattr(
-            office.desk, "not_ready", lambda: at_work.set() or (released.wait(SECONDS) and None)
+            server.desk, "not_ready", lambda: at_work.set() or (released.wait(SECONDS) and None)
         )
-        held = threads.submit(office.send, None, "GET", "/readyz")
+        held = threads.submit(server.send, None, "GET", "/readyz")
         assert at_work.wait(SECONDS)
-        sent = [threads.submit(office.ask, name, [(["v1"], None)], key="k") for name in names]
+        sent = [threads.submit(server.ask, name, [(["v1"], None)], key="k") for name in names]
         assert all(arrived.acquire(timeout=SECONDS) for _ in sent)
         statements.clear()
         released.set()
-        replies = [told(reply.result()) for reply in sent]
+        replies = [body_of(reply.result()) for reply in sent]
         held.result()
         assert statements.count("COMMIT") == 4
         assert [reply["new"] for reply in replies] == [1] * len(names)
-        again = [told(office.ask(name, [(["v1"], None)], key="k")) for name in names]
+        again = [body_of(server.ask(name, [(["v1"], None)], key="k")) for name in names]
         assert [reply["answers"] for reply in again] == [reply["answers"] for reply in replies]
-        verify(office.desk.book.log_start, office.people.log_lines())
-        lines = [(line.who, line.what) for line, _ in office.people.log_lines()][-10:]
+        verify(server.desk.book.log_start, server.people.log_lines())
+        lines = [(line.who, line.what) for line, _ in server.people.log_lines()][-10:]
         assert sorted(lines[:5]) == [(name, "ask") for name in names]
         assert sorted(lines[5:]) == [(name, "answered") for name in names]
 
@@ -174,13 +176,13 @@ def test_a_part_that_cannot_be_done_fails_those_who_wait_for_it_and_nobody_else(
     assert seven == 7
 
 
-def test_a_batch_is_refused_whole_and_answered_whole(office):
+def test_a_batch_is_refused_whole_and_answered_whole(server):
     cuts = [([f"v{i}", f"v{j}"], None) for i in range(24) for j in range(i)]
-    assert office.open("ann", "small", queries=200).status_code == 201
-    problem(office.ask("ann", cuts, "small"), "exhausted")
-    assert office.get("ann", "sessions/ann.small")["answers"] == 0
-    first = told(office.ask("ann", cuts[:200], "small", key="one"))
-    again = told(office.ask("ann", cuts[:200], "small", key="one"))
+    assert server.open("ann", "small", queries=200).status_code == 201
+    refusal_of(server.ask("ann", cuts, "small"), "exhausted")
+    assert server.get("ann", "sessions/ann.small")["answers"] == 0
+    first = body_of(server.ask("ann", cuts[:200], "small", key="one"))
+    again = body_of(server.ask("ann", cuts[:200], "small", key="one"))
     assert (first["answers"], first["new"], again["new"]) == (again["answers"], 200, 0)
 
 
@@ -243,51 +245,51 @@ def test_requests_under_way_are_bounded_by_person_and_by_session():
     assert not bounds._counts
 
 
-def test_a_request_counts_until_its_reply_has_left(office, monkeypatch):
+def test_a_request_counts_until_its_reply_has_left(server, monkeypatch):
     """Else the refusal of one more would show, between two ticks, when the work was done."""
     wait, counted = app._Reply._wait, []
 
     async def followed(reply):
         await wait(reply)
-        counted.append(dict(office.service.under_way._counts))
+        counted.append(dict(server.service.under_way._counts))
 
     monkeypatch.setattr(app._Reply, "_wait", followed)
-    assert office.ask("ann", [(["v1"], None)]).status_code == 200
-    assert office.send("ann", "POST", "/v1/sessions/ann.default/cost", {}).status_code == 422
-    assert office.http.get("/v1/me").status_code == 401
+    assert server.ask("ann", [(["v1"], None)]).status_code == 200
+    assert server.send("ann", "POST", "/v1/sessions/ann.default/cost", {}).status_code == 422
+    assert server.http.get("/v1/me").status_code == 401
     session = {("ann",): 1, ("ann", "ann.default"): 1}
     assert counted == [session, session, {}]
-    assert not office.service.under_way._counts
+    assert not server.service.under_way._counts
 
 
-def test_a_valid_token_is_accepted_whatever_wrong_ones_came_before(office):
+def test_a_valid_token_is_accepted_whatever_wrong_ones_came_before(server):
     """Once twelve wrong tokens locked out everybody behind the same address."""
     wrong = [{"Authorization": f"Bearer gcdp_{number}"} for number in range(12)]
-    statuses = [office.http.get("/v1/me", headers=headers).status_code for headers in wrong]
+    statuses = [server.http.get("/v1/me", headers=headers).status_code for headers in wrong]
     assert statuses == [401] * 3 + [429] * 9
-    assert office.send("ann", "GET", "/v1/me").status_code == 200
-    entered = office.http.post("/v1/login", json={"token": office.tokens["ann"]})
+    assert server.send("ann", "GET", "/v1/me").status_code == 200
+    entered = server.http.post("/v1/login", json={"token": server.tokens["ann"]})
     assert entered.status_code == 200
-    assert office.http.get("/v1/me").status_code == 200  # by the cookie
-    assert office.http.post("/v1/login", json={"token": "gcdp_x"}).status_code == 429
+    assert server.http.get("/v1/me").status_code == 200  # by the cookie
+    assert server.http.post("/v1/login", json={"token": "gcdp_x"}).status_code == 429
 
 
-def test_wrong_tokens_are_limited_by_address_and_by_token(office):
+def test_wrong_tokens_are_limited_by_address_and_by_token(server):
     def status(address, token):
-        client = TestClient(office.http.app, client=(address, 5000))
+        client = TestClient(server.http.app, client=(address, 5000))
         return client.get("/v1/me", headers={"Authorization": f"Bearer {token}"}).status_code
 
     one_token = [status(f"192.0.2.{number}", "gcdp_same") for number in range(5)]
     assert one_token == [401] * 3 + [429] * 2
     assert [status("198.51.100.1", f"gcdp_{number}") for number in range(4)] == [401] * 3 + [429]
     assert status("198.51.100.2", "gcdp_another") == 401
-    assert status("192.0.2.1", office.tokens["ann"]) == 200
+    assert status("192.0.2.1", server.tokens["ann"]) == 200
 
 
 def test_logins_of_one_person_are_limited(tmp_path):
-    with Office(tmp_path, limits=Limits(rate=1e-9, burst=3)) as office:
-        body = {"token": office.tokens["curator"]}
-        statuses = [office.http.post("/v1/login", json=body).status_code for _ in range(5)]
+    with LocalServer(tmp_path, limits=Limits(rate=1e-9, burst=3)) as server:
+        body = {"token": server.tokens["curator"]}
+        statuses = [server.http.post("/v1/login", json=body).status_code for _ in range(5)]
     assert statuses == [200] * 3 + [429] * 2
 
 
@@ -309,7 +311,7 @@ def test_a_request_that_is_too_large_sees_its_refusal(served, size, chunked):
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
     """A server in a process of its own."""
-    graph = made_graph(seed=413)  # one that no other store of the tests is about
-    process = Process(tmp_path_factory.mktemp("served"), graph, "--budget", "8")
+    graph = labelled_graph(seed=413)  # one that no other store of the tests is about
+    process = ServerProcess(tmp_path_factory.mktemp("served"), graph, "--budget", "8")
     yield process
     assert process.stop() == 0

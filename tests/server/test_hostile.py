@@ -10,7 +10,7 @@ import pytest
 from helpers import StandingClock
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from server_cases import QUICK, TERMS, Office
+from server_cases import NO_LIMITS, TERMS, LocalServer
 
 import graphcuts_dp as gc
 from graphcuts_dp import ParameterError
@@ -78,10 +78,10 @@ def _no_forecast():
 
 @pytest.fixture(scope="module")
 def ann(tmp_path_factory):
-    with Office(tmp_path_factory.mktemp("hostile")) as office:
-        office.add("ann", preapproved=True)
-        assert office.open("ann").status_code == 201
-        yield office
+    with LocalServer(tmp_path_factory.mktemp("hostile")) as server:
+        server.add("ann", preapproved=True)
+        assert server.open("ann").status_code == 201
+        yield server
 
 
 def test_the_log_of_requests_tells_who_asked_what_and_no_contents(ann, caplog):
@@ -179,24 +179,24 @@ def test_the_page_loads_nothing_from_elsewhere_and_holds_no_scripts():
 
 def test_limits_of_size_and_number(tmp_path):
     limits = Limits(body=2000, batch=3, rate=1e-9, burst=6, failures=3)
-    with Office(tmp_path, limits=limits) as office:
-        office.add("ann", preapproved=True)
-        office.open("ann")
-        assert office.ask("ann", [([f"v{i}"], None) for i in range(4)]).status_code == 413
+    with LocalServer(tmp_path, limits=limits) as server:
+        server.add("ann", preapproved=True)
+        server.open("ann")
+        assert server.ask("ann", [([f"v{i}"], None) for i in range(4)]).status_code == 413
         large = {"queries": [{"S": ["v1"] * 1000}]}
-        assert office.send("ann", "POST", ASK, large).status_code == 413
+        assert server.send("ann", "POST", ASK, large).status_code == 413
         parts = (b"x" * 500 for _ in range(100))
-        assert office.http.post(ASK, content=parts).status_code == 413
+        assert server.http.post(ASK, content=parts).status_code == 413
         packed = {"Content-Encoding": "gzip"}
-        assert office.send("ann", "POST", ASK, {}, **packed).status_code == 415
+        assert server.send("ann", "POST", ASK, {}, **packed).status_code == 415
         for _ in range(4):
-            office.send("ann", "GET", "/v1/me")
-        found = office.send("ann", "GET", "/v1/me")
+            server.send("ann", "GET", "/v1/me")
+        found = server.send("ann", "GET", "/v1/me")
         assert (found.status_code, int(found.headers["retry-after"]) > 0) == (429, True)
         for _ in range(3):
-            assert office.http.get("/v1/me").status_code == 401
-        assert office.http.get("/v1/me").status_code == 429
-        assert office.send("curator", "GET", "/v1/me").status_code == 200
+            assert server.http.get("/v1/me").status_code == 401
+        assert server.http.get("/v1/me").status_code == 429
+        assert server.send("curator", "GET", "/v1/me").status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -239,10 +239,10 @@ def test_whatever_is_sent_is_no_failure(ann, body, name):
     assert 400 <= found.status_code < 500
 
 
-def transcript(office):
+def transcript(server):
     """All that comes back to an analyst and to the curator for one list of requests."""
-    office.add("ann", preapproved=True)
-    office.add("bob")
+    server.add("ann", preapproved=True)
+    server.add("bob")
     seen = []
     requests = [
         ("ann", "GET", "/v1/graph", None),
@@ -272,7 +272,7 @@ def transcript(office):
         ("curator", "GET", "/metrics", None),
     ]
     for name, method, path, body in requests:
-        found = office.send(name, method, path, body)
+        found = server.send(name, method, path, body)
         # Heads hold what is kept beside secrets; the ledger's tests deal with those.
         text = re.sub(r"(\d+:)?[0-9a-f]{64}", "HEAD", found.text)
         text = re.sub(r'"store":"[0-9a-f]{32}"', "store", text.replace('": "', '":"'))
@@ -309,8 +309,8 @@ def test_replies_are_the_same_for_all_graphs_but_for_noise(tmp_path, monkeypatch
         graph = gc.Graph(rows, columns, vertices=[f"v{i}" for i in range(24)])
         folder = tmp_path / str(number)
         folder.mkdir()
-        with Office(folder, graph=graph, budget=(8.0, 0.0), limits=QUICK) as office:
-            found.append(transcript(office))
+        with LocalServer(folder, graph=graph, budget=(8.0, 0.0), limits=NO_LIMITS) as server:
+            found.append(transcript(server))
     nothing_told, one_edge_told, all_told = found
     assert (nothing_told == one_edge_told == all_told) is blind
     assert [status for status, *_ in nothing_told] == [status for status, *_ in all_told]

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from server_cases import Office, Wires
+from server_cases import InProcessTransport, LocalServer
 
 import graphcuts_dp as gc
 from graphcuts_dp import QueryError, RemoteSession, ServerError
@@ -24,76 +24,76 @@ FORMS = [
 
 
 @pytest.fixture
-def office(tmp_path):
-    with Office(tmp_path, budget=(9.0, 0.0)) as made:
+def server(tmp_path):
+    with LocalServer(tmp_path, budget=(9.0, 0.0)) as made:
         made.add("ann", preapproved=True)
         yield made
 
 
-def asked(office, queries, session="default", status=200):
-    return office.post("ann", f"sessions/ann.{session}/answers", {"queries": queries}, status)
+def asked(server, queries, session="default", status=200):
+    return server.post("ann", f"sessions/ann.{session}/answers", {"queries": queries}, status)
 
 
-def client(office, session="default"):
-    wires = Wires(office, "ann")
+def client(server, session="default"):
+    wires = InProcessTransport(server, "ann")
     return RemoteSession(wires, wires.ask("GET", f"/v1/sessions/ann.{session}"))
 
 
-def test_both_doors_read_one_query_from_one_text(office):
+def test_both_doors_read_one_query_from_one_text(server):
     """What was answered over HTTP is on the record for a session at home, which reads the same."""
-    office.open("ann", linear=True, method="auto")
-    over_http = asked(office, FORMS)
+    server.open("ann", linear=True, method="auto")
+    over_http = asked(server, FORMS)
     assert over_http["new"] == len(FORMS)
-    office.stop()
-    with gc.open_session(office.graph, store=office.path, name="ann.default") as session:
+    server.stop()
+    with gc.open_session(server.graph, store=server.path, name="ann.default") as session:
         assert session.parameters["linear"] is True
         space = session.universe.space
         queries = [read_question(json.dumps(form), None, space) for form in FORMS]
         answers = session.ask_all(queries)
         assert session.remaining.queries == 10 - len(FORMS)
         assert [each.value for each in answers] == [each["value"] for each in over_http["answers"]]
-    office.start()
+    server.start()
 
 
-def test_the_price_is_that_of_cuts_and_the_log_tells_no_query(office):
+def test_the_price_is_that_of_cuts_and_the_log_tells_no_query(server):
     """A session's whole cost at its start, then one of the guaranteed answers for each query."""
     cuts = [{"S": [f"v{i}"]} for i in range(6)]
     for name, queries in (("linear", FORMS), ("cuts", cuts)):
-        assert office.open("ann", name).status_code == 201
-        before = office.get("ann", "budget")
-        preview = office.post("ann", f"sessions/ann.{name}/cost", {"queries": queries})
+        assert server.open("ann", name).status_code == 201
+        before = server.get("ann", "budget")
+        preview = server.post("ann", f"sessions/ann.{name}/cost", {"queries": queries})
         assert (preview["queries"], preview["new"], preview["left"]) == (6, 6, 10)
-        left = [each["queries_left"] for each in asked(office, queries, name)["answers"]]
+        left = [each["queries_left"] for each in asked(server, queries, name)["answers"]]
         assert left == [9, 8, 7, 6, 5, 4]
-        assert asked(office, queries[::-1], name)["new"] == 0
-        assert office.get("ann", "budget") == before
-    linear, cuts = office.desk.status.uses
+        assert asked(server, queries[::-1], name)["new"] == 0
+        assert server.get("ann", "budget") == before
+    linear, cuts = server.desk.status.uses
     assert linear.use.cost == cuts.use.cost
     terms = {"epsilon": 1.0, "queries": 6, "method": "laplace"}
-    made = office.post("ann", "dummy", {"terms": terms, "queries": FORMS})
+    made = server.post("ann", "dummy", {"terms": terms, "queries": FORMS})
     assert len(made["answers"]) == len(FORMS)
-    log = [json.loads(line.body) for line, _ in office.people.log_lines() if "ask" in line.what]
+    log = [json.loads(line.body) for line, _ in server.people.log_lines() if "ask" in line.what]
     assert [each["queries"] for each in log] == [6] * 4
     assert not any(word in str(log) for word in ("left", "v1"))
 
 
 def test_floods_of_numbers_are_refused_before_they_are_made(tmp_path):
     limits = Limits(rate=1e6, burst=10**6, failures=10**6, numbers=700)
-    with Office(tmp_path, limits=limits) as office:
-        office.add("ann", preapproved=True)
-        office.open("ann")
-        asked(office, [{"entries": [["v1", "v2", 1.5]]}])
+    with LocalServer(tmp_path, limits=limits) as server:
+        server.add("ann", preapproved=True)
+        server.open("ann")
+        asked(server, [{"entries": [["v1", "v2", 1.5]]}])
         for queries in (
             [{"entries": []}] * 2,
             [{"left": {}}] * 15,
             [{"entries": [["v1", "v2", 0.5]] * 8}],
         ):
-            assert "ask fewer at once" in asked(office, queries, status=413)["detail"]
-        assert office.log().count("ask") == 1
-        assert office.get("ann", "graph")["numbers"] == 700
+            assert "ask fewer at once" in asked(server, queries, status=413)["detail"]
+        assert server.log().count("ask") == 1
+        assert server.get("ann", "graph")["numbers"] == 700
 
 
-def test_time_is_allotted_by_public_sizes_alone(office, monkeypatch):
+def test_time_is_allotted_by_public_sizes_alone(server, monkeypatch):
     seen = []
 
     def departure(_, came, __, queries=1):
@@ -102,17 +102,17 @@ def test_time_is_allotted_by_public_sizes_alone(office, monkeypatch):
 
     monkeypatch.setattr(Ticks, "departure", departure)
     monkeypatch.setattr("graphcuts_dp.server.api._NUMBERS", 24)
-    office.open("ann")
+    server.open("ann")
     seen.clear()
-    asked(office, [{"left": {"v1": 0.5}}])
-    asked(office, [{"left": {}}])
-    asked(office, [{"entries": [["v1", "v2", 0.5]]}])
-    asked(office, [{"S": ["v1"]}, {"S": ["v2"]}])
+    asked(server, [{"left": {"v1": 0.5}}])
+    asked(server, [{"left": {}}])
+    asked(server, [{"entries": [["v1", "v2", 0.5]]}])
+    asked(server, [{"S": ["v1"]}, {"S": ["v2"]}])
     assert seen == [1 + 2, 1 + 2, 1 + (24 * 24 + 16) // 24, 2]
 
 
-def test_the_client_takes_whole_queries_and_reads_them_back(office):
-    office.open("ann")
+def test_the_client_takes_whole_queries_and_reads_them_back(server):
+    server.open("ann")
     random = np.random.default_rng(3)
     coefficients = random.normal(size=(24, 24)).round(3)
     u = np.zeros(24)
@@ -122,7 +122,7 @@ def test_the_client_takes_whole_queries_and_reads_them_back(office):
         gc.Query.matrix(coefficients),
         gc.CutQuery(["v1"], ["v2", "v3"]),
     ]
-    session = client(office)
+    session = client(server)
     answers = session.ask_all(queries)
     assert session.ask(queries[0]) == answers[0]
     assert session.cost(queries).free == 3
@@ -138,11 +138,11 @@ def test_the_client_takes_whole_queries_and_reads_them_back(office):
         session.ask_all([7])
 
 
-def test_the_client_asks_as_much_at_once_as_fits(office, monkeypatch):
-    office.open("ann", queries=200)
-    office.service.limits = Limits(rate=1e6, burst=10**6, failures=10**6, numbers=1300)
+def test_the_client_asks_as_much_at_once_as_fits(server, monkeypatch):
+    server.open("ann", queries=200)
+    server.service.limits = Limits(rate=1e6, burst=10**6, failures=10**6, numbers=1300)
     queries = [gc.Query.matrix(np.eye(24, k=k)) for k in range(1, 8)]
-    session = client(office)
+    session = client(server)
     assert len(session.ask_all(queries)) == 7
     sizes = [
         len(body["queries"]) for path, body in session._connection.sent if path.endswith("answers")
@@ -161,45 +161,45 @@ def test_the_client_asks_as_much_at_once_as_fits(office, monkeypatch):
     assert len(sent) < 19
 
 
-def test_a_transcript_that_is_none_is_the_error_of_no_server(office):
-    office.open("ann")
-    session = client(office)
+def test_a_transcript_that_is_none_is_the_error_of_no_server(server):
+    server.open("ann")
+    session = client(server)
     for reply in (b"<html>sign in</html>", b"", b"[1]"):
         session._connection.send = lambda *_, reply=reply: reply
         with pytest.raises(ServerError, match="no server of sessions"):
             session.export()
 
 
-def test_long_queries_are_told_in_short_pages(office, monkeypatch):
-    office.open("ann", queries=200)
-    asked(office, [{"left": [k / 100] * 24} for k in range(1, 7)])
+def test_long_queries_are_told_in_short_pages(server, monkeypatch):
+    server.open("ann", queries=200)
+    asked(server, [{"left": [k / 100] * 24} for k in range(1, 7)])
     path = "sessions/ann.default/answers"
-    short = office.get("ann", path)
+    short = server.get("ann", path)
     assert [each["query"] for each in short["items"]] == [None] * 6
     assert {each["title"] for each in short["items"]} == {"rank one"}
     monkeypatch.setattr(api, "_PAGE", 100)
-    page = office.get("ann", f"{path}?labels=true")
+    page = server.get("ann", f"{path}?labels=true")
     assert (page["total"], len(page["items"])) == (6, 3)
-    assert len(client(office).history) == 6
+    assert len(client(server).history) == 6
     monkeypatch.setattr(api, "_LONGEST", 40)
     with pytest.raises(QueryError, match="too long to be shown"):
-        client(office).history  # noqa: B018
-    exported = client(office).export()["answers"]
+        client(server).history  # noqa: B018
+    exported = client(server).export()["answers"]
     assert len(exported[0]["left"]) == 24
 
 
 def test_bipartite_graphs_have_weights_of_both_sides(tmp_path):
     rows, columns = np.divmod(np.arange(0, 240, 2), 12)
     sides = gc.BipartiteGraph(rows, columns, left=20, right=12)
-    with Office(tmp_path, graph=sides, groups=False) as office:
-        office.add("ann", preapproved=True)
-        office.open("ann")
+    with LocalServer(tmp_path, graph=sides, groups=False) as server:
+        server.add("ann", preapproved=True)
+        server.open("ann")
         some = {"left": {"0": 1, "1": 0.5}}
-        first, second = (asked(office, [each]) for each in (some, some | {"right": [1.0] * 12}))
+        first, second = (asked(server, [each]) for each in (some, some | {"right": [1.0] * 12}))
         assert (first["new"], second["new"]) == (1, 0)
-        assert asked(office, [{"entries": [[19, 11, 2.0]]}])["new"] == 1
-        asked(office, [{"entries": [[11, 19, 2.0]]}], status=422)
-        session = client(office)
+        assert asked(server, [{"entries": [[19, 11, 2.0]]}])["new"] == 1
+        asked(server, [{"entries": [[11, 19, 2.0]]}], status=422)
+        session = client(server)
         assert session.universe.shape == (20, 12)
         again = session.ask(gc.Query.rank_one([1, 0.5] + [0] * 18, [1.0] * 12))
         assert again.value == first["answers"][0]["value"]

@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from server_cases import Office, problem
+from server_cases import LocalServer, refusal_of
 
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.server import readiness
@@ -42,14 +42,14 @@ def parsed(text):
 
 @pytest.fixture
 def team(tmp_path):
-    with Office(tmp_path, budget=(4.0, 1e-5)) as office:
-        office.add("ann", preapproved=True, epsilon=2.0)
-        office.add("mona", role="monitor")
-        yield office
+    with LocalServer(tmp_path, budget=(4.0, 1e-5)) as server:
+        server.add("ann", preapproved=True, epsilon=2.0)
+        server.add("mona", role="monitor")
+        yield server
 
 
-def scraped(office, name="mona"):
-    reply = office.send(name, "GET", "/metrics")
+def scraped(server, name="mona"):
+    reply = server.send(name, "GET", "/metrics")
     assert reply.status_code == 200
     return parsed(reply.text)
 
@@ -112,23 +112,23 @@ def test_metrics_have_no_labels_but_names_states_and_reasons(team):
 
 def test_only_monitors_and_curators_read_them(team):
     assert team.send("curator", "GET", "/metrics").status_code == 200
-    problem(team.send("ann", "GET", "/metrics"), "role", 403)
+    refusal_of(team.send("ann", "GET", "/metrics"), "role", 403)
     assert team.send(None, "GET", "/metrics").status_code == 401
 
 
 class Work:
     """A service as an application sees it, whose clock stands unless work is done."""
 
-    def __init__(self, office, seconds):
+    def __init__(self, server, seconds):
         self.time, self.seconds = 1e9, seconds
-        office.service.clock = lambda: self.time
-        ask = office.desk.ask_in_steps
+        server.service.clock = lambda: self.time
+        ask = server.desk.ask_in_steps
 
         def slow(*given):
             self.time += self.seconds
             return ask(*given)
 
-        office.desk.ask_in_steps = slow
+        server.desk.ask_in_steps = slow
 
 
 @pytest.mark.thorough(cases=1)
@@ -141,11 +141,11 @@ def test_metrics_do_not_tell_how_long_the_work_took(tmp_path, monkeypatch, at_ti
     texts = []
     for number, seconds in enumerate((0.01, 0.2)):
         (tmp_path / str(number)).mkdir()
-        with Office(tmp_path / str(number)) as office:
-            office.add("ann", preapproved=True)
-            office.open("ann")
-            office.service.ticks = type(office.service.ticks)(0.25)
-            work = Work(office, seconds)
+        with LocalServer(tmp_path / str(number)) as server:
+            server.add("ann", preapproved=True)
+            server.open("ann")
+            server.service.ticks = type(server.service.ticks)(0.25)
+            work = Work(server, seconds)
 
             async def sleep(pause, work=work):
                 work.time += pause
@@ -153,10 +153,10 @@ def test_metrics_do_not_tell_how_long_the_work_took(tmp_path, monkeypatch, at_ti
             monkeypatch.setattr("graphcuts_dp.server.app.asyncio.sleep", sleep)
             if not at_ticks:
                 monkeypatch.setattr("graphcuts_dp.server.app._ON_TICKS", "/nowhere")
-            office.ask("ann", [(["v1"], None)])
+            server.ask("ann", [(["v1"], None)])
             texts.append(
                 re.findall(
-                    '.*reply_seconds.*"ask".*', office.send("curator", "GET", "/metrics").text
+                    '.*reply_seconds.*"ask".*', server.send("curator", "GET", "/metrics").text
                 )
             )
     assert len(texts[0]) == len(texts[1]) > 10
@@ -176,16 +176,16 @@ def test_what_waits_is_counted_until_its_reply_leaves(team):
     assert team.service.metrics.waiting == 0
 
 
-def ready(office):
-    office.service._checked = -1e9
-    return office.http.get("/readyz")
+def ready(server):
+    server.service._checked = -1e9
+    return server.http.get("/readyz")
 
 
 def test_a_server_is_ready_while_it_can_write(team, monkeypatch):
     assert ready(team).text == "ready\n"
     with monkeypatch.context() as full:
         full.setattr(readiness, "FREE_BYTES", 1 << 62)
-        found = problem(ready(team), "not-ready", 503)
+        found = refusal_of(ready(team), "not-ready", 503)
         assert found["detail"] == "not ready: the disk"
         assert team.http.get("/healthz").text == "ok\n"
     assert ready(team).status_code == 200
@@ -193,35 +193,35 @@ def test_a_server_is_ready_while_it_can_write(team, monkeypatch):
 
 def test_requests_that_come_during_the_first_check_wait_for_it(tmp_path):
     """They used to read "the server: it starts"."""
-    with Office(tmp_path) as office:
-        service = office.service
+    with LocalServer(tmp_path) as server:
+        service = server.service
 
         async def two_at_once():
             service._checked = -math.inf
             return await asyncio.gather(service.not_ready(), service.not_ready())
 
-        assert office.http.portal.call(two_at_once) == [None, None]
+        assert server.http.portal.call(two_at_once) == [None, None]
 
 
 def test_a_server_whose_store_is_gone_or_read_only_is_not_ready(team, monkeypatch):
     moved = team.path.with_name("moved.db")
     team.path.rename(moved)
-    assert "the store" in problem(ready(team), "not-ready", 503)["detail"]
+    assert "the store" in refusal_of(ready(team), "not-ready", 503)["detail"]
     moved.rename(team.path)
     assert ready(team).status_code == 200
     monkeypatch.setattr(os, "access", lambda *_: False)  # the tests' account may write everything
-    assert "the store" in problem(ready(team), "not-ready", 503)["detail"]
+    assert "the store" in refusal_of(ready(team), "not-ready", 503)["detail"]
 
 
 def test_a_server_with_the_registry_of_another_time_is_not_ready(tmp_path):
-    with Office(tmp_path) as office:
-        office.add("ann")
-    registry = book_of(office.path)
+    with LocalServer(tmp_path) as server:
+        server.add("ann")
+    registry = book_of(server.path)
     shutil.copy(registry, tmp_path / "older")
-    with Office(tmp_path) as office:
-        office.people.revoke("ann", by="curator")
+    with LocalServer(tmp_path) as server:
+        server.people.revoke("ann", by="curator")
     (tmp_path / "older").chmod(0o600)
-    with closing(Ledger(office.path)) as ledger, closing(Book(tmp_path / "older")) as older:
+    with closing(Ledger(server.path)) as ledger, closing(Book(tmp_path / "older")) as older:
         assert readiness.not_ready(ledger, older) == "registry"
 
 

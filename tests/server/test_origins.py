@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from server_cases import TERMS, problem
+from server_cases import TERMS, refusal_of
 
 from graphcuts_dp.server.models import RefusedError
 from graphcuts_dp.server.origins import check_origin
@@ -35,29 +35,29 @@ HERE = [
 
 
 @pytest.mark.parametrize("headers", ELSEWHERE)
-def test_no_login_of_another_site(office, headers):
+def test_no_login_of_another_site(server, headers):
     """Once only the framework's strictness about content types stood before a login."""
-    body = {"token": office.tokens["curator"]}
-    reply = office.send(None, "POST", "/v1/login", body, **headers)
-    problem(reply, "origin", 403)
+    body = {"token": server.tokens["curator"]}
+    reply = server.send(None, "POST", "/v1/login", body, **headers)
+    refusal_of(reply, "origin", 403)
     assert "set-cookie" not in reply.headers
-    assert "login" not in office.log()
+    assert "login" not in server.log()
 
 
 @pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("headers", HERE)
-def test_a_login_of_the_page_and_of_programs(office, headers):
-    reply = office.send(None, "POST", "/v1/login", {"token": office.tokens["curator"]}, **headers)
+def test_a_login_of_the_page_and_of_programs(server, headers):
+    reply = server.send(None, "POST", "/v1/login", {"token": server.tokens["curator"]}, **headers)
     assert reply.status_code == 200
     assert "set-cookie" in reply.headers
 
 
 @pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("headers", [ELSEWHERE[0], ELSEWHERE[9]])
-def test_every_route_that_changes_something_refuses_pages_of_other_sites(office, headers):
+def test_every_route_that_changes_something_refuses_pages_of_other_sites(server, headers):
     """With a valid token and all that the route wants, so that nothing else refuses it."""
-    office.add("ann", preapproved=True)
-    described = office.http.get("/v1/openapi.json").json()["paths"]
+    server.add("ann", preapproved=True)
+    described = server.http.get("/v1/openapi.json").json()["paths"]
     changing = [
         (method.upper(), re.sub(r"\{name\}", "ann.default" if "sessions" in path else "ann", path))
         for path, methods in described.items()
@@ -65,27 +65,27 @@ def test_every_route_that_changes_something_refuses_pages_of_other_sites(office,
         if method not in ("get", "head", "options")
     ]
     assert len(changing) >= 12
-    before = office.log()
+    before = server.log()
     for method, path in changing:
         for name in ("ann", "curator"):
-            problem(office.send(name, method, path, dict(TERMS), **headers), "origin", 403)
-    assert office.log() == before
+            refusal_of(server.send(name, method, path, dict(TERMS), **headers), "origin", 403)
+    assert server.log() == before
 
 
-def test_reading_is_allowed_since_other_sites_cannot_read_replies(office):
-    reply = office.send("curator", "GET", "/v1/people", **ELSEWHERE[0])
+def test_reading_is_allowed_since_other_sites_cannot_read_replies(server):
+    reply = server.send("curator", "GET", "/v1/people", **ELSEWHERE[0])
     assert reply.status_code == 200
     assert "access-control-allow-origin" not in reply.headers
     assert reply.headers["cross-origin-resource-policy"] == "same-origin"
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "", None])
-def test_a_body_says_that_it_is_json(office, kind):
+def test_a_body_says_that_it_is_json(server, kind):
     """A form of another site cannot say so without the browser asking first."""
     headers = {} if kind is None else {"Content-Type": kind}
-    content = f'{{"token": "{office.tokens["curator"]}"}}'.encode()
-    reply = office.http.post("/v1/login", content=content, headers=headers)
-    problem(reply, "type", 415)
+    content = f'{{"token": "{server.tokens["curator"]}"}}'.encode()
+    reply = server.http.post("/v1/login", content=content, headers=headers)
+    refusal_of(reply, "type", 415)
     assert "set-cookie" not in reply.headers
 
 

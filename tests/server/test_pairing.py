@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 from format_facts import VERSION_0_1
-from server_cases import Office, made_graph
+from server_cases import LocalServer, labelled_graph
 
 import graphcuts_dp as gc
 from graphcuts_dp import LedgerError, Store
@@ -89,15 +89,15 @@ def test_a_registry_from_before_a_change_is_refused(store, tmp_path, change_of):
 
 
 def test_a_server_refuses_an_older_registry_and_an_older_store(tmp_path):
-    with Office(tmp_path) as office:
-        office.add("ann", preapproved=True)
-    store = Store(office.path)
+    with LocalServer(tmp_path) as server:
+        server.add("ann", preapproved=True)
+    store = Store(server.path)
     put_aside(store, tmp_path / "early", "", "-server")
-    with Office(tmp_path) as office:
-        office.tokens["ann"] = office.people.renew("ann", by="curator")
-        office.open("ann")
-        office.ask("ann", [(["v1"], ["v2"])])
-        office.people.revoke("ann", by="curator")
+    with LocalServer(tmp_path) as server:
+        server.tokens["ann"] = server.people.renew("ann", by="curator")
+        server.open("ann")
+        server.ask("ann", [(["v1"], ["v2"])])
+        server.people.revoke("ann", by="curator")
     put_aside(store, tmp_path / "late", "", "-server")
     early, late = tmp_path / "early", tmp_path / "late"
 
@@ -105,7 +105,7 @@ def test_a_server_refuses_an_older_registry_and_an_older_store(tmp_path):
         shutil.copy(store_from / "mail.db", store.file)
         shutil.copy(registry_from / "mail.db-server", book_of(store.file))
         with closing(Book(book_of(store.file))) as book:
-            Desk(made_graph(), store, book).close()
+            Desk(labelled_graph(), store, book).close()
 
     started(late, late)
     with pytest.raises(LedgerError, match=r"registry .* is older than the store"):
@@ -117,20 +117,20 @@ def test_a_server_refuses_an_older_registry_and_an_older_store(tmp_path):
 
 def test_a_store_that_lost_answers_alone_is_noticed(tmp_path):
     """No token was changed in between: what the registry notes of the store tells it."""
-    with Office(tmp_path) as office:
-        office.add("ann", preapproved=True)
-        office.open("ann")
-        office.ask("ann", [(["v1"], ["v2"])])
-        shutil.copy(office.path, tmp_path / "early.db")
-        before = office.desk.status.head
-        office.ask("ann", [(["v3"], ["v4"])])
-        assert office.desk.status.head != before
+    with LocalServer(tmp_path) as server:
+        server.add("ann", preapproved=True)
+        server.open("ann")
+        server.ask("ann", [(["v1"], ["v2"])])
+        shutil.copy(server.path, tmp_path / "early.db")
+        before = server.desk.status.head
+        server.ask("ann", [(["v3"], ["v4"])])
+        assert server.desk.status.head != before
         # a kill now: the note was made with the answer
-        noted = office.desk.book.stores[office.desk.store]
-        assert str(noted) == office.desk.status.head
-    shutil.copy(tmp_path / "early.db", office.path)
+        noted = server.desk.book.stores[server.desk.store]
+        assert str(noted) == server.desk.status.head
+    shutil.copy(tmp_path / "early.db", server.path)
     with pytest.raises(LedgerError, match="at least 2 records spent would be forgotten"):
-        change(Store(office.path), look)
+        change(Store(server.path), look)
 
 
 def test_stores_and_registries_of_others_are_refused(store, tmp_path):
@@ -277,10 +277,10 @@ def test_lines_that_were_rotated_out_are_still_known(store):
 
 
 def test_a_server_notes_where_the_store_stands_when_a_session_begins(tmp_path):
-    with Office(tmp_path, graph=made_graph()) as office:
-        office.add("ann", preapproved=True)
-        office.open("ann")
-        assert str(office.desk.book.stores[office.desk.store]) == office.desk.status.head
-        head = office.desk.status.head
-    with closing(Ledger(office.path)) as ledger:
+    with LocalServer(tmp_path, graph=labelled_graph()) as server:
+        server.add("ann", preapproved=True)
+        server.open("ann")
+        assert str(server.desk.book.stores[server.desk.store]) == server.desk.status.head
+        head = server.desk.status.head
+    with closing(Ledger(server.path)) as ledger:
         assert str(ledger.head) == head

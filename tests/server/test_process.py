@@ -10,8 +10,8 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from processes import Process
-from server_cases import made_graph
+from processes import ServerProcess
+from server_cases import labelled_graph
 
 import graphcuts_dp as gc
 from graphcuts_dp import (
@@ -34,7 +34,7 @@ OPTIONS = ("--budget", "8", "--tick", "0.02", "--rate", "100000")
 
 @pytest.fixture(scope="module")
 def process(tmp_path_factory):
-    found = Process(tmp_path_factory.mktemp("served"), made_graph(), *OPTIONS)
+    found = ServerProcess(tmp_path_factory.mktemp("served"), labelled_graph(), *OPTIONS)
     found.add("ann", preapproved=True, epsilon=4.0)
     found.add("bob")
     yield found
@@ -168,8 +168,8 @@ def test_requests_with_another_one_inside_are_refused_or_answered_once(process):
 
 @pytest.mark.thorough
 def test_the_command_refuses_a_second_server(process):
-    status, told = process.again()
-    assert (status, "another server" in told) == (2, True), told
+    status, errors = process.run_second_server()
+    assert (status, "another server" in errors) == (2, True), errors
 
 
 def under_kills(process, *, clients, each, kills, seed, up=0.5, between=lambda _: None):
@@ -235,14 +235,14 @@ def judge_kills(process, found, history, asked, used, lost, kills):
 
 @pytest.mark.thorough
 def test_kill_9_under_load_loses_and_doubles_nothing(tmp_path):
-    process = Process(tmp_path, made_graph(), *OPTIONS)
+    process = ServerProcess(tmp_path, labelled_graph(), *OPTIONS)
     assert under_kills(process, clients=2, each=8, kills=1, seed=1) > 0
 
 
 @pytest.mark.thorough
 def test_a_terminal_that_closes_ends_a_server_in_good_order(tmp_path):
     """SIGHUP is as SIGTERM: the reply that is awaited comes, and the registry is closed."""
-    process = Process(tmp_path, made_graph(), "--budget", "8", "--tick", "1")
+    process = ServerProcess(tmp_path, labelled_graph(), "--budget", "8", "--tick", "1")
     process.add("ann", preapproved=True)
     with connected(process) as session:
         asked = []
@@ -260,7 +260,7 @@ def test_a_terminal_that_closes_ends_a_server_in_good_order(tmp_path):
 
 @pytest.mark.slow
 def test_kill_9_two_hundred_times(tmp_path):
-    process = Process(tmp_path, made_graph(), *OPTIONS)
+    process = ServerProcess(tmp_path, labelled_graph(), *OPTIONS)
     assert under_kills(process, clients=8, each=4500, kills=200, seed=2, up=3.0) == 200
 
 
@@ -276,7 +276,7 @@ def test_kills_with_backups_and_restores_between_lose_and_revive_nothing(
     monkeypatch.setattr("graphcuts_dp.server.client._PAUSES", (0.1,) * 10_000)  # they do wait
     served = tmp_path / "served"
     served.mkdir()
-    process = Process(served, made_graph(), *OPTIONS)
+    process = ServerProcess(served, labelled_graph(), *OPTIONS)
     revoked, restored = [], []
 
     def brought_back(number):

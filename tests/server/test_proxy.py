@@ -1,9 +1,10 @@
-"""Behind a proxy, plain HTTP from anybody else is refused before its token is read."""
+"""A server behind a proxy refuses plain HTTP from other addresses before it reads the token."""
 
 import warnings
 
+import httpx
 import pytest
-from server_cases import QUICK, Office
+from server_cases import NO_LIMITS, LocalServer
 
 from graphcuts_dp import ParameterError
 from graphcuts_dp.server import service
@@ -17,79 +18,90 @@ with warnings.catch_warnings():
     from fastapi.testclient import TestClient
 
 PROXY = "10.0.0.7"
+# Headers of the proxy, which appends the client's address to those that the client sent.
 FORWARDED = {"X-Forwarded-For": "10.9.9.9, 198.51.100.2", "X-Forwarded-Proto": "https"}
 
 
 @pytest.fixture(scope="module")
-def office(tmp_path_factory):
-    with Office(tmp_path_factory.mktemp("proxied")) as made:
-        made.add("ann", preapproved=True)
-        yield made
+def server(tmp_path_factory):
+    with LocalServer(tmp_path_factory.mktemp("server")) as local_server:
+        local_server.add("ann", preapproved=True)
+        yield local_server
 
 
 @pytest.fixture(scope="module")
-def sent(office):
-    """A request that comes to a server behind a proxy from some address of the network."""
+def send_from(server):
+    """Return a function that sends a request from an address to a server behind a proxy."""
     services, apps = [], {}
 
-    def send(peer, path="/v1/me", *, token="", behind=PROXY, scheme="http", method="GET", **more):
-        if behind not in apps:
-            binding = Binding(host="0.0.0.0", behind_proxy=behind)  # noqa: S104
+    def send(
+        address: str,
+        path: str = "/v1/me",
+        *,
+        token: str = "",
+        proxy: str = PROXY,
+        scheme: str = "http",
+        method: str = "GET",
+        **headers: str,
+    ) -> httpx.Response:
+        if proxy not in apps:
+            binding = Binding(host="0.0.0.0", behind_proxy=proxy)  # noqa: S104
             ticks = Ticks(0.001, queries=1000)
-            services.append(Service(office.desk, binding, limits=QUICK, ticks=ticks))
-            apps[behind] = make_app(services[-1])
-        client = TestClient(apps[behind], base_url=f"{scheme}://localhost", client=(peer, 9))
-        headers = {"Authorization": f"Bearer {token or office.tokens['ann']}", **more}
+            services.append(Service(server.desk, binding, limits=NO_LIMITS, ticks=ticks))
+            apps[proxy] = make_app(services[-1])
+        client = TestClient(apps[proxy], base_url=f"{scheme}://localhost", client=(address, 9))
+        headers = {"Authorization": f"Bearer {token or server.tokens['ann']}", **headers}
         return client.request(method, path, headers=headers)
 
     yield send
-    for running in services:
-        running._store.close()
-        running._public.close()
+    for started_service in services:
+        started_service._store.close()
+        started_service._public.close()
 
 
 @pytest.fixture
-def seen(monkeypatch):
-    """Where requests with a valid token come from and how, as the check of limits sees it."""
-    found, admit = [], service.admit
+def client_addresses(monkeypatch):
+    """Return a list to which each admitted request adds its client's address and its scheme."""
+    addresses, admit = [], service.admit
 
-    def seen_and_admitted(at, request, login):
-        found.append((request.client.host, request.url.scheme))
-        admit(at, request, login)
+    def record_and_admit(service_of_request, request, login):
+        addresses.append((request.client.host, request.url.scheme))
+        admit(service_of_request, request, login)
 
-    monkeypatch.setattr(service, "admit", seen_and_admitted)
-    return found
-
-
-STRANGERS = ["10.0.0.8", "127.0.0.1", "::1", "::ffff:10.0.0.8", "::10.0.0.7", "unix", ""]
+    monkeypatch.setattr(service, "admit", record_and_admit)
+    return addresses
 
 
-@pytest.mark.parametrize("peer", STRANGERS)
-def test_plain_http_that_goes_round_the_proxy_is_refused_whatever_its_token(
-    office, sent, peer, monkeypatch
+OTHER_ADDRESSES = ["10.0.0.8", "127.0.0.1", "::1", "::ffff:10.0.0.8", "::10.0.0.7", "unix", ""]
+
+
+@pytest.mark.parametrize("address", OTHER_ADDRESSES)
+def test_plain_http_that_bypasses_the_proxy_is_refused_before_its_token_is_read(
+    server, send_from, address, monkeypatch
 ):
-    read = []
-    monkeypatch.setattr(People, "of_token", lambda _, text: read.append(text))
-    monkeypatch.setattr(People, "of_login", lambda _, text: read.append(text))
-    before = office.people.log_head
+    tokens_read = []
+    monkeypatch.setattr(People, "of_token", lambda _, text: tokens_read.append(text))
+    monkeypatch.setattr(People, "of_login", lambda _, text: tokens_read.append(text))
+    log_before = server.people.log_head
+    forged = {"X-Forwarded-For": PROXY, "X-Forwarded-Proto": "https"}
     replies = [
-        sent(peer, token=token, **{"X-Forwarded-For": PROXY, "X-Forwarded-Proto": "https"})
-        for token in (office.tokens["ann"], "gcdp_wrong", office.tokens["curator"])
+        send_from(address, token=token, **forged)
+        for token in (server.tokens["ann"], "gcdp_wrong", server.tokens["curator"])
     ]
     assert {(reply.status_code, reply.text) for reply in replies} == {(403, replies[0].text)}
     assert replies[0].json()["type"] == "urn:graphcuts-dp:proxy"
     assert replies[0].json()["detail"].startswith("this server answers its proxy alone")
     for path in ("/", "/page/login.js", "/v1/sessions", "/v1/openapi.json", "/metrics", "/no"):
-        assert sent(peer, path, Cookie="gcdp_login=x").status_code == 403
-    assert sent(peer, "/v1/sessions", method="POST").status_code == 403
-    assert read == []
-    assert office.people.log_head == before
-    assert sent(peer, "/healthz").text == "ok\n"
+        assert send_from(address, path, Cookie="gcdp_login=x").status_code == 403
+    assert send_from(address, "/v1/sessions", method="POST").status_code == 403
+    assert tokens_read == []
+    assert server.people.log_head == log_before
+    assert send_from(address, "/healthz").text == "ok\n"
 
 
 @pytest.mark.thorough(cases=4)
 @pytest.mark.parametrize(
-    ("peer", "behind"),
+    ("address", "proxy"),
     [
         (PROXY, PROXY),
         (f"::ffff:{PROXY}", PROXY),
@@ -99,20 +111,26 @@ def test_plain_http_that_goes_round_the_proxy_is_refused_whatever_its_token(
         ("fd00::7", "fd00:0::7"),
     ],
 )
-def test_the_proxy_is_answered_and_its_word_taken(sent, seen, peer, behind):
-    assert sent(peer, behind=behind, **FORWARDED).json()["name"] == "ann"
-    assert set(seen) == {("198.51.100.2", "https")}  # what the proxy added, not what it was given
+def test_the_client_address_is_the_last_one_that_the_proxy_forwards(
+    send_from, client_addresses, address, proxy
+):
+    assert send_from(address, proxy=proxy, **FORWARDED).json()["name"] == "ann"
+    assert set(client_addresses) == {("198.51.100.2", "https")}
 
 
-def test_without_a_proxy_no_word_about_the_client_is_taken(office, sent, seen):
-    assert sent("198.51.100.2", scheme="https").status_code == 200  # which needs none
+def test_https_from_another_address_is_answered(send_from):
+    assert send_from("198.51.100.2", scheme="https").status_code == 200
+
+
+def test_a_server_without_a_proxy_ignores_forwarded_headers(server, client_addresses):
     assert Binding().proxies == ()
-    seen.clear()
-    assert office.send("ann", "GET", "/v1/me", **FORWARDED).status_code == 200
-    assert set(seen) == {("testclient", "http")}
+    assert server.send("ann", "GET", "/v1/me", **FORWARDED).status_code == 200
+    assert set(client_addresses) == {("testclient", "http")}
 
 
-@pytest.mark.parametrize("given", ["proxy", "*", "10.0.0.0/0", "::/0", "10.0.0.7,", "10.0.0.7:80"])
-def test_proxies_that_have_no_address(given):
+@pytest.mark.parametrize(
+    "behind_proxy", ["proxy", "*", "10.0.0.0/0", "::/0", "10.0.0.7,", "10.0.0.7:80"]
+)
+def test_a_proxy_without_a_definite_address_is_refused(behind_proxy):
     with pytest.raises(ParameterError, match="no address of a proxy"):
-        Binding(host="192.0.2.1", behind_proxy=given)
+        Binding(host="192.0.2.1", behind_proxy=behind_proxy)

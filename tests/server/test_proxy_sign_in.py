@@ -3,7 +3,7 @@
 import warnings
 
 import pytest
-from server_cases import QUICK, Office, problem, told
+from server_cases import NO_LIMITS, LocalServer, body_of, refusal_of
 
 from graphcuts_dp import ParameterError
 from graphcuts_dp.server.app import make_app
@@ -38,15 +38,15 @@ def binding(secret, **options):
 
 
 @pytest.fixture
-def office(tmp_path):
-    with Office(tmp_path) as made:
+def server(tmp_path):
+    with LocalServer(tmp_path) as made:
         made.add("ann", preapproved=True)
         made.add("bob")
         yield made
 
 
 @pytest.fixture
-def proxy(office, secret):
+def proxy(server, secret):
     """A simulated proxy: what it sends for a person whom it has signed in."""
     services = []
 
@@ -55,9 +55,9 @@ def proxy(office, secret):
     ):
         services.append(
             Service(
-                office.desk,
+                server.desk,
                 binding(secret, **(options or {})),
-                limits=QUICK,
+                limits=NO_LIMITS,
                 ticks=Ticks(0.001, queries=1000),
             )
         )
@@ -82,12 +82,12 @@ def proxy(office, secret):
         service._public.close()
 
 
-def test_a_person_is_who_the_proxy_says(office, proxy):
-    me = told(proxy())
+def test_a_person_is_who_the_proxy_says(server, proxy):
+    me = body_of(proxy())
     assert (me["name"], me["role"]) == ("ann", "analyst")
-    assert told(proxy(person="curator", path="/v1/people"))["people"]
+    assert body_of(proxy(person="curator", path="/v1/people"))["people"]
     assert proxy(person=None).status_code == 401  # signed in nowhere, and no token
-    bob = told(proxy(person=None, Authorization=f"Bearer {office.tokens['bob']}"))
+    bob = body_of(proxy(person=None, Authorization=f"Bearer {server.tokens['bob']}"))
     assert bob["name"] == "bob"
 
 
@@ -107,7 +107,7 @@ def test_a_person_is_who_the_proxy_says(office, proxy):
 )
 def test_nobody_else_names_a_person(proxy, path, change):
     reply = proxy(path=path, person="curator", **change)
-    found = problem(reply, "proxy", 403)
+    found = refusal_of(reply, "proxy", 403)
     assert SECRET not in reply.text
     assert "curator" not in found["detail"]
 
@@ -127,40 +127,40 @@ def test_a_header_that_is_there_twice_is_refused():
         sign_in.person_named([one, shared], trusted=False)
 
 
-def test_without_the_option_the_header_says_nothing(office, proxy):
+def test_without_the_option_the_header_says_nothing(server, proxy):
     """The account counts that the token proves, and no header does."""
     off = {"person_header": "", "proxy_secret": None}
     assert proxy(options=off).status_code == 401
-    token = {"Authorization": f"Bearer {office.tokens['bob']}"}
-    assert told(proxy(options=off, **token))["name"] == "bob"
+    token = {"Authorization": f"Bearer {server.tokens['bob']}"}
+    assert body_of(proxy(options=off, **token))["name"] == "bob"
     assert (
-        office.send(None, "GET", "/v1/me", **NAMED, **{"X-Proxy-Secret": SECRET}).status_code == 401
+        server.send(None, "GET", "/v1/me", **NAMED, **{"X-Proxy-Secret": SECRET}).status_code == 401
     )
 
 
 @pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("name", ["nobody", "ann@example.org", "Ann", "ann,curator", "", "x" * 99])
 def test_a_name_without_an_account_is_refused(proxy, name):
-    problem(proxy(person=name), "person", 403)
+    refusal_of(proxy(person=name), "person", 403)
 
 
-def test_a_person_who_was_revoked_is_refused(office, proxy):
-    office.people.revoke("ann", by="curator")
-    problem(proxy(), "person", 403)
+def test_a_person_who_was_revoked_is_refused(server, proxy):
+    server.people.revoke("ann", by="curator")
+    refusal_of(proxy(), "person", 403)
 
 
 def test_a_change_needs_the_csrf_token_and_comes_from_the_page(proxy):
     """The proxy's cookie comes with requests of other sites, too."""
     body = {"name": "default", "epsilon": 0.5, "queries": 10, "method": "laplace"}
     path = "/v1/sessions"
-    problem(proxy("POST", path, body, **ORIGIN), "csrf", 403)
-    problem(proxy("POST", path, body, **ORIGIN, **{"X-CSRF-Token": "0" * 64}), "csrf", 403)
-    of_ann, of_bob = (told(proxy(person=name))["csrf"] for name in ("ann", "bob"))
-    problem(proxy("POST", path, body, **ORIGIN, **{"X-CSRF-Token": of_bob}), "csrf", 403)
+    refusal_of(proxy("POST", path, body, **ORIGIN), "csrf", 403)
+    refusal_of(proxy("POST", path, body, **ORIGIN, **{"X-CSRF-Token": "0" * 64}), "csrf", 403)
+    of_ann, of_bob = (body_of(proxy(person=name))["csrf"] for name in ("ann", "bob"))
+    refusal_of(proxy("POST", path, body, **ORIGIN, **{"X-CSRF-Token": of_bob}), "csrf", 403)
     right = {"X-CSRF-Token": of_ann}
     elsewhere = {**ORIGIN, "Origin": "https://evil.example"}
-    problem(proxy("POST", path, body, **elsewhere, **right), "origin", 403)
-    assert told(proxy("POST", path, body, **ORIGIN, **right), 201)["state"] == "open"
+    refusal_of(proxy("POST", path, body, **elsewhere, **right), "origin", 403)
+    assert body_of(proxy("POST", path, body, **ORIGIN, **right), 201)["state"] == "open"
 
 
 def test_the_page_needs_no_token(proxy):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from command_runs import run_line
-from server_cases import QUICK, TERMS, Office, made_graph, problem, told
+from server_cases import NO_LIMITS, TERMS, LocalServer, body_of, labelled_graph, refusal_of
 
 import graphcuts_dp as gc
 from graphcuts_dp import LedgerError, ParameterError, Store
@@ -38,7 +38,7 @@ def make_folder(folder, names=NAMES):
     """A folder with files of options and stores, as the first start of a server leaves it."""
     folder.mkdir(exist_ok=True)
     for number, name in enumerate(names):
-        graph = made_graph(number + 1)
+        graph = labelled_graph(number + 1)
         if not (folder / f"{name}.npz").exists():
             graph.write(folder / f"{name}.npz")
         options = f'graph = "{name}.npz"\npublic-vertices-from-file = true\nbudget = "4,delta=1e-5"'
@@ -49,7 +49,7 @@ def make_folder(folder, names=NAMES):
     return ServerFiles.of(Store(folder))
 
 
-class Campus(Office):
+class Campus(LocalServer):
     """An application on two graphs of a folder."""
 
     def __init__(self, folder, names=NAMES):
@@ -62,13 +62,13 @@ class Campus(Office):
         book = self.files.open_book()
         check_none_missing(self.files, book)
         self.desks = {
-            name: Desk(made_graph(number + 1), self.files.stores[name], book)
+            name: Desk(labelled_graph(number + 1), self.files.stores[name], book)
             for number, name in enumerate(self.names)
         }
         self.desk = next(iter(self.desks.values()))
         self.people = self.desk.people
         ticks = Ticks(0.001, queries=1000)
-        self.service = Service(list(self.desks.values()), limits=QUICK, ticks=ticks)
+        self.service = Service(list(self.desks.values()), limits=NO_LIMITS, ticks=ticks)
         self.http = TestClient(make_app(self.service), raise_server_exceptions=True)
         self.http.__enter__()
 
@@ -97,10 +97,10 @@ def test_analysts_see_the_graphs_that_they_may_ask_and_no_others(campus):
         hidden, missing = (
             campus.send("bob", "GET", f"/v1/graphs/{name}/{path}") for name in ("mail", "no")
         )
-        problem(hidden, "graph", 404)
+        refusal_of(hidden, "graph", 404)
         assert hidden.text == missing.text
-    problem(campus.open_at("mail", "bob"), "graph", 404)
-    assert told(campus.open_at("phone", "bob"), 201)["state"] == "open"
+    refusal_of(campus.open_at("mail", "bob"), "graph", 404)
+    assert body_of(campus.open_at("phone", "bob"), 201)["state"] == "open"
     people = {each["name"]: each["graphs"] for each in campus.get("curator", "people")["people"]}
     assert people == {"ann": None, "bob": ["phone"], "curator": None}
 
@@ -124,7 +124,7 @@ def test_a_curator_changes_who_may_ask_which_graph(campus):
     campus.send("curator", "PUT", "/v1/people/ann", {"graphs": []})
     assert campus.get("ann", "graphs")["graphs"] == ["mail", "phone"]
     reply = campus.send("curator", "PUT", "/v1/people/ann", {"graphs": ["none"]})
-    assert "no graph 'none'" in problem(reply, "value", 422)["detail"]
+    assert "no graph 'none'" in refusal_of(reply, "value", 422)["detail"]
 
 
 def test_every_route_of_a_graph_wants_its_name_and_others_have_none(campus):
@@ -150,22 +150,22 @@ def test_every_route_of_a_graph_wants_its_name_and_others_have_none(campus):
 
 
 def test_a_server_of_one_graph_needs_no_name_and_knows_it(tmp_path):
-    with Office(tmp_path) as office:
-        office.add("ann", preapproved=True)
-        assert office.get("ann", "graphs") == {"graphs": ["mail"]}
-        office.open("ann")
+    with LocalServer(tmp_path) as server:
+        server.add("ann", preapproved=True)
+        assert server.get("ann", "graphs") == {"graphs": ["mail"]}
+        server.open("ann")
         plain, named = (
-            told(office.send("ann", "GET", f"/v1/{prefix}sessions"))
+            body_of(server.send("ann", "GET", f"/v1/{prefix}sessions"))
             for prefix in ("", "graphs/mail/")
         )
         assert plain == named
-        assert office.send("ann", "GET", "/v1/graphs/other/sessions").status_code == 404
+        assert server.send("ann", "GET", "/v1/graphs/other/sessions").status_code == 404
 
 
 def test_limits_of_a_person_hold_across_graphs(campus):
     campus.add("ann", preapproved=True, epsilon=1.0, queries=30)
     assert campus.open_at("mail", "ann", epsilon=0.75).status_code == 201
-    detail = problem(campus.open_at("phone", "ann", epsilon=0.5), "budget")["detail"]
+    detail = refusal_of(campus.open_at("phone", "ann", epsilon=0.5), "budget")["detail"]
     assert "it would have to be epsilon = 1.25" in detail
     assert campus.open_at("phone", "ann", epsilon=0.25).status_code == 201
     for graph in NAMES:
@@ -184,7 +184,7 @@ def test_what_was_approved_on_one_graph_and_has_not_begun_counts_on_the_other(ca
     with monkeypatch.context() as full:
         full.setattr("graphcuts_dp.server.open_sessions.session_of", fails)
         assert campus.open_at("mail", "ann", epsilon=0.75).status_code == 503
-    detail = problem(campus.open_at("phone", "ann", epsilon=0.5), "budget")["detail"]
+    detail = refusal_of(campus.open_at("phone", "ann", epsilon=0.5), "budget")["detail"]
     assert "1 of them approved and not begun" in detail
 
 
@@ -196,12 +196,12 @@ def test_sessions_of_one_name_are_two_and_so_are_keys(campus):
         queries = {"queries": [{"S": [f"v{i}"]} for i in range(count)]}
         path = f"/v1/graphs/{graph}/sessions/ann.default"
         reply = campus.send("ann", "POST", f"{path}/answers", queries, **{"Idempotency-Key": graph})
-        assert len(told(reply)["answers"]) == count
-        assert told(campus.send("ann", "GET", f"{path}/answers"))["total"] == count
+        assert len(body_of(reply)["answers"]) == count
+        assert body_of(campus.send("ann", "GET", f"{path}/answers"))["total"] == count
     queries = {"queries": [{"S": ["v0"]}]}
     path = "/v1/graphs/phone/sessions/ann.default/answers"
     reply = campus.send("ann", "POST", path, queries, **{"Idempotency-Key": "mail"})
-    problem(reply, "key")  # of the same request, to the other graph
+    refusal_of(reply, "key")  # of the same request, to the other graph
     metrics = campus.send("curator", "GET", "/metrics").text
     assert 'graphcuts_dp_answers_total{graph="phone"} 2' in metrics
     assert 'graphcuts_dp_budget_left_epsilon{graph="mail"} 3.5' in metrics
@@ -287,7 +287,7 @@ def test_a_store_that_is_missing_renamed_or_exchanged_is_refused(tmp_path):
     mail.rename(aside)
     refused("store mail.db.*is missing")
     store = Store(mail, budget=4.0)  # a fresh budget for the same graph
-    create_ledger(store, made_graph(1), privacy_unit="1 edge")
+    create_ledger(store, labelled_graph(1), privacy_unit="1 edge")
     refused("store mail.db.*is missing")
     mail.unlink()
     phone.rename(mail)
@@ -309,11 +309,11 @@ def test_a_graph_is_added_to_a_folder(tmp_path):
 def test_the_registry_of_one_store_is_taken_over_with_its_tokens_and_sessions(tmp_path):
     folder = tmp_path / "graphs"
     folder.mkdir()
-    with Office(folder) as office:
-        office.add("ann", preapproved=True)
-        office.open("ann")
-        office.ask("ann", [(["v1"], None)], key="k")
-        tokens, value = office.tokens, office.ask("ann", [(["v1"], None)], key="k").json()
+    with LocalServer(folder) as server:
+        server.add("ann", preapproved=True)
+        server.open("ann")
+        server.ask("ann", [(["v1"], None)], key="k")
+        tokens, value = server.tokens, server.ask("ann", [(["v1"], None)], key="k").json()
     with Campus(tmp_path) as campus:
         campus.tokens = tokens
         (session,) = campus.get("ann", "graphs/mail/sessions")["sessions"]
@@ -321,7 +321,7 @@ def test_the_registry_of_one_store_is_taken_over_with_its_tokens_and_sessions(tm
         path = "/v1/graphs/mail/sessions/ann.default/answers"
         body = {"queries": [{"S": ["v1"], "T": None}]}
         again = campus.send("ann", "POST", path, body, **{"Idempotency-Key": "k"})
-        assert told(again)["answers"] == value["answers"]
+        assert body_of(again)["answers"] == value["answers"]
         assert campus.get("ann", "graphs/phone/sessions")["sessions"] == []
     assert not (folder / "mail.db-server").exists()
     assert (folder / "mail.db-server.taken-over").exists()
@@ -355,27 +355,27 @@ PRAGMA user_version = 3;
 
 
 def test_a_registry_of_the_version_before_is_migrated_and_loses_nothing(tmp_path):
-    with Office(tmp_path) as office:
-        office.add("ann", preapproved=True, epsilon=1.0)
-        office.add("bob")
-        office.open("ann")
-        office.open("bob")
-        first = office.ask("ann", [(["v1"], None)], key="k").json()
-        tokens, log = office.tokens, office.people.log_text()
-        people = office.people.all()
-    connection = sqlite3.connect(book_of(office.path))
+    with LocalServer(tmp_path) as server:
+        server.add("ann", preapproved=True, epsilon=1.0)
+        server.add("bob")
+        server.open("ann")
+        server.open("bob")
+        first = server.ask("ann", [(["v1"], None)], key="k").json()
+        tokens, log = server.tokens, server.people.log_text()
+        people = server.people.all()
+    connection = sqlite3.connect(book_of(server.path))
     connection.executescript(FORMER)
     connection.close()
-    with Office(tmp_path) as office:
-        office.tokens = tokens
-        assert office.people.all() == people
-        assert office.people.log_text() == log
-        states = [each["state"] for each in office.get("curator", "sessions")["sessions"]]
+    with LocalServer(tmp_path) as server:
+        server.tokens = tokens
+        assert server.people.all() == people
+        assert server.people.log_text() == log
+        states = [each["state"] for each in server.get("curator", "sessions")["sessions"]]
         assert states == ["open", "waiting"]
-        assert office.ask("ann", [(["v1"], None)], key="k").json()["answers"] == first["answers"]
-        assert office.open("ann", "more", epsilon=0.75).status_code == 409  # 0.5 is spent
-        assert office.desk.book.rows("PRAGMA user_version") == [(VERSION,)]
-        assert not office.desk.book.has_several
+        assert server.ask("ann", [(["v1"], None)], key="k").json()["answers"] == first["answers"]
+        assert server.open("ann", "more", epsilon=0.75).status_code == 409  # 0.5 is spent
+        assert server.desk.book.rows("PRAGMA user_version") == [(VERSION,)]
+        assert not server.desk.book.has_several
 
 
 def used(folder, session):
@@ -482,7 +482,7 @@ def run(tmp_path, monkeypatch):
 )
 def test_options_of_a_graph_that_are_wrong_are_refused_in_a_line(tmp_path, run, options, message):
     (tmp_path / "graphs").mkdir()
-    made_graph().write(tmp_path / "graphs" / "mail.npz")
+    labelled_graph().write(tmp_path / "graphs" / "mail.npz")
     if options is not None:
         (tmp_path / "graphs" / "mail.toml").write_text(options)
     status, out, err = run("graphs", "--port", "0")

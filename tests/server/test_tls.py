@@ -8,8 +8,8 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from processes import Process, free_port
-from server_cases import made_graph
+from processes import ServerProcess, free_port
+from server_cases import labelled_graph
 from test_process import OPTIONS, connected, under_kills
 
 from graphcuts_dp import ServerError
@@ -30,7 +30,7 @@ def certificate(tmp_path, monkeypatch):
     return files
 
 
-class Secure(Process):
+class Secure(ServerProcess):
     """A server that clients reach by HTTPS, directly or at the port of a proxy."""
 
     proxy = None
@@ -43,7 +43,9 @@ class Secure(Process):
 
 def test_the_server_s_own_certificate(tmp_path, certificate, monkeypatch):
     names = [str(file) for file in certificate]
-    process = Secure(tmp_path, made_graph(), *OPTIONS, "--certificate", names[0], "--key", names[1])
+    process = Secure(
+        tmp_path, labelled_graph(), *OPTIONS, "--certificate", names[0], "--key", names[1]
+    )
     process.add("ann", preapproved=True)
     try:
         with connected(process) as session:
@@ -65,7 +67,7 @@ def behind_nginx(tmp_path, certificate):
     """A server, and nginx before it with the configuration of the documentation."""
     if shutil.which("nginx") is None:
         pytest.skip("nginx is not installed: apt-get install nginx-light")
-    process = Secure(tmp_path, made_graph(), *OPTIONS, "--behind-proxy", "127.0.0.1")
+    process = Secure(tmp_path, labelled_graph(), *OPTIONS, "--behind-proxy", "127.0.0.1")
     process.proxy = free_port()
     text = EXAMPLE.read_text()
     for old, new in (
