@@ -1,12 +1,14 @@
-"""Distinguishers over a list, and over all cuts: exact counts, probabilities, shortfalls.
+"""Distinguishers over a list of queries and over all cuts: counts, probabilities, shortfalls.
 
-Chi-square tests fail with probability 1e-7 if their seed were drawn at random.
+A distinguisher finds a query whose answer differs much between the graph and a hypothesis, and the
+sign of this gap. Its shortfall bounds by how much the gap is below the largest one.
 """
 
 import decimal
 import itertools
 import math
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 
@@ -17,6 +19,7 @@ from helpers import frieze_kannan, random_graph
 
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.noises import noise_distribution
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative import distinguisher
 from graphcuts_dp.iterative.distinguisher import CutSampler, ExactCuts, Exponential
@@ -29,20 +32,25 @@ from graphcuts_dp.plugins import SeededEntropy, Universe
 from graphcuts_dp.queries.coefficients import exact_sums
 from graphcuts_dp.queries.graph_queries import GraphQuery
 
-FALSE_ALARM = 1e-7  # of each chi-square test, if its seed were drawn at random
+FALSE_ALARM = 1e-7  # probability that a chi-square test fails for a random seed
+Outcome = tuple[tuple[bool, ...], int]  # the masks of S and T, and the sign
 UNIVERSE = Universe(12)
 GRAPH = random_graph(12, 1, density=0.4)
 
 
-def test_what_a_call_costs_is_rounded_up():
+def test_the_cost_of_a_call_is_rounded_up_to_a_float():
     cuts = random_cuts(UNIVERSE, 2, 0)
-    for epsilon in (Fraction(n, d) for n in range(1, 20) for d in range(1, 20)):
+    epsilons = itertools.starmap(Fraction, itertools.product(range(1, 20), repeat=2))
+    for epsilon in epsilons:
         call = Exponential(queries=QuestionList(UNIVERSE, cuts), epsilon=epsilon).call
         assert Fraction(call.epsilon) >= call.pure == epsilon
         assert Fraction(call.rho) >= epsilon**2 / 8
 
 
-def random_cuts(universe, count, seed, *, disjoint=False):
+def random_cuts(
+    universe: Universe, count: int, seed: int, *, disjoint: bool = False
+) -> list[gc.CutQuery]:
+    """Return cuts of random sets, each of about half of the vertices."""
     rng = np.random.default_rng(seed)
     rows, columns = universe.shape
     S = rng.random((count, rows)) < 0.5
@@ -50,39 +58,45 @@ def random_cuts(universe, count, seed, *, disjoint=False):
     return [gc.CutQuery(s, t & ~s if disjoint else t) for s, t in zip(S, T, strict=True)]
 
 
-def all_graphs(n, *, directed=False):
-    """Every graph on n vertices as (edges as a bit vector, graph)."""
+def all_graphs(n: int, *, directed: bool = False) -> Iterator[tuple[tuple[bool, ...], AnyGraph]]:
+    """Yield every graph on n vertices, with whether each pair is an edge."""
     rows, columns = Universe(n, directed=directed).pairs()
-    kind = gc.DirectedGraph if directed else gc.Graph
+    graph_class = gc.DirectedGraph if directed else gc.Graph
     for bits in itertools.product((False, True), repeat=len(rows)):
-        kept = np.array(bits, dtype=bool)
-        yield bits, kind(rows[kept], columns[kept], vertices=n)
+        is_edge = np.array(bits, dtype=bool)
+        yield bits, graph_class(rows[is_edge], columns[is_edge], vertices=n)
 
 
-def disjoint_pairs(n):
-    """All (S, T) with S and T disjoint, as truth vectors, 3^n of them."""
-    for places in itertools.product((0, 1, 2), repeat=n):
-        where = np.array(places)
-        yield where == 1, where == 2
+def disjoint_pairs(n: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the masks of all 3^n pairs of disjoint sets (S, T) of n vertices."""
+    for labels in itertools.product((0, 1, 2), repeat=n):
+        set_of_vertex = np.array(labels)
+        yield set_of_vertex == 1, set_of_vertex == 2
 
 
-def check_draws(draw, draws, expected):
-    """Of sets and a sign, against the chance of each outcome: chi-square at FALSE_ALARM; rare
-    outcomes are counted together."""
-    seen = Counter()
+def check_draws(
+    draw: Callable[[], tuple[np.ndarray, np.ndarray, int]],
+    draws: int,
+    probabilities: dict[Outcome, float],
+) -> None:
+    """Compare draws of (S, T, sign) with their probabilities by a chi-square test.
+
+    Outcomes that are expected less than 10 times are counted together.
+    """
+    counts_by_outcome = Counter()
     for _ in range(draws):
         S, T, sign = draw()
-        seen[(*S, *T), sign] += 1
-    assert set(seen) <= set(expected)
-    counts = np.array([seen[each] for each in expected], float)
-    found = draws * np.array(list(expected.values()))
-    rare = found < 10
-    if rare.any():
-        counts = np.append(counts[~rare], counts[rare].sum())
-        found = np.append(found[~rare], found[rare].sum())
-    if found[-1] < 5:  # too few to count by themselves
-        counts, found = counts[:-1], found[:-1]
-    statistic = ((counts - found) ** 2 / found).sum()
+        counts_by_outcome[(*S, *T), sign] += 1
+    assert set(counts_by_outcome) <= set(probabilities)
+    counts = np.array([counts_by_outcome[outcome] for outcome in probabilities], float)
+    expected = draws * np.array(list(probabilities.values()))
+    is_rare = expected < 10
+    if is_rare.any():
+        counts = np.append(counts[~is_rare], counts[is_rare].sum())
+        expected = np.append(expected[~is_rare], expected[is_rare].sum())
+    if expected[-1] < 5:  # too few for the chi-square distribution
+        counts, expected = counts[:-1], expected[:-1]
+    statistic = ((counts - expected) ** 2 / expected).sum()
     assert statistic < scipy.stats.chi2.isf(FALSE_ALARM, len(counts)), statistic
 
 
@@ -96,7 +110,8 @@ CUTS = gc.CutList(UNIVERSE, random_cuts(UNIVERSE, 30, 2))
 HALF = DenseHypothesis.constant(UNIVERSE, 0.5)
 
 
-def queries_of(universe, seed=2):
+def mixed_queries(universe: Universe, seed: int = 2) -> list[gc.Query]:
+    """Return two matrix queries, one of them negative, a rank-one query and a cut."""
     rng = np.random.default_rng(seed)
     rows, columns = universe.shape
     return [
@@ -108,204 +123,236 @@ def queries_of(universe, seed=2):
 
 
 @pytest.mark.parametrize("kind", ["plain", "bipartite"])
-def test_shortfall_and_signs(kind):
-    """Of cuts, and of other queries, in units of the largest coefficient. 20 calls: each falls
-    short with probability 1e-8 at most; with next to no noise the worst query is found."""
+def test_the_gap_of_a_query_from_the_exponential_mechanism_is_the_largest_but_for_the_shortfall(
+    kind,
+):
+    """Each call falls short with probability 1e-8 at most; a large epsilon finds the largest gap.
+
+    Gaps are in units of the largest coefficient.
+    """
     graph = GRAPHS[kind]
     universe, grid = Universe.of(graph), Grid.of(graph)
-    listed = gc.CutList(universe, random_cuts(universe, 30, 2))
+    query_list = gc.CutList(universe, random_cuts(universe, 30, 2))
     if kind == "bipartite":
-        listed = QuestionList(universe, queries_of(universe))
-    truth = np.array([query.value(graph) for query in listed.public_queries]) / getattr(
-        listed, "scale", 1
-    )
+        query_list = QuestionList(universe, mixed_queries(universe))
+    true_values = np.array([query.value(graph) for query in query_list.public_queries])
+    true_values = true_values / getattr(query_list, "scale", 1)
     source = SeededEntropy(3)
     for epsilon, level in itertools.product((20, 10**4), (0.45, 0.0, 2.5)):
-        finder = Exponential(queries=listed, epsilon=Fraction(epsilon), grid=grid)
-        search, hypothesis = finder.begin(graph, source), DenseHypothesis.constant(universe, level)
-        gaps = truth - listed.answers(hypothesis)
+        exponential = Exponential(queries=query_list, epsilon=Fraction(epsilon), grid=grid)
+        search = exponential.begin(graph, source)
+        hypothesis = DenseHypothesis.constant(universe, level)
+        largest_gap = np.abs(true_values - query_list.answers(hypothesis)).max()
         for _ in range(20):
-            found = search.find(hypothesis, source)
-            gap = found.query.value(graph) - hypothesis.estimate(found.query)
-            assert found.sign * gap >= np.abs(gaps).max() - finder.shortfall(1e-8)
-            assert epsilon == 20 or abs(gap) == pytest.approx(np.abs(gaps).max())
+            finding = search.find(hypothesis, source)
+            gap = finding.query.value(graph) - hypothesis.estimate(finding.query)
+            assert finding.sign * gap >= largest_gap - exponential.shortfall(1e-8)
+            assert epsilon == 20 or abs(gap) == pytest.approx(largest_gap)
 
 
-def test_shortfall_is_that_of_the_paper():
-    """DR14 Theorem 5.5, in edges: (2/epsilon) ln(k/gamma), where both signs make 2 k scores."""
-    listed = Exponential(queries=CUTS, epsilon=Fraction(1, 2))
-    assert listed.shortfall(0.1) == pytest.approx(4 * math.log(600), abs=1e-5)
-    cuts = ExactCuts(universe=Universe(3, 4), epsilon=Fraction(1, 100))  # 2^7 pairs of sets
-    assert cuts.shortfall(0.1) == pytest.approx(200 * math.log(2 * 2**7 / 0.1), rel=1e-3)
+def test_the_shortfall_is_that_of_the_paper():
+    """DR14 Theorem 5.5, in edges: (2/epsilon) ln(k/gamma), with 2 k scores for both signs."""
+    exponential = Exponential(queries=CUTS, epsilon=Fraction(1, 2))
+    assert exponential.shortfall(0.1) == pytest.approx(4 * math.log(600), abs=1e-5)
+    exact_cuts = ExactCuts(universe=Universe(3, 4), epsilon=Fraction(1, 100))  # 2^7 pairs of sets
+    assert exact_cuts.shortfall(0.1) == pytest.approx(200 * math.log(2 * 2**7 / 0.1), rel=1e-3)
 
 
 @pytest.mark.parametrize("kind", GRAPHS)
-def test_counts_of_a_list_are_exact(kind):
+def test_counts_of_a_list_of_cuts_are_those_of_its_cuts(kind):
     graph = GRAPHS[kind]
     grid, universe = Grid.of(graph), Universe.of(graph)
-    queries = random_cuts(universe, 40, 5)
-    listed = gc.CutList(universe, queries)
-    assert listed.counts(graph, grid).tolist() == [grid.count(query, graph) for query in queries]
-    assert listed.most_pairs == max(universe.pairs_between(query) for query in queries)
+    cuts = random_cuts(universe, 40, 5)
+    cut_list = gc.CutList(universe, cuts)
+    assert cut_list.counts(graph, grid).tolist() == [grid.count(cut, graph) for cut in cuts]
+    assert cut_list.most_pairs == max(universe.pairs_between(cut) for cut in cuts)
 
 
-def test_lists_answer_as_their_queries():
-    S, T = (np.array(masks) for masks in zip(*(UNIVERSE.masks(q) for q in CUTS), strict=True))
+def test_a_list_of_cuts_is_a_sequence_and_can_be_given_by_masks():
+    S, T = (np.array(masks) for masks in zip(*(UNIVERSE.masks(cut) for cut in CUTS), strict=True))
     assert list(map(repr, gc.CutList.of_masks(UNIVERSE, S, T))) == list(map(repr, CUTS))
     assert len(CUTS[3:5]) == 2
     assert CUTS[-1].value(GRAPH) == CUTS.public_queries[-1].value(GRAPH)
+
+
+def test_estimates_of_a_list_of_cuts_are_those_of_its_cuts():
     for hypothesis in (
         DenseHypothesis(UNIVERSE, GRAPH.dense() * 0.7),
         frieze_kannan(UNIVERSE, alpha=1.0, total_weight=20.0).initial(),
         frieze_kannan(Universe(10_000), alpha=10.0, total_weight=50.0).initial(),
         all_databases(Universe(4)),
     ):
-        some = random_cuts(hypothesis.universe, 20, 7)
-        expected = [hypothesis.estimate(query) for query in some]
-        found = gc.CutList(hypothesis.universe, some).answers(hypothesis)
-        np.testing.assert_allclose(found, expected)
-    large = gc.Graph([0, 5], [9999, 7], vertices=10_000)
+        cuts = random_cuts(hypothesis.universe, 20, 7)
+        expected = [hypothesis.estimate(cut) for cut in cuts]
+        estimates = gc.CutList(hypothesis.universe, cuts).answers(hypothesis)
+        np.testing.assert_allclose(estimates, expected)
+
+
+def test_counts_of_cuts_of_ten_thousand_vertices_need_no_dense_matrix():
+    graph = gc.Graph([0, 5], [9999, 7], vertices=10_000)
     cuts = gc.CutList(Universe(10_000), [gc.CutQuery(range(6)), gc.CutQuery(range(9000, 10_000))])
-    assert cuts.counts(large, Grid()).tolist() == [2, 1]
+    assert cuts.counts(graph, Grid()).tolist() == [2, 1]
 
 
-def test_answers_of_a_hypothesis_far_off_overflow_nothing():
+def test_huge_estimates_of_a_hypothesis_are_clipped_and_do_not_overflow():
     scoring = Scoring(Universe(5), Grid())
-    found = scoring.in_substeps(np.array([1e200, -1e200, 3.0]))
-    assert found.tolist() == [2**60, -(2**60), 3 * scoring.substeps]
+    scores = scoring.rounded(np.array([1e200, -1e200, 3.0]))
+    assert scores.tolist() == [2**60, -(2**60), 3 * scoring.substeps]
 
 
-def released(epsilon=1.0, noise="binary", cap=None, **options):
-    distribution = noise_distribution(noise, epsilon=epsilon, max_weight=cap)
+def released_cuts(
+    epsilon: float = 1.0, noise: str = "binary", max_weight: float | None = None, **options
+) -> Released:
+    """Return the distinguisher that releases all answers to `CUTS` once."""
+    distribution = noise_distribution(noise, epsilon=epsilon, max_weight=max_weight)
     return Released(queries=CUTS, distribution=distribution, **options)
 
 
-def test_it_names_the_largest_released_gap_and_its_sign():
-    gaps = released().answers(GRAPH, SeededEntropy(1)) - CUTS.answers(HALF)
-    worst = int(np.argmax(np.abs(gaps)))
-    search = released().begin(GRAPH, SeededEntropy(1))
-    for seed in (9, 10):  # draws nothing more
-        found = search.find(HALF, SeededEntropy(seed))
-        assert found.query in CUTS[worst : worst + 1]
-        assert found.sign == np.sign(gaps[worst])
-    off = np.abs(gaps).max() + released().radius(0.05)
-    assert search.prove(HALF, SeededEntropy(9)) == off
+def test_released_answers_give_the_query_of_the_largest_noisy_gap_without_more_noise():
+    gaps = released_cuts().answers(GRAPH, SeededEntropy(1)) - CUTS.answers(HALF)
+    worst_index = int(np.argmax(np.abs(gaps)))
+    search = released_cuts().begin(GRAPH, SeededEntropy(1))
+    for seed in (9, 10):
+        finding = search.find(HALF, SeededEntropy(seed))
+        assert finding.query in CUTS[worst_index : worst_index + 1]
+        assert finding.sign == np.sign(gaps[worst_index])
+    error_bound = np.abs(gaps).max() + released_cuts().radius(0.05)
+    assert search.prove(HALF, SeededEntropy(9)) == error_bound
 
 
 @pytest.mark.parametrize("noise", ["binary", "laplace"])
-def test_dr14_the_reduction_of_section_5_3_2(noise):
-    """True signed gaps are within 2 r of the largest, at every call, as often as is guaranteed.
+def test_shortfall_and_error_bound_of_released_answers_fail_no_more_often_than_gamma(noise):
+    """DR14 Section 5.3.2: gaps are within twice the radius of the noise of the largest one.
 
-    Also every hypothesis's error is within what is proven. More failures than are allowed have
-    probability 1e-6 if each run fails with probability gamma.
+    If each run fails with probability gamma, this test fails with probability 1e-6.
     """
     gamma, runs = 0.2, 60
-    weights = {"weights": np.full(len(GRAPH.rows), 0.7), "max_weight": 1.0}
-    weights = weights if noise == "laplace" else {}
+    weights = {}
+    if noise == "laplace":
+        weights = {"weights": np.full(len(GRAPH.rows), 0.7), "max_weight": 1.0}
     graph = gc.Graph(GRAPH.rows, GRAPH.columns, vertices=12, **weights)
-    of = released(4.0, noise=noise, cap=weights.get("max_weight"), beta=gamma)
+    released = released_cuts(4.0, noise, weights.get("max_weight"), beta=gamma)
     grid = Grid.of(graph)
-    truth = CUTS.counts(graph, grid) * grid.unit
+    true_values = CUTS.counts(graph, grid) * grid.unit
     hypotheses = [DenseHypothesis.constant(UNIVERSE, level) for level in (0.0, 0.3, 0.5, 1.0)]
-    short, wrong = of.shortfall(gamma), 0
+    shortfall, failures = released.shortfall(gamma), 0
     for seed in range(runs):
-        search = of.begin(graph, SeededEntropy(seed))
+        search = released.begin(graph, SeededEntropy(seed))
         failed = False
         for hypothesis in hypotheses:
-            gaps = truth - CUTS.answers(hypothesis)
-            found = search.find(hypothesis, SeededEntropy(0))
-            failed |= found.sign * gaps[CUTS.find(found.query)] < np.abs(gaps).max() - short
-            failed |= np.abs(gaps).max() > search.prove(hypothesis, SeededEntropy(0))
-        wrong += failed
-    assert wrong <= scipy.stats.binom.isf(1e-6, runs, gamma)
-    assert short < np.abs(truth).max() * 3  # it says something
+            gaps = true_values - CUTS.answers(hypothesis)
+            largest_gap = np.abs(gaps).max()
+            finding = search.find(hypothesis, SeededEntropy(0))
+            failed |= finding.sign * gaps[CUTS.find(finding.query)] < largest_gap - shortfall
+            failed |= largest_gap > search.prove(hypothesis, SeededEntropy(0))
+        failures += failed
+    assert failures <= scipy.stats.binom.isf(1e-6, runs, gamma)
+    assert shortfall < np.abs(true_values).max() * 3  # else the bound would hold for any query
 
 
 @pytest.mark.parametrize("kind", GRAPHS)
 def test_answers_are_those_of_the_queries_over_the_largest_coefficient(kind):
     graph = GRAPHS[kind]
     universe, grid = Universe.of(graph), Grid.of(graph)
-    queries = queries_of(universe)
-    listed = QuestionList(universe, queries)
-    assert listed.scale == pytest.approx(max(q.sensitivity(universe.space) for q in queries))
-    assert listed.signed
-    truth = np.array([query.value(graph) for query in queries]) / listed.scale
-    scoring = Scoring(universe, grid)
-    off = listed.rounding(grid) + grid.rounding(universe.size)
-    np.testing.assert_allclose(
-        listed.true_scores(graph, scoring) * scoring.unit, truth, atol=off + scoring.unit
+    queries = mixed_queries(universe)
+    query_list = QuestionList(universe, queries)
+    assert query_list.scale == pytest.approx(
+        max(query.sensitivity(universe.space) for query in queries)
     )
-    counted = [listed.true_count(own, graph, grid) * grid.unit for own in listed]
-    np.testing.assert_allclose(counted, truth, atol=off)
+    assert query_list.signed
+    true_values = np.array([query.value(graph) for query in queries]) / query_list.scale
+    scoring = Scoring(universe, grid)
+    rounding = query_list.rounding(grid) + grid.rounding(universe.size)
+    scores = query_list.scored(graph, scoring) * scoring.unit
+    np.testing.assert_allclose(scores, true_values, atol=rounding + scoring.unit)
+    counts = [query_list.counted(query, graph, grid) * grid.unit for query in query_list]
+    np.testing.assert_allclose(counts, true_values, atol=rounding)
     hypothesis = DenseHypothesis(universe, graph.dense())
-    np.testing.assert_allclose(listed.answers(hypothesis), truth)
-    assert [listed.public_query(own)[0] for own in listed] == list(listed.public_queries)
-    assert all(query in listed for query in queries)
-    assert gc.Query.matrix(np.ones(universe.shape)) not in listed
-    assert queries[0] in listed[:1]
-    assert queries[1] not in listed[:1]
+    np.testing.assert_allclose(query_list.answers(hypothesis), true_values)
+
+
+def test_a_list_of_queries_contains_its_public_queries_and_no_others():
+    universe = Universe.of(GRAPHS["plain"])
+    queries = mixed_queries(universe)
+    query_list = QuestionList(universe, queries)
+    public_queries = [query_list.public_query(query)[0] for query in query_list]
+    assert public_queries == list(query_list.public_queries)
+    assert all(query in query_list for query in queries)
+    assert gc.Query.matrix(np.ones(universe.shape)) not in query_list
+    assert queries[0] in query_list[:1]
+    assert queries[1] not in query_list[:1]
 
 
 @pytest.mark.parametrize("kind", GRAPHS)
-def test_no_pair_moves_a_score_or_a_count_by_more_than_is_paid_for(kind):
-    """Every pair taken away, or its weight made the cap; the largest moves are reached."""
+def test_no_pair_changes_a_score_or_a_count_by_more_than_the_sensitivity(kind):
+    """Each pair in turn is removed or gets the maximum weight; more than half is reached."""
     graph = GRAPHS[kind]
     universe, grid = Universe.of(graph), Grid.of(graph)
-    listed, scoring = QuestionList(universe, queries_of(universe)), Scoring(universe, grid)
-    dense = graph.dense()
+    query_list = QuestionList(universe, mixed_queries(universe))
+    scoring = Scoring(universe, grid)
     options = {"weighted": True, "max_weight": graph.max_weight} if graph.weighted else {}
 
-    def counted(matrix):
-        other = type(graph).of(matrix, **options)
-        counts = np.array([listed.true_count(own, other, grid) for own in listed])
-        return listed.true_scores(other, scoring), counts
+    def scores_and_counts(matrix):
+        matrix_graph = type(graph).of(matrix, **options)
+        counts = np.array([query_list.counted(query, matrix_graph, grid) for query in query_list])
+        return query_list.scored(matrix_graph, scoring), counts
 
-    base, most = counted(dense), np.zeros(2)
+    weights = graph.dense()
+    original, largest_changes = scores_and_counts(weights), np.zeros(2)
     for i, j in zip(*universe.pairs(), strict=True):
-        other = dense.copy()
-        other[i, j] = graph.max_weight if dense[i, j] == 0 else 0
+        neighbour = weights.copy()
+        neighbour[i, j] = graph.max_weight if weights[i, j] == 0 else 0
         if universe.symmetric:
-            other[j, i] = other[i, j]
-        moved = [np.abs(a - b).max() for a, b in zip(counted(other), base, strict=True)]
-        most = np.maximum(most, moved)
-    paid = np.array([scoring.sensitivity, grid.sensitivity])
-    assert (0.5 * paid < most).all()
-    assert (most <= paid).all()
+            neighbour[j, i] = neighbour[i, j]
+        changes = [
+            np.abs(after - before).max()
+            for after, before in zip(scores_and_counts(neighbour), original, strict=True)
+        ]
+        largest_changes = np.maximum(largest_changes, changes)
+    sensitivities = np.array([scoring.sensitivity, grid.sensitivity])
+    assert (0.5 * sensitivities < largest_changes).all()
+    assert (largest_changes <= sensitivities).all()
 
 
-def test_statistics_are_counted_in_their_steps():
+def test_statistics_are_counted_in_units_of_their_sensitivity():
     universe = Universe(5)
-    listed = QuestionList(
+    query_list = QuestionList(
         universe, [GraphQuery("triangles"), GraphQuery("max-cut"), gc.CutQuery([0])]
     )
     family = all_databases(Universe(5))
     scoring = Scoring(universe, Grid())
-    for bits in range(0, 1024, 37):
-        present = family.databases[bits] > 0
-        rows, columns = (ends[present] for ends in universe.pairs())
+    for graph_index in range(0, 1024, 37):
+        is_edge = family.databases[graph_index] > 0
+        rows, columns = (endpoints[is_edge] for endpoints in universe.pairs())
         graph = gc.Graph(rows, columns, vertices=5)
-        found = [listed.true_count(own, graph, Grid()) for own in listed]
-        expected = [GraphQuery("triangles").value(graph) // 3, GraphQuery("max-cut").value(graph)]
-        assert found[:2] == expected
-        assert (listed.true_scores(graph, scoring) == np.array(found) * scoring.substeps).all()
-        own = type(family)(universe, family.databases[bits : bits + 1])
-        np.testing.assert_array_equal(listed.answers(own), found)
-    assert listed.public_query(listed[0]) == (GraphQuery("triangles"), 3.0)
-    assert GraphQuery("min-cut") not in listed
-    assert GraphQuery("triangles") in listed
+        counts = [query_list.counted(query, graph, Grid()) for query in query_list]
+        # One edge is in at most 3 triangles, and in a cut once.
+        assert counts[0] == GraphQuery("triangles").value(graph) // 3
+        assert counts[1] == GraphQuery("max-cut").value(graph)
+        assert (query_list.scored(graph, scoring) == np.array(counts) * scoring.substeps).all()
+        only_graph = type(family)(universe, family.databases[graph_index : graph_index + 1])
+        np.testing.assert_array_equal(query_list.answers(only_graph), counts)
+    assert query_list.public_query(query_list[0]) == (GraphQuery("triangles"), 3.0)
+    assert GraphQuery("min-cut") not in query_list
+    assert GraphQuery("triangles") in query_list
 
 
 def test_sums_of_products_are_exact():
+    """Products reach 2^82, beyond floats and 64-bit integers."""
     rng = np.random.default_rng(5)
     coefficients = rng.integers(-(2**30), 2**30 + 1, size=(6, 50))
     weights = rng.integers(0, 2**52, size=50)
     expected = [
-        sum(int(c) * int(w) for c, w in zip(row, weights, strict=True)) for row in coefficients
+        sum(
+            int(coefficient) * int(weight) for coefficient, weight in zip(row, weights, strict=True)
+        )
+        for row in coefficients
     ]
     assert exact_sums(coefficients, weights) == expected
 
 
-def random_gaps(shape, seed, *, largest=3):
+def random_gaps(shape: tuple[int, int], seed: int, *, largest: int = 3) -> np.ndarray:
+    """Return a matrix of integers up to a largest absolute value, symmetric if it is square."""
     gaps = np.random.default_rng(seed).integers(-largest, largest + 1, shape)
     if shape[0] == shape[1]:
         gaps = np.triu(gaps, 1)
@@ -313,28 +360,30 @@ def random_gaps(shape, seed, *, largest=3):
     return gaps
 
 
-def distribution(gaps, rate, pairs):
-    """Outcome -> probability by enumeration."""
+def exponential_probabilities(
+    gaps: np.ndarray, rate: float, pairs: Iterable[tuple[np.ndarray, np.ndarray]]
+) -> dict[Outcome, float]:
+    """Return the probabilities, proportional to exp(rate * sign * gap), by enumeration."""
     weights = {}
     for S, T in pairs:
-        r = rate * float(gaps[S][:, T].sum())
-        weights |= {((*S, *T), 1): math.exp(r), ((*S, *T), -1): math.exp(-r)}
+        exponent = rate * float(gaps[S][:, T].sum())
+        weights |= {((*S, *T), 1): math.exp(exponent), ((*S, *T), -1): math.exp(-exponent)}
     total = math.fsum(weights.values())
     return {outcome: weight / total for outcome, weight in weights.items()}
 
 
-def test_exact_shares_decide_as_floats_do_where_these_can_tell(monkeypatch):
-    """Of the second set; a float alone would be off where it is as good as a share."""
+def test_a_draw_by_exact_probabilities_is_the_same_as_by_floats(monkeypatch):
+    """A claimed error of 2 makes every comparison of floats undecided, so that it is exact."""
     sampler = CutSampler(random_gaps((6, 6), 1), Fraction(1, 5), bipartite=False)
-    floats = [sampler.draw(SeededEntropy(seed)) for seed in range(60)]
+    draws_by_floats = [sampler.draw(SeededEntropy(seed)) for seed in range(60)]
     monkeypatch.setattr(distinguisher, "_FLOAT_ERROR", 2.0)
-    exact = [sampler.draw(SeededEntropy(seed)) for seed in range(60)]
-    for one, other in zip(floats, exact, strict=True):
-        np.testing.assert_array_equal(np.concatenate(one[:2]), np.concatenate(other[:2]))
-        assert one[2] == other[2]
+    exact_draws = [sampler.draw(SeededEntropy(seed)) for seed in range(60)]
+    for draw_by_floats, exact_draw in zip(draws_by_floats, exact_draws, strict=True):
+        for by_floats, exact in zip(draw_by_floats, exact_draw, strict=True):
+            np.testing.assert_array_equal(by_floats, exact)
 
 
-DRAWN = {
+SMALL_GRAPHS = {
     "plain": gc.Graph([0, 0, 1], [1, 2, 3], vertices=4),
     "arcs": gc.DirectedGraph([0, 0, 1, 3], [1, 2, 0, 1], vertices=4),
     "wide": gc.BipartiteGraph([0, 1, 1], [1, 0, 3], left=2, right=4),
@@ -345,163 +394,180 @@ DRAWN = {
 
 @pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize(
-    ("kind", "listed"),
+    ("kind", "distinguisher_name"),
     [
-        ("plain", True),
-        *((kind, False) for kind in ("plain", "arcs", "wide", "tall")),
-        pytest.param("large", False, marks=pytest.mark.slow),
+        ("plain", "list"),
+        *((kind, "all cuts") for kind in ("plain", "arcs", "wide", "tall")),
+        pytest.param("large", "all cuts", marks=pytest.mark.slow),
     ],
 )
-def test_a_search_draws_at_half_of_epsilon_for_an_edge(kind, listed):
-    """What a call finds, with its sign, has the law that its guarantee of epsilon rests on; two
-    thirds of that are another law, which is noticed."""
-    graph, epsilon = DRAWN[kind], Fraction(5)
+def test_a_search_draws_with_rate_epsilon_over_two_for_an_edge(kind, distinguisher_name):
+    """The guarantee of epsilon rests on this rate; epsilon/3 is an incorrect variant."""
+    graph, epsilon = SMALL_GRAPHS[kind], Fraction(5)
     universe = Universe.of(graph)
     pairs = list(disjoint_pairs(universe.shape[0]))
     if universe.bipartite:
         sides = [itertools.product((False, True), repeat=size) for size in universe.shape]
         pairs = [tuple(map(np.array, pair)) for pair in itertools.product(*sides)]
-    of = ExactCuts(universe=universe, epsilon=epsilon)
-    if listed:
+    if distinguisher_name == "list":
         cuts = gc.CutList(universe, [gc.CutQuery(S, T) for S, T in pairs])
-        of = Exponential(queries=cuts, epsilon=epsilon)
+        tested = Exponential(queries=cuts, epsilon=epsilon)
+    else:
+        tested = ExactCuts(universe=universe, epsilon=epsilon)
     hypothesis, source = DenseHypothesis.constant(universe, 0.5), SeededEntropy(4)
-    search, gaps = of.begin(graph, source), graph.dense() - hypothesis.dense()
+    search, gaps = tested.begin(graph, source), graph.dense() - hypothesis.dense()
 
     def draw():
-        found = search.find(hypothesis, source)
-        return *universe.masks(found.query), found.sign
+        finding = search.find(hypothesis, source)
+        return *universe.masks(finding.query), finding.sign
 
     draws = 1_000_000 if kind == "large" else 2000
-    check_draws(draw, draws, distribution(gaps, float(epsilon) / 2, pairs))
+    check_draws(draw, draws, exponential_probabilities(gaps, float(epsilon) / 2, pairs))
     if kind != "large":
         with pytest.raises(AssertionError):
-            check_draws(draw, draws, distribution(gaps, float(epsilon) / 3, pairs))
+            check_draws(draw, draws, exponential_probabilities(gaps, float(epsilon) / 3, pairs))
 
 
-@pytest.mark.parametrize("weights", ["nothing", "much", "both"])
-@pytest.mark.parametrize("directed", [False, True])
-def test_privacy_by_enumeration_of_all_neighbours(weights, directed):
-    """Log-ratios of all outcomes on all pairs of neighbours with 4 vertices, 3 if directed."""
+@pytest.mark.parametrize("hypothesis_weights", ["zero", "large", "both signs"])
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+def test_probabilities_of_all_neighbours_differ_by_no_more_than_epsilon(
+    hypothesis_weights, directed
+):
+    """All outcomes on all pairs of neighbours with 4 vertices, 3 if directed, are enumerated."""
     n = 3 if directed else 4
-    matrix = np.full((n, n), 3.0 if weights == "much" else 0.0)
-    if weights == "both":  # the pair {0, 1} is in a cut of large positive gap, and of negative
+    matrix = np.full((n, n), 3.0 if hypothesis_weights == "large" else 0.0)
+    if hypothesis_weights == "both signs":  # the pair {0, 1} is in cuts of gaps of both signs
         matrix[0, 1:] = matrix[1:, 0] = (3, -10) if directed else (3, -10, 10)
     epsilon = Fraction(6)
     universe = Universe(n, directed=directed)
-    tuned = ExactCuts(universe=universe, epsilon=epsilon)
-    rate = tuned.scoring.rate(epsilon)
+    exact_cuts = ExactCuts(universe=universe, epsilon=epsilon)
+    rate = float(exact_cuts.scoring.rate(epsilon))
     hypothesis = DenseHypothesis(universe, matrix)
-    distributions = {}
+    log_probabilities = {}  # by the bits of a graph
     pairs = list(disjoint_pairs(n))
     for bits, graph in all_graphs(n, directed=directed):
-        gaps = tuned.pair_scores(graph) - tuned.scoring.in_substeps(hypothesis.dense())
-        distributions[bits] = np.log(list(distribution(gaps, float(rate), pairs).values()))
-    worst = 0.0
-    for bits, logs in distributions.items():
+        gaps = exact_cuts.counted(graph) - exact_cuts.scoring.rounded(hypothesis.dense())
+        probabilities = exponential_probabilities(gaps, rate, pairs)
+        log_probabilities[bits] = np.log(list(probabilities.values()))
+    largest_log_ratio = 0.0
+    for bits, logs in log_probabilities.items():
         for pair in range(6):
-            other = tuple(bit != (i == pair) for i, bit in enumerate(bits))
-            ratios = logs - distributions[other]
-            worst = max(worst, np.abs(ratios).max())
-            # the range that the zCDP bound rests on
-            assert ratios.max() - ratios.min() <= float(epsilon) * (1 + 1e-9)
-    assert worst <= float(epsilon) * (1 + 1e-9)
-    # gaps of both signs need a third vertex beside a pair
-    assert worst >= (0.4 if directed else 0.9) * float(epsilon)
+            neighbour = tuple(bit != (i == pair) for i, bit in enumerate(bits))
+            log_ratios = logs - log_probabilities[neighbour]
+            largest_log_ratio = max(largest_log_ratio, np.abs(log_ratios).max())
+            # The zCDP bound of rho = epsilon^2/8 needs a range of at most epsilon.
+            assert log_ratios.max() - log_ratios.min() <= float(epsilon) * (1 + 1e-9)
+    assert largest_log_ratio <= float(epsilon) * (1 + 1e-9)
+    # With 3 vertices, no pair is in cuts of large gaps of both signs.
+    assert largest_log_ratio >= (0.4 if directed else 0.9) * float(epsilon)
 
 
-@pytest.mark.parametrize("directed", [False, True])
-def test_shortfall_holds(directed):
-    """The probability of falling short, by enumeration, is at most gamma for any gamma."""
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+def test_the_probability_of_falling_short_is_at_most_gamma(directed):
+    """Enumerated for several gamma."""
     graph = random_graph(6, 6, density=0.5, directed=directed)
     universe = Universe.of(graph)
     hypothesis = DenseHypothesis.constant(universe, 0.3)
-    tuned = ExactCuts(universe=universe, epsilon=Fraction(2))
-    gaps = tuned.pair_scores(graph) - tuned.scoring.in_substeps(hypothesis.dense())
-    rate, unit = float(tuned.scoring.rate(tuned.epsilon)), tuned.scoring.unit
-    found = distribution(gaps, rate, disjoint_pairs(6))
+    exact_cuts = ExactCuts(universe=universe, epsilon=Fraction(2))
+    scoring = exact_cuts.scoring
+    gaps = exact_cuts.counted(graph) - scoring.rounded(hypothesis.dense())
+    rate = float(scoring.rate(exact_cuts.epsilon))
+    probability_by_outcome = exponential_probabilities(gaps, rate, disjoint_pairs(6))
 
-    def value(outcome):
-        name, sign = outcome
-        S, T = np.array(name[:6], bool), np.array(name[6:], bool)
-        return sign * gaps[S][:, T].sum() * unit
+    def signed_gap(outcome):
+        masks, sign = outcome
+        S, T = np.array(masks[:6], bool), np.array(masks[6:], bool)
+        return sign * gaps[S][:, T].sum() * scoring.unit
 
-    values = np.array([value(outcome) for outcome in found])
-    chances = np.array(list(found.values()))
+    signed_gaps = np.array([signed_gap(outcome) for outcome in probability_by_outcome])
+    probabilities = np.array(list(probability_by_outcome.values()))
     for gamma in (0.5, 0.1, 1e-3):
-        short = values < values.max() - tuned.shortfall(gamma)
-        assert chances[short].sum() <= gamma
+        falls_short = signed_gaps < signed_gaps.max() - exact_cuts.shortfall(gamma)
+        assert probabilities[falls_short].sum() <= gamma
 
 
 @pytest.mark.parametrize(
     ("shape", "epsilon"),
-    [(14, 20), ((3, 40), 20), pytest.param(22, 50, marks=pytest.mark.slow)],
+    [
+        pytest.param(14, 20, id="undirected"),
+        pytest.param((3, 40), 20, id="bipartite"),
+        pytest.param(22, 50, id="most vertices", marks=pytest.mark.slow),
+    ],
 )
-def test_found_cuts_are_near_the_largest_gap(shape, epsilon):
-    """Near the best of 2000 cuts, but for 1e-6 if the seed were drawn at random; 22 is the most."""
+def test_the_gap_from_all_cuts_is_not_below_that_of_random_cuts_but_for_the_shortfall(
+    shape, epsilon
+):
+    """For a random seed this fails with probability 1e-6."""
     graph = random_graph(shape, 10, density=0.4)
     universe = Universe.of(graph)
     hypothesis = DenseHypothesis.constant(universe, 0.4)
-    tuned = ExactCuts(universe=universe, epsilon=Fraction(epsilon))
+    exact_cuts = ExactCuts(universe=universe, epsilon=Fraction(epsilon))
     source = SeededEntropy(10)
-    found = tuned.begin(graph, source).find(hypothesis, source)
-    assert tuple(map(len, universe.masks(found.query))) == universe.shape
-    gap = found.sign * (found.query.value(graph) - hypothesis.estimate(found.query))
+    finding = exact_cuts.begin(graph, source).find(hypothesis, source)
+    assert tuple(map(len, universe.masks(finding.query))) == universe.shape
+    gap = finding.sign * (finding.query.value(graph) - hypothesis.estimate(finding.query))
     cuts = random_cuts(universe, 2000, 11, disjoint=universe.symmetric)
-    best = max(abs(cut.value(graph) - hypothesis.estimate(cut)) for cut in cuts)
-    assert gap >= best - tuned.shortfall(1e-6)
+    largest_gap = max(abs(cut.value(graph) - hypothesis.estimate(cut)) for cut in cuts)
+    assert gap >= largest_gap - exact_cuts.shortfall(1e-6)
 
 
-def test_weighted_graphs():
+def test_scores_of_all_cuts_are_those_of_the_weights():
     graph = gc.Graph([0, 1], [1, 2], weights=[2.5, 0.5], vertices=3, max_weight=4.0)
-    tuned = ExactCuts(universe=Universe(3), epsilon=Fraction(40), grid=Grid.of(graph))
-    assert (tuned.pair_scores(graph) * tuned.scoring.unit == graph.dense()).all()
+    exact_cuts = ExactCuts(universe=Universe(3), epsilon=Fraction(40), grid=Grid.of(graph))
+    assert (exact_cuts.counted(graph) * exact_cuts.scoring.unit == graph.dense()).all()
 
 
-ONE, BITS = {"epsilon": Fraction(1)}, noise_distribution("binary", epsilon=1.0)
+BINARY_NOISE = noise_distribution("binary", epsilon=1.0)
 POWER = {"universe": UNIVERSE, "rho": 1.0, "delta": 1e-6}
-EVERY = {
-    "exponential": Exponential(queries=CUTS, **ONE),
-    "exact-cuts": ExactCuts(universe=UNIVERSE, **ONE),
-    "response": ResponseRankOne(universe=UNIVERSE, distribution=BITS),
-    "released": Released(queries=CUTS, distribution=BITS),
+PURE_DISTINGUISHERS = {
+    "exponential": Exponential(queries=CUTS, epsilon=Fraction(1)),
+    "exact-cuts": ExactCuts(universe=UNIVERSE, epsilon=Fraction(1)),
+    "response": ResponseRankOne(universe=UNIVERSE, distribution=BINARY_NOISE),
+    "released": Released(queries=CUTS, distribution=BINARY_NOISE),
+}
+DISTINGUISHERS = PURE_DISTINGUISHERS | {
     "power": PowerRankOne(**POWER),
     "certified": PowerRankOne(**POWER, certificate_rho=1.0),
 }
 
 
-@pytest.mark.parametrize("name", EVERY)
-def test_a_budget_is_kept_and_all_of_it_is_used(name):
-    tuned, rho = EVERY[name].with_rho(0.02, rounds=5), Fraction(0.02)
-    parts = [(1, tuned.setup), (5, tuned.call)]
-    spent = sum(count * Fraction(part.rho) for count, part in parts if part is not None)
+@pytest.mark.parametrize("name", DISTINGUISHERS)
+def test_the_rho_of_five_rounds_is_spent_and_not_exceeded(name):
+    scaled, rho = DISTINGUISHERS[name].with_rho(0.02, rounds=5), Fraction(0.02)
+    costs = [(1, scaled.setup), (5, scaled.call)]
+    spent = sum(times * Fraction(cost.rho) for times, cost in costs if cost is not None)
     assert rho * (1 - Fraction(1, 10**6)) < spent <= rho * (1 + Fraction(1, 10**12))
-    if not name.startswith(("power", "certified")):
-        tuned = EVERY[name].with_epsilon(Fraction(1, 3), rounds=5)
-        parts = [(1, tuned.setup), (5, tuned.call)]
-        assert sum(n * part.pure for n, part in parts if part is not None) == Fraction(1, 3)
+
+
+@pytest.mark.parametrize("name", PURE_DISTINGUISHERS)
+def test_the_epsilon_of_five_rounds_is_spent_exactly(name):
+    scaled = PURE_DISTINGUISHERS[name].with_epsilon(Fraction(1, 3), rounds=5)
+    costs = [(1, scaled.setup), (5, scaled.call)]
+    assert sum(times * cost.pure for times, cost in costs if cost is not None) == Fraction(1, 3)
 
 
 @pytest.mark.parametrize("largest", [0, 3, 500, 10**6])
 def test_logarithms_are_within_the_error_that_the_draw_allows_for(monkeypatch, largest):
-    """The draw is exact only if floats are off by no more than the error it is told.
+    """The draw is exact only if the errors of floats are within the stated bound.
 
-    Also over several chunks, and with gaps that make e^x overflow.
+    The shapes need one chunk or several, and exponentials of the largest gaps overflow.
     """
-    told = []
-    monkeypatch.setattr(distinguisher, "Choice", lambda *given: told.append(given))
+    choices = []
+    monkeypatch.setattr(distinguisher, "Choice", lambda *arguments: choices.append(arguments))
     for shape in ((5, 5), (3, 6), (12, 12)):
         gaps = random_gaps(shape, 1, largest=largest)
         CutSampler(gaps, Fraction(1, 7), bipartite=shape == (3, 6))
-        logs, error, exact = told.pop()
+        logs, error_bound, exact_log = choices.pop()
         with decimal.localcontext(prec=60):
-            some = np.random.default_rng(5).integers(0, len(logs), 30)
-            off = max(abs(Decimal(float(logs[i])) - exact(int(i))) for i in some)
-        assert off <= error < 1e-2
+            indices = np.random.default_rng(5).integers(0, len(logs), 30)
+            error = max(
+                abs(Decimal(float(logs[index])) - exact_log(int(index))) for index in indices
+            )
+        assert error <= error_bound < 1e-2
 
 
-def test_gaps_that_no_exponential_of_a_float_holds():
-    """Probabilities are 1 but for e^-2000."""
+def test_a_draw_is_right_where_exponentials_of_the_gaps_overflow():
+    """The sets of the largest gap have all but e^-2000 of the probability."""
     gaps = np.array([[0, 2000, 0], [2000, 0, -2000], [0, -2000, 0]])
     sampler = CutSampler(gaps, Fraction(1), bipartite=False)
     for seed in range(10):
