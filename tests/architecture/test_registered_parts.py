@@ -73,7 +73,7 @@ OF_COMMANDS = NotNeeded("the mechanisms that a command runs have theirs")
 ROUND_TRIP = "io/test_round_trips.py::test_a_graph_of_one_kind_is_read_as_no_other"
 ROW = (
     "attacks/test_one_row_apart_formats.py::test_a_row_changes_its_own_pair_and_nothing_else",
-    "attacks/test_one_row_apart.py::test_a_row_of_an_edge_list_changes_its_own_pair_alone",
+    "attacks/test_one_row_apart.py::test_a_row_of_a_graph_changes_its_own_pair_only",
 )
 GROUPED, SPARSE = "release: groups, laplace", "release: sparse, laplace"
 PRINTS = "it writes no file"

@@ -1,10 +1,9 @@
-"""What every reader of private rows must keep: a row, or a user, changes only what is its own.
+"""Checks that a reader of private rows reads each row, and each user, independently of the others.
 
-A case is the rows of a file or of another source, and the call that reads some of them. What is
-read is compared with what is read without one row (or without all rows of one user), and with that
-row alone. Reading is right if the whole is what is left, merged with the row: then no row has a say
-in how another one is read. A refusal is no reading, and tells nothing here; each test counts how
-many cases were really read.
+A case has the rows of a source and a function that reads some of them. All rows are read, then all
+but one (or all but those of one user), then that row alone. A reader is correct if the first result
+is the second one merged with the third. Nothing is checked if the rows are refused, so each test
+counts the cases that were read.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,126 +17,151 @@ from graphcuts_dp import GraphCutsError, ParameterError, Rows
 from graphcuts_dp.graph.adjacency import AnyGraph
 from tests.audits.rows_in_memory import bounded
 
-JOIN = {"max": max, "min": min, "sum": lambda a, b: a + b}
+MERGE_FUNCTIONS = {"max": max, "min": min, "sum": lambda a, b: a + b}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """Private rows, and how they are read.
+    """Private rows and a function that reads them.
 
     Attributes:
         rows: in the form that `read` takes.
-        read: makes a graph, or rows with users, of some of the rows: whatever is public in the
-            source (a header, a comment above the rows, a count of rows that was corrected) is there
-            each time, and the vertices are given or declared.
-        users: the user of each row, where they have users.
-        merge: how weights of one pair are merged; of `min` no weight is 0, which is no edge.
-        cap: bound to which weights are clipped after merging, if there is one.
-        undeclared: whether nothing but edges tells whether there are weights. The only edge then
-            decides it, and the weighted graph is one that every door refuses.
+        read: reads some of the rows as a graph or as rows with users. The public part of the source
+            (a header, comments, a declared number of rows) is the same in each call, and so are the
+            vertices.
+        users: the user of each row; empty if rows have no users.
+        merge: how weights of one pair are merged ("max", "min" or "sum"). For "min" all weights are
+            positive, since a weight of 0 is no edge.
+        max_weight: to which weights are clipped after merging; None if they are not.
+        infers_weights: whether the source does not declare whether the graph is weighted. Then the
+            first row decides, and mechanisms refuse the graph for lack of a bound on weights.
     """
 
     rows: Sequence[Any]
     read: Callable[[Sequence[Any]], Any]
     users: Sequence[Any] = ()
     merge: str = "max"
-    cap: float | None = None
-    undeclared: bool = False
+    max_weight: float | None = None
+    infers_weights: bool = False
 
-    def reading(self, rows: Sequence[Any]) -> Any:
-        """What these rows are read as; None if they are refused."""
+    def read_or_none(self, rows: Sequence[Any]) -> Any:
+        """Return what these rows are read as; None if they are refused."""
         try:
             return self.read(rows)
         except GraphCutsError:
             return None
 
 
-def pairs_of(graph: AnyGraph) -> dict[tuple[int, int], float]:
-    """Each pair that has an edge, and its weight."""
-    ends = zip(graph.rows.tolist(), graph.columns.tolist(), strict=True)
-    return dict(zip(ends, graph.weights.tolist(), strict=True))
+def weight_by_pair(graph: AnyGraph) -> dict[tuple[int, int], float]:
+    """Return the weight of each edge by its pair of vertices."""
+    pairs = zip(graph.rows.tolist(), graph.columns.tolist(), strict=True)
+    return dict(zip(pairs, graph.weights.tolist(), strict=True))
 
 
-def schema(graph: AnyGraph) -> tuple[Any, ...]:
-    """All that is public of a graph."""
-    sets = graph.space if isinstance(graph.space, tuple) else (graph.space,)
-    facts = type(graph), graph.weighted, graph.max_weight, graph.max_weight_change, graph.note
-    return *facts, *((list(each.labels), each.inferred) for each in sets)
+def public_part(graph: AnyGraph) -> tuple[Any, ...]:
+    """Return everything that is public of a graph: all but its edges and weights."""
+    vertex_sets = graph.space if isinstance(graph.space, tuple) else (graph.space,)
+    return (
+        type(graph),
+        graph.weighted,
+        graph.max_weight,
+        graph.max_weight_change,
+        graph.note,
+        *((list(vertices.labels), vertices.inferred) for vertices in vertex_sets),
+    )
 
 
-def check_row(case: Case, taken: int) -> bool:
-    """Check that one row changes its own pair alone, by its own weight; False if not both read."""
+def check_row(case: Case, index: int) -> bool:
+    """Check that one row changes its own pair only, by its own weight.
+
+    Args:
+        index: of the row.
+
+    Returns:
+        False if nothing was checked, since the rows were refused with that row or without it.
+    """
     rows = case.rows
-    whole, left = case.reading(rows), case.reading([*rows[:taken], *rows[taken + 1 :]])
-    if whole is None or left is None:
+    of_all_rows = case.read_or_none(rows)
+    without_row = case.read_or_none([*rows[:index], *rows[index + 1 :]])
+    if of_all_rows is None or without_row is None:
         return False
-    if case.undeclared and whole.weighted and not left.weighted:
+    if case.infers_weights and of_all_rows.weighted and not without_row.weighted:
         assert len(rows) == 1
         with pytest.raises(ParameterError, match="without a public bound"):
-            whole.check_bounded()
+            of_all_rows.check_bounded()
         return False
-    own = case.reading([rows[taken]])
-    assert schema(left) == schema(whole)
-    expected, found = pairs_of(left), pairs_of(whole)
-    if own is None:  # such as a row that looks like a header where no row is above it
-        pairs = found.keys() | expected.keys()
-        assert sum(found.get(pair) != expected.get(pair) for pair in pairs) <= 1
+    of_row_alone = case.read_or_none([rows[index]])
+    assert public_part(without_row) == public_part(of_all_rows)
+    weights, expected = weight_by_pair(of_all_rows), weight_by_pair(without_row)
+    if of_row_alone is None:  # such as a row that looks like a header if no row is above it
+        pairs = weights.keys() | expected.keys()
+        assert sum(weights.get(pair) != expected.get(pair) for pair in pairs) <= 1
         return True
-    assert schema(own) == schema(whole)
-    mine = pairs_of(own)
-    assert len(mine) <= 1
-    join = JOIN[case.merge] if whole.weighted else max
-    for pair, weight in mine.items():
-        joined = join(expected[pair], weight) if pair in expected else weight
-        expected[pair] = joined if case.cap is None else min(joined, case.cap)
-    assert found == pytest.approx(expected, rel=1e-12, abs=0)
+    assert public_part(of_row_alone) == public_part(of_all_rows)
+    weights_of_row = weight_by_pair(of_row_alone)
+    assert len(weights_of_row) <= 1
+    merge = MERGE_FUNCTIONS[case.merge] if of_all_rows.weighted else max
+    for pair, weight in weights_of_row.items():
+        merged = merge(expected[pair], weight) if pair in expected else weight
+        expected[pair] = merged if case.max_weight is None else min(merged, case.max_weight)
+    assert weights == pytest.approx(expected, rel=1e-12, abs=0)
     return True
 
 
 def rows_by_user(rows: Rows) -> dict[int, list[tuple[tuple[int, ...], float]]]:
-    """Each user's pairs and weights, sorted; a user is the number of the name alone."""
-    found: dict[int, list[tuple[tuple[int, ...], float]]] = {}
-    row_arrays = rows.row_arrays
-    assert row_arrays is not None
-    assert row_arrays.users is not None
-    weights = np.zeros(len(row_arrays.users)) if row_arrays.weights is None else row_arrays.weights
-    marks, ends = (
-        row_arrays.marks[row_arrays.users].tolist(),
-        (end.tolist() for end in row_arrays.endpoints),
-    )
-    for mark, *pair, weight in zip(marks, *ends, weights.tolist(), strict=True):
-        found.setdefault(mark, []).append((tuple(pair), weight))
-    return {mark: sorted(own) for mark, own in found.items()}
+    """Return each user's pairs and weights, sorted.
 
-
-def check_user(case: Case, user: Any, *, at_most: int | None) -> bool:
-    """Check that one user changes no rows of others, and `at_most` steps; False if not both.
-
-    `at_most` is None for most cases: what bounds the rows sees none of the file, and takes as long
-    as all else.
+    The key of a user depends on the name of the user only, and not on other rows.
     """
-    kept = [row for row, whose in zip(case.rows, case.users, strict=True) if whose != user]
-    whole, left = case.reading(case.rows), case.reading(kept)
-    if whole is None or left is None:
+    pairs_and_weights: dict[int, list[tuple[tuple[int, ...], float]]] = {}
+    arrays = rows.row_arrays
+    assert arrays is not None
+    assert arrays.users is not None
+    weights = np.zeros(len(arrays.users)) if arrays.weights is None else arrays.weights
+    user_keys = arrays.marks[arrays.users].tolist()
+    endpoints = (vertices.tolist() for vertices in arrays.endpoints)
+    for user_key, *pair, weight in zip(user_keys, *endpoints, weights.tolist(), strict=True):
+        pairs_and_weights.setdefault(user_key, []).append((tuple(pair), weight))
+    return {user_key: sorted(values) for user_key, values in pairs_and_weights.items()}
+
+
+def check_user(case: Case, user: Any, *, max_contributions: int | None) -> bool:
+    """Check that the rows of one user do not change those of others, nor a count by much.
+
+    Args:
+        user: whose rows are removed.
+        max_contributions: bound on the change of the counts; None to skip this check, which takes
+            as long as the other one and does not depend on the format.
+
+    Returns:
+        False if nothing was checked, since the rows were refused with that user or without.
+    """
+    rows_of_others = [
+        row for row, row_user in zip(case.rows, case.users, strict=True) if row_user != user
+    ]
+    of_all_rows, without_user = case.read_or_none(case.rows), case.read_or_none(rows_of_others)
+    if of_all_rows is None or without_user is None:
         return False
-    for each in (whole, left):
-        assert isinstance(each, Rows)
-    assert left.space == whole.space
-    assert (left.counting, left.weight_unit) == (whole.counting, whole.weight_unit)
-    assert left.user_is_source == whole.user_is_source
-    found, others = rows_by_user(whole), rows_by_user(left)
-    gone = found.keys() - others.keys()
-    assert len(gone) <= 1
-    assert {mark: own for mark, own in found.items() if mark not in gone} == others
-    if at_most is None:
+    assert isinstance(of_all_rows, Rows)
+    assert isinstance(without_user, Rows)
+    for public in ("space", "counting", "weight_unit", "user_is_source"):
+        assert getattr(without_user, public) == getattr(of_all_rows, public), public
+    before, after = rows_by_user(of_all_rows), rows_by_user(without_user)
+    removed_users = before.keys() - after.keys()
+    assert len(removed_users) <= 1
+    assert {key: rows for key, rows in before.items() if key not in removed_users} == after
+    if max_contributions is None:
         return True
-    graphs = [bounded(each, at_most) for each in (whole, left)]
-    assert schema(graphs[0]) == schema(graphs[1])
-    before, after = map(pairs_of, graphs)
-    assert sum(abs(before.get(k, 0) - after.get(k, 0)) for k in before | after) <= at_most
+    graphs = [bounded(rows, max_contributions) for rows in (of_all_rows, without_user)]
+    assert public_part(graphs[0]) == public_part(graphs[1])
+    counts_before, counts_after = map(weight_by_pair, graphs)
+    change = sum(
+        abs(counts_before.get(pair, 0) - counts_after.get(pair, 0))
+        for pair in counts_before | counts_after
+    )
+    assert change <= max_contributions
     return True
 
 
-# A fault of a reader shows in a few hundred files of all formats together; the whole number of each
-# is for the slow tests.
+# A few hundred files of all formats together show a fault of a reader; the slow tests read more.
 in_many_cases = pytest.mark.parametrize("cases", [20, pytest.param(2_000, marks=pytest.mark.slow)])

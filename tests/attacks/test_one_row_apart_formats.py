@@ -123,7 +123,7 @@ def case_to_check(made, read, **more):
         made.rng.bit_generator.state = state
         return read(made, rows)
 
-    options = {"merge": made.options["merge"], "cap": made.options.get("max_weight")}
+    options = {"merge": made.options["merge"], "max_weight": made.options.get("max_weight")}
     return Case(**{"rows": made.rows, "read": of_rows} | options | more)
 
 
@@ -460,8 +460,8 @@ def test_a_row_changes_its_own_pair_and_nothing_else(reader, tmp_path, monkeypat
     for number in range(cases):
         made = make(np.random.default_rng(number), tmp_path)
         taken = int(made.rng.integers(len(made.rows)))
-        undeclared = reader in UNDECLARED and made.options["weighted"] is None
-        count += check_row(case_to_check(made, read, undeclared=undeclared), taken)
+        infers_weights = reader in UNDECLARED and made.options["weighted"] is None
+        count += check_row(case_to_check(made, read, infers_weights=infers_weights), taken)
     assert count >= READ * cases
 
 
@@ -539,5 +539,5 @@ def test_the_rows_of_a_user_change_no_other_users_rows(source, tmp_path, cases):
         gone = users[made.rng.integers(len(users))]
         rows = list(zip(made.rows, made.names, strict=True))
         case = case_to_check(made, read, rows=rows, users=users)
-        count += check_user(case, gone, at_most=None if number % 4 else at_most)
+        count += check_user(case, gone, max_contributions=None if number % 4 else at_most)
     assert count >= READ * cases
