@@ -11,7 +11,7 @@ from pathlib import Path
 
 import confidence_cases as cases
 import pytest
-from package_copies import ROOT, copied_package, printed_by
+from package_copies import ROOT, copied_package, output_of
 
 from graphcuts_dp.confidence import (
     DEFAULT_CONFIDENCE,
@@ -203,7 +203,7 @@ def changed(tmp_path_factory):
     for name in ("confidence_cases.py", "period_cases.py"):
         shutil.copy(ROOT / "tests" / name, tree)
     with_confidence(f"DEFAULT_CONFIDENCE = {cases.CONFIDENCE}", tree)
-    told = json.loads(printed_by(tree, "confidence_cases.py"))
+    told = json.loads(output_of(tree, "confidence_cases.py"))
     assert Path(told["package"]).is_relative_to(tree)
     return told
 

@@ -8,8 +8,7 @@ import json
 from fractions import Fraction
 
 import pytest
-from package_copies import ROOT, copied_package, printed_by
-from test_additions import shown_below
+from package_copies import ROOT, copied_package, output_of, python_blocks
 
 from graphcuts_dp.synth.budget_plans import CERTIFICATE_SHARE
 
@@ -24,8 +23,8 @@ TOTAL = '''    @property
 '''
 STEP = "    steps.append(BudgetStep(statistic=ENTRIES, share=ALL_LEFT, noise=shares.noise))\n"
 
-OPTION_BLOCKS = shown_below(OPTION)
-IMPORTS, CLASS, NAMES, MEASURED = shown_below(STATISTIC)[:4]
+OPTION_BLOCKS = python_blocks(OPTION)
+IMPORTS, CLASS, NAMES, MEASURED = python_blocks(STATISTIC)[:4]
 IMPORTED, LINE = IMPORTS.rsplit("\n", 2)[0] + "\n", IMPORTS.rsplit("\n", 2)[1] + "\n"
 # The file, a line of it, and the lines of the guide that stand after it (+), before it (-), or in
 # its place (=).
@@ -203,7 +202,7 @@ def test_the_guide_names_the_two_files(heading, edits):
 @pytest.fixture(scope="module")
 def option(tmp_path_factory):
     tree = applied(tmp_path_factory.mktemp("option"), OPTION_EDITS)
-    *shown, last = printed_by(tree, "-c", OPTION_ASKED).splitlines()
+    *shown, last = output_of(tree, "-c", OPTION_ASKED).splitlines()
     return {**json.loads(last), "help": " ".join(" ".join(shown).split())}
 
 
@@ -252,7 +251,7 @@ def test_the_command_line_knows_the_share_and_refuses_what_makes_no_sense(option
 @pytest.fixture(scope="module")
 def statistic(tmp_path_factory):
     tree = applied(tmp_path_factory.mktemp("statistic"), STATISTIC_EDITS)
-    return json.loads(printed_by(tree, "-c", STATISTIC_ASKED).splitlines()[-1])
+    return json.loads(output_of(tree, "-c", STATISTIC_ASKED).splitlines()[-1])
 
 
 @pytest.mark.thorough

@@ -37,7 +37,7 @@ def released(graph, **options):
     return gc.release_iteratively(graph, epsilon=3.0, delta=delta, construction=made, seed=1)
 
 
-def example_of(protocol):
+def docstring_example(protocol):
     """What a protocol's docstring has as an example."""
     lines = inspect.getdoc(protocol).split("::\n", 1)[1].splitlines()
     code = [line for line in lines if not line or line.startswith("    ")]
@@ -46,7 +46,7 @@ def example_of(protocol):
 
 def example(protocol, **names):
     """The names of that example, once it has run."""
-    exec(example_of(protocol), names)  # noqa: S102  # our own documentation
+    exec(docstring_example(protocol), names)  # noqa: S102  # our own documentation
     return names
 
 

@@ -7,8 +7,7 @@ answers with intervals, and for a saved result.
 import json
 
 import pytest
-from package_copies import copied_package, printed_by
-from test_additions import shown_below
+from package_copies import copied_package, insert_import, output_of, python_blocks
 
 from graphcuts_dp.privacy.composition import zcdp_rho
 
@@ -119,7 +118,7 @@ print(json.dumps(said))
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
     """A copy of the package with the lines of the guide."""
-    source, lines = shown_below("## A noise that is no Laplace")[:2]
+    source, lines = python_blocks("## A noise that is no Laplace")[:2]
     imported, line = lines.splitlines(keepends=True)
     tree = tmp_path_factory.mktemp("tree")
     package = copied_package(tree)
@@ -127,15 +126,14 @@ def tree(tmp_path_factory):
     table = (package / TABLE).read_text()
     last = '    "staircase": staircase_noise,\n'
     assert table.count(last) == 1
-    begin = table.index("\nfrom graphcuts_dp") + 1
-    table = table[:begin] + imported + table[begin:]
-    (package / TABLE).write_text(table.replace(last, last + line))
+    table = insert_import(table.replace(last, last + line), imported)
+    (package / TABLE).write_text(table)
     return tree
 
 
 @pytest.mark.thorough
 def test_a_gaussian_for_entries_is_one_class_and_two_lines(tree):
-    said = json.loads(printed_by(tree, "-c", ENTRIES))
+    said = json.loads(output_of(tree, "-c", ENTRIES))
     epsilon, delta, rho, pure = said.pop("cost")
     assert pure is None
     assert delta == 1e-6
@@ -163,7 +161,7 @@ def test_a_gaussian_for_entries_is_one_class_and_two_lines(tree):
 
 @pytest.mark.thorough
 def test_a_release_with_a_gaussian_for_entries_states_its_cost(tree):
-    said = json.loads(printed_by(tree, "-c", RELEASED))
+    said = json.loads(output_of(tree, "-c", RELEASED))
     assert said["held"] >= 95 - 6.2 * (100 * 0.05 * 0.95) ** 0.5
     assert said["stated"][0] == pytest.approx(20.0, rel=1e-5)
     assert said["stated"][0] <= 20.0
