@@ -1,14 +1,19 @@
-"""Cells of coded rows, beside plain Python, and what one user changes."""
+"""Cells of coded rows: equal to a slow count in Python, and bounded in what one user changes.
+
+Rows of these tests are tuples (user, source, target, date, weight) with labels; `Case.coded` turns
+them into the numbers that the engine takes.
+"""
 
 import datetime
 import os
 import subprocess
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
-from math import floor, isfinite
+from math import ceil, floor, isfinite
 
 import duckdb
 import numpy as np
@@ -16,7 +21,7 @@ import pyarrow as pa
 import pytest
 
 from graphcuts_dp import FileFormatError, GraphError, ParameterError
-from graphcuts_dp.graph import engine as under_test
+from graphcuts_dp.graph import engine
 from graphcuts_dp.graph.engine import (
     Cells,
     Shape,
@@ -29,31 +34,42 @@ from graphcuts_dp.graph.engine import (
 from graphcuts_dp.graph.row_store import RowStore
 from graphcuts_dp.schema.counting import STEPS
 
+Row = tuple[str, str, str, str, float]  # user, source, target, date, weight
+Amounts = dict[tuple[int, int, int], int]  # of cells (period, first, second)
+
 ZONES = ("b", "a", "d", "c")
 MONTHS = ("2026-01", "2026-02", "2026-03")
-DATABASE = duckdb.connect(config={"threads": 2})  # one for all tests: to make one takes 17 ms
+DATABASE = duckdb.connect(config={"threads": 2})  # one for all tests: a connection takes 17 ms
+LARGEST_BOUND = 2**20  # of what one user may contribute
+MOST_UNITS = 2**41  # of one row without a bound
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """How rows of these tests become cells: labels where a `Shape` has numbers."""
+    """How rows become cells: a `Shape`, with labels where it has numbers.
+
+    Attributes:
+        labels: of the first and of the second endpoints; the same tuple for one vertex set.
+        periods: labels of the periods; empty without periods.
+        by: length of a period.
+    """
 
     counting: str = "rows"
     unordered: bool = False
     loops: bool = True
     owned: bool = True
-    labels: tuple = (ZONES, ZONES)
-    periods: tuple = ()
+    labels: tuple[tuple[str, ...], tuple[str, ...]] = (ZONES, ZONES)
+    periods: tuple[str, ...] = ()
     by: str = "month"
     weight_unit: float = 1.0
     per_period: bool = False
 
     @property
-    def one_set(self):
+    def one_set(self) -> bool:
         return self.labels[0] is self.labels[1]
 
     @property
-    def shape(self):
+    def shape(self) -> Shape:
         return Shape(
             counting=self.counting,
             left=len(self.labels[0]),
@@ -66,40 +82,40 @@ class Case:
             weight_unit=self.weight_unit,
         )
 
-    def coded(self, rows):
-        """Rows as a relation of coded ones; those of unknown labels do not count."""
+    def coded(self, rows: Iterable[Row]) -> duckdb.DuckDBPyRelation:
+        """Return the rows in code, without those of unknown labels."""
         left, right = self.labels
-        listed = []
-        for who, source, target, when, paid in rows:
-            period = (
-                self.periods.index(label) if (label := self.period(when)) in self.periods else -1
-            )
-            if source in left and target in right and not (self.periods and period < 0):
-                listed.append((who, left.index(source), right.index(target), period, paid))
-        columns = [list(column) for column in zip(*listed, strict=True)] or [[]] * 5
-        who, first, second, period, paid = columns
-        numbers = [np.array(each, dtype=np.int64) for each in (first, second, period)]
-        cell = self.shape.cell_numbers(
-            *numbers[:2], numbers[2] if self.periods else None, unordered=self.unordered
+        coded_rows = []
+        for user, source, target, date, weight in rows:
+            label = self.period(date)
+            if source in left and target in right and label in (self.periods or ("",)):
+                period = self.periods.index(label) if self.periods else 0
+                coded_rows.append((user, left.index(source), right.index(target), period, weight))
+        columns = [list(column) for column in zip(*coded_rows, strict=True)] or [[]] * 5
+        users, *vertices_and_periods, weights = columns
+        first, second, periods = np.array(vertices_and_periods, dtype=np.int64)
+        cells = self.shape.cell_numbers(
+            first, second, periods if self.periods else None, unordered=self.unordered
         )
-        made = {"cell": cell, "user_key": pa.array(who, pa.string())}
+        table = {"cell": cells, "user_key": pa.array(users, pa.string())}
         if self.counting == "weight":
-            made["weight"] = np.array(paid, dtype=np.float64)
-        return DATABASE.from_arrow(pa.table(made))
+            table["weight"] = np.array(weights, dtype=np.float64)
+        return DATABASE.from_arrow(pa.table(table))
 
-    def period(self, when):
-        return period_of(when, self.by) if self.periods else ""
+    def period(self, date: str) -> str:
+        """Return the label of the period of a date, "" without periods."""
+        return period_label(date, self.by) if self.periods else ""
 
 
-def random_rows(rng, count, *, zones=ZONES, users=6):
-    """Rows as tuples: who, from, to, when, paid."""
-    day = datetime.date(2026, 1, 1)
+def random_rows(rng: np.random.Generator, count: int, *, users: int = 6) -> list[Row]:
+    """Draw rows of a hundred days from 1 January 2026."""
+    first_day = datetime.date(2026, 1, 1)
     return [
         (
             f"p{rng.integers(users)}",
-            zones[rng.integers(len(zones))],
-            zones[rng.integers(len(zones))],
-            str(day + datetime.timedelta(days=int(rng.integers(100)))),
+            ZONES[rng.integers(len(ZONES))],
+            ZONES[rng.integers(len(ZONES))],
+            str(first_day + datetime.timedelta(days=int(rng.integers(100)))),
             round(rng.exponential(3), 3),
         )
         for _ in range(count)
@@ -120,83 +136,94 @@ FIELDS = ("first", "second", "period", "steps")
 COUNTINGS = ("edges", "users", "rows", "weight")
 
 
-# Plain Python: what each user has in each cell.
+# The same in plain Python: what each user contributes to each cell, then the cells.
 
 
-def period_of(text, by):
-    year, month = text[:4], int(text[5:7])
+def period_label(date: str, by: str) -> str:
+    year, month = date[:4], int(date[5:7])
     return {
-        "day": text[:10],
-        "month": text[:7],
+        "day": date[:10],
+        "month": date[:7],
         "quarter": f"{year}-Q{(month + 2) // 3}",
         "year": year,
     }[by]
 
 
-def steps_of(weight, shape, most):
-    return floor(min(weight / shape.weight_unit, most) * STEPS + 0.5)
+def rounded_steps(weight: float, case: Case, most_units: int) -> int:
+    return floor(min(weight / case.weight_unit, most_units) * STEPS + 0.5)
 
 
-def plain_parts(rows, shape, most=2**41):
-    """{user: {(period, first, second): rows, one, or steps}}."""
-    found = defaultdict(Counter)
-    left, right = (list(map(str, side)) for side in shape.labels)
-    for who, source, target, when, paid in rows:
-        if who is None or str(source) not in left or str(target) not in right:
+def plain_contributions(
+    rows: Iterable[Row], case: Case, most_units: int = MOST_UNITS
+) -> dict[str, Amounts]:
+    """Return what each user has in each cell: rows, 1, or grid units of weight."""
+    contributions_of: dict[str, Amounts] = defaultdict(Counter)
+    left, right = (list(map(str, side)) for side in case.labels)
+    for user, source, target, date, weight in rows:
+        if user is None or str(source) not in left or str(target) not in right:
             continue
-        if shape.counting == "weight" and not (isfinite(paid) and paid >= 0):
+        if case.counting == "weight" and not (isfinite(weight) and weight >= 0):
             continue
         period = 0
-        if shape.periods:
-            label = shape.period(when)
-            if label not in shape.periods:
+        if case.periods:
+            label = case.period(date)
+            if label not in case.periods:
                 continue
-            period = shape.periods.index(label)
+            period = case.periods.index(label)
         first, second = left.index(str(source)), right.index(str(target))
-        if shape.one_set:
-            if first == second and not shape.loops:
+        if case.one_set:
+            if first == second and not case.loops:
                 continue
-            if shape.unordered:
+            if case.unordered:
                 first, second = min(first, second), max(first, second)
-        amount = steps_of(paid, shape, most) if shape.counting == "weight" else 1
-        found[who][period, first, second] += amount
-        if shape.counting in ("edges", "users"):
-            found[who][period, first, second] = 1
-    return found
+        is_weight = case.counting == "weight"
+        amount = rounded_steps(weight, case, most_units) if is_weight else 1
+        contributions_of[user][period, first, second] += amount
+        if case.counting in ("edges", "users"):
+            contributions_of[user][period, first, second] = 1
+    return contributions_of
 
 
-def plain_cells(rows, shape, most=2**41):
-    total = Counter()
-    for own in plain_parts(rows, shape, most).values():
-        total.update(own)
-    unit = 1 if shape.counting == "weight" else STEPS
-    if shape.counting == "edges":
+def plain_cells(rows: Iterable[Row], case: Case, most_units: int = MOST_UNITS) -> Amounts:
+    """Return the grid units in each cell if no user is bounded."""
+    total: Counter[tuple[int, int, int]] = Counter()
+    for contribution in plain_contributions(rows, case, most_units).values():
+        total.update(contribution)
+    if case.counting == "edges":
         return dict.fromkeys(total, STEPS)
-    return {cell: amount * unit for cell, amount in total.items() if amount}
+    steps = 1 if case.counting == "weight" else STEPS
+    return {cell: amount * steps for cell, amount in total.items() if amount}
 
 
-def plain_scaled(rows, shape, bound, whole=1):
-    total = Counter()
-    unit = 1 if shape.counting == "weight" else STEPS
-    for own in plain_parts(rows, shape, bound).values():
-        every = sum(own.values()) * unit
-        for cell, amount in own.items():
-            share = Fraction(bound * STEPS, max(every, bound * STEPS))
-            had = amount * unit
+def plain_scaled(rows: Iterable[Row], case: Case, bound: int, whole: int = 1) -> Amounts:
+    """Return the grid units in each cell if each user is scaled down to the bound.
+
+    Args:
+        whole: amounts are rounded down to multiples of this, in grid units.
+    """
+    total: Counter[tuple[int, int, int]] = Counter()
+    steps = 1 if case.counting == "weight" else STEPS
+    for contribution in plain_contributions(rows, case, bound).values():
+        contributed = sum(contribution.values()) * steps
+        share = Fraction(bound * STEPS, max(contributed, bound * STEPS))
+        for cell, count in contribution.items():
+            amount = count * steps
             if share < 1:
-                had = min(had, 2**61 // (bound * STEPS))
-            total[cell] += floor(share * had) // whole * whole
+                # The engine clips the dividend to 61 bits before it divides.
+                amount = min(amount, 2**61 // (bound * STEPS))
+            total[cell] += floor(share * amount) // whole * whole
     return {cell: amount for cell, amount in total.items() if amount}
 
 
-def as_dict(found):
-    keys = zip(found.period.tolist(), found.first.tolist(), found.second.tolist(), strict=True)
-    cells_of = dict(zip(keys, found.steps.tolist(), strict=True))
-    assert len(cells_of) == len(found.steps)
-    assert list(cells_of) == sorted(cells_of)
-    columns = (found.period, found.first, found.second, found.steps)
+def as_dict(cells: Cells) -> Amounts:
+    """Return the grid units in each cell; check order, uniqueness and types of the arrays."""
+    keys = zip(cells.period.tolist(), cells.first.tolist(), cells.second.tolist(), strict=True)
+    amounts = dict(zip(keys, cells.steps.tolist(), strict=True))
+    assert len(amounts) == len(cells.steps)
+    assert list(amounts) == sorted(amounts)
+    columns = (cells.period, cells.first, cells.second, cells.steps)
     assert {column.dtype for column in columns} == {np.dtype(np.int64)}
-    return cells_of
+    return amounts
 
 
 @pytest.mark.parametrize("counting", COUNTINGS)
@@ -215,17 +242,17 @@ def test_scaled_cells_are_those_of_plain_python(counting, name):
     case = Case(counting=counting, **SHAPES[name])
     table = case.coded(rows)
     for bound in (1, 9):
-        found = as_dict(scaled_cells(table, case.shape, bound=bound))
-        assert found == plain_scaled(rows, case, bound)
+        scaled = scaled_cells(table, case.shape, bound=bound)
+        assert as_dict(scaled) == plain_scaled(rows, case, bound)
 
 
 @pytest.mark.parametrize("counting", COUNTINGS)
 def test_contributions_are_those_of_plain_python(counting):
     rows = random_rows(np.random.default_rng(7), 60)
     case = Case(counting=counting, **SHAPES["months, unordered"])
-    totals = (sum(own.values()) for own in plain_parts(rows, case).values())
+    totals = [sum(amounts.values()) for amounts in plain_contributions(rows, case).values()]
     unit = STEPS if counting == "weight" else 1
-    expected = sorted(-(-total // unit) for total in totals if total)
+    expected = sorted(ceil(Fraction(total, unit)) for total in totals if total)
     assert sorted(contributions(case.coded(rows), case.shape).tolist()) == expected
 
 
@@ -233,15 +260,8 @@ def test_contributions_are_those_of_plain_python(counting):
 def test_clipped_cells_are_those_of_plain_python(bound):
     rows = random_rows(np.random.default_rng(8), 60)
     case = Case(counting="weight", owned=False, weight_unit=0.7, **SHAPES["months"])
-    found = clipped_cells(case.coded(rows), case.shape, bound=bound)
-    assert as_dict(found) == plain_cells(rows, case, bound)
-
-
-def plain_kept(rows, case, bound):
-    """What a user keeps is some of what they have, `bound` in all where they have more."""
-    return {
-        who: (own, min(sum(own.values()), bound)) for who, own in plain_parts(rows, case).items()
-    }
+    clipped = clipped_cells(case.coded(rows), case.shape, bound=bound)
+    assert as_dict(clipped) == plain_cells(rows, case, bound)
 
 
 @pytest.mark.thorough(cases=1)
@@ -252,147 +272,155 @@ def plain_kept(rows, case, bound):
         *(("rows", "months, unordered"), ("edges", "two sides")),
     ],
 )
-def test_kept_cells_are_some_of_each_user(counting, name):
+def test_a_user_keeps_as_much_as_the_bound_allows_whoever_else_has_rows(counting, name):
     rows = random_rows(np.random.default_rng(9), 40, users=3)
     case = Case(counting=counting, **SHAPES[name])
-    everything = plain_cells(rows, case)
     for bound in (1, 4):
-        union = Counter()
-        for who, (own, count) in plain_kept(rows, case, bound).items():
-            mine = [row for row in rows if row[0] == who]
-            alone = as_dict(kept_cells(case.coded(mine), case.shape, bound=bound))
-            assert sum(alone.values()) == count * STEPS
-            assert all(alone[cell] <= own[cell] * STEPS for cell in alone)
-            union.update(alone)
-        found = as_dict(kept_cells(case.coded(rows), case.shape, bound=bound))
+        sum_of_users = Counter()
+        for user, contribution in plain_contributions(rows, case).items():
+            rows_of_user = [row for row in rows if row[0] == user]
+            kept = as_dict(kept_cells(case.coded(rows_of_user), case.shape, bound=bound))
+            assert sum(kept.values()) == min(sum(contribution.values()), bound) * STEPS
+            assert all(kept[cell] <= contribution[cell] * STEPS for cell in kept)
+            sum_of_users.update(kept)
         if counting == "edges":
-            union = dict.fromkeys(union, STEPS)
-        assert found == union  # each user keeps the same beside the others
-    table = case.coded(rows)
-    assert as_dict(kept_cells(table, case.shape, bound=1000)) == everything
+            sum_of_users = dict.fromkeys(sum_of_users, STEPS)
+        assert as_dict(kept_cells(case.coded(rows), case.shape, bound=bound)) == sum_of_users
+    kept = kept_cells(case.coded(rows), case.shape, bound=1000)
+    assert as_dict(kept) == plain_cells(rows, case)
 
 
-def test_which_rows_are_kept_differs_between_users():
+def test_users_with_the_same_pairs_keep_different_ones():
     """All users have all pairs: each pair is kept by as many users, but for chance."""
     users, bound = 500, 10
     pairs = np.arange(81)
     coded = pa.table({"cell": np.tile(pairs, users), "user_key": np.repeat(np.arange(users), 81)})
-    shape = Shape(counting="users", left=9, right=9, one_set=True, has_users=True)
-    found = kept_cells(DATABASE.from_arrow(coded), shape, bound=bound).steps / STEPS
+    shape = Shape(counting="users", left=9, right=9, one_set=True, owned=True)
+    users_of_pair = kept_cells(DATABASE.from_arrow(coded), shape, bound=bound).steps / STEPS
     share = bound / 81
-    assert found.sum() == users * bound
-    assert len(found) == 81
-    # A count has variance users * share * (1 - share); 81 of them with one sum, 80 degrees.
-    spread = np.sum((found - users * share) ** 2) / (users * share * (1 - share) * 81 / 80)
-    assert 37 < spread < 146  # of chi-squared with 80 degrees, but for 10^-5 on either side
+    assert users_of_pair.sum() == users * bound
+    assert len(users_of_pair) == 81
+    # A count has variance users * share * (1 - share); 81 counts of fixed sum have 80 degrees of
+    # freedom. Chi-squared lies outside the interval with a chance of 10^-5 on either side.
+    squares = np.sum((users_of_pair - users * share) ** 2)
+    chi_squared = squares / (users * share * (1 - share) * 81 / 80)
+    assert 37 < chi_squared < 146
 
 
-def test_numbers_and_their_text_keep_the_same_rows():
-    """Which rows are kept follows from the text of a user, whatever the column holds."""
+def test_users_as_numbers_keep_the_same_rows_as_users_as_texts():
     rng = np.random.default_rng(3)
-    cell, user = rng.integers(81, size=400), rng.integers(20, size=400)
-    shape = Shape(counting="rows", left=9, right=9, one_set=True, has_users=True)
-    found = [
-        as_dict(
-            kept_cells(
-                DATABASE.from_arrow(pa.table({"cell": cell, "user_key": users})),
-                shape,
-                bound=3,
-            )
-        )
-        for users in (user, user.astype(str))
-    ]
-    assert found[0] == found[1]
+    cells, users = rng.integers(81, size=400), rng.integers(20, size=400)
+    shape = Shape(counting="rows", left=9, right=9, one_set=True, owned=True)
+
+    def kept(user_key: np.ndarray) -> Amounts:
+        coded = pa.table({"cell": cells, "user_key": user_key})
+        return as_dict(kept_cells(DATABASE.from_arrow(coded), shape, bound=3))
+
+    assert kept(users) == kept(users.astype(str))
 
 
-# What one user changes.
+# What one user changes. A query takes milliseconds however few rows it has, so many small tables
+# lie side by side in one: no vertex and no user is in two of them.
 
-TOGETHER = 120  # random tables side by side in one: neither a vertex nor a user is in two
-MANY_TOGETHER = 400  # in slow tests
-BATCHES = {"months": 1, "months, unordered": 2, "quarters": 4, "one table": 3, "no loops": 5}
+TABLES = 120
+MANY_TABLES = 400  # in slow tests
+BOUNDS = {"months": 1, "months, unordered": 2, "quarters": 4, "one table": 3, "no loops": 5}
 
 
 @cache
-def tables_side_by_side(seed, together):
-    """Rows of many small tables, the same without one user of each, and the labels."""
+def tables_side_by_side(
+    seed: int, tables: int
+) -> tuple[tuple[Row, ...], tuple[Row, ...], tuple[str, ...]]:
+    """Return rows of many small tables, the same without one user of each, and all labels."""
     rng, before, after, labels = np.random.default_rng(seed), [], [], []
-    for table in range(together):
+    for table in range(tables):
         rows = random_rows(rng, int(rng.integers(1, 30)), users=int(rng.integers(1, 4)))
+        removed_user = rows[0][0]
         labels += [f"{zone}{table}" for zone in ZONES]
-        for row in rows:
-            own = (f"{row[0]}-{table}", f"{row[1]}{table}", f"{row[2]}{table}", *row[3:])
-            before.append(own)
-            if row[0] != rows[0][0]:
-                after.append(own)
+        for user, source, target, date, weight in rows:
+            row = (f"{user}-{table}", f"{source}{table}", f"{target}{table}", date, weight)
+            before.append(row)
+            if user != removed_user:
+                after.append(row)
     order = rng.permutation(len(before))
-    return tuple(before[place] for place in order), tuple(after), tuple(labels)
+    return tuple(before[index] for index in order), tuple(after), tuple(labels)
 
 
-def changes(before, after, together):
-    """What differs in each of the tables, all cells of all periods together, in steps."""
-    found = [0] * together
+def changes(before: Amounts, after: Amounts, tables: int) -> list[int]:
+    """Return the L1 distance in grid units, over all cells and periods, for each of the tables."""
+    change_of_table = [0] * tables
     for cell in {*before, *after}:
-        found[cell[1] // len(ZONES)] += abs(before.get(cell, 0) - after.get(cell, 0))
-    return found
+        _, first, _ = cell
+        change_of_table[first // len(ZONES)] += abs(before.get(cell, 0) - after.get(cell, 0))
+    return change_of_table
 
 
-def largest_changes(bounded, counting, batches=BATCHES, together=TOGETHER):
-    """The most that removing a user changes, over the bound, of each of the tables."""
-    found = []
-    for seed, (name, bound) in enumerate(batches.items()):
-        before, after, labels = tables_side_by_side(seed, together)
+Bounding = Callable[[Iterable[Row], Case, int], Cells]
+
+
+def relative_changes(
+    bounding: Bounding,
+    counting: str,
+    bounds: dict[str, int] = BOUNDS,
+    tables: int = TABLES,
+) -> list[float]:
+    """Return what removing a user changes, over the bound, for each table of each shape."""
+    relative = []
+    for seed, (name, bound) in enumerate(bounds.items()):
+        before, after, labels = tables_side_by_side(seed, tables)
         case = Case(counting=counting, **SHAPES[name] | {"labels": (labels, labels)})
-        tables = (as_dict(bounded(rows, case, bound)) for rows in (before, after))
-        found += [change / (bound * STEPS) for change in changes(*tables, together)]
-    assert len(found) == len(batches) * together
-    return found
+        amounts = (as_dict(bounding(rows, case, bound)) for rows in (before, after))
+        relative += [change / (bound * STEPS) for change in changes(*amounts, tables)]
+    assert len(relative) == len(bounds) * tables
+    return relative
 
 
-def by_scaling(rows, case, bound):
+def by_scaling(rows: Iterable[Row], case: Case, bound: int) -> Cells:
     return scaled_cells(case.coded(rows), case.shape, bound=bound)
 
 
-def by_keeping(rows, case, bound):
+def by_keeping(rows: Iterable[Row], case: Case, bound: int) -> Cells:
     return kept_cells(case.coded(rows), case.shape, bound=bound)
 
 
-def by_keeping_in_each_period(rows, case, bound):
-    """An incorrect variant: the bound holds within a period, and is guaranteed over all of them."""
-    found = []
-    for place, label in enumerate(case.periods):
-        own = by_keeping(rows, replace(case, periods=(label,)), bound)
-        found.append(replace(own, period=own.period + place))
-    if not found:
-        return by_keeping(rows, case, bound)
-    return Cells(*(np.concatenate([getattr(own, each) for own in found]) for each in FIELDS))
+def by_keeping_in_each_period(rows: Iterable[Row], case: Case, bound: int) -> Cells:
+    """Bound users within each period: an incorrect variant, if the bound is over all periods."""
+    cells_of_periods = []
+    for index, label in enumerate(case.periods):
+        cells = by_keeping(rows, replace(case, periods=(label,)), bound)
+        cells_of_periods.append(replace(cells, period=cells.period + index))
+    return Cells(
+        *(np.concatenate([getattr(cells, field) for cells in cells_of_periods]) for field in FIELDS)
+    )
 
 
 EACH_SIZE = pytest.mark.parametrize(
-    "together", [TOGETHER, pytest.param(MANY_TOGETHER, marks=pytest.mark.slow)]
+    "tables", [TABLES, pytest.param(MANY_TABLES, marks=pytest.mark.slow)]
 )
 
 
 @pytest.mark.thorough(cases=1)
 @EACH_SIZE
 @pytest.mark.parametrize("counting", COUNTINGS[1:])
-def test_one_user_changes_all_scaled_cells_together_by_at_most_the_bound(counting, together):
-    found = largest_changes(by_scaling, counting, together=together)
-    assert 0.99 < max(found) <= 1
+def test_one_user_changes_all_scaled_cells_together_by_at_most_the_bound(counting, tables):
+    relative = relative_changes(by_scaling, counting, tables=tables)
+    assert 0.99 < max(relative) <= 1
 
 
 @pytest.mark.thorough(cases=1)
 @EACH_SIZE
 @pytest.mark.parametrize("counting", COUNTINGS[:3])
-def test_one_user_changes_all_kept_cells_together_by_at_most_the_bound(counting, together):
-    found = largest_changes(by_keeping, counting, together=together)
-    assert max(found) == 1
+def test_one_user_changes_all_kept_cells_together_by_at_most_the_bound(counting, tables):
+    assert max(relative_changes(by_keeping, counting, tables=tables)) == 1
 
 
-def test_a_bound_within_each_period_is_seen():
-    assert max(largest_changes(by_keeping_in_each_period, "rows", {"months": 1})) > 2
+def test_a_bound_within_each_period_is_detected_as_too_weak():
+    assert max(relative_changes(by_keeping_in_each_period, "rows", {"months": 1})) > 2
 
 
-FAULTS = {  # as of an engine whose windows or joins are wrong
+# Statement of the engine, a part of it, and the part of a database whose windows, joins or
+# divisions are wrong.
+FAULTS = {
     "no user is above": ("_MERGED", "> {bound}", "> {bound} + 1000"),
     "a join misses rows": (
         "_MERGED",
@@ -405,24 +433,24 @@ FAULTS = {  # as of an engine whose windows or joins are wrong
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_user_above_the_bound_is_refused(fault, monkeypatch):
-    name, good, wrong = FAULTS[fault]
-    query = getattr(under_test, name)
-    assert good in query
-    monkeypatch.setattr(under_test, name, query.replace(good, wrong))
+def test_a_result_in_which_a_user_is_above_the_bound_is_refused(fault, monkeypatch):
+    name, correct, wrong = FAULTS[fault]
+    statement = getattr(engine, name)
+    assert correct in statement
+    monkeypatch.setattr(engine, name, statement.replace(correct, wrong))
     rows = random_rows(np.random.default_rng(1), 100)
-    bounded = kept_cells if name == "_KEPT" else scaled_cells
+    bounded_cells = kept_cells if name == "_KEPT" else scaled_cells
     with pytest.raises(GraphError, match="above the bound"):
-        bounded(Case().coded(rows), Case().shape, bound=3)
+        bounded_cells(Case().coded(rows), Case().shape, bound=3)
 
 
-# Bounds, and rows that do not fit them.
+# Bounds that are refused, and rows that do not fit them.
 
-GOOD = ("p1", "a", "b", "2026-01-05", 1.0)
+ROW = ("p1", "a", "b", "2026-01-05", 1.0)
 
 
 @pytest.mark.parametrize("counting", COUNTINGS)
-def test_no_row_gives_no_cell(counting):
+def test_no_rows_have_no_cells_and_no_contributions(counting):
     case = Case(counting=counting, periods=MONTHS)
     table = case.coded([])
     assert as_dict(unbounded_cells(table, case.shape)) == {}
@@ -433,78 +461,83 @@ def test_no_row_gives_no_cell(counting):
     assert contributions(table, case.shape).tolist() == []
 
 
-@pytest.mark.parametrize("bound", [0, 2**20 + 1, 1.5, True, None])
-@pytest.mark.parametrize("bounded", [scaled_cells, kept_cells, clipped_cells])
-def test_bounds_are_whole_numbers_in_range(bounded, bound):
+@pytest.mark.parametrize("bound", [0, LARGEST_BOUND + 1, 1.5, True, None])
+@pytest.mark.parametrize("bounded_cells", [scaled_cells, kept_cells, clipped_cells])
+def test_a_bound_that_is_no_whole_number_in_range_is_refused(bounded_cells, bound):
     with pytest.raises(ParameterError, match="the bound must be a whole number from 1 to 1,048,5"):
-        bounded(Case().coded([GOOD]), Case().shape, bound=bound)
+        bounded_cells(Case().coded([ROW]), Case().shape, bound=bound)
 
 
-NOT_SO = {
-    "edges by scaling": (scaled_cells, "edges", {}, "cannot be scaled"),
-    "weights by choosing": (kept_cells, "weight", {}, "by scaling"),
-    "clipped rows": (clipped_cells, "rows", {}, "is for counting='weight'"),
-    "users of nobody": (scaled_cells, "rows", {"owned": False}, "column of users"),
+MISMATCHES = {
+    "edges by scaling": (scaled_cells, {"counting": "edges"}, "cannot be scaled"),
+    "weights by choosing": (kept_cells, {"counting": "weight"}, "by scaling"),
+    "clipped rows": (clipped_cells, {"counting": "rows"}, "is for counting='weight'"),
+    "no users": (scaled_cells, {"counting": "rows", "owned": False}, "column of users"),
 }
 
 
-@pytest.mark.parametrize("name", NOT_SO)
-def test_ways_to_bound_that_do_not_fit_are_refused(name):
-    bounded, counting, options, text = NOT_SO[name]
-    case = Case(counting=counting, **options)
-    with pytest.raises(ParameterError, match=text):
-        bounded(case.coded([GOOD]), case.shape, bound=2)
+@pytest.mark.parametrize("mismatch", MISMATCHES)
+def test_a_way_to_bound_that_does_not_fit_what_is_counted_is_refused(mismatch):
+    bounded_cells, options, message = MISMATCHES[mismatch]
+    case = Case(**options)
+    with pytest.raises(ParameterError, match=message):
+        bounded_cells(case.coded([ROW]), case.shape, bound=2)
 
 
-def test_too_many_cells_are_refused():
+def test_more_cells_than_64_bits_can_number_are_refused():
     with pytest.raises(GraphError, match="too many cells"):
         Shape(counting="rows", left=2**31, right=2**31, periods=2)
 
 
 def test_errors_of_the_database_quote_no_row():
     table = DATABASE.sql("select 'secret' as cell, 1 as user_key")
-    with pytest.raises(GraphError, match="the database failed") as found:
+    with pytest.raises(GraphError, match="the database failed") as refused:
         unbounded_cells(table, Case(loops=False).shape)
-    assert found.value.__cause__ is None
-    assert "secret" not in str(found.value)
+    assert refused.value.__cause__ is None
+    assert "secret" not in str(refused.value)
 
 
 def test_large_weights_are_exact_or_refused():
-    """At the largest bound the products are above 2^60, where floats are off by hundreds."""
-    large = float(2**20)
+    """At the largest bound the products are above 2^60, where 64-bit floats have gaps of 256."""
+    large = float(LARGEST_BOUND)
     rows = [("p", "a", "b", "2026-01-01", weight) for weight in (large, large - 0.7, 1 / 3, 9e30)]
     rows += [("p", "b", "a", "2026-01-01", weight) for weight in (large / 3, 1e-9, 77.123)]
     case = Case(counting="weight")
-    for bound in (2**20, 2**20 - 1, 12345):
-        found = as_dict(scaled_cells(case.coded(rows), case.shape, bound=bound))
-        assert found == plain_scaled(rows, case, bound)
-    tiny = replace(case, weight_unit=1e-30)
+    for bound in (LARGEST_BOUND, LARGEST_BOUND - 1, 12345):
+        scaled = scaled_cells(case.coded(rows), case.shape, bound=bound)
+        assert as_dict(scaled) == plain_scaled(rows, case, bound)
+    tiny_unit = replace(case, weight_unit=1e-30)
     with pytest.raises(GraphError, match="larger weight_unit"):
-        unbounded_cells(tiny.coded(rows * 500), tiny.shape)
+        unbounded_cells(tiny_unit.coded(rows * 500), tiny_unit.shape)
 
 
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("per_period", [False, True])
-def test_bounds_of_each_period_and_whole_units(per_period, whole):
+def test_scaling_in_each_period_and_to_whole_units_is_that_of_plain_python(per_period, whole):
     rows = random_rows(np.random.default_rng(12), 80)
     case = Case(counting="weight", periods=MONTHS, per_period=per_period)
-    apart = [row if not per_period else (f"{row[0]} {row[3][:7]}", *row[1:]) for row in rows]
-    expected = plain_scaled(apart, case, 5, 1024 if whole else 1)
-    found = scaled_cells(case.coded(rows), case.shape, bound=5, whole=whole)
-    assert as_dict(found) == expected
+    # A user of each month is one of its own.
+    users = [f"{user} {date[:7]}" if per_period else user for user, _, _, date, _ in rows]
+    rows_of_users = [(user, *row[1:]) for user, row in zip(users, rows, strict=True)]
+
+    scaled = scaled_cells(case.coded(rows), case.shape, bound=5, whole=whole)
+
+    assert as_dict(scaled) == plain_scaled(rows_of_users, case, 5, STEPS if whole else 1)
 
 
-# The database.
+# The row store.
 
 
-def batches_of(case, rows, *sizes):
-    """Coded rows in batches, and their schema."""
+def batches_of(
+    case: Case, rows: list[Row], *sizes: int
+) -> tuple[Iterator[pa.RecordBatch], pa.Schema]:
+    """Return coded rows in batches of these sizes and one with the remaining rows; their schema."""
     table = case.coded(rows).to_arrow_table()
     starts = np.cumsum([0, *sizes])
-    pieces = [
+    slices = [
         table[start:stop] for start, stop in zip(starts, [*starts[1:], len(table)], strict=True)
     ]
-    return (batch for piece in pieces for batch in piece.to_batches()), table.schema
+    return (batch for part in slices for batch in part.to_batches()), table.schema
 
 
 @pytest.mark.parametrize("sizes", [(), (1, 2, 3), (100, 0, 300)])
@@ -512,14 +545,14 @@ def test_batches_give_the_same_cells_however_they_are_split(sizes):
     rows = random_rows(np.random.default_rng(2), 500)
     case = Case(periods=MONTHS)
     batches, schema = batches_of(case, rows, *sizes)
-    with RowStore(batches, schema=schema, memory=2**28, threads=2) as engine:
-        for _ in range(2):  # they are kept
-            found = as_dict(scaled_cells(engine.table, case.shape, bound=20))
-            assert found == plain_scaled(rows, case, 20)
+    with RowStore(batches, schema=schema, memory=2**28, threads=2) as store:
+        for _ in range(2):  # batches can be read once, the store twice
+            scaled = scaled_cells(store.table, case.shape, bound=20)
+            assert as_dict(scaled) == plain_scaled(rows, case, 20)
 
 
-def test_what_batches_raise_comes_out_as_it_is():
-    def batches():
+def test_an_error_of_the_source_of_rows_is_raised_unchanged():
+    def batches() -> Iterator[pa.RecordBatch]:
         yield pa.record_batch({"cell": [1]})
         raise GraphError("a row is bad")
 
@@ -530,55 +563,56 @@ def test_what_batches_raise_comes_out_as_it_is():
 COLUMN = pa.table({"cell": np.arange(3)})
 
 
-def test_what_is_spilled_lies_in_a_private_folder_and_is_removed(tmp_path):
-    engine = RowStore(COLUMN, folder=tmp_path)
+def test_rows_on_disk_lie_in_a_private_folder_that_goes_with_the_store(tmp_path):
+    store = RowStore(COLUMN, folder=tmp_path)
     (folder,) = tmp_path.iterdir()
     assert folder.stat().st_mode & 0o777 == 0o700
-    engine.close()
+    store.close()
     assert not folder.exists()
-    engine = RowStore(COLUMN, folder=tmp_path)
-    del engine
+    store = RowStore(COLUMN, folder=tmp_path)
+    del store
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_duckdb_a_line_names_the_package(monkeypatch):
+def test_without_duckdb_the_error_names_the_extra_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(FileFormatError, match=r"pip install 'graphcuts-dp\[tables\]'"):
         RowStore(COLUMN)
 
 
-def test_what_does_not_fit_into_memory_and_disk_is_refused_in_a_line():
+def test_a_query_that_needs_more_memory_than_allowed_is_refused():
     users = pa.table({"user_key": np.arange(10**6)})
-    with RowStore(users, memory=2**24, threads=1) as engine:
-        crossed = engine.table.query(
+    with RowStore(users, memory=2**24, threads=1) as store:
+        one_long_key = store.table.query(
             "rows", "select array_agg(user_key)::varchar as user_key, 0 as cell from rows"
         )
         shape = Shape(counting="rows", left=1, right=1, has_users=True)
         with pytest.raises(GraphError, match="does not fit into memory"):
-            scaled_cells(crossed, shape, bound=2)
+            scaled_cells(one_long_key, shape, bound=2)
 
 
-ENDED = """
+# Opens a store in a folder, and dies before it can be removed.
+KILLED_PROCESS = """
 import os, signal, sys
 import pyarrow as pa
 from graphcuts_dp.graph.row_store import RowStore
-engine = RowStore(pa.table({"cell": [1]}), folder=sys.argv[1])
+store = RowStore(pa.table({"cell": [1]}), folder=sys.argv[1])
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
 def test_the_folder_of_a_killed_process_goes_and_that_of_a_living_one_stays(tmp_path):
-    other = tmp_path / "graphcuts-dp-young"  # no lock yet
-    other.mkdir()
+    without_lock = tmp_path / "graphcuts-dp-young"  # of a process that has just begun
+    without_lock.mkdir()
     with RowStore(COLUMN, folder=tmp_path):
         living = {path.name for path in tmp_path.iterdir()}
-        subprocess.run([sys.executable, "-c", ENDED, str(tmp_path)], check=False)
+        subprocess.run([sys.executable, "-c", KILLED_PROCESS, str(tmp_path)], check=False)
         killed = {path.name for path in tmp_path.iterdir()} - living
         assert len(killed) == 1
         for lock in tmp_path.glob("*/in-use"):
-            os.utime(lock, (0, 0))  # old, all of them
+            os.utime(lock, (0, 0))  # the age of a lock must not matter
         with RowStore(COLUMN, folder=tmp_path):
-            now = {path.name for path in tmp_path.iterdir()}
-            assert living < now
-            assert not killed & now
-    assert list(tmp_path.iterdir()) == [other]
+            left = {path.name for path in tmp_path.iterdir()}
+            assert living < left
+            assert not killed & left
+    assert list(tmp_path.iterdir()) == [without_lock]
