@@ -306,7 +306,7 @@ PARTS: dict[str, tuple[Iterable[str], dict[str, Evidence]]] = {
                     "row": "contract/test_contract.py::test_every_kind_of_source_reads_the_same",
                     "user": "contract/test_neighbours.py::test_a_user_changes_at_most_the_bound",
                     "vertex": "graph/test_bounded_cuts.py"
-                    "::test_values_are_those_of_the_linear_program",
+                    "::test_a_bounded_cut_is_the_value_of_its_linear_program_rounded_down",
                 }
             ),
             "sensitivity": ByName(
@@ -533,9 +533,9 @@ REFUSING: dict[str, tuple[Callable[[Path], object], Iterable[str]]] = {
 def test_an_unknown_name_is_refused(part, name, tmp_path):
     """In one line, which lists every name that is known."""
     (tmp_path / f"x.{UNKNOWN}").write_text("1 2\n")
-    with pytest.raises(GraphCutsError) as caught:
+    with pytest.raises(GraphCutsError) as error:
         REFUSING[part][0](tmp_path)
-    message = str(caught.value)
+    message = str(error.value)
     assert UNKNOWN in message
     assert "\n" not in message
     assert is_named(name, [message]), message

@@ -610,7 +610,7 @@ def test_the_folder_of_a_killed_process_goes_and_that_of_a_living_one_stays(tmp_
         killed = {path.name for path in tmp_path.iterdir()} - living
         assert len(killed) == 1
         for lock in tmp_path.glob("*/in-use"):
-            os.utime(lock, (0, 0))  # the age of a lock must not matter
+            os.utime(lock, (0, 0))  # past the time in which a process locks its folder
         with RowStore(COLUMN, folder=tmp_path):
             left = {path.name for path in tmp_path.iterdir()}
             assert living < left
