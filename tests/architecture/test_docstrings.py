@@ -1,4 +1,4 @@
-"""The examples in the docstrings of public names run, and each name says what it is."""
+"""Docstrings of public names: they begin with a sentence, and their examples run."""
 
 import doctest
 import inspect
@@ -15,19 +15,20 @@ OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 FINDER = doctest.DocTestFinder(recurse=False)
 
 
-def examples_of(name):
-    """The examples of one name, or of a class and its own methods."""
-    return [found for found in FINDER.find(PUBLIC[name], name, globs={"gc": gc}) if found.examples]
+def doctests_of(name: str) -> list[doctest.DocTest]:
+    """Return the docstrings with examples of a name; of a class, also of its methods."""
+    docstrings = FINDER.find(PUBLIC[name], name, globs={"gc": gc})
+    return [docstring for docstring in docstrings if docstring.examples]
 
 
 @pytest.mark.thorough(cases=8)
-@pytest.mark.parametrize("name", [name for name in PUBLIC if examples_of(name)])
+@pytest.mark.parametrize("name", [name for name in PUBLIC if doctests_of(name)])
 @pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
-def test_examples_run(name):
-    for found in examples_of(name):
-        told = []
-        doctest.DocTestRunner(optionflags=OPTIONS).run(found, out=told.append)
-        assert not told, "".join(told)
+def test_examples_print_what_the_docstring_says(name):
+    for docstring in doctests_of(name):
+        failures = []
+        doctest.DocTestRunner(optionflags=OPTIONS).run(docstring, out=failures.append)
+        assert not failures, "".join(failures)
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -36,21 +37,22 @@ def test_every_name_begins_with_a_sentence(name):
     assert first.endswith((".", "`.")), first
 
 
-def test_what_people_meet_first_has_an_example():
+def test_the_functions_of_the_first_pages_have_an_example():
     first = ("read_graph", "release_graph", "release_flows", "open_session", "plan", "CutQuery")
-    assert [name for name in first if not examples_of(name)] == []
+    assert [name for name in first if not doctests_of(name)] == []
 
 
 def public_modules():
-    """The files whose names `gc.__all__` reaches."""
-    named = PUBLIC.values()
-    modules = {value if inspect.ismodule(value) else inspect.getmodule(value) for value in named}
+    """Return the files of the modules that define public names."""
+    modules = {
+        value if inspect.ismodule(value) else inspect.getmodule(value) for value in PUBLIC.values()
+    }
     return sorted(module.__file__ for module in modules)
 
 
-def test_docstrings_of_public_modules_are_whole():
-    line = [sys.executable, "-m", "ruff", "check", "--select", "D", "--output-format", "concise"]
+def test_every_public_function_and_method_of_these_modules_has_a_docstring():
+    command = [sys.executable, "-m", "ruff", "check", "--select", "D", "--output-format", "concise"]
     # Magic methods explain themselves, and `__init__` is documented on its class.
-    line += ["--ignore", "D105,D107", *public_modules()]
-    found = subprocess.run(line, capture_output=True, text=True, check=False)
-    assert found.returncode == 0, found.stdout + found.stderr
+    command += ["--ignore", "D105,D107", *public_modules()]
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stdout + completed.stderr

@@ -75,8 +75,8 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_no_directed_graph_is_refused(case):
-    make, words = REFUSED[case]
-    with pytest.raises((GraphError, ParameterError), match=words):
+    make, message = REFUSED[case]
+    with pytest.raises((GraphError, ParameterError), match=message):
         make()
 
 
@@ -123,8 +123,8 @@ def test_formats_that_say_nothing_are_taken_at_the_word(put):
         expected = DirectedGraph([0, 1], [1, 0], [2, weight], vertices="xy")
         assert gc.DirectedGraph.read(path, merge=merge) == expected
     path = put("out.x", "% asym unweighted\n1 2\n3 2\n")
-    found = gc.DirectedGraph.read(path, columns=gc.Columns(one_based=True))
-    assert found.dense().tolist() == [[0, 1, 0], [0, 0, 0], [0, 1, 0]]
+    graph = gc.DirectedGraph.read(path, columns=gc.Columns(one_based=True))
+    assert graph.dense().tolist() == [[0, 1, 0], [0, 0, 0], [0, 1, 0]]
     # Both arcs of each edge: a matrix that happens to be symmetric is no undirected graph.
     scipy.io.mmwrite(put("x.mtx", ""), sp.coo_array([[0, 1.0], [1, 0]]), symmetry="general")
     both = gc.DirectedGraph.read(path.parent / "x.mtx")
@@ -163,7 +163,7 @@ def test_a_matrix_without_entries():
 
 
 @pytest.mark.parametrize(
-    ("matrix", "match"),
+    ("matrix", "message"),
     [
         (np.zeros((3, 4)), "3 rows for a matrix of 4"),
         (np.zeros((5, 4)), "5 rows for a matrix of 4"),
@@ -173,6 +173,6 @@ def test_a_matrix_without_entries():
         (np.full((4, 4), 2.0), "max_weight"),
     ],
 )
-def test_rows_that_do_not_fit(matrix, match):
-    with pytest.raises(GraphError, match=match):
-        graph_of_matrix_rows(VertexSet(4), parts(matrix, 2), max_weight=1.0)
+def test_rows_that_do_not_fit(matrix, message):
+    with pytest.raises(GraphError, match=message):
+        from_rows_on(VertexSet(4), parts(matrix, 2), max_weight=1.0)

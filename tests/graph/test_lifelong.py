@@ -1,6 +1,8 @@
-"""A bound on what a user contributes in all periods together, without knowing later ones."""
+"""Bounding what a user contributes in all periods together, before later periods are known."""
 
 import random
+from collections import Counter
+from typing import Any
 
 import numpy as np
 import pandas
@@ -16,8 +18,13 @@ MONTHS = ("2026-01", "2026-02", "2026-03")
 COLUMNS = gc.Columns(source="origin", target="goal", user="user", period="date", weight=None)
 
 
-def rows_of(listed, counting="rows", **options):
-    frame = pandas.DataFrame(listed, columns=["user", "origin", "goal", "date", "amount"])
+Row = tuple[str, str, str, str, float]  # user, origin, goal, date, amount
+Steps = dict[tuple[int, int, int], int]  # grid units by period, first and second vertex
+
+
+def rows_of(table: list[Row], counting: str = "rows", **options: Any) -> gc.Rows:
+    """Return directed rows over three months."""
+    frame = pandas.DataFrame(table, columns=["user", "origin", "goal", "date", "amount"])
     columns = COLUMNS
     if counting == "weight":
         columns = gc.Columns(
@@ -34,78 +41,77 @@ def rows_of(listed, counting="rows", **options):
     )
 
 
-def random_rows(seed, count=60):
-    drawn = random.Random(seed)
+def random_rows(seed: int, count: int = 60) -> list[Row]:
+    rng = random.Random(seed)
     return [
         (
-            f"u{drawn.randrange(6)}",
-            drawn.choice(ZONES),
-            drawn.choice(ZONES),
-            f"{drawn.choice(MONTHS)}-10",
-            drawn.choice([0.3, 1.0, 2.5]),
+            f"u{rng.randrange(6)}",
+            rng.choice(ZONES),
+            rng.choice(ZONES),
+            f"{rng.choice(MONTHS)}-10",
+            rng.choice([0.3, 1.0, 2.5]),
         )
         for _ in range(count)
     ]
 
 
-def counted(rows, bound, used=None, whole=False):
-    """Steps by period, first and second vertex, of all periods in order; and what is used up."""
+def bounded_in_turn(
+    rows: gc.Rows, bound: int, used: UsedContributions | None = None, *, whole: bool = False
+) -> tuple[Steps, UsedContributions]:
+    """Bound the rows of each period in turn; return all cells, and what users have used then."""
     used = UsedContributions.none() if used is None else used
-    unit, found = gc.PrivacyUnit.user(max_contributions=bound), {}
-    for period in range(3):
+    unit, steps_of = gc.PrivacyUnit.user(max_contributions=bound), {}
+    for period in range(len(MONTHS)):
         cells, used = lifelong_cells(rows, unit, used, period=period, whole=whole)
-        for first, second, number, steps in zip(
+        for first, second, cell_period, steps in zip(
             cells.first, cells.second, cells.period, cells.steps, strict=True
         ):
-            found[int(number), int(first), int(second)] = int(steps)
-    return found, used
+            steps_of[int(cell_period), int(first), int(second)] = int(steps)
+    return steps_of, used
 
 
-def oracle(listed, bound, counting, whole):
-    """The same by hand, one user after the other."""
-    found = {}
-    for user in {row[0] for row in listed}:
-        left = bound * STEPS
+def plain_steps(table: list[Row], bound: int, counting: str, *, whole: bool) -> Steps:
+    """Return the same cells by plain Python, one user after the other."""
+    total: Counter[tuple[int, int, int]] = Counter()
+    for user in {row[0] for row in table}:
+        remaining = bound * STEPS
         for period, month in enumerate(MONTHS):
-            cells = {}
-            for name, origin, goal, date, amount in listed:
-                if name == user and date.startswith(month):
+            contributed: Counter[tuple[int, int, int]] = Counter()
+            for row_user, origin, goal, date, amount in table:
+                if row_user == user and date.startswith(month):
                     cell = period, ZONES.index(origin), ZONES.index(goal)
-                    steps = STEPS
-                    if counting == "weight":
-                        steps = int(amount * STEPS + 0.5)
-                    cells[cell] = STEPS if counting == "users" else cells.get(cell, 0) + steps
-            total = sum(cells.values())
-            for cell, steps in cells.items():
-                part = steps if total <= left else left * steps // total
-                part = part // STEPS * STEPS if whole else part
-                found[cell] = found.get(cell, 0) + part
-            left -= min(total, left)
-    return {cell: steps for cell, steps in found.items() if steps}
+                    steps = int(amount * STEPS + 0.5) if counting == "weight" else STEPS
+                    contributed[cell] = STEPS if counting == "users" else contributed[cell] + steps
+            in_month = sum(contributed.values())
+            for cell, steps in contributed.items():
+                share = steps if in_month <= remaining else remaining * steps // in_month
+                total[cell] += share // STEPS * STEPS if whole else share
+            remaining -= min(in_month, remaining)
+    return {cell: steps for cell, steps in total.items() if steps}
 
 
 @pytest.mark.thorough(cases=2)
 @pytest.mark.parametrize("counting", ["rows", "users", "weight"])
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("bound", [1, 3, 1000])
-def test_what_counts_is_what_is_left_of_the_bound(counting, whole, bound):
+def test_a_user_contributes_what_earlier_periods_leave_of_the_bound(counting, whole, bound):
     for seed in range(3):
-        listed = random_rows(seed)
-        found, _ = counted(rows_of(listed, counting), bound, whole=whole)
-        assert found == oracle(listed, bound, counting, whole)
+        table = random_rows(seed)
+        steps, _ = bounded_in_turn(rows_of(table, counting), bound, whole=whole)
+        assert steps == plain_steps(table, bound, counting, whole=whole)
 
 
 @pytest.mark.parametrize("tables", [2, pytest.param(6, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("counting", ["rows", "users", "weight"])
-def test_without_a_user_all_periods_together_change_by_the_bound_at_most(counting, tables):
-    """And by that for some user; the cells of others stay as they are."""
+def test_removing_a_user_changes_all_periods_together_by_at_most_the_bound(counting, tables):
+    """Some user reaches the bound, and no cell grows, since users do not depend on each other."""
     largest = 0
     for seed in range(tables):
-        listed, bound = random_rows(seed), 2
-        whole, _ = counted(rows_of(listed, counting), bound)
-        for user in sorted({row[0] for row in listed}):
-            others = [row for row in listed if row[0] != user]
-            fewer, _ = counted(rows_of(others, counting), bound)
+        table, bound = random_rows(seed), 2
+        whole, _ = bounded_in_turn(rows_of(table, counting), bound)
+        for user in sorted({row[0] for row in table}):
+            others = [row for row in table if row[0] != user]
+            fewer, _ = bounded_in_turn(rows_of(others, counting), bound)
             changes = [whole[cell] - fewer.get(cell, 0) for cell in whole]
             assert set(fewer) <= set(whole)
             assert min(changes) >= 0
@@ -114,43 +120,43 @@ def test_without_a_user_all_periods_together_change_by_the_bound_at_most(countin
     assert largest > 0.99 * bound * STEPS
 
 
-def test_later_rows_change_nothing_that_was_counted():
+def test_later_rows_do_not_change_cells_of_earlier_periods():
     early = [row for row in random_rows(1) if row[3] < "2026-03"]
     late = [row for row in random_rows(2) if row[3] >= "2026-03"]
-    before, _ = counted(rows_of(early), 3)
-    after, _ = counted(rows_of([*early, *late]), 3)
+    before, _ = bounded_in_turn(rows_of(early), 3)
+    after, _ = bounded_in_turn(rows_of([*early, *late]), 3)
     assert {cell: steps for cell, steps in after.items() if cell[0] < 2} == before
 
 
 def test_one_file_a_month_counts_as_one_table_that_grows():
-    listed, used, found = random_rows(4), UsedContributions.none(), {}
+    table, used, steps_of = random_rows(4), UsedContributions.none(), {}
+    unit = gc.PrivacyUnit.user(max_contributions=3)
     for period, month in enumerate(MONTHS):
-        only = rows_of([row for row in listed if row[3].startswith(month)])
-        unit = gc.PrivacyUnit.user(max_contributions=3)
-        cells, used = lifelong_cells(only, unit, used, period=period, whole=False)
-        found |= {
+        rows = rows_of([row for row in table if row[3].startswith(month)])
+        cells, used = lifelong_cells(rows, unit, used, period=period, whole=False)
+        steps_of |= {
             (period, int(first), int(second)): int(steps)
             for first, second, steps in zip(cells.first, cells.second, cells.steps, strict=True)
         }
-    assert found == counted(rows_of(listed), 3)[0]
+    assert steps_of == bounded_in_turn(rows_of(table), 3)[0]
 
 
-def test_rows_that_stay_in_files_name_the_same_users(tmp_path):
-    """Their keys are names, those of rows in memory numbers that depend on other users."""
-    listed = random_rows(5)
-    frame = pandas.DataFrame(listed, columns=["user", "origin", "goal", "date", "amount"])
+def test_rows_in_files_have_the_same_users_as_rows_in_memory(tmp_path):
+    """Files know users by name, rows in memory by numbers that depend on the other users."""
+    table = random_rows(5)
+    frame = pandas.DataFrame(table, columns=["user", "origin", "goal", "date", "amount"])
     frame.to_parquet(tmp_path / "trips.parquet")
     options = {"columns": COLUMNS, "vertices": ZONES, "kind": "directed"}
     options["periods"] = "2026-01..2026-03"
     streamed = gc.Rows.read(tmp_path / "trips.parquet", data_name="trips", **options)
     key = UsedContributions(bytes(range(32)), {})
-    in_files, used_in_files = counted(streamed, 3, key)
-    in_memory, used_in_memory = counted(rows_of(listed), 3, key)
+    in_files, used_in_files = bounded_in_turn(streamed, 3, key)
+    in_memory, used_in_memory = bounded_in_turn(rows_of(table), 3, key)
     assert in_files == in_memory
     assert used_in_files.steps == used_in_memory.steps
 
 
-def test_integers_are_named_by_their_digits():
+def test_an_integer_is_the_same_user_as_the_text_of_its_digits():
     text, numbers = (rows_of([(name, "a", "b", "2026-01-05", 1.0)] * 2) for name in ("17", 17))
     key = UsedContributions(bytes(32), {})
     unit = gc.PrivacyUnit.user(max_contributions=3)
@@ -158,25 +164,25 @@ def test_integers_are_named_by_their_digits():
     assert used[0].steps == used[1].steps == {key.hash_of(17): 2 * STEPS}
 
 
-def test_counts_come_back_from_the_store_as_they_were():
-    _, used = counted(rows_of(random_rows(0)), 2)
-    again = UsedContributions.from_arrays(used.to_arrays())
-    assert (again.key, again.steps) == (used.key, used.steps)
+def test_used_contributions_are_stored_unchanged_and_not_shown():
+    _, used = bounded_in_turn(rows_of(random_rows(0)), 2)
+    loaded = UsedContributions.from_arrays(used.to_arrays())
+    assert (loaded.key, loaded.steps) == (used.key, used.steps)
     none = UsedContributions.none()
     assert UsedContributions.from_arrays(none.to_arrays()).steps == {}
     assert "u0" not in repr(used)
     assert used.key.hex() not in repr(used)
 
 
-def test_large_amounts_stay_exact():
+def test_amounts_of_2_to_the_31_are_divided_exactly():
     steps = np.array([2**31, 2**31, 1], dtype=np.int64)
-    users, left = np.array([0, 0, 1]), np.array([2**30, 2**30], dtype=np.int64)
-    found, totals = bounded_steps(steps, users, left)
-    assert found.tolist() == [2**29, 2**29, 1]
+    users, remaining = np.array([0, 0, 1]), np.array([2**30, 2**30], dtype=np.int64)
+    bounded, totals = bounded_steps(steps, users, remaining)
+    assert bounded.tolist() == [2**29, 2**29, 1]
     assert totals.tolist() == [2**30, 1]
 
 
-def test_pairs_that_are_there_or_not_are_refused():
+def test_counting_edges_is_refused():
     rows = rows_of(random_rows(0), "edges")
     unit = gc.PrivacyUnit.user(max_contributions=3)
     with pytest.raises(ParameterError, match="per_period=True"):

@@ -101,10 +101,10 @@ def test_every_function_takes_every_source(name, source, expected):
 def test_other_things_are_refused_as_a_type_error(name, wrong):
     if name == "open_session" and isinstance(wrong, str):
         return  # a path
-    with pytest.raises(KindError) as caught:
+    with pytest.raises(KindError) as error:
         functions.CONVERTING[name](wrong)
-    assert isinstance(caught.value, TypeError)
-    assert isinstance(caught.value, GraphError)
+    assert isinstance(error.value, TypeError)
+    assert isinstance(error.value, GraphError)
 
 
 @pytest.mark.parametrize("name", functions.ROWS)
@@ -255,8 +255,8 @@ def test_a_conversion_that_named_attributes_of_edges_would_be_noticed(monkeypatc
 
 def test_the_vertices_of_a_table_are_said_not_to_be_private():
     with pytest.warns(PrivacyWarning, match="vertices="):
-        made = gc.release_graph(FRAME, epsilon=1.0, fit="none")
-    assert "not private in its vertex set" in str(made.guarantee)
+        release = gc.release_graph(FRAME, epsilon=1.0, fit="none")
+    assert "not private in its vertex set" in str(release.guarantee)
 
 
 def test_a_second_use_of_what_was_converted_is_known(monkeypatch):

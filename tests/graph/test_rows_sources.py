@@ -131,9 +131,9 @@ def test_tables_and_packed_files(visits, put, tmp_path):
     ],
 )
 def test_streams_that_are_refused(stream, more, message):
-    with pytest.raises((ParameterError, FileFormatError), match=message) as caught:
+    with pytest.raises((ParameterError, FileFormatError), match=message) as error:
         read_owned_flat(stream, **PATIENT | more)
-    assert "zoe" not in str(caught.value)
+    assert "zoe" not in str(error.value)
 
 
 MOVES = "who,from,to,when\nann,A,B,2026-01-17\n7,B,C,2026-02-01\nann,C,A,2026-01-17\n"
@@ -233,14 +233,14 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("source", "options", "words"), REFUSED)
-def test_what_is_refused_in_one_line(put, source, options, words):
+@pytest.mark.parametrize(("source", "options", "message"), REFUSED)
+def test_what_is_refused_in_one_line(put, source, options, message):
     read = owned_flat
     if isinstance(source, str):
         source, read = put("visits.csv", source), read_owned_flat
-    with pytest.raises((FileFormatError, GraphError, ParameterError), match=words) as caught:
+    with pytest.raises((FileFormatError, GraphError, ParameterError), match=message) as error:
         read(source, **PATIENT | options)
-    assert "\n" not in str(caught.value)
+    assert "\n" not in str(error.value)
 
 
 def test_users_stand_in_columns(put):
