@@ -58,7 +58,7 @@ def main() -> int:
         if options.only not in name:
             continue
         begin = time.process_time()
-        outcome = json.loads(json.dumps(case.tell(case.make())))
+        outcome = json.loads(json.dumps(case.record(case.make())))
         lines = differences(outcome, known.get(name), EXACTLY if options.exactly else case.fitted)
         if lines:
             changed += 1

@@ -1,4 +1,4 @@
-"""Least cuts of whole numbers beside all sets: ties, peeling, both solvers, numbers of any size."""
+"""Least cuts with whole weights: against all sets, with ties, by every solver, of any size."""
 
 import itertools
 from functools import cache
@@ -10,7 +10,8 @@ import scipy.sparse as sp
 
 from graphcuts_dp.cuts import network
 
-LARGE = 2**40  # beyond what scipy counts in
+LARGE = 2**40  # scipy counts in 32 bits
+# Constants of the module that lead to a solver.
 SOLVERS = {
     "scipy": {"_PEELED_SHARE": 0},
     "igraph": {"_PEELED_SHARE": 0, "_SMALL_FLOW": 0},
@@ -19,40 +20,53 @@ SOLVERS = {
 
 
 class Network(NamedTuple):
+    """A graph by its edges, from tails to heads if it is directed."""
+
     tails: Any
     heads: Any
     weights: Any
     directed: bool
 
 
-def least_side(problem, pull, side):
+class Problem(NamedTuple):
+    """A network, the gain of each vertex of S, and its side: 1 in S, -1 not in S, 0 free."""
+
+    network: Network
+    pull: Any
+    side: Any
+
+
+def least_side(graph: Network, pull: Any, side: Any) -> Any:
+    """Return the set S of the package: the least of `cost`, and of those the smallest one."""
     shape = len(side), len(side)
-    arcs = sp.csr_array((problem.weights, (problem.tails, problem.heads)), shape=shape)
-    arcs = arcs if problem.directed else sp.csr_array(arcs + arcs.T)
+    arcs = sp.csr_array((graph.weights, (graph.tails, graph.heads)), shape=shape)
+    arcs = arcs if graph.directed else sp.csr_array(arcs + arcs.T)
     return network.least_side(arcs, pull, side)
 
 
-def cost(problem, pull, S):
-    inside = S[problem.tails] & ~S[problem.heads]
-    if not problem.directed:
-        inside |= S[problem.heads] & ~S[problem.tails]
-    return sum(map(int, problem.weights[inside])) - sum(map(int, pull[S]))
+def cost(graph: Network, pull: Any, S: Any) -> int:
+    """Return the weight of the cut of S less the pulls of its vertices, as exact integers."""
+    crosses = S[graph.tails] & ~S[graph.heads]
+    if not graph.directed:
+        crosses |= S[graph.heads] & ~S[graph.tails]
+    return sum(map(int, graph.weights[crosses])) - sum(map(int, pull[S]))
 
 
-def by_all_sets(problem, pull, side):
-    """The least set with the fewest vertices; that there is only one is checked, too."""
+def by_all_sets(graph: Network, pull: Any, side: Any) -> Any:
+    """Return the smallest of the sets of least cost; check that there is only one."""
     free = np.flatnonzero(side == 0)
-    found = []
-    for chosen in itertools.product([False, True], repeat=len(free)):
+    candidates = []
+    for in_S in itertools.product([False, True], repeat=len(free)):
         S = side == 1
-        S[free] = chosen
-        found.append((cost(problem, pull, S), int(S.sum()), S))
-    least = min(each[:2] for each in found)
-    (one,) = [S for *key, S in found if tuple(key) == least]
-    return one
+        S[free] = in_S
+        candidates.append(((cost(graph, pull, S), int(S.sum())), S))
+    least = min(key for key, _ in candidates)
+    (best,) = [S for key, S in candidates if key == least]
+    return best
 
 
-def made(generator, *, scale=1):
+def random_problem(generator: np.random.Generator, *, scale: int = 1) -> Problem:
+    """Draw a graph of at most seven vertices with small weights, so that many cuts are ties."""
     n, directed = int(generator.integers(2, 8)), bool(generator.integers(2))
     pairs = [
         (a, b)
@@ -60,31 +74,31 @@ def made(generator, *, scale=1):
         for b in range(n)
         if (a != b if directed else a < b) and generator.random() < 0.6
     ]
-    terminal_rows = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    edges = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     weights = generator.integers(0, 4, len(pairs)) * scale
     side = np.zeros(n, dtype=np.int8)
     side[:2] = 1, -1
     pull = generator.integers(-4, 5, n) * scale
     pull[:2] = 0
-    return Network(terminal_rows[:, 0], terminal_rows[:, 1], weights, directed), pull, side
+    return Problem(Network(*edges.T, weights, directed), pull, side)
 
 
 @cache
-def problems(scale):
-    """Small problems, and what is best of all sets."""
+def solved_problems(scale: int) -> list[tuple[Problem, Any]]:
+    """Return small problems with their least sets."""
     generator = np.random.default_rng(5)
-    drawn = [made(generator, scale=scale) for _ in range(400)]
-    return [(problem, by_all_sets(*problem)) for problem in drawn]
+    problems = [random_problem(generator, scale=scale) for _ in range(400)]
+    return [(problem, by_all_sets(*problem)) for problem in problems]
 
 
 @pytest.mark.thorough(cases=1)
 @pytest.mark.parametrize("scale", [1, LARGE])
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_the_least_set_within_all_others_is_found(solver, scale, monkeypatch):
+def test_every_solver_finds_the_smallest_of_the_least_sets(solver, scale, monkeypatch):
     """With weights of 0 to 3 and pulls of -4 to 4 most problems have several least sets."""
     for name, value in SOLVERS[solver].items():
         monkeypatch.setattr(network, name, value)
-    for problem, best in problems(scale):
+    for problem, best in solved_problems(scale):
         np.testing.assert_array_equal(least_side(*problem), best)
 
 
@@ -93,59 +107,60 @@ def test_solvers_and_peeling_agree_on_larger_graphs(monkeypatch):
     for rate in (0.05, 0.5, 2.0):
         for directed in (False, True):
             n = 300
-            terminal_rows = np.unique(generator.integers(0, n, (1500, 2)), axis=0)
-            terminal_rows = terminal_rows[terminal_rows[:, 0] < terminal_rows[:, 1]]
-            weights = generator.integers(1, 5, len(terminal_rows))
-            problem = Network(terminal_rows[:, 0], terminal_rows[:, 1], weights, directed)
+            edges = np.unique(generator.integers(0, n, (1500, 2)), axis=0)
+            edges = edges[edges[:, 0] < edges[:, 1]]
+            weights = generator.integers(1, 5, len(edges))
+            graph = Network(*edges.T, weights, directed)
             pull = np.diff(generator.geometric(1 - np.exp(-rate), (2, n)), axis=0)[0]
             side = np.zeros(n, dtype=np.int8)
             side[:2] = 1, -1
-            found = []
+            sides = []
             for options in SOLVERS.values():
                 with monkeypatch.context() as patch:
                     for name, value in options.items():
                         patch.setattr(network, name, value)
-                    found.append(least_side(problem, pull, side))
-            assert 1 <= found[0].sum() < n
-            np.testing.assert_array_equal(found[0], found[1])
-            np.testing.assert_array_equal(found[0], found[2])
+                    sides.append(least_side(graph, pull, side))
+            assert 1 <= sides[0].sum() < n
+            np.testing.assert_array_equal(sides[0], sides[1])
+            np.testing.assert_array_equal(sides[0], sides[2])
 
 
-def test_what_flows_above_32_bits_does_not_wrap_around():
-    """Through a path whose middle is the narrowest, by 2^31 and a little."""
+def test_flows_above_32_bits_do_not_wrap_around():
+    """On a path whose lightest edge weighs a little more than 2^31."""
     path = np.arange(4)
-    for middle in (2**31 + 5, 2**32, 2**33 + 1):
-        weights = np.array([2**50, middle, 2**50, 2**50])
-        problem = Network(path, path + 1, weights, False)
+    for lightest in (2**31 + 5, 2**32, 2**33 + 1):
+        weights = np.array([2**50, lightest, 2**50, 2**50])
+        graph = Network(path, path + 1, weights, False)
         side = np.array([1, 0, 0, 0, -1], dtype=np.int8)
         for pull in ([0, 0, 0, 0, 0], [0, -(2**31), 2**31 - 7, 0, 0]):
-            found = least_side(problem, np.array(pull), side)
-            np.testing.assert_array_equal(found, [True, True, False, False, False])
+            S = least_side(graph, np.array(pull), side)
+            np.testing.assert_array_equal(S, [True, True, False, False, False])
 
 
-def test_the_pulls_of_many_vertices_do_not_wrap_around():
-    """On a path of 10,000 vertices they add up to more than 64 bits hold."""
+def test_sums_of_pulls_above_64_bits_do_not_wrap_around():
+    """On a path of 10,000 vertices."""
     n, heavy = 10_002, 2**50
     path = np.arange(2, n - 1)
-    problem = Network(path, path + 1, np.full(len(path), heavy), False)
+    graph = Network(path, path + 1, np.full(len(path), heavy), False)
     side = np.zeros(n, dtype=np.int8)
     side[:2] = 1, -1
     pull = np.full(n, heavy)
     pull[:2], pull[-1] = 0, 1 - heavy
-    assert least_side(problem, pull, side).tolist() == [True, False] + [True] * (n - 2)
+    assert least_side(graph, pull, side).tolist() == [True, False] + [True] * (n - 2)
 
 
-def test_noise_of_any_size_decides():
-    """At small rates it is made of Python integers, beyond 64 bits."""
-    problem = Network(np.array([0, 1]), np.array([1, 2]), np.array([2**50, 2**50]), False)
+def test_pulls_may_be_integers_beyond_64_bits():
+    """Noise of small rates consists of Python integers."""
+    graph = Network(np.array([0, 1]), np.array([1, 2]), np.array([2**50, 2**50]), False)
     pull = np.array([0, 3**60, -(3**60), 1, 0], dtype=object)
     side = np.array([1, 0, 0, 0, -1], dtype=np.int8)
-    np.testing.assert_array_equal(least_side(problem, pull, side), [True, True, False, True, False])
+    np.testing.assert_array_equal(least_side(graph, pull, side), [True, True, False, True, False])
 
 
-def test_nothing_that_is_given_changes():
-    problem, pull, side = made(np.random.default_rng(8))
-    before = [each.copy() for each in (problem.tails, problem.weights, pull, side)]
-    least_side(problem, pull, side)
-    for one, other in zip(before, (problem.tails, problem.weights, pull, side), strict=True):
-        np.testing.assert_array_equal(one, other)
+def test_no_argument_is_changed():
+    graph, pull, side = random_problem(np.random.default_rng(8))
+    arguments = (graph.tails, graph.weights, pull, side)
+    copies = [array.copy() for array in arguments]
+    least_side(graph, pull, side)
+    for argument, copy in zip(arguments, copies, strict=True):
+        np.testing.assert_array_equal(argument, copy)

@@ -1,6 +1,6 @@
-"""Every kind of result, made of small graphs with a fixed seed: the cases whose numbers are kept.
+"""Cases of recorded results: every kind of result, of small graphs with a fixed seed.
 
-Most are made from the tables of names, so a name that is added has a case, and no record yet.
+Most are generated from the tables of names, so that a new name has a case, which lacks a record.
 """
 
 import tempfile
@@ -14,18 +14,18 @@ from typing import Any
 
 import numpy as np
 from golden_facts import (
-    answer,
-    certificate,
+    answer_numbers,
+    answers_record,
+    certificate_record,
+    cut_record,
     cuts_of,
     exact,
-    facts_of,
-    of_answers,
-    of_cut,
-    of_flows,
-    of_release,
-    of_updates,
+    flows_record,
+    guarantee_record,
     other_queries,
-    reply,
+    release_record,
+    reply_record,
+    updates_record,
 )
 
 import graphcuts_dp as gc
@@ -48,48 +48,53 @@ from scripts.benchmark.baselines import BASELINES
 learn = gc.release_iteratively
 
 SEED = 7
-# Of a synthetic graph and what is said of it, which a fit has led to: where it ends depends on the
-# processor's kernel of linear algebra. All else is the same to 1e-9 on every machine.
+# Tolerance of numbers about a synthetic graph: where a fit ends depends on the processor and its
+# linear algebra. All other numbers are the same to 1e-9 on every machine.
 FITTED = 1e-3
-FIRST_ORDER = 0.03  # fits with many optimal graphs: kernels end at different ones
+FIRST_ORDER = 0.03  # of fits with many optimal graphs: kernels end at different ones
 
 
 @dataclass(frozen=True)
 class Case:
-    """How a result is made, what it tells, and how it is saved.
+    """A result and its record.
 
     Attributes:
-        make: makes it.
-        tell: what is recorded of it.
-        ending: of the file that it is saved to; "" where it cannot be loaded again.
-        fitted: how near what a fit made of it is to the record, see `golden_facts.differences`.
+        make: returns the result.
+        record: returns the record of a result.
+        suffix: of the file that the result is saved to; "" if it cannot be loaded.
+        fitted: tolerance of numbers about a synthetic graph, see `golden_facts.differences`.
     """
 
     make: Callable[[], Any]
-    tell: Callable[[Any], Any]
-    ending: str = ""
+    record: Callable[[Any], Any]
+    suffix: str = ""
     fitted: float = 1e-9
 
-    def saved(self, made: Any) -> Any:
-        """What comes back from the files that were saved, or None."""
-        if not self.ending:
+    def saved_and_loaded(self, result: Any) -> Any:
+        """Return the result as it is loaded from its file, None if it has none."""
+        if not self.suffix:
             return None
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / f"saved{self.ending}"
-            made.save(path)
+            path = Path(folder) / f"saved{self.suffix}"
+            result.save(path)
             return gc.load(path)
 
 
+def _itself(record: Any) -> Any:
+    """Return a record, of cases whose result is one."""
+    return record
+
+
 def pairs(rows: int, columns: int, *, kind: str = "plain") -> tuple[Any, Any]:
-    """Pairs by a formula, more of them within two blocks than between."""
-    found = [
+    """Return pairs by a formula, more of them within two blocks than between."""
+    joined = [
         (i, j)
         for i in range(rows)
         for j in range(columns)
         if (kind == "bipartite" or (i < j if kind == "plain" else i != j))
         and (7 * i * i + 3 * j * (j + i)) % 11 < (6 if (2 * i < rows) == (2 * j < columns) else 2)
     ]
-    first, second = zip(*found, strict=True)
+    first, second = zip(*joined, strict=True)
     return np.array(first), np.array(second)
 
 
@@ -116,13 +121,13 @@ def fractions(n: int = 16) -> gc.Graph:
 
 
 def light(n: int = 16) -> gc.Graph:
-    """Weights so small that all edges of a group weigh less than a hundredth."""
+    """Return a graph with weights so small that all edges of a group weigh less than .01."""
     i, j = pairs(n, n)
     return gc.Graph(i, j, (1.0 + (i * j) % 3) / 2**17, vertices=n, max_weight=2.0**-15)
 
 
 def halves(n: int = 40) -> gc.Graph:
-    """All pairs between two halves: the constructions have something to learn of it."""
+    """Return all pairs between two halves, a structure that the constructions can learn."""
     i, j = np.divmod(np.arange(n * n // 4), n // 2)
     return gc.Graph(i, n // 2 + j, vertices=n)
 
@@ -155,7 +160,7 @@ def groups_of(graph: Any) -> Any:
 
 
 def owned(counting: str = "rows", n: int = 12) -> gc.Rows:
-    """Rows of twenty users, some of whom have many."""
+    """Return rows of twenty users, some of whom have many."""
     import pandas as pd
 
     i, j = pairs(n, n)
@@ -167,7 +172,7 @@ def owned(counting: str = "rows", n: int = 12) -> gc.Rows:
 
 
 def dated(counting: str = "rows", n: int = 12, *, user: str | None = None) -> gc.Rows:
-    """Rows in three months, perhaps with users, of which two months are declared."""
+    """Return rows in three months, of which two are declared."""
     import pandas as pd
 
     i, j = pairs(n, n)
@@ -190,19 +195,23 @@ def dated(counting: str = "rows", n: int = 12, *, user: str | None = None) -> gc
 
 
 def shape_of(graph: Any) -> tuple[int, ...]:
-    """(n,) or (left, right)."""
+    """Return (n,), or (left, right) of a bipartite graph."""
     rows, columns = graph.shape
     return (rows, columns) if isinstance(graph.space, tuple) else (rows,)
 
 
 def release(graph: Callable[[], Any], *, fitted: float = FITTED, **options: Any) -> Case:
-    """A release of a graph, or of rows with users."""
+    """Return the case of a release of a graph, or of rows with users.
+
+    Options that are functions are called for their values, when the case is run.
+    """
     options = {"epsilon": 2.0, "seed": SEED} | options
     return Case(
         lambda: gc.release_graph(
-            graph(), **{k: v() if callable(v) else v for k, v in options.items()}
+            graph(),
+            **{name: value() if callable(value) else value for name, value in options.items()},
         ),
-        lambda made: of_release(made, shape_of(graph())),
+        lambda result: release_record(result, shape_of(graph())),
         ".edges.gz",
         fitted,
     )
@@ -212,14 +221,14 @@ _LOOSE = {"first-order": FIRST_ORDER, "cutting-plane": FIRST_ORDER, "game": FIRS
 
 
 def _releases() -> dict[str, Case]:
-    found = {
+    cases = {
         f"release: {mechanism}, {noise}": release(
             weighted if noise == "discrete-laplace" else plain, mechanism=mechanism, noise=noise
         )
         for mechanism in MECHANISMS
         for noise in NOISES
     }
-    found |= {
+    cases |= {
         f"fit: {fit}": release(
             partial(plain, 10),
             fit=fit,
@@ -230,16 +239,16 @@ def _releases() -> dict[str, Case]:
     }
     for noise in NOISES:
         grouped = partial(groups_of, plain())
-        found[f"release: groups, {noise}"] = release(plain, noise=noise, groups=grouped)
-    lightly = partial(release, light, groups=partial(groups_of, light()), epsilon=20.0)
-    found["release: light, groups"] = lightly(noise="laplace")
-    found["release: light, sparse"] = lightly(mechanism="sparse")
-    # Both looks at the groups are bought.
-    found["release: halves, groups"] = release(halves, groups=partial(groups_of, halves()))
+        cases[f"release: groups, {noise}"] = release(plain, noise=noise, groups=grouped)
+    light_release = partial(release, light, groups=partial(groups_of, light()), epsilon=20.0)
+    cases["release: light, groups"] = light_release(noise="laplace")
+    cases["release: light, sparse"] = light_release(mechanism="sparse")
+    # Both measurements of the groups are taken.
+    cases["release: halves, groups"] = release(halves, groups=partial(groups_of, halves()))
     for name, graph in (("bipartite", two_sided), ("directed", arcs)):
-        found[f"release: {name}"] = release(graph)
-        found[f"release: {name}, groups"] = release(graph, groups=partial(groups_of, graph()))
-    found |= {
+        cases[f"release: {name}"] = release(graph)
+        cases[f"release: {name}, groups"] = release(graph, groups=partial(groups_of, graph()))
+    cases |= {
         "release: weights with a fractional cap": release(fractions, noise="laplace", fitted=1e-2),
         "release: a change of weights": release(
             partial(weighted, heavy=True),
@@ -275,14 +284,14 @@ def _releases() -> dict[str, Case]:
         "user": partial(owned, "weight", 24),
     }
     for name, graph in sparse.items():
-        some = {"privacy_unit": gc.PrivacyUnit.user(max_contributions=4)} if name == "user" else {}
-        found[f"release: sparse, {name}"] = release(graph, **four, **some)
+        unit = {"privacy_unit": gc.PrivacyUnit.user(max_contributions=4)} if name == "user" else {}
+        cases[f"release: sparse, {name}"] = release(graph, **four, **unit)
     for noise in ("laplace", "discrete-laplace"):
-        found[f"release: sparse, {noise}"] = release(sparse["capped"], **four, noise=noise)
+        cases[f"release: sparse, {noise}"] = release(sparse["capped"], **four, noise=noise)
     for name in ("weighted", "bipartite", "directed"):
         grouped = partial(groups_of, sparse[name]())
-        found[f"release: sparse, groups, {name}"] = release(sparse[name], **four, groups=grouped)
-    return found
+        cases[f"release: sparse, groups, {name}"] = release(sparse[name], **four, groups=grouped)
+    return cases
 
 
 def flows(
@@ -291,12 +300,14 @@ def flows(
     workload = gc.FlowWorkload(**work, expected_cell=0)  # noise hides what so few vertices have
     options = {"epsilon": 1.0, "seed": SEED, "workload": workload} | options
     return Case(
-        lambda: gc.release_flows(graph(), groups_of(_sided(graph())), **options), of_flows, ".csv"
+        lambda: gc.release_flows(graph(), groups_of(_sided(graph())), **options),
+        flows_record,
+        ".csv",
     )
 
 
 def _measured_margins() -> gc.Flows:
-    """Of so many zones that their margins gain by it, with Laplace noise."""
+    """Return a table with Laplace noise, of so many zones that measured margins help."""
     graph = arcs(48)
     zones = gc.Groups(graph.vertices, {"zone": list(range(48))})
     work = gc.FlowWorkload(expected_cell=0)
@@ -334,7 +345,7 @@ def _flows() -> dict[str, Case]:
             partial(dated, "weight"), privacy_unit=gc.PrivacyUnit.row(3), by=["quarter", "month"]
         ),
         "users: flows by period": flows(partial(dated, user="user"), privacy_unit=user),
-        "flows: measured margins, laplace": Case(_measured_margins, of_flows, ".csv"),
+        "flows: measured margins, laplace": Case(_measured_margins, flows_record, ".csv"),
         "flows: measured margins, gaussian": flows(arcs, measure_margins=True, **gaussian),
         "flows: vertex": flows(plain, privacy_unit=vertex),
         "flows: vertex, gaussian": flows(plain, privacy_unit=vertex, **gaussian),
@@ -342,13 +353,13 @@ def _flows() -> dict[str, Case]:
 
 
 def _published(rows: Callable[[], gc.Rows], **options: Any) -> gc.results.FlowsOverTime:
-    """A table over time with noise of a seed, as `update_flows` publishes it with the system's."""
-    private, source, numbers = rows(), SeededEntropy(SEED), []
-    plan = gc.release.update_plan(private, groups_of(_sided(private)), epsilon=1.0, **options)
+    """Return the table over time that `update_flows` publishes, with noise of the seed."""
+    data, source, publications = rows(), SeededEntropy(SEED), []
+    plan = gc.release.update_plan(data, groups_of(_sided(data)), epsilon=1.0, **options)
     state = UpdateState.start(plan.privacy_unit)
     for period in range(len(plan.strategy.periods)):
         state = true_sums(
-            private,
+            data,
             plan.sides,
             plan.cells,
             state,
@@ -357,11 +368,11 @@ def _published(rows: Callable[[], gc.Rows], **options: Any) -> gc.results.FlowsO
             whole=plan.whole,
             privacy_unit=plan.privacy_unit,
         )
-        published, state = measure_period(
+        publication, state = measure_period(
             state, plan.strategy, plan.noise, period=period, source=source
         )
-        numbers.append(published)
-    return plan.table(numbers, plan.guarantee)
+        publications.append(publication)
+    return plan.table(publications, plan.guarantee)
 
 
 def _updates() -> dict[str, Case]:
@@ -379,12 +390,12 @@ def _updates() -> dict[str, Case]:
         for strategy in TIME_STRATEGIES[1:]
         if strategy != SQUARE_ROOT
     }
-    return {name: Case(make, of_updates, ".csv") for name, make in (rows | users).items()}
+    return {name: Case(make, updates_record, ".csv") for name, make in (rows | users).items()}
 
 
 def cut(graph: Callable[[], Any], *terminals: Any, **options: Any) -> Case:
     options = {"epsilon": 1.0, "seed": SEED} | options
-    return Case(lambda: gc.least_cut(graph(), *terminals, **options), of_cut, ".csv")
+    return Case(lambda: gc.least_cut(graph(), *terminals, **options), cut_record, ".csv")
 
 
 def _cuts() -> dict[str, Case]:
@@ -403,17 +414,24 @@ def learnt(
     graph: Callable[[], Any],
     construction: Any = "multiplicative-weights",
     queries: Any = "cuts",
-    ending: str = ".graphml",
+    suffix: str = ".graphml",
     **options: Any,
 ) -> Case:
-    """An iterative release; `queries` are asked for, or None."""
+    """Return the case of an iterative release.
+
+    Args:
+        queries: those of the release; "cuts" for some of every kind, None if it takes none. Then
+            its record has answers to the same cuts.
+    """
     options = {"epsilon": 50.0, "delta": 1e-6, "seed": SEED} | options
-    asked = cuts_of(shape_of(graph())) if queries is None or queries == "cuts" else queries
-    given = None if queries is None else asked
+    recorded_queries = (
+        cuts_of(shape_of(graph())) if queries is None or queries == "cuts" else queries
+    )
+    release_queries = None if queries is None else recorded_queries
     return Case(
-        lambda: learn(graph(), given, construction=construction, **options),
-        lambda made: of_answers(made, asked),
-        ending,
+        lambda: learn(graph(), release_queries, construction=construction, **options),
+        lambda result: answers_record(result, recorded_queries),
+        suffix,
     )
 
 
@@ -424,87 +442,92 @@ def _few_answers() -> dict[str, Case]:
         return learnt(graph, construction, queries, ".npz", **options)
 
     graphs = {"auto": plain, "bipartite": two_sided, "directed": arcs, "weights": weighted}
-    found = {f"answers: {noise}": case(plain, noise) for noise in NORMS}
-    found |= {f"answers: {name}": case(graph) for name, graph in graphs.items()}
-    found["answers: three edges"] = case(plain, privacy_unit=gc.PrivacyUnit.edge(3))
-    found["answers: user"] = case(
+    cases = {f"answers: {noise}": case(plain, noise) for noise in NORMS}
+    cases |= {f"answers: {name}": case(graph) for name, graph in graphs.items()}
+    cases["answers: three edges"] = case(plain, privacy_unit=gc.PrivacyUnit.edge(3))
+    cases["answers: user"] = case(
         partial(owned, "edges"), privacy_unit=gc.PrivacyUnit.user(max_contributions=3)
     )
-    return found
+    return cases
 
 
 def _iterative() -> dict[str, Case]:
     tiny = partial(plain, 8)
     ten = partial(gc.Learning, rounds=10)
-    found = {
+    cases = {
         "distinguisher: exponential": learnt(halves, ten(distinguisher="exponential")),
         "distinguisher: released": learnt(halves, ten(distinguisher="released")),
         "distinguisher: exact-cuts": learnt(tiny, gc.Learning(distinguisher="exact-cuts"), None),
     }
     for name in ("response-rank-one", "power-rank-one", "power-rank-one-certified"):
         rule = gc.Learning(distinguisher=name)
-        found[f"distinguisher: {name}"] = learnt(partial(plain, 20), rule, None)
+        cases[f"distinguisher: {name}"] = learnt(partial(plain, 20), rule, None)
     for name in CONSTRUCTIONS:
-        found[f"iterative: {name}"] = learnt(halves, ten(rule=name))
+        cases[f"iterative: {name}"] = learnt(halves, ten(rule=name))
     for name in OFFLINE_CALIBRATIONS:
         exactly = {"delta": 0.0} if name == "dr14" else {}
         rounds = {"practical": 10, "gru12": 3, "nik17": 3}  # those of papers would run none here
         rule = gc.Learning(calibration=name, rounds=rounds.get(name))
-        found[f"iterative: {name} calibration"] = learnt(halves, rule, epsilon=50.0, **exactly)
-    found["iterative: median"] = learnt(partial(plain, 6), "median")
-    found["iterative: statistics"] = learnt(
+        cases[f"iterative: {name} calibration"] = learnt(halves, rule, epsilon=50.0, **exactly)
+    cases["iterative: median"] = learnt(partial(plain, 6), "median")
+    cases["iterative: statistics"] = learnt(
         partial(plain, 6),
         "median",
         [gc.CutQuery([0]), gc.Query.statistic("triangles"), gc.Query.statistic("max-cut")],
     )
-    found["iterative: other queries"] = learnt(
+    cases["iterative: other queries"] = learnt(
         ratings, "mirror-descent", [*cuts_of((12, 9)), *other_queries((12, 9))]
     )
-    found["iterative: root degrees"] = learnt(
+    cases["iterative: root degrees"] = learnt(
         partial(two_sided, 30, 30), gc.Learning(rule="mirror-descent", norm="2,p", rounds=5)
     )
-    found["iterative: bipartite"] = learnt(two_sided)
-    found["iterative: directed"] = learnt(arcs)
-    found["iterative: two edges"] = learnt(halves, ten(), privacy_unit=gc.PrivacyUnit.edge(2))
-    found["iterative: user"] = learnt(
+    cases["iterative: bipartite"] = learnt(two_sided)
+    cases["iterative: directed"] = learnt(arcs)
+    cases["iterative: two edges"] = learnt(halves, ten(), privacy_unit=gc.PrivacyUnit.edge(2))
+    cases["iterative: user"] = learnt(
         partial(owned, "edges"), privacy_unit=gc.PrivacyUnit.user(max_contributions=3)
     )
     for player in PLAYERS[1:]:
-        found[f"player: {player}"] = learnt(halves, gc.Game(player=player, hide_queries=0.5))
-    return found
+        cases[f"player: {player}"] = learnt(halves, gc.Game(player=player, hide_queries=0.5))
+    return cases
 
 
 def _lists() -> dict[str, Case]:
-    rated, several = partial(ratings, 6, 4), [*cuts_of((6, 4)), gc.CutQuery([1, 2], [3])]
-    chosen, sensed = {"epsilon": 2.0, "delta": 0.0}, {"epsilon": 5.0, "delta": 1e-4}
+    small_ratings, queries = partial(ratings, 6, 4), [*cuts_of((6, 4)), gc.CutQuery([1, 2], [3])]
+    net_budget, sensing_budget = {"epsilon": 2.0, "delta": 0.0}, {"epsilon": 5.0, "delta": 1e-4}
     return {
-        "release: net": learnt(partial(plain, 5), "net", cuts_of((5,))[:3], **chosen),
-        "release: net, bipartite": learnt(partial(two_sided, 3, 3), "net", **chosen),
-        "release: sensing": learnt(rated, "sensing", several, ".npz", **sensed),
-        "release: sensing, rounds": learnt(rated, "sensing:rounds=5", several, ".npz", **sensed),
+        "release: net": learnt(partial(plain, 5), "net", cuts_of((5,))[:3], **net_budget),
+        "release: net, bipartite": learnt(partial(two_sided, 3, 3), "net", **net_budget),
+        "release: sensing": learnt(small_ratings, "sensing", queries, ".npz", **sensing_budget),
+        "release: sensing, rounds": learnt(
+            small_ratings, "sensing:rounds=5", queries, ".npz", **sensing_budget
+        ),
     }
 
 
 def session(graph: Callable[[], Any], queries: Any = None, **terms: Any) -> Case:
-    """A session: its answers, and its history when it is opened again."""
+    """Return the case of a session: its replies, and its history when it is opened again."""
     terms = {"epsilon": 8.0, "delta": 1e-6, "queries": 20, "seed": SEED} | terms
-    asked = disjoint_cuts(shape_of(graph())) if queries is None else queries
+    session_queries = disjoint_cuts(shape_of(graph())) if queries is None else queries
 
     def run() -> Any:
         with tempfile.TemporaryDirectory() as folder:
             store = Path(folder) / "s.db"
-            with session_of(graph(), store=store, **terms) as opened:
-                told = {"guarantee": facts_of(opened.guarantee), "error": opened.error_bound}
-                told["replies"] = [reply(opened.ask(query)) for query in asked]
-            with gc.open_session(graph(), store=store, seed=SEED) as again:
-                told["history"] = [answer(entry.answer) for entry in again.history]
-        return told
+            with session_of(graph(), store=store, **terms) as first:
+                record = {
+                    "guarantee": guarantee_record(first.guarantee),
+                    "error": first.error_bound,
+                }
+                record["replies"] = [reply_record(first.ask(query)) for query in session_queries]
+            with gc.open_session(graph(), store=store, seed=SEED) as reopened:
+                record["history"] = [answer_numbers(entry.answer) for entry in reopened.history]
+        return record
 
-    return Case(run, lambda told: told)
+    return Case(run, _itself)
 
 
 def disjoint_cuts(shape: tuple[int, ...]) -> list[gc.CutQuery]:
-    """Cuts between sets that have no vertex in common."""
+    """Return cuts between sets that have no vertex in common."""
     if len(shape) == 2:
         return cuts_of(shape)[:4]
     (n,) = shape
@@ -515,20 +538,20 @@ def disjoint_cuts(shape: tuple[int, ...]) -> list[gc.CutQuery]:
 def _sessions() -> dict[str, Case]:
     heavy = partial(weighted, 24, heavy=True)
     most = {"epsilon": 50.0}
-    found = {}
+    cases = {}
     for method in METHODS:
         pure = {"delta": 0.0} if method in ("laplace", "binary") else {}
         if method == "median":
-            found["session: median"] = session(partial(plain, 6), method=method)
+            cases["session: median"] = session(partial(plain, 6), method=method)
         elif method not in CONSTRUCTIONS:
             graph = plain if method == "binary" else heavy
-            found[f"session: {method}"] = session(graph, method=method, **pure)
+            cases[f"session: {method}"] = session(graph, method=method, **pure)
         else:
             for name in CALIBRATIONS:
                 terms = {"method": method, "calibration": name}
                 terms["epsilon"] = 50.0 if name in ("tight", "dr14") else 1.0
                 terms["delta"] = 0.0 if name == "dr14" else 1e-6
-                found[f"session: {method}, {name}"] = session(halves, **terms)
+                cases[f"session: {method}, {name}"] = session(halves, **terms)
     linear = partial(
         session, ratings, [*disjoint_cuts((12, 9)), *other_queries((12, 9))], linear=True
     )
@@ -539,7 +562,7 @@ def _sessions() -> dict[str, Case]:
     sides = partial(two_sided, 30, 30)
     few = [gc.CutQuery([0], [1, 2]), gc.CutQuery("*", range(5))]
     nuclear = {"norm": "schatten", "linear": True, "max_spectral_norm": 16.0}
-    found |= {
+    cases |= {
         "session: auto": session(plain),
         "session: start from groups": session(
             partial(plain, 40), start="groups", groups=groups(gc.VertexSet(40)), **learns
@@ -560,7 +583,7 @@ def _sessions() -> dict[str, Case]:
         "session: vertex": gaussian(heavy, privacy_unit="vertex:900"),
         "session: vertex, learnt": session(halves, privacy_unit="vertex:5", **learns),
     }
-    return found
+    return cases
 
 
 def street() -> gc.distances.Metric:
@@ -575,90 +598,93 @@ PEOPLE = [(i * i) % 12 for i in range(60)]
 
 
 def _distances() -> dict[str, Case]:
-    def tell(made: Any) -> Any:
+    def record_of(answers: Any) -> Any:
         return {
-            "guarantee": facts_of(made.guarantee),
-            "answers": [answer(given) for given in made.all()],
-            "best": made.best.vertex,
+            "guarantee": guarantee_record(answers.guarantee),
+            "answers": [answer_numbers(answer) for answer in answers.all()],
+            "best": answers.best.vertex,
         }
 
-    def at_once(place: Callable[[], Any], **options: Any) -> Case:
+    def list_case(space: Callable[[], Any], **options: Any) -> Case:
         options = {"epsilon": 1.0, "seed": SEED} | options
-        return Case(lambda: gc.distances.answer_distances(place(), PEOPLE, **options), tell)
+        return Case(lambda: gc.distances.answer_distances(space(), PEOPLE, **options), record_of)
 
-    def asked(place: Callable[[], Any], **terms: Any) -> Case:
+    def session_case(space: Callable[[], Any], **terms: Any) -> Case:
         terms = {"epsilon": 8.0, "queries": 8, "seed": SEED} | terms
 
         def run() -> Any:
             with tempfile.TemporaryDirectory() as folder:
                 store = Path(folder) / "p.db"
                 with gc.distances.open_distance_session(
-                    place(), PEOPLE, store=store, **terms
-                ) as opened:
-                    told = {"guarantee": facts_of(opened.guarantee), "error": opened.error_bound}
-                    replies = [opened.ask(vertex) for vertex in (0, 5, 11, 0, 7)]
-                    told["replies"] = [answer(given) for given in replies]
-                    told["corrections"] = opened.status.corrections
-            return told
+                    space(), PEOPLE, store=store, **terms
+                ) as session:
+                    record = {
+                        "guarantee": guarantee_record(session.guarantee),
+                        "error": session.error_bound,
+                    }
+                    replies = [session.ask(vertex) for vertex in (0, 5, 11, 0, 7)]
+                    record["replies"] = [answer_numbers(answer) for answer in replies]
+                    record["corrections"] = session.status.corrections
+            return record
 
-        return Case(run, lambda told: told)
+        return Case(run, _itself)
 
     noises = {"laplace": {}, "gaussian": {"delta": 1e-6}}
-    found = {
-        f"distances: {mechanism}, {noise}": at_once(
+    cases = {
+        f"distances: {mechanism}, {noise}": list_case(
             street, mechanism=mechanism, noise=noise, **guaranteed
         )
         for mechanism in ("tree-counts", "histogram", "per-query", "learner")
         for noise, guaranteed in noises.items()
     }
-    found["distances: auto, ring"] = at_once(ring)
-    found["distances: three people"] = at_once(street, group_size=3)
+    cases["distances: auto, ring"] = list_case(ring)
+    cases["distances: three people"] = list_case(street, group_size=3)
     for noise, guaranteed in noises.items():
-        found[f"distances: session, {noise}"] = asked(street, **guaranteed)
-    found["distances: session, two people"] = asked(street, group_size=2)
-    return found
+        cases[f"distances: session, {noise}"] = session_case(street, **guaranteed)
+    cases["distances: session, two people"] = session_case(street, group_size=2)
+    return cases
 
 
 def _users() -> dict[str, Case]:
-    def case(function: Any, data: Any, **what: Callable[[Any], Any]) -> Case:
-        def tell(made: Any) -> Any:
-            found = {name: of(made) for name, of in what.items()}
-            return {"guarantee": facts_of(made.guarantee), **found}
+    def case(function: Any, data: Any, **facts: Callable[[Any], Any]) -> Case:
+        def record_of(result: Any) -> Any:
+            numbers = {name: fact(result) for name, fact in facts.items()}
+            return {"guarantee": guarantee_record(result.guarantee), **numbers}
 
-        return Case(lambda: function(data(), epsilon=1.0, seed=SEED), tell)
+        return Case(lambda: function(data(), epsilon=1.0, seed=SEED), record_of)
 
     counts = {
-        "bounds": lambda made: list(made.bounds),
-        "measured": lambda made: {"counts": exact(made.counts)},
+        "bounds": lambda result: list(result.bounds),
+        "measured": lambda result: {"counts": exact(result.counts)},
     }
     weights = partial(owned, "weight")
     return {
         "users: contributions": case(gc.release_contributions, owned, **counts),
         "users: contributions, weight": case(gc.release_contributions, weights, **counts),
         "users: bound": case(
-            gc.choose_contribution_bound, owned, bound=lambda made: made.max_contributions
+            gc.choose_contribution_bound, owned, bound=lambda result: result.max_contributions
         ),
-        "degree bound": case(gc.choose_degree_bound, plain, bound=lambda made: made.max_degree),
+        "degree bound": case(gc.choose_degree_bound, plain, bound=lambda result: result.max_degree),
         "structure test": case(
             gc.detect_structure,
             partial(plain, 48),
-            structure=lambda made: exact(np.array([made.value])),
+            structure=lambda result: exact(np.array([result.value])),
         ),
         "structure test, arcs and two sides": case(
             gc.detect_structure,
             partial(two_sided, 48, 40),
-            structure=lambda made: exact(np.array([made.value])),
+            structure=lambda result: exact(np.array([result.value])),
         ),
         "structure test, weights": case(
             gc.detect_structure,
             partial(weighted, 48),
-            structure=lambda made: exact(np.array([made.value])),
+            structure=lambda result: exact(np.array([result.value])),
         ),
     }
 
 
 def _gap_tests() -> dict[str, Case]:
-    """Streams of the tests that sessions make, with noise that decides: what fires, and when."""
+    """Return cases of streams of gap tests, as sessions use them: the outcome of each step."""
     rates = {"threshold_rate": Fraction(1, 9), "query_rate": Fraction(1, 5)}
     tests = {
         "one-sided": OneSidedPair(**rates, threshold=Fraction(21, 2)),
@@ -668,45 +694,44 @@ def _gap_tests() -> dict[str, Case]:
 
     def stream(test: Any) -> Any:
         source = SeededEntropy(SEED)
-        secret, found = test.start(source), []
+        secret, outcomes = test.start(source), []
         for step in range(120):
             gap = test.run(secret, step % 7, Fraction(step % 11, 2), source)
-            found.append([gap.sign, gap.value])
+            outcomes.append([gap.sign, gap.value])
             if gap.sign:
                 secret = test.restart(secret, gap.sign, source)
         cost = test.cost(3, updates=5, delta=1e-6)
         return {
-            "found": found,
+            "found": outcomes,
             "secret": list(secret),
             "cost": [cost.epsilon, cost.delta, cost.rho],
         }
 
     return {
-        f"gap test: {name}": Case(partial(stream, test), lambda told: told)
-        for name, test in tests.items()
+        f"gap test: {name}": Case(partial(stream, test), _itself) for name, test in tests.items()
     }
 
 
 def _baselines() -> dict[str, Case]:
-    def tell(made: Any) -> Any:
-        return [query.value(made.matrix) for query in cuts_of((16,))]
+    def record_of(result: Any) -> Any:
+        return [query.value(result.matrix) for query in cuts_of((16,))]
 
     return {
-        f"baseline: {name}": Case(partial(baseline, plain(), epsilon=1.0, seed=SEED), tell)
+        f"baseline: {name}": Case(partial(baseline, plain(), epsilon=1.0, seed=SEED), record_of)
         for name, baseline in BASELINES.items()
     }
 
 
 def _public_numbers() -> dict[str, Case]:
-    """Certified norms and plans: no noise, but numbers that a rebuilding must not change."""
+    """Return cases of certified norms and plans, which have no noise."""
     matrix = np.cos(np.arange(144.0).reshape(12, 12) ** 2 % 7)
 
     def norms() -> Any:
         return {
-            "cut": certificate(gc.cut_norm(matrix)),
-            "exact": certificate(gc.cut_norm(matrix[:8, :8], method="exact")),
-            "infinity-to-one": certificate(gc.cut_norm(matrix, norm="infinity-to-one")),
-            "normalised": certificate(gc.cut_norm(np.abs(matrix), norm="normalised")),
+            "cut": certificate_record(gc.cut_norm(matrix)),
+            "exact": certificate_record(gc.cut_norm(matrix[:8, :8], method="exact")),
+            "infinity-to-one": certificate_record(gc.cut_norm(matrix, norm="infinity-to-one")),
+            "normalised": certificate_record(gc.cut_norm(np.abs(matrix), norm="normalised")),
         }
 
     def planned(**options: Any) -> Any:
@@ -719,13 +744,13 @@ def _public_numbers() -> dict[str, Case]:
 
     small = {"n": 60, "edges": 400, "queries": 100, "epsilon": 1.0, "delta": 1e-6}
     many = {"n": 3000, "edges": 90_000, "queries": 10**6, "epsilon": 2.0, "delta": 0.0}
-    made = {
+    functions = {
         "cut norms": norms,
         "plan: distances": distances,
         "plan: small": partial(planned, **small),
         "plan: many queries": partial(planned, **many),
     }
-    return {name: Case(numbers, lambda told: told) for name, numbers in made.items()}
+    return {name: Case(function, _itself) for name, function in functions.items()}
 
 
 CASES: Mapping[str, Case] = {

@@ -1,6 +1,7 @@
 """All names that a user can type or import, by the table that they stand in."""
 
 import inspect
+from typing import Any
 
 from graphcuts_dp.cli.main import COMMANDS
 from graphcuts_dp.cutnorm.cut_norm import NORMS as CUT_NORMS
@@ -28,24 +29,24 @@ from tests.audits.public_names import public_names
 from tests.audits.registry import ENTRIES, exported_mechanisms
 
 
-def _public():
+def _public() -> dict[str, Any]:
     return {name: value for name, value in public_names().items() if not name.startswith("_")}
 
 
-def _drawing_noise():
-    """Public functions that take an epsilon and a seed."""
-    functions = {name: f for name, f in _public().items() if inspect.isfunction(f)}
-    return [name for name, f in functions.items() if {"epsilon", "seed"} <= {*_options(f)}]
+def _drawing_noise() -> list[str]:
+    """Return the public functions that take an epsilon and a seed."""
+    functions = {name: value for name, value in _public().items() if inspect.isfunction(value)}
+    return [
+        name
+        for name, function in functions.items()
+        if {"epsilon", "seed"} <= {*inspect.signature(function).parameters}
+    ]
 
 
-def _options(function):
-    return inspect.signature(function).parameters
-
-
-def names():
-    """Each table with its names, sorted."""
+def names() -> dict[str, list[str]]:
+    """Return the sorted names of each table."""
     public = _public()
-    found = {
+    tables = {
         "public names": public,
         "public functions that draw noise": _drawing_noise(),
         "kinds of query": [name for name in public if name.endswith("Query")],
@@ -79,4 +80,4 @@ def names():
         "audits": [entry.name for entry in ENTRIES],
         "mechanisms that are audited": exported_mechanisms(),
     }
-    return {table: sorted(set(map(str, listed))) for table, listed in found.items()}
+    return {title: sorted(set(map(str, table))) for title, table in tables.items()}

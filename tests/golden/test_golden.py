@@ -1,6 +1,6 @@
-"""Results of a fixed seed are what they were, from the call and from the files that it saved.
+"""Results of a fixed seed equal their records, as returned and as loaded from files.
 
-`python scripts/golden.py` records them anew. Do so only for a change that is meant, and say in the
+`python scripts/golden.py` records them again. Do so only if results should change, and say in the
 changelog which results have changed and why.
 """
 
@@ -13,30 +13,30 @@ from golden_facts import differences
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning"),
-    pytest.mark.filterwarnings("ignore::UserWarning"),  # what else is said to a user
+    pytest.mark.filterwarnings("ignore::UserWarning"),  # such as of seeds
 ]
-KNOWN = json.loads((Path(__file__).parent / "answers.json").read_text())
+RECORDS = json.loads((Path(__file__).parent / "answers.json").read_text())
 
 
 @pytest.mark.thorough(cases=10)
 @pytest.mark.parametrize("name", CASES)
-def test_a_result_is_what_it_was_and_its_files_are(name):
+def test_a_result_and_its_files_equal_their_record(name):
     case = CASES[name]
-    assert name in KNOWN, "a new case: python scripts/golden.py records it"
-    made = case.make()
-    again = case.saved(made)
-    for result in [made] if again is None else [made, again]:
-        found = differences(case.tell(result), KNOWN[name], case.fitted)
-        assert not found, "\n".join(found[:20])
+    assert name in RECORDS, "a new case: python scripts/golden.py records it"
+    result = case.make()
+    loaded = case.saved_and_loaded(result)
+    for version in [result] if loaded is None else [result, loaded]:
+        lines = differences(case.record(version), RECORDS[name], case.fitted)
+        assert not lines, "\n".join(lines[:20])
 
 
-def test_no_recorded_result_has_gone():
-    assert KNOWN.keys() <= CASES.keys()
+def test_every_record_has_its_case():
+    assert RECORDS.keys() <= CASES.keys()
 
 
-def test_a_difference_is_seen():
-    known = {"a": [1.0, 2, "x"], "graph": [3.0]}
-    assert not differences({"a": [1.0 + 1e-10, 2, "x"], "graph": [3.001]}, known, 1e-3)
+def test_each_kind_of_difference_is_detected_and_a_tiny_one_is_none():
+    recorded = {"a": [1.0, 2, "x"], "graph": [3.0]}
+    assert not differences({"a": [1.0 + 1e-10, 2, "x"], "graph": [3.001]}, recorded, 1e-3)
     for change in (
         {"a": [1.0 + 1e-8, 2, "x"]},
         {"a": [1.0, 3, "x"]},
@@ -46,5 +46,5 @@ def test_a_difference_is_seen():
         {"graph": [3.01]},
         {"more": 1},
     ):
-        assert len(differences(known | change, known, 1e-3)) == 1
-    assert differences(known | {"graph": [3.001]}, known)
+        assert len(differences(recorded | change, recorded, 1e-3)) == 1
+    assert differences(recorded | {"graph": [3.001]}, recorded)
